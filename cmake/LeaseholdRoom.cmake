@@ -1,0 +1,46 @@
+# One library per room. Every target sees the tree under the name that installed headers have, <leasehold/room/x.h>,
+# through one link in the build folder; so a host's own raft/ cannot be met by accident.
+
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/leasehold SYMBOLIC)
+
+add_library(leasehold_flags INTERFACE)
+target_include_directories(leasehold_flags INTERFACE ${PROJECT_BINARY_DIR}/include)
+target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+  -Wold-style-cast -Werror)
+if(LEASEHOLD_SANITIZE)
+  target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE})
+endif()
+
+find_package(Threads REQUIRED)
+
+# leasehold_room(NAME SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
+# Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately.
+function(leasehold_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
+  if(ARG_SOURCES)
+    add_library(leasehold_${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
+  else()
+    add_library(leasehold_${name} INTERFACE)
+    target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
+  endif()
+endfunction()
+
+# leasehold_test(NAME SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 60 LABELS sim)
+# Makes one GoogleTest program NAME and one CTest test of the same name.
+function(leasehold_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
+  list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+    ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()

@@ -1,0 +1,23 @@
+// The clock interface. The only implementations are the system's clocks (node/) and simulated ones
+// (sim/).
+#pragma once
+
+#include <leasehold/lease/instant.h>
+
+namespace leasehold::lease {
+
+/// Source of Now. Safe to call from any thread.
+///
+/// Each clock's rate stays within the configured drift bound of true time, and neither ever runs
+/// backwards; an implementation that sees one run backwards stops the process, because no lease can
+/// be judged on it.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  /// Both clocks. Sample it after the input that it will accompany is in memory, never before.
+  virtual Now now() const = 0;
+  /// The holder's clock alone, for a lease check: one clock read.
+  virtual HolderInstant holder_now() const = 0;
+};
+
+}  // namespace leasehold::lease

@@ -1,0 +1,26 @@
+// The leader's side of the lease: until when it may serve reads on its own.
+#pragma once
+
+#include <leasehold/lease/instant.h>
+
+namespace leasehold::lease {
+
+/// The end of the lease of one term of leadership. Made new at each election, with no lease.
+class LeaderLease {
+ public:
+  /// HolderInstant::earliest() when there is none.
+  HolderInstant end() const { return end_; }
+  bool valid(HolderInstant now) const { return now < end_; }
+
+  /// A quorum's promises reach to `end`. Never moves the end back.
+  void extend(HolderInstant end) {
+    if (end > end_) end_ = end;
+  }
+  /// Gives the lease up, for good or until it is extended anew.
+  void revoke() { end_ = HolderInstant::earliest(); }
+
+ private:
+  HolderInstant end_ = HolderInstant::earliest();
+};
+
+}  // namespace leasehold::lease

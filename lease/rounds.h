@@ -1,0 +1,50 @@
+// The leader's broadcast rounds: numbered, each with the instant at which it began.
+//
+// No instant crosses the wire. A message carries the number of the newest round, the reply echoes
+// it, and the ring tells what the number means on this node's clock. An acknowledgement is
+// therefore always counted from before the send, never from its receipt, and an old one can never
+// pass for a newer one.
+#pragma once
+
+#include <leasehold/base/strong.h>
+#include <leasehold/lease/instant.h>
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+namespace leasehold::lease {
+
+/// Number of a round. Rises by one within a term; starts at 1. Zero is no round.
+using Round = StrongInt<struct RoundTag>;
+
+/// What a leader remembers of a round.
+struct RoundStart {
+  Round round;
+  /// No later than the first send of any message that carries the round.
+  HolderInstant began;
+  /// The D that the round's messages carry.
+  Duration duration{0};
+
+  friend bool operator==(const RoundStart&, const RoundStart&) = default;
+};
+
+/// The newest rounds of one term. Older ones are forgotten; an acknowledgement of a forgotten round
+/// counts for nothing, which is safe.
+class RoundRing {
+ public:
+  static constexpr std::size_t kCapacity = 1024;
+
+  /// Starts the next round at `now`, which was sampled before anything of the round is sent.
+  Round begin(HolderInstant now, Duration duration);
+  /// The newest round; Round(0) before the first.
+  Round newest() const { return newest_; }
+  /// What is known of `round`, unless it never began or is forgotten.
+  std::optional<RoundStart> find(Round round) const;
+
+ private:
+  Round newest_{0};
+  std::array<RoundStart, kCapacity> starts_{};
+};
+
+}  // namespace leasehold::lease

@@ -1,0 +1,200 @@
+// The ordering loop of one replica: feeds the core, acts on its effects in their order, and
+// completes the callers.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/base/result.h>
+#include <leasehold/net/transport.h>
+#include <leasehold/node/lease_view.h>
+#include <leasehold/raft/core.h>
+#include <leasehold/storage/storage.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace leasehold::node {
+
+/// How a proposal ended.
+enum class ProposeStatus : std::uint8_t {
+  committed,  ///< applied on this node; `result` is the state machine's
+  dropped,  ///< never appended, or another entry is known committed in its place: safe to try again
+  unknown,  ///< may yet be executed
+};
+struct ProposeResult {
+  ProposeStatus status = ProposeStatus::unknown;
+  raft::LogId id;           ///< committed: where
+  Bytes result;             ///< committed: what apply() returned
+  bool overloaded = false;  ///< dropped: because a bounded queue is full
+  raft::NodeId leader;      ///< a hint; kNobody if unknown
+};
+using ProposeCompletion = std::function<void(ProposeResult)>;
+
+/// How a linearizable read is justified. `log` costs a log entry and exists to be compared with.
+enum class ReadMode : std::uint8_t { lease, quorum, log };
+struct ReadResult {
+  /// The state machine has applied this index and may be read now. None: refused or timed out, safe
+  /// to try again.
+  std::optional<raft::Index> index;
+  raft::ReadBasis basis = raft::ReadBasis::quorum;  ///< meaningless for mode `log`
+  bool overloaded = false;
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
+};
+using ReadCompletion = std::function<void(ReadResult)>;
+
+// The inputs of a Driver.
+
+/// Nothing but the passing of time.
+struct Tick {};
+struct PeerMessageReceived {
+  raft::NodeId from;
+  net::PeerMessage message;
+};
+/// Replicate `command`. On a follower it is forwarded to the leader, and answered from this node's
+/// own apply.
+struct Propose {
+  Bytes command;
+  raft::PromiseInstant deadline;  ///< past it: unknown if it may have been appended, else dropped
+  ProposeCompletion done;
+};
+struct Read {
+  ReadMode mode = ReadMode::lease;
+  raft::PromiseInstant deadline;
+  ReadCompletion done;
+};
+/// Complete once this node has applied `index`: for a lease read that found `applied` lagging.
+struct WaitApplied {
+  raft::Index index;
+  raft::PromiseInstant deadline;
+  ReadCompletion done;
+};
+struct Persisted {
+  raft::ReadyId id;
+};
+struct EntriesRead {
+  std::uint64_t token = 0;
+  Result<std::vector<raft::Entry>> entries;
+};
+/// The result of one command that this process proposed.
+struct AppliedCommand {
+  std::uint64_t sequence = 0;
+  raft::LogId id;
+  Bytes result;
+};
+/// Everything up to `last` is applied and published.
+struct Applied {
+  raft::Index last;
+  std::vector<AppliedCommand> own;
+};
+/// The storage failed: the node stops (Driver::failure() says why).
+struct StorageFailed {
+  Error error;
+};
+/// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
+struct Stop {};
+
+using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, Persisted,
+                           EntriesRead, Applied, StorageFailed, Stop>;
+
+/// Applies committed entries on another thread (or at another simulated instant). Answers each
+/// call, in order, with one Applied event. It strips the envelope of each command
+/// (command_envelope.h) and keeps the results of those whose origin is this process.
+class Applier {
+ public:
+  virtual ~Applier() = default;
+  virtual void apply(std::vector<raft::Entry> entries) = 0;
+};
+
+/// Told what happens. Called on the node's thread, inside handle(): must be quick and must not call
+/// back.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_event(const raft::Event& event) = 0;
+};
+
+struct DriverOptions {
+  raft::CoreOptions core;
+  /// Payload bytes of recent entries kept in memory, so that healthy followers and the applier
+  /// never wait for the disk. Entries that are not durable or not yet handed to the applier are
+  /// kept whatever this says.
+  std::size_t cache_bytes_max = 32U << 20U;
+  /// Payload bytes of one append message; one entry may exceed it.
+  std::size_t append_bytes_max = 1U << 20U;
+  /// Payload bytes of one call of Applier::apply, and calls under way.
+  std::size_t apply_bytes_max = 1U << 20U;
+  std::size_t applies_max = 4;
+  /// Proposals that wait for their result, by number and by bytes. Past it a proposal is dropped as
+  /// overloaded.
+  std::size_t proposals_max = 65536;
+  std::size_t proposal_bytes_max = 64U << 20U;
+  /// Reads that wait. Past it a read is refused as overloaded.
+  std::size_t reads_max = 262144;
+  /// Bytes that a leader has appended but not committed. Past it forwarded and own proposals are
+  /// dropped as overloaded.
+  std::size_t uncommitted_bytes_max = 64U << 20U;
+};
+
+/// Counters since the start. Read on the node's thread.
+struct DriverCounters {
+  std::uint64_t proposals = 0;            ///< commands taken from this node's own callers
+  std::uint64_t proposals_forwarded = 0;  ///< of these, sent to the leader
+  std::uint64_t forwards_received = 0;    ///< commands that followers sent here
+  std::uint64_t forwards_refused = 0;     ///< of these: not leader, duplicate or overloaded
+  std::uint64_t reads_lease = 0;          ///< answered on this thread, by basis
+  std::uint64_t reads_quorum = 0;
+  std::uint64_t reads_leader = 0;
+  std::uint64_t reads_log = 0;
+  std::uint64_t reads_refused = 0;
+  std::uint64_t appends_sent = 0;       ///< append messages with entries
+  std::uint64_t heartbeats_sent = 0;    ///< append messages without
+  std::uint64_t batches_persisted = 0;  ///< batches handed to storage
+  std::uint64_t elections_won = 0;
+};
+
+/// Passive: one handle(event) at a time, on one thread; no asio, no mutex, no clock, no thread of
+/// its own. The production Node and the simulator both drive this class.
+class Driver {
+ public:
+  /// What the driver acts upon. All outlive it.
+  struct Ports {
+    net::Transport& transport;
+    storage::Storage& storage;
+    Applier& applier;
+    LeaseView& view;
+    Observer& observer;
+  };
+
+  Driver(const DriverOptions& options, raft::InitialState initial, Ports ports, lease::Now now);
+  ~Driver();
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  /// Acts on one input and on all effects that follow from it. `now` was sampled after the event
+  /// was in memory.
+  void handle(lease::Now now, Event event);
+
+  /// The completions that became due in handle(), in order. The caller runs them after handle() has
+  /// returned, never inside it, each exactly once.
+  std::vector<std::function<void()>> take_completions();
+
+  /// When the next Tick is due.
+  raft::PromiseInstant next_deadline() const;
+
+  const raft::Core& core() const;
+  raft::Index applied() const;
+  const DriverCounters& counters() const;
+  /// Callers that wait for anything.
+  std::size_t pending() const;
+  /// Why the node has to stop, if it has to.
+  const std::optional<Error>& failure() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace leasehold::node

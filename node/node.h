@@ -1,0 +1,98 @@
+// Node: one running replica, with its threads. What a database links.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/lease/clock.h>
+#include <leasehold/lease/timing.h>
+#include <leasehold/node/driver.h>
+#include <leasehold/node/lease_view.h>
+#include <leasehold/node/state_machine.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leasehold::node {
+
+/// An initial member: its number and the address of its peer listener.
+struct Peer {
+  raft::NodeId id;
+  std::string address;  ///< host:port
+};
+
+struct NodeOptions {
+  raft::NodeId id;
+  std::string data_dir;  ///< made if it does not exist; the log lives in its folder `log`
+  std::string cluster = "default";  ///< name; with the peers it makes the cluster id
+  std::vector<Peer> peers;          ///< every initial member, this node included
+  std::string
+      listen;  ///< host:port to bind the peer listener to; empty: this node's own peer address
+  lease::Timing timing;
+  DriverOptions limits;  ///< its `core` member is filled in by open()
+};
+
+/// A member as status shows it.
+struct MemberStatus {
+  raft::NodeId id;
+  std::string address;
+  bool voter = true;
+  bool connected = false;  ///< this node holds a connection to it (true for itself)
+  raft::Index match;       ///< at the leader: its durable prefix; 0 elsewhere
+};
+
+/// A snapshot of a node, for people, `status` and metrics.
+struct NodeStatus {
+  raft::NodeId id;
+  raft::Uuid uuid;
+  raft::Incarnation incarnation;
+  std::uint64_t cluster_id = 0;
+  bool formed = false;
+  std::vector<raft::NodeId> missing;  ///< not formed: initial members that have not confirmed
+  raft::Role role = raft::Role::follower;
+  raft::Term term;
+  raft::NodeId leader;
+  raft::Index commit, applied, last, durable;
+  lease::Duration lease_left{0};  ///< zero without a valid lease
+  std::vector<MemberStatus> members;
+  DriverCounters counters;
+  std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
+  std::uint64_t syncs = 0;            ///< of the log
+};
+
+/// One running replica. open() starts its threads, the destructor (or stop()) ends them.
+///
+/// Threads: one for the core, the driver and the peer connections; one that writes the log; one
+/// that applies. Every method may be called from any thread. Completions are called exactly once,
+/// never inside the call that took them, on a thread of the node: they must be quick and must not
+/// block.
+class Node {
+ public:
+  /// Opens or makes the data directory, checks that it belongs to this node and cluster, and
+  /// starts. `machine`, `clock` and `observer` outlive the node. Errors: invalid_argument
+  /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io; each says what to do.
+  static Result<std::unique_ptr<Node>> open(NodeOptions options, StateMachine& machine,
+                                            const lease::Clock& clock, Observer& observer);
+  virtual ~Node() = default;
+
+  /// Replicates a command. After `timeout` it ends as unknown if it may have been appended, else as
+  /// dropped.
+  virtual void propose(Bytes command, lease::Duration timeout, ProposeCompletion done) = 0;
+  /// Completes when the state machine may be read linearizably.
+  virtual void read(ReadMode mode, lease::Duration timeout, ReadCompletion done) = 0;
+  /// Completes when this node has applied `index`.
+  virtual void wait_applied(raft::Index index, lease::Duration timeout, ReadCompletion done) = 0;
+  /// The lock-free door for lease reads on the caller's own thread.
+  virtual const LeaseView& lease_view() const = 0;
+  virtual const lease::Clock& clock() const = 0;
+  virtual void status(std::function<void(NodeStatus)> done) = 0;
+  /// Called once, on a thread of the node, when the node can no longer run (storage failed, fenced
+  /// by a newer self).
+  virtual void on_failure(std::function<void(Error)> failed) = 0;
+  /// Completes every waiter, stops the threads. Idempotent.
+  virtual void stop() = 0;
+};
+
+}  // namespace leasehold::node

@@ -1,0 +1,86 @@
+// What happened, as a closed set of values. Events feed logs, metrics, traces and golden tests
+// alike.
+#pragma once
+
+#include <leasehold/raft/types.h>
+
+#include <variant>
+
+namespace leasehold::raft {
+
+enum class RoleChangeReason : std::uint8_t {
+  started,           ///< restart or first start
+  election_timeout,  ///< nobody led for an election timeout
+  pre_vote_won,
+  election_won,
+  higher_term,      ///< a higher term was learned
+  leader_appeared,  ///< an append of the current term came in
+  quorum_lost,      ///< no quorum acknowledged a round for a whole lease
+  disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
+  election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
+};
+
+struct RoleChanged {
+  Role from = Role::follower;
+  Role to = Role::follower;
+  RoleChangeReason reason = RoleChangeReason::started;
+  friend bool operator==(const RoleChanged&, const RoleChanged&) = default;
+};
+/// The node learned who leads the term.
+struct LeaderKnown {
+  NodeId leader;
+  friend bool operator==(const LeaderKnown&, const LeaderKnown&) = default;
+};
+struct VoteGranted {
+  NodeId candidate;
+  bool pre_vote = false;
+  friend bool operator==(const VoteGranted&, const VoteGranted&) = default;
+};
+enum class VoteRefusal : std::uint8_t {
+  own_lease_valid,  ///< this node leads and its lease is valid
+  promised,         ///< a promise to another lives
+  old_term,
+  voted_for_other,
+  log_behind,  ///< the candidate's log is less up to date
+};
+struct VoteRefused {
+  NodeId candidate;
+  bool pre_vote = false;
+  VoteRefusal reason = VoteRefusal::promised;
+  friend bool operator==(const VoteRefused&, const VoteRefused&) = default;
+};
+/// A promise to a new holder, or in a new term. Renewals by the same leader are too frequent to
+/// tell.
+struct PromiseGiven {
+  NodeId holder;
+  PromiseInstant until;
+  friend bool operator==(const PromiseGiven&, const PromiseGiven&) = default;
+};
+/// A leader has a lease that it did not have before.
+struct LeaseGained {
+  HolderInstant end;
+  friend bool operator==(const LeaseGained&, const LeaseGained&) = default;
+};
+/// A leader gave its lease up. (A lease that runs out ends by time alone, without an event.)
+struct LeaseLost {
+  HolderInstant end;  ///< what was given up
+  friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
+};
+/// A leader of this term promised another duration than this node's own setting.
+struct SettingsDiffer {
+  NodeId peer;
+  Duration theirs{0};
+  friend bool operator==(const SettingsDiffer&, const SettingsDiffer&) = default;
+};
+
+struct Event {
+  GroupId group;
+  NodeId node;
+  Term term;
+  Now at;
+  std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
+               LeaseLost, SettingsDiffer>
+      what;
+};
+
+}  // namespace leasehold::raft

@@ -1,0 +1,84 @@
+// The shape of the log: which terms wrote which indices, and which entries are memberships.
+// Payloads are elsewhere.
+#pragma once
+
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/ready.h>
+#include <leasehold/raft/types.h>
+
+#include <optional>
+#include <vector>
+
+namespace leasehold::raft {
+
+/// A run of entries of one term, from `first` on.
+struct TermRun {
+  Term term;
+  Index first;
+  friend bool operator==(const TermRun&, const TermRun&) = default;
+};
+
+/// A membership and the entry that holds it (the base of the log for the first one).
+struct MembershipAt {
+  Index index;
+  Membership membership;
+  friend bool operator==(const MembershipAt&, const MembershipAt&) = default;
+};
+
+/// What storage tells a core when it starts.
+struct InitialState {
+  HardState hard_state;
+  /// The last entry that the log no longer holds; {0, 0} for a log that was never cut.
+  LogId base;
+  /// The membership at `base`; for a log that was never cut, the one that the group was formed
+  /// with.
+  Membership base_membership;
+  /// Ascending by index and by term; the first starts at base.index + 1. Empty for an empty log.
+  std::vector<TermRun> runs;
+  Index last_index;
+  /// The membership entries that the log holds, ascending.
+  std::vector<MembershipAt> memberships;
+  /// What the state machine has applied durably; at most last_index. Committed, therefore.
+  Index applied;
+};
+
+/// The shape. Invariant: indices base+1 .. last are covered by runs_ without a gap, terms never
+/// fall.
+class Log {
+ public:
+  Log(LogId base, Membership base_membership, std::vector<TermRun> runs, Index last,
+      std::vector<MembershipAt> memberships);
+
+  LogId base() const { return base_; }
+  Index last_index() const { return last_; }
+  LogId last() const { return {last_term(), last_}; }
+  Term last_term() const;
+  /// The term of the entry at `index`; none below the base and above the last entry.
+  std::optional<Term> term_at(Index index) const;
+  /// Whether the entry stands in this log. Log Matching (section 5.3): then everything before it is
+  /// equal too.
+  bool matches(LogId id) const { return term_at(id.index) == id.term; }
+  /// The largest index up to `limit` whose term is at most `term`: where logs that differ may agree
+  /// again.
+  Index last_index_with_term_at_most(Term term, Index limit) const;
+
+  /// Appends one entry of `term` behind the last. The membership is given when the entry holds one.
+  void append(Term term, const Membership* membership);
+  /// Removes `from` and everything above it.
+  void truncate(Index from);
+
+  /// The newest membership, committed or not: the one that counts (section 6).
+  const Membership& membership() const;
+  Index membership_index() const;
+  /// The newest membership at or below `index`.
+  const Membership& membership_at(Index index) const;
+
+ private:
+  LogId base_;
+  Index last_;
+  std::vector<TermRun> runs_;
+  /// Invariant: never empty; the first stands at base_.index.
+  std::vector<MembershipAt> memberships_;
+};
+
+}  // namespace leasehold::raft

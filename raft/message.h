@@ -1,0 +1,88 @@
+// What the members of a group say to each other. Every one may be lost, delayed, duplicated,
+// reordered or replayed.
+#pragma once
+
+#include <leasehold/raft/entry.h>
+#include <leasehold/raft/types.h>
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace leasehold::raft {
+
+/// "Would you vote for me in `term`?" Binds nobody and changes nothing (dissertation 9.6).
+struct PreVoteRequest {
+  Term term;   ///< the term that the sender would campaign in: its own plus one
+  LogId last;  ///< the sender's last entry
+  friend bool operator==(const PreVoteRequest&, const PreVoteRequest&) = default;
+};
+
+struct PreVoteReply {
+  Term request_term;  ///< the term that was asked for
+  Term term;          ///< the responder's term
+  bool granted = false;
+  NodeId leader;  ///< whom the responder takes for the leader; kNobody if it knows none
+  friend bool operator==(const PreVoteReply&, const PreVoteReply&) = default;
+};
+
+struct VoteRequest {
+  Term term;
+  LogId last;
+  friend bool operator==(const VoteRequest&, const VoteRequest&) = default;
+};
+
+struct VoteReply {
+  Term request_term;
+  Term term;
+  bool granted = false;
+  NodeId leader;
+  friend bool operator==(const VoteReply&, const VoteReply&) = default;
+};
+
+/// AppendEntries; without entries it is a heartbeat.
+struct AppendRequest {
+  Term term;
+  LogId prev;                  ///< the entry before the first one
+  std::vector<Entry> entries;  ///< follow `prev` without a gap
+  Index commit;
+  Round round;        ///< the newest round when this was made
+  Duration lease{0};  ///< the D that the round stands for
+  friend bool operator==(const AppendRequest&, const AppendRequest&) = default;
+};
+
+struct AppendReply {
+  Term request_term;      ///< the request's term
+  Term term;              ///< the responder's term
+  bool promised = false;  ///< the responder promised at least the round's D
+  Round round;            ///< echo of the request's round
+  bool matched = false;   ///< whether `prev` stood in the responder's log
+  /// matched: the highest index up to which the responder's log is durable and equals the leader's.
+  /// not matched: where to probe next; at most the responder's last index and below the refused
+  /// `prev`.
+  Index index;
+  Term hint_term;       ///< not matched: the term of the responder's entry at `index`
+  Index rejected_prev;  ///< not matched: `prev.index` of the request, to tell a stale refusal
+  friend bool operator==(const AppendReply&, const AppendReply&) = default;
+};
+
+/// A follower asks for an index at which a read is linearizable (dissertation 6.4).
+struct ReadIndexRequest {
+  Incarnation
+      incarnation;       ///< of the asking process: an answer to an earlier process matches nothing
+  std::uint64_t id = 0;  ///< the asker's number; unique within the incarnation
+  friend bool operator==(const ReadIndexRequest&, const ReadIndexRequest&) = default;
+};
+
+struct ReadIndexReply {
+  Incarnation incarnation;
+  std::uint64_t id = 0;
+  std::optional<Index> index;  ///< none: refused, the responder is not (or no longer) the leader
+  NodeId leader;               ///< refused: whom the responder takes for the leader
+  friend bool operator==(const ReadIndexReply&, const ReadIndexReply&) = default;
+};
+
+using Message = std::variant<PreVoteRequest, PreVoteReply, VoteRequest, VoteReply, AppendRequest,
+                             AppendReply, ReadIndexRequest, ReadIndexReply>;
+
+}  // namespace leasehold::raft

@@ -1,0 +1,52 @@
+// What a leader knows of one peer.
+#pragma once
+
+#include <leasehold/lease/rounds.h>
+#include <leasehold/raft/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+namespace leasehold::raft {
+
+/// How entries are sent to a peer.
+enum class ProgressState : std::uint8_t {
+  probe,  ///< where the logs agree is not known: one message at a time, answered before the next
+  replicate,  ///< known: messages are pipelined, next_index runs ahead of the acknowledgements
+};
+
+/// A sent message with entries that the peer has not acknowledged.
+struct Inflight {
+  Index last;
+  std::size_t bytes = 0;
+};
+
+struct Progress {
+  ProgressState state = ProgressState::probe;
+  /// The peer's durable prefix that equals this log. Invariant: match_index < next_index.
+  Index match_index;
+  /// The first entry to send next.
+  Index next_index;
+  /// probe: a message with entries is out; replicate: unused.
+  bool probing = false;
+  /// Invariant: ascending; bounded by CoreOptions::inflight_messages_max.
+  std::deque<Inflight> inflights;
+  std::size_t inflight_bytes = 0;
+  /// The one open intent; 0 when there is none.
+  std::uint64_t intent = 0;
+  /// The newest round that the peer has acknowledged with a promise. Empty at each election and for
+  /// a new member: an acknowledgement never comes from a default (hazard H6).
+  std::optional<lease::RoundStart> acked_round;
+  /// A message with entries was sent in this round and nothing has been acknowledged since: see
+  /// Core::stalled().
+  Round sent_round;
+
+  void become_probe();
+  void become_replicate();
+  /// The peer acknowledged everything up to `index`.
+  void acknowledged(Index index);
+};
+
+}  // namespace leasehold::raft

@@ -1,0 +1,117 @@
+// Everything that one turn of the core asks the driver to do, in the order in which it has to be
+// done.
+#pragma once
+
+#include <leasehold/raft/entry.h>
+#include <leasehold/raft/event.h>
+#include <leasehold/raft/message.h>
+#include <leasehold/raft/types.h>
+
+#include <optional>
+#include <vector>
+
+namespace leasehold::raft {
+
+/// A promise as it has to survive a restart. Until when it runs is not stored: a restarted node
+/// starts it anew.
+struct StoredPromise {
+  NodeId holder;  ///< kNobody: no promise was ever given, or it was dropped on becoming leader
+  Term term;      ///< the holder's term
+  Duration duration{0};  ///< the remembered D
+  friend bool operator==(const StoredPromise&, const StoredPromise&) = default;
+};
+
+/// What a node must not forget (Raft paper, figure 2), and what the lease adds to it.
+struct HardState {
+  Term term;
+  NodeId voted_for;             ///< in `term`; kNobody if it voted for none
+  bool vote_committed = false;  ///< the leader of `term` was heard from, or this node is or was it
+  StoredPromise promise;
+  friend bool operator==(const HardState&, const HardState&) = default;
+};
+
+/// What readers off the node's thread may know of the lease. See node/lease_view.h.
+struct LeaseState {
+  Term term;
+  HolderInstant end = HolderInstant::earliest();  ///< earliest(): no lease
+  Index commit;
+  friend bool operator==(const LeaseState&, const LeaseState&) = default;
+};
+
+/// One atomic, durable write. Batches become durable in the order in which they were handed out.
+struct PersistBatch {
+  ReadyId id;
+  std::optional<HardState> hard_state;
+  /// Removes this index and all above it, before `entries` are appended.
+  std::optional<Index> truncate_from;
+  std::vector<Entry> entries;
+
+  bool empty() const { return !hard_state && !truncate_from && entries.empty(); }
+};
+
+struct OutgoingMessage {
+  NodeId to;
+  Message message;
+};
+
+/// A message that must not leave before batch `after`, and all before it, are durable. Zero: it may
+/// leave at once.
+struct HeldMessage {
+  ReadyId after;
+  NodeId to;
+  Message message;
+};
+
+/// "Send `to` the entries after `prev`, up to `last` at most." The core knows the shape of its log,
+/// not the payloads: the driver fills in a prefix from its cache or from storage, sends it, and
+/// reports filled(). At most one intent per peer is open; a newer one to the same peer replaces it.
+struct AppendIntent {
+  std::uint64_t id = 0;  ///< unique within the core's life
+  NodeId to;
+  Term term;
+  LogId prev;
+  Index last;  ///< above prev.index
+  Index commit;
+  Round round;
+  Duration lease{0};
+};
+
+/// How a linearizable read was justified.
+enum class ReadBasis : std::uint8_t { lease, quorum, leader };
+
+struct ReadAnswer {
+  std::uint64_t read = 0;  ///< the number given to read_index()
+  std::optional<Index>
+      index;  ///< read once this index is applied; none: refused, try again or elsewhere
+  ReadBasis basis = ReadBasis::quorum;  ///< `leader`: a follower's read, justified by the leader
+  NodeId leader;                        ///< refused: whom to ask; kNobody if unknown
+};
+
+/// The effects of one turn. The driver acts on the members from top to bottom. The vectors are
+/// reused.
+struct Ready {
+  ReadyId id;
+  /// 1. Publish before any message leaves and before any waiter completes: or a follower could
+  /// answer from a commit
+  ///    that a lease read at the leader does not see yet.
+  std::optional<LeaseState> lease;
+  /// 2. May leave at once; a leader's appends overtake its own disk.
+  std::vector<OutgoingMessage> messages;
+  std::vector<AppendIntent> intents;
+  /// 3. One durable write; answered with persisted(persist.id). Not handed to storage when empty().
+  PersistBatch persist;
+  /// 4. Wait for the durable write that they name (which may be an earlier one).
+  std::vector<HeldMessage> held;
+  /// 5. Apply up to here: committed, and durable on this node. Zero: no news.
+  Index apply_to;
+  /// Committed up to here, as far as this node knows. Zero: no news.
+  Index commit;
+  std::vector<ReadAnswer> reads;
+  /// 6. What happened, for people and for tests. Nothing depends on it.
+  std::vector<Event> events;
+
+  /// Empties every member and keeps the capacity.
+  void clear();
+};
+
+}  // namespace leasehold::raft
