@@ -1,0 +1,31 @@
+// MemoryStore: the key-value store in memory. Nothing survives the object: the log is applied anew.
+#pragma once
+
+#include <leasehold/kv/store.h>
+
+#include <memory>
+
+namespace leasehold::kv {
+
+/// See store.h. durable_index() is always 0. A read takes one shared lock of one shard and copies
+/// no bytes of the value.
+class MemoryStore final : public Store {
+ public:
+  MemoryStore();
+  ~MemoryStore() override;
+
+  raft::Index durable_index() const override;
+  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
+
+  Result<std::optional<Value>> get(std::string_view key) const override;
+  Result<bool> exists(std::string_view key) const override;
+  std::uint64_t size() const override;
+  std::uint64_t revision() const override;
+  raft::Index applied_index() const override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace leasehold::kv
