@@ -1,0 +1,177 @@
+// Peer links over TCP. The one part of this room that knows sockets.
+//
+// Each node dials each peer. A node sends on the connections that it dialled and receives on those
+// that it accepted, so two nodes that dial each other at the same instant need no tie-break: both
+// connections stay. How the bytes look: docs/wire.md.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/net/transport.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace asio {
+class io_context;
+}
+
+namespace leasehold::net {
+
+/// Every bound of a TcpTransport. The defaults suit a group in one data centre.
+struct TcpLimits {
+  /// Encoded bytes that wait for one peer. A message that does not fit is dropped, unless nothing
+  /// waits.
+  std::size_t queue_bytes_max = std::size_t{64} << 20U;
+  /// One frame, header included, in either direction. A longer one closes the connection before any
+  /// of it is stored; one's own is dropped. Must be the same on every node, and above the largest
+  /// append message plus the largest command.
+  std::size_t frame_bytes_max = std::size_t{32} << 20U;
+  /// Accepted connections that have completed the handshake. There is one per peer.
+  std::size_t connections_max = 64;
+  /// Accepted connections that have not. Past it the oldest of them is closed for a newer one, so
+  /// that silent ones cannot keep a peer out.
+  std::size_t handshakes_max = 64;
+  /// From connect or accept to the end of the handshake.
+  std::chrono::milliseconds handshake_timeout{2000};
+  /// A dialled connection on which sent bytes stay unacknowledged for so long is dead and is
+  /// dialled anew. Short, so that TCP's own backoff does not outlast a healed partition.
+  std::chrono::milliseconds unacknowledged_timeout{2000};
+  /// Pause before the next dial: doubles from the first to the second with each failure, and is
+  /// drawn from the upper half of that. A peer that dials this node is dialled back at once.
+  std::chrono::milliseconds reconnect_min{20};
+  std::chrono::milliseconds reconnect_max{1000};
+};
+
+struct TcpOptions {
+  std::uint64_t cluster_id = 0;   ///< see cluster_id() in handshake.h
+  raft::NodeId id;                ///< not kNobody
+  raft::Uuid uuid;                ///< not zero
+  raft::Incarnation incarnation;  ///< starts at 1
+  /// Drawn anew at each start of the process: tells two processes on copies of one directory apart,
+  /// and seeds the jitter of reconnects.
+  std::uint64_t process = 0;
+  std::string listen;  ///< host:port to bind; port 0: any free one, see port()
+  /// Whom to dial and whom to let in. This node itself may be among them and is skipped.
+  std::vector<PeerAddress> peers;
+  TcpLimits limits;
+};
+
+/// Why bytes, a frame or a connection were refused. Counted by kind.
+enum class RejectReason : std::uint8_t {
+  malformed,          ///< a frame that breaks the format or an invariant, or random bytes
+  oversized,          ///< a frame above frame_bytes_max
+  version,            ///< no wire version that both sides speak, or a frame of an unknown one
+  wrong_cluster,      ///< a peer of another cluster
+  wrong_target,       ///< the peer meant to reach another node: an address is wrong
+  same_id,            ///< the peer has this node's own id
+  unknown_peer,       ///< the peer's id is not among `peers`
+  older_incarnation,  ///< a newer start of that directory was seen: the old one is fenced
+  duplicate_process,  ///< another process already runs with that uuid and incarnation
+  refused_by_node,    ///< accept_peer said no
+  handshake_timeout,  ///< the handshake did not end in time
+  too_many,           ///< above connections_max or handshakes_max
+};
+inline constexpr std::size_t kRejectReasons = 12;
+/// As it stands in logs and metrics: "wrong_cluster".
+const char* reject_reason_name(RejectReason reason);
+
+/// One refusal, for logs. `by_peer`: the other side refused this node, with its own words in
+/// `error`.
+struct Rejection {
+  RejectReason reason = RejectReason::malformed;
+  bool by_peer = false;
+  raft::NodeId peer;    ///< kNobody if it did not say
+  std::string address;  ///< of the other end, as far as known
+  Error error;
+};
+
+/// What the node wants to hear. All are called on the node's thread, never inside send() or
+/// start(), and never after stop() or the destructor has returned. They may call send() and stop().
+/// They must not throw.
+struct TcpCallbacks {
+  /// A message that passed every check of the codec, from a peer whose identity was accepted.
+  std::function<void(raft::NodeId from, PeerMessage message)> on_message;
+  /// The connection that this node dialled stands: send() reaches the peer from now on. Messages
+  /// sent before were dropped.
+  std::function<void(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)> on_peer;
+  /// May a peer of the right cluster and a known id talk to this node? Asked once per handshake, in
+  /// both directions. The error's message is told to the peer. The transport itself already refuses
+  /// older incarnations of the same uuid. Empty: everybody may.
+  std::function<Result<void>(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)>
+      accept_peer;
+  /// A frame or a connection was refused. A node that is refused `by_peer` as older_incarnation has
+  /// been replaced by a newer self and should stop. At most one call per connection.
+  std::function<void(const Rejection& rejection)> on_reject;
+};
+
+/// Counters since the start. Read on the node's thread.
+struct TcpCounters {
+  std::array<std::uint64_t, kRejectReasons> rejected{};  ///< by this node, indexed by RejectReason
+  std::uint64_t refused_by_peers = 0;
+  std::uint64_t connects = 0;     ///< dialled connections that completed the handshake
+  std::uint64_t accepts = 0;      ///< accepted connections that completed it
+  std::uint64_t disconnects = 0;  ///< of both, since ended
+  std::uint64_t frames_sent = 0;  ///< given to the kernel; handshake not counted
+  std::uint64_t frames_received = 0;
+  std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_received = 0;
+  std::uint64_t dropped_unconnected = 0;  ///< messages: no connection
+  std::uint64_t dropped_full = 0;         ///< messages: queue_bytes_max
+  std::uint64_t dropped_oversized = 0;    ///< messages: frame_bytes_max
+
+  std::uint64_t rejected_total() const {
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : rejected) total += count;
+    return total;
+  }
+};
+
+/// The peer links of one node.
+///
+/// Threads: none of its own. The one thread that runs `io` is the node's thread; every method but
+/// the constructor is called on it (or while nobody runs `io`). The transport may be destroyed
+/// before `io`; handlers that are still queued then do nothing.
+///
+/// send() queues, and everything queued in one turn leaves with one gathered write. A connection
+/// that misbehaves is closed and counted, and nothing else is disturbed.
+class TcpTransport final : public Transport {
+ public:
+  TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks);
+  ~TcpTransport() override;
+  TcpTransport(const TcpTransport&) = delete;
+  TcpTransport& operator=(const TcpTransport&) = delete;
+
+  /// Binds, listens and starts to dial. Once. Errors: invalid_argument (an option or an address),
+  /// in_use (the address), io.
+  Result<void> start();
+  /// Closes everything; no callback follows. Idempotent.
+  void stop();
+
+  void send(raft::NodeId to, PeerMessage message) override;
+
+  /// Adds a peer, or gives it another address (it is then dialled anew).
+  Result<void> set_peer(PeerAddress peer);
+  /// Closes its connections and forgets it.
+  void remove_peer(raft::NodeId peer);
+
+  /// Whether send() would reach `peer`.
+  bool connected(raft::NodeId peer) const;
+  /// Bytes that wait for `peer`.
+  std::size_t queued_bytes(raft::NodeId peer) const;
+  /// The port that start() has bound.
+  std::uint16_t port() const;
+  const TcpCounters& counters() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace leasehold::net
