@@ -33,7 +33,7 @@ struct RoundStart {
 /// counts for nothing, which is safe.
 class RoundRing {
  public:
-  static constexpr std::size_t kCapacity = 1024;
+  static constexpr std::size_t kCapacity = 256;
 
   /// Starts the next round at `now`, which was sampled before anything of the round is sent.
   Round begin(HolderInstant now, Duration duration);

@@ -12,10 +12,12 @@
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <optional>
+#include <variant>
 #include <vector>
 
 namespace leasehold::raft {
@@ -81,7 +83,7 @@ class Core {
 
   NodeId id() const { return options_.id; }
   const CoreOptions& options() const { return options_; }
-  Role role() const { return role_; }
+  Role role() const;
   Term term() const { return hard_state_.term; }
   /// Who leads the current term, as far as this node knows; kNobody otherwise.
   NodeId leader() const { return leader_; }
@@ -96,20 +98,181 @@ class Core {
   /// other role.
   HolderInstant lease_end() const;
   /// What a leader knows of its peers; empty for any other role.
-  const std::map<NodeId, Progress>& progress() const { return progress_; }
+  const std::map<NodeId, Progress>& progress() const;
   /// Reads that have not been answered.
   std::size_t pending_reads() const;
 
  private:
+  /// A durable write that was handed out and not answered.
+  struct UnansweredBatch {
+    ReadyId id;
+    /// The last entry of the batch that still stands in the log; 0 if it has none (any more).
+    Index last;
+    PromiseInstant handed_out;
+  };
+
+  struct Follower {};
+
+  struct Candidate {
+    bool pre_vote = true;
+    /// Answers of the others, and the own vote once it is durable.
+    std::map<NodeId, bool> votes;
+    /// The batch that makes the own vote durable; a pre-vote has none.
+    ReadyId own_vote;
+  };
+
+  /// A read that waits at the leader.
+  struct LeaderRead {
+    std::uint64_t read = 0;   ///< the caller's number, or the remote asker's
+    NodeId asker;             ///< kNobody: this node's own caller
+    Incarnation incarnation;  ///< of a remote asker
+    ReadMode mode = ReadMode::lease;
+    /// A quorum must acknowledge this round or a newer one: it began after the read arrived.
+    Round round;
+  };
+
+  struct Leader {
+    Now elected_at;
+    /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
+    Index first_index;
+    lease::RoundRing rounds;
+    PromiseInstant next_round;
+    lease::LeaderLease lease;
+    /// When the newest round that a quorum has acknowledged began. Never moves back.
+    std::optional<HolderInstant> base;
+    /// Everybody that receives the log, this node excepted.
+    std::map<NodeId, Progress> progress;
+    std::vector<LeaderRead> reads;
+    /// Of these, asked by followers.
+    std::size_t remote_reads = 0;
+  };
+
+  /// The reads of a follower that are justified in the same way: one request is out at a time,
+  /// later reads wait for the next one.
+  struct FollowerReads {
+    std::vector<std::uint64_t> asked;
+    std::vector<std::uint64_t> waiting;
+    std::uint64_t request = 0;
+    PromiseInstant sent;
+  };
+
+  // core.cc
+  void begin_input(Now now);
+  void end_input();
+  void observe_time();
+  void mark_hard_state();
+  ReadyId hard_state_ready() const;
+  ReadyId entries_ready(Index index) const;
+  void send_now(NodeId to, Message message);
+  void send_after(ReadyId after, NodeId to, Message message);
+  void emit(decltype(Event::what) what);
+  bool disk_stalled() const;
+  void adopt_term(Term term, RoleChangeReason reason);
+  void become_follower(RoleChangeReason reason);
+  void change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason);
+  void append_entry(EntryKind kind, Bytes payload);
+  void truncate_log(Index from);
+  void advance_commit(Index index);
+  Leader* as_leader() { return std::get_if<Leader>(&state_); }
+  const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
+  Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
+
+  // core_election.cc
+  bool promised_to_other_than(NodeId candidate) const;
+  bool eligible() const;
+  bool may_campaign() const;
+  PromiseInstant election_deadline() const;
+  void restart_election_timer();
+  void start_pre_vote(RoleChangeReason reason);
+  void start_campaign();
+  void count_votes();
+  void become_leader();
+  bool ignores_higher_terms() const;
+  bool learn_term_from_reply(Term term);
+  std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote) const;
+  void handle(NodeId from, const PreVoteRequest& m);
+  void handle(NodeId from, const PreVoteReply& m);
+  void handle(NodeId from, const VoteRequest& m);
+  void handle(NodeId from, const VoteReply& m);
+
+  // core_lease.cc
+  void begin_round();
+  void renew_promise(NodeId leader, Duration carried);
+  void acknowledge_round(Progress& progress, const AppendReply& m);
+  void update_lease();
+  HolderInstant quorum_deadline(const Leader& leader) const;
+
+  // core_replication.cc
+  void handle(NodeId from, AppendRequest& m);
+  void handle(NodeId from, const AppendReply& m);
+  void append_from_leader(NodeId from, AppendRequest& m);
+  void refuse_append(NodeId from, const AppendRequest& m);
+  void maybe_commit();
+  AppendRequest empty_append(Progress& progress) const;
+  void emit_intents();
+
+  // core_read.cc
+  void handle(NodeId from, const ReadIndexRequest& m);
+  void handle(NodeId from, const ReadIndexReply& m);
+  void maybe_begin_read_round();
+  void answer_leader_reads();
+  void refuse_reads();
+  void ask_leader(ReadMode mode);
+  void answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis);
+
+  // core_invariants.cc
+  void check_invariants() const;
+
   CoreOptions options_;
+  Random random_;
+  /// The time of the newest input. Invariant: neither clock ever runs backwards.
+  Now now_;
+
   HardState hard_state_;
   lease::VoterPromise promise_;
-  Role role_ = Role::follower;
   NodeId leader_;
+  std::variant<Follower, Candidate, Leader> state_;
+  /// When the vote was last updated, or what else restarts the wait for an own election.
+  PromiseInstant vote_updated_;
+  /// Drawn anew from [ET, 2 ET).
+  Duration election_timeout_{0};
+  /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
+  bool campaign_at_once_ = false;
+  /// The leader of the current term has been told to promise another D than its own, and that was
+  /// reported.
+  Term settings_reported_;
+
   Log log_;
+  /// Invariant: commit_ <= log_.last_index(). Never moves back.
   Index commit_;
+  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index().
   Index durable_;
-  std::map<NodeId, Progress> progress_;
+  /// The last entry that was handed to storage and still stands.
+  Index handed_out_;
+  std::deque<UnansweredBatch> unanswered_;
+  ReadyId next_ready_{1};
+  /// The newest batch with a hard state.
+  ReadyId hard_state_batch_;
+  /// The newest durable batch.
+  ReadyId durable_batch_;
+  std::uint64_t next_intent_ = 1;
+
+  std::array<FollowerReads, 2> follower_reads_;
+  std::uint64_t next_request_ = 1;
+
+  /// What the next Ready will hold.
+  Ready pending_;
+  LeaseState published_;
+  Index announced_commit_;
+  Index announced_apply_;
+
+  /// What the last check saw: for the invariants of a step.
+  struct {
+    Term term;
+    Index commit;
+    Term lease_term;
+    HolderInstant lease_end = HolderInstant::earliest();
+  } mutable checked_;
 };
 
 }  // namespace leasehold::raft

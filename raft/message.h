@@ -71,6 +71,7 @@ struct ReadIndexRequest {
   Incarnation
       incarnation;       ///< of the asking process: an answer to an earlier process matches nothing
   std::uint64_t id = 0;  ///< the asker's number; unique within the incarnation
+  bool quorum = false;   ///< confirm by a round even while the lease is valid
   friend bool operator==(const ReadIndexRequest&, const ReadIndexRequest&) = default;
 };
 

@@ -28,25 +28,28 @@ struct Progress {
   /// The peer's durable prefix that equals this log. Invariant: match_index < next_index.
   Index match_index;
   /// The first entry to send next.
-  Index next_index;
-  /// probe: a message with entries is out; replicate: unused.
-  bool probing = false;
-  /// Invariant: ascending; bounded by CoreOptions::inflight_messages_max.
+  Index next_index{1};
+  /// No entries until the next round or the next acknowledgement: a probe is out, or the driver had
+  /// nothing to send.
+  bool paused = false;
+  /// Sent in state `replicate`. Invariant: ascending; at most CoreOptions::inflight_messages_max.
   std::deque<Inflight> inflights;
   std::size_t inflight_bytes = 0;
   /// The one open intent; 0 when there is none.
   std::uint64_t intent = 0;
+  /// The newest commit index that was sent.
+  Index sent_commit;
   /// The newest round that the peer has acknowledged with a promise. Empty at each election and for
-  /// a new member: an acknowledgement never comes from a default (hazard H6).
+  /// a new member: an acknowledgement never comes from a default.
   std::optional<lease::RoundStart> acked_round;
-  /// A message with entries was sent in this round and nothing has been acknowledged since: see
-  /// Core::stalled().
-  Round sent_round;
 
+  /// Where the logs agree has to be found again. Forgets what is in flight and cancels the open
+  /// intent.
   void become_probe();
+  /// Where the logs agree is known: everything after match_index may be pipelined.
   void become_replicate();
-  /// The peer acknowledged everything up to `index`.
-  void acknowledged(Index index);
+  /// The peer holds everything up to `index` durably. True if that is news.
+  bool acknowledged(Index index);
 };
 
 }  // namespace leasehold::raft

@@ -1,0 +1,310 @@
+// The frame of a turn: inputs come in with their time, effects collect in pending_, take_ready()
+// hands them out.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+Core::Core(const CoreOptions& options, InitialState initial, Now now)
+    : options_(options),
+      random_(options.seed),
+      now_(now),
+      hard_state_(initial.hard_state),
+      vote_updated_(now.promise),
+      log_(initial.base, std::move(initial.base_membership), std::move(initial.runs),
+           initial.last_index, std::move(initial.memberships)) {
+  LEASEHOLD_ASSERT(options_.timing.validate().ok());
+  LEASEHOLD_ASSERT(options_.id != kNobody);
+  LEASEHOLD_ASSERT(initial.applied <= log_.last_index());
+  commit_ = std::max(log_.base().index, initial.applied);
+  durable_ = log_.last_index();
+  handed_out_ = log_.last_index();
+  announced_commit_ = commit_;
+  announced_apply_ = commit_;
+  // Whatever the vote says: a node that ever promised may still be bound, and no longer knows since
+  // when.
+  promise_ = lease::VoterPromise::restarted(hard_state_.promise.duration, now.promise);
+  published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
+  pending_.lease = published_;
+  checked_ = {hard_state_.term, commit_, hard_state_.term, HolderInstant::earliest()};
+  restart_election_timer();
+  emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
+  check_invariants();
+}
+
+Role Core::role() const {
+  if (std::holds_alternative<Leader>(state_)) return Role::leader;
+  if (const auto* candidate = std::get_if<Candidate>(&state_)) {
+    return candidate->pre_vote ? Role::pre_candidate : Role::candidate;
+  }
+  return Role::follower;
+}
+
+const std::map<NodeId, Progress>& Core::progress() const {
+  static const std::map<NodeId, Progress> kNone;
+  const Leader* leader = as_leader();
+  return leader != nullptr ? leader->progress : kNone;
+}
+
+HolderInstant Core::lease_end() const {
+  const Leader* leader = as_leader();
+  if (leader == nullptr || commit_ < leader->first_index) return HolderInstant::earliest();
+  return leader->lease.end();
+}
+
+std::size_t Core::pending_reads() const {
+  std::size_t count = 0;
+  if (const Leader* leader = as_leader()) count += leader->reads.size();
+  for (const FollowerReads& reads : follower_reads_) {
+    count += reads.asked.size() + reads.waiting.size();
+  }
+  return count;
+}
+
+// ---- Inputs ----
+
+void Core::begin_input(Now now) {
+  LEASEHOLD_ASSERT(now.holder >= now_.holder);
+  LEASEHOLD_ASSERT(now.promise >= now_.promise);
+  now_ = now;
+  observe_time();
+}
+
+void Core::end_input() {
+  if (campaign_at_once_) {
+    campaign_at_once_ = false;
+    if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
+  }
+  check_invariants();
+}
+
+// A leader learns from the time alone that it may lead no longer; every input starts with that.
+void Core::observe_time() {
+  const Leader* leader = as_leader();
+  if (leader == nullptr) return;
+  if (now_.holder >= quorum_deadline(*leader)) {
+    become_follower(RoleChangeReason::quorum_lost);
+  } else if (disk_stalled()) {
+    become_follower(RoleChangeReason::disk_stalled);
+  }
+}
+
+void Core::tick(Now now) {
+  begin_input(now);
+  if (const Leader* leader = as_leader()) {
+    if (now_.promise >= leader->next_round) begin_round();
+  } else {
+    if (may_campaign() && now_.promise >= election_deadline()) {
+      start_pre_vote(RoleChangeReason::election_timeout);
+    }
+    for (std::size_t i = 0; i < follower_reads_.size(); ++i) {
+      const FollowerReads& reads = follower_reads_[i];
+      if (!reads.asked.empty() && now_.promise >= reads.sent + options_.timing.election_timeout) {
+        ask_leader(static_cast<ReadMode>(i));
+      }
+    }
+  }
+  end_input();
+}
+
+PromiseInstant Core::next_deadline() const {
+  if (const Leader* leader = as_leader()) {
+    // The holder's clock is the faster of the two: what it still has to go is at least what the
+    // timers have to go.
+    PromiseInstant due =
+        std::min(leader->next_round, now_.promise + (quorum_deadline(*leader) - now_.holder));
+    if (!unanswered_.empty()) {
+      due = std::min(due, unanswered_.front().handed_out + options_.timing.election_timeout);
+    }
+    return due;
+  }
+  PromiseInstant due = PromiseInstant::never();
+  if (eligible() && !disk_stalled()) due = election_deadline();
+  for (const FollowerReads& reads : follower_reads_) {
+    if (!reads.asked.empty()) due = std::min(due, reads.sent + options_.timing.election_timeout);
+  }
+  return due;
+}
+
+void Core::step(Now now, NodeId from, Message message) {
+  begin_input(now);
+  // A message from nobody or from this node itself is a fault of the transport; it means nothing.
+  if (from != kNobody && from != options_.id) {
+    std::visit([this, from](auto& m) { handle(from, m); }, message);
+  }
+  end_input();
+}
+
+std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
+  begin_input(now);
+  std::optional<LogId> first;
+  if (as_leader() != nullptr && !payloads.empty()) {
+    first = LogId{hard_state_.term, log_.last_index().next()};
+    for (Bytes& payload : payloads) append_entry(EntryKind::command, std::move(payload));
+  }
+  end_input();
+  return first;
+}
+
+void Core::persisted(Now now, ReadyId id) {
+  begin_input(now);
+  LEASEHOLD_ASSERT(id < next_ready_);
+  durable_batch_ = std::max(durable_batch_, id);
+  while (!unanswered_.empty() && unanswered_.front().id <= id) {
+    durable_ = std::max(durable_, unanswered_.front().last);
+    unanswered_.pop_front();
+  }
+  if (Candidate* candidate = as_candidate()) {
+    if (!candidate->pre_vote && candidate->own_vote <= durable_batch_) {
+      candidate->votes.emplace(options_.id, true);
+      count_votes();
+    }
+  }
+  maybe_commit();
+  end_input();
+}
+
+// ---- The log and the roles ----
+
+void Core::append_entry(EntryKind kind, Bytes payload) {
+  LEASEHOLD_ASSERT(kind != EntryKind::membership);
+  log_.append(hard_state_.term, nullptr);
+  pending_.persist.entries.push_back({log_.last(), kind, std::move(payload)});
+}
+
+void Core::truncate_log(Index from) {
+  LEASEHOLD_ASSERT(from > commit_);
+  log_.truncate(from);
+  // A completion that is still to come speaks of what stood there when the batch was handed out
+  // (the A-B-A race).
+  durable_ = std::min(durable_, from.prev());
+  for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, from.prev());
+  auto& entries = pending_.persist.entries;
+  while (!entries.empty() && entries.back().id.index >= from) entries.pop_back();
+  if (from <= handed_out_) {
+    handed_out_ = from.prev();
+    pending_.persist.truncate_from = from;
+  }
+}
+
+void Core::advance_commit(Index index) {
+  if (index <= commit_) return;
+  LEASEHOLD_ASSERT(index <= log_.last_index());
+  commit_ = index;
+}
+
+void Core::mark_hard_state() {
+  hard_state_.promise.duration = promise_.remembered();
+  pending_.persist.hard_state = hard_state_;
+}
+
+// The batch that has to be durable before the current hard state is.
+ReadyId Core::hard_state_ready() const {
+  return pending_.persist.hard_state ? next_ready_ : hard_state_batch_;
+}
+
+// The batch that has to be durable before everything up to `index` is; zero if it is.
+ReadyId Core::entries_ready(Index index) const {
+  if (index <= durable_) return ReadyId();
+  for (const UnansweredBatch& batch : unanswered_) {
+    if (batch.last >= index) return batch.id;
+  }
+  return next_ready_;
+}
+
+bool Core::disk_stalled() const {
+  return !unanswered_.empty() &&
+         now_.promise - unanswered_.front().handed_out >= options_.timing.election_timeout;
+}
+
+void Core::adopt_term(Term term, RoleChangeReason reason) {
+  LEASEHOLD_ASSERT(term > hard_state_.term);
+  const bool led = as_leader() != nullptr;
+  hard_state_.term = term;
+  hard_state_.voted_for = kNobody;
+  hard_state_.vote_committed = false;
+  mark_hard_state();
+  become_follower(reason);
+  if (led) campaign_at_once_ = true;
+}
+
+void Core::become_follower(RoleChangeReason reason) {
+  leader_ = kNobody;
+  refuse_reads();
+  if (as_leader() != nullptr) {
+    if (lease_end() > now_.holder) emit(LeaseLost{lease_end()});
+    restart_election_timer();
+  }
+  if (role() != Role::follower) change_role(Follower{}, reason);
+}
+
+void Core::change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason) {
+  const Role from = role();
+  state_ = std::move(next);
+  emit(RoleChanged{from, role(), reason});
+}
+
+// ---- Output ----
+
+void Core::send_now(NodeId to, Message message) {
+  pending_.messages.push_back({to, std::move(message)});
+}
+
+// etcd's queue keeps such messages back for the same reason: a vote, a promise or a match that is
+// told before it is durable can be forgotten by a crash and given again to somebody else.
+void Core::send_after(ReadyId after, NodeId to, Message message) {
+  if (after <= durable_batch_) {
+    send_now(to, std::move(message));
+  } else {
+    pending_.held.push_back({after, to, std::move(message)});
+  }
+}
+
+void Core::emit(decltype(Event::what) what) {
+  pending_.events.push_back({options_.group, options_.id, hard_state_.term, now_, std::move(what)});
+}
+
+bool Core::take_ready(Ready& ready) {
+  if (as_leader() != nullptr) {
+    maybe_begin_read_round();
+    emit_intents();
+  }
+
+  const LeaseState lease{hard_state_.term, lease_end(), commit_};
+  if (lease != published_) {
+    if (lease.end > now_.holder && published_.end <= now_.holder) emit(LeaseGained{lease.end});
+    published_ = lease;
+    pending_.lease = lease;
+  }
+  if (commit_ > announced_commit_) pending_.commit = announced_commit_ = commit_;
+  // Only what is durable here is applied: the state machine never runs ahead of the own log.
+  const Index apply_to = std::min(commit_, durable_);
+  if (apply_to > announced_apply_) pending_.apply_to = announced_apply_ = apply_to;
+
+  const bool anything = pending_.lease || !pending_.messages.empty() || !pending_.intents.empty() ||
+                        !pending_.persist.empty() || !pending_.held.empty() ||
+                        pending_.apply_to.value() != 0 || pending_.commit.value() != 0 ||
+                        !pending_.reads.empty() || !pending_.events.empty();
+  ready.clear();
+  if (!anything) return false;
+
+  const ReadyId id = next_ready_;
+  next_ready_ = next_ready_.next();
+  if (!pending_.persist.empty()) {
+    if (pending_.persist.hard_state) hard_state_batch_ = id;
+    const Index last =
+        pending_.persist.entries.empty() ? Index() : pending_.persist.entries.back().id.index;
+    unanswered_.push_back({id, last, now_.promise});
+    handed_out_ = log_.last_index();
+  }
+  std::swap(ready, pending_);
+  ready.id = id;
+  ready.persist.id = id;
+  check_invariants();
+  return true;
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,218 @@
+// Elections: pre-vote, vote, and who may ask for one (Raft paper 5.2, 5.4.1; dissertation 9.6;
+// lease/README.md).
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+#include <leasehold/raft/quorum.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+// Changing the term or the vote, granting or refusing: none of it ends a promise. Time does.
+bool Core::promised_to_other_than(NodeId candidate) const {
+  return promise_.live(now_.promise) && hard_state_.promise.holder != candidate;
+}
+
+// While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
+// what passes the promise: or a stranded node would take the voters of a healthy leader with it.
+bool Core::ignores_higher_terms() const {
+  return promised_to_other_than(options_.id);
+}
+
+bool Core::eligible() const {
+  if (log_.membership().is_voter(options_.id)) return true;
+  // The newest membership may never be committed: until it is, a voter of the one before may be
+  // needed.
+  return log_.membership_index() > commit_ &&
+         log_.membership_at(log_.membership_index().prev()).is_voter(options_.id);
+}
+
+bool Core::may_campaign() const {
+  return as_leader() == nullptr && eligible() && !disk_stalled() &&
+         !promised_to_other_than(options_.id);
+}
+
+// A committed vote says that a leader was there: wait its promise out, and an election timeout on
+// top. With an uncommitted one there is only a candidate: wait an election timeout since the vote.
+PromiseInstant Core::election_deadline() const {
+  PromiseInstant from = vote_updated_;
+  if (hard_state_.vote_committed) from = std::max(from, promise_.until());
+  PromiseInstant deadline = from + election_timeout_;
+  if (promised_to_other_than(options_.id)) deadline = std::max(deadline, promise_.until());
+  return deadline;
+}
+
+void Core::restart_election_timer() {
+  vote_updated_ = now_.promise;
+  const std::int64_t timeout = options_.timing.election_timeout.count();
+  election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
+}
+
+void Core::start_pre_vote(RoleChangeReason reason) {
+  LEASEHOLD_ASSERT(may_campaign());
+  leader_ = kNobody;
+  refuse_reads();
+  restart_election_timer();
+  Candidate candidate;
+  candidate.votes.emplace(options_.id, true);
+  change_role(std::move(candidate), reason);
+  for (const Member& member : log_.membership().members) {
+    if (member.id == options_.id || !log_.membership().is_voter(member.id)) continue;
+    send_now(member.id, PreVoteRequest{hard_state_.term.next(), log_.last()});
+  }
+  count_votes();
+}
+
+void Core::start_campaign() {
+  LEASEHOLD_ASSERT(!promised_to_other_than(options_.id));
+  hard_state_.term = hard_state_.term.next();
+  hard_state_.voted_for = options_.id;
+  hard_state_.vote_committed = false;
+  mark_hard_state();
+  restart_election_timer();
+  Candidate candidate;
+  candidate.pre_vote = false;
+  candidate.own_vote = hard_state_ready();
+  change_role(std::move(candidate), RoleChangeReason::pre_vote_won);
+  for (const Member& member : log_.membership().members) {
+    if (member.id == options_.id || !log_.membership().is_voter(member.id)) continue;
+    send_after(hard_state_ready(), member.id, VoteRequest{hard_state_.term, log_.last()});
+  }
+}
+
+void Core::count_votes() {
+  Candidate* candidate = as_candidate();
+  LEASEHOLD_ASSERT(candidate != nullptr);
+  const auto granted = [candidate](NodeId id) {
+    const auto vote = candidate->votes.find(id);
+    return vote != candidate->votes.end() && vote->second ? std::optional<int>(1) : std::nullopt;
+  };
+  const auto not_refused = [candidate](NodeId id) {
+    const auto vote = candidate->votes.find(id);
+    return vote == candidate->votes.end() || vote->second ? std::optional<int>(1) : std::nullopt;
+  };
+  if (quorum_value<int>(log_.membership(), granted)) {
+    if (!candidate->pre_vote) {
+      become_leader();
+    } else if (may_campaign()) {
+      start_campaign();
+    } else {
+      become_follower(RoleChangeReason::election_lost);
+    }
+  } else if (!quorum_value<int>(log_.membership(), not_refused)) {
+    become_follower(RoleChangeReason::election_lost);
+  }
+}
+
+void Core::become_leader() {
+  LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id);
+  // Won by a quorum: the promises to lower terms have ended, or their holders gave them up.
+  promise_.drop();
+  hard_state_.promise = StoredPromise{};
+  hard_state_.vote_committed = true;
+  mark_hard_state();
+
+  Leader leader;
+  leader.elected_at = now_;
+  leader.first_index = log_.last_index().next();
+  for (const Member& member : log_.membership().members) {
+    if (member.id == options_.id) continue;
+    Progress progress;
+    progress.next_index = leader.first_index;
+    leader.progress.emplace(member.id, std::move(progress));
+  }
+  change_role(std::move(leader), RoleChangeReason::election_won);
+  leader_ = options_.id;
+  emit(LeaderKnown{options_.id});
+  // Nothing of an earlier term is committed by counting; this entry commits them all
+  // (section 5.4.2, figure 8).
+  append_entry(EntryKind::empty, Bytes());
+  begin_round();
+}
+
+bool Core::learn_term_from_reply(Term term) {
+  if (term <= hard_state_.term) return false;
+  if (as_leader() != nullptr || !ignores_higher_terms()) {
+    adopt_term(term, RoleChangeReason::higher_term);
+  }
+  return true;
+}
+
+// Why a vote (or a pre-vote) in `term` has to be refused, on what is known now.
+std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last,
+                                       bool pre_vote) const {
+  const Leader* leader = as_leader();
+  if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
+  if (promised_to_other_than(candidate)) return VoteRefusal::promised;
+  // The holder itself, in a newer term: it has given its lease up. A pre-vote proves nothing, but
+  // binds nobody.
+  if (promise_.live(now_.promise) && !pre_vote && term <= hard_state_.promise.term) {
+    return VoteRefusal::promised;
+  }
+  if (term < hard_state_.term || (pre_vote && term == hard_state_.term)) {
+    return VoteRefusal::old_term;
+  }
+  if (!pre_vote && term == hard_state_.term && hard_state_.voted_for != kNobody &&
+      hard_state_.voted_for != candidate) {
+    return VoteRefusal::voted_for_other;
+  }
+  if (last < log_.last()) return VoteRefusal::log_behind;
+  return std::nullopt;
+}
+
+void Core::handle(NodeId from, const PreVoteRequest& m) {
+  // Nothing changes here, whatever the answer: no term, no vote, no timer, no promise.
+  const std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, true);
+  if (refusal) {
+    emit(VoteRefused{from, true, *refusal});
+  } else {
+    emit(VoteGranted{from, true});
+  }
+  send_after(hard_state_ready(), from, PreVoteReply{m.term, hard_state_.term, !refusal, leader_});
+}
+
+void Core::handle(NodeId from, const PreVoteReply& m) {
+  if (learn_term_from_reply(m.term)) return;
+  Candidate* candidate = as_candidate();
+  if (candidate == nullptr || !candidate->pre_vote) return;
+  if (m.request_term != hard_state_.term.next()) return;
+  candidate->votes.emplace(from, m.granted);
+  count_votes();
+}
+
+void Core::handle(NodeId from, const VoteRequest& m) {
+  std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false);
+  const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised;
+  // A refusal for a promise's sake changes nothing, not even the term.
+  if (!barred && m.term > hard_state_.term) {
+    adopt_term(m.term, RoleChangeReason::higher_term);
+    refusal = judge(from, m.term, m.last, false);
+  }
+  if (refusal) {
+    emit(VoteRefused{from, false, *refusal});
+  } else {
+    if (hard_state_.voted_for != from) {
+      become_follower(RoleChangeReason::election_lost);
+      hard_state_.voted_for = from;
+      hard_state_.vote_committed = false;
+      mark_hard_state();
+    }
+    // The election timer, not the promise: a vote request does not show that there is a leader.
+    restart_election_timer();
+    campaign_at_once_ = false;
+    emit(VoteGranted{from, false});
+  }
+  send_after(hard_state_ready(), from, VoteReply{m.term, hard_state_.term, !refusal, leader_});
+}
+
+void Core::handle(NodeId from, const VoteReply& m) {
+  if (learn_term_from_reply(m.term)) return;
+  Candidate* candidate = as_candidate();
+  if (candidate == nullptr || candidate->pre_vote) return;
+  if (m.request_term != hard_state_.term) return;
+  candidate->votes.emplace(from, m.granted);
+  count_votes();
+}
+
+}  // namespace leasehold::raft

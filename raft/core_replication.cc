@@ -1,0 +1,218 @@
+// Replication: what a leader sends, what a follower does with it, and what is committed (Raft
+// paper 5.3, 5.4).
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+#include <leasehold/raft/quorum.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+// ---- The follower ----
+
+void Core::handle(NodeId from, AppendRequest& m) {
+  if (m.term < hard_state_.term) {
+    // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
+    AppendReply reply;
+    reply.request_term = m.term;
+    reply.term = hard_state_.term;
+    reply.round = m.round;
+    reply.rejected_prev = m.prev.index;
+    send_after(hard_state_ready(), from, reply);
+    return;
+  }
+  // A leader of a higher term is always accepted: promises bind votes only.
+  if (m.term > hard_state_.term) adopt_term(m.term, RoleChangeReason::higher_term);
+  LEASEHOLD_ASSERT(as_leader() == nullptr);  // election safety (section 5.2)
+  campaign_at_once_ = false;
+  if (role() != Role::follower) become_follower(RoleChangeReason::leader_appeared);
+  if (leader_ != from) {
+    LEASEHOLD_ASSERT(leader_ == kNobody);
+    leader_ = from;
+    emit(LeaderKnown{from});
+  }
+  if (hard_state_.voted_for != from || !hard_state_.vote_committed) {
+    hard_state_.voted_for = from;
+    hard_state_.vote_committed = true;
+    mark_hard_state();
+  }
+  renew_promise(from, m.lease);
+
+  if (log_.matches(m.prev)) {
+    append_from_leader(from, m);
+  } else {
+    refuse_append(from, m);
+  }
+}
+
+void Core::append_from_leader(NodeId from, AppendRequest& m) {
+  const bool heartbeat = m.entries.empty();
+  Index last = m.prev.index;
+  for (Entry& entry : m.entries) {
+    LEASEHOLD_ASSERT(entry.id.index == last.next());
+    last = entry.id.index;
+    if (log_.matches(entry.id)) continue;
+    if (last <= log_.last_index()) truncate_log(last);
+    if (entry.kind == EntryKind::membership) {
+      const Result<Membership> membership = decode_membership(entry.payload.view());
+      LEASEHOLD_ASSERT(membership.ok());  // checked by the wire's gateway
+      log_.append(entry.id.term, &membership.value());
+    } else {
+      log_.append(entry.id.term, nullptr);
+    }
+    pending_.persist.entries.push_back(std::move(entry));
+  }
+  advance_commit(std::min(m.commit, last));
+
+  AppendReply reply;
+  reply.request_term = m.term;
+  reply.term = hard_state_.term;
+  reply.promised = true;
+  reply.round = m.round;
+  reply.matched = true;
+  // A heartbeat claims what is durable already, and is answered as soon as the promise is: a slow
+  // disk costs no lease.
+  reply.index = heartbeat ? std::min(last, durable_) : last;
+  const ReadyId after = heartbeat ? ReadyId() : entries_ready(last);
+  send_after(std::max(after, hard_state_ready()), from, reply);
+}
+
+// The leader's log and this one part somewhere before m.prev:
+//
+//   leader:    1 1 2 2 4 4 4     prev = (4, 7)
+//   follower:  1 1 2 3 3         hint = (2, 3): nothing above it can be in a log whose entry 7 is
+//   of term 4 ...
+//
+// The hint is the follower's last entry whose term is not above prev's; the leader does the same
+// with the hint's term and finds the place to probe in one step for each term that differs.
+void Core::refuse_append(NodeId from, const AppendRequest& m) {
+  LEASEHOLD_ASSERT(m.prev.index > commit_);
+  AppendReply reply;
+  reply.request_term = m.term;
+  reply.term = hard_state_.term;
+  reply.promised = true;
+  reply.round = m.round;
+  reply.matched = false;
+  reply.rejected_prev = m.prev.index;
+  reply.index =
+      std::max(commit_, log_.last_index_with_term_at_most(m.prev.term, m.prev.index.prev()));
+  reply.hint_term = log_.term_at(reply.index).value();
+  send_after(hard_state_ready(), from, reply);
+}
+
+// ---- The leader ----
+
+AppendRequest Core::empty_append(Progress& progress) const {
+  const Leader* leader = as_leader();
+  AppendRequest m;
+  m.term = hard_state_.term;
+  m.prev.index = progress.next_index.prev();
+  m.prev.term = log_.term_at(m.prev.index).value();
+  m.commit = commit_;
+  m.round = leader->rounds.newest();
+  m.lease = leader->rounds.find(m.round)->duration;
+  progress.sent_commit = commit_;
+  return m;
+}
+
+void Core::handle(NodeId from, const AppendReply& m) {
+  if (learn_term_from_reply(m.term)) return;
+  Leader* leader = as_leader();
+  if (leader == nullptr) return;
+  const auto found = leader->progress.find(from);
+  if (found == leader->progress.end()) return;
+  // Only a promise of this very term counts, for the lease and for the log.
+  if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
+  Progress& progress = found->second;
+  acknowledge_round(progress, m);
+
+  if (m.matched) {
+    if (m.index > log_.last_index()) return;
+    const bool news = progress.acknowledged(m.index);
+    if (progress.state == ProgressState::probe) {
+      progress.become_replicate();
+    } else if (news) {
+      progress.paused = false;
+    }
+    if (news) maybe_commit();
+  } else if (progress.state == ProgressState::replicate) {
+    // Sent and lost, or overtaken. What was refused and has been acknowledged since is old news.
+    if (m.rejected_prev > progress.match_index) progress.become_probe();
+  } else if (m.rejected_prev == progress.next_index.prev() &&
+             m.rejected_prev > progress.match_index) {
+    const Index probe =
+        log_.last_index_with_term_at_most(m.hint_term, std::min(m.index, m.rejected_prev.prev()));
+    progress.next_index = std::max(progress.match_index, probe).next();
+    progress.paused = false;
+    progress.intent = 0;
+  }
+  answer_leader_reads();
+}
+
+void Core::maybe_commit() {
+  Leader* leader = as_leader();
+  if (leader == nullptr) return;
+  const auto match_of = [this, leader](NodeId id) -> std::optional<Index> {
+    // The own match is the durable prefix that still stands, never an index that a completion
+    // names.
+    if (id == options_.id) return durable_;
+    const auto progress = leader->progress.find(id);
+    if (progress == leader->progress.end()) return std::nullopt;
+    return progress->second.match_index;
+  };
+  const std::optional<Index> index = quorum_value<Index>(log_.membership(), match_of);
+  // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
+  // figure 8).
+  if (!index || *index <= commit_ || log_.term_at(*index) != hard_state_.term) return;
+  advance_commit(*index);
+  answer_leader_reads();
+}
+
+bool Core::current(const AppendIntent& intent) const {
+  const Leader* leader = as_leader();
+  if (leader == nullptr || intent.term != hard_state_.term) return false;
+  const auto progress = leader->progress.find(intent.to);
+  return progress != leader->progress.end() && progress->second.intent == intent.id;
+}
+
+void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
+  begin_input(now);
+  if (current(intent)) {
+    LEASEHOLD_ASSERT(last >= intent.prev.index && last <= intent.last);
+    Progress& progress = as_leader()->progress.find(intent.to)->second;
+    progress.intent = 0;
+    if (last == intent.prev.index) {
+      progress.paused = true;
+    } else if (progress.state == ProgressState::probe) {
+      progress.paused = true;
+    } else {
+      progress.next_index = last.next();
+      progress.inflights.push_back({last, bytes});
+      progress.inflight_bytes += bytes;
+    }
+  }
+  end_input();
+}
+
+// At the end of a turn, so that everything that was proposed in it travels together.
+void Core::emit_intents() {
+  Leader* leader = as_leader();
+  for (auto& [id, progress] : leader->progress) {
+    if (progress.intent != 0) continue;
+    const bool room = progress.inflights.size() < options_.inflight_messages_max &&
+                      progress.inflight_bytes < options_.inflight_bytes_max;
+    if (progress.next_index <= log_.last_index() && !progress.paused && room) {
+      const AppendRequest head = empty_append(progress);
+      progress.intent = next_intent_++;
+      pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
+                                  head.commit, head.round, head.lease});
+    } else if (progress.sent_commit < commit_ && progress.state == ProgressState::replicate) {
+      // Nothing to carry the news: a follower that waits for its own apply must not wait for the
+      // next heartbeat.
+      send_now(id, empty_append(progress));
+    }
+  }
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,80 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/log.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+Log::Log(LogId base, Membership base_membership, std::vector<TermRun> runs, Index last,
+         std::vector<MembershipAt> memberships)
+    : base_(base), last_(last), runs_(std::move(runs)) {
+  LEASEHOLD_ASSERT(last_ >= base_.index);
+  LEASEHOLD_ASSERT(runs_.empty() == (last_ == base_.index));
+  if (!runs_.empty()) LEASEHOLD_ASSERT(runs_.front().first == base_.index.next());
+  for (std::size_t i = 1; i < runs_.size(); ++i) {
+    LEASEHOLD_ASSERT(runs_[i - 1].term < runs_[i].term);
+    LEASEHOLD_ASSERT(runs_[i - 1].first < runs_[i].first);
+  }
+  memberships_.push_back({base_.index, std::move(base_membership)});
+  for (MembershipAt& at : memberships) {
+    LEASEHOLD_ASSERT(at.index > memberships_.back().index && at.index <= last_);
+    memberships_.push_back(std::move(at));
+  }
+}
+
+Term Log::last_term() const {
+  return runs_.empty() ? base_.term : runs_.back().term;
+}
+
+std::optional<Term> Log::term_at(Index index) const {
+  if (index == base_.index) return base_.term;
+  if (index < base_.index || index > last_) return std::nullopt;
+  // Nearly every question is about the newest run.
+  if (index >= runs_.back().first) return runs_.back().term;
+  const auto after =
+      std::upper_bound(runs_.begin(), runs_.end(), index,
+                       [](Index wanted, const TermRun& run) { return wanted < run.first; });
+  return std::prev(after)->term;
+}
+
+Index Log::last_index_with_term_at_most(Term term, Index limit) const {
+  Index index = std::min(limit, last_);
+  for (auto run = runs_.rbegin(); run != runs_.rend() && index > base_.index; ++run) {
+    if (run->first > index) continue;
+    if (run->term <= term) return index;
+    index = run->first.prev();
+  }
+  return std::max(index, base_.index);
+}
+
+void Log::append(Term term, const Membership* membership) {
+  LEASEHOLD_ASSERT(term >= last_term());
+  last_ = last_.next();
+  if (runs_.empty() || runs_.back().term < term) runs_.push_back({term, last_});
+  if (membership != nullptr) memberships_.push_back({last_, *membership});
+}
+
+void Log::truncate(Index from) {
+  LEASEHOLD_ASSERT(from > base_.index);
+  LEASEHOLD_ASSERT(from <= last_);
+  last_ = from.prev();
+  while (!runs_.empty() && runs_.back().first > last_) runs_.pop_back();
+  while (memberships_.back().index > last_) memberships_.pop_back();
+}
+
+const Membership& Log::membership() const {
+  return memberships_.back().membership;
+}
+
+Index Log::membership_index() const {
+  return memberships_.back().index;
+}
+
+const Membership& Log::membership_at(Index index) const {
+  for (auto at = memberships_.rbegin(); at != memberships_.rend(); ++at) {
+    if (at->index <= index) return at->membership;
+  }
+  return memberships_.front().membership;
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,133 @@
+// Format of a membership, version 1, little-endian:
+//
+//   u8  format (1)
+//   u16 number of members, then for each, ascending by id:
+//         u64 id   u64 uuid.high   u64 uuid.low   u8 flags   u16 address length   address bytes
+//
+// flags: bit 0 votes; bit 1 votes in the membership that is being left (joint). Other bits are
+// zero.
+
+#include <leasehold/raft/membership.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kVotes = 1;
+constexpr std::uint8_t kVotesInOutgoing = 2;
+constexpr std::size_t kMembersMax = 64;
+constexpr std::size_t kAddressMax = 512;
+
+void put(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
+}
+
+// Reads little-endian numbers; remembers whether the bytes ran out.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  std::uint64_t number(std::size_t bytes) {
+    const std::string_view raw = take(bytes);
+    std::uint64_t value = 0;
+    for (std::size_t i = raw.size(); i-- > 0;) {
+      value = (value << 8U) | static_cast<unsigned char>(raw[i]);
+    }
+    return value;
+  }
+  std::string_view take(std::size_t bytes) {
+    if (bytes > rest_.size()) {
+      failed_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, bytes);
+    rest_.remove_prefix(bytes);
+    return taken;
+  }
+  bool failed() const { return failed_; }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+bool contains(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+Error malformed(const char* what) {
+  return Error{ErrorCode::malformed, std::string("membership entry: ") + what};
+}
+
+}  // namespace
+
+bool Membership::is_voter(NodeId id) const {
+  return contains(voters, id) || contains(outgoing_voters, id);
+}
+
+const Member* Membership::find(NodeId id) const {
+  const auto at = std::lower_bound(members.begin(), members.end(), id,
+                                   [](const Member& m, NodeId wanted) { return m.id < wanted; });
+  return at != members.end() && at->id == id ? &*at : nullptr;
+}
+
+Bytes encode_membership(const Membership& membership) {
+  LEASEHOLD_ASSERT(membership.members.size() <= kMembersMax);
+  std::string out;
+  put(out, kFormat, 1);
+  put(out, membership.members.size(), 2);
+  for (const Member& member : membership.members) {
+    LEASEHOLD_ASSERT(member.address.size() <= kAddressMax);
+    std::uint8_t flags = 0;
+    if (contains(membership.voters, member.id)) flags |= kVotes;
+    if (contains(membership.outgoing_voters, member.id)) flags |= kVotesInOutgoing;
+    put(out, member.id.value(), 8);
+    put(out, member.uuid.high, 8);
+    put(out, member.uuid.low, 8);
+    put(out, flags, 1);
+    put(out, member.address.size(), 2);
+    out += member.address;
+  }
+  return Bytes(std::move(out));
+}
+
+Result<Membership> decode_membership(std::string_view bytes) {
+  Reader reader(bytes);
+  const std::uint64_t format = reader.number(1);
+  if (reader.failed()) return malformed("no bytes");
+  if (format != kFormat) {
+    return Error{ErrorCode::unsupported_format,
+                 "membership entry has format " + std::to_string(format) +
+                     ", this build knows format 1; use the build that wrote it or a newer one"};
+  }
+  const std::uint64_t count = reader.number(2);
+  if (count > kMembersMax) return malformed("more than 64 members");
+  Membership membership;
+  for (std::uint64_t i = 0; i < count && !reader.failed(); ++i) {
+    Member member;
+    member.id = NodeId(reader.number(8));
+    member.uuid.high = reader.number(8);
+    member.uuid.low = reader.number(8);
+    const std::uint64_t flags = reader.number(1);
+    const std::uint64_t length = reader.number(2);
+    if (length > kAddressMax) return malformed("an address of more than 512 bytes");
+    member.address = std::string(reader.take(length));
+    if (member.id == kNobody) return malformed("a member without an id");
+    if (!membership.members.empty() && membership.members.back().id >= member.id) {
+      return malformed("members are not ascending by id");
+    }
+    if ((flags & ~std::uint64_t{kVotes | kVotesInOutgoing}) != 0) return malformed("unknown flags");
+    if ((flags & kVotes) != 0) membership.voters.push_back(member.id);
+    if ((flags & kVotesInOutgoing) != 0) membership.outgoing_voters.push_back(member.id);
+    membership.members.push_back(std::move(member));
+  }
+  if (reader.failed()) return malformed("bytes are missing");
+  if (!reader.at_end()) return malformed("bytes are left over");
+  if (membership.voters.empty()) return malformed("no voters");
+  return membership;
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,38 @@
+#include <leasehold/raft/progress.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+namespace {
+
+void restart_at_match(Progress& progress, ProgressState state) {
+  progress.state = state;
+  progress.paused = false;
+  progress.next_index = progress.match_index.next();
+  progress.inflights.clear();
+  progress.inflight_bytes = 0;
+  progress.intent = 0;
+}
+
+}  // namespace
+
+void Progress::become_probe() {
+  restart_at_match(*this, ProgressState::probe);
+}
+
+void Progress::become_replicate() {
+  restart_at_match(*this, ProgressState::replicate);
+}
+
+bool Progress::acknowledged(Index index) {
+  if (index <= match_index) return false;
+  match_index = index;
+  next_index = std::max(next_index, index.next());
+  while (!inflights.empty() && inflights.front().last <= index) {
+    inflight_bytes -= inflights.front().bytes;
+    inflights.pop_front();
+  }
+  return true;
+}
+
+}  // namespace leasehold::raft
