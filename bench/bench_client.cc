@@ -1,0 +1,194 @@
+// bench_client: sends GETs and SETs, measures each, and prints one line of JSON for every block.
+#include <leasehold/bench/report.h>
+#include <leasehold/bench/workload.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+namespace leasehold::bench {
+namespace {
+
+/// One server, one kind of request, one connection.
+struct Target {
+  std::string name;
+  Workload workload;
+  Descriptor socket;
+};
+
+struct Options {
+  std::vector<std::string> targets;
+  std::vector<std::string> setups;
+  Workload workload;
+  std::uint64_t warmup = 50;
+  std::uint64_t seed = 1;
+  std::uint64_t depth = 64;
+  std::string address;
+};
+
+Error bad_flag(const std::string& what) {
+  return Error{ErrorCode::invalid_argument, what};
+}
+
+/// Sends one command and wants a line that is no error.
+Result<void> command(const Descriptor& socket, const std::string& words) {
+  auto sent = write_all(socket, command_of(words));
+  if (!sent) return sent;
+  std::string ahead;
+  auto reply = read_reply(socket, 5, ahead);
+  if (!reply) return reply.error();
+  if (reply.value()[0] == '-') return bad_flag("`" + words + "` was answered " + reply.value());
+  return {};
+}
+
+/// NAME=get@HOST:PORT or NAME=set@HOST:PORT.
+Result<Target> open_target(const std::string& text, const Options& options) {
+  const std::size_t equals = text.find('=');
+  const std::size_t at = text.find('@', equals == std::string::npos ? 0 : equals);
+  if (equals == std::string::npos || at == std::string::npos) {
+    return bad_flag("--target `" + text + "` is not NAME=get@HOST:PORT or NAME=set@HOST:PORT");
+  }
+  const std::string operation = text.substr(equals + 1, at - equals - 1);
+  if (operation != "get" && operation != "set") {
+    return bad_flag("--target `" + text + "`: `" + operation + "` is neither get nor set");
+  }
+  Target target;
+  target.name = text.substr(0, equals);
+  target.workload = options.workload;
+  target.workload.operation = operation == "get" ? Operation::get : Operation::set;
+  auto socket = connect_tcp(text.substr(at + 1));
+  if (!socket) return socket.error();
+  target.socket = std::move(socket).value();
+  for (const std::string& setup : options.setups) {
+    if (setup.rfind(target.name + "=", 0) != 0) continue;
+    auto done = command(target.socket, setup.substr(target.name.size() + 1));
+    if (!done) return done.error();
+  }
+  return target;
+}
+
+Result<void> run_block(Target& target, std::uint64_t operations, const Options& options,
+                       Random& random) {
+  auto result = closed_loop(target.socket, target.workload, operations, options.warmup, random);
+  if (!result) return Error{result.error().code, target.name + ": " + result.error().message};
+  const LoopResult& loop = result.value();
+  nlohmann::json line = {
+      {"target", target.name},         {"operations", operations},
+      {"warmup", options.warmup},      {"failures", loop.failures},
+      {"elapsed_ns", loop.elapsed_ns}, {"latency", nlohmann::json::parse(loop.latency.to_json())}};
+  if (loop.failures > 0) line["first_failure"] = loop.first_failure;
+  std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
+  return {};
+}
+
+/// Opens all targets, then measures what standard input orders, line by line: NAME OPERATIONS.
+Result<void> run_blocks(const Options& options) {
+  std::vector<Target> targets;
+  for (const std::string& text : options.targets) {
+    auto target = open_target(text, options);
+    if (!target) return target.error();
+    targets.push_back(std::move(target).value());
+  }
+  Random random(options.seed);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string name;
+    std::uint64_t operations = 0;
+    if (!(words >> name >> operations) || operations == 0) {
+      return bad_flag("`" + line + "` is not NAME OPERATIONS");
+    }
+    const auto named = std::find_if(targets.begin(), targets.end(),
+                                    [&name](const Target& target) { return target.name == name; });
+    if (named == targets.end()) return bad_flag("no --target is called `" + name + "`");
+    auto done = run_block(*named, operations, options, random);
+    if (!done) return done;
+  }
+  return {};
+}
+
+/// Every key once, in order, with up to `depth` requests in flight on one connection; each reply is
+/// compared in full.
+Result<void> run_all_keys(const Options& options, Operation operation) {
+  auto socket = connect_tcp(options.address);
+  if (!socket) return socket.error();
+  Workload workload = options.workload;
+  workload.operation = operation;
+  const std::size_t expected_bytes = reply_bytes(workload);
+  std::string ahead;
+  std::uint64_t failures = 0;
+  std::uint64_t sent = 0;
+  std::string first_failure;
+  const std::uint64_t began = monotonic_ns();
+  for (std::uint64_t answered = 0; answered < workload.keys; ++answered) {
+    // Half a window at a time, so that many requests share a system call.
+    if (sent < workload.keys && sent - answered <= options.depth / 2) {
+      std::string requests;
+      for (; sent < workload.keys && sent - answered < options.depth; ++sent) {
+        requests += request_of(workload, sent);
+      }
+      auto written = write_all(socket.value(), requests);
+      if (!written) return written;
+    }
+    auto reply = read_reply(socket.value(), expected_bytes, ahead);
+    if (!reply) return reply.error();
+    if (reply.value() != reply_of(workload, answered) && failures++ == 0) {
+      first_failure = key_name(answered) + ": " + reply.value().substr(0, 200);
+    }
+  }
+  nlohmann::json line = {{"operations", workload.keys},
+                         {"depth", options.depth},
+                         {"failures", failures},
+                         {"elapsed_ns", monotonic_ns() - began}};
+  if (failures > 0) line["first_failure"] = first_failure;
+  std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
+  return {};
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Sends GETs and SETs in the Redis protocol, measures them and prints JSON.");
+  Options options;
+  app.add_option("--keys", options.workload.keys, "how many keys")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
+      ->capture_default_str();
+  app.require_subcommand(1);
+  CLI::App* blocks = app.add_subcommand(
+      "blocks",
+      "Closed loop, one connection for each target. Reads lines `NAME OPERATIONS` from standard "
+      "input; each measures a block and prints a line of JSON.");
+  blocks->add_option("--target", options.targets, "NAME=get@HOST:PORT or NAME=set@HOST:PORT")
+      ->required();
+  blocks->add_option("--setup", options.setups,
+                     "NAME=COMMAND: sent once on the target's connection");
+  blocks->add_option("--warmup", options.warmup, "requests before each block that do not count")
+      ->capture_default_str();
+  blocks->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
+  CLI::App* load = app.add_subcommand("load", "SETs every key once, pipelined.");
+  CLI::App* verify =
+      app.add_subcommand("verify", "GETs every key once, pipelined, and compares the values.");
+  for (CLI::App* each : {load, verify}) {
+    each->add_option("--address", options.address, "HOST:PORT")->required();
+    each->add_option("--depth", options.depth, "requests in flight")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+  }
+  CLI11_PARSE(app, argc, argv);
+
+  const auto done = blocks->parsed() ? run_blocks(options)
+                    : load->parsed() ? run_all_keys(options, Operation::set)
+                                     : run_all_keys(options, Operation::get);
+  if (!done) std::cerr << "bench_client: " << done.error().message << "\n";
+  return done ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace leasehold::bench
+
+int main(int argc, char** argv) {
+  return leasehold::bench::run(argc, argv);
+}

@@ -1,0 +1,130 @@
+#include <leasehold/bench/workload.h>
+
+#include <time.h>
+
+#include <array>
+#include <cstdio>
+
+namespace leasehold::bench {
+namespace {
+
+/// Past it a reply is not one that was asked for.
+constexpr std::size_t kReplyBytesMax = 64U << 20U;
+
+std::string bulk(std::string_view bytes) {
+  std::string text = "$" + std::to_string(bytes.size()) + "\r\n";
+  text.append(bytes);
+  text += "\r\n";
+  return text;
+}
+
+/// A reply that is one line: an error, or the null of a key that is not there.
+bool is_line(std::string_view reply) {
+  return reply[0] == '-' || reply[0] == '_' || reply.substr(0, 2) == "$-";
+}
+
+}  // namespace
+
+std::string key_name(std::uint64_t key) {
+  std::array<char, 32> text{};
+  const int length =
+      std::snprintf(text.data(), text.size(), "key:%010llu", static_cast<unsigned long long>(key));
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+std::string key_value(std::uint64_t key, std::size_t value_bytes) {
+  const std::string pattern = key_name(key) + "|";
+  std::string value;
+  value.reserve(value_bytes + pattern.size());
+  while (value.size() < value_bytes) value += pattern;
+  value.resize(value_bytes);
+  return value;
+}
+
+std::string request_of(const Workload& workload, std::uint64_t key) {
+  if (workload.operation == Operation::get) return "*2\r\n$3\r\nGET\r\n" + bulk(key_name(key));
+  return "*3\r\n$3\r\nSET\r\n" + bulk(key_name(key)) + bulk(key_value(key, workload.value_bytes));
+}
+
+std::string reply_of(const Workload& workload, std::uint64_t key) {
+  if (workload.operation == Operation::set) return "+OK\r\n";
+  return bulk(key_value(key, workload.value_bytes));
+}
+
+std::size_t request_bytes(const Workload& workload) {
+  return request_of(workload, 0).size();
+}
+std::size_t reply_bytes(const Workload& workload) {
+  return reply_of(workload, 0).size();
+}
+
+std::string command_of(std::string_view words) {
+  std::string body;
+  std::size_t count = 0;
+  while (!words.empty()) {
+    const std::size_t space = words.find(' ');
+    body += bulk(words.substr(0, space));
+    ++count;
+    words.remove_prefix(space == std::string_view::npos ? words.size() : space + 1);
+  }
+  return "*" + std::to_string(count) + "\r\n" + body;
+}
+
+Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,
+                               std::string& ahead) {
+  std::array<char, 64U << 10U> chunk;
+  for (;;) {
+    // Two bytes tell a value from a null.
+    if (ahead.size() >= 2) {
+      std::size_t wanted = expected_bytes;
+      if (is_line(ahead)) {
+        const std::size_t end = ahead.find("\r\n");
+        wanted = end == std::string::npos ? kReplyBytesMax : end + 2;
+      }
+      if (ahead.size() >= wanted) {
+        std::string reply = ahead.substr(0, wanted);
+        ahead.erase(0, wanted);
+        return reply;
+      }
+    }
+    auto got = read_some(socket, chunk.data(), chunk.size());
+    if (!got) return got.error();
+    ahead.append(chunk.data(), got.value());
+  }
+}
+
+Result<LoopResult> closed_loop(const Descriptor& socket, const Workload& workload,
+                               std::uint64_t operations, std::uint64_t warmup, Random& random) {
+  LoopResult result;
+  std::string ahead;
+  std::uint64_t started = monotonic_ns();
+  for (std::uint64_t i = 0; i < warmup + operations; ++i) {
+    const std::uint64_t key = random.below(workload.keys);
+    const std::string request = request_of(workload, key);
+    const std::string expected = reply_of(workload, key);
+    if (i == warmup) started = monotonic_ns();
+    const std::uint64_t sent = monotonic_ns();
+    auto written = write_all(socket, request);
+    if (!written) return written.error();
+    auto reply = read_reply(socket, expected.size(), ahead);
+    const std::uint64_t received = monotonic_ns();
+    if (!reply) return reply.error();
+    if (i < warmup) continue;
+    result.latency.record(received - sent);
+    // A floor counts bytes and answers with a constant; only the kind of its reply can be checked.
+    if (reply.value().size() != expected.size() || reply.value()[0] != expected[0]) {
+      if (result.failures++ == 0) result.first_failure = reply.value();
+    }
+  }
+  result.elapsed_ns = monotonic_ns() - started;
+  return result;
+}
+
+std::uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+}  // namespace leasehold::bench

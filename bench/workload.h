@@ -1,0 +1,58 @@
+// Requests of one fixed size and their replies: what the load client sends and the floors count.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/base/result.h>
+#include <leasehold/bench/histogram.h>
+#include <leasehold/bench/socket.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace leasehold::bench {
+
+/// What one request does, in the Redis protocol. All requests of one kind have the same size, and
+/// so have all successful replies: a floor can answer them by counting bytes.
+enum class Operation : std::uint8_t { get, set };
+
+/// Keys are numbered; a key has one value, made from its number, so that it can be checked.
+struct Workload {
+  Operation operation = Operation::get;
+  std::uint64_t keys = 1000;
+  std::size_t value_bytes = 256;
+};
+
+std::string key_name(std::uint64_t key);
+std::string key_value(std::uint64_t key, std::size_t value_bytes);
+std::string request_of(const Workload& workload, std::uint64_t key);
+/// The reply to a get of a key that is there, or to a set.
+std::string reply_of(const Workload& workload, std::uint64_t key);
+std::size_t request_bytes(const Workload& workload);
+std::size_t reply_bytes(const Workload& workload);
+/// Any command, from its words separated by single spaces.
+std::string command_of(std::string_view words);
+
+/// Reads one reply, which is `expected_bytes` long, or one line if it is an error or a null.
+/// Blocks. `ahead` keeps bytes of later replies between calls. Errors: io, stopped.
+Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,
+                               std::string& ahead);
+
+/// What a run of requests showed.
+struct LoopResult {
+  Histogram latency;  ///< nanoseconds
+  std::uint64_t failures = 0;
+  std::string first_failure;  ///< the reply, for people
+  std::uint64_t elapsed_ns = 0;
+};
+
+/// One request at a time on one connection (closed loop), keys drawn uniformly. The first `warmup`
+/// requests are not recorded. Errors: io, stopped.
+Result<LoopResult> closed_loop(const Descriptor& socket, const Workload& workload,
+                               std::uint64_t operations, std::uint64_t warmup, Random& random);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+std::uint64_t monotonic_ns();
+
+}  // namespace leasehold::bench
