@@ -1,0 +1,35 @@
+// What each command does. Both stores evaluate here, so that no rule is written twice.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/store.h>
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace leasehold::kv {
+
+/// What the evaluation reads and writes. It sees its own writes, of earlier commands too. Of one
+/// command, everything that is read is read before the first write, so an implementation may hold
+/// the writes back until evaluate() has returned.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Result<std::optional<Value>> load(std::string_view key) = 0;
+  virtual void put(std::string_view key, Value value) = 0;
+  virtual void erase(std::string_view key) = 0;
+};
+
+/// The numbers that stand beside the keys.
+struct Counters {
+  std::uint64_t revision = 0;  ///< commands that changed anything
+  std::uint64_t keys = 0;      ///< keys that exist
+};
+
+/// Decodes and runs one command. A command that changes something raises counters.revision by one.
+/// The reply tells of every rule that was broken; then nothing was changed. An error is the
+/// backend's: nothing was changed, and the store must not go on.
+Result<Reply> evaluate(std::string_view command, Backend& backend, Counters& counters);
+
+}  // namespace leasehold::kv

@@ -1,0 +1,159 @@
+// The keys are spread over shards, each a hash map behind a lock of its own. Only apply() writes,
+// so it evaluates without any lock; it locks the shards that one command changes, all of them at
+// once, only while it installs the changes. So a command is seen as a whole or not at all.
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/memory_store.h>
+
+#include <array>
+#include <atomic>
+#include <bitset>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+constexpr std::size_t kShards = 16;
+
+struct Shard {
+  mutable std::shared_mutex mutex;
+  std::unordered_map<std::string, Value> values;
+
+  /// The caller holds the lock, or is the only writer.
+  const Value* find(const std::string& key) const {
+    const auto at = values.find(key);
+    return at == values.end() ? nullptr : &at->second;
+  }
+};
+
+std::size_t shard_of(std::string_view key) {
+  return std::hash<std::string_view>{}(key) % kShards;
+}
+
+/// One write that waits for the end of its command; without a value it erases.
+struct Change {
+  std::size_t shard = 0;
+  std::string key;
+  std::optional<Value> value;
+};
+
+}  // namespace
+
+class MemoryStore::Impl final : public Backend {
+ public:
+  Result<std::optional<Value>> load(std::string_view key) override {
+    const Value* value = shards_[shard_of(key)].find(std::string(key));
+    if (value == nullptr) return std::optional<Value>();
+    return std::optional<Value>(*value);
+  }
+
+  void put(std::string_view key, Value value) override {
+    changes_.push_back(Change{shard_of(key), std::string(key), std::move(value)});
+  }
+
+  void erase(std::string_view key) override {
+    changes_.push_back(Change{shard_of(key), std::string(key), std::nullopt});
+  }
+
+  Bytes run(std::string_view command) {
+    Counters counters{revision_.load(std::memory_order_relaxed),
+                      keys_.load(std::memory_order_relaxed)};
+    const auto reply = evaluate(command, *this, counters);
+    LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
+    install(counters);
+    return encode_reply(reply.value());
+  }
+
+  const Shard& shard(std::string_view key) const { return shards_[shard_of(key)]; }
+
+  std::atomic<std::uint64_t> revision_{0};
+  std::atomic<std::uint64_t> keys_{0};
+  std::atomic<std::uint64_t> applied_{0};
+
+ private:
+  void install(const Counters& counters) {
+    std::bitset<kShards> touched;
+    for (const Change& change : changes_) touched.set(change.shard);
+    for_each(touched, [](Shard& shard) { shard.mutex.lock(); });
+    for (Change& change : changes_) {
+      auto& values = shards_[change.shard].values;
+      if (change.value) {
+        values.insert_or_assign(std::move(change.key), std::move(*change.value));
+      } else {
+        values.erase(change.key);
+      }
+    }
+    // Inside the locks: who sees the command's effect sees its revision too.
+    revision_.store(counters.revision, std::memory_order_release);
+    keys_.store(counters.keys, std::memory_order_release);
+    for_each(touched, [](Shard& shard) { shard.mutex.unlock(); });
+    changes_.clear();
+  }
+
+  /// In ascending order, so that two holders can never wait for each other.
+  template <class Visit>
+  void for_each(const std::bitset<kShards>& chosen, Visit visit) {
+    for (std::size_t i = 0; i < kShards; ++i) {
+      if (chosen.test(i)) visit(shards_[i]);
+    }
+  }
+
+  std::array<Shard, kShards> shards_;
+  std::vector<Change> changes_;
+};
+
+MemoryStore::MemoryStore() : impl_(std::make_unique<Impl>()) {}
+MemoryStore::~MemoryStore() = default;
+
+raft::Index MemoryStore::durable_index() const {
+  return raft::Index(0);
+}
+
+std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands,
+                                      raft::Index last) {
+  raft::Index previous = applied_index();
+  LEASEHOLD_ASSERT(last > previous);
+  std::vector<Bytes> replies;
+  replies.reserve(commands.size());
+  for (const node::Command& command : commands) {
+    LEASEHOLD_ASSERT(command.id.index > previous);
+    previous = command.id.index;
+    replies.push_back(impl_->run(command.bytes));
+  }
+  LEASEHOLD_ASSERT(previous <= last);
+  impl_->applied_.store(last.value(), std::memory_order_release);
+  return replies;
+}
+
+Result<std::optional<Value>> MemoryStore::get(std::string_view key) const {
+  const Shard& shard = impl_->shard(key);
+  const std::string owned(key);
+  const std::shared_lock lock(shard.mutex);
+  const Value* value = shard.find(owned);
+  if (value == nullptr) return std::optional<Value>();
+  return std::optional<Value>(*value);
+}
+
+Result<bool> MemoryStore::exists(std::string_view key) const {
+  const Shard& shard = impl_->shard(key);
+  const std::string owned(key);
+  const std::shared_lock lock(shard.mutex);
+  return shard.find(owned) != nullptr;
+}
+
+std::uint64_t MemoryStore::size() const {
+  return impl_->keys_.load(std::memory_order_acquire);
+}
+std::uint64_t MemoryStore::revision() const {
+  return impl_->revision_.load(std::memory_order_acquire);
+}
+raft::Index MemoryStore::applied_index() const {
+  return raft::Index(impl_->applied_.load(std::memory_order_acquire));
+}
+
+}  // namespace leasehold::kv
