@@ -10,7 +10,7 @@ JOBS ?= $(shell nproc)
 PROGRESS := if [ -t 1 ]; then cat; else awk '!/^\[[0-9]+\/[0-9]+\]/ || ++n % 20 == 1; { fflush() }'; fi
 
 # $(call configure,PRESET): the arguments of the first configure stay in the cache.
-configure = cmake --preset $(1) --log-level=WARNING
+configure = cmake --preset $(1) > /dev/null
 # $(call build,PRESET,TARGETS)
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(PROGRESS); fi
