@@ -1,0 +1,50 @@
+// What the client side counts. Each io thread owns one set, so counting costs a plain add and no
+// two threads share a cache line; readers sum the sets.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace leasehold::server {
+
+/// Written by one thread, read by any.
+class Count {
+ public:
+  void add(std::uint64_t n = 1) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  std::uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+/// Counters since the start. Every read command adds to exactly one of lease_hits, lease_waits,
+/// lease_fallbacks, quorum_asked and log_asked, and every one but a lease hit later to exactly one
+/// of the answered_* or to reads_refused.
+struct alignas(64) Counters {
+  Count commands;             ///< all, the refused ones included
+  Count commands_refused;     ///< unknown, wrong arity or wrong arguments
+  Count connections;          ///< accepted
+  Count connections_refused;  ///< closed at once, because there were too many
+  Count protocol_errors;      ///< connections closed because their bytes were no requests
+  Count output_stalls;        ///< a client read so slowly that its requests had to wait
+
+  Count lease_hits;       ///< answered on the connection's own thread, under the lease
+  Count lease_waits;      ///< valid lease, but the state machine lagged: waited for it
+  Count lease_fallbacks;  ///< lease mode without a valid lease on this node: the node was asked
+  Count quorum_asked;     ///< read mode quorum
+  Count log_asked;        ///< read mode log
+  Count answered_lease;   ///< by the lease, after a wait or on the node's thread
+  Count answered_quorum;  ///< by a quorum round at the leader
+  Count answered_leader;  ///< by the leader's read index, at a follower
+  Count answered_log;     ///< through the log
+  Count reads_refused;    ///< no leader, overloaded, or timed out
+
+  Count writes;  ///< proposed
+  Count writes_committed;
+  Count writes_dropped;  ///< not executed
+  Count writes_unknown;  ///< outcome unknown
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,26 @@
+// A node's state as text: for INFO, and as JSON for LEASEHOLD STATUS.
+#pragma once
+
+#include <leasehold/node/node.h>
+#include <leasehold/server/server_state.h>
+
+#include <string>
+#include <string_view>
+
+namespace leasehold::server {
+
+extern const char* const kVersion;
+
+const char* role_name(raft::Role role);
+
+/// The text of INFO. `section` is one of its sections in lower case; empty, "all", "default" and
+/// "everything" mean all. An unknown section is an empty text, as in Redis.
+std::string info_text(std::string_view section, const node::NodeStatus& status,
+                      const ServerState& state, std::uint64_t keys);
+
+/// One JSON object. The keys id, role, term, leader, commit, applied, lease_left (milliseconds) and
+/// members are fixed; others may be added.
+std::string status_json(const node::NodeStatus& status, const ServerState& state,
+                        std::uint64_t keys);
+
+}  // namespace leasehold::server

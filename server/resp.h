@@ -1,0 +1,102 @@
+// The bytes between a client and this node: the Redis serialization protocol, RESP.
+//
+// A request is an array of bulk strings, or one line of words ("inline", for people with netcat):
+//
+//   request = "*" count CRLF count times ( "$" length CRLF bytes CRLF )
+//           | word { " " word } [ CR ] LF            a word may be quoted, as in a shell
+//
+// Replies are RESP2 until the client says HELLO 3; then null and maps have types of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Words of one request.
+inline constexpr std::size_t kArgumentsMax = 65536;
+/// One bulk string: the largest value, and slack so that a value a little too large is refused by
+/// name and does not cost the connection.
+inline constexpr std::size_t kBulkBytesMax = (16U << 20U) + (64U << 10U);
+/// A whole request with its framing.
+inline constexpr std::size_t kRequestBytesMax = kBulkBytesMax + (1U << 20U);
+/// An inline request.
+inline constexpr std::size_t kInlineBytesMax = 64U << 10U;
+/// "*12345\r\n" and "$12345\r\n" never need more.
+inline constexpr std::size_t kLengthLineBytesMax = 16;
+
+enum class ParseStatus : std::uint8_t {
+  incomplete,  ///< give it the same bytes and more
+  complete,    ///< args() and consumed() speak of one request; it may have no words: skip it
+  malformed,   ///< error() says why; the connection cannot be trusted to be in step any more
+};
+
+/// Takes requests out of a connection's buffer, in place.
+///
+/// It keeps its position in an unfinished request, so bytes are looked at once however they arrive.
+/// One thread at a time; allocates only when a request has more words than any before it.
+class RequestParser {
+ public:
+  /// `bytes` starts where the request starts; after `incomplete` it starts with the same bytes as
+  /// before, though they may have moved in memory. After `complete` the next call starts anew, with
+  /// the bytes after consumed().
+  ParseStatus parse(std::string_view bytes);
+
+  /// The words of the complete request. They point into `bytes` (inline: into the parser) and are
+  /// valid until the next parse() or until the buffer moves.
+  const std::vector<std::string_view>& args() const { return args_; }
+  /// Length of the complete request.
+  std::size_t consumed() const { return position_; }
+  /// Incomplete: the request is at least so long, so far as it is known.
+  std::size_t expected() const { return expected_; }
+  /// Malformed: the text of the error reply, without its first word.
+  const std::string& error() const { return error_; }
+
+ private:
+  struct Span {
+    std::size_t offset;
+    std::size_t length;
+  };
+  enum class LineStatus : std::uint8_t { incomplete, complete, malformed };
+
+  ParseStatus parse_array(std::string_view bytes);
+  ParseStatus parse_inline(std::string_view bytes);
+  bool split_inline(std::string_view line);
+  LineStatus read_length(std::string_view bytes, const char* what, std::int64_t max,
+                         std::int64_t& value);
+  ParseStatus malformed(std::string why);
+  void restart();
+
+  bool finished_ = true;
+  bool counted_ = false;  ///< the array's "*" line has been read
+  bool sized_ = false;    ///< the next bulk string's "$" line has been read
+  std::size_t position_ = 0;
+  std::size_t expected_ = 0;
+  std::size_t remaining_ = 0;  ///< bulk strings that are still to come
+  std::size_t bulk_bytes_ = 0;
+  std::vector<Span> spans_;
+  std::vector<std::string_view> args_;
+  std::string inline_text_;
+  std::string error_;
+};
+
+/// Which dialect a connection speaks.
+enum class Protocol : std::uint8_t { resp2 = 2, resp3 = 3 };
+
+// Replies are appended to the connection's output buffer.
+
+void append_simple(std::string& out, std::string_view text);
+/// `text` starts with the error's first word: "ERR …". Line ends in it are replaced by spaces.
+void append_error(std::string& out, std::string_view text);
+void append_integer(std::string& out, std::int64_t value);
+void append_bulk(std::string& out, std::string_view bytes);
+void append_null(std::string& out, Protocol protocol);
+/// `count` values follow.
+void append_array(std::string& out, std::size_t count);
+/// `count` pairs follow; in RESP2 it is an array of twice as many values.
+void append_map(std::string& out, std::size_t count, Protocol protocol);
+
+}  // namespace leasehold::server
