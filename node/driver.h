@@ -100,8 +100,8 @@ using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied
                            EntriesRead, Applied, StorageFailed, Stop>;
 
 /// Applies committed entries on another thread (or at another simulated instant). Answers each
-/// call, in order, with one Applied event. It strips the envelope of each command
-/// (command_envelope.h) and keeps the results of those whose origin is this process.
+/// call, in order, with one Applied event. It strips the envelope of each command and keeps the
+/// results of those whose origin is this process: apply_entries() in apply.h does that.
 class Applier {
  public:
   virtual ~Applier() = default;
@@ -176,6 +176,9 @@ class Driver {
   /// Acts on one input and on all effects that follow from it. `now` was sampled after the event
   /// was in memory.
   void handle(lease::Now now, Event event);
+  /// The same for several inputs at once, in order: one set of effects for all of them, so commands
+  /// that wait together share an append and a disk write. Leaves `events` empty.
+  void handle_batch(lease::Now now, std::vector<Event>& events);
 
   /// The completions that became due in handle(), in order. The caller runs them after handle() has
   /// returned, never inside it, each exactly once.

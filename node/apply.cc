@@ -1,0 +1,61 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/node/apply.h>
+#include <leasehold/node/command_envelope.h>
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+/// A command that this process proposed, and where its result will be found.
+struct OwnCommand {
+  std::uint64_t sequence = 0;
+  raft::LogId id;
+  /// Position among the results; none for a read through the log.
+  std::optional<std::size_t> result;
+};
+
+}  // namespace
+
+Result<Applied> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
+                              raft::Incarnation incarnation, StateMachine& machine) {
+  LEASEHOLD_ASSERT(!entries.empty());
+  std::vector<Command> commands;
+  commands.reserve(entries.size());
+  std::vector<OwnCommand> own;
+  for (const raft::Entry& entry : entries) {
+    if (entry.kind != raft::EntryKind::command) continue;
+    Result<CommandEnvelope> decoded = decode_envelope(entry.payload);
+    if (!decoded.ok()) {
+      return Error{decoded.error().code,
+                   "entry " + std::to_string(entry.id.index.value()) +
+                       " is committed but cannot be applied: " + decoded.error().message};
+    }
+    const CommandEnvelope& envelope = decoded.value();
+    const bool for_machine = !envelope.command.empty();
+    if (envelope.origin == id && envelope.incarnation == incarnation) {
+      OwnCommand mine{envelope.sequence, entry.id, std::nullopt};
+      if (for_machine) mine.result = commands.size();
+      own.push_back(mine);
+    }
+    // The view stays valid: the entry owns the payload.
+    if (for_machine) commands.push_back({entry.id, envelope.command.view()});
+  }
+  const raft::Index last = entries.back().id.index;
+  std::vector<Bytes> results = machine.apply(commands, last);
+  LEASEHOLD_ASSERT(results.size() == commands.size());
+  Applied applied;
+  applied.last = last;
+  applied.own.reserve(own.size());
+  for (const OwnCommand& mine : own) {
+    Bytes result;
+    if (mine.result) result = std::move(results[*mine.result]);
+    applied.own.push_back({mine.sequence, mine.id, std::move(result)});
+  }
+  return applied;
+}
+
+}  // namespace leasehold::node

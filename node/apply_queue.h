@@ -1,0 +1,45 @@
+// Hands committed entries to the applier, in order, a bounded number of calls at a time.
+#pragma once
+
+#include <leasehold/node/driver_context.h>
+#include <leasehold/node/entry_cache.h>
+
+#include <cstddef>
+#include <optional>
+
+namespace leasehold::node {
+
+/// Entries come from the cache, or from the storage after a restart or when the applier is far
+/// behind. While the allowed calls are under way the rest waits and makes one larger call later.
+class ApplyQueue {
+ public:
+  /// `applied`: what the state machine has applied already.
+  ApplyQueue(DriverContext& context, const EntryCache& cache, raft::Index applied)
+      : context_(context), cache_(cache), target_(applied), handed_(applied) {}
+
+  /// The last entry given to the applier.
+  raft::Index handed() const { return handed_; }
+
+  /// Everything up to `target` is committed and durable here.
+  void raise_target(raft::Index target);
+  /// Gives the applier what it can take now.
+  void pump();
+  /// A call of the applier ended.
+  void applied();
+  /// The answer to a read of this part. False: the token is not the one of this part.
+  bool entries_read(EntriesRead& event, std::optional<Error>& failure);
+
+ private:
+  void hand_over(std::vector<raft::Entry> entries);
+
+  DriverContext& context_;
+  const EntryCache& cache_;
+  raft::Index target_;
+  /// Invariant: context_.applied <= handed_ <= target_.
+  raft::Index handed_;
+  std::size_t under_way_ = 0;
+  /// Of the read under way; 0: none.
+  std::uint64_t token_ = 0;
+};
+
+}  // namespace leasehold::node

@@ -1,0 +1,370 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/node/append_filler.h>
+#include <leasehold/node/apply_queue.h>
+#include <leasehold/node/driver.h>
+#include <leasehold/node/driver_context.h>
+#include <leasehold/node/entry_cache.h>
+#include <leasehold/node/proposals.h>
+#include <leasehold/node/reads.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+namespace leasehold::node {
+
+/// The loop itself. Every input goes to the core or to the waiters; then drain() acts on the
+/// core's effects, in the order that raft/ready.h gives, until there are none.
+class Driver::Impl {
+ public:
+  Impl(const DriverOptions& options, raft::InitialState initial, const Ports& ports, lease::Now now)
+      : applied_at_start_(initial.applied),
+        context_(options, std::move(initial), ports, now),
+        cache_(options.cache_bytes_max),
+        filler_(context_, cache_),
+        apply_(context_, cache_, applied_at_start_),
+        proposals_(context_),
+        reads_(context_) {
+    context_.applied = applied_at_start_;
+    ports.view.publish_applied(applied_at_start_);
+    drain(now);
+  }
+
+  void handle(lease::Now now, Event& event) {
+    begin();
+    feed(now, event);
+    finish(now);
+  }
+
+  void handle_batch(lease::Now now, std::vector<Event>& events) {
+    begin();
+    for (Event& event : events) feed(now, event);
+    events.clear();
+    finish(now);
+  }
+
+  raft::PromiseInstant next_deadline() const {
+    if (stopped_) return raft::PromiseInstant::never();
+    raft::PromiseInstant next = std::min(context_.core.next_deadline(), retry_at_);
+    if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
+    return next;
+  }
+
+  DriverContext& context() { return context_; }
+  std::size_t pending() const { return proposals_.size() + reads_.size(); }
+  const std::optional<Error>& failure() const { return failure_; }
+
+ private:
+  void begin() {
+    LEASEHOLD_ASSERT(!inside_);
+    inside_ = true;
+  }
+  void finish(lease::Now now);
+  void feed(lease::Now now, Event& event);
+
+  void on(lease::Now, Tick&) {}
+  void on(lease::Now now, PeerMessageReceived& event);
+  void on(lease::Now now, Propose& event) { proposals_.propose(now, event); }
+  void on(lease::Now now, Read& event);
+  void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
+  void on(lease::Now now, Persisted& event);
+  void on(lease::Now now, EntriesRead& event);
+  void on(lease::Now now, Applied& event);
+  void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
+  void on(lease::Now, Stop&) { stop(); }
+
+  void refuse(Event& event);
+
+  void drain(lease::Now now);
+  void act(lease::Now now);
+  void act_on_log(lease::Now now);
+  void release_held();
+  void note_leadership(lease::Now now);
+  void route_held(lease::Now now);
+  void expire(lease::Now now);
+  bool still_waits(const Deadlines::Entry& entry) const;
+  void fail(Error error);
+  void stop();
+
+  raft::Index applied_at_start_;
+  DriverContext context_;
+  EntryCache cache_;
+  AppendFiller filler_;
+  ApplyQueue apply_;
+  Proposals proposals_;
+  Reads reads_;
+
+  raft::Ready ready_;
+  /// Batches up to this one are durable.
+  raft::ReadyId durable_;
+  /// Messages that wait for a batch, in the order in which the core gave them.
+  std::vector<raft::HeldMessage> held_;
+
+  // What was last known of the leadership, to see it change.
+  raft::Term term_;
+  raft::NodeId leader_;
+  bool leads_ = false;
+  /// When what a known leader refused is tried again; never() when nothing is.
+  raft::PromiseInstant retry_at_ = raft::PromiseInstant::never();
+
+  bool inside_ = false;
+  bool stopped_ = false;
+  std::optional<Error> failure_;
+};
+
+void Driver::Impl::feed(lease::Now now, Event& event) {
+  if (stopped_) {
+    refuse(event);
+    return;
+  }
+  // Commands that wait to be appended together are appended before anything that could change who
+  // leads.
+  const bool may_be_command = std::holds_alternative<Propose>(event) ||
+                              std::holds_alternative<Read>(event) ||
+                              std::holds_alternative<PeerMessageReceived>(event);
+  if (!may_be_command) proposals_.flush(now);
+  std::visit([this, now](auto& what) { on(now, what); }, event);
+}
+
+void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
+  if (event.message.group != context_.options.core.group) return;
+  std::visit(
+      [this, now, &event](auto& payload) {
+        using What = std::decay_t<decltype(payload)>;
+        if constexpr (std::is_same_v<What, raft::Message>) {
+          proposals_.flush(now);
+          context_.core.step(now, event.from, std::move(payload));
+        } else if constexpr (std::is_same_v<What, net::ForwardRequest>) {
+          proposals_.forwarded(event.from, payload);
+        } else if constexpr (std::is_same_v<What, net::ForwardReply>) {
+          proposals_.refused(event.from, payload);
+        } else {
+          // The group is formed before a driver exists: see formation.h.
+          static_assert(std::is_same_v<What, net::FormationConfirm>);
+        }
+      },
+      event.message.payload);
+}
+
+void Driver::Impl::on(lease::Now now, Read& event) {
+  if (event.mode == ReadMode::log) {
+    proposals_.read(now, event);
+  } else {
+    reads_.read(now, event);
+  }
+}
+
+void Driver::Impl::on(lease::Now now, Persisted& event) {
+  if (event.id <= durable_) return;
+  durable_ = event.id;
+  context_.core.persisted(now, event.id);
+  release_held();
+}
+
+void Driver::Impl::on(lease::Now now, EntriesRead& event) {
+  std::optional<Error> failure;
+  if (!apply_.entries_read(event, failure)) filler_.entries_read(now, event, failure);
+  if (failure) fail(std::move(*failure));
+}
+
+void Driver::Impl::on(lease::Now, Applied& event) {
+  LEASEHOLD_ASSERT(event.last > context_.applied);
+  apply_.applied();
+  context_.applied = event.last;
+  proposals_.applied(event.own);
+  reads_.applied();
+}
+
+/// What still arrives when the node has stopped: nobody is left waiting.
+void Driver::Impl::refuse(Event& event) {
+  if (Propose* propose = std::get_if<Propose>(&event)) {
+    ProposeResult result;
+    result.status = ProposeStatus::dropped;
+    context_.completions.add(propose->done, std::move(result));
+  } else if (Read* read = std::get_if<Read>(&event)) {
+    context_.completions.add(read->done, ReadResult{});
+  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
+    context_.completions.add(wait->done, ReadResult{});
+  }
+}
+
+void Driver::Impl::finish(lease::Now now) {
+  if (!stopped_) {
+    proposals_.flush(now);
+    // After the events, so that a heartbeat that waited while this process slept still counts.
+    if (now.promise >= context_.core.next_deadline()) context_.core.tick(now);
+    drain(now);
+  }
+  if (!stopped_) expire(now);
+  if (!stopped_) {
+    if (now.promise >= retry_at_) {
+      retry_at_ = raft::PromiseInstant::never();
+      route_held(now);
+      drain(now);
+    }
+    const bool leader_known = leads_ || leader_ != raft::kNobody;
+    if (!leader_known || (!proposals_.any_held() && !reads_.any_held())) {
+      retry_at_ = raft::PromiseInstant::never();
+    } else if (retry_at_ == raft::PromiseInstant::never()) {
+      retry_at_ = now.promise + context_.options.core.timing.heartbeat;
+    }
+  }
+  inside_ = false;
+}
+
+void Driver::Impl::drain(lease::Now now) {
+  while (!stopped_ && context_.core.take_ready(ready_)) {
+    act(now);
+    proposals_.flush(now);
+  }
+  if (stopped_) return;
+  apply_.pump();
+  cache_.trim(context_.core.durable_index(), apply_.handed());
+}
+
+/// One Ready, from top to bottom.
+void Driver::Impl::act(lease::Now now) {
+  if (ready_.lease) context_.ports.view.publish(*ready_.lease);
+  for (raft::OutgoingMessage& out : ready_.messages) {
+    if (std::holds_alternative<raft::AppendRequest>(out.message)) {
+      ++context_.counters.heartbeats_sent;
+    }
+    context_.send(out.to, std::move(out.message));
+  }
+  act_on_log(now);
+  for (raft::HeldMessage& held : ready_.held) {
+    if (held.after <= durable_) {
+      context_.send(held.to, std::move(held.message));
+    } else {
+      held_.push_back(std::move(held));
+    }
+  }
+  apply_.raise_target(ready_.apply_to);
+  if (ready_.commit > raft::Index(0)) proposals_.committed(ready_.commit);
+  for (const raft::ReadAnswer& answer : ready_.reads) reads_.answered(answer);
+  for (const raft::Event& event : ready_.events) {
+    const auto* role = std::get_if<raft::RoleChanged>(&event.what);
+    if (role != nullptr && role->to == raft::Role::leader) ++context_.counters.elections_won;
+    context_.ports.observer.on_event(event);
+  }
+  note_leadership(now);
+}
+
+/// Entries come into the cache first, then they leave for the peers, and last they go to the disk:
+/// a leader's appends overtake its own write.
+void Driver::Impl::act_on_log(lease::Now now) {
+  raft::PersistBatch& batch = ready_.persist;
+  if (batch.truncate_from) {
+    cache_.truncate(*batch.truncate_from);
+    proposals_.truncated(*batch.truncate_from);
+  }
+  for (const raft::Entry& entry : batch.entries) cache_.append(entry);
+  for (const raft::AppendIntent& intent : ready_.intents) filler_.fill(now, intent);
+  if (batch.empty()) return;
+  ++context_.counters.batches_persisted;
+  context_.ports.storage.persist(std::move(batch));
+}
+
+void Driver::Impl::release_held() {
+  std::size_t kept = 0;
+  for (raft::HeldMessage& held : held_) {
+    if (held.after <= durable_) {
+      context_.send(held.to, std::move(held.message));
+    } else {
+      if (&held_[kept] != &held) held_[kept] = std::move(held);
+      ++kept;
+    }
+  }
+  held_.resize(kept);
+}
+
+void Driver::Impl::note_leadership(lease::Now now) {
+  const raft::Core& core = context_.core;
+  const bool leads = context_.leads();
+  if (core.term() == term_ && core.leader() == leader_ && leads == leads_) return;
+  if (core.term() != term_) proposals_.term_changed();
+  if (leads_ && (!leads || core.term() != term_)) proposals_.leadership_lost();
+  term_ = core.term();
+  leader_ = core.leader();
+  leads_ = leads;
+  if (leads_ || leader_ != raft::kNobody) route_held(now);
+}
+
+void Driver::Impl::route_held(lease::Now now) {
+  proposals_.route_held();
+  proposals_.flush(now);
+  reads_.route_held(now);
+}
+
+void Driver::Impl::expire(lease::Now now) {
+  Deadlines& deadlines = context_.deadlines;
+  while (!deadlines.empty()) {
+    const Deadlines::Entry entry = deadlines.earliest();
+    if (entry.at > now.promise && still_waits(entry)) break;
+    deadlines.pop();
+    if (entry.kind == WaiterKind::proposal) {
+      proposals_.expired(entry.number);
+    } else {
+      reads_.expired(entry.number);
+    }
+  }
+  if (deadlines.size() > 2 * pending() + 1024) {
+    deadlines.sweep([this](const Deadlines::Entry& entry) { return still_waits(entry); });
+  }
+}
+
+bool Driver::Impl::still_waits(const Deadlines::Entry& entry) const {
+  return entry.kind == WaiterKind::proposal ? proposals_.waits(entry.number)
+                                            : reads_.waits(entry.number);
+}
+
+void Driver::Impl::fail(Error error) {
+  if (!failure_) failure_ = std::move(error);
+  stop();
+}
+
+void Driver::Impl::stop() {
+  stopped_ = true;
+  // First of all: nobody may read by a lease of a node that no longer takes part.
+  context_.ports.view.publish(
+      {context_.core.term(), raft::HolderInstant::earliest(), context_.core.commit_index()});
+  proposals_.complete_all();
+  reads_.complete_all();
+  held_.clear();
+  context_.deadlines.clear();
+}
+
+Driver::Driver(const DriverOptions& options, raft::InitialState initial, Ports ports,
+               lease::Now now)
+    : impl_(std::make_unique<Impl>(options, std::move(initial), ports, now)) {}
+Driver::~Driver() = default;
+
+void Driver::handle(lease::Now now, Event event) {
+  impl_->handle(now, event);
+}
+void Driver::handle_batch(lease::Now now, std::vector<Event>& events) {
+  impl_->handle_batch(now, events);
+}
+std::vector<std::function<void()>> Driver::take_completions() {
+  return impl_->context().completions.take();
+}
+raft::PromiseInstant Driver::next_deadline() const {
+  return impl_->next_deadline();
+}
+const raft::Core& Driver::core() const {
+  return impl_->context().core;
+}
+raft::Index Driver::applied() const {
+  return impl_->context().applied;
+}
+const DriverCounters& Driver::counters() const {
+  return impl_->context().counters;
+}
+std::size_t Driver::pending() const {
+  return impl_->pending();
+}
+const std::optional<Error>& Driver::failure() const {
+  return impl_->failure();
+}
+
+}  // namespace leasehold::node

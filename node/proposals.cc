@@ -1,0 +1,275 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/node/command_envelope.h>
+#include <leasehold/node/proposals.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace leasehold::node {
+
+void Proposals::propose(lease::Now now, Propose& event) {
+  ++context_.counters.proposals;
+  Waiter waiter;
+  waiter.command = std::move(event.command);
+  waiter.deadline = event.deadline;
+  waiter.done = std::move(event.done);
+  take(now, std::move(waiter));
+}
+
+void Proposals::read(lease::Now now, Read& event) {
+  Waiter waiter;
+  waiter.deadline = event.deadline;
+  waiter.read_done = std::move(event.done);
+  take(now, std::move(waiter));
+}
+
+void Proposals::take(lease::Now now, Waiter waiter) {
+  const DriverOptions& options = context_.options;
+  const bool full = waiters_.size() >= options.proposals_max ||
+                    waiting_bytes_ + waiter.command.size() > options.proposal_bytes_max;
+  waiting_bytes_ += waiter.command.size();
+  const auto added = waiters_.emplace_hint(waiters_.end(), ++last_sequence_, std::move(waiter));
+  if (full || added->second.deadline <= now.promise) {
+    drop(added, full);
+    return;
+  }
+  context_.deadlines.add(added->second.deadline, WaiterKind::proposal, added->first);
+  route(added);
+}
+
+void Proposals::route(Waiters::iterator waiter) {
+  const std::uint64_t sequence = waiter->first;
+  const raft::CoreOptions& core = context_.options.core;
+  if (context_.leads()) {
+    if (overloaded()) {
+      drop(waiter, true);
+      return;
+    }
+    waiter->second.place = Place::queued;
+    queue(core.id, core.incarnation, sequence, waiter->second.command);
+    return;
+  }
+  const raft::NodeId leader = context_.core.leader();
+  if (leader == raft::kNobody || leader == core.id) {
+    hold(waiter);
+    return;
+  }
+  waiter->second.place = Place::forwarded;
+  waiter->second.sent_to = leader;
+  ++context_.counters.proposals_forwarded;
+  context_.send(leader, net::ForwardRequest{context_.core.term(), core.incarnation, sequence,
+                                            waiter->second.command});
+}
+
+void Proposals::hold(Waiters::iterator waiter) {
+  waiter->second.place = Place::held;
+  // Expired ones are swept when they are the larger part, so that this costs nothing on average.
+  if (held_.size() >= 2 * waiters_.size() + 64) {
+    held_.erase(std::remove_if(held_.begin(), held_.end(),
+                               [this](std::uint64_t sequence) { return !waits(sequence); }),
+                held_.end());
+  }
+  held_.push_back(waiter->first);
+}
+
+void Proposals::route_held() {
+  std::vector<std::uint64_t> sequences;
+  sequences.swap(held_);
+  for (const std::uint64_t sequence : sequences) {
+    const auto waiter = waiters_.find(sequence);
+    if (waiter != waiters_.end()) route(waiter);
+  }
+}
+
+void Proposals::queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
+                      const Bytes& command) {
+  Bytes payload = encode_envelope({origin, incarnation, sequence, command});
+  uncommitted_bytes_ += payload.size();
+  queue_.push_back({origin, incarnation, sequence});
+  queued_payloads_.push_back(std::move(payload));
+}
+
+void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
+  ++context_.counters.forwards_received;
+  const Queued forward{from, request.incarnation, request.sequence};
+  if (!context_.leads() || request.term != context_.core.term()) {
+    refuse(forward, net::ForwardRefusal::not_leader);
+    return;
+  }
+  if (!window_.take(from, request.incarnation, request.sequence)) {
+    // Perhaps appended already: no answer, see ForwardWindow.
+    ++context_.counters.forwards_refused;
+    return;
+  }
+  if (overloaded()) {
+    refuse(forward, net::ForwardRefusal::overloaded);
+    return;
+  }
+  queue(from, request.incarnation, request.sequence, request.command);
+}
+
+void Proposals::refuse(const Queued& forward, net::ForwardRefusal reason) {
+  ++context_.counters.forwards_refused;
+  context_.send(forward.origin, net::ForwardReply{forward.incarnation, forward.sequence, reason,
+                                                  context_.core.leader()});
+}
+
+void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
+  if (reply.incarnation != context_.options.core.incarnation) return;
+  const auto waiter = waiters_.find(reply.sequence);
+  if (waiter == waiters_.end()) return;
+  if (waiter->second.place != Place::forwarded || waiter->second.sent_to != from) return;
+  if (reply.reason == net::ForwardRefusal::overloaded) {
+    drop(waiter, true);
+    return;
+  }
+  // Never appended: it goes out again, under a new sequence, once a leader is known.
+  auto node = waiters_.extract(waiter);
+  node.key() = ++last_sequence_;
+  const auto again = waiters_.insert(waiters_.end(), std::move(node));
+  context_.deadlines.add(again->second.deadline, WaiterKind::proposal, again->first);
+  hold(again);
+}
+
+void Proposals::flush(lease::Now now) {
+  if (queue_.empty()) return;
+  std::vector<std::size_t> sizes;
+  sizes.reserve(queue_.size());
+  for (const Bytes& payload : queued_payloads_) sizes.push_back(payload.size());
+  const std::optional<raft::LogId> first =
+      context_.core.propose(now, std::exchange(queued_payloads_, {}));
+  for (std::size_t i = 0; i < queue_.size(); ++i) {
+    const Queued& queued = queue_[i];
+    const bool own = queued.origin == context_.options.core.id;
+    const auto waiter = own ? waiters_.find(queued.sequence) : waiters_.end();
+    if (!first) {
+      uncommitted_bytes_ -= sizes[i];
+      if (!own) {
+        refuse(queued, net::ForwardRefusal::not_leader);
+      } else if (waiter != waiters_.end()) {
+        hold(waiter);
+      }
+      continue;
+    }
+    const raft::LogId id{first->term, first->index + i};
+    uncommitted_.push_back({id.index, sizes[i]});
+    if (waiter == waiters_.end()) continue;
+    waiter->second.place = Place::appended;
+    // A log that was cut before the driver saw the entries: see truncated().
+    if (!appended_.empty() && appended_.back().id.index >= id.index) displace_from(id.index);
+    appended_.push_back({id, queued.sequence});
+  }
+  queue_.clear();
+}
+
+void Proposals::leadership_lost() {
+  LEASEHOLD_ASSERT(queue_.empty());
+  uncommitted_.clear();
+  uncommitted_bytes_ = 0;
+}
+
+void Proposals::truncated(raft::Index from) {
+  displace_from(from);
+}
+
+void Proposals::displace_from(raft::Index from) {
+  while (!appended_.empty() && appended_.back().id.index >= from) {
+    displaced_.emplace(appended_.back().id.index, appended_.back());
+    appended_.pop_back();
+  }
+}
+
+bool Proposals::lost(const raft::LogId& id) const {
+  const std::optional<raft::Term> term = context_.core.log().term_at(id.index);
+  return term.has_value() && *term != id.term;
+}
+
+void Proposals::committed(raft::Index commit) {
+  while (!uncommitted_.empty() && uncommitted_.front().index <= commit) {
+    uncommitted_bytes_ -= uncommitted_.front().bytes;
+    uncommitted_.pop_front();
+  }
+  const auto judge = [this](const Appended& appended) {
+    if (!lost(appended.id)) return;  // committed: it completes when it is applied
+    const auto waiter = waiters_.find(appended.sequence);
+    if (waiter != waiters_.end()) drop(waiter, false);
+  };
+  while (!appended_.empty() && appended_.front().id.index <= commit) {
+    judge(appended_.front());
+    appended_.pop_front();
+  }
+  while (!displaced_.empty() && displaced_.begin()->first <= commit) {
+    judge(displaced_.begin()->second);
+    displaced_.erase(displaced_.begin());
+  }
+}
+
+void Proposals::applied(std::vector<AppliedCommand>& own) {
+  for (AppliedCommand& command : own) {
+    const auto waiter = waiters_.find(command.sequence);
+    if (waiter == waiters_.end()) continue;  // its deadline passed
+    ProposeResult result;
+    result.status = ProposeStatus::committed;
+    result.id = command.id;
+    result.result = std::move(command.result);
+    finish(waiter, std::move(result));
+  }
+}
+
+void Proposals::expired(std::uint64_t sequence) {
+  const auto waiter = waiters_.find(sequence);
+  if (waiter == waiters_.end()) return;
+  if (waiter->second.place == Place::held) {
+    drop(waiter, false);
+    return;
+  }
+  finish(waiter, ProposeResult{});
+}
+
+void Proposals::complete_all() {
+  while (!waiters_.empty()) {
+    const auto waiter = waiters_.begin();
+    if (waiter->second.place == Place::held || waiter->second.place == Place::queued) {
+      drop(waiter, false);
+    } else {
+      finish(waiter, ProposeResult{});
+    }
+  }
+  held_.clear();
+  queue_.clear();
+  queued_payloads_.clear();
+  appended_.clear();
+  displaced_.clear();
+  uncommitted_.clear();
+  uncommitted_bytes_ = 0;
+}
+
+void Proposals::drop(Waiters::iterator waiter, bool overloaded_now) {
+  ProposeResult result;
+  result.status = ProposeStatus::dropped;
+  result.overloaded = overloaded_now;
+  finish(waiter, std::move(result));
+}
+
+void Proposals::finish(Waiters::iterator waiter, ProposeResult result) {
+  result.leader = context_.core.leader();
+  Waiter& done = waiter->second;
+  waiting_bytes_ -= done.command.size();
+  if (done.done) context_.completions.add(done.done, std::move(result));
+  if (done.read_done) {
+    ReadResult read;
+    read.leader = result.leader;
+    read.overloaded = result.overloaded;
+    if (result.status == ProposeStatus::committed) {
+      read.index = result.id.index;
+      ++context_.counters.reads_log;
+    } else {
+      ++context_.counters.reads_refused;
+    }
+    context_.completions.add(done.read_done, read);
+  }
+  waiters_.erase(waiter);
+}
+
+}  // namespace leasehold::node

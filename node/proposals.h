@@ -1,0 +1,120 @@
+// Commands on their way: this node's own callers, and what followers forward to it while it leads.
+#pragma once
+
+#include <leasehold/node/driver_context.h>
+#include <leasehold/node/forward_window.h>
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Each own command gets a sequence, and a fresh one whenever it is sent anew; so a refusal, which
+/// names the sequence alone, can only ever speak of one send. A command is sent anew only after it
+/// is certain that the earlier send was not and will not be appended.
+///
+/// An own command waits in one of four places:
+///
+///     held ──leader known──> forwarded ──applied here──> committed
+///      │ ^───refused────────────┘ └──deadline──> unknown
+///      └──this node leads──> queued ──flush()──> appended ──applied here──> committed
+///      └──deadline──> dropped                        ├──deadline──> unknown
+///                                                    └──another entry committed there──> dropped
+class Proposals {
+ public:
+  explicit Proposals(DriverContext& context) : context_(context) {}
+
+  void propose(lease::Now now, Propose& event);
+  /// A read through the log: an empty command.
+  void read(lease::Now now, Read& event);
+  void forwarded(raft::NodeId from, net::ForwardRequest& request);
+  void refused(raft::NodeId from, const net::ForwardReply& reply);
+
+  /// Appends everything that was queued, in one call of the core. Before any input that could
+  /// change who leads.
+  void flush(lease::Now now);
+  /// Whether anything waits for a leader.
+  bool any_held() const { return !held_.empty(); }
+  /// Tries again for everything that is held.
+  void route_held();
+
+  void term_changed() { window_.clear(); }
+  void leadership_lost();
+  void truncated(raft::Index from);
+  void committed(raft::Index commit);
+  void applied(std::vector<AppliedCommand>& own);
+  void expired(std::uint64_t sequence);
+  /// The node stops: nothing of this is sent any more.
+  void complete_all();
+
+  bool waits(std::uint64_t sequence) const { return waiters_.find(sequence) != waiters_.end(); }
+  std::size_t size() const { return waiters_.size(); }
+
+ private:
+  enum class Place : std::uint8_t { held, queued, appended, forwarded };
+  struct Waiter {
+    Bytes command;
+    raft::PromiseInstant deadline;
+    /// Exactly one of the two is set.
+    ProposeCompletion done;
+    ReadCompletion read_done;
+    Place place = Place::held;
+    raft::NodeId sent_to;  ///< forwarded: to whom
+  };
+  using Waiters = std::map<std::uint64_t, Waiter>;
+  /// A command that the next flush() appends.
+  struct Queued {
+    raft::NodeId origin;
+    raft::Incarnation incarnation;
+    std::uint64_t sequence = 0;
+  };
+  /// Where an own command was appended.
+  struct Appended {
+    raft::LogId id;
+    std::uint64_t sequence = 0;
+  };
+  struct Uncommitted {
+    raft::Index index;
+    std::size_t bytes = 0;
+  };
+
+  void take(lease::Now now, Waiter waiter);
+  void hold(Waiters::iterator waiter);
+  void route(Waiters::iterator waiter);
+  void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
+             const Bytes& command);
+  bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
+  void refuse(const Queued& forward, net::ForwardRefusal reason);
+  void displace_from(raft::Index from);
+  /// Whether the command appended as `id` lost its place for good.
+  bool lost(const raft::LogId& id) const;
+  void drop(Waiters::iterator waiter, bool overloaded_now);
+  void finish(Waiters::iterator waiter, ProposeResult result);
+
+  DriverContext& context_;
+  std::uint64_t last_sequence_ = 0;
+  /// By sequence. Bounded by DriverOptions::proposals_max and proposal_bytes_max.
+  Waiters waiters_;
+  std::size_t waiting_bytes_ = 0;
+  /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name
+  /// some that have expired.
+  std::vector<std::uint64_t> held_;
+
+  std::vector<Queued> queue_;
+  std::vector<Bytes> queued_payloads_;
+
+  /// Own commands that stand in the log, uncommitted. Invariant: indices rise.
+  std::deque<Appended> appended_;
+  /// Own commands that were cut off the log. Their fate is known once their index is committed.
+  std::multimap<raft::Index, Appended> displaced_;
+
+  /// What this leader appended and has not committed, own and forwarded.
+  std::deque<Uncommitted> uncommitted_;
+  /// Invariant: the sum over uncommitted_ and queued_payloads_.
+  std::size_t uncommitted_bytes_ = 0;
+  ForwardWindow window_;
+};
+
+}  // namespace leasehold::node
