@@ -1,0 +1,239 @@
+"""Starts what is measured: a cluster of three nodes, the floors, Redis; and asks them things."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+START_DEADLINE_S = 30.0
+
+
+class MeasureError(Exception):
+    """Something that makes the run worthless, in a sentence for a person."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Resp:
+    """A blocking connection in the Redis protocol, for a few questions."""
+
+    def __init__(self, port, timeout=10.0):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+        self.file = self.socket.makefile("rb")
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def command(self, *words):
+        encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
+        request = b"*%d\r\n" % len(encoded)
+        for word in encoded:
+            request += b"$%d\r\n%s\r\n" % (len(word), word)
+        self.socket.sendall(request)
+        return self.reply()
+
+    def reply(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise ConnectionError("the server closed the connection")
+        kind, rest = line[:1], line[1:-2]
+        if kind == b"+":
+            return rest.decode()
+        if kind == b":":
+            return int(rest)
+        if kind == b"-":
+            raise MeasureError(f"the server answered: {rest.decode()}")
+        if kind == b"$":
+            if rest == b"-1":
+                return None
+            return self.file.read(int(rest) + 2)[:-2]
+        raise MeasureError(f"not a reply: {line!r}")
+
+
+class Process:
+    """A child process with a log file."""
+
+    def __init__(self, name, arguments, log_dir, read_address=False):
+        self.name = name
+        self.log_path = pathlib.Path(log_dir) / f"{name}.log"
+        self.log = open(self.log_path, "ab")
+        self.child = subprocess.Popen(
+            [str(argument) for argument in arguments], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if read_address else self.log, stderr=self.log)
+        self.port = None
+        if read_address:
+            line = self.child.stdout.readline().decode()
+            if not line.startswith("listening "):
+                raise MeasureError(f"{name} did not start: see {self.log_path}")
+            self.port = int(line.rsplit(":", 1)[1])
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def tree(self):
+        """The process and its children."""
+        pids = [self.pid]
+        for pid in pids:
+            for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+                pids += [int(child) for child in children.read_text().split()]
+        return pids
+
+    def stop(self, how=signal.SIGTERM):
+        if self.child.poll() is None:
+            self.child.send_signal(how)
+            try:
+                self.child.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        self.log.close()
+
+
+def cpu_ns(pids):
+    """CPU time that the processes have used so far."""
+    total = 0
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                total += int(task.read_text().split()[0])
+            except (OSError, ValueError, IndexError):
+                pass  # the thread has ended
+    return total
+
+
+def resident_kib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise MeasureError(f"process {pid} has no resident memory: it has ended")
+
+
+class Cluster:
+    """Three replicas of `leasehold serve` on loopback."""
+
+    def __init__(self, program, directory):
+        self.program = program
+        self.directory = pathlib.Path(directory)
+        self.client_ports = {node: free_port() for node in (1, 2, 3)}
+        peer_ports = {node: free_port() for node in (1, 2, 3)}
+        self.peers = ",".join(f"{node}=127.0.0.1:{port}" for node, port in peer_ports.items())
+        self.processes = {}
+
+    def start(self):
+        for node, port in self.client_ports.items():
+            self.processes[node] = Process(
+                f"node{node}",
+                [self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}",
+                 "--peers", self.peers, "--listen", f"127.0.0.1:{port}"], self.directory)
+        return self.wait_for_lease()
+
+    def stop(self, how=signal.SIGTERM):
+        for process in self.processes.values():
+            if process.child.poll() is None:
+                process.child.send_signal(how)
+        for process in self.processes.values():
+            process.stop(how)
+        self.processes = {}
+
+    def status(self, node):
+        connection = Resp(self.client_ports[node])
+        try:
+            return json.loads(connection.command("LEASEHOLD", "STATUS"))
+        finally:
+            connection.close()
+
+    def wait_for_lease(self):
+        """The node that leads with a valid lease and that all three follow."""
+        deadline = time.monotonic() + START_DEADLINE_S
+        while time.monotonic() < deadline:
+            for node, process in self.processes.items():
+                if process.child.poll() is not None:
+                    raise MeasureError(f"node {node} ended: see {process.log_path}")
+            try:
+                states = {node: self.status(node) for node in self.client_ports}
+            except OSError:
+                states = {}
+            leaders = {state["leader"] for state in states.values()}
+            leader = leaders.pop() if len(leaders) == 1 else None
+            if leader in states and states[leader]["lease_left"] > 0:
+                return leader
+            time.sleep(0.02)
+        raise MeasureError(f"no leader with a lease in {START_DEADLINE_S} s: see {self.directory}")
+
+
+def start_redis(directory):
+    """A Redis without persistence, or None where there is no redis-server."""
+    program = shutil.which("redis-server")
+    if program is None:
+        return None
+    port = free_port()
+    process = Process("redis", [program, "--port", port, "--save", "", "--appendonly", "no",
+                                "--dir", directory], directory)
+    process.port = port
+    deadline = time.monotonic() + START_DEADLINE_S
+    while time.monotonic() < deadline:
+        try:
+            connection = Resp(port)
+            connection.command("PING")
+            connection.close()
+            return process
+        except OSError:
+            time.sleep(0.02)
+    raise MeasureError(f"redis-server did not start: see {process.log_path}")
+
+
+class Client:
+    """bench_client in its mode `blocks`: one block at a time."""
+
+    def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir):
+        self.warmup = warmup
+        arguments = [program, "--keys", keys, "--value-bytes", value_bytes, "blocks",
+                     "--warmup", warmup]
+        for name, (operation, port) in targets.items():
+            arguments += ["--target", f"{name}={operation}@127.0.0.1:{port}"]
+        for name, words in setups.items():
+            arguments += ["--setup", f"{name}={words}"]
+        self.log_path = pathlib.Path(log_dir) / "client.log"
+        self.log = open(self.log_path, "ab")
+        self.child = subprocess.Popen([str(argument) for argument in arguments], text=True,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=self.log)
+
+    def block(self, name, operations):
+        self.child.stdin.write(f"{name} {operations}\n")
+        self.child.stdin.flush()
+        line = self.child.stdout.readline()
+        if not line:
+            message = self.log_path.read_text().strip().splitlines()
+            raise MeasureError(f"bench_client ended: {message[-1] if message else 'no message'}")
+        result = json.loads(line)
+        if result["failures"]:
+            raise MeasureError(f"{name}: {result['failures']} of {operations} requests failed, "
+                               f"the first with {result['first_failure']!r}")
+        return result
+
+    def close(self):
+        self.child.stdin.close()
+        self.child.wait()
+        self.log.close()
+
+
+def machine():
+    """What the figures depend on."""
+    model = "unknown"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    return {"processor": model, "cores": os.cpu_count(), "kernel": os.uname().release,
+            "load_average_at_start": os.getloadavg()[0]}

@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""Measures Leasehold beside its floors and prints a table; see bench/README.md.
+
+Everything that is compared runs in one process of the load client, in turn: a sweep over all
+targets and then the same sweep backwards (A B B A), so that a change of the machine's mood hits all
+of them alike. The table quotes ratios of medians with the 95 % interval of a bootstrap.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import cluster as c
+from stats import Histogram, ratio_with_interval
+
+KEYS = 1000
+VALUE_BYTES = 256
+WARMUP = 50
+PROOF_READS = 10_000
+REST_S = 3.0
+
+# Upper ends that the intervals are held against.
+GOAL_CHECK = 3.0
+GOAL_READ = 1.5
+GOAL_WRITE = 2.0
+GOAL_REST_MIB = 64.0
+
+
+def say(text):
+    print(text, flush=True)
+
+
+class Series:
+    """All blocks of one target."""
+
+    def __init__(self):
+        self.blocks = []
+        self.operations = 0
+        self.cpu_ns = 0
+
+    @property
+    def all(self):
+        return Histogram.merged(self.blocks)
+
+
+class Sweeps:
+    """Targets measured in turn, forwards and backwards."""
+
+    def __init__(self, title, client, order, pids, operations):
+        self.title = title
+        self.client = client
+        self.order = order
+        self.pids = pids
+        self.operations = operations
+        self.series = {name: Series() for name in order}
+
+    def run(self, pairs):
+        for sweep in range(pairs):
+            order = self.order if sweep % 2 == 0 else list(reversed(self.order))
+            for name in order:
+                self.block(name)
+            shown = "  ".join(f"{name} {self.series[name].blocks[-1].quantile(0.5) / 1000:.1f}"
+                              for name in self.order)
+            say(f"  {self.title} {sweep + 1:2}/{pairs}  p50 us: {shown}")
+
+    def block(self, name):
+        operations = self.operations[name]
+        before = c.cpu_ns(self.pids[name])
+        result = self.client.block(name, operations)
+        series = self.series[name]
+        series.cpu_ns += c.cpu_ns(self.pids[name]) - before
+        series.operations += operations + WARMUP
+        series.blocks.append(Histogram(result["latency"]["slots"]))
+
+
+class Report:
+    """Rows of the table, and the same as JSON."""
+
+    def __init__(self):
+        self.rows = []
+        self.results = {}
+
+    def series(self, name, series, floor_name=None, floor=None, goal=None):
+        histogram = series.all
+        p50, p90, p99, p999 = histogram.quantiles([0.5, 0.9, 0.99, 0.999])
+        entry = {"unit": "ns", "count": histogram.count, "p50": p50, "p90": p90, "p99": p99,
+                 "p99.9": p999, "max": max(histogram.counts), "slots": histogram.slots(),
+                 "block_p50": [block.quantile(0.5) for block in series.blocks]}
+        if series.operations:
+            entry["server_cpu_ns_per_operation"] = series.cpu_ns // series.operations
+        ratios = {}
+        if floor is not None:
+            for label, q in (("p50", 0.5), ("p99", 0.99)):
+                ratios[label] = ratio_with_interval(series.blocks, floor.blocks, q)
+            entry["floor"] = floor_name
+            entry["ratio"] = {label: dict(zip(("value", "low", "high"), ratio))
+                              for label, ratio in ratios.items()}
+        verdict = None
+        if goal is not None:
+            entry["goal_p50"] = goal
+            verdict = ratios["p50"][2] <= goal
+            entry["met"] = verdict
+        self.results[name] = entry
+        self.rows.append((name, p50, p99, entry.get("server_cpu_ns_per_operation"), floor_name,
+                          ratios.get("p50"), ratios.get("p99"), goal, verdict))
+
+    def value(self, name, value, unit, goal=None):
+        entry = {"value": value, "unit": unit}
+        if goal is not None:
+            entry["goal"] = goal
+            entry["met"] = value <= goal
+        self.results[name] = entry
+
+    def table(self):
+        def ratio_text(ratio):
+            return "" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+
+        lines = [f"| {'measure':<28} | {'p50 us':>8} | {'p99 us':>8} | {'CPU us':>6} | "
+                 f"{'against':<14} | {'ratio of p50':<19} | {'ratio of p99':<19} | goal |      |",
+                 f"|{'-' * 30}|{'-' * 9}:|{'-' * 9}:|{'-' * 7}:|{'-' * 16}|{'-' * 21}|{'-' * 21}|"
+                 f"-----:|------|"]
+        for name, p50, p99, cpu, floor, of_p50, of_p99, goal, verdict in self.rows:
+            goal_text = "" if goal is None else f"{goal:.1f}"
+            met = {None: "", True: "met", False: "MISS"}[verdict]
+            cpu_text = "" if cpu is None else f"{cpu / 1000:.1f}"
+            lines.append(f"| {name:<28} | {p50 / 1000:8.3f} | {p99 / 1000:8.3f} | {cpu_text:>6} | "
+                         f"{floor or '':<14} | {ratio_text(of_p50):<19} | {ratio_text(of_p99):<19} "
+                         f"| {goal_text:>4} | {met:<4} |")
+        lines.append("")
+        for name, entry in self.results.items():
+            if "value" in entry:
+                goal = ""
+                if "goal" in entry:
+                    goal = f"  (goal {entry['goal']:g}: {'met' if entry['met'] else 'MISS'})"
+                lines.append(f"- {name}: {entry['value']:g} {entry['unit']}{goal}")
+        return "\n".join(lines)
+
+    def misses(self):
+        return [name for name, entry in self.results.items() if entry.get("met") is False]
+
+
+def measure_lease_check(options, report):
+    """In one process: the check of the lease beside one clock read."""
+    say("lease check")
+    text = subprocess.run([options.programs / "lease_check", "--json"], check=True,
+                          capture_output=True, text=True).stdout
+    rows = json.loads(text)
+    # Picoseconds there, nanoseconds here; each value is the mean of one block, hence a block.
+    series = {}
+    for name, histogram in rows.items():
+        series[name] = Series()
+        series[name].blocks = [Histogram([(value / 1000, 1)])
+                               for value, count in histogram["slots"] for _ in range(count)]
+    for suffix in ("", ", beside a writer"):
+        floor, check = series["clock read" + suffix], series["lease check" + suffix]
+        pairs = min(len(floor.blocks), len(check.blocks))
+        floor.blocks, check.blocks = floor.blocks[:pairs], check.blocks[:pairs]
+        report.series("clock read" + suffix, floor)
+        report.series("lease check" + suffix, check, "clock read", floor, GOAL_CHECK)
+
+
+def load(options, command, port, keys):
+    done = subprocess.run(
+        [options.programs / "bench_client", "--keys", str(keys), "--value-bytes",
+         str(VALUE_BYTES), command, "--address", f"127.0.0.1:{port}", "--depth", "512"],
+        capture_output=True, text=True)
+    if done.returncode != 0:
+        raise c.MeasureError(f"{command}: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
+    if result["failures"]:
+        raise c.MeasureError(f"{command}: {result['failures']} of {keys} keys are wrong, the first "
+                             f"is {result['first_failure']!r}")
+    return result["elapsed_ns"] / 1e9
+
+
+def leader_counters(cluster, leader):
+    status = cluster.status(leader)
+    if status["role"] != "leader":
+        raise c.MeasureError(f"node {leader} lost the leadership during the run; measure again")
+    return {"term": status["term"], "last": status["last"], **status["reads"], **status["node"]}
+
+
+def measure_reads(options, report, cluster, leader, floors):
+    port = cluster.client_ports[leader]
+    echo, redis = floors["echo"], floors.get("redis")
+    targets = {"echo": ("get", echo.port), "lease": ("get", port), "quorum": ("get", port)}
+    pids = {"echo": echo.tree(), "lease": [cluster.processes[leader].pid],
+            "quorum": [cluster.processes[leader].pid]}
+    if redis:
+        load(options, "load", redis.port, KEYS)
+        targets["redis"] = ("get", redis.port)
+        pids["redis"] = redis.tree()
+    setups = {name: f"LEASEHOLD READMODE {name}" for name in ("lease", "quorum")}
+    client = c.Client(options.programs / "bench_client", targets, setups, KEYS, VALUE_BYTES, WARMUP,
+                      options.work)
+    sweeps = Sweeps("reads ", client, list(targets), pids,
+                    {name: options.reads for name in targets})
+    before = leader_counters(cluster, leader)
+    sweeps.run(options.pairs)
+    after = leader_counters(cluster, leader)
+    client.close()
+    reads = sweeps.series["lease"].operations
+    if after["lease_hits"] - before["lease_hits"] != reads or after["term"] != before["term"]:
+        raise c.MeasureError(f"{reads} lease reads raised the counter of lease reads by "
+                             f"{after['lease_hits'] - before['lease_hits']}: the lease was lost "
+                             "during the run; measure again on a quieter machine")
+    series = sweeps.series
+    report.series("echo", series["echo"])
+    report.series("lease read", series["lease"], "echo", series["echo"], GOAL_READ)
+    report.series("quorum read", series["quorum"], "echo", series["echo"])
+    if redis:
+        report.series("Redis GET", series["redis"], "echo", series["echo"])
+        report.series("lease read (Redis)", series["lease"], "Redis GET", series["redis"])
+    report.series("quorum read (lease)", series["quorum"], "lease read", series["lease"])
+
+
+def prove_lease_reads(options, report, cluster, leader):
+    """Ten thousand reads cost the cluster nothing: no log entry, no sync, no message."""
+    client = c.Client(options.programs / "bench_client",
+                      {"lease": ("get", cluster.client_ports[leader])},
+                      {"lease": "LEASEHOLD READMODE lease"}, KEYS, VALUE_BYTES, 0, options.work)
+    before = leader_counters(cluster, leader)
+    began = time.monotonic()
+    client.block("lease", PROOF_READS)
+    elapsed = time.monotonic() - began
+    after = leader_counters(cluster, leader)
+    client.close()
+    rise = {name: after[name] - before[name] for name in after}
+    say(f"  proof: {PROOF_READS} GETs in {elapsed:.2f} s raised lease_hits by {rise['lease_hits']}, "
+        f"fallbacks by {rise['lease_fallbacks']}, the last index by {rise['last']}, syncs by "
+        f"{rise['log_syncs']}, appends by {rise['appends_sent']}, heartbeats by "
+        f"{rise['heartbeats_sent']}")
+    expected = {"lease_hits": PROOF_READS, "lease_fallbacks": 0, "last": 0, "log_syncs": 0,
+                "appends_sent": 0}
+    for name, wanted in expected.items():
+        report.value(f"rise of {name} over {PROOF_READS} lease reads", rise[name], "")
+        if rise[name] != wanted:
+            raise c.MeasureError(f"{name} rose by {rise[name]} instead of {wanted}: these are no "
+                                 "lease reads")
+    report.value(f"rise of heartbeats_sent over {PROOF_READS} lease reads",
+                 rise["heartbeats_sent"], f"in {elapsed:.2f} s")
+
+
+def measure_writes(options, report, cluster, leader, floors):
+    port = cluster.client_ports[leader]
+    null = floors["null"]
+    targets = {"null": ("set", null.port), "write": ("set", port), "log": ("get", port)}
+    pids = {"null": null.tree(), "write": [p.pid for p in cluster.processes.values()],
+            "log": [p.pid for p in cluster.processes.values()]}
+    client = c.Client(options.programs / "bench_client", targets, {"log": "LEASEHOLD READMODE log"},
+                      KEYS, VALUE_BYTES, WARMUP, options.work)
+    sweeps = Sweeps("writes", client, list(targets), pids,
+                    {name: options.writes for name in targets})
+    before = leader_counters(cluster, leader)
+    sweeps.run(options.pairs)
+    after = leader_counters(cluster, leader)
+    client.close()
+    if after["term"] != before["term"]:
+        raise c.MeasureError("the leader changed during the writes; measure again")
+    series = sweeps.series
+    report.series("null-replicate", series["null"])
+    report.series("write", series["write"], "null-replicate", series["null"], GOAL_WRITE)
+    report.series("log read", series["log"], "null-replicate", series["null"])
+
+
+def measure_disk(options, report):
+    say("disk")
+    text = subprocess.run([options.programs / "floor_wal", "--json", "--dir", options.work],
+                          check=True, capture_output=True, text=True).stdout
+    for name, histogram in json.loads(text).items():
+        series = Series()
+        series.blocks = [Histogram(histogram["slots"])]
+        report.series(f"disk, {name}", series)
+
+
+def measure_rest(report, cluster):
+    say(f"resting for {REST_S:g} s")
+    before = {node: c.cpu_ns([p.pid]) for node, p in cluster.processes.items()}
+    time.sleep(REST_S)
+    for node, process in cluster.processes.items():
+        used = c.cpu_ns([process.pid]) - before[node]
+        report.value(f"resting node {node}: memory", round(c.resident_kib(process.pid) / 1024, 1),
+                     "MiB", GOAL_REST_MIB)
+        report.value(f"resting node {node}: processor", round(used / REST_S / 1e7, 2), "%")
+
+
+def measure_many_keys(options, report, cluster, leader):
+    """Loads many keys, restarts all nodes, and reads every key back."""
+    keys = options.keys
+    say(f"{keys} keys")
+    seconds = load(options, "load", cluster.client_ports[leader], keys)
+    report.value(f"load of {keys} keys, pipelined", round(seconds, 2), "s")
+    for node, process in cluster.processes.items():
+        report.value(f"node {node} after the load: memory",
+                     round(c.resident_kib(process.pid) / 1024, 1), "MiB")
+    for name, how in (("SIGTERM", signal.SIGTERM), ("SIGKILL", signal.SIGKILL)):
+        cluster.stop(how)
+        began = time.monotonic()
+        leader = cluster.start()
+        report.value(f"restart after {name}, until a lease", round(time.monotonic() - began, 2),
+                     "s")
+        seconds = load(options, "verify", cluster.client_ports[leader], keys)
+        report.value(f"read back of {keys} keys after {name}", round(seconds, 2), "s")
+        say(f"  read back after {name}")
+    return leader
+
+
+class Noise:
+    """How much of the machine others used meanwhile; the harness's check of itself."""
+
+    def __init__(self):
+        self.before = self.sample()
+
+    @staticmethod
+    def sample():
+        fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+        user, nice, system, idle, iowait, irq, softirq, steal = (int(field) for field in fields)
+        return {"all": user + nice + system + idle + iowait + irq + softirq + steal,
+                "steal": steal}
+
+    def stolen_percent(self):
+        now = self.sample()
+        return 100.0 * (now["steal"] - self.before["steal"]) / max(1, now["all"] - self.before["all"])
+
+
+def run(options):
+    report = Report()
+    facts = c.machine()
+    noise = Noise()
+    started = datetime.datetime.now(datetime.timezone.utc)
+    with contextlib.ExitStack() as stack:
+        measure_lease_check(options, report)
+        measure_disk(options, report)
+        cluster = c.Cluster(options.programs.parent / "server" / "leasehold", options.work)
+        stack.callback(lambda: cluster.stop(signal.SIGKILL))
+        leader = cluster.start()
+        measure_rest(report, cluster)
+        floors = {
+            "echo": c.Process("echo", [options.programs / "floor_echo", "--value-bytes",
+                                       VALUE_BYTES, "serve"], options.work, True),
+            "null": c.Process("null", [options.programs / "floor_null_replicate", "--dir",
+                                       options.work, "--value-bytes", VALUE_BYTES, "serve"],
+                              options.work, True)}
+        redis = c.start_redis(options.work)
+        if redis:
+            floors["redis"] = redis
+        for process in floors.values():
+            stack.callback(process.stop)
+        load(options, "load", cluster.client_ports[leader], KEYS)
+        say(f"reads: closed loop, one connection, {VALUE_BYTES}-byte values")
+        measure_reads(options, report, cluster, leader, floors)
+        prove_lease_reads(options, report, cluster, leader)
+        say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
+        measure_writes(options, report, cluster, leader, floors)
+        if options.keys:
+            measure_many_keys(options, report, cluster, leader)
+    facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
+    say("")
+    say(report.table())
+    misses = report.misses()
+    result = {"format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
+              "options": {"pairs": options.pairs, "reads_per_block": options.reads,
+                          "writes_per_block": options.writes, "keys": options.keys,
+                          "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
+              "loop": "closed, one connection", "misses": misses, "results": report.results}
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(json.dumps(result) + "\n")
+    say(f"\nwritten to {options.out}")
+    if misses:
+        say("missed: " + ", ".join(misses))
+    return 1 if misses else 0
+
+
+def main():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build-dir", type=pathlib.Path, default=root / "build" / "release",
+                        help="an optimised build (default: build/release)")
+    parser.add_argument("--work-dir", type=pathlib.Path,
+                        help="where data and logs go, on the disk to measure (default: a new "
+                             "folder in the build folder, removed after a run without errors)")
+    parser.add_argument("--out", type=pathlib.Path, help="the JSON (default: BUILD_DIR/measure.json)")
+    parser.add_argument("--pairs", type=int, default=20, help="pairs of blocks, 10 at least "
+                        "(default: 20)")
+    parser.add_argument("--reads", type=int, default=2000, help="reads of a block (default: 2000)")
+    parser.add_argument("--writes", type=int, default=200, help="writes of a block (default: 200)")
+    parser.add_argument("--keys", type=int, default=100_000,
+                        help="keys to load and read back after a restart; 0: none "
+                             "(default: 100000)")
+    options = parser.parse_args()
+    if options.pairs < 10:
+        parser.error("--pairs must be 10 at least: fewer say nothing about the noise")
+    options.programs = options.build_dir.resolve() / "bench"
+    if not (options.programs / "bench_client").exists():
+        parser.error(f"{options.build_dir} holds no build: run `cmake --preset release && "
+                     "cmake --build --preset release` first")
+    options.out = options.out or options.build_dir / "measure.json"
+    if options.work_dir:
+        options.work_dir.mkdir(parents=True, exist_ok=True)
+    options.work = options.work_dir or pathlib.Path(
+        tempfile.mkdtemp(prefix="measure-", dir=options.build_dir))
+    try:
+        status = run(options)
+    except c.MeasureError as error:
+        print(f"measure: {error}\nmeasure: logs and data are in {options.work}", file=sys.stderr)
+        return 2
+    if not options.work_dir:
+        shutil.rmtree(options.work)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

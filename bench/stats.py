@@ -1,0 +1,72 @@
+"""Histograms as bench_client prints them, and how sure one can be of the ratio of two of them."""
+
+import math
+import random
+
+
+class Histogram:
+    """Values and how often each was seen; `slots` are pairs [value, count] in ascending order."""
+
+    def __init__(self, slots=()):
+        self.counts = {}
+        for value, count in slots:
+            self.counts[value] = self.counts.get(value, 0) + count
+
+    @staticmethod
+    def merged(histograms):
+        result = Histogram()
+        counts = result.counts
+        for histogram in histograms:
+            for value, count in histogram.counts.items():
+                counts[value] = counts.get(value, 0) + count
+        return result
+
+    @property
+    def count(self):
+        return sum(self.counts.values())
+
+    def quantiles(self, wanted):
+        """The smallest value that at least a share q of all do not exceed, for each q; ascending q."""
+        total = self.count
+        results = []
+        seen = 0
+        slots = iter(sorted(self.counts.items()))
+        value = 0
+        for q in wanted:
+            rank = max(1, math.ceil(q * total))
+            while seen < rank:
+                slot = next(slots, None)
+                if slot is None:
+                    break
+                value = slot[0]
+                seen += slot[1]
+            results.append(value)
+        return results
+
+    def quantile(self, q):
+        return self.quantiles([q])[0]
+
+    def slots(self):
+        return sorted(self.counts.items())
+
+
+def ratio_with_interval(blocks, floor_blocks, q=0.5, resamples=1000, seed=1):
+    """(ratio, low, high): quantile q of all blocks over that of all floor blocks, and the 95 %
+    interval of a bootstrap that draws whole pairs of blocks, because the blocks of a pair met the
+    same moods of the machine. The two lists are pairs: of one length, in the order measured.
+    """
+    if len(blocks) != len(floor_blocks) or not blocks:
+        raise ValueError("blocks come in pairs")
+
+    def ratio(chosen):
+        top = Histogram.merged(blocks[i] for i in chosen).quantile(q)
+        bottom = Histogram.merged(floor_blocks[i] for i in chosen).quantile(q)
+        return top / bottom if bottom else math.inf
+
+    everything = range(len(blocks))
+    draw = random.Random(seed)
+    drawn = sorted(
+        ratio([draw.choice(everything) for _ in everything]) for _ in range(resamples))
+    low = drawn[int(0.025 * resamples)]
+    high = drawn[min(resamples - 1, int(0.975 * resamples))]
+    return ratio(everything), low, high
