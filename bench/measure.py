@@ -176,8 +176,8 @@ def load(options, command, port, keys):
         raise c.MeasureError(f"{command}: {done.stderr.strip()}")
     result = json.loads(done.stdout)
     if result["failures"]:
-        raise c.MeasureError(f"{command}: {result['failures']} of {keys} keys are wrong, the first "
-                             f"is {result['first_failure']!r}")
+        raise c.MeasureError(f"{command}: {result['failures']} of {keys} keys are wrong, the "
+                             f"first is {result['first_failure']!r}")
     return result["elapsed_ns"] / 1e9
 
 
@@ -234,8 +234,8 @@ def prove_lease_reads(options, report, cluster, leader):
     after = leader_counters(cluster, leader)
     client.close()
     rise = {name: after[name] - before[name] for name in after}
-    say(f"  proof: {PROOF_READS} GETs in {elapsed:.2f} s raised lease_hits by {rise['lease_hits']}, "
-        f"fallbacks by {rise['lease_fallbacks']}, the last index by {rise['last']}, syncs by "
+    say(f"  proof: {PROOF_READS} GETs in {elapsed:.2f} s raised lease_hits by "
+        f"{rise['lease_hits']}, fallbacks by {rise['lease_fallbacks']}, the last index by {rise['last']}, syncs by "
         f"{rise['log_syncs']}, appends by {rise['appends_sent']}, heartbeats by "
         f"{rise['heartbeats_sent']}")
     expected = {"lease_hits": PROOF_READS, "lease_fallbacks": 0, "last": 0, "log_syncs": 0,
@@ -328,7 +328,8 @@ class Noise:
 
     def stolen_percent(self):
         now = self.sample()
-        return 100.0 * (now["steal"] - self.before["steal"]) / max(1, now["all"] - self.before["all"])
+        passed = max(1, now["all"] - self.before["all"])
+        return 100.0 * (now["steal"] - self.before["steal"]) / passed
 
 
 def run(options):
@@ -388,7 +389,8 @@ def main():
     parser.add_argument("--work-dir", type=pathlib.Path,
                         help="where data and logs go, on the disk to measure (default: a new "
                              "folder in the build folder, removed after a run without errors)")
-    parser.add_argument("--out", type=pathlib.Path, help="the JSON (default: BUILD_DIR/measure.json)")
+    parser.add_argument("--out", type=pathlib.Path,
+                        help="the JSON (default: BUILD_DIR/measure.json)")
     parser.add_argument("--pairs", type=int, default=20, help="pairs of blocks, 10 at least "
                         "(default: 20)")
     parser.add_argument("--reads", type=int, default=2000, help="reads of a block (default: 2000)")

@@ -26,7 +26,7 @@ class Histogram:
         return sum(self.counts.values())
 
     def quantiles(self, wanted):
-        """The smallest value that at least a share q of all do not exceed, for each q; ascending q."""
+        """For each q, ascending: the smallest value that a share q of all do not exceed."""
         total = self.count
         results = []
         seen = 0
