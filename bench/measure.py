@@ -234,9 +234,9 @@ def prove_lease_reads(options, report, cluster, leader):
     after = leader_counters(cluster, leader)
     client.close()
     rise = {name: after[name] - before[name] for name in after}
-    say(f"  proof: {PROOF_READS} GETs in {elapsed:.2f} s raised lease_hits by "
-        f"{rise['lease_hits']}, fallbacks by {rise['lease_fallbacks']}, the last index by {rise['last']}, syncs by "
-        f"{rise['log_syncs']}, appends by {rise['appends_sent']}, heartbeats by "
+    say(f"  proof: {PROOF_READS} GETs, {elapsed:.2f} s; of these lease hits {rise['lease_hits']}, "
+        f"fallbacks {rise['lease_fallbacks']}; meanwhile log entries {rise['last']}, syncs "
+        f"{rise['log_syncs']}, appends {rise['appends_sent']}, heartbeats "
         f"{rise['heartbeats_sent']}")
     expected = {"lease_hits": PROOF_READS, "lease_fallbacks": 0, "last": 0, "log_syncs": 0,
                 "appends_sent": 0}
