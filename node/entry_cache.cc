@@ -22,7 +22,7 @@ void EntryCache::trim(raft::Index durable, raft::Index handed) {
   while (bytes_ > bytes_max_ && !empty()) {
     const raft::Index oldest = first();
     if (oldest > durable) return;
-    if (oldest > handed && bytes_ / 2 <= bytes_max_) return;
+    if (oldest > handed && bytes_ <= 2 * bytes_max_) return;
     bytes_ -= weight(entries_.front());
     entries_.pop_front();
   }

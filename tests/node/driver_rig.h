@@ -1,0 +1,308 @@
+// Drivers wired together by hand: the test decides when a disk, a link or a state machine moves.
+#pragma once
+
+#include <leasehold/base/assert.h>
+#include <leasehold/node/apply.h>
+#include <leasehold/node/driver.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node::testing {
+
+using std::chrono::milliseconds;
+
+/// Remembers the commands that it was given; answers each with "done:" and the command.
+class RecordingMachine : public StateMachine {
+ public:
+  raft::Index durable_index() const override { return raft::Index(0); }
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+    LEASEHOLD_ASSERT(last > last_);
+    last_ = last;
+    std::vector<Bytes> results;
+    for (const Command& command : commands) {
+      commands_.emplace_back(command.bytes);
+      results.emplace_back("done:" + std::string(command.bytes));
+    }
+    return results;
+  }
+  const std::vector<std::string>& commands() const { return commands_; }
+
+ private:
+  raft::Index last_;
+  std::vector<std::string> commands_;
+};
+
+/// What a disk holds: survives a restart of the rig.
+struct Disk {
+  raft::HardState hard_state;
+  std::vector<raft::Entry> entries;  ///< the first has index 1
+
+  raft::InitialState initial(const raft::Membership& membership, raft::Index applied) const {
+    raft::InitialState state;
+    state.hard_state = hard_state;
+    state.base_membership = membership;
+    state.last_index = raft::Index(entries.size());
+    state.applied = applied;
+    for (const raft::Entry& entry : entries) {
+      if (state.runs.empty() || state.runs.back().term != entry.id.term) {
+        state.runs.push_back({entry.id.term, entry.id.index});
+      }
+    }
+    return state;
+  }
+  void write(const raft::PersistBatch& batch) {
+    if (batch.hard_state) hard_state = *batch.hard_state;
+    if (batch.truncate_from) entries.resize(batch.truncate_from->value() - 1);
+    entries.insert(entries.end(), batch.entries.begin(), batch.entries.end());
+  }
+};
+
+/// Everything that happened at a rig's ports, in order: "lease", "send", "persist", "apply".
+using Trace = std::vector<std::string>;
+
+/// One driver and its ports. Nothing moves by itself.
+class Rig : public net::Transport, public storage::Storage, public Applier, public Observer {
+ public:
+  struct Sent {
+    raft::NodeId to;
+    net::PeerMessage message;
+  };
+
+  Rig(const DriverOptions& options, const raft::Membership& membership, lease::Now now,
+      Disk disk = {})
+      : options_(options), disk_(std::move(disk)) {
+    driver_ = std::make_unique<Driver>(options, disk_.initial(membership, raft::Index(0)),
+                                       Driver::Ports{*this, *this, *this, view_, *this}, now);
+  }
+
+  Driver& driver() { return *driver_; }
+  const LeaseView& view() const { return view_; }
+  const Disk& disk() const { return disk_; }
+  RecordingMachine& machine() { return machine_; }
+  raft::NodeId id() const { return options_.core.id; }
+  bool leads() const { return driver_->core().role() == raft::Role::leader; }
+
+  void handle(lease::Now now, Event event) {
+    driver_->handle(now, std::move(event));
+    run_completions();
+  }
+  void run_completions() {
+    for (auto& completion : driver_->take_completions()) completion();
+  }
+
+  // The disk.
+  std::size_t writes_waiting() const { return writes_.size(); }
+  const std::deque<raft::PersistBatch>& writes() const { return writes_; }
+  const std::vector<storage::ReadRequest>& reads() const { return reads_; }
+  std::size_t reads_finished() const { return reads_finished_; }
+  /// Makes the oldest `count` waiting batches durable and tells the driver of the last.
+  void finish_writes(lease::Now now, std::size_t count) {
+    LEASEHOLD_ASSERT(count > 0 && count <= writes_.size());
+    raft::ReadyId last;
+    for (std::size_t i = 0; i < count; ++i) {
+      last = writes_.front().id;
+      disk_.write(writes_.front());
+      writes_.pop_front();
+    }
+    handle(now, Persisted{last});
+  }
+  void finish_reads(lease::Now now) {
+    for (const storage::ReadRequest& request : std::exchange(reads_, {})) {
+      Disk written = disk_;
+      for (const raft::PersistBatch& batch : writes_) written.write(batch);
+      std::vector<raft::Entry> found;
+      std::size_t bytes = 0;
+      for (raft::Index i = request.first; i <= request.last; i = i.next()) {
+        const raft::Entry& entry = written.entries.at(i.value() - 1);
+        if (!found.empty() && bytes + entry.payload.size() > request.bytes_max) break;
+        bytes += entry.payload.size();
+        found.push_back(entry);
+      }
+      ++reads_finished_;
+      handle(now, EntriesRead{request.token, std::move(found)});
+    }
+  }
+
+  // The state machine.
+  std::size_t applies_waiting() const { return applies_.size(); }
+  const std::deque<std::vector<raft::Entry>>& applies() const { return applies_; }
+  void finish_apply(lease::Now now) {
+    auto applied = apply_entries(applies_.front(), id(), options_.core.incarnation, machine_);
+    LEASEHOLD_ASSERT(applied.ok());
+    applies_.pop_front();
+    view_.publish_applied(applied.value().last);
+    handle(now, std::move(applied).value());
+  }
+
+  std::vector<Sent> take_sent() { return std::exchange(sent_, {}); }
+  const std::vector<Sent>& sent() const { return sent_; }
+  const std::vector<raft::Event>& events() const { return events_; }
+  /// Called inside every effect, with its name.
+  std::function<void(const char*)> on_effect;
+
+ private:
+  void effect(const char* name) {
+    if (on_effect) on_effect(name);
+  }
+  void send(raft::NodeId to, net::PeerMessage message) override {
+    effect("send");
+    sent_.push_back({to, std::move(message)});
+  }
+  void persist(raft::PersistBatch batch) override {
+    effect("persist");
+    writes_.push_back(std::move(batch));
+  }
+  void read(const storage::ReadRequest& request) override { reads_.push_back(request); }
+  void apply(std::vector<raft::Entry> entries) override {
+    effect("apply");
+    applies_.push_back(std::move(entries));
+  }
+  void on_event(const raft::Event& event) override { events_.push_back(event); }
+
+  DriverOptions options_;
+  Disk disk_;
+  LeaseView view_;
+  RecordingMachine machine_;
+  std::vector<Sent> sent_;
+  std::deque<raft::PersistBatch> writes_;
+  std::vector<storage::ReadRequest> reads_;
+  std::size_t reads_finished_ = 0;
+  std::deque<std::vector<raft::Entry>> applies_;
+  std::vector<raft::Event> events_;
+  std::unique_ptr<Driver> driver_;
+};
+
+/// Nodes 1 .. size, all voters.
+inline raft::Membership members(std::uint64_t size) {
+  raft::Membership membership;
+  for (std::uint64_t id = 1; id <= size; ++id) {
+    membership.members.push_back(
+        {raft::NodeId(id), raft::Uuid{id, id}, "127.0.0.1:" + std::to_string(7000 + id)});
+    membership.voters.push_back(raft::NodeId(id));
+  }
+  return membership;
+}
+
+/// Rigs on one true clock. settle() moves disks, links and state machines until all are idle.
+class Cluster {
+ public:
+  explicit Cluster(std::uint64_t size, DriverOptions options = {}) : membership_(members(size)) {
+    for (std::uint64_t id = 1; id <= size; ++id) {
+      options_.push_back(options);
+      options_.back().core.group = raft::GroupId(1);
+      options_.back().core.id = raft::NodeId(id);
+      options_.back().core.incarnation = raft::Incarnation(1);
+      options_.back().core.seed = id;
+      rigs_.push_back(std::make_unique<Rig>(options_.back(), membership_, now()));
+    }
+  }
+
+  lease::Now now() const {
+    return {lease::HolderInstant(true_time_), lease::PromiseInstant(true_time_)};
+  }
+  raft::PromiseInstant in(lease::Duration d) const { return now().promise + d; }
+  Rig& node(std::uint64_t id) { return *rigs_.at(id - 1); }
+
+  /// A new process on the same disk, with nothing applied.
+  void restart(std::uint64_t id) {
+    DriverOptions& options = options_.at(id - 1);
+    options.core.incarnation = options.core.incarnation.next();
+    Disk disk = node(id).disk();
+    rigs_.at(id - 1) = std::make_unique<Rig>(options, membership_, now(), std::move(disk));
+  }
+
+  void cut(std::uint64_t id) { cut_.insert(raft::NodeId(id)); }
+  void heal() { cut_.clear(); }
+
+  void settle() {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (auto& rig : rigs_) {
+        while (rig->writes_waiting() > 0) {
+          rig->finish_writes(now(), rig->writes_waiting());
+          moved = true;
+        }
+        while (!rig->reads().empty()) {
+          rig->finish_reads(now());
+          moved = true;
+        }
+        while (rig->applies_waiting() > 0) {
+          rig->finish_apply(now());
+          moved = true;
+        }
+        for (Rig::Sent& sent : rig->take_sent()) {
+          moved = true;
+          if (cut_.count(rig->id()) != 0 || cut_.count(sent.to) != 0) continue;
+          node(sent.to.value()).handle(now(), PeerMessageReceived{rig->id(), sent.message});
+        }
+      }
+    }
+  }
+
+  void advance(lease::Duration d) {
+    const lease::Duration end = true_time_ + d;
+    while (true_time_ < end) {
+      true_time_ = std::min(end, true_time_ + milliseconds(5));
+      for (auto& rig : rigs_) {
+        if (rig->driver().next_deadline() <= now().promise) rig->handle(now(), Tick{});
+      }
+      settle();
+    }
+  }
+
+  /// Lets time pass until `condition` holds; gives up after a simulated minute.
+  bool advance_until(const std::function<bool()>& condition) {
+    for (int step = 0; step < 12'000; ++step) {
+      if (condition()) return true;
+      advance(milliseconds(5));
+    }
+    return false;
+  }
+
+  /// The leader of the highest term, once there is one and it shows a lease.
+  Rig& await_leader() {
+    Rig* leader = nullptr;
+    const bool found = advance_until([this, &leader] {
+      leader = nullptr;
+      for (auto& rig : rigs_) {
+        if (cut_.count(rig->id()) == 0 && rig->leads() &&
+            rig->driver().core().lease_end() > now().holder) {
+          leader = rig.get();
+        }
+      }
+      return leader != nullptr;
+    });
+    LEASEHOLD_ASSERT(found);
+    return *leader;
+  }
+
+ private:
+  lease::Duration true_time_{milliseconds(1000)};
+  raft::Membership membership_;
+  std::vector<DriverOptions> options_;
+  std::vector<std::unique_ptr<Rig>> rigs_;
+  std::set<raft::NodeId> cut_;
+};
+
+/// Counts the calls of one completion and keeps the last result.
+template <class Value>
+struct Answer {
+  int calls = 0;
+  Value value;
+  std::function<void(Value)> completion() {
+    return [this](Value given) {
+      ++calls;
+      value = std::move(given);
+    };
+  }
+};
+
+}  // namespace leasehold::node::testing
