@@ -1,0 +1,53 @@
+#include <leasehold/lease/leader_lease.h>
+#include <leasehold/lease/rounds.h>
+
+#include <gtest/gtest.h>
+
+namespace leasehold::lease {
+namespace {
+
+using std::chrono::milliseconds;
+
+HolderInstant at(std::int64_t ms) {
+  return HolderInstant(milliseconds(ms));
+}
+
+TEST(RoundRing, KnowsWhenARoundBegan) {
+  RoundRing ring;
+  EXPECT_EQ(ring.newest(), Round(0));
+  EXPECT_EQ(ring.begin(at(10), milliseconds(1000)), Round(1));
+  EXPECT_EQ(ring.begin(at(20), milliseconds(900)), Round(2));
+  EXPECT_EQ(ring.find(Round(1))->began, at(10));
+  EXPECT_EQ(ring.find(Round(2))->duration, milliseconds(900));
+}
+
+TEST(RoundRing, KnowsNothingOfRoundsThatNeverBegan) {
+  RoundRing ring;
+  EXPECT_FALSE(ring.find(Round(0)).has_value());
+  EXPECT_FALSE(ring.find(Round(1)).has_value());
+  ring.begin(at(10), milliseconds(1000));
+  EXPECT_FALSE(ring.find(Round(2)).has_value());
+  EXPECT_FALSE(ring.find(Round(1 + RoundRing::kCapacity)).has_value());
+}
+
+TEST(RoundRing, ForgetsTheOldest) {
+  RoundRing ring;
+  for (std::size_t i = 0; i <= RoundRing::kCapacity; ++i) ring.begin(at(1), milliseconds(1));
+  EXPECT_FALSE(ring.find(Round(1)).has_value());
+  EXPECT_TRUE(ring.find(Round(2)).has_value());
+}
+
+TEST(LeaderLease, NeverMovesBackButCanBeRevoked) {
+  LeaderLease lease;
+  EXPECT_FALSE(lease.valid(HolderInstant::earliest()));
+  lease.extend(at(100));
+  lease.extend(at(50));
+  EXPECT_EQ(lease.end(), at(100));
+  EXPECT_TRUE(lease.valid(at(99)));
+  EXPECT_FALSE(lease.valid(at(100)));
+  lease.revoke();
+  EXPECT_FALSE(lease.valid(at(0)));
+}
+
+}  // namespace
+}  // namespace leasehold::lease

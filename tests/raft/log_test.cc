@@ -1,0 +1,92 @@
+#include <leasehold/base/random.h>
+#include <leasehold/raft/log.h>
+
+#include <gtest/gtest.h>
+
+namespace leasehold::raft {
+namespace {
+
+LogId at(std::uint64_t term, std::uint64_t index) {
+  return {Term(term), Index(index)};
+}
+
+Log log_of_terms(const std::vector<std::uint64_t>& terms) {
+  Log log({}, {}, {}, Index(), {});
+  for (const std::uint64_t term : terms) log.append(Term(term), nullptr);
+  return log;
+}
+
+TEST(LogTest, EmptyLogEndsAtItsBase) {
+  const Log log({}, {}, {}, Index(), {});
+  EXPECT_EQ(log.last(), at(0, 0));
+  EXPECT_TRUE(log.matches(at(0, 0)));
+  EXPECT_FALSE(log.term_at(Index(1)).has_value());
+}
+
+TEST(LogTest, MatchesOnlyTheTermThatWroteTheIndex) {
+  const Log log = log_of_terms({1, 1, 3});
+  EXPECT_TRUE(log.matches(at(1, 2)));
+  EXPECT_FALSE(log.matches(at(3, 2)));
+  EXPECT_TRUE(log.matches(at(3, 3)));
+  EXPECT_FALSE(log.matches(at(3, 4)));
+}
+
+TEST(LogTest, HintSkipsTermsThatCannotBeInTheLeadersLog) {
+  const Log log = log_of_terms({1, 1, 2, 3, 3});
+  EXPECT_EQ(log.last_index_with_term_at_most(Term(2), Index(5)), Index(3));
+  EXPECT_EQ(log.last_index_with_term_at_most(Term(1), Index(9)), Index(2));
+  EXPECT_EQ(log.last_index_with_term_at_most(Term(3), Index(4)), Index(4));
+  EXPECT_EQ(log.last_index_with_term_at_most(Term(0), Index(4)), Index(0));
+}
+
+TEST(LogTest, TruncationTakesTheMembershipAlong) {
+  Log log({}, {}, {}, Index(), {});
+  Membership membership;
+  membership.members = {{NodeId(1), Uuid{1, 1}, "a"}};
+  membership.voters = {NodeId(1)};
+  log.append(Term(1), nullptr);
+  log.append(Term(1), &membership);
+  EXPECT_EQ(log.membership(), membership);
+  EXPECT_EQ(log.membership_index(), Index(2));
+  EXPECT_EQ(log.membership_at(Index(1)), Membership{});
+  log.truncate(Index(2));
+  EXPECT_EQ(log.membership(), Membership{});
+}
+
+// The shape against a plain list of terms.
+TEST(LogTest, AgreesWithAPlainList) {
+  Random random(7);
+  Log log({}, {}, {}, Index(), {});
+  std::vector<std::uint64_t> plain;
+  std::uint64_t term = 1;
+  for (int step = 0; step < 20000; ++step) {
+    const std::uint64_t what = random.below(10);
+    if (what == 0 && !plain.empty()) {
+      const std::uint64_t from = 1 + random.below(plain.size());
+      log.truncate(Index(from));
+      plain.resize(from - 1);
+    } else if (what == 1) {
+      ++term;
+    } else {
+      log.append(Term(term), nullptr);
+      plain.push_back(term);
+    }
+    ASSERT_EQ(log.last_index().value(), plain.size());
+    const std::uint64_t probe = random.below(plain.size() + 2);
+    const std::optional<Term> found = log.term_at(Index(probe));
+    if (probe == 0) {
+      ASSERT_EQ(found, Term(0));
+    } else if (probe > plain.size()) {
+      ASSERT_FALSE(found.has_value());
+    } else {
+      ASSERT_EQ(found->value(), plain[probe - 1]);
+    }
+    const std::uint64_t bound = random.below(term + 1);
+    std::uint64_t expected = std::min<std::uint64_t>(probe, plain.size());
+    while (expected > 0 && plain[expected - 1] > bound) --expected;
+    ASSERT_EQ(log.last_index_with_term_at_most(Term(bound), Index(probe)).value(), expected);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::raft

@@ -1,0 +1,67 @@
+#include <leasehold/base/random.h>
+#include <leasehold/raft/membership.h>
+
+#include <gtest/gtest.h>
+
+namespace leasehold::raft {
+namespace {
+
+Membership sample() {
+  Membership membership;
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    membership.members.push_back({NodeId(i), Uuid{i, 100 + i}, "host" + std::to_string(i) + ":1"});
+  }
+  membership.voters = {NodeId(2), NodeId(3)};
+  membership.outgoing_voters = {NodeId(1), NodeId(2)};
+  return membership;
+}
+
+TEST(MembershipTest, VotersOfEitherHalfVote) {
+  const Membership m = sample();
+  EXPECT_TRUE(m.joint());
+  EXPECT_TRUE(m.is_voter(NodeId(1)));
+  EXPECT_TRUE(m.is_voter(NodeId(3)));
+  EXPECT_FALSE(m.is_voter(NodeId(4)));
+  EXPECT_EQ(m.find(NodeId(4))->address, "host4:1");
+  EXPECT_EQ(m.find(NodeId(5)), nullptr);
+}
+
+TEST(MembershipTest, DecodesWhatItEncoded) {
+  const Result<Membership> decoded = decode_membership(encode_membership(sample()).view());
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded.value(), sample());
+}
+
+TEST(MembershipTest, EveryTruncationIsRefused) {
+  const Bytes bytes = encode_membership(sample());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(decode_membership(bytes.view().substr(0, length)).ok()) << length;
+  }
+}
+
+TEST(MembershipTest, NamesBothFormatsWhenItRefusesOne) {
+  std::string bytes(encode_membership(sample()).view());
+  bytes[0] = 9;
+  const Result<Membership> decoded = decode_membership(bytes);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_EQ(decoded.error().code, ErrorCode::unsupported_format);
+  EXPECT_NE(decoded.error().message.find("format 9"), std::string::npos);
+  EXPECT_NE(decoded.error().message.find("format 1"), std::string::npos);
+}
+
+TEST(MembershipTest, RandomBytesNeverDecodeToABrokenMembership) {
+  Random random(3);
+  const Bytes bytes = encode_membership(sample());
+  for (int i = 0; i < 50000; ++i) {
+    std::string damaged(bytes.view());
+    damaged[random.below(damaged.size())] = static_cast<char>(random.below(256));
+    const Result<Membership> decoded = decode_membership(damaged);
+    if (!decoded.ok()) continue;
+    const Membership& m = decoded.value();
+    ASSERT_FALSE(m.voters.empty());
+    ASSERT_EQ(decode_membership(encode_membership(m).view()).value(), m);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::raft

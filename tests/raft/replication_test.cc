@@ -1,0 +1,249 @@
+// Replication and commitment: sections 5.3 and 5.4 of the Raft paper.
+
+#include "group.h"
+
+#include <gtest/gtest.h>
+
+namespace leasehold::raft::test {
+namespace {
+
+AppendRequest append(std::uint64_t term, LogId prev, std::vector<std::uint64_t> entry_terms,
+                     std::uint64_t commit = 0) {
+  AppendRequest m;
+  m.term = Term(term);
+  m.prev = prev;
+  m.commit = Index(commit);
+  m.round = Round(1);
+  m.lease = ms(1000);
+  Index index = prev.index;
+  for (const std::uint64_t t : entry_terms) {
+    index = index.next();
+    m.entries.push_back({{Term(t), index}, EntryKind::command, Bytes(std::string("x"))});
+  }
+  return m;
+}
+
+LogId at(std::uint64_t term, std::uint64_t index) {
+  return {Term(term), Index(index)};
+}
+
+const AppendReply& last_reply(Group& group) {
+  return std::get<AppendReply>(group.in_flight().back().message);
+}
+
+TEST(Replication, AWriteReachesEverybodyAndIsAppliedEverywhere) {
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  ASSERT_EQ(group.propose(leader, "hello"), at(group.core(leader).term().value(), 2));
+  group.settle();
+  for (int id = 1; id <= 3; ++id) {
+    EXPECT_EQ(group.core(id).commit_index(), Index(2)) << id;
+    EXPECT_EQ(group.replica(id).applied, Index(2)) << id;
+    EXPECT_EQ(group.replica(id).disk_log[1].payload.view(), "hello");
+  }
+}
+
+TEST(Replication, AFollowerTakesNoProposal) {
+  Group group(3);
+  const int leader = group.elect();
+  EXPECT_FALSE(group.propose(leader % 3 + 1, "no").has_value());
+}
+
+TEST(Replication, AMinorityCommitsNothing) {
+  Group group(5);
+  const int leader = group.elect();
+  group.settle();
+  const Index before = group.core(leader).commit_index();
+  group.isolate(leader);
+  group.propose(leader, "lost");
+  group.run(ms(500));
+  EXPECT_EQ(group.core(leader).commit_index(), before);
+}
+
+TEST(Replication, TheOwnEntryCountsOnlyWhenItIsDurable) {
+  Group group(1);
+  group.elect();
+  group.replica(1).auto_sync = false;
+  group.propose(1, "a");
+  EXPECT_EQ(group.core(1).commit_index(), Index(1));
+  group.sync(1);
+  EXPECT_EQ(group.core(1).commit_index(), Index(2));
+}
+
+TEST(Replication, AQuorumOfOthersCommitsWithoutTheLeadersDisk) {
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  group.replica(leader).auto_sync = false;
+  group.propose(leader, "a");
+  group.settle();
+  EXPECT_EQ(group.core(leader).commit_index(), Index(2));
+  // Its own state machine waits all the same.
+  EXPECT_EQ(group.replica(leader).applied, Index(1));
+  group.sync(leader);
+  EXPECT_EQ(group.replica(leader).applied, Index(2));
+}
+
+TEST(Replication, AFollowerRefusesEntriesWithoutTheirPredecessor) {
+  Group group(3);
+  group.step(1, 2, append(3, at(2, 5), {3}));
+  EXPECT_FALSE(last_reply(group).matched);
+  EXPECT_EQ(last_reply(group).index, Index(0));
+  EXPECT_TRUE(group.replica(2).disk_log.empty());
+}
+
+TEST(Replication, AConflictRemovesTheEntryAndAllAfterIt) {
+  Group group(3);
+  group.step(1, 2, append(1, {}, {1, 1, 1}));
+  group.jump(ms(2000));
+  group.step(3, 2, append(2, at(1, 1), {2}));
+  ASSERT_EQ(group.replica(2).disk_log.size(), 2U);
+  EXPECT_EQ(group.replica(2).disk_log[1].id, at(2, 2));
+  EXPECT_EQ(last_reply(group).index, Index(2));
+}
+
+TEST(Replication, AnOldAppendRemovesNothingThatMatches) {
+  Group group(3);
+  group.step(1, 2, append(1, {}, {1, 1, 1}));
+  group.step(1, 2, append(1, {}, {1}));
+  EXPECT_EQ(group.replica(2).disk_log.size(), 3U);
+  EXPECT_EQ(last_reply(group).index, Index(1));
+}
+
+TEST(Replication, TheCommitIndexStopsAtTheLastEntryThatWasCompared) {
+  Group group(3);
+  group.step(1, 2, append(1, {}, {1, 1, 1}));
+  group.step(1, 2, append(1, at(1, 1), {}, 3));
+  EXPECT_EQ(group.core(2).commit_index(), Index(1));
+  group.step(1, 2, append(1, at(1, 3), {}, 9));
+  EXPECT_EQ(group.core(2).commit_index(), Index(3));
+}
+
+TEST(Replication, AnAcknowledgementOfEntriesWaitsForTheDiskAHeartbeatDoesNot) {
+  Group group(3);
+  group.step(1, 2, append(1, {}, {}));
+  group.in_flight().clear();
+  group.replica(2).auto_sync = false;
+  group.step(1, 2, append(1, {}, {1}));
+  EXPECT_TRUE(group.in_flight().empty());
+  AppendRequest heartbeat = append(1, at(1, 1), {});
+  heartbeat.round = Round(2);
+  group.step(1, 2, heartbeat);
+  ASSERT_EQ(group.in_flight().size(), 1U);
+  EXPECT_TRUE(last_reply(group).promised);
+  EXPECT_EQ(last_reply(group).round, Round(2));
+  EXPECT_EQ(last_reply(group).index, Index(0));
+  group.sync(2);
+  EXPECT_EQ(last_reply(group).index, Index(1));
+}
+
+// Figure 7 of the paper: a leader of term 8 repairs every follower's log.
+TEST(Replication, Figure7LogsAreRepaired) {
+  const std::vector<std::uint64_t> leader_terms = {1, 1, 1, 4, 4, 5, 5, 6, 6, 6};
+  const std::vector<std::vector<std::uint64_t>> others = {
+      {1, 1, 1, 4, 4, 5, 5, 6, 6},
+      {1, 1, 1, 4},
+      {1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 6},
+      {1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 7, 7},
+      {1, 1, 1, 4, 4, 4, 4},
+      {1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3},
+  };
+  for (const auto& other : others) {
+    Group group(3);
+    const auto write = [&group](int id, const std::vector<std::uint64_t>& terms) {
+      group.crash(id);
+      Replica& replica = group.replica(id);
+      std::uint64_t index = 0;
+      for (const std::uint64_t term : terms) {
+        replica.disk_log.push_back(
+            {at(term, ++index), EntryKind::command, Bytes(std::to_string(term))});
+      }
+      replica.disk_hard_state.term = Term(7);
+      group.restart(id);
+    };
+    write(1, leader_terms);
+    write(2, leader_terms);
+    write(3, other);
+    // Node 3 never wins here, so that the logs of the figure's leader decide.
+    group.filter = [](const Envelope& e) {
+      return !(e.from == NodeId(3) && (std::holds_alternative<PreVoteRequest>(e.message) ||
+                                       std::holds_alternative<VoteRequest>(e.message)));
+    };
+    const int leader = group.elect();
+    group.run(ms(1000));
+    ASSERT_EQ(group.replica(3).disk_log.size(), 11U);
+    EXPECT_EQ(group.replica(3).disk_log, group.replica(leader).disk_log);
+  }
+}
+
+// Figure 8: an entry of an earlier term is not committed by counting replicas.
+TEST(Replication, Figure8OldEntriesAreNotCommittedByCounting) {
+  Group group(3);
+  for (int id = 1; id <= 3; ++id) {
+    group.crash(id);
+    group.replica(id).disk_hard_state.term = Term(2);
+    group.replica(id).disk_log.push_back({at(2, 1), EntryKind::command, Bytes()});
+    group.restart(id);
+  }
+  // The term's own entry does not get through: everybody holds entry 1, and nobody commits it.
+  group.filter = [](const Envelope& e) {
+    const auto* m = std::get_if<AppendRequest>(&e.message);
+    return m == nullptr || m->entries.empty();
+  };
+  group.run(ms(900));
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.core(id).commit_index(), Index(0));
+  group.filter = [](const Envelope&) { return true; };
+  group.run(ms(2000));
+  for (int id = 1; id <= 3; ++id) EXPECT_GE(group.core(id).commit_index(), Index(2));
+}
+
+TEST(Replication, EntriesThatWereLostAreSentAgain) {
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  int dropped = 0;
+  group.filter = [&dropped](const Envelope& e) {
+    const auto* m = std::get_if<AppendRequest>(&e.message);
+    if (m == nullptr || m->entries.empty() || dropped >= 20) return true;
+    ++dropped;
+    return false;
+  };
+  for (int i = 0; i < 5; ++i) group.propose(leader, std::to_string(i));
+  group.run(ms(1500));
+  EXPECT_GT(dropped, 0);
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(6)) << id;
+}
+
+TEST(Replication, InFlightMessagesAreBounded) {
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  group.filter = [](const Envelope& e) { return !std::holds_alternative<AppendReply>(e.message); };
+  for (int i = 0; i < 200; ++i) group.propose(leader, std::to_string(i));
+  for (const auto& [id, progress] : group.core(leader).progress()) {
+    EXPECT_LE(progress.inflights.size(), 64U);
+  }
+  group.filter = [](const Envelope&) { return true; };
+  group.run(ms(500));
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(201)) << id;
+}
+
+// The A-B-A race: a completion of a batch whose entries were replaced meanwhile says nothing of the
+// new ones.
+TEST(Replication, ACompletionOfReplacedEntriesMovesNoMatch) {
+  Group group(3);
+  group.step(1, 2, append(1, {}, {1}));
+  group.replica(2).auto_sync = false;
+  group.step(1, 2, append(1, at(1, 1), {1, 1, 1}));
+  ASSERT_EQ(group.replica(2).unsynced.size(), 1U);
+  const ReadyId old_batch = group.replica(2).unsynced.front().id;
+  group.step(3, 2, append(2, at(1, 1), {2, 2}));
+  group.core(2).persisted(group.now(), old_batch);
+  EXPECT_EQ(group.core(2).durable_index(), Index(1));
+  group.sync(2);
+  EXPECT_EQ(group.core(2).durable_index(), Index(3));
+}
+
+}  // namespace
+}  // namespace leasehold::raft::test
