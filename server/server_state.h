@@ -38,6 +38,7 @@ struct ServerState {
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
 
   /// One counter, summed over all threads.

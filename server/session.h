@@ -83,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
   /// Close the connection once output() is sent.
+  bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
   // For the commands (commands.cc).
 

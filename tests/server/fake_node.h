@@ -1,0 +1,161 @@
+// A node without peers, disk or threads: the test decides what the lease is and when commands
+// commit.
+#pragma once
+
+#include <leasehold/kv/memory_store.h>
+#include <leasehold/node/node.h>
+
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Stands still until the test moves it.
+class ManualClock final : public lease::Clock {
+ public:
+  lease::Now now() const override { return {holder_now(), lease::PromiseInstant(at_)}; }
+  lease::HolderInstant holder_now() const override { return lease::HolderInstant(at_); }
+  void advance(lease::Duration d) { at_ += d; }
+
+ private:
+  lease::Duration at_ = std::chrono::seconds(1000);
+};
+
+/// Every call waits in a queue until the test completes it. One mutex guards all of it, so that io
+/// threads may call while a test thread completes.
+class FakeNode final : public node::Node {
+ public:
+  void propose(Bytes command, lease::Duration, node::ProposeCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    proposals_.push_back({std::move(command), std::move(done)});
+  }
+  void read(node::ReadMode mode, lease::Duration, node::ReadCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    reads_.push_back({mode, std::move(done)});
+  }
+  void wait_applied(raft::Index index, lease::Duration, node::ReadCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    waits_.push_back({index, std::move(done)});
+  }
+  const node::LeaseView& lease_view() const override { return view_; }
+  const lease::Clock& clock() const override { return clock_; }
+  void status(std::function<void(node::NodeStatus)> done) override {
+    const std::lock_guard lock(mutex_);
+    statuses_.push_back(std::move(done));
+  }
+  void on_failure(std::function<void(Error)>) override {}
+  void stop() override {}
+
+  kv::MemoryStore& store() { return store_; }
+  ManualClock& manual_clock() { return clock_; }
+  std::size_t proposals() const { return proposals_.size(); }
+  std::size_t reads() const { return reads_.size(); }
+  std::size_t waits() const { return waits_.size(); }
+
+  /// From here on this node has a lease for `d`, at its commit index.
+  void grant_lease(lease::Duration d) {
+    lease_ = clock_.holder_now() + d;
+    publish();
+  }
+  /// Commits without applying: reads under the lease have to wait.
+  void commit_ahead(std::uint64_t entries) {
+    commit_ = commit_ + entries;
+    publish();
+  }
+  void apply_all() {
+    if (commit_ > store_.applied_index()) store_.apply({}, commit_);
+    view_.publish_applied(commit_);
+  }
+
+  /// Commits, applies and answers the oldest proposal.
+  void commit_one() {
+    const Proposal proposal = take(proposals_);
+    commit_ = commit_ + 1;
+    const raft::LogId id{raft::Term(1), commit_};
+    const auto results = store_.apply({{id, proposal.command.view()}}, commit_);
+    publish();
+    view_.publish_applied(commit_);
+    node::ProposeResult result;
+    result.status = node::ProposeStatus::committed;
+    result.id = id;
+    result.result = results.at(0);
+    proposal.done(result);
+  }
+  /// Commits everything that is proposed.
+  void commit_all() {
+    while (proposals() > 0) commit_one();
+  }
+  void end_proposal(const node::ProposeResult& result) { take(proposals_).done(result); }
+  node::ReadMode next_read_mode() const { return reads_.front().mode; }
+  void end_read(const node::ReadResult& result) { take(reads_).done(result); }
+  void end_wait(const node::ReadResult& result) { take(waits_).done(result); }
+  void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
+  /// A granted read at what is applied.
+  node::ReadResult granted(raft::ReadBasis basis) const {
+    node::ReadResult result;
+    result.index = commit_;
+    result.basis = basis;
+    return result;
+  }
+  /// Completes whatever waits; for tests with real io threads. False: nothing waited.
+  bool complete_some() {
+    std::deque<std::function<void(node::NodeStatus)>> statuses;
+    bool some = false;
+    {
+      const std::lock_guard lock(mutex_);
+      statuses.swap(statuses_);
+      some = !statuses.empty() || !reads_.empty() || !proposals_.empty();
+    }
+    for (auto& done : statuses) done(node::NodeStatus{});
+    while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
+    while (has(proposals_)) commit_one();
+    return some;
+  }
+
+ private:
+  struct Proposal {
+    Bytes command;
+    node::ProposeCompletion done;
+  };
+  struct ReadCall {
+    node::ReadMode mode;
+    node::ReadCompletion done;
+  };
+  struct WaitCall {
+    raft::Index index;
+    node::ReadCompletion done;
+  };
+
+  template <class T>
+  T take(std::deque<T>& queue) {
+    const std::lock_guard lock(mutex_);
+    LEASEHOLD_ASSERT(!queue.empty());
+    T front = std::move(queue.front());
+    queue.pop_front();
+    return front;
+  }
+  template <class T>
+  bool has(const std::deque<T>& queue) {
+    const std::lock_guard lock(mutex_);
+    return !queue.empty();
+  }
+  void publish() { view_.publish({raft::Term(1), lease_, commit_}); }
+
+  std::mutex mutex_;
+  ManualClock clock_;
+  kv::MemoryStore store_;
+  node::LeaseView view_;
+  lease::HolderInstant lease_ = lease::HolderInstant::earliest();
+  raft::Index commit_;
+  std::deque<Proposal> proposals_;
+  std::deque<ReadCall> reads_;
+  std::deque<WaitCall> waits_;
+  std::deque<std::function<void(node::NodeStatus)>> statuses_;
+};
+
+}  // namespace leasehold::server

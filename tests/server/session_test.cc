@@ -1,0 +1,448 @@
+// Sessions over a fake node: order, barriers, bounds and what each command answers.
+#include <leasehold/server/commands.h>
+#include <leasehold/server/session.h>
+#include <leasehold/tests/server/fake_node.h>
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ManualExecutor final : public Executor {
+ public:
+  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  void run() {
+    while (!tasks_.empty()) {
+      for (auto& task : std::exchange(tasks_, {})) task();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() { open(); }
+
+  void open() {
+    session_ = std::make_shared<Session>(
+        Session::Context{node_, node_.store(), state_, state_.counters[0], executor_}, 7,
+        "127.0.0.1:5", [this] { ++progress_; });
+    input_.clear();
+  }
+
+  /// Hands over bytes, as the connection would; returns what is ready to be sent.
+  std::string feed(const std::string& bytes) {
+    input_ += bytes;
+    return pump();
+  }
+  std::string pump() {
+    executor_.run();
+    input_.erase(0, session_->process(input_));
+    return std::exchange(session_->output(), {});
+  }
+  /// Hands over one command in one piece, as words.
+  std::string send(const std::vector<std::string>& words) {
+    std::string bytes;
+    append_array(bytes, words.size());
+    for (const std::string& word : words) append_bulk(bytes, word);
+    return feed(bytes);
+  }
+  std::uint64_t count(Count Counters::*counter) const { return state_.sum(counter); }
+  /// Sends a write and lets it commit.
+  std::string write(const std::vector<std::string>& words) {
+    EXPECT_EQ(send(words), "");
+    node_.commit_all();
+    return pump();
+  }
+
+  FakeNode node_;
+  ManualExecutor executor_;
+  ServerState state_{[] {
+    ServerOptions options;
+    options.config = {{"appendonly", "yes"}, {"save", ""}, {"maxclients", "10"}};
+    return options;
+  }()};
+  std::shared_ptr<Session> session_;
+  std::string input_;
+  int progress_ = 0;
+};
+
+TEST_F(SessionTest, AnswersWhatNeedsNoNode) {
+  EXPECT_EQ(feed("PING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(feed("ping hello\r\n"), "$5\r\nhello\r\n");
+  EXPECT_EQ(feed("ECHO x\r\n"), "$1\r\nx\r\n");
+  EXPECT_EQ(feed("SELECT 0\r\n"), "+OK\r\n");
+  EXPECT_THAT(feed("SELECT 1\r\n"), StartsWith("-ERR DB index is out of range"));
+  EXPECT_THAT(feed("SELECT x\r\n"), StartsWith("-ERR invalid DB index"));
+  EXPECT_EQ(feed("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
+  EXPECT_EQ(feed("CONFIG GET APPEND* s?ve\r\n"),
+            "*4\r\n$10\r\nappendonly\r\n$3\r\nyes\r\n$4\r\nsave\r\n$0\r\n\r\n");
+  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), StartsWith("-ERR only CONFIG GET"));
+  EXPECT_EQ(feed("CLIENT ID\r\n"), ":7\r\n");
+  EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$-1\r\n");
+  EXPECT_EQ(feed("CLIENT SETNAME bob\r\n"), "+OK\r\n");
+  EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$3\r\nbob\r\n");
+  EXPECT_THAT(feed("CLIENT INFO\r\n"), HasSubstr("addr=127.0.0.1:5 name=bob"));
+  EXPECT_EQ(feed("CLIENT SETINFO lib-name x\r\n"), "+OK\r\n");
+  EXPECT_THAT(feed("CLIENT PAUSE 1\r\n"), StartsWith("-ERR unknown subcommand"));
+}
+
+TEST_F(SessionTest, RefusesUnknownCommandsAndWrongArity) {
+  EXPECT_THAT(feed("FLUSHALL\r\n"), StartsWith("-ERR unknown command 'FLUSHALL'"));
+  EXPECT_THAT(feed(std::string(300, 'x') + "\r\n"), StartsWith("-ERR unknown command 'xxx"));
+  EXPECT_EQ(feed("GET\r\n"), "-ERR wrong number of arguments for 'get' command\r\n");
+  EXPECT_EQ(feed("GET a b\r\n"), "-ERR wrong number of arguments for 'get' command\r\n");
+  EXPECT_EQ(feed("SET a\r\n"), "-ERR wrong number of arguments for 'set' command\r\n");
+  EXPECT_THAT(feed("SET a b EX 10\r\n"), StartsWith("-ERR syntax error at 'EX'"));
+  EXPECT_THAT(feed("SET a b NX XX\r\n"), StartsWith("-ERR syntax error at 'XX'"));
+  EXPECT_THAT(feed("INCRBY a 1.5\r\n"), StartsWith("-ERR value is not an integer"));
+  EXPECT_THAT(feed("DECRBY a -9223372036854775808\r\n"),
+              StartsWith("-ERR value is not an integer"));
+  EXPECT_EQ(count(&Counters::commands), 9U);
+  EXPECT_EQ(count(&Counters::commands_refused), 9U);
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
+TEST_F(SessionTest, EveryCommandOfTheTableIsFoundByItsName) {
+  for (const char* name : {"PING", "echo", "Get", "SET", "DEL", "EXISTS", "INCR", "SELECT", "QUIT",
+                           "COMMAND", "INFO", "HELLO", "CONFIG", "CLIENT", "LEASEHOLD"}) {
+    EXPECT_NE(find_command(name), nullptr) << name;
+  }
+  EXPECT_EQ(find_command("ge"), nullptr);
+  EXPECT_EQ(find_command("gett"), nullptr);
+  EXPECT_EQ(find_command(""), nullptr);
+  EXPECT_EQ(feed("COMMAND COUNT\r\n"), ":20\r\n");
+  EXPECT_THAT(feed("COMMAND\r\n"), StartsWith("*20\r\n*10\r\n$6\r\nclient\r\n:-2\r\n"));
+  EXPECT_THAT(feed("COMMAND DOCS get\r\n"), StartsWith("*2\r\n$3\r\nget\r\n*4\r\n$7\r\nsummary"));
+  EXPECT_EQ(feed("COMMAND INFO nope\r\n"), "*1\r\n*-1\r\n");
+}
+
+TEST_F(SessionTest, WritesAnswerWhatTheStoreSaysWhenTheyAreApplied) {
+  EXPECT_EQ(write({"SET", "k", "1"}), "+OK\r\n");
+  EXPECT_EQ(write({"SET", "k", "2", "NX"}), "$-1\r\n");
+  EXPECT_EQ(write({"SET", "k", "3", "XX", "GET"}), "$1\r\n1\r\n");
+  EXPECT_EQ(write({"INCR", "k"}), ":4\r\n");
+  EXPECT_EQ(write({"INCRBY", "k", "-10"}), ":-6\r\n");
+  EXPECT_EQ(write({"DECR", "k"}), ":-7\r\n");
+  EXPECT_EQ(write({"DECRBY", "k", "3"}), ":-10\r\n");
+  EXPECT_EQ(write({"SET", "text", "abc"}), "+OK\r\n");
+  EXPECT_THAT(write({"INCR", "text"}), StartsWith("-ERR "));
+  EXPECT_EQ(write({"DEL", "k", "text", "none"}), ":2\r\n");
+  EXPECT_EQ(count(&Counters::writes), 10U);
+  EXPECT_EQ(count(&Counters::writes_committed), 10U);
+}
+
+TEST_F(SessionTest, WritesThatDidNotCommitSayWhatIsKnown) {
+  send({"SET", "k", "1"});
+  node::ProposeResult result;
+  result.status = node::ProposeStatus::dropped;
+  node_.end_proposal(result);
+  EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
+  send({"SET", "k", "1"});
+  result.leader = raft::NodeId(2);
+  node_.end_proposal(result);
+  EXPECT_THAT(pump(), StartsWith("-TRYAGAIN "));
+  send({"SET", "k", "1"});
+  result.overloaded = true;
+  node_.end_proposal(result);
+  EXPECT_THAT(pump(), StartsWith("-TRYAGAIN too many"));
+  send({"SET", "k", "1"});
+  result.status = node::ProposeStatus::unknown;
+  node_.end_proposal(result);
+  EXPECT_THAT(pump(), StartsWith("-UNKNOWNOUTCOME "));
+  EXPECT_EQ(count(&Counters::writes_dropped), 3U);
+  EXPECT_EQ(count(&Counters::writes_unknown), 1U);
+}
+
+TEST_F(SessionTest, TooLargeKeysAndValuesAreRefusedByName) {
+  const std::string key(kv::kKeyBytesMax + 1, 'k');
+  const std::string value(kv::kValueBytesMax + 1, 'v');
+  EXPECT_THAT(send({"SET", "k", value}), StartsWith("-ERR "));
+  EXPECT_THAT(send({"SET", key, "v"}), StartsWith("-ERR "));
+  EXPECT_THAT(send({"DEL", key}), StartsWith("-ERR "));
+  EXPECT_THAT(send({"INCR", key}), StartsWith("-ERR "));
+  EXPECT_THAT(send({"GET", key}), StartsWith("-ERR the key is longer than 65536 bytes"));
+  EXPECT_EQ(count(&Counters::commands_refused), 5U);
+  EXPECT_FALSE(session_->closing());
+  EXPECT_EQ(
+      write({"SET", std::string(kv::kKeyBytesMax, 'k'), std::string(kv::kValueBytesMax, 'v')}),
+      "+OK\r\n");
+}
+
+TEST_F(SessionTest, ReadsUnderTheLeaseAreAnsweredAtOnce) {
+  write({"SET", "k", "v"});
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("GET k\r\nGET none\r\nEXISTS k none k\r\nDBSIZE\r\n"),
+            "$1\r\nv\r\n$-1\r\n:2\r\n:1\r\n");
+  EXPECT_EQ(node_.reads() + node_.waits(), 0U);
+  EXPECT_EQ(count(&Counters::lease_hits), 4U);
+  EXPECT_EQ(count(&Counters::lease_fallbacks), 0U);
+}
+
+TEST_F(SessionTest, TheLeaseIsOverAtItsEndAndNotAfter) {
+  node_.grant_lease(milliseconds(500));
+  node_.manual_clock().advance(milliseconds(500) - std::chrono::nanoseconds(1));
+  EXPECT_EQ(feed("GET k\r\n"), "$-1\r\n");
+  node_.manual_clock().advance(std::chrono::nanoseconds(1));
+  EXPECT_EQ(feed("GET k\r\n"), "");
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+  EXPECT_EQ(count(&Counters::lease_hits), 1U);
+  EXPECT_EQ(count(&Counters::lease_fallbacks), 1U);
+}
+
+TEST_F(SessionTest, ALeaseReadWaitsForApplyAndDoesNotFallBack) {
+  node_.grant_lease(milliseconds(500));
+  node_.commit_ahead(3);
+  EXPECT_EQ(feed("GET a\r\nGET b\r\n"), "");
+  // One wait serves both; the view is looked at again for the second.
+  ASSERT_EQ(node_.waits(), 1U);
+  EXPECT_EQ(node_.reads(), 0U);
+  node_.apply_all();
+  node_.end_wait(node_.granted(raft::ReadBasis::lease));
+  EXPECT_EQ(pump(), "$-1\r\n$-1\r\n");
+  EXPECT_EQ(count(&Counters::lease_waits), 2U);
+  EXPECT_EQ(count(&Counters::answered_lease), 2U);
+  EXPECT_EQ(count(&Counters::lease_fallbacks), 0U);
+}
+
+TEST_F(SessionTest, OneReadIndexServesThePipelineThatHasArrived) {
+  write({"SET", "k", "v"});
+  EXPECT_EQ(feed("GET k\r\nGET k\r\nEXISTS k\r\n"), "");
+  ASSERT_EQ(node_.reads(), 1U);
+  node_.end_read(node_.granted(raft::ReadBasis::leader));
+  EXPECT_EQ(pump(), "$1\r\nv\r\n$1\r\nv\r\n:1\r\n");
+  EXPECT_EQ(count(&Counters::lease_fallbacks), 3U);
+  EXPECT_EQ(count(&Counters::answered_leader), 3U);
+}
+
+TEST_F(SessionTest, AReadThatArrivesLaterHasItsOwnReadIndex) {
+  feed("GET k\r\n");
+  feed("GET k\r\n");
+  EXPECT_EQ(node_.reads(), 2U);
+}
+
+TEST_F(SessionTest, RefusedReadsSayWhy) {
+  feed("GET k\r\nGET k\r\n");
+  node::ReadResult refused;
+  node_.end_read(refused);
+  EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
+  feed("GET k\r\n");
+  refused.leader = raft::NodeId(2);
+  node_.end_read(refused);
+  EXPECT_THAT(pump(), StartsWith("-TRYAGAIN the leader changed"));
+  EXPECT_EQ(count(&Counters::reads_refused), 3U);
+}
+
+TEST_F(SessionTest, ReadModesAskForWhatTheyName) {
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$5\r\nlease\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READMODE quorum\r\nGET k\r\n"), "+OK\r\n");
+  ASSERT_EQ(node_.reads(), 1U);
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$-1\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READMODE LOG\r\nGET k\r\n"), "+OK\r\n");
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::log);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$-1\r\n");
+  EXPECT_THAT(feed("LEASEHOLD READMODE never\r\n"), StartsWith("-ERR unknown read mode 'never'"));
+  EXPECT_EQ(feed("LEASEHOLD READMODE lease\r\nGET k\r\n"), "+OK\r\n$-1\r\n");
+  EXPECT_EQ(count(&Counters::answered_quorum), 1U);
+  EXPECT_EQ(count(&Counters::answered_log), 1U);
+  EXPECT_EQ(count(&Counters::lease_hits), 1U);
+}
+
+TEST_F(SessionTest, AChangeOfReadModeInAPipelineLeavesEarlierReadsAsTheyWere) {
+  feed("GET a\r\nLEASEHOLD READMODE quorum\r\nGET b\r\n");
+  ASSERT_EQ(node_.reads(), 2U);
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$-1\r\n+OK\r\n$-1\r\n");
+}
+
+TEST_F(SessionTest, LeaseReadsCanBeSwitchedOff) {
+  state_.options.lease_reads = false;
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("GET k\r\n"), "");
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(count(&Counters::quorum_asked), 1U);
+  EXPECT_EQ(count(&Counters::lease_hits), 0U);
+}
+
+TEST_F(SessionTest, WritesOfAPipelineAreProposedTogetherAndAnsweredInOrder) {
+  EXPECT_EQ(feed("SET a 1\r\nINCR a\r\nPING\r\nINCR a\r\n"), "");
+  ASSERT_EQ(node_.proposals(), 3U);
+  node_.commit_one();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  node_.commit_one();
+  EXPECT_EQ(pump(), ":2\r\n+PONG\r\n");
+  node_.commit_one();
+  EXPECT_EQ(pump(), ":3\r\n");
+}
+
+TEST_F(SessionTest, AReadSeesTheWritesBeforeItInThePipeline) {
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("SET a 1\r\nSET a 2\r\nGET a\r\n"), "");
+  node_.commit_one();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_TRUE(session_->stalled());
+  node_.commit_one();
+  EXPECT_EQ(pump(), "+OK\r\n$1\r\n2\r\n");
+  EXPECT_GT(progress_, 0);
+}
+
+TEST_F(SessionTest, AReadDoesNotSeeTheWritesBehindItInThePipeline) {
+  write({"SET", "a", "old"});
+  EXPECT_EQ(feed("GET a\r\nSET a new\r\n"), "");
+  EXPECT_EQ(node_.proposals(), 0U);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$3\r\nold\r\n");
+  EXPECT_EQ(node_.proposals(), 1U);
+}
+
+TEST_F(SessionTest, ALeaseReadBehindAWaitingReadKeepsItsPlace) {
+  write({"SET", "a", "1"});
+  EXPECT_EQ(feed("GET a\r\n"), "");
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("GET a\r\nPING\r\n"), "");
+  EXPECT_EQ(count(&Counters::lease_hits), 1U);
+  node_.end_read(node_.granted(raft::ReadBasis::lease));
+  EXPECT_EQ(pump(), "$1\r\n1\r\n$1\r\n1\r\n+PONG\r\n");
+}
+
+TEST_F(SessionTest, CommandsUnderWayAreBounded) {
+  std::string bytes;
+  for (std::size_t i = 0; i < kInFlightMax + 10; ++i) bytes += "SET a 1\r\n";
+  EXPECT_EQ(feed(bytes), "");
+  EXPECT_EQ(node_.proposals(), kInFlightMax);
+  EXPECT_TRUE(session_->stalled());
+  node_.commit_all();
+  pump();
+  EXPECT_EQ(node_.proposals(), 10U);
+  EXPECT_FALSE(session_->stalled());
+}
+
+TEST_F(SessionTest, AClientThatDoesNotReadIsNotServedFurther) {
+  write({"SET", "k", std::string(100000, 'v')});
+  node_.grant_lease(milliseconds(500));
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) bytes += "GET k\r\n";
+  const std::size_t taken = session_->process(bytes);
+  EXPECT_LT(taken, bytes.size());
+  EXPECT_TRUE(session_->stalled());
+  EXPECT_LT(session_->output().size(), kOutputBytesMax + 200000);
+  EXPECT_GT(count(&Counters::output_stalls), 0U);
+  session_->output().clear();
+  EXPECT_GT(session_->process(bytes.substr(taken)), 0U);
+}
+
+TEST_F(SessionTest, GrantedReadsWaitForRoomInTheOutput) {
+  write({"SET", "k", std::string(1000000, 'v')});
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) bytes += "GET k\r\n";
+  EXPECT_EQ(feed(bytes), "");
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  executor_.run();
+  std::size_t total = 0;
+  for (int sends = 0; sends < 100 && total < 100U * 1000000U; ++sends) {
+    EXPECT_LT(session_->output().size(), kOutputBytesMax + 1100000);
+    total += session_->output().size();
+    session_->output().clear();
+    session_->process("");
+  }
+  EXPECT_EQ(total, 100U * (1000000U + 12U));
+  EXPECT_FALSE(session_->stalled());
+}
+
+TEST_F(SessionTest, HelloChangesTheDialectBehindWhatWaits) {
+  EXPECT_EQ(feed("GET k\r\nHELLO 3\r\nGET k\r\n"), "");
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_THAT(pump(), StartsWith("$-1\r\n%6\r\n$6\r\nserver\r\n$9\r\nleasehold\r\n"));
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "_\r\n");
+  EXPECT_THAT(feed("HELLO 4\r\n"), StartsWith("-NOPROTO "));
+  EXPECT_THAT(feed("HELLO 3 AUTH a b\r\n"), StartsWith("-ERR no password"));
+  EXPECT_THAT(feed("HELLO 2 SETNAME me\r\n"), StartsWith("*12\r\n"));
+  EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$2\r\nme\r\n");
+  EXPECT_EQ(feed("RESET\r\nCLIENT GETNAME\r\n"), "+RESET\r\n$-1\r\n");
+}
+
+TEST_F(SessionTest, ProtocolErrorsAnswerWhatCameBeforeAndEndTheConversation) {
+  EXPECT_EQ(feed("SET a 1\r\n*x\r\nPING\r\n"), "");
+  EXPECT_TRUE(session_->closing());
+  EXPECT_FALSE(session_->finished());
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n-ERR Protocol error: invalid multibulk length\r\n");
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(feed("PING\r\n"), "");
+  EXPECT_EQ(count(&Counters::protocol_errors), 1U);
+}
+
+TEST_F(SessionTest, QuitEndsTheConversation) {
+  EXPECT_EQ(feed("PING\r\nQUIT\r\nPING\r\n"), "+PONG\r\n+OK\r\n");
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
+  feed("SET a 1\r\nSET b 1\r\n");
+  session_.reset();
+  node_.commit_all();
+  executor_.run();
+  EXPECT_EQ(node_.store().size(), 2U);
+}
+
+TEST_F(SessionTest, StatusIsOneJsonObjectWithTheFixedKeys) {
+  write({"SET", "k", "v"});
+  EXPECT_EQ(feed("LEASEHOLD STATUS\r\n"), "");
+  node::NodeStatus status;
+  status.id = raft::NodeId(2);
+  status.role = raft::Role::leader;
+  status.term = raft::Term(5);
+  status.leader = raft::NodeId(2);
+  status.lease_left = std::chrono::microseconds(1500);
+  status.members = {{raft::NodeId(2), "127.0.0.1:1", true, true, raft::Index(9)}};
+  node_.end_status(status);
+  const std::string reply = pump();
+  const auto json = nlohmann::json::parse(reply.substr(reply.find('{')));
+  EXPECT_EQ(json.at("id"), 2);
+  EXPECT_EQ(json.at("role"), "leader");
+  EXPECT_EQ(json.at("term"), 5);
+  EXPECT_EQ(json.at("leader"), 2);
+  EXPECT_EQ(json.at("lease_left"), 1.5);
+  EXPECT_EQ(json.at("members").at(0).at("match"), 9);
+  EXPECT_EQ(json.at("keys"), 1);
+  EXPECT_EQ(json.at("writes").at("committed"), 1);
+  EXPECT_TRUE(json.contains("commit"));
+  EXPECT_TRUE(json.contains("applied"));
+}
+
+TEST_F(SessionTest, InfoHasSections) {
+  feed("INFO\r\nINFO replication\r\nINFO nonsense\r\n");
+  for (int i = 0; i < 3; ++i) node_.end_status(node::NodeStatus{});
+  const std::string reply = pump();
+  for (const char* title : {"# Server", "# Clients", "# Stats", "# Replication", "# Leasehold"}) {
+    EXPECT_THAT(reply, HasSubstr(title));
+  }
+  EXPECT_THAT(reply, HasSubstr("reads_lease_hits:0\r\n"));
+  EXPECT_THAT(reply, HasSubstr("total_commands_processed:3\r\n"));
+  EXPECT_THAT(reply, testing::EndsWith("$0\r\n\r\n"));
+}
+
+}  // namespace
+}  // namespace leasehold::server
