@@ -180,11 +180,17 @@ TEST(Driver, AForwardOfAnotherTermIsRefusedAndSentAnewUnderAnotherSequence) {
   EXPECT_EQ(reply.sequence, first.sequence);
   follower.handle(cluster.now(), PeerMessageReceived{leader.id(), refusal[0].message});
   EXPECT_EQ(answer.calls, 0) << "it was never appended: the follower tries again by itself";
+  lease::Now later = cluster.now();
+  later.promise = later.promise + milliseconds(100);
+  follower.handle(later, Tick{});
+  EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
   // A replay of the refusal must not touch the second send.
-  EXPECT_TRUE(cluster.advance_until([&] {
-    follower.handle(cluster.now(), PeerMessageReceived{leader.id(), refusal[0].message});
-    return answer.calls > 0;
-  }));
+  follower.handle(later, PeerMessageReceived{leader.id(), refusal[0].message});
+  later.promise = later.promise + milliseconds(100);
+  follower.handle(later, Tick{});
+  EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
+  cluster.advance(milliseconds(300));
+  ASSERT_EQ(answer.calls, 1);
   EXPECT_EQ(answer.value.status, ProposeStatus::committed);
   EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
   EXPECT_EQ(leader.machine().commands(), (std::vector<std::string>{"a"}));
@@ -461,7 +467,7 @@ TEST(Driver, AFollowerFarBehindIsServedFromTheDisk) {
   EXPECT_TRUE(
       cluster.advance_until([&] { return cluster.node(slow).machine().commands().size() == 50; }));
   EXPECT_EQ(cluster.node(slow).machine().commands(), leader.machine().commands());
-  EXPECT_GT(leader.reads_finished(), 5U);
+  EXPECT_GT(leader.reads_finished(), 2U);
 }
 
 TEST(Driver, ALogThatContradictsTheCoreStopsTheNode) {
