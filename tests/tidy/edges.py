@@ -159,6 +159,7 @@ PLANTED = [
     ("node/c.cc", "clock_gettime(CLOCK_MONOTONIC, &t);", "constructor parameter"),
     ("server/a.cc", "auto t = std::chrono::steady_clock::now();", "constructor parameter"),
     ("server/b.cc", "auto t = time(nullptr);", "constructor parameter"),
+    ("server/c.cc", "using Clock = X; auto t = Clock::now();", "constructor parameter"),
     ("node/system_clock.cc", "clock_gettime(CLOCK_MONOTONIC, &t);", None),
     ("bench/a.cc", "auto t = std::chrono::steady_clock::now();", None),
     ("node/driver_b.cc", "std::mutex mutex_;", "passive"),
