@@ -1,4 +1,5 @@
 // bench_client: sends GETs and SETs, measures each, and prints one line of JSON for every block.
+#include <leasehold/bench/open_loop.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 
@@ -148,6 +149,52 @@ Result<void> run_all_keys(const Options& options, Operation operation) {
   return {};
 }
 
+Result<void> run_open(const OpenLoopOptions& options) {
+  auto result = open_loop(options);
+  if (!result) return result.error();
+  const OpenLoopResult& loop = result.value();
+  nlohmann::json line = {{"rate", options.rate},
+                         {"connections", options.connections},
+                         {"writes_percent", options.writes_percent},
+                         {"overflows", loop.overflows},
+                         {"failures", loop.failures},
+                         {"elapsed_ns", loop.elapsed_ns},
+                         {"late", nlohmann::json::parse(loop.late.to_json())},
+                         {"reads", nlohmann::json::parse(loop.reads.to_json())},
+                         {"writes", nlohmann::json::parse(loop.writes.to_json())}};
+  if (loop.failures > 0) line["first_failure"] = loop.first_failure;
+  std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
+  return {};
+}
+
+CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
+  CLI::App* open = app.add_subcommand(
+      "open",
+      "Open loop: requests are due on a schedule, and latency counts from the instant at which "
+      "each "
+      "was due. `late` tells how far behind the client itself was: discard a run in which that is "
+      "not small beside the latencies.");
+  open->add_option("--address", options.address, "HOST:PORT")->required();
+  open->add_option("--rate", options.rate, "requests a second")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  open->add_option("--writes", options.writes_percent, "percentage of SETs")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 100));
+  open->add_option("--warmup-ms", options.warmup_ms, "before anything counts")
+      ->capture_default_str();
+  open->add_option("--duration-ms", options.duration_ms, "of what counts")->capture_default_str();
+  open->add_option("--connections", options.connections, "connections")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  open->add_option("--in-flight-max", options.in_flight_max,
+                   "requests under way; one that is due past it is not sent and is an overflow")
+      ->capture_default_str();
+  open->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
+  open->add_option("--setup", options.setup, "a command for each connection");
+  return open;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Sends GETs and SETs in the Redis protocol, measures them and prints JSON.");
   Options options;
@@ -177,9 +224,13 @@ int run(int argc, char** argv) {
         ->capture_default_str()
         ->check(CLI::PositiveNumber);
   }
+  OpenLoopOptions open_options;
+  const CLI::App* open = add_open(app, open_options);
   CLI11_PARSE(app, argc, argv);
 
+  open_options.workload = options.workload;
   const auto done = blocks->parsed() ? run_blocks(options)
+                    : open->parsed() ? run_open(open_options)
                     : load->parsed() ? run_all_keys(options, Operation::set)
                                      : run_all_keys(options, Operation::get);
   if (!done) std::cerr << "bench_client: " << done.error().message << "\n";

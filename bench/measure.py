@@ -19,13 +19,17 @@ import tempfile
 import time
 
 import cluster as c
-from stats import Histogram, ratio_with_interval
+from report import Report
+from stats import Histogram
 
 KEYS = 1000
 VALUE_BYTES = 256
 WARMUP = 50
 PROOF_READS = 10_000
 REST_S = 3.0
+OPEN_RATES = {"reads": (2_000, 10_000, 30_000), "writes": (100, 500, 1_000)}
+OPEN_CONNECTIONS = 16
+OPEN_MS = 1000
 
 # Upper ends that the intervals are held against.
 GOAL_CHECK = 3.0
@@ -79,72 +83,6 @@ class Sweeps:
         series.cpu_ns += c.cpu_ns(self.pids[name]) - before
         series.operations += operations + WARMUP
         series.blocks.append(Histogram(result["latency"]["slots"]))
-
-
-class Report:
-    """Rows of the table, and the same as JSON."""
-
-    def __init__(self):
-        self.rows = []
-        self.results = {}
-
-    def series(self, name, series, floor_name=None, floor=None, goal=None):
-        histogram = series.all
-        p50, p90, p99, p999 = histogram.quantiles([0.5, 0.9, 0.99, 0.999])
-        entry = {"unit": "ns", "count": histogram.count, "p50": p50, "p90": p90, "p99": p99,
-                 "p99.9": p999, "max": max(histogram.counts), "slots": histogram.slots(),
-                 "block_p50": [block.quantile(0.5) for block in series.blocks]}
-        if series.operations:
-            entry["server_cpu_ns_per_operation"] = series.cpu_ns // series.operations
-        ratios = {}
-        if floor is not None:
-            for label, q in (("p50", 0.5), ("p99", 0.99)):
-                ratios[label] = ratio_with_interval(series.blocks, floor.blocks, q)
-            entry["floor"] = floor_name
-            entry["ratio"] = {label: dict(zip(("value", "low", "high"), ratio))
-                              for label, ratio in ratios.items()}
-        verdict = None
-        if goal is not None:
-            entry["goal_p50"] = goal
-            verdict = ratios["p50"][2] <= goal
-            entry["met"] = verdict
-        self.results[name] = entry
-        self.rows.append((name, p50, p99, entry.get("server_cpu_ns_per_operation"), floor_name,
-                          ratios.get("p50"), ratios.get("p99"), goal, verdict))
-
-    def value(self, name, value, unit, goal=None):
-        entry = {"value": value, "unit": unit}
-        if goal is not None:
-            entry["goal"] = goal
-            entry["met"] = value <= goal
-        self.results[name] = entry
-
-    def table(self):
-        def ratio_text(ratio):
-            return "" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
-
-        lines = [f"| {'measure':<28} | {'p50 us':>8} | {'p99 us':>8} | {'CPU us':>6} | "
-                 f"{'against':<14} | {'ratio of p50':<19} | {'ratio of p99':<19} | goal |      |",
-                 f"|{'-' * 30}|{'-' * 9}:|{'-' * 9}:|{'-' * 7}:|{'-' * 16}|{'-' * 21}|{'-' * 21}|"
-                 f"-----:|------|"]
-        for name, p50, p99, cpu, floor, of_p50, of_p99, goal, verdict in self.rows:
-            goal_text = "" if goal is None else f"{goal:.1f}"
-            met = {None: "", True: "met", False: "MISS"}[verdict]
-            cpu_text = "" if cpu is None else f"{cpu / 1000:.1f}"
-            lines.append(f"| {name:<28} | {p50 / 1000:8.3f} | {p99 / 1000:8.3f} | {cpu_text:>6} | "
-                         f"{floor or '':<14} | {ratio_text(of_p50):<19} | {ratio_text(of_p99):<19} "
-                         f"| {goal_text:>4} | {met:<4} |")
-        lines.append("")
-        for name, entry in self.results.items():
-            if "value" in entry:
-                goal = ""
-                if "goal" in entry:
-                    goal = f"  (goal {entry['goal']:g}: {'met' if entry['met'] else 'MISS'})"
-                lines.append(f"- {name}: {entry['value']:g} {entry['unit']}{goal}")
-        return "\n".join(lines)
-
-    def misses(self):
-        return [name for name, entry in self.results.items() if entry.get("met") is False]
 
 
 def measure_lease_check(options, report):
@@ -271,6 +209,43 @@ def measure_writes(options, report, cluster, leader, floors):
     report.series("log read", series["log"], "null-replicate", series["null"])
 
 
+def open_block(options, target, port, rate, writes_percent):
+    """One second of load on a schedule."""
+    done = subprocess.run(
+        [str(word) for word in (
+            options.programs / "bench_client", "--keys", KEYS, "--value-bytes", VALUE_BYTES,
+            "open", "--address", f"127.0.0.1:{port}", "--rate", rate, "--writes", writes_percent,
+            "--duration-ms", OPEN_MS, "--connections", OPEN_CONNECTIONS)],
+        capture_output=True, text=True)
+    if done.returncode != 0:
+        raise c.MeasureError(f"{target} at {rate}/s: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
+    if result["failures"]:
+        raise c.MeasureError(f"{target} at {rate}/s: {result['failures']} requests failed, the "
+                             f"first with {result['first_failure']!r}")
+    return result
+
+
+def measure_open(options, report, kind, floor, floor_port, subject, port):
+    """Rising load on a schedule, the floor and the subject in the order A B B A."""
+    writes_percent = 100 if kind == "writes" else 0
+    for rate in OPEN_RATES[kind]:
+        found = {floor: [], subject: []}
+        late, overflows = [], 0
+        for target in (floor, subject, subject, floor):
+            at = floor_port if target == floor else port
+            result = open_block(options, target, at, rate, writes_percent)
+            found[target].append(Histogram(result[kind]["slots"]))
+            late.append(Histogram(result["late"]["slots"]))
+            overflows += result["overflows"]
+        for target, histograms in found.items():
+            report.open_row(kind, rate, target, Histogram.merged(histograms))
+        report.open_row(kind, rate, "(client late)", Histogram.merged(late))
+        say(f"  open {kind} {rate:6}/s  overflows {overflows}")
+        if overflows:
+            report.value(f"overflows of {kind} at {rate}/s", overflows, "requests")
+
+
 def measure_disk(options, report):
     say("disk")
     text = subprocess.run([options.programs / "floor_wal", "--json", "--dir", options.work],
@@ -361,6 +336,11 @@ def run(options):
         prove_lease_reads(options, report, cluster, leader)
         say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
         measure_writes(options, report, cluster, leader, floors)
+        say(f"open loop, {OPEN_CONNECTIONS} connections")
+        port = cluster.client_ports[leader]
+        measure_open(options, report, "reads", "echo", floors["echo"].port, "lease read", port)
+        measure_open(options, report, "writes", "null-replicate", floors["null"].port, "write",
+                     port)
         if options.keys:
             measure_many_keys(options, report, cluster, leader)
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)

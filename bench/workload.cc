@@ -8,9 +8,6 @@
 namespace leasehold::bench {
 namespace {
 
-/// Past it a reply is not one that was asked for.
-constexpr std::size_t kReplyBytesMax = 64U << 20U;
-
 std::string bulk(std::string_view bytes) {
   std::string text = "$" + std::to_string(bytes.size()) + "\r\n";
   text.append(bytes);
@@ -70,22 +67,23 @@ std::string command_of(std::string_view words) {
   return "*" + std::to_string(count) + "\r\n" + body;
 }
 
+std::size_t reply_length(std::string_view bytes, std::size_t expected_bytes) {
+  // Two bytes tell a value from a null.
+  if (bytes.size() < 2) return 0;
+  if (!is_line(bytes)) return bytes.size() >= expected_bytes ? expected_bytes : 0;
+  const std::size_t end = bytes.find("\r\n");
+  return end == std::string_view::npos ? 0 : end + 2;
+}
+
 Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,
                                std::string& ahead) {
   std::array<char, 64U << 10U> chunk;
   for (;;) {
-    // Two bytes tell a value from a null.
-    if (ahead.size() >= 2) {
-      std::size_t wanted = expected_bytes;
-      if (is_line(ahead)) {
-        const std::size_t end = ahead.find("\r\n");
-        wanted = end == std::string::npos ? kReplyBytesMax : end + 2;
-      }
-      if (ahead.size() >= wanted) {
-        std::string reply = ahead.substr(0, wanted);
-        ahead.erase(0, wanted);
-        return reply;
-      }
+    const std::size_t length = reply_length(ahead, expected_bytes);
+    if (length > 0) {
+      std::string reply = ahead.substr(0, length);
+      ahead.erase(0, length);
+      return reply;
     }
     auto got = read_some(socket, chunk.data(), chunk.size());
     if (!got) return got.error();

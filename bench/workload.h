@@ -34,6 +34,9 @@ std::size_t reply_bytes(const Workload& workload);
 /// Any command, from its words separated by single spaces.
 std::string command_of(std::string_view words);
 
+/// The length of the reply at the front of `bytes`, which is `expected_bytes`, or one line if it is
+/// an error or a null. Zero if it is not complete yet.
+std::size_t reply_length(std::string_view bytes, std::size_t expected_bytes);
 /// Reads one reply, which is `expected_bytes` long, or one line if it is an error or a null.
 /// Blocks. `ahead` keeps bytes of later replies between calls. Errors: io, stopped.
 Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,

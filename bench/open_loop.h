@@ -1,0 +1,40 @@
+// Load on a schedule: requests are due at fixed instants, whatever the server does.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/bench/histogram.h>
+#include <leasehold/bench/workload.h>
+
+#include <cstdint>
+#include <string>
+
+namespace leasehold::bench {
+
+struct OpenLoopOptions {
+  std::string address;
+  Workload workload;            ///< of the reads, or of the writes where all are
+  unsigned writes_percent = 0;  ///< share of requests that are sets instead
+  std::uint64_t rate = 1000;    ///< requests due a second, evenly spaced; above 0
+  std::uint64_t warmup_ms = 500;
+  std::uint64_t duration_ms = 5000;
+  std::uint64_t connections = 16;  ///< requests go round them and are pipelined on each; above 0
+  std::uint64_t in_flight_max = 4096;  ///< a request that is due past it is not sent: an overflow
+  std::uint64_t seed = 1;
+  std::string setup;  ///< a command for each connection; may be empty
+};
+
+struct OpenLoopResult {
+  Histogram reads;   ///< nanoseconds from the instant at which the request was *due*
+  Histogram writes;  ///< the same
+  Histogram late;    ///< how long after that instant it was sent: the harness's check of itself
+  std::uint64_t overflows = 0;
+  std::uint64_t failures = 0;  ///< error replies
+  std::string first_failure;
+  std::uint64_t elapsed_ns = 0;
+};
+
+/// Runs the schedule and waits for the last reply. What was due during the warm-up does not count.
+/// Errors: invalid_argument, io, stopped, timed_out (no reply for ten seconds).
+Result<OpenLoopResult> open_loop(const OpenLoopOptions& options);
+
+}  // namespace leasehold::bench

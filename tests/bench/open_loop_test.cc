@@ -1,0 +1,128 @@
+#include <leasehold/bench/open_loop.h>
+#include <leasehold/bench/socket.h>
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace leasehold::bench {
+namespace {
+
+/// Accepts one connection on a thread and gives it to `serve`.
+class OneShotServer {
+ public:
+  explicit OneShotServer(std::function<void(const Descriptor&)> serve) {
+    auto listener = listen_tcp("127.0.0.1:0");
+    EXPECT_TRUE(listener.ok());
+    sockaddr_in bound{};
+    socklen_t length = sizeof bound;
+    getsockname(listener.value().get(), reinterpret_cast<sockaddr*>(&bound), &length);
+    address_ = "127.0.0.1:" + std::to_string(ntohs(bound.sin_port));
+    thread_ = std::thread([listening = std::move(listener).value(), answer = std::move(serve)] {
+      auto socket = accept_tcp(listening);
+      if (socket) answer(socket.value());
+    });
+  }
+  ~OneShotServer() { thread_.join(); }
+  const std::string& address() const { return address_; }
+
+ private:
+  std::string address_;
+  std::thread thread_;
+};
+
+/// Answers with `reply` as many requests as have arrived, but only once `held` have.
+void answer_from(const Descriptor& socket, std::size_t held, std::size_t request,
+                 const std::string& reply) {
+  std::array<char, 4096> chunk{};
+  std::size_t arrived = 0;
+  std::size_t answered = 0;
+  for (;;) {
+    auto got = read_some(socket, chunk.data(), chunk.size());
+    if (!got) return;
+    arrived += got.value();
+    if (arrived / request < held) continue;
+    std::string replies;
+    for (; answered < arrived / request; ++answered) replies += reply;
+    if (!write_all(socket, replies)) return;
+  }
+}
+
+OpenLoopOptions options_for(const OneShotServer& server) {
+  OpenLoopOptions options;
+  options.address = server.address();
+  options.rate = 2000;
+  options.warmup_ms = 0;
+  options.duration_ms = 100;
+  options.connections = 1;
+  return options;
+}
+
+TEST(OpenLoop, EveryRequestOfTheScheduleIsAnsweredAndCounted) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(workload), reply_of(workload, 0));
+  });
+  auto result = open_loop(options_for(server));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value().reads.count(), 199U);
+  EXPECT_EQ(result.value().late.count(), 199U);
+  EXPECT_EQ(result.value().writes.count(), 0U);
+  EXPECT_EQ(result.value().overflows, 0U);
+  EXPECT_EQ(result.value().failures, 0U);
+}
+
+// A closed loop would have seen one slow request here; a schedule sees all that were due meanwhile.
+TEST(OpenLoop, AStallOfTheServerIsSeenByAllThatWereDueMeanwhile) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 101, request_bytes(workload), reply_of(workload, 0));
+  });
+  auto result = open_loop(options_for(server));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  const Histogram& reads = result.value().reads;
+  EXPECT_EQ(reads.count(), 199U);
+  // Requests are 0.5 ms apart: the first waited for a hundred more, the fiftieth for fifty.
+  EXPECT_GE(reads.max(), 50'000'000U);
+  EXPECT_GE(reads.quantile(0.75), 25'000'000U);
+}
+
+TEST(OpenLoop, PastTheBoundRequestsAreOverflows) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 10, request_bytes(workload), reply_of(workload, 0));
+  });
+  OpenLoopOptions options = options_for(server);
+  options.in_flight_max = 10;
+  options.rate = 1'000'000;  // the tenth is due long before a reply can arrive
+  options.duration_ms = 10;
+  auto result = open_loop(options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_GT(result.value().overflows, 0U);
+  EXPECT_EQ(result.value().overflows + result.value().reads.count(), 9'999U);
+}
+
+TEST(OpenLoop, ErrorRepliesAreFailures) {
+  const Workload workload;
+  const OneShotServer server([&workload](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(workload), "-NOLEADER try again\r\n");
+  });
+  auto result = open_loop(options_for(server));
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value().failures, 199U);
+  EXPECT_EQ(result.value().first_failure, "-NOLEADER try again\r\n");
+}
+
+TEST(OpenLoop, AServerThatGoesAwayIsAnError) {
+  const OneShotServer server([](const Descriptor&) {});
+  EXPECT_FALSE(open_loop(options_for(server)).ok());
+}
+
+}  // namespace
+}  // namespace leasehold::bench
