@@ -1,4 +1,4 @@
-#include "driver_rig.h"
+#include <leasehold/tests/node/driver_rig.h>
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,178 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/node/formation.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+std::string name(raft::NodeId id) {
+  return "node " + std::to_string(id.value());
+}
+
+const raft::Member* find(const std::vector<raft::Member>& members, raft::NodeId id) {
+  const auto found = std::find_if(members.begin(), members.end(),
+                                  [id](const raft::Member& member) { return member.id == id; });
+  return found == members.end() ? nullptr : &*found;
+}
+
+bool same_addresses(const std::vector<raft::Member>& a, const std::vector<raft::Member>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const raft::Member& left, const raft::Member& right) {
+                      return left.id == right.id && left.address == right.address;
+                    });
+}
+
+}  // namespace
+
+Formation::Formation(raft::NodeId self, raft::Uuid uuid, std::vector<raft::Member> members,
+                     std::vector<raft::Member> confirmed, bool formed)
+    : self_(self),
+      uuid_(uuid),
+      members_(std::move(members)),
+      confirmed_(std::move(confirmed)),
+      formed_(formed) {
+  LEASEHOLD_ASSERT(!formed_ || !confirmed_.empty());
+  std::sort(members_.begin(), members_.end(),
+            [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
+  LEASEHOLD_ASSERT(find(members_, self_) != nullptr);
+  if (formed_) return;
+  if (confirmed_.empty()) {
+    learned(self_, uuid_);
+  } else {
+    confirmed_by_.insert(self_);
+    repeat();
+    maybe_form();
+  }
+}
+
+Result<void> Formation::judge(raft::NodeId peer, raft::Uuid uuid) const {
+  const raft::Member* member = find(confirmed_, peer);
+  if (member == nullptr || member->uuid == uuid) return {};
+  if (formed_) {
+    return Error{ErrorCode::wrong_cluster,
+                 name(peer) +
+                     " is known under another uuid: its directory was wiped or replaced. "
+                     "Remove it from the group and add it again as a new member"};
+  }
+  return Error{ErrorCode::wrong_cluster,
+               name(peer) + " was wiped while the group was forming: " + name(self_) +
+                   " has confirmed its old directory. Stop all initial members, remove all their "
+                   "directories and start anew; nothing can be lost, the group never existed"};
+}
+
+void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
+  const auto member = std::find_if(members_.begin(), members_.end(),
+                                   [peer](const raft::Member& m) { return m.id == peer; });
+  if (member == members_.end()) return;
+  if (!confirmed_.empty()) {
+    // The peer has just become reachable: it may not have heard.
+    if (!formed_ && peer != self_) send(peer);
+    return;
+  }
+  member->uuid = uuid;
+  known_.insert(peer);
+  if (all_known()) confirm(members_);
+}
+
+bool Formation::all_known() const {
+  return known_.size() == members_.size();
+}
+
+void Formation::confirm(std::vector<raft::Member> members) {
+  LEASEHOLD_ASSERT(confirmed_.empty() && !members.empty());
+  confirmed_ = std::move(members);
+  confirmed_by_ = {self_};
+  outputs_.push_back(Confirm{confirmed_});
+  repeat();
+  maybe_form();
+}
+
+Result<void> Formation::received(raft::NodeId from, const net::FormationConfirm& message) {
+  const raft::Member* sender = find(members_, from);
+  if (sender == nullptr || from == self_) return {};
+  const raft::Member* me = find(message.members, self_);
+  if (me == nullptr || me->uuid != uuid_) {
+    if (formed_) return {};  // a leftover of another life of the sender: the handshake sorts it out
+    return Error{
+        ErrorCode::wrong_cluster,
+        message.formed
+            ? "the group exists and knows " + name(self_) +
+                  " under another uuid: this directory is new or not its own. Restore the "
+                  "directory, or remove the node from the group and add it again"
+            : name(from) + " has confirmed another directory of " + name(self_) +
+                  ". Stop all initial members, remove all their directories and start anew; "
+                  "nothing can be lost, the group never existed"};
+  }
+  if (formed_) {
+    if (!message.formed && message.members == confirmed_) send(from);
+    return {};
+  }
+  if (confirmed_.empty()) {
+    if (!same_addresses(message.members, members_) || message.formed) {
+      return Error{ErrorCode::wrong_cluster,
+                   name(from) + " has confirmed a set that " + name(self_) +
+                       " cannot confirm: its directory was rolled back or the members differ. "
+                       "Check --peers on both"};
+    }
+    // The sender saw everybody; that is as good as having seen them, because each must still
+    // confirm for itself.
+    confirm(message.members);
+  }
+  if (message.members != confirmed_) {
+    return Error{ErrorCode::wrong_cluster,
+                 name(from) + " and " + name(self_) +
+                     " have confirmed different sets of directories: one was wiped while the group "
+                     "was forming. Stop all initial members, remove all their directories and "
+                     "start anew; nothing can be lost, the group never existed"};
+  }
+  confirmed_by_.insert(from);
+  if (message.formed) {
+    form();
+  } else {
+    maybe_form();
+  }
+  return {};
+}
+
+void Formation::repeat() {
+  if (confirmed_.empty() || formed_) return;
+  for (const raft::Member& member : confirmed_) {
+    if (member.id != self_) send(member.id);
+  }
+}
+
+void Formation::send(raft::NodeId to) {
+  outputs_.push_back(Send{to, net::FormationConfirm{confirmed_, formed_}});
+}
+
+void Formation::maybe_form() {
+  if (!formed_ && confirmed_by_.size() == confirmed_.size()) form();
+}
+
+void Formation::form() {
+  if (formed_) return;
+  formed_ = true;
+  outputs_.push_back(Form{});
+  for (const raft::Member& member : confirmed_) {
+    if (member.id != self_) send(member.id);
+  }
+}
+
+std::vector<Formation::Output> Formation::take_outputs() {
+  return std::exchange(outputs_, {});
+}
+
+std::vector<raft::NodeId> Formation::missing() const {
+  std::vector<raft::NodeId> ids;
+  if (formed_) return ids;
+  for (const raft::Member& member : members_) {
+    if (confirmed_by_.count(member.id) == 0) ids.push_back(member.id);
+  }
+  return ids;
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,86 @@
+// How a group forms, once: every initial member durably confirms one set of members and never
+// another, and the group exists when all have confirmed that same set.
+//
+// Why so careful: whoever could vote with an empty directory could vote twice in one term, once
+// before its disk was wiped and once after. A set names each member by its uuid, which is lost with
+// the directory, so a wiped member cannot be mistaken for the one that confirmed.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/net/peer_message.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/types.h>
+
+#include <map>
+#include <set>
+#include <variant>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Pure: inputs are what the node learns, outputs are what it has to do. Every message may be lost,
+/// duplicated or late.
+class Formation {
+ public:
+  /// Make this the confirmed set, durably, before acting on the next output.
+  struct Confirm {
+    std::vector<raft::Member> members;
+    friend bool operator==(const Confirm&, const Confirm&) = default;
+  };
+  struct Send {
+    raft::NodeId to;
+    net::FormationConfirm message;
+    friend bool operator==(const Send&, const Send&) = default;
+  };
+  /// Everybody has confirmed: form the group, durably, before acting on the next output.
+  struct Form {
+    friend bool operator==(const Form&, const Form&) = default;
+  };
+  using Output = std::variant<Confirm, Send, Form>;
+
+  /// `members` are the initial members, this node (`self`, with `uuid`) among them; their uuids are
+  /// not known yet and ignored. `confirmed` and `formed` are what the directory says.
+  Formation(raft::NodeId self, raft::Uuid uuid, std::vector<raft::Member> members,
+            std::vector<raft::Member> confirmed, bool formed);
+
+  /// Whether a peer that says it is `peer` under `uuid` may talk to this node. Errors:
+  /// wrong_cluster, when another uuid was confirmed under that id.
+  Result<void> judge(raft::NodeId peer, raft::Uuid uuid) const;
+  /// A handshake told who `peer` is: judge() has let it in.
+  void learned(raft::NodeId peer, raft::Uuid uuid);
+  /// Errors: wrong_cluster. This directory can never be part of the group that `from` has
+  /// confirmed; the message says why and what to do. Nothing has changed.
+  Result<void> received(raft::NodeId from, const net::FormationConfirm& message);
+  /// Says again what this node has confirmed, to everybody who may not know. Call it now and then
+  /// while the group is not formed.
+  void repeat();
+
+  /// What there is to do, in order. The list is then empty.
+  std::vector<Output> take_outputs();
+
+  bool formed() const { return formed_; }
+  /// The initial members of which this node does not know that they have confirmed the set that it
+  /// has confirmed itself; ascending.
+  std::vector<raft::NodeId> missing() const;
+
+ private:
+  bool all_known() const;
+  void confirm(std::vector<raft::Member> members);
+  void send(raft::NodeId to);
+  void maybe_form();
+  void form();
+
+  raft::NodeId self_;
+  raft::Uuid uuid_;
+  /// Ascending by id. The uuids of those in known_ are valid.
+  std::vector<raft::Member> members_;
+  std::set<raft::NodeId> known_;
+  /// Empty, or the one set; it never changes then.
+  std::vector<raft::Member> confirmed_;
+  /// Who has confirmed the same set, this node included.
+  std::set<raft::NodeId> confirmed_by_;
+  bool formed_ = false;
+  std::vector<Output> outputs_;
+};
+
+}  // namespace leasehold::node

@@ -1,0 +1,274 @@
+#include <leasehold/base/random.h>
+#include <leasehold/node/formation.h>
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using raft::Member;
+using raft::NodeId;
+using raft::Uuid;
+
+std::vector<Member> addresses(std::uint64_t size) {
+  std::vector<Member> members;
+  for (std::uint64_t id = 1; id <= size; ++id) {
+    members.push_back({NodeId(id), {}, "host" + std::to_string(id) + ":7000"});
+  }
+  return members;
+}
+
+/// One node's directory and its process.
+struct Directory {
+  Uuid uuid;
+  std::vector<Member> confirmed;
+  bool formed = false;
+};
+
+/// Nodes whose messages wait until the test lets them through.
+class World {
+ public:
+  explicit World(std::uint64_t size) : members_(addresses(size)) {
+    for (const Member& member : members_) wipe(member.id);
+  }
+
+  void wipe(NodeId id) {
+    directories_[id] = Directory{{++last_uuid_, id.value()}, {}, false};
+    start(id);
+  }
+  void start(NodeId id) {
+    const Directory& directory = directories_[id];
+    nodes_[id] = std::make_unique<Formation>(id, directory.uuid, members_, directory.confirmed,
+                                             directory.formed);
+    act(id);
+  }
+  Formation& node(std::uint64_t id) { return *nodes_.at(NodeId(id)); }
+  const Directory& directory(std::uint64_t id) { return directories_.at(NodeId(id)); }
+  std::vector<std::pair<NodeId, Formation::Send>>& sent() { return sent_; }
+  std::vector<Error>& errors() { return errors_; }
+
+  /// Both learn who the other is, unless one lets the other not in.
+  bool handshake(std::uint64_t a, std::uint64_t b) {
+    const bool let_in = node(a).judge(NodeId(b), directory(b).uuid).ok() &&
+                        node(b).judge(NodeId(a), directory(a).uuid).ok();
+    if (!let_in) return false;
+    node(a).learned(NodeId(b), directory(b).uuid);
+    act(NodeId(a));
+    node(b).learned(NodeId(a), directory(a).uuid);
+    act(NodeId(b));
+    return true;
+  }
+  void deliver(std::size_t at) {
+    const auto message = sent_.at(at);
+    sent_.erase(sent_.begin() + static_cast<std::ptrdiff_t>(at));
+    Formation& to = *nodes_.at(message.second.to);
+    const Result<void> result = to.received(message.first, message.second.message);
+    if (!result.ok()) errors_.push_back(result.error());
+    act(message.second.to);
+  }
+  void deliver_all() {
+    while (!sent_.empty()) deliver(0);
+  }
+
+ private:
+  void act(NodeId id) {
+    Directory& directory = directories_[id];
+    for (Formation::Output& output : nodes_.at(id)->take_outputs()) {
+      if (auto* confirm = std::get_if<Formation::Confirm>(&output)) {
+        ASSERT_TRUE(directory.confirmed.empty()) << "one set, and never another";
+        directory.confirmed = confirm->members;
+      } else if (auto* send = std::get_if<Formation::Send>(&output)) {
+        ASSERT_EQ(send->message.members, directory.confirmed) << "durable before it is said";
+        ASSERT_EQ(send->message.formed, directory.formed);
+        sent_.emplace_back(id, *send);
+      } else {
+        ASSERT_FALSE(directory.formed);
+        directory.formed = true;
+      }
+    }
+  }
+
+  std::vector<Member> members_;
+  std::uint64_t last_uuid_ = 0;
+  std::map<NodeId, Directory> directories_;
+  std::map<NodeId, std::unique_ptr<Formation>> nodes_;
+  std::vector<std::pair<NodeId, Formation::Send>> sent_;
+  std::vector<Error> errors_;
+};
+
+std::vector<NodeId> ids(std::vector<std::uint64_t> numbers) {
+  std::vector<NodeId> out;
+  for (const std::uint64_t number : numbers) out.emplace_back(number);
+  return out;
+}
+
+TEST(Formation, OneNodeFormsByItself) {
+  World world(1);
+  EXPECT_TRUE(world.directory(1).formed);
+  EXPECT_TRUE(world.node(1).missing().empty());
+}
+
+TEST(Formation, ThreeNodesForm) {
+  World world(3);
+  EXPECT_EQ(world.node(1).missing(), ids({1, 2, 3}));
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows everybody and has confirmed";
+  EXPECT_FALSE(world.directory(1).formed);
+  EXPECT_TRUE(world.directory(2).confirmed.empty());
+  world.deliver_all();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_TRUE(world.directory(id).formed) << id;
+    EXPECT_EQ(world.directory(id).confirmed, world.directory(1).confirmed);
+  }
+  EXPECT_TRUE(world.errors().empty());
+}
+
+TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
+  World world(3);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  world.handshake(2, 3);
+  // What 3 says is lost.
+  while (!world.sent().empty()) {
+    if (world.sent()[0].first == NodeId(3)) {
+      world.sent().erase(world.sent().begin());
+    } else {
+      world.deliver(0);
+    }
+  }
+  EXPECT_FALSE(world.directory(1).formed);
+  EXPECT_FALSE(world.directory(2).formed);
+  EXPECT_EQ(world.node(1).missing(), ids({3}));
+}
+
+TEST(Formation, ALateOneLearnsThatTheGroupIsFormed) {
+  World world(3);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  world.handshake(2, 3);
+  while (!world.sent().empty()) {  // nothing reaches 3
+    if (world.sent()[0].second.to == NodeId(3)) {
+      world.sent().erase(world.sent().begin());
+    } else {
+      world.deliver(0);
+    }
+  }
+  EXPECT_TRUE(world.directory(1).formed);
+  EXPECT_FALSE(world.directory(3).formed);
+  world.start(NodeId(1));
+  world.start(NodeId(3));  // says again what it has confirmed
+  world.deliver_all();
+  EXPECT_TRUE(world.directory(3).formed);
+}
+
+TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
+  World world(3);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  world.sent().clear();
+  world.wipe(NodeId(3));
+  EXPECT_FALSE(world.handshake(1, 3));
+  const auto judged = world.node(1).judge(NodeId(3), world.directory(3).uuid);
+  ASSERT_FALSE(judged.ok());
+  EXPECT_EQ(judged.error().code, ErrorCode::wrong_cluster);
+  EXPECT_NE(judged.error().message.find("start anew"), std::string::npos);
+  // Node 2, which has not confirmed, meets the new one, and hears the old set from 1.
+  world.handshake(2, 3);
+  world.node(1).repeat();
+  world.start(NodeId(1));
+  world.deliver_all();
+  EXPECT_FALSE(world.errors().empty());
+  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_FALSE(world.directory(id).formed);
+}
+
+TEST(Formation, AMemberWipedBeforeAnybodyConfirmedJoinsUnderItsNewUuid) {
+  World world(3);
+  world.handshake(1, 3);
+  world.wipe(NodeId(3));
+  world.handshake(1, 3);
+  world.handshake(1, 2);
+  world.handshake(2, 3);
+  world.deliver_all();
+  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_TRUE(world.directory(id).formed);
+}
+
+TEST(Formation, AMemberWipedAfterFormationIsRefusedAndToldWhy) {
+  World world(3);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  world.deliver_all();
+  ASSERT_TRUE(world.directory(3).formed);
+  const auto confirmed = world.directory(1).confirmed;
+  world.wipe(NodeId(3));
+  EXPECT_FALSE(world.handshake(1, 3));
+  const auto told = world.node(3).received(NodeId(1), net::FormationConfirm{confirmed, true});
+  ASSERT_FALSE(told.ok());
+  EXPECT_NE(told.error().message.find("the group exists"), std::string::npos);
+  EXPECT_TRUE(world.node(3).take_outputs().empty());
+}
+
+TEST(Formation, SetsOfOtherMembersAreNotConfirmed) {
+  World world(3);
+  std::vector<Member> others = addresses(4);
+  for (Member& member : others) member.uuid = Uuid{9, member.id.value()};
+  others[0].uuid = world.directory(1).uuid;
+  EXPECT_FALSE(world.node(1).received(NodeId(2), net::FormationConfirm{others, false}).ok());
+  EXPECT_TRUE(world.node(1).take_outputs().empty());
+}
+
+// Random schedules with loss, duplicates, restarts and wipes: never do two nodes form different
+// groups, and never does a group form that a member of it has not confirmed.
+TEST(Formation, RandomSchedulesFormAtMostOneGroup) {
+  int formed_runs = 0;
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    Random random(seed);
+    World world(3);
+    for (int step = 0; step < 120; ++step) {
+      const std::uint64_t what = random.below(100);
+      const std::uint64_t a = 1 + random.below(3);
+      const std::uint64_t b = 1 + random.below(3);
+      if (what < 30) {
+        if (a != b) world.handshake(a, b);
+      } else if (what < 80) {
+        if (!world.sent().empty()) world.deliver(random.below(world.sent().size()));
+      } else if (what < 85) {
+        if (!world.sent().empty()) world.sent().push_back(world.sent()[0]);
+      } else if (what < 90) {
+        if (!world.sent().empty()) world.sent().erase(world.sent().begin());
+      } else if (what < 99 || seed % 2 == 0) {
+        world.start(NodeId(a));
+      } else {
+        world.wipe(NodeId(a));
+      }
+      std::optional<std::vector<Member>> group;
+      for (std::uint64_t id = 1; id <= 3; ++id) {
+        const Directory& directory = world.directory(id);
+        if (!directory.formed) continue;
+        if (group) {
+          ASSERT_EQ(*group, directory.confirmed) << "seed " << seed;
+        }
+        group = directory.confirmed;
+      }
+      if (!group) continue;
+      for (const Member& member : *group) {
+        const Directory& directory = world.directory(member.id.value());
+        if (directory.uuid == member.uuid) {
+          ASSERT_EQ(directory.confirmed, *group) << "seed " << seed;
+        }
+      }
+    }
+    if (world.directory(1).formed) ++formed_runs;
+  }
+  EXPECT_GT(formed_runs, 1000) << "the schedules have to reach what they are about";
+}
+
+}  // namespace
+}  // namespace leasehold::node
