@@ -1,0 +1,153 @@
+// Random schedules over the bare core: no driver, no drift, but every order of messages, crashes
+// and lost writes. The simulator does more; this finds a broken rule in a second.
+
+#include "group.h"
+
+#include <leasehold/base/random.h>
+
+#include <gtest/gtest.h>
+
+namespace leasehold::raft::test {
+namespace {
+
+class Schedule {
+ public:
+  Schedule(int size, std::uint64_t seed) : group_(size, {}, seed), size_(size), random_(seed) {
+    group_.filter = [](const Envelope&) { return true; };
+  }
+
+  void run(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      step();
+      check();
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+
+  /// Everything comes back: a leader must commit within a bound.
+  void heal() {
+    for (int id = 1; id <= size_; ++id) {
+      group_.replica(id).auto_sync = true;
+      if (!group_.replica(id).up) {
+        group_.restart(id);
+      } else {
+        group_.sync(id);
+        group_.drain(id);
+      }
+    }
+    group_.run(ms(8000));
+    const int leader = group_.elect();
+    const std::optional<LogId> last = group_.propose(leader, "last");
+    ASSERT_TRUE(last.has_value());
+    group_.run(ms(1000));
+    for (int id = 1; id <= size_; ++id) {
+      ASSERT_GE(group_.core(id).commit_index(), last->index);
+      ASSERT_EQ(group_.replica(id).disk_log, group_.replica(leader).disk_log);
+    }
+  }
+
+  int lease_seconds() const { return leases_; }
+
+ private:
+  int any() { return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(size_))); }
+
+  void step() {
+    const std::uint64_t what = random_.below(1000);
+    if (what < 600) {
+      deliver();
+    } else if (what < 800) {
+      group_.jump(Duration(random_.between(1, 40'000'000)));
+      for (int id = 1; id <= size_; ++id) {
+        const bool late = random_.chance(1, 10);
+        if (!late && group_.replica(id).up &&
+            group_.core(id).next_deadline() <= group_.now().promise) {
+          group_.tick(id);
+        }
+      }
+    } else if (what < 870) {
+      const int id = any();
+      if (group_.replica(id).up) group_.propose(id, std::to_string(random_.next()));
+    } else if (what < 940) {
+      const int id = any();
+      if (!group_.replica(id).up) return;
+      group_.sync(id);
+      group_.drain(id);
+    } else if (what < 960) {
+      const int id = any();
+      group_.replica(id).auto_sync = random_.chance(1, 2);
+    } else if (what < 990) {
+      const int id = any();
+      if (group_.replica(id).up) group_.ask(id, random_.next(), ReadMode::quorum);
+    } else if (what < 995) {
+      group_.crash(any());
+    } else {
+      const int id = any();
+      if (!group_.replica(id).up) group_.restart(id);
+    }
+  }
+
+  // Any message on its way may be next; it may be lost, or come again later.
+  void deliver() {
+    auto& flight = group_.in_flight();
+    if (flight.empty()) return;
+    const std::size_t at = random_.below(std::min<std::uint64_t>(flight.size(), 8));
+    const Envelope envelope = flight[at];
+    const std::uint64_t fate = random_.below(20);
+    if (fate != 0) flight.erase(flight.begin() + static_cast<std::ptrdiff_t>(at));
+    if (fate == 1) return;
+    if (flight.size() > 2000) flight.resize(1000);
+    group_.step(static_cast<int>(envelope.from.value()), static_cast<int>(envelope.to.value()),
+                envelope.message);
+  }
+
+  void check() {
+    int holder = 0;
+    for (int id = 1; id <= size_; ++id) {
+      Replica& replica = group_.replica(id);
+      if (!replica.up) continue;
+      const Core& core = *replica.core;
+      if (core.role() == Role::leader) {
+        const auto [leader, added] = leaders_.emplace(core.term(), core.id());
+        ASSERT_EQ(leader->second, core.id()) << "two leaders in term " << core.term().value();
+      }
+      for (Index i(1); i <= replica.applied; i = i.next()) {
+        const auto [entry, added] = committed_.emplace(i, replica.log[i.value() - 1]);
+        ASSERT_EQ(entry->second, replica.log[i.value() - 1]) << "index " << i.value();
+      }
+      if (replica.view.end > group_.now().holder) {
+        ASSERT_EQ(holder, 0) << "two leases";
+        holder = id;
+      }
+    }
+    if (holder == 0) return;
+    ++leases_;
+    // Nothing is committed that the holder of a valid lease does not know to be committed.
+    if (!committed_.empty()) {
+      ASSERT_GE(group_.replica(holder).view.commit, committed_.rbegin()->first);
+    }
+  }
+
+  Group group_;
+  int size_;
+  Random random_;
+  std::map<Term, NodeId> leaders_;
+  std::map<Index, Entry> committed_;
+  int leases_ = 0;
+};
+
+TEST(RandomSchedules, KeepEveryPromise) {
+  int leases = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Schedule schedule(seed % 3 == 0 ? 5 : 3, seed);
+    schedule.run(3000);
+    if (HasFatalFailure()) return;
+    schedule.heal();
+    if (HasFatalFailure()) return;
+    leases += schedule.lease_seconds();
+  }
+  EXPECT_GT(leases, 10000);
+}
+
+}  // namespace
+}  // namespace leasehold::raft::test
