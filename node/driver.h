@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -114,6 +115,9 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_event(const raft::Event& event) = 0;
+  /// A sentence for the log of a person who operates the node: a peer was refused, the group
+  /// formed. A Driver says nothing here, a Node does.
+  virtual void on_notice(const std::string& /*text*/) {}
 };
 
 struct DriverOptions {
@@ -131,6 +135,9 @@ struct DriverOptions {
   /// overloaded.
   std::size_t proposals_max = 65536;
   std::size_t proposal_bytes_max = 64U << 20U;
+  /// One command. A larger one is dropped, however often it is tried: it would not fit into the
+  /// frames between the nodes.
+  std::size_t command_bytes_max = 24U << 20U;
   /// Reads that wait. Past it a read is refused as overloaded.
   std::size_t reads_max = 262144;
   /// Bytes that a leader has appended but not committed. Past it forwarded and own proposals are

@@ -51,6 +51,8 @@ struct NodeStatus {
   std::uint64_t cluster_id = 0;
   bool formed = false;
   std::vector<raft::NodeId> missing;  ///< not formed: initial members that have not confirmed
+  /// The newest refusal between this node and a peer, in words; empty when there was none.
+  std::string problem;
   raft::Role role = raft::Role::follower;
   raft::Term term;
   raft::NodeId leader;
@@ -64,10 +66,14 @@ struct NodeStatus {
 
 /// One running replica. open() starts its threads, the destructor (or stop()) ends them.
 ///
-/// Threads: one for the core, the driver and the peer connections; one that writes the log; one
-/// that applies. Every method may be called from any thread. Completions are called exactly once,
-/// never inside the call that took them, on a thread of the node: they must be quick and must not
-/// block.
+/// Threads: one for the core, the driver and the peer connections; one that writes the log and one
+/// that reads it; one that applies. Every method may be called from any thread. Completions are
+/// called exactly once, never inside the call that took them, on a thread of the node: they must be
+/// quick and must not block. Once stop() has returned there is no such thread: then a call answers
+/// at once, inside itself.
+///
+/// Until the group is formed (all initial members have met: status() says who is missing) proposals
+/// and reads wait for it, up to their timeout.
 class Node {
  public:
   /// Opens or makes the data directory, checks that it belongs to this node and cluster, and
@@ -91,7 +97,7 @@ class Node {
   /// Called once, on a thread of the node, when the node can no longer run (storage failed, fenced
   /// by a newer self).
   virtual void on_failure(std::function<void(Error)> failed) = 0;
-  /// Completes every waiter, stops the threads. Idempotent.
+  /// Completes every waiter, stops the threads. Idempotent. Not from a completion or a callback.
   virtual void stop() = 0;
 };
 

@@ -30,8 +30,9 @@ void Proposals::take(lease::Now now, Waiter waiter) {
                     waiting_bytes_ + waiter.command.size() > options.proposal_bytes_max;
   waiting_bytes_ += waiter.command.size();
   const auto added = waiters_.emplace_hint(waiters_.end(), ++last_sequence_, std::move(waiter));
-  if (full || added->second.deadline <= now.promise) {
-    drop(added, full);
+  const bool too_large = added->second.command.size() > options.command_bytes_max;
+  if (full || too_large || added->second.deadline <= now.promise) {
+    drop(added, full && !too_large);
     return;
   }
   context_.deadlines.add(added->second.deadline, WaiterKind::proposal, added->first);
@@ -102,7 +103,7 @@ void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
     ++context_.counters.forwards_refused;
     return;
   }
-  if (overloaded()) {
+  if (overloaded() || request.command.size() > context_.options.command_bytes_max) {
     refuse(forward, net::ForwardRefusal::overloaded);
     return;
   }

@@ -1,0 +1,570 @@
+// The shell around the driver: one thread that runs the sockets and the driver, and the doors
+// through which the other threads reach it.
+#include <leasehold/base/assert.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/net/tcp_transport.h>
+#include <leasehold/node/formation.h>
+#include <leasehold/node/node.h>
+#include <leasehold/node/node_apply_thread.h>
+#include <leasehold/node/node_mailbox.h>
+#include <leasehold/storage/rocksdb_log.h>
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+/// This process runs one group.
+constexpr raft::GroupId kGroup{1};
+/// While the group forms, how often a node says again what it has confirmed.
+constexpr lease::Duration kFormationRepeat = std::chrono::milliseconds(200);
+
+std::uint64_t random_u64() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  const std::uint64_t low = device();
+  return (high << 32U) | (low & 0xffffffffU);
+}
+
+Result<void> validate(const NodeOptions& options) {
+  const auto invalid = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message)};
+  };
+  if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");
+  if (options.data_dir.empty()) return invalid("no data directory given");
+  std::set<raft::NodeId> ids;
+  for (const Peer& peer : options.peers) {
+    const std::string number = std::to_string(peer.id.value());
+    if (peer.id == raft::kNobody) return invalid("peers: id 0: choose numbers from 1 on");
+    if (!ids.insert(peer.id).second) return invalid("peers: id " + number + " is there twice");
+    const auto address = net::parse_address(peer.address);
+    if (!address.ok()) return invalid("peers: " + number + ": " + address.error().message);
+  }
+  if (ids.count(options.id) == 0) {
+    return invalid("peers: node " + std::to_string(options.id.value()) +
+                   " itself is not among them; list every initial member, this node included");
+  }
+  return options.timing.validate();
+}
+
+/// Nobody will act on `event`: answers whoever waits for it.
+void refuse(Event& event, bool overloaded) {
+  if (Propose* propose = std::get_if<Propose>(&event)) {
+    ProposeResult result;
+    result.status = ProposeStatus::dropped;
+    result.overloaded = overloaded;
+    if (propose->done) propose->done(std::move(result));
+    return;
+  }
+  ReadResult result;
+  result.overloaded = overloaded;
+  if (Read* read = std::get_if<Read>(&event)) {
+    if (read->done) read->done(result);
+  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
+    if (wait->done) wait->done(result);
+  }
+}
+
+std::optional<raft::PromiseInstant> deadline_of(const Event& event) {
+  if (const Propose* propose = std::get_if<Propose>(&event)) return propose->deadline;
+  if (const Read* read = std::get_if<Read>(&event)) return read->deadline;
+  if (const WaitApplied* wait = std::get_if<WaitApplied>(&event)) return wait->deadline;
+  return std::nullopt;
+}
+
+class NodeShell final : public Node, private storage::StorageSink {
+ public:
+  NodeShell(NodeOptions options, StateMachine& machine, const lease::Clock& clock,
+            Observer& observer)
+      : options_(std::move(options)),
+        machine_(machine),
+        clock_(clock),
+        observer_(observer),
+        io_(1),
+        work_(io_.get_executor()),
+        timer_(io_) {}
+  ~NodeShell() override { stop(); }
+
+  /// Everything of open() that can fail.
+  Result<void> start();
+
+  void propose(Bytes command, lease::Duration timeout, ProposeCompletion done) override {
+    post(Propose{std::move(command), clock_.now().promise + timeout, std::move(done)});
+  }
+  void read(ReadMode mode, lease::Duration timeout, ReadCompletion done) override {
+    post(Read{mode, clock_.now().promise + timeout, std::move(done)});
+  }
+  void wait_applied(raft::Index index, lease::Duration timeout, ReadCompletion done) override {
+    post(WaitApplied{index, clock_.now().promise + timeout, std::move(done)});
+  }
+  const LeaseView& lease_view() const override { return view_; }
+  const lease::Clock& clock() const override { return clock_; }
+  void status(std::function<void(NodeStatus)> done) override {
+    post_task([this, done = std::move(done)] { done(make_status()); });
+  }
+  void on_failure(std::function<void(Error)> failed) override {
+    post_task([this, failed = std::move(failed)] {
+      on_failure_ = failed;
+      report_failure();
+    });
+  }
+  void stop() override {
+    std::call_once(stopped_once_, [this] { stop_now(); });
+  }
+
+ private:
+  // The other threads.
+  void post(Event event);
+  void post_task(Mailbox::Task task);
+  void persisted(raft::ReadyId id) override { post(Persisted{id}); }
+  void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
+    post(EntriesRead{token, std::move(entries)});
+  }
+  void failed(Error error) override { post(StorageFailed{std::move(error)}); }
+
+  // The node's thread.
+  void wake();
+  void schedule_turn();
+  void turn();
+  void run_driver(lease::Now now);
+  void before_formation(lease::Now now);
+  void arm_timer(lease::Now now);
+  void act_on_formation();
+  Result<void> start_driver();
+  void fail(Error error);
+  void report_failure();
+  net::TcpCallbacks callbacks();
+  Result<void> accept_peer(raft::NodeId peer, raft::Uuid uuid) const;
+  void received(raft::NodeId from, net::PeerMessage message);
+  void rejected(const net::Rejection& rejection);
+  NodeStatus make_status() const;
+  void stop_now();
+  void stop_on_loop();
+
+  NodeOptions options_;
+  StateMachine& machine_;
+  const lease::Clock& clock_;
+  Observer& observer_;
+  LeaseView view_;
+  Mailbox mailbox_;
+
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer timer_;
+  /// What timer_ is set to; never() when it is not set. It may be earlier than what is due: then a
+  /// turn finds nothing to do and sets it anew, which is cheaper than moving it with each turn.
+  raft::PromiseInstant armed_for_ = raft::PromiseInstant::never();
+
+  std::uint64_t cluster_id_ = 0;
+  std::unique_ptr<storage::RocksdbLog> log_;
+  std::unique_ptr<Formation> formation_;
+  std::unique_ptr<net::TcpTransport> transport_;
+  std::unique_ptr<ApplyThread> applier_;
+  /// None until the group is formed.
+  std::unique_ptr<Driver> driver_;
+
+  /// Events of this turn.
+  std::vector<Event> batch_;
+  std::vector<Mailbox::Task> tasks_;
+  bool turn_scheduled_ = false;
+  /// Callers that wait until the group is formed. Bounded by DriverOptions::proposals_max.
+  std::vector<Event> unformed_;
+  raft::PromiseInstant next_repeat_ = raft::PromiseInstant::earliest();
+
+  std::optional<Error> failure_;
+  std::function<void(Error)> on_failure_;
+  bool stopping_ = false;
+  std::string problem_;
+
+  std::once_flag stopped_once_;
+  std::thread thread_;
+};
+
+Result<void> NodeShell::start() {
+  if (const auto valid = validate(options_); !valid.ok()) return valid.error();
+  std::vector<net::PeerAddress> addresses;
+  std::vector<raft::Member> members;
+  std::string listen = options_.listen;
+  for (const Peer& peer : options_.peers) {
+    addresses.push_back({peer.id, peer.address});
+    members.push_back({peer.id, raft::Uuid{}, peer.address});
+    if (peer.id == options_.id && listen.empty()) listen = peer.address;
+  }
+  cluster_id_ = net::cluster_id(options_.cluster, addresses);
+
+  storage::RocksdbLogOptions log_options;
+  log_options.dir = options_.data_dir + "/log";
+  log_options.group = kGroup;
+  log_options.cluster_id = cluster_id_;
+  log_options.id = options_.id;
+  auto log = storage::RocksdbLog::open(log_options);
+  if (!log.ok()) return log.error();
+  log_ = std::move(log).value();
+  const storage::NodeIdentity& self = log_->identity();
+
+  formation_ = std::make_unique<Formation>(options_.id, self.uuid, std::move(members),
+                                           log_->confirmed_set(), log_->formed());
+  net::TcpOptions tcp;
+  tcp.cluster_id = cluster_id_;
+  tcp.id = options_.id;
+  tcp.uuid = self.uuid;
+  tcp.incarnation = self.incarnation;
+  tcp.process = random_u64();
+  tcp.listen = listen;
+  tcp.peers = std::move(addresses);
+  transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
+  if (const auto started = transport_->start(); !started.ok()) return started.error();
+
+  if (formation_->formed()) {
+    if (const auto started = start_driver(); !started.ok()) return started.error();
+  } else if (machine_.durable_index() > raft::Index(0)) {
+    return Error{ErrorCode::wrong_cluster,
+                 options_.data_dir + ": the log is new, but the state machine holds data up to " +
+                     std::to_string(machine_.durable_index().value()) +
+                     "; restore the log's folder, or remove the state machine's"};
+  }
+  act_on_formation();
+  if (failure_) return *failure_;
+  schedule_turn();
+  thread_ = std::thread([this] { io_.run(); });
+  pthread_setname_np(thread_.native_handle(), "lh-node");
+  return {};
+}
+
+Result<void> NodeShell::start_driver() {
+  const storage::NodeIdentity& self = log_->identity();
+  raft::InitialState initial = log_->take_initial_state();
+  initial.applied = machine_.durable_index();
+  if (initial.applied > initial.last_index) {
+    return Error{ErrorCode::corrupted,
+                 options_.data_dir + ": the state machine has applied entry " +
+                     std::to_string(initial.applied.value()) + ", but the log ends at " +
+                     std::to_string(initial.last_index.value()) +
+                     ": they do not belong together, or the log lost entries. Restore both from "
+                     "one backup, or remove this node from the group and add it anew"};
+  }
+  DriverOptions options = options_.limits;
+  options.core.group = kGroup;
+  options.core.id = options_.id;
+  options.core.incarnation = self.incarnation;
+  options.core.timing = options_.timing;
+  options.core.seed = random_u64();
+  applier_ = std::make_unique<ApplyThread>(machine_, view_, options_.id, self.incarnation,
+                                           [this](Result<Applied> applied) {
+                                             if (applied.ok()) {
+                                               post(std::move(applied).value());
+                                             } else {
+                                               post(StorageFailed{applied.error()});
+                                             }
+                                           });
+  log_->start(*this);
+  driver_ = std::make_unique<Driver>(options, std::move(initial),
+                                     Driver::Ports{*transport_, *log_, *applier_, view_, observer_},
+                                     clock_.now());
+  return {};
+}
+
+// ---- The other threads ----
+
+void NodeShell::post(Event event) {
+  switch (mailbox_.add(event)) {
+    case Mailbox::Added::first: wake(); break;
+    case Mailbox::Added::behind: break;
+    case Mailbox::Added::closed: refuse(event, false); break;
+  }
+}
+
+void NodeShell::post_task(Mailbox::Task task) {
+  switch (mailbox_.add(task)) {
+    case Mailbox::Added::first: wake(); break;
+    case Mailbox::Added::behind: break;
+    case Mailbox::Added::closed: task(); break;
+  }
+}
+
+void NodeShell::wake() {
+  asio::post(io_, [this] { turn(); });
+}
+
+// ---- The node's thread ----
+
+/// Everything that arrives before the turn comes shares it.
+void NodeShell::schedule_turn() {
+  if (turn_scheduled_) return;
+  turn_scheduled_ = true;
+  wake();
+}
+
+void NodeShell::turn() {
+  turn_scheduled_ = false;
+  mailbox_.take(batch_, tasks_);
+  // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
+  const lease::Now now = clock_.now();
+  if (driver_) {
+    run_driver(now);
+  } else {
+    before_formation(now);
+  }
+  for (Mailbox::Task& task : tasks_) task();
+  tasks_.clear();
+  if (!stopping_) arm_timer(now);
+}
+
+void NodeShell::run_driver(lease::Now now) {
+  driver_->handle_batch(now, batch_);
+  for (auto& completion : driver_->take_completions()) completion();
+  if (!failure_ && driver_->failure()) {
+    failure_ = driver_->failure();
+    transport_->stop();
+    report_failure();
+  }
+}
+
+void NodeShell::before_formation(lease::Now now) {
+  if (now.promise >= next_repeat_ && !failure_ && !stopping_) {
+    next_repeat_ = now.promise + kFormationRepeat;
+    formation_->repeat();
+    act_on_formation();
+    if (driver_) {
+      schedule_turn();
+      return;
+    }
+  }
+  for (Event& event : batch_) unformed_.push_back(std::move(event));
+  batch_.clear();
+  std::size_t kept = 0;
+  for (Event& event : unformed_) {
+    const auto deadline = deadline_of(event);
+    if (!deadline) continue;
+    const bool full = kept >= options_.limits.proposals_max;
+    if (failure_ || stopping_ || full || *deadline <= now.promise) {
+      refuse(event, full);
+    } else {
+      if (&unformed_[kept] != &event) unformed_[kept] = std::move(event);
+      ++kept;
+    }
+  }
+  unformed_.erase(unformed_.begin() + static_cast<std::ptrdiff_t>(kept), unformed_.end());
+}
+
+void NodeShell::arm_timer(lease::Now now) {
+  const raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
+  if (due >= armed_for_) return;
+  armed_for_ = due;
+  timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (error) return;  // set anew meanwhile
+    armed_for_ = raft::PromiseInstant::never();
+    schedule_turn();
+  });
+}
+
+void NodeShell::act_on_formation() {
+  for (Formation::Output& output : formation_->take_outputs()) {
+    if (failure_) return;
+    Result<void> done;
+    if (auto* confirm = std::get_if<Formation::Confirm>(&output)) {
+      done = log_->confirm_set(std::move(confirm->members));
+    } else if (auto* send = std::get_if<Formation::Send>(&output)) {
+      transport_->send(send->to, {kGroup, std::move(send->message)});
+    } else {
+      done = log_->form();
+      if (done.ok()) done = start_driver();
+      if (done.ok()) {
+        observer_.on_notice("the group has formed");
+        for (Event& event : unformed_) batch_.push_back(std::move(event));
+        unformed_.clear();
+        schedule_turn();
+      }
+    }
+    if (!done.ok()) fail(done.error());
+  }
+}
+
+void NodeShell::fail(Error error) {
+  if (failure_) return;
+  if (driver_) {
+    batch_.push_back(StorageFailed{std::move(error)});
+  } else {
+    failure_ = std::move(error);
+    post_task([this] {
+      transport_->stop();
+      report_failure();
+    });
+  }
+  schedule_turn();
+}
+
+void NodeShell::report_failure() {
+  if (!failure_ || !on_failure_) return;
+  std::exchange(on_failure_, nullptr)(*failure_);
+}
+
+net::TcpCallbacks NodeShell::callbacks() {
+  net::TcpCallbacks callbacks;
+  callbacks.on_message = [this](raft::NodeId from, net::PeerMessage message) {
+    received(from, std::move(message));
+  };
+  callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
+    formation_->learned(peer, uuid);
+    act_on_formation();
+  };
+  callbacks.accept_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
+    return accept_peer(peer, uuid);
+  };
+  callbacks.on_reject = [this](const net::Rejection& rejection) { rejected(rejection); };
+  return callbacks;
+}
+
+/// A voter under another uuid than the membership names neither votes nor counts: it may have
+/// forgotten what it promised.
+Result<void> NodeShell::accept_peer(raft::NodeId peer, raft::Uuid uuid) const {
+  if (driver_) {
+    const raft::Member* member = driver_->core().membership().find(peer);
+    if (member != nullptr && member->uuid != uuid) {
+      return Error{ErrorCode::wrong_cluster,
+                   "node " + std::to_string(peer.value()) +
+                       " is a member under another uuid: its directory was wiped or replaced. "
+                       "Remove it from the group and add it again as a new member"};
+    }
+    return {};
+  }
+  return formation_->judge(peer, uuid);
+}
+
+void NodeShell::received(raft::NodeId from, net::PeerMessage message) {
+  if (message.group != kGroup || failure_) return;
+  if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
+    const Result<void> taken = formation_->received(from, *confirm);
+    if (!taken.ok()) fail(taken.error());
+    act_on_formation();
+    return;
+  }
+  if (!driver_) return;  // as if it had been lost
+  batch_.push_back(PeerMessageReceived{from, std::move(message)});
+  schedule_turn();
+}
+
+void NodeShell::rejected(const net::Rejection& rejection) {
+  std::string text = rejection.by_peer ? "refused by " : "refused ";
+  text += rejection.peer == raft::kNobody ? std::string("a connection")
+                                          : "node " + std::to_string(rejection.peer.value());
+  if (!rejection.address.empty()) text += " at " + rejection.address;
+  text += " (" + std::string(net::reject_reason_name(rejection.reason)) +
+          "): " + rejection.error.message;
+  observer_.on_notice(text);
+  problem_ = std::move(text);
+  if (!rejection.by_peer) return;
+  const bool replaced = rejection.reason == net::RejectReason::older_incarnation ||
+                        rejection.reason == net::RejectReason::duplicate_process;
+  if (replaced) {
+    fail({ErrorCode::in_use,
+          "another process runs as this node, with a directory like this one; "
+          "only one may: " +
+              rejection.error.message});
+  } else if (rejection.reason == net::RejectReason::refused_by_node && !formation_->formed()) {
+    fail({ErrorCode::wrong_cluster, rejection.error.message});
+  }
+}
+
+NodeStatus NodeShell::make_status() const {
+  NodeStatus status;
+  status.id = options_.id;
+  status.cluster_id = cluster_id_;
+  status.formed = formation_->formed();
+  status.missing = formation_->missing();
+  status.problem = failure_ ? failure_->message : problem_;
+  status.frames_rejected = transport_ ? transport_->counters().rejected_total() : 0;
+  if (log_) {
+    status.uuid = log_->identity().uuid;
+    status.incarnation = log_->identity().incarnation;
+    status.syncs = log_->syncs();
+  }
+  const auto connected = [this](raft::NodeId id) {
+    return id == options_.id || (transport_ && transport_->connected(id));
+  };
+  if (!driver_) {
+    for (const Peer& peer : options_.peers) {
+      status.members.push_back({peer.id, peer.address, true, connected(peer.id), {}});
+    }
+    return status;
+  }
+  const raft::Core& core = driver_->core();
+  const lease::HolderInstant now = clock_.holder_now();
+  status.role = core.role();
+  status.term = core.term();
+  status.leader = core.leader();
+  status.commit = core.commit_index();
+  status.applied = driver_->applied();
+  status.last = core.log().last_index();
+  status.durable = core.durable_index();
+  if (!failure_ && core.lease_end() > now) status.lease_left = core.lease_end() - now;
+  status.counters = driver_->counters();
+  for (const raft::Member& member : core.membership().members) {
+    MemberStatus shown{member.id, member.address, core.membership().is_voter(member.id),
+                       connected(member.id), raft::Index(0)};
+    if (core.role() == raft::Role::leader) {
+      const auto progress = core.progress().find(member.id);
+      if (member.id == options_.id) shown.match = core.durable_index();
+      if (progress != core.progress().end()) shown.match = progress->second.match_index;
+    }
+    status.members.push_back(std::move(shown));
+  }
+  return status;
+}
+
+// ---- The end ----
+
+void NodeShell::stop_now() {
+  if (thread_.joinable()) {
+    post_task([this] { stop_on_loop(); });
+    thread_.join();
+  }
+  // From here on this is the only thread that runs the shell.
+  mailbox_.close();
+  if (applier_) applier_->stop();
+  if (transport_) transport_->stop();
+  stopping_ = true;
+  if (formation_ && transport_) turn();  // what came in between
+  log_.reset();
+}
+
+void NodeShell::stop_on_loop() {
+  stopping_ = true;
+  if (driver_) {
+    batch_.push_back(Stop{});
+    run_driver(clock_.now());
+  } else {
+    before_formation(clock_.now());
+  }
+  transport_->stop();
+  timer_.cancel();
+  work_.reset();
+  io_.stop();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options, StateMachine& machine,
+                                         const lease::Clock& clock, Observer& observer) {
+  auto shell = std::make_unique<NodeShell>(std::move(options), machine, clock, observer);
+  if (const auto started = shell->start(); !started.ok()) return started.error();
+  return std::unique_ptr<Node>(std::move(shell));
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,52 @@
+// The thread that applies.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/node/driver.h>
+#include <leasehold/node/lease_view.h>
+#include <leasehold/node/state_machine.h>
+#include <leasehold/raft/entry.h>
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Applies each call on its own thread, publishes the index, then tells `done` there. Its queue is
+/// bounded by DriverOptions::applies_max.
+class ApplyThread final : public Applier {
+ public:
+  using Done = std::function<void(Result<Applied>)>;
+
+  /// `machine` and `view` outlive it.
+  ApplyThread(StateMachine& machine, LeaseView& view, raft::NodeId id,
+              raft::Incarnation incarnation, Done done);
+  /// Calls stop().
+  ~ApplyThread() override;
+  ApplyThread(const ApplyThread&) = delete;
+  ApplyThread& operator=(const ApplyThread&) = delete;
+
+  void apply(std::vector<raft::Entry> entries) override;
+  /// Ends the call that is under way, forgets the rest, joins the thread. Idempotent.
+  void stop();
+
+ private:
+  void run();
+
+  StateMachine& machine_;
+  LeaseView& view_;
+  const raft::NodeId id_;
+  const raft::Incarnation incarnation_;
+  const Done done_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::vector<raft::Entry>> calls_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace leasehold::node

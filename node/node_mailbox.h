@@ -1,0 +1,76 @@
+// How other threads reach the node's thread: one lock, and one wake-up for everything that gathers
+// while the thread is busy.
+#pragma once
+
+#include <leasehold/node/driver.h>
+
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Events for the driver and tasks for the node's thread. Its size is bounded by what the node's
+/// callers can submit, and the storage complete, in one turn of that thread: the driver enforces
+/// the limits of DriverOptions when it takes them.
+class Mailbox {
+ public:
+  using Task = std::function<void()>;
+  enum class Added : std::uint8_t {
+    first,   ///< the node's thread has to be woken
+    behind,  ///< it will come by anyway
+    closed,  ///< refused and left untouched: the node has stopped
+  };
+
+  Added add(Event& event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return Added::closed;
+    Persisted* last = events_.empty() ? nullptr : std::get_if<Persisted>(&events_.back());
+    const Persisted* next = std::get_if<Persisted>(&event);
+    if (last != nullptr && next != nullptr) {
+      last->id = next->id;  // the newer one covers the older
+    } else {
+      events_.push_back(std::move(event));
+    }
+    return added();
+  }
+  Added add(Task& task) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return Added::closed;
+    tasks_.push_back(std::move(task));
+    return added();
+  }
+
+  /// Moves everything behind what the vectors hold already. Node's thread.
+  void take(std::vector<Event>& events, std::vector<Task>& tasks) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    awaited_ = false;
+    if (events.empty()) {
+      events.swap(events_);
+    } else {
+      for (Event& event : events_) events.push_back(std::move(event));
+      events_.clear();
+    }
+    for (Task& task : tasks_) tasks.push_back(std::move(task));
+    tasks_.clear();
+  }
+  /// Nothing is taken in after this.
+  void close() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    closed_ = true;
+  }
+
+ private:
+  Added added() { return std::exchange(awaited_, true) ? Added::behind : Added::first; }
+
+  std::mutex mutex_;
+  std::vector<Event> events_;
+  std::vector<Task> tasks_;
+  /// A wake-up is on its way.
+  bool awaited_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace leasehold::node
