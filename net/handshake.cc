@@ -21,6 +21,30 @@ class Fnv {
   std::uint64_t hash_ = 0xcbf29ce484222325U;
 };
 
+void append_hex(std::uint64_t value, std::string& out) {
+  for (int shift = 60; shift >= 0; shift -= 4) {
+    out.push_back("0123456789abcdef"[(value >> static_cast<unsigned>(shift)) & 0xfU]);
+  }
+}
+
+std::string hex(std::uint64_t value) {
+  std::string text;
+  append_hex(value, text);
+  return text;
+}
+
+std::string range_text(const wire::VersionRange& range) {
+  return std::to_string(range.min) + " to " + std::to_string(range.max);
+}
+
+std::string id_text(raft::NodeId id) {
+  return std::to_string(id.value());
+}
+
+wire::Refusal refuse(wire::RefusalCode code, std::string reason) {
+  return wire::Refusal{code, std::move(reason), wire::VersionRange{}};
+}
+
 }  // namespace
 
 // The text that is hashed, pinned:
@@ -72,6 +96,75 @@ Result<HostPort> parse_address(std::string_view address) {
   }
   if (port > 65535) return refuse("the port is not a number up to 65535");
   return HostPort{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+std::string uuid_text(const raft::Uuid& uuid) {
+  std::string text;
+  append_hex(uuid.high, text);
+  append_hex(uuid.low, text);
+  return text;
+}
+
+std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs) {
+  using wire::RefusalCode;
+  if (mine.versions.max < theirs.versions.min || theirs.versions.max < mine.versions.min) {
+    return refuse(RefusalCode::version,
+                  "node " + id_text(mine.from) + " speaks wire versions " +
+                      range_text(mine.versions) + " and node " + id_text(theirs.from) + " " +
+                      range_text(theirs.versions) + ": upgrade the older one");
+  }
+  if (mine.cluster_id != theirs.cluster_id) {
+    return refuse(RefusalCode::wrong_cluster,
+                  "node " + id_text(mine.from) + " is of cluster " + hex(mine.cluster_id) +
+                      " and node " + id_text(theirs.from) + " of cluster " +
+                      hex(theirs.cluster_id) +
+                      ": start every node with the same cluster name and initial peers");
+  }
+  if (theirs.from == mine.from) {
+    if (theirs.uuid == mine.uuid && theirs.process == mine.process) {
+      return refuse(RefusalCode::same_id, "node " + id_text(mine.from) +
+                                              " has reached itself: the address of a peer is "
+                                              "its own");
+    }
+    return refuse(RefusalCode::same_id, "node id " + id_text(mine.from) +
+                                            " is taken by the node with uuid " +
+                                            uuid_text(mine.uuid) + ": give each node its own id");
+  }
+  if (theirs.to != mine.from) {
+    return refuse(RefusalCode::wrong_target, "this is node " + id_text(mine.from) + ", not node " +
+                                                 id_text(theirs.to) +
+                                                 ": correct the address of that peer");
+  }
+  if (mine.to != raft::kNobody && theirs.from != mine.to) {
+    return refuse(RefusalCode::wrong_target,
+                  "node " + id_text(theirs.from) + " answers at the address of node " +
+                      id_text(mine.to) + ": correct the address of that peer");
+  }
+  return std::nullopt;
+}
+
+std::optional<wire::Refusal> PeerHistory::judge(const wire::Hello& hello, bool connected) const {
+  using wire::RefusalCode;
+  if (!last_) return std::nullopt;
+  if (hello.uuid != last_->uuid) {
+    if (!connected) return std::nullopt;
+    return refuse(RefusalCode::duplicate_process,
+                  "node " + id_text(hello.from) + " is connected under the uuid " +
+                      uuid_text(last_->uuid) + ", not " + uuid_text(hello.uuid) +
+                      ": two directories use one node id");
+  }
+  if (hello.incarnation < last_->incarnation) {
+    return refuse(RefusalCode::older_incarnation,
+                  "start " + std::to_string(hello.incarnation.value()) + " of node " +
+                      id_text(hello.from) + " was replaced by start " +
+                      std::to_string(last_->incarnation.value()) + ": stop the older process");
+  }
+  if (hello.incarnation == last_->incarnation && hello.process != last_->process) {
+    return refuse(RefusalCode::duplicate_process,
+                  "another process runs on a copy of the directory of node " + id_text(hello.from) +
+                      ": stop one of them and wipe its directory");
+  }
+  return std::nullopt;
 }
 
 }  // namespace leasehold::net

@@ -1,13 +1,15 @@
 // Who is on the other end: what two nodes tell each other before the first message, and how one
 // judges the other.
 //
-// Pure: no sockets here. The bytes are in wire/handshake_codec.h.
+// Pure: no sockets here. The bytes are wire/hello.h's.
 #pragma once
 
 #include <leasehold/base/result.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/wire/hello.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,5 +34,27 @@ struct HostPort {
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 Result<HostPort> parse_address(std::string_view address);
+
+/// As it stands in messages for people: 32 hexadecimal digits.
+std::string uuid_text(const raft::Uuid& uuid);
+
+/// Compares what the other side said with what this side says (or would say). `mine.to` is the node
+/// that was dialled; kNobody: the connection was accepted. None: they may talk, as far as the two
+/// hellos tell; whether the peer is known and not replaced is for the transport and the node to
+/// say.
+std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs);
+
+/// Who was let in last under one node id.
+class PeerHistory {
+ public:
+  /// Refuses an older incarnation of the directory that was let in last, and a second process that
+  /// claims the same one. Another uuid is refused while `connected`; whether it may follow the old
+  /// one at all is for the node to say.
+  std::optional<wire::Refusal> judge(const wire::Hello& hello, bool connected) const;
+  void let_in(const wire::Hello& hello) { last_ = hello; }
+
+ private:
+  std::optional<wire::Hello> last_;
+};
 
 }  // namespace leasehold::net

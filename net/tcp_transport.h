@@ -118,7 +118,7 @@ struct TcpCounters {
   std::uint64_t connects = 0;     ///< dialled connections that completed the handshake
   std::uint64_t accepts = 0;      ///< accepted connections that completed it
   std::uint64_t disconnects = 0;  ///< of both, since ended
-  std::uint64_t frames_sent = 0;  ///< given to the kernel; handshake not counted
+  std::uint64_t frames_sent = 0;  ///< queued on a connection; handshake not counted
   std::uint64_t frames_received = 0;
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;

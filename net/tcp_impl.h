@@ -1,0 +1,132 @@
+// The inside of TcpTransport: what it keeps for each peer. Not for other rooms.
+//
+// tcp_transport.cc judges who may talk and moves messages; tcp_dial.cc makes and loses connections.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/net/tcp_connection.h>
+#include <leasehold/net/tcp_transport.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::net {
+
+class TcpTransport::Impl final : public TcpConnection::Owner,
+                                 public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks);
+
+  Result<void> start();
+  void stop();
+  void send(raft::NodeId to, const PeerMessage& message);
+  Result<void> set_peer(PeerAddress peer);
+  void remove_peer(raft::NodeId peer);
+
+  bool connected(raft::NodeId peer) const;
+  std::size_t queued_bytes(raft::NodeId peer) const;
+  std::uint16_t port() const { return port_; }
+  const TcpCounters& counters() const { return counters_; }
+
+ private:
+  using Tcp = asio::ip::tcp;
+  using ConnectionPtr = std::shared_ptr<TcpConnection>;
+
+  /// One peer.
+  struct Link {
+    Link(asio::io_context& io, PeerAddress peer)
+        : id(peer.id), address(std::move(peer.address)), timer(io), resolver(io) {}
+
+    raft::NodeId id;
+    std::string address;
+    PeerHistory history;
+
+    /// The connection that this node dialled. Invariant: at most one of `dialling`, `out` and
+    /// `waiting` is set.
+    std::shared_ptr<Tcp::socket> dialling;
+    ConnectionPtr out;
+    bool waiting = false;  ///< for the next dial
+    /// The handshake on `out` is done.
+    bool up = false;
+    std::chrono::steady_clock::time_point up_since;
+    std::uint32_t failures = 0;
+    /// Names the dial under way; handlers of an earlier one find another number here and do
+    /// nothing.
+    std::uint64_t attempt = 0;
+    /// End of the pause before the next dial, or deadline of the one under way.
+    asio::steady_timer timer;
+    Tcp::resolver resolver;
+
+    /// The connection that the peer dialled and that completed the handshake.
+    ConnectionPtr in;
+  };
+
+  // TcpConnection::Owner
+  void on_frame(TcpConnection& connection, wire::Frame frame) override;
+  void on_end(TcpConnection& connection, std::optional<RejectReason> reason, Error error) override;
+
+  // tcp_transport.cc
+  Result<void> validate() const;
+  wire::Hello my_hello(raft::NodeId to) const;
+  void on_hello(TcpConnection& connection, const wire::Hello& hello);
+  std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
+  void let_in_dialled(TcpConnection& connection, const wire::Hello& hello);
+  void let_in_accepted(TcpConnection& connection, const wire::Hello& hello);
+  void on_message(TcpConnection& connection, const wire::Frame& frame);
+  void on_refusal(TcpConnection& connection, const wire::Frame& frame);
+  void reject(TcpConnection& connection, RejectReason reason, raft::NodeId peer, Error error);
+  void refuse(TcpConnection& connection, raft::NodeId peer, const wire::Refusal& refusal);
+  void tell(const TcpConnection& connection, Rejection rejection);
+  void schedule_flush();
+
+  // tcp_dial.cc
+  Result<void> listen();
+  void accept();
+  void greet(Tcp::socket socket);
+  void dial(Link& link);
+  void connect(Link& link, std::vector<Tcp::endpoint> endpoints);
+  void connected_to(Link& link);
+  void dial_timed_out(Link& link);
+  /// Ends what is under way on the dialled side.
+  void hang_up(Link& link);
+  /// hang_up(), and dial again after a pause.
+  void redial_later(Link& link);
+  /// Closes `connection` and forgets it; a dialled one is dialled again later.
+  void remove(TcpConnection& connection);
+
+  Link* find(raft::NodeId id);
+  const Link* find(raft::NodeId id) const;
+  /// The link whose dial `attempt` is still under way.
+  Link* find_attempt(raft::NodeId id, std::uint64_t attempt);
+  Link* link_of_dialled(const TcpConnection& connection);
+
+  asio::io_context& io_;
+  const TcpOptions options_;
+  const TcpCallbacks callbacks_;
+  TcpCounters counters_;
+  Random random_;
+  std::string scratch_;
+  Tcp::acceptor acceptor_;
+  asio::steady_timer accept_pause_;
+  std::uint16_t port_ = 0;
+  std::map<raft::NodeId, std::unique_ptr<Link>> links_;
+  /// Accepted, handshake not done; the oldest first.
+  std::deque<ConnectionPtr> strangers_;
+  std::uint64_t last_attempt_ = 0;
+  bool started_ = false;
+  bool stopped_ = false;
+  bool flush_scheduled_ = false;
+};
+
+}  // namespace leasehold::net

@@ -1,0 +1,458 @@
+#include <leasehold/net/tcp_transport.h>
+
+#include <leasehold/net/tcp_impl.h>
+#include <leasehold/wire/codec.h>
+
+#include <asio/post.hpp>
+
+#include <set>
+#include <utility>
+
+namespace leasehold::net {
+
+namespace {
+
+RejectReason reason_of(wire::RefusalCode code) {
+  using wire::RefusalCode;
+  switch (code) {
+    case RefusalCode::version: return RejectReason::version;
+    case RefusalCode::wrong_cluster: return RejectReason::wrong_cluster;
+    case RefusalCode::wrong_target: return RejectReason::wrong_target;
+    case RefusalCode::same_id: return RejectReason::same_id;
+    case RefusalCode::unknown_peer: return RejectReason::unknown_peer;
+    case RefusalCode::older_incarnation: return RejectReason::older_incarnation;
+    case RefusalCode::duplicate_process: return RejectReason::duplicate_process;
+    case RefusalCode::refused_by_node: return RejectReason::refused_by_node;
+    case RefusalCode::too_many: return RejectReason::too_many;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+ErrorCode error_code_of(RejectReason reason) {
+  switch (reason) {
+    case RejectReason::malformed: return ErrorCode::malformed;
+    case RejectReason::version: return ErrorCode::unsupported_format;
+    case RejectReason::oversized:
+    case RejectReason::too_many: return ErrorCode::overloaded;
+    case RejectReason::handshake_timeout: return ErrorCode::timed_out;
+    case RejectReason::duplicate_process:
+    case RejectReason::same_id: return ErrorCode::in_use;
+    case RejectReason::wrong_cluster:
+    case RejectReason::wrong_target:
+    case RejectReason::unknown_peer:
+    case RejectReason::older_incarnation:
+    case RejectReason::refused_by_node: return ErrorCode::wrong_cluster;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+Error invalid(std::string message) {
+  return Error{ErrorCode::invalid_argument, std::move(message)};
+}
+
+}  // namespace
+
+const char* reject_reason_name(RejectReason reason) {
+  switch (reason) {
+    case RejectReason::malformed: return "malformed";
+    case RejectReason::oversized: return "oversized";
+    case RejectReason::version: return "version";
+    case RejectReason::wrong_cluster: return "wrong_cluster";
+    case RejectReason::wrong_target: return "wrong_target";
+    case RejectReason::same_id: return "same_id";
+    case RejectReason::unknown_peer: return "unknown_peer";
+    case RejectReason::older_incarnation: return "older_incarnation";
+    case RejectReason::duplicate_process: return "duplicate_process";
+    case RejectReason::refused_by_node: return "refused_by_node";
+    case RejectReason::handshake_timeout: return "handshake_timeout";
+    case RejectReason::too_many: return "too_many";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+Result<void> TcpTransport::Impl::validate() const {
+  constexpr std::size_t kFrameFloor = 64U << 10U;
+  constexpr std::size_t kFrameCeiling = std::size_t{1} << 30U;
+  const TcpLimits& limits = options_.limits;
+  if (options_.cluster_id == 0) return invalid("the cluster id is zero");
+  if (options_.id == raft::kNobody) return invalid("the node id is zero: choose one from 1 on");
+  if (options_.uuid == raft::Uuid{}) return invalid("the node's uuid is zero");
+  if (options_.incarnation.value() == 0) return invalid("the incarnation is zero");
+  if (limits.frame_bytes_max < kFrameFloor || limits.frame_bytes_max > kFrameCeiling) {
+    return invalid("frame_bytes_max is outside 64 KiB to 1 GiB");
+  }
+  if (limits.queue_bytes_max == 0 || limits.connections_max == 0 || limits.handshakes_max == 0) {
+    return invalid("a limit of the transport is zero");
+  }
+  if (limits.handshake_timeout.count() <= 0 || limits.unacknowledged_timeout.count() <= 0 ||
+      limits.reconnect_min.count() <= 0 || limits.reconnect_max < limits.reconnect_min) {
+    return invalid("a timeout of the transport is not positive, or reconnect_max < reconnect_min");
+  }
+  std::set<raft::NodeId> ids;
+  for (const PeerAddress& peer : options_.peers) {
+    if (peer.id == raft::kNobody) return invalid("the id of a peer is zero");
+    if (!ids.insert(peer.id).second) {
+      return invalid("node id " + std::to_string(peer.id.value()) + " is given to two peers");
+    }
+    if (Result<HostPort> parsed = parse_address(peer.address); !parsed.ok()) return parsed.error();
+  }
+  return {};
+}
+
+TcpTransport::Impl::Impl(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks)
+    : io_(io),
+      options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      random_(options_.process ^ options_.id.value()),
+      acceptor_(io),
+      accept_pause_(io) {}
+
+Result<void> TcpTransport::Impl::start() {
+  /// What one read may bring.
+  constexpr std::size_t kScratchBytes = 256U << 10U;
+  LEASEHOLD_ASSERT(!started_);
+  if (Result<void> valid = validate(); !valid.ok()) return valid;
+  if (Result<void> bound = listen(); !bound.ok()) return bound;
+  started_ = true;
+  scratch_.resize(kScratchBytes);
+  accept();
+  for (const PeerAddress& peer : options_.peers) {
+    // One that was set before the start has the newer address.
+    if (find(peer.id) == nullptr) {
+      const Result<void> set = set_peer(peer);
+      LEASEHOLD_ASSERT(set.ok());
+    }
+  }
+  for (auto& [id, link] : links_) {
+    if (link->attempt == 0) dial(*link);
+  }
+  return {};
+}
+
+void TcpTransport::Impl::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  accept_pause_.cancel();
+  for (const ConnectionPtr& stranger : strangers_) stranger->close();
+  strangers_.clear();
+  for (auto& [id, link] : links_) {
+    hang_up(*link);
+    if (link->in) link->in->close();
+    link->in.reset();
+  }
+}
+
+Result<void> TcpTransport::Impl::set_peer(PeerAddress peer) {
+  if (peer.id == raft::kNobody) return invalid("the id of a peer is zero");
+  if (peer.id == options_.id) return {};
+  if (Result<HostPort> parsed = parse_address(peer.address); !parsed.ok()) return parsed.error();
+  std::unique_ptr<Link>& link = links_[peer.id];
+  if (!link) {
+    link = std::make_unique<Link>(io_, std::move(peer));
+  } else if (link->address == peer.address) {
+    return {};
+  } else {
+    link->address = std::move(peer.address);
+  }
+  if (started_ && !stopped_) {
+    hang_up(*link);
+    dial(*link);
+  }
+  return {};
+}
+
+void TcpTransport::Impl::remove_peer(raft::NodeId peer) {
+  Link* link = find(peer);
+  if (link == nullptr) return;
+  hang_up(*link);
+  if (link->in) {
+    ++counters_.disconnects;
+    link->in->close();
+  }
+  links_.erase(peer);
+}
+
+TcpTransport::Impl::Link* TcpTransport::Impl::find(raft::NodeId id) {
+  const auto at = links_.find(id);
+  return at == links_.end() ? nullptr : at->second.get();
+}
+
+const TcpTransport::Impl::Link* TcpTransport::Impl::find(raft::NodeId id) const {
+  const auto at = links_.find(id);
+  return at == links_.end() ? nullptr : at->second.get();
+}
+
+bool TcpTransport::Impl::connected(raft::NodeId peer) const {
+  const Link* link = find(peer);
+  return link != nullptr && link->up;
+}
+
+std::size_t TcpTransport::Impl::queued_bytes(raft::NodeId peer) const {
+  const Link* link = find(peer);
+  return link != nullptr && link->up ? link->out->out().bytes() : 0;
+}
+
+void TcpTransport::Impl::send(raft::NodeId to, const PeerMessage& message) {
+  Link* link = find(to);
+  if (link == nullptr || !link->up) {
+    ++counters_.dropped_unconnected;
+    return;
+  }
+  wire::SendBuffer& out = link->out->out();
+  if (!out.empty() &&
+      out.bytes() + wire::payload_bytes(message) >= options_.limits.queue_bytes_max) {
+    ++counters_.dropped_full;
+    return;
+  }
+  if (!wire::encode_message(message, options_.limits.frame_bytes_max, out).ok()) {
+    ++counters_.dropped_oversized;
+    return;
+  }
+  ++counters_.frames_sent;
+  schedule_flush();
+}
+
+void TcpTransport::Impl::schedule_flush() {
+  if (flush_scheduled_) return;
+  flush_scheduled_ = true;
+  asio::post(io_, [weak = weak_from_this()] {
+    const std::shared_ptr<Impl> self = weak.lock();
+    if (!self) return;
+    self->flush_scheduled_ = false;
+    for (auto& [id, link] : self->links_) {
+      if (link->up) link->out->flush();
+    }
+  });
+}
+
+wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to) const {
+  wire::Hello hello;
+  hello.cluster_id = options_.cluster_id;
+  hello.from = options_.id;
+  hello.to = to;
+  hello.uuid = options_.uuid;
+  hello.incarnation = options_.incarnation;
+  hello.process = options_.process;
+  return hello;
+}
+
+void TcpTransport::Impl::on_frame(TcpConnection& connection, wire::Frame frame) {
+  const auto out_of_turn = [&](const char* what) {
+    reject(connection, RejectReason::malformed,
+           connection.peer ? connection.peer->from : raft::kNobody,
+           Error{ErrorCode::malformed, std::string("malformed stream: ") + what});
+  };
+  switch (frame.header.kind) {
+    case wire::FrameKind::hello: {
+      if (connection.peer) return out_of_turn("a second hello");
+      const Result<wire::Hello> hello = wire::decode_hello(frame);
+      if (!hello.ok()) {
+        return reject(connection, RejectReason::malformed, raft::kNobody, hello.error());
+      }
+      return on_hello(connection, hello.value());
+    }
+    case wire::FrameKind::refusal: return on_refusal(connection, frame);
+    case wire::FrameKind::message:
+      if (!connection.peer) return out_of_turn("a message before the handshake");
+      if (connection.side() == TcpConnection::Side::dialled) {
+        return out_of_turn("a message from the side that only receives");
+      }
+      return on_message(connection, frame);
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+void TcpTransport::Impl::on_message(TcpConnection& connection, const wire::Frame& frame) {
+  Result<PeerMessage> message = wire::decode_message(frame);
+  if (!message.ok()) {
+    return reject(connection, RejectReason::malformed, connection.peer->from, message.error());
+  }
+  ++counters_.frames_received;
+  if (callbacks_.on_message) {
+    callbacks_.on_message(connection.peer->from, std::move(message).value());
+  }
+}
+
+void TcpTransport::Impl::on_refusal(TcpConnection& connection, const wire::Frame& frame) {
+  const Link* link = link_of_dialled(connection);
+  Rejection rejection;
+  if (connection.peer) rejection.peer = connection.peer->from;
+  if (link != nullptr) rejection.peer = link->id;
+  const Result<wire::Refusal> refusal = wire::decode_refusal(frame);
+  if (!refusal.ok()) {
+    return reject(connection, RejectReason::malformed, rejection.peer, refusal.error());
+  }
+  // Somebody unknown can refuse nothing: only who was dialled, or has said a hello that was taken.
+  if (rejection.peer == raft::kNobody) {
+    return reject(connection, RejectReason::malformed, raft::kNobody,
+                  Error{ErrorCode::malformed, "malformed stream: a refusal before the hello"});
+  }
+  rejection.by_peer = true;
+  rejection.reason = reason_of(refusal.value().code);
+  rejection.error =
+      Error{error_code_of(rejection.reason), "node " + std::to_string(rejection.peer.value()) +
+                                                 " at " + connection.address() +
+                                                 " refuses this node: " + refusal.value().reason};
+  ++counters_.refused_by_peers;
+  remove(connection);
+  tell(connection, std::move(rejection));
+}
+
+std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& connection,
+                                                       const wire::Hello& hello) {
+  using wire::RefusalCode;
+  const Link* dialled = link_of_dialled(connection);
+  if (auto refusal =
+          judge_hello(my_hello(dialled == nullptr ? raft::kNobody : dialled->id), hello)) {
+    return refusal;
+  }
+  const Link* link = find(hello.from);
+  if (link == nullptr) {
+    return wire::Refusal{RefusalCode::unknown_peer,
+                         "node " + std::to_string(hello.from.value()) +
+                             " is not among the peers of node " +
+                             std::to_string(options_.id.value()) + ": add it there first",
+                         wire::VersionRange{}};
+  }
+  if (auto refusal = link->history.judge(hello, link->up || link->in != nullptr)) return refusal;
+  if (dialled == nullptr && link->in == nullptr) {
+    std::size_t accepted = 0;
+    for (const auto& [id, other] : links_) accepted += other->in != nullptr ? 1 : 0;
+    if (accepted >= options_.limits.connections_max) {
+      return wire::Refusal{RefusalCode::too_many, "too many connections: raise connections_max",
+                           wire::VersionRange{}};
+    }
+  }
+  if (callbacks_.accept_peer) {
+    const Result<void> accepted = callbacks_.accept_peer(hello.from, hello.uuid, hello.incarnation);
+    if (!accepted.ok()) {
+      return wire::Refusal{RefusalCode::refused_by_node, accepted.error().message,
+                           wire::VersionRange{}};
+    }
+  }
+  return std::nullopt;
+}
+
+void TcpTransport::Impl::on_hello(TcpConnection& connection, const wire::Hello& hello) {
+  const std::optional<wire::Refusal> refusal = judge(connection, hello);
+  if (connection.closed()) return;  // accept_peer has stopped the transport
+  if (refusal) return refuse(connection, hello.from, *refusal);
+  connection.peer = hello;
+  connection.deadline.cancel();
+  if (connection.side() == TcpConnection::Side::dialled) {
+    let_in_dialled(connection, hello);
+  } else {
+    let_in_accepted(connection, hello);
+  }
+}
+
+void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::Hello& hello) {
+  Link* link = link_of_dialled(connection);
+  LEASEHOLD_ASSERT(link != nullptr);
+  link->history.let_in(hello);
+  link->timer.cancel();
+  link->up = true;
+  link->up_since = std::chrono::steady_clock::now();
+  ++counters_.connects;
+  if (callbacks_.on_peer) callbacks_.on_peer(hello.from, hello.uuid, hello.incarnation);
+}
+
+void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::Hello& hello) {
+  Link* link = find(hello.from);
+  LEASEHOLD_ASSERT(link != nullptr);
+  link->history.let_in(hello);
+  if (link->in) {
+    // The peer dialled again: what came before is dead, even if TCP has not noticed.
+    ++counters_.disconnects;
+    link->in->close();
+  }
+  link->in = connection.shared_from_this();
+  std::erase(strangers_, link->in);
+  connection.allow(options_.limits.frame_bytes_max);
+  wire::encode_hello(my_hello(hello.from), connection.out());
+  connection.flush();
+  ++counters_.accepts;
+
+  // It is alive, so dial back at once: it pauses no longer, and a connection to an earlier process
+  // of it, or an attempt that began before it came back, would only be noticed later.
+  const bool to_earlier_process = link->up && (link->out->peer->uuid != hello.uuid ||
+                                               link->out->peer->incarnation != hello.incarnation);
+  if (link->waiting || link->dialling || to_earlier_process) {
+    hang_up(*link);
+    dial(*link);
+  }
+}
+
+void TcpTransport::Impl::on_end(TcpConnection& connection, std::optional<RejectReason> reason,
+                                Error error) {
+  if (reason) {
+    return reject(connection, *reason, connection.peer ? connection.peer->from : raft::kNobody,
+                  std::move(error));
+  }
+  remove(connection);
+}
+
+void TcpTransport::Impl::reject(TcpConnection& connection, RejectReason reason, raft::NodeId peer,
+                                Error error) {
+  ++counters_.rejected[static_cast<std::size_t>(reason)];
+  remove(connection);
+  Rejection rejection;
+  rejection.reason = reason;
+  rejection.peer = peer;
+  rejection.error = std::move(error);
+  tell(connection, std::move(rejection));
+}
+
+void TcpTransport::Impl::refuse(TcpConnection& connection, raft::NodeId peer,
+                                const wire::Refusal& refusal) {
+  // A refusal fits into the empty buffer of a fresh connection: what does not leave now is lost
+  // with it, and costs the peer only the reason.
+  wire::encode_refusal(refusal, connection.out());
+  connection.flush();
+  const RejectReason reason = reason_of(refusal.code);
+  reject(connection, reason, peer, Error{error_code_of(reason), refusal.reason});
+}
+
+void TcpTransport::Impl::tell(const TcpConnection& connection, Rejection rejection) {
+  rejection.address = connection.address();
+  if (!stopped_ && callbacks_.on_reject) callbacks_.on_reject(rejection);
+}
+
+TcpTransport::TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks)
+    : impl_(std::make_shared<Impl>(io, std::move(options), std::move(callbacks))) {}
+
+TcpTransport::~TcpTransport() {
+  stop();
+}
+
+Result<void> TcpTransport::start() {
+  return impl_->start();
+}
+void TcpTransport::stop() {
+  impl_->stop();
+}
+void TcpTransport::send(raft::NodeId to, PeerMessage message) {
+  impl_->send(to, message);
+}
+Result<void> TcpTransport::set_peer(PeerAddress peer) {
+  return impl_->set_peer(std::move(peer));
+}
+void TcpTransport::remove_peer(raft::NodeId peer) {
+  impl_->remove_peer(peer);
+}
+bool TcpTransport::connected(raft::NodeId peer) const {
+  return impl_->connected(peer);
+}
+std::size_t TcpTransport::queued_bytes(raft::NodeId peer) const {
+  return impl_->queued_bytes(peer);
+}
+std::uint16_t TcpTransport::port() const {
+  return impl_->port();
+}
+const TcpCounters& TcpTransport::counters() const {
+  return impl_->counters();
+}
+
+}  // namespace leasehold::net

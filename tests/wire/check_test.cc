@@ -1,0 +1,152 @@
+#include <leasehold/wire/check.h>
+
+#include <leasehold/base/random.h>
+#include <leasehold/tests/wire/random_message.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace leasehold::wire {
+namespace {
+
+using raft::Index;
+using raft::LogId;
+using raft::Term;
+using ::testing::HasSubstr;
+
+raft::Entry entry(std::uint64_t term, std::uint64_t index) {
+  return raft::Entry{LogId{Term(term), Index(index)}, raft::EntryKind::command,
+                     Bytes(std::string("x"))};
+}
+
+raft::AppendRequest good_append() {
+  raft::AppendRequest m;
+  m.term = Term(7);
+  m.prev = LogId{Term(3), Index(9)};
+  m.entries = {entry(3, 10), entry(5, 11), entry(7, 12)};
+  m.commit = Index(8);
+  m.round = raft::Round(1);
+  m.lease = std::chrono::seconds(1);
+  return m;
+}
+
+std::string verdict(net::Payload payload) {
+  const Result<void> checked = check_message(net::PeerMessage{raft::GroupId(), std::move(payload)});
+  if (checked.ok()) return "holds";
+  EXPECT_EQ(checked.error().code, ErrorCode::malformed);
+  return checked.error().message;
+}
+
+std::string append_verdict(const std::function<void(raft::AppendRequest&)>& change) {
+  raft::AppendRequest m = good_append();
+  change(m);
+  return verdict(raft::Message(m));
+}
+
+TEST(Check, RandomMessagesOfEveryKindHold) {
+  Random random(1);
+  for (int i = 0; i < 5000; ++i) {
+    const net::PeerMessage message = random_message(random);
+    ASSERT_EQ(verdict(message.payload), "holds");
+  }
+}
+
+TEST(Check, Appends) {
+  using Append = raft::AppendRequest;
+  EXPECT_EQ(append_verdict([](Append&) {}), "holds");
+  EXPECT_EQ(append_verdict([](Append& m) { m.entries.clear(); }), "holds");
+  EXPECT_THAT(append_verdict([](Append& m) { m.term = Term(); }), HasSubstr("I2"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.term = Term(kPositionMax + 1); }), HasSubstr("I1"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.commit = Index(kPositionMax + 1); }),
+              HasSubstr("I1"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.prev.term = Term(); }), HasSubstr("I3"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.prev.index = Index(); }), HasSubstr("I3"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.prev.term = Term(4); }), HasSubstr("I5"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries[1].id.term = Term(2); }), HasSubstr("I5"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries[2].id.term = Term(8); }), HasSubstr("I5"));
+  EXPECT_THAT(append_verdict([](Append& m) {
+                m.prev = LogId{};
+                m.entries = {entry(0, 1)};
+              }),
+              HasSubstr("I5"));
+  EXPECT_THAT(append_verdict([](Append& m) {
+                m.entries.clear();
+                m.prev.term = Term(8);
+              }),
+              HasSubstr("I5"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries.erase(m.entries.begin()); }),
+              HasSubstr("I6"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries[2].id.index = Index(11); }),
+              HasSubstr("I6"));
+  EXPECT_THAT(append_verdict([](Append& m) {
+                m.prev.index = Index(kPositionMax);
+                m.entries = {entry(3, kPositionMax + 1)};
+              }),
+              HasSubstr("I1"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.round = raft::Round(); }), HasSubstr("I7"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.lease = lease::Duration(0); }), HasSubstr("I7"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.lease = lease::Duration(-1); }), HasSubstr("I7"));
+  EXPECT_THAT(
+      append_verdict([](Append& m) { m.lease = std::chrono::hours(1) + lease::Duration(1); }),
+      HasSubstr("I7"));
+  EXPECT_EQ(append_verdict([](Append& m) { m.lease = std::chrono::hours(1); }), "holds");
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries[0].kind = raft::EntryKind::empty; }),
+              HasSubstr("I8"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.entries[0].kind = raft::EntryKind::membership; }),
+              HasSubstr("I8"));
+  EXPECT_THAT(
+      append_verdict([](Append& m) { m.entries[0].kind = static_cast<raft::EntryKind>(3); }),
+      HasSubstr("I8"));
+}
+
+TEST(Check, Votes) {
+  EXPECT_EQ(verdict(raft::Message(raft::VoteRequest{Term(1), LogId{}})), "holds");
+  EXPECT_THAT(verdict(raft::Message(raft::VoteRequest{Term(0), LogId{}})), HasSubstr("I2"));
+  EXPECT_THAT(verdict(raft::Message(raft::VoteRequest{Term(5), LogId{Term(5), Index(1)}})),
+              HasSubstr("I4"));
+  EXPECT_THAT(verdict(raft::Message(raft::PreVoteRequest{Term(5), LogId{Term(0), Index(1)}})),
+              HasSubstr("I3"));
+  EXPECT_THAT(verdict(raft::Message(raft::PreVoteReply{})), HasSubstr("I2"));
+  EXPECT_THAT(verdict(raft::Message(raft::VoteReply{})), HasSubstr("I2"));
+  EXPECT_THAT(verdict(raft::Message(raft::AppendReply{})), HasSubstr("I2"));
+}
+
+TEST(Check, IncarnationsAreNeverZero) {
+  EXPECT_THAT(verdict(raft::Message(raft::ReadIndexRequest{})), HasSubstr("I2"));
+  EXPECT_THAT(verdict(raft::Message(raft::ReadIndexReply{})), HasSubstr("I2"));
+  EXPECT_THAT(verdict(net::ForwardRequest{Term(1), {}, 1, {}}), HasSubstr("I2"));
+  EXPECT_THAT(verdict(net::ForwardReply{}), HasSubstr("I2"));
+}
+
+TEST(Check, ForwardReply) {
+  net::ForwardReply m;
+  m.incarnation = raft::Incarnation(1);
+  EXPECT_EQ(verdict(m), "holds");
+  m.reason = static_cast<net::ForwardRefusal>(2);
+  EXPECT_THAT(verdict(m), HasSubstr("I9"));
+}
+
+TEST(Check, FormationConfirm) {
+  const raft::Member one{raft::NodeId(1), raft::Uuid{0, 1}, "a:1"};
+  const raft::Member two{raft::NodeId(2), raft::Uuid{2, 0}, "b:2"};
+  const auto of = [](std::vector<raft::Member> members) {
+    return verdict(net::FormationConfirm{std::move(members), false});
+  };
+  EXPECT_EQ(of({one, two}), "holds");
+  EXPECT_THAT(of({}), HasSubstr("I10"));
+  EXPECT_THAT(of({two, one}), HasSubstr("I10"));
+  EXPECT_THAT(of({one, one}), HasSubstr("I10"));
+  EXPECT_THAT(of({raft::Member{raft::NodeId(), raft::Uuid{0, 1}, "a:1"}}), HasSubstr("I10"));
+  EXPECT_THAT(of({raft::Member{raft::NodeId(1), raft::Uuid{}, "a:1"}}), HasSubstr("I10"));
+  EXPECT_THAT(of({raft::Member{raft::NodeId(1), raft::Uuid{0, 1}, ""}}), HasSubstr("I10"));
+  EXPECT_THAT(of({raft::Member{raft::NodeId(1), raft::Uuid{0, 1}, "a b:1"}}), HasSubstr("I10"));
+  EXPECT_THAT(of({raft::Member{raft::NodeId(1), raft::Uuid{0, 1}, std::string(301, 'a')}}),
+              HasSubstr("I10"));
+}
+
+}  // namespace
+}  // namespace leasehold::wire

@@ -1,0 +1,197 @@
+#include <leasehold/tests/wire/random_message.h>
+
+#include <leasehold/base/assert.h>
+#include <leasehold/wire/check.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace leasehold::wire {
+
+namespace {
+
+using raft::Incarnation;
+using raft::Index;
+using raft::LogId;
+using raft::NodeId;
+using raft::Term;
+
+/// In [low, 2^62], every magnitude equally likely.
+std::uint64_t position(Random& random, std::uint64_t low = 0) {
+  const std::uint64_t bits = random.below(63);
+  const std::uint64_t value = low + random.below((std::uint64_t{1} << bits) + 1);
+  return value > kPositionMax ? kPositionMax : value;
+}
+
+bool flip(Random& random) {
+  return random.chance(1, 2);
+}
+
+std::string text(Random& random, std::size_t size) {
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(random.below(256));
+  return bytes;
+}
+
+Bytes payload(Random& random) {
+  switch (random.below(4)) {
+    case 0: return Bytes();
+    case 1: return Bytes(text(random, random.below(3000)));
+    default: return Bytes(text(random, random.below(40)));
+  }
+}
+
+/// Of a term in [1, below), or the empty log's.
+LogId log_id(Random& random, std::uint64_t below) {
+  if (below <= 1 || random.chance(1, 4)) return LogId{};
+  const Term term(1 + random.below(below - 1));
+  return LogId{term, Index(position(random, 1))};
+}
+
+raft::Member member(Random& random, std::uint64_t id) {
+  raft::Member member;
+  member.id = NodeId(id);
+  member.uuid.high = random.next();
+  member.uuid.low = random.next() | 1;
+  member.address = "node" + std::to_string(id) + ":" + std::to_string(random.below(65536));
+  return member;
+}
+
+raft::Entry entry(Random& random, LogId id) {
+  raft::Entry entry;
+  entry.id = id;
+  switch (random.below(8)) {
+    case 0: entry.kind = raft::EntryKind::empty; break;
+    case 1: {
+      entry.kind = raft::EntryKind::membership;
+      raft::Membership membership;
+      const std::uint64_t first = 1 + random.below(5);
+      membership.members.push_back(member(random, first));
+      membership.members.push_back(member(random, first + 3));
+      membership.voters.push_back(NodeId(first));
+      entry.payload = encode_membership(membership);
+      break;
+    }
+    default: entry.payload = payload(random); break;
+  }
+  return entry;
+}
+
+raft::AppendRequest append_request(Random& random) {
+  raft::AppendRequest m;
+  m.term = Term(position(random, 1));
+  m.prev = log_id(random, m.term.value() == kPositionMax ? kPositionMax : m.term.value() + 1);
+  if (m.prev.index.value() > kPositionMax - 100) m.prev.index = Index(kPositionMax - 100);
+  m.commit = Index(position(random));
+  m.round = raft::Round(position(random, 1));
+  m.lease = lease::Duration(
+      static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
+  LogId last = m.prev;
+  for (std::uint64_t count = flip(random) ? 0 : random.below(12); count > 0; --count) {
+    last.index = last.index.next();
+    if (last.term.value() == 0) last.term = Term(1);
+    if (last.term < m.term && flip(random)) last.term = last.term.next();
+    m.entries.push_back(entry(random, last));
+  }
+  return m;
+}
+
+template <class Request>
+Request vote_request(Random& random) {
+  Request m;
+  m.term = Term(position(random, 1));
+  m.last = log_id(random, m.term.value());
+  return m;
+}
+
+template <class Reply>
+Reply vote_reply(Random& random) {
+  Reply m;
+  m.request_term = Term(position(random, 1));
+  m.term = Term(position(random));
+  m.granted = flip(random);
+  m.leader = NodeId(flip(random) ? 0 : random.next());
+  return m;
+}
+
+raft::AppendReply append_reply(Random& random) {
+  raft::AppendReply m;
+  m.request_term = Term(position(random, 1));
+  m.term = Term(position(random));
+  m.promised = flip(random);
+  m.round = raft::Round(position(random));
+  m.matched = flip(random);
+  m.index = Index(position(random));
+  m.hint_term = Term(position(random));
+  m.rejected_prev = Index(position(random));
+  return m;
+}
+
+net::Payload random_payload(Random& random, std::uint64_t kind) {
+  switch (kind) {
+    case 0: return raft::Message(vote_request<raft::PreVoteRequest>(random));
+    case 1: return raft::Message(vote_reply<raft::PreVoteReply>(random));
+    case 2: return raft::Message(vote_request<raft::VoteRequest>(random));
+    case 3: return raft::Message(vote_reply<raft::VoteReply>(random));
+    case 4: return raft::Message(append_request(random));
+    case 5: return raft::Message(append_reply(random));
+    case 6: {
+      raft::ReadIndexRequest m;
+      m.incarnation = Incarnation(position(random, 1));
+      m.id = random.next();
+      return raft::Message(m);
+    }
+    case 7: {
+      raft::ReadIndexReply m;
+      m.incarnation = Incarnation(position(random, 1));
+      m.id = random.next();
+      if (flip(random)) m.index = Index(position(random));
+      m.leader = NodeId(random.below(4));
+      return raft::Message(m);
+    }
+    case 8: {
+      net::ForwardRequest m;
+      m.term = Term(position(random, 1));
+      m.incarnation = Incarnation(position(random, 1));
+      m.sequence = random.next();
+      m.command = payload(random);
+      return m;
+    }
+    case 9: {
+      net::ForwardReply m;
+      m.incarnation = Incarnation(position(random, 1));
+      m.sequence = random.next();
+      m.reason = flip(random) ? net::ForwardRefusal::not_leader : net::ForwardRefusal::overloaded;
+      m.leader = NodeId(random.below(4));
+      return m;
+    }
+    case 10: {
+      net::FormationConfirm m;
+      std::uint64_t id = 0;
+      for (std::uint64_t count = 1 + random.below(5); count > 0; --count) {
+        id += 1 + random.below(9);
+        m.members.push_back(member(random, id));
+      }
+      m.formed = flip(random);
+      return m;
+    }
+    default: LEASEHOLD_UNREACHABLE();
+  }
+}
+
+}  // namespace
+
+net::PeerMessage random_message(Random& random, std::uint64_t kind) {
+  net::PeerMessage message;
+  message.group = raft::GroupId(random.below(3));
+  message.payload = random_payload(random, kind);
+  return message;
+}
+
+net::PeerMessage random_message(Random& random) {
+  const std::uint64_t kind = random.below(kMessageKinds);
+  return random_message(random, kind);
+}
+
+}  // namespace leasehold::wire

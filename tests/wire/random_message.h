@@ -1,0 +1,16 @@
+// Random messages that satisfy every invariant of wire/check.h, for tests.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/net/peer_message.h>
+
+namespace leasehold::wire {
+
+inline constexpr std::uint64_t kMessageKinds = 11;
+
+/// A message of kind 0 .. kMessageKinds - 1. Small numbers are more likely than large ones; every
+/// optional part is there and missing often enough.
+net::PeerMessage random_message(Random& random, std::uint64_t kind);
+net::PeerMessage random_message(Random& random);
+
+}  // namespace leasehold::wire

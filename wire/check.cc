@@ -1,0 +1,162 @@
+#include <leasehold/wire/check.h>
+
+#include <chrono>
+#include <initializer_list>
+#include <string>
+#include <variant>
+
+namespace leasehold::wire {
+
+namespace {
+
+using raft::LogId;
+
+/// nullptr: the invariants hold; otherwise the one that does not.
+using Verdict = const char*;
+constexpr Verdict kHolds = nullptr;
+
+constexpr Verdict kI1 = "I1: a number is out of range";
+constexpr Verdict kI2 = "I2: a term or an incarnation is zero";
+constexpr Verdict kI3 = "I3: half of a log id is zero";
+constexpr Verdict kI4 = "I4: the candidate's last entry is not of an earlier term";
+
+constexpr lease::Duration kLeaseMax = std::chrono::hours(1);
+
+bool in_range(std::initializer_list<std::uint64_t> positions) {
+  for (const std::uint64_t position : positions) {
+    if (position > kPositionMax) return false;
+  }
+  return true;
+}
+
+bool whole(const LogId& id) {
+  return (id.term.value() == 0) == (id.index.value() == 0);
+}
+
+/// PreVoteRequest and VoteRequest.
+template <class Request>
+Verdict check_vote_request(const Request& m) {
+  if (!in_range({m.term.value(), m.last.term.value(), m.last.index.value()})) return kI1;
+  if (m.term.value() == 0) return kI2;
+  if (!whole(m.last)) return kI3;
+  if (m.last.term >= m.term) return kI4;
+  return kHolds;
+}
+
+/// PreVoteReply and VoteReply.
+template <class Reply>
+Verdict check_vote_reply(const Reply& m) {
+  if (!in_range({m.request_term.value(), m.term.value()})) return kI1;
+  if (m.request_term.value() == 0) return kI2;
+  return kHolds;
+}
+
+Verdict check_entries(const raft::AppendRequest& m) {
+  if (m.entries.size() > kEntriesMax) return "I8: too many entries";
+  LogId before = m.prev;
+  for (const raft::Entry& entry : m.entries) {
+    if (entry.id.index != before.index.next()) return "I6: the entries' indices have a gap";
+    if (entry.id.term < before.term) return "I5: the entries' terms go back";
+    if (entry.id.term.value() == 0) return "I5: an entry's term is zero";
+    switch (entry.kind) {
+      case raft::EntryKind::command: break;
+      case raft::EntryKind::empty:
+        if (!entry.payload.empty()) return "I8: an empty entry has a payload";
+        break;
+      case raft::EntryKind::membership:
+        if (!raft::decode_membership(entry.payload.view()).ok()) {
+          return "I8: a membership entry does not decode";
+        }
+        break;
+      default: return "I8: an entry is of an unknown kind";
+    }
+    before = entry.id;
+  }
+  if (before.index.value() > kPositionMax) return kI1;
+  if (before.term > m.term) return "I5: an entry's term is above the message's";
+  return kHolds;
+}
+
+struct Check {
+  Verdict operator()(const raft::PreVoteRequest& m) const { return check_vote_request(m); }
+  Verdict operator()(const raft::PreVoteReply& m) const { return check_vote_reply(m); }
+  Verdict operator()(const raft::VoteRequest& m) const { return check_vote_request(m); }
+  Verdict operator()(const raft::VoteReply& m) const { return check_vote_reply(m); }
+
+  Verdict operator()(const raft::AppendRequest& m) const {
+    if (!in_range({m.term.value(), m.prev.term.value(), m.prev.index.value(), m.commit.value(),
+                   m.round.value()})) {
+      return kI1;
+    }
+    if (m.term.value() == 0) return kI2;
+    if (!whole(m.prev)) return kI3;
+    if (m.round.value() == 0) return "I7: no round";
+    if (m.lease <= lease::Duration(0) || m.lease > kLeaseMax) {
+      return "I7: the lease is not within (0, 1 hour]";
+    }
+    return check_entries(m);
+  }
+
+  Verdict operator()(const raft::AppendReply& m) const {
+    if (!in_range({m.request_term.value(), m.term.value(), m.round.value(), m.index.value(),
+                   m.hint_term.value(), m.rejected_prev.value()})) {
+      return kI1;
+    }
+    return m.request_term.value() == 0 ? kI2 : kHolds;
+  }
+
+  Verdict operator()(const raft::ReadIndexRequest& m) const { return incarnation(m.incarnation); }
+
+  Verdict operator()(const raft::ReadIndexReply& m) const {
+    if (m.index && !in_range({m.index->value()})) return kI1;
+    return incarnation(m.incarnation);
+  }
+
+  Verdict operator()(const net::ForwardRequest& m) const {
+    if (!in_range({m.term.value()})) return kI1;
+    return m.term.value() == 0 ? kI2 : incarnation(m.incarnation);
+  }
+
+  Verdict operator()(const net::ForwardReply& m) const {
+    switch (m.reason) {
+      case net::ForwardRefusal::not_leader:
+      case net::ForwardRefusal::overloaded: return incarnation(m.incarnation);
+    }
+    return "I9: the reason of a refusal is not known";
+  }
+
+  Verdict operator()(const net::FormationConfirm& m) const {
+    if (m.members.empty() || m.members.size() > kMembersMax) return "I10: the number of members";
+    raft::NodeId before = raft::kNobody;
+    for (const raft::Member& member : m.members) {
+      if (member.id <= before) return "I10: the members do not ascend by id";
+      if (member.uuid == raft::Uuid{}) return "I10: a member's uuid is zero";
+      if (member.address.empty() || member.address.size() > kAddressBytesMax) {
+        return "I10: the length of a member's address";
+      }
+      for (const char c : member.address) {
+        if (c <= ' ' || c > '~') return "I10: a character of a member's address";
+      }
+      before = member.id;
+    }
+    return kHolds;
+  }
+
+  Verdict operator()(const raft::Message& m) const { return std::visit(*this, m); }
+
+  static Verdict incarnation(raft::Incarnation value) {
+    if (!in_range({value.value()})) return kI1;
+    return value.value() == 0 ? kI2 : kHolds;
+  }
+};
+
+}  // namespace
+
+Result<void> check_message(const net::PeerMessage& message) {
+  const Verdict verdict = std::visit(Check{}, message.payload);
+  if (verdict == kHolds) return {};
+  return Error{ErrorCode::malformed,
+               "malformed message: invariant " + std::string(verdict) + " (see wire/check.h)"};
+}
+
+}  // namespace leasehold::wire

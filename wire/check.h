@@ -1,0 +1,41 @@
+// What is true of every message that a peer may send: the invariants that the rest of Leasehold
+// relies upon without looking again. decode_message() checks them of what comes in,
+// encode_message() asserts them of what goes out.
+//
+// A position is a term, an index, a round, an incarnation.
+//
+//  I1  No position is above kPositionMax, so that "the next one" never wraps.
+//  I2  A request carries a term and an incarnation of at least 1; a reply echoes such ones.
+//  I3  A log id is either (0, 0), the empty log, or has both parts above 0.
+//  I4  A candidate's last entry is of a term below the one it asks votes for.
+//  I5  AppendRequest: prev.term <= first entry's term <= ... <= last entry's term <= term.
+//  I6  AppendRequest: the first entry has the index after prev, each next one the index after that.
+//  I7  AppendRequest: a round of at least 1, and 0 < lease <= one hour.
+//  I8  AppendRequest: at most kEntriesMax entries, each of a known kind; an empty entry has no
+//      payload, and a membership entry's payload decodes.
+//  I9  ForwardReply: a known reason.
+//  I10 FormationConfirm: 1 to kMembersMax members, ascending by id, each once; id and uuid not
+//      zero; an address of 1 to kAddressBytesMax printable ASCII characters without a space.
+//
+// What they do not promise: that the numbers fit the receiver's own log or term. The core expects
+// any of them, late, twice and out of order.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/net/peer_message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace leasehold::wire {
+
+inline constexpr std::uint64_t kPositionMax = std::uint64_t{1} << 62U;
+inline constexpr std::size_t kEntriesMax = std::size_t{1} << 20U;
+inline constexpr std::size_t kMembersMax = 128;
+inline constexpr std::size_t kAddressBytesMax = 300;
+
+/// Error: malformed, naming the invariant that does not hold.
+Result<void> check_message(const net::PeerMessage& message);
+
+}  // namespace leasehold::wire

@@ -1,0 +1,208 @@
+#include <leasehold/wire/frame.h>
+
+#include <leasehold/base/assert.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <algorithm>
+
+namespace leasehold::wire {
+
+namespace {
+
+constexpr std::string_view kMagic = "LHP1";
+
+/// Spare room left in a new buffer of copied bytes, so that a few heartbeats share one allocation.
+constexpr std::size_t kFirstBlockBytes = 1024;
+
+template <class Int>
+void append_little(Int value, std::string& out) {
+  for (std::size_t i = 0; i < sizeof(Int); ++i) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>(value >> (8 * i))));
+  }
+}
+
+std::uint32_t load_little(std::string_view bytes, std::size_t offset, std::size_t size) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
+  }
+  return value;
+}
+
+Error malformed(std::string what) {
+  return Error{ErrorCode::malformed, "malformed frame: " + std::move(what)};
+}
+
+bool kind_belongs(std::uint16_t version, std::uint32_t kind) {
+  if (version == kHandshakeVersion) {
+    return kind == static_cast<std::uint32_t>(FrameKind::hello) ||
+           kind == static_cast<std::uint32_t>(FrameKind::refusal);
+  }
+  return kind == static_cast<std::uint32_t>(FrameKind::message);
+}
+
+}  // namespace
+
+void append_header(const FrameHeader& header, std::string& out) {
+  const std::size_t start = out.size();
+  out.append(kMagic);
+  append_little(header.version, out);
+  append_little(static_cast<std::uint8_t>(header.kind), out);
+  append_little(std::uint8_t{0}, out);
+  append_little(header.protobuf_bytes, out);
+  append_little(header.payload_bytes, out);
+  append_little(header.body_crc, out);
+  append_little(crc32c(std::string_view(out).substr(start)), out);
+}
+
+Result<FrameHeader> decode_header(std::string_view bytes) {
+  LEASEHOLD_ASSERT(bytes.size() >= kFrameHeaderBytes);
+  if (bytes.substr(0, kMagic.size()) != kMagic) {
+    return malformed("it does not begin with LHP1; is something else talking to the peer port?");
+  }
+  FrameHeader header;
+  header.version = static_cast<std::uint16_t>(load_little(bytes, 4, 2));
+  if (header.version > kWireVersionMax) {
+    return Error{ErrorCode::unsupported_format,
+                 "frame of wire version " + std::to_string(header.version) +
+                     "; this build speaks " + std::to_string(kWireVersionMin) + " to " +
+                     std::to_string(kWireVersionMax) + ": upgrade it"};
+  }
+  if (load_little(bytes, 20, 4) != crc32c(bytes.substr(0, 20))) {
+    return malformed("the header's checksum is wrong");
+  }
+  const std::uint32_t kind = load_little(bytes, 6, 1);
+  if (!kind_belongs(header.version, kind)) {
+    return malformed("kind " + std::to_string(kind) + " is not one of version " +
+                     std::to_string(header.version));
+  }
+  header.kind = static_cast<FrameKind>(kind);
+  if (bytes[7] != 0) return malformed("the reserved byte is not zero");
+  header.protobuf_bytes = load_little(bytes, 8, 4);
+  header.payload_bytes = load_little(bytes, 12, 4);
+  header.body_crc = load_little(bytes, 16, 4);
+  return header;
+}
+
+std::string& SendBuffer::tail() {
+  if (pieces_.empty() || !pieces_.back().shared.empty() ||
+      pieces_.back().copied.size() >= kBlockBytes) {
+    pieces_.emplace_back();
+    pieces_.back().copied.reserve(kFirstBlockBytes);
+  }
+  return pieces_.back().copied;
+}
+
+void SendBuffer::append(const Bytes& payload) {
+  if (payload.empty()) return;
+  bytes_ += payload.size();
+  if (payload.size() <= kCopyBytesMax) {
+    tail().append(payload.view());
+    return;
+  }
+  pieces_.emplace_back();
+  pieces_.back().shared = payload;
+}
+
+std::size_t SendBuffer::front(std::string_view* views, std::size_t count) const {
+  std::size_t used = 0;
+  std::size_t skip = consumed_;
+  for (const Piece& piece : pieces_) {
+    if (used == count) break;
+    const std::string_view rest = piece.view().substr(skip);
+    skip = 0;
+    if (!rest.empty()) views[used++] = rest;
+  }
+  return used;
+}
+
+void SendBuffer::consume(std::size_t bytes) {
+  LEASEHOLD_ASSERT(bytes <= bytes_);
+  bytes_ -= bytes;
+  if (bytes_ == 0) {
+    clear();
+    return;
+  }
+  bytes += consumed_;
+  while (bytes >= pieces_.front().view().size()) {
+    bytes -= pieces_.front().view().size();
+    pieces_.pop_front();
+  }
+  consumed_ = bytes;
+}
+
+void SendBuffer::clear() {
+  bytes_ = 0;
+  consumed_ = 0;
+  // One small buffer is kept: an idle connection then allocates nothing per heartbeat.
+  if (pieces_.size() == 1 && pieces_.front().shared.empty() &&
+      pieces_.front().copied.capacity() <= kBlockBytes) {
+    pieces_.front().copied.clear();
+    return;
+  }
+  pieces_.clear();
+}
+
+void FrameReader::feed(std::string_view chunk) {
+  LEASEHOLD_ASSERT(chunk_.empty());
+  chunk_ = chunk;
+}
+
+Result<FrameHeader> FrameReader::checked_header(std::string_view bytes) const {
+  Result<FrameHeader> header = decode_header(bytes);
+  if (header.ok() && header.value().frame_bytes() > frame_bytes_max_) {
+    return Error{ErrorCode::overloaded, "frame of " + std::to_string(header.value().frame_bytes()) +
+                                            " bytes is above the limit of " +
+                                            std::to_string(frame_bytes_max_)};
+  }
+  return header;
+}
+
+bool FrameReader::fill_partial(std::size_t size) {
+  const std::size_t take = std::min(size - partial_.size(), chunk_.size());
+  partial_.append(chunk_.substr(0, take));
+  chunk_.remove_prefix(take);
+  return partial_.size() == size;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+  current_ = Bytes();
+  Frame frame;
+  if (partial_.empty() && chunk_.size() >= kFrameHeaderBytes) {
+    Result<FrameHeader> header = checked_header(chunk_);
+    if (!header.ok()) return header.error();
+    if (chunk_.size() >= header.value().frame_bytes()) {
+      // The usual case: the frame lies complete in what one read has brought.
+      frame.header = header.value();
+      const std::string_view whole = chunk_.substr(0, frame.header.frame_bytes());
+      chunk_.remove_prefix(whole.size());
+      const std::string_view body = whole.substr(kFrameHeaderBytes);
+      if (crc32c(body) != frame.header.body_crc) return malformed("the checksum is wrong");
+      frame.protobuf = body.substr(0, frame.header.protobuf_bytes);
+      frame.payload = Bytes(body.substr(frame.header.protobuf_bytes));
+      return std::optional<Frame>(std::move(frame));
+    }
+  }
+  if (partial_.size() < kFrameHeaderBytes && !fill_partial(kFrameHeaderBytes)) {
+    return std::optional<Frame>();
+  }
+  if (!partial_header_) {
+    Result<FrameHeader> header = checked_header(partial_);
+    if (!header.ok()) return header.error();
+    partial_header_ = header.value();
+    partial_.reserve(partial_header_->frame_bytes());
+  }
+  if (!fill_partial(partial_header_->frame_bytes())) return std::optional<Frame>();
+
+  frame.header = *partial_header_;
+  partial_header_.reset();
+  current_ = Bytes(std::move(partial_));
+  partial_ = std::string();
+  const std::string_view body = current_.view().substr(kFrameHeaderBytes);
+  if (crc32c(body) != frame.header.body_crc) return malformed("the checksum is wrong");
+  frame.protobuf = body.substr(0, frame.header.protobuf_bytes);
+  frame.payload = current_.slice(kFrameHeaderBytes + frame.header.protobuf_bytes);
+  return std::optional<Frame>(std::move(frame));
+}
+
+}  // namespace leasehold::wire
