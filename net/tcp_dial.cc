@@ -165,6 +165,16 @@ void TcpTransport::Impl::dial_timed_out(Link& link) {
                "node " + std::to_string(link.id.value()) + " does not answer the hello"});
 }
 
+void TcpTransport::Impl::forgive_later(Link& link) {
+  link.timer.expires_after(options_.limits.reconnect_max);
+  link.timer.async_wait([weak = weak_from_this(), id = link.id,
+                         attempt = link.attempt](const asio::error_code& error) {
+    const std::shared_ptr<Impl> self = weak.lock();
+    if (error || !self) return;
+    if (Link* stands = self->find_attempt(id, attempt)) stands->failures = 0;
+  });
+}
+
 void TcpTransport::Impl::hang_up(Link& link) {
   link.attempt = ++last_attempt_;
   link.timer.cancel();
@@ -187,10 +197,6 @@ void TcpTransport::Impl::hang_up(Link& link) {
 
 void TcpTransport::Impl::redial_later(Link& link) {
   const TcpLimits& limits = options_.limits;
-  // A connection that stood for a while was a success; one that is lost at once was not.
-  if (link.up && std::chrono::steady_clock::now() - link.up_since > limits.reconnect_max) {
-    link.failures = 0;
-  }
   hang_up(link);
   if (stopped_) return;
   std::int64_t pause = limits.reconnect_min.count();

@@ -12,7 +12,6 @@
 #include <asio/ip/tcp.hpp>
 #include <asio/steady_timer.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -59,12 +58,13 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
     bool waiting = false;  ///< for the next dial
     /// The handshake on `out` is done.
     bool up = false;
-    std::chrono::steady_clock::time_point up_since;
+    /// Dials that did not lead to a connection that stood for a while.
     std::uint32_t failures = 0;
     /// Names the dial under way; handlers of an earlier one find another number here and do
     /// nothing.
     std::uint64_t attempt = 0;
-    /// End of the pause before the next dial, or deadline of the one under way.
+    /// End of the pause before the next dial, deadline of the one under way, or the instant from
+    /// which the connection counts as a success.
     asio::steady_timer timer;
     Tcp::resolver resolver;
 
@@ -98,6 +98,8 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void connect(Link& link, std::vector<Tcp::endpoint> endpoints);
   void connected_to(Link& link);
   void dial_timed_out(Link& link);
+  /// A connection that stands for reconnect_max was a success; one that is lost before was not.
+  void forgive_later(Link& link);
   /// Ends what is under way on the dialled side.
   void hang_up(Link& link);
   /// hang_up(), and dial again after a pause.

@@ -352,10 +352,9 @@ void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::H
   Link* link = link_of_dialled(connection);
   LEASEHOLD_ASSERT(link != nullptr);
   link->history.let_in(hello);
-  link->timer.cancel();
   link->up = true;
-  link->up_since = std::chrono::steady_clock::now();
   ++counters_.connects;
+  forgive_later(*link);
   if (callbacks_.on_peer) callbacks_.on_peer(hello.from, hello.uuid, hello.incarnation);
 }
 
