@@ -219,6 +219,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"applied", status.applied.value()},
       {"lease_left", milliseconds(status.lease_left)},
       {"members", members},
+      {"client_address", state.options.advertise},
       {"formed", status.formed},
       {"missing", missing},
       {"last", status.last.value()},

@@ -24,6 +24,7 @@ struct ServerOptions {
   /// Client connections at a time.
   std::size_t clients_max = 10000;
   std::size_t io_threads = 1;
+  std::string advertise;  ///< this node's client address, as status shows it
   /// What CONFIG GET shows, name and value.
   std::vector<std::pair<std::string, std::string>> config;
 };

@@ -1,0 +1,83 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/server/log_observer.h>
+#include <leasehold/server/report.h>
+#include <leasehold/server/settings.h>
+
+#include <spdlog/spdlog.h>
+
+#include <variant>
+
+namespace leasehold::server {
+namespace {
+
+const char* reason_text(raft::RoleChangeReason reason) {
+  switch (reason) {
+    case raft::RoleChangeReason::started: return "started";
+    case raft::RoleChangeReason::election_timeout: return "nobody led for an election timeout";
+    case raft::RoleChangeReason::pre_vote_won: return "a quorum would vote for this node";
+    case raft::RoleChangeReason::election_won: return "a quorum voted for this node";
+    case raft::RoleChangeReason::higher_term: return "a higher term was learned";
+    case raft::RoleChangeReason::leader_appeared: return "another node leads";
+    case raft::RoleChangeReason::quorum_lost: return "no quorum answered for a whole lease";
+    case raft::RoleChangeReason::disk_stalled: return "the disk does not answer";
+    case raft::RoleChangeReason::election_lost: return "a quorum did not vote for this node";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+const char* refusal_text(raft::VoteRefusal reason) {
+  switch (reason) {
+    case raft::VoteRefusal::own_lease_valid: return "this node holds the lease";
+    case raft::VoteRefusal::promised: return "a promise to another lives";
+    case raft::VoteRefusal::old_term: return "its term is old";
+    case raft::VoteRefusal::voted_for_other: return "this node voted for another";
+    case raft::VoteRefusal::log_behind: return "its log is behind";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+const char* vote_word(bool pre_vote) {
+  return pre_vote ? "pre-vote" : "vote";
+}
+
+/// One line for each kind of event.
+struct Line {
+  std::uint64_t term;
+
+  void operator()(const raft::RoleChanged& e) const {
+    const bool leads = e.to == raft::Role::leader || e.from == raft::Role::leader;
+    spdlog::log(leads ? spdlog::level::info : spdlog::level::debug, "term {}: {} -> {}: {}", term,
+                role_name(e.from), role_name(e.to), reason_text(e.reason));
+  }
+  void operator()(const raft::LeaderKnown& e) const {
+    spdlog::info("term {}: node {} leads", term, e.leader.value());
+  }
+  void operator()(const raft::VoteGranted& e) const {
+    spdlog::debug("term {}: {} for node {}", term, vote_word(e.pre_vote), e.candidate.value());
+  }
+  void operator()(const raft::VoteRefused& e) const {
+    spdlog::debug("term {}: no {} for node {}: {}", term, vote_word(e.pre_vote),
+                  e.candidate.value(), refusal_text(e.reason));
+  }
+  void operator()(const raft::PromiseGiven& e) const {
+    spdlog::debug("term {}: promise to node {}", term, e.holder.value());
+  }
+  void operator()(const raft::LeaseGained&) const {
+    spdlog::info("term {}: holds the lease", term);
+  }
+  void operator()(const raft::LeaseLost&) const {
+    spdlog::info("term {}: gave the lease up", term);
+  }
+  void operator()(const raft::SettingsDiffer& e) const {
+    spdlog::warn("term {}: node {} has --lease {}, which is not this node's: make them equal", term,
+                 e.peer.value(), format_duration(e.theirs));
+  }
+};
+
+}  // namespace
+
+void LogObserver::on_event(const raft::Event& event) {
+  std::visit(Line{event.term.value()}, event.what);
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,228 @@
+#include <leasehold/server/resp.h>
+#include <leasehold/server/resp_client.h>
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Timeout = RespClient::Timeout;
+
+constexpr std::size_t kReadBytes = 64U << 10U;
+constexpr std::int64_t kReplyItemsMax = 1 << 20;
+
+Error broken(const char* what, int code) {
+  return {ErrorCode::unavailable, std::string(what) + ": " + std::strerror(code)};
+}
+
+/// Waits until the socket is ready for `events` or the deadline passes.
+Result<void> wait_ready(int socket, short events, Clock::time_point deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) return Error{ErrorCode::timed_out, "no answer within the time limit"};
+    pollfd waiting{socket, events, 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(left.count()));
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return broken("cannot wait for the connection", errno);
+  }
+}
+
+Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
+    return Error{ErrorCode::invalid_argument,
+                 "'" + address + "' is no address: write host:port, as in 127.0.0.1:7201"};
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int code = getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found);
+  if (code != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 "cannot resolve '" + address + "': " + gai_strerror(code)};
+  }
+  return std::unique_ptr<addrinfo, void (*)(addrinfo*)>(found, freeaddrinfo);
+}
+
+/// The rest of a line after its first byte. npos: not complete.
+std::size_t line_end(std::string_view bytes) {
+  const std::size_t end = bytes.find("\r\n");
+  return end;
+}
+
+Error malformed(const char* why) {
+  return {ErrorCode::malformed, std::string("the server's reply is no RESP: ") + why};
+}
+
+Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int depth) {
+  const std::size_t end = line_end(bytes);
+  if (end == std::string_view::npos) {
+    if (bytes.size() > kInlineBytesMax) return malformed("a line without end");
+    return std::size_t{0};
+  }
+  const std::string_view line = bytes.substr(1, end - 1);
+  std::size_t at = end + 2;
+  std::int64_t number = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), number);
+  const bool numeric =
+      !line.empty() && parsed.ec == std::errc() && parsed.ptr == line.data() + line.size();
+  value = RespValue();
+  switch (bytes.front()) {
+    case '+':
+    case '-':
+      value.kind = bytes.front() == '+' ? RespValue::Kind::simple : RespValue::Kind::error;
+      value.text = std::string(line);
+      return at;
+    case '_': return at;
+    case ':':
+      if (!numeric) return malformed("a number that is none");
+      value.kind = RespValue::Kind::integer;
+      value.integer = number;
+      return at;
+    case '$': {
+      if (!numeric || number < -1 || number > static_cast<std::int64_t>(kReplyBytesMax)) {
+        return malformed("a bad length");
+      }
+      if (number < 0) return at;
+      const auto size = static_cast<std::size_t>(number);
+      if (bytes.size() < at + size + 2) return std::size_t{0};
+      if (bytes.substr(at + size, 2) != "\r\n") return malformed("a string longer than announced");
+      value.kind = RespValue::Kind::bulk;
+      value.text = std::string(bytes.substr(at, size));
+      return at + size + 2;
+    }
+    case '*':
+    case '%': {
+      if (!numeric || number < -1 || number > kReplyItemsMax) return malformed("a bad length");
+      if (number < 0) return at;
+      if (depth == kReplyDepthMax) return malformed("nested too deeply");
+      value.kind = RespValue::Kind::array;
+      const std::int64_t count = bytes.front() == '%' ? 2 * number : number;
+      for (std::int64_t i = 0; i < count; ++i) {
+        if (at == bytes.size()) return std::size_t{0};
+        RespValue item;
+        const auto length = parse_value(bytes.substr(at), item, depth + 1);
+        if (!length || length.value() == 0) return length;
+        value.items.push_back(std::move(item));
+        at += length.value();
+      }
+      return at;
+    }
+    default: return malformed("an unknown type");
+  }
+}
+
+}  // namespace
+
+Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value) {
+  if (bytes.empty()) return std::size_t{0};
+  return parse_value(bytes, value, 0);
+}
+
+Result<RespClient> RespClient::connect(const std::string& address, Timeout timeout) {
+  const auto deadline = Clock::now() + timeout;
+  const auto found = resolve(address);
+  if (!found) return found.error();
+  Error last{ErrorCode::unavailable, "no address"};
+  for (const addrinfo* info = found.value().get(); info != nullptr; info = info->ai_next) {
+    const int fd =
+        socket(info->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, info->ai_protocol);
+    if (fd < 0) return broken("cannot make a socket", errno);
+    RespClient client(fd);
+    const int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (::connect(fd, info->ai_addr, info->ai_addrlen) != 0 && errno != EINPROGRESS) {
+      last = broken("cannot connect", errno);
+      continue;
+    }
+    if (auto ready = wait_ready(fd, POLLOUT, deadline); !ready) return ready.error();
+    int code = 0;
+    socklen_t size = sizeof(code);
+    getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
+    if (code == 0) return client;
+    last = broken("cannot connect", code);
+  }
+  return last;
+}
+
+RespClient::~RespClient() {
+  if (socket_ >= 0) close(socket_);
+}
+RespClient::RespClient(RespClient&& other) noexcept
+    : socket_(std::exchange(other.socket_, -1)), input_(std::move(other.input_)) {}
+RespClient& RespClient::operator=(RespClient&& other) noexcept {
+  std::swap(socket_, other.socket_);
+  std::swap(input_, other.input_);
+  return *this;
+}
+
+Result<void> RespClient::send(const std::vector<std::vector<std::string>>& commands,
+                              Timeout timeout) {
+  const auto deadline = Clock::now() + timeout;
+  std::string bytes;
+  for (const auto& words : commands) {
+    append_array(bytes, words.size());
+    for (const std::string& word : words) append_bulk(bytes, word);
+  }
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t size = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (size >= 0) {
+      sent += static_cast<std::size_t>(size);
+    } else if (errno == EAGAIN) {
+      if (auto ready = wait_ready(socket_, POLLOUT, deadline); !ready) return ready;
+    } else if (errno != EINTR) {
+      return broken("the connection broke", errno);
+    }
+  }
+  return {};
+}
+
+Result<RespValue> RespClient::reply(Timeout timeout) {
+  const auto deadline = Clock::now() + timeout;
+  RespValue value;
+  for (;;) {
+    const auto length = parse_reply(input_, value);
+    if (!length) return length.error();
+    if (length.value() > 0) {
+      input_.erase(0, length.value());
+      return value;
+    }
+    if (input_.size() > kReplyBytesMax) return malformed("too long");
+    const std::size_t old = input_.size();
+    input_.resize(old + kReadBytes);
+    const ssize_t size = recv(socket_, input_.data() + old, kReadBytes, 0);
+    const int code = errno;
+    input_.resize(old + (size > 0 ? static_cast<std::size_t>(size) : 0));
+    if (size == 0) return Error{ErrorCode::unavailable, "the server closed the connection"};
+    if (size < 0 && code == EAGAIN) {
+      if (auto ready = wait_ready(socket_, POLLIN, deadline); !ready) return ready.error();
+    } else if (size < 0 && code != EINTR) {
+      return broken("the connection broke", code);
+    }
+  }
+}
+
+Result<RespValue> RespClient::call(const std::vector<std::string>& words, Timeout timeout) {
+  if (auto sent = send({words}, timeout); !sent) return sent.error();
+  return reply(timeout);
+}
+
+}  // namespace leasehold::server

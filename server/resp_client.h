@@ -1,0 +1,61 @@
+// A blocking client for one node: for the commands of the program, the demo and tests.
+#pragma once
+
+#include <leasehold/base/result.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+/// One reply. Maps are arrays of twice as many values.
+struct RespValue {
+  enum class Kind : std::uint8_t { simple, error, integer, bulk, null, array };
+  Kind kind = Kind::null;
+  std::string text;  ///< simple, error (first word included), bulk
+  std::int64_t integer = 0;
+  std::vector<RespValue> items;
+
+  bool is_error(std::string_view first_word) const {
+    return kind == Kind::error && text.substr(0, text.find(' ')) == first_word;
+  }
+};
+
+/// A reply's limits: what a node may be trusted with.
+inline constexpr std::size_t kReplyBytesMax = 64U << 20U;
+inline constexpr int kReplyDepthMax = 8;
+
+/// Reads one reply from the front of `bytes`. Returns its length; 0 if it is not complete yet.
+/// Errors: malformed.
+Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value);
+
+/// One TCP connection. Every call has a deadline. After an error the connection is of no use.
+class RespClient {
+ public:
+  using Timeout = std::chrono::milliseconds;
+
+  /// `address` is host:port. Errors: invalid_argument, unavailable (nobody listens, or out of
+  /// reach), timed_out.
+  static Result<RespClient> connect(const std::string& address, Timeout timeout);
+  ~RespClient();
+  RespClient(RespClient&& other) noexcept;
+  RespClient& operator=(RespClient&& other) noexcept;
+
+  /// Sends one command and waits for its reply. Errors: timed_out, unavailable (the connection
+  /// broke): the command may or may not have been executed; malformed.
+  Result<RespValue> call(const std::vector<std::string>& words, Timeout timeout);
+  /// Sends without waiting; one reply() for each.
+  Result<void> send(const std::vector<std::vector<std::string>>& commands, Timeout timeout);
+  Result<RespValue> reply(Timeout timeout);
+
+ private:
+  explicit RespClient(int socket) : socket_(socket) {}
+
+  int socket_ = -1;
+  std::string input_;
+};
+
+}  // namespace leasehold::server

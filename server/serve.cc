@@ -1,0 +1,203 @@
+#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/node/system_clock.h>
+#include <leasehold/server/log_observer.h>
+#include <leasehold/server/report.h>
+#include <leasehold/server/serve.h>
+#include <leasehold/server/tcp_front.h>
+
+#include <spdlog/async.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+/// Log lines that wait for the terminal; past it the oldest are dropped.
+constexpr std::size_t kLogLinesMax = 8192;
+/// How often formation is looked at, and a failure that ended the node.
+constexpr timespec kWatchInterval{0, 200'000'000};
+/// "Waiting for members" is said at most so often.
+constexpr auto kSayAgain = std::chrono::seconds(10);
+
+void start_logging(const ServeSettings& settings) {
+  // Never waits for a slow terminal: the node's own thread logs.
+  spdlog::init_thread_pool(kLogLinesMax, 1);
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto logger =
+      std::make_shared<spdlog::async_logger>("leasehold", std::move(sink), spdlog::thread_pool(),
+                                             spdlog::async_overflow_policy::overrun_oldest);
+  logger->set_level(
+      spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
+  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node " +
+                      std::to_string(settings.node.id.value()) + ": %v");
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+}
+
+/// Each client takes a descriptor; the usual soft limit is 1024.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+/// The first failure that the node or its store reports, from whatever thread.
+class Failure {
+ public:
+  void set(Error error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+  }
+  std::optional<Error> get() const {
+    const std::lock_guard lock(mutex_);
+    return error_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+/// Says what a first start waits for, until the group is formed.
+class FormationWatch {
+ public:
+  explicit FormationWatch(node::Node& node) : node_(node), seen_(std::make_shared<Seen>()) {}
+
+  void look() {
+    if (done_) return;
+    std::optional<node::NodeStatus> status;
+    {
+      const std::lock_guard lock(seen_->mutex);
+      status = std::exchange(seen_->status, std::nullopt);
+    }
+    if (status) report(*status);
+    if (done_) return;
+    node_.status([seen = seen_](node::NodeStatus fresh) {
+      const std::lock_guard lock(seen->mutex);
+      seen->status = std::move(fresh);
+    });
+  }
+
+ private:
+  struct Seen {
+    std::mutex mutex;
+    std::optional<node::NodeStatus> status;
+  };
+
+  void report(const node::NodeStatus& status) {
+    if (status.formed) {
+      spdlog::info("the group is formed: {} members", status.members.size());
+      done_ = true;
+      return;
+    }
+    std::string missing;
+    for (const raft::NodeId id : status.missing) {
+      missing += (missing.empty() ? "" : ", ") + std::to_string(id.value());
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (missing.empty() || (missing == said_ && now - said_at_ < kSayAgain)) return;
+    spdlog::info("waiting for member{} {} to confirm the group",
+                 status.missing.size() == 1 ? "" : "s", missing);
+    said_ = missing;
+    said_at_ = now;
+  }
+
+  node::Node& node_;
+  std::shared_ptr<Seen> seen_;  ///< outlives this: an answer may come late
+  std::string said_;
+  std::chrono::steady_clock::time_point said_at_;
+  bool done_ = false;
+};
+
+/// Waits for a signal or a failure.
+int watch(node::Node& node, const Failure& failure) {
+  const sigset_t signals = ending_signals();
+  FormationWatch formation(node);
+  for (;;) {
+    const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
+    if (signal > 0) {
+      spdlog::info("stopping: {}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+      return 0;
+    }
+    if (const auto error = failure.get()) {
+      spdlog::critical("this node cannot go on: {}", error->message);
+      return 1;
+    }
+    formation.look();
+  }
+}
+
+Result<int> serve(const ServeSettings& settings) {
+  std::vector<net::PeerAddress> addresses;
+  for (const node::Peer& peer : settings.node.peers) addresses.push_back({peer.id, peer.address});
+  std::error_code made;
+  std::filesystem::create_directories(settings.data_dir, made);
+  if (made) {
+    return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
+                                    made.message() + ". Choose another --data-dir"};
+  }
+  Failure failure;
+  kv::RocksdbStore::Options store_options;
+  store_options.dir = settings.data_dir + "/state";
+  store_options.cluster_id = net::cluster_id(settings.node.cluster, std::move(addresses));
+  store_options.id = settings.node.id;
+  store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
+  auto store = kv::RocksdbStore::open(std::move(store_options));
+  if (!store) return store.error();
+
+  node::SystemClock clock;
+  LogObserver observer;
+  auto node = node::Node::open(settings.node, *store.value(), clock, observer);
+  if (!node) return node.error();
+  node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
+
+  ServerState state(settings.server);
+  auto front = TcpFront::open(settings.listen, *node.value(), *store.value(), state);
+  if (!front) return front.error();
+  spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
+               front.value()->port(), settings.data_dir);
+
+  const int exit_status = watch(*node.value(), failure);
+  front.value()->stop_accepting();
+  node.value()->stop();
+  front.value()->stop();
+  return exit_status;
+}
+
+}  // namespace
+
+int run_serve(const ServeSettings& settings) {
+  const sigset_t signals = ending_signals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
+  start_logging(settings);
+  const Result<int> served = serve(settings);
+  if (!served) spdlog::critical("{}", served.error().message);
+  const int exit_status = served ? served.value() : 1;
+  if (exit_status == 0) spdlog::info("stopped");
+  spdlog::shutdown();
+  return exit_status;
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,13 @@
+// `leasehold serve`: one replica, until a signal ends it.
+#pragma once
+
+#include <leasehold/server/settings.h>
+
+namespace leasehold::server {
+
+/// Runs until SIGTERM or SIGINT. Returns the exit status: 0 after a signal, 1 when the node could
+/// not start or failed. Messages go to the log, which is stderr. Blocks those signals in the whole
+/// process: call it from main, before any thread exists.
+int run_serve(const ServeSettings& settings);
+
+}  // namespace leasehold::server

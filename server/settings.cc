@@ -1,0 +1,328 @@
+#include <leasehold/server/settings.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <set>
+
+namespace leasehold::server {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  std::int64_t nanoseconds;
+};
+/// Descending. A minute is the largest, because no lease is longer than an hour.
+constexpr std::array<Unit, 5> kUnits = {
+    {{"m", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
+
+Error invalid(std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message)};
+}
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+bool all_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// "12" or "12.345" times `scale`, exactly. None: no such number, too precise, or too large.
+std::optional<std::int64_t> parse_scaled(std::string_view text, std::int64_t scale) {
+  const std::size_t point = text.find('.');
+  const std::string_view whole = text.substr(0, point);
+  std::string_view fraction;
+  if (point != std::string_view::npos) {
+    fraction = text.substr(point + 1);
+    if (!all_digits(fraction)) return std::nullopt;
+  }
+  if (!all_digits(whole) || whole.size() > 15) return std::nullopt;
+  std::int64_t value = 0;
+  std::from_chars(whole.data(), whole.data() + whole.size(), value);
+  if (__builtin_mul_overflow(value, scale, &value)) return std::nullopt;
+  for (const char digit : fraction) {
+    if (scale % 10 != 0 && digit != '0') return std::nullopt;
+    scale /= 10;
+    if (__builtin_add_overflow(value, (digit - '0') * scale, &value)) return std::nullopt;
+  }
+  return value;
+}
+
+Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
+  std::uint64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (!all_digits(text) || result.ec != std::errc() || value < low || value > high) {
+    return invalid(quoted(text) + " is no number from " + std::to_string(low) + " to " +
+                   std::to_string(high));
+  }
+  return value;
+}
+
+Result<void> check_address(std::string_view text, std::uint64_t lowest_port) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 ||
+      !parse_number(text.substr(colon + 1), lowest_port, 65535)) {
+    return invalid(quoted(text) + " is no address: write host:port, as in 127.0.0.1:7201");
+  }
+  return {};
+}
+
+template <lease::Duration lease::Timing::*member>
+Result<void> set_timing(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration) return duration.error();
+  settings.node.timing.*member = duration.value();
+  return {};
+}
+
+Result<void> set_id(ServeSettings& settings, const std::string& text) {
+  const auto id = parse_number(text, 1, std::numeric_limits<std::uint32_t>::max());
+  if (!id) return id.error();
+  settings.node.id = raft::NodeId(id.value());
+  return {};
+}
+
+Result<void> set_data_dir(ServeSettings& settings, const std::string& text) {
+  if (text.empty()) return invalid("a folder's name cannot be empty");
+  settings.data_dir = text;
+  return {};
+}
+
+Result<void> set_peers(ServeSettings& settings, const std::string& text) {
+  auto peers = parse_peers(text);
+  if (!peers) return peers.error();
+  settings.node.peers = std::move(peers).value();
+  return {};
+}
+
+Result<void> set_cluster(ServeSettings& settings, const std::string& text) {
+  if (text.empty() || text.size() > 256) return invalid("a cluster's name has 1 to 256 bytes");
+  settings.node.cluster = text;
+  return {};
+}
+
+Result<void> set_listen(ServeSettings& settings, const std::string& text) {
+  settings.listen = text;
+  return check_address(text, 0);
+}
+
+Result<void> set_advertise(ServeSettings& settings, const std::string& text) {
+  settings.advertise = text;
+  return check_address(text, 1);
+}
+
+Result<void> set_peer_listen(ServeSettings& settings, const std::string& text) {
+  settings.node.listen = text;
+  return check_address(text, 1);
+}
+
+Result<void> set_drift(ServeSettings& settings, const std::string& text) {
+  const auto ppm = parse_scaled(text, 1'000'000);
+  if (!ppm) {
+    return invalid(quoted(text) + " is no fraction with at most 6 decimals, as in 0.1 for 10 %");
+  }
+  settings.node.timing.max_clock_drift_ppm = *ppm;
+  return {};
+}
+
+Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
+  for (const char* level : {"trace", "debug", "info", "warn", "error", "off"}) {
+    if (text == level) {
+      settings.log_level = text;
+      return {};
+    }
+  }
+  return invalid(quoted(text) + " is none of trace, debug, info, warn, error, off");
+}
+
+Result<void> set_io_threads(ServeSettings& settings, const std::string& text) {
+  const auto count = parse_number(text, 1, 256);
+  if (!count) return count.error();
+  settings.server.io_threads = count.value();
+  return {};
+}
+
+Result<void> set_clients_max(ServeSettings& settings, const std::string& text) {
+  const auto count = parse_number(text, 1, 1'000'000);
+  if (!count) return count.error();
+  settings.server.clients_max = count.value();
+  return {};
+}
+
+Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
+  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
+  settings.server.lease_reads = text == "on";
+  return {};
+}
+
+Result<void> set_command_timeout(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration) return duration.error();
+  if (duration.value() <= lease::Duration(0)) return invalid("the time limit has to be above 0");
+  settings.server.command_timeout = duration.value();
+  return {};
+}
+
+Result<void> check_together(ServeSettings& settings) {
+  const node::NodeOptions& node = settings.node;
+  if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
+  if (settings.data_dir.empty()) return invalid("--data-dir is missing: the folder of this node");
+  if (node.peers.empty()) {
+    return invalid("--peers is missing: every first member, as in 1=host:port,2=host:port");
+  }
+  const bool member = std::any_of(node.peers.begin(), node.peers.end(),
+                                  [&](const node::Peer& peer) { return peer.id == node.id; });
+  if (!member) {
+    return invalid("--peers does not name this node, which has --id " +
+                   std::to_string(node.id.value()));
+  }
+  if (auto timing = node.timing.validate(); !timing) return timing;
+  return {};
+}
+
+void describe(ServeSettings& settings) {
+  const lease::Timing& timing = settings.node.timing;
+  char drift[32];
+  std::snprintf(drift, sizeof(drift), "%.6f",
+                static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
+  settings.server.config = {
+      {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
+      {"databases", "1"},
+      {"maxclients", std::to_string(settings.server.clients_max)},
+      {"save", ""},
+      {"id", std::to_string(settings.node.id.value())},
+      {"data-dir", settings.data_dir},
+      {"cluster", settings.node.cluster},
+      {"listen", settings.listen},
+      {"advertise", settings.advertise},
+      {"io-threads", std::to_string(settings.server.io_threads)},
+      {"lease-reads", settings.server.lease_reads ? "on" : "off"},
+      {"command-timeout", format_duration(settings.server.command_timeout)},
+      {"lease", format_duration(timing.lease)},
+      {"heartbeat", format_duration(timing.heartbeat)},
+      {"election-timeout", format_duration(timing.election_timeout)},
+      {"max-clock-drift", drift},
+      {"max-round-trip", format_duration(timing.max_round_trip)},
+      {"margin", format_duration(timing.margin)},
+  };
+}
+
+}  // namespace
+
+Result<lease::Duration> parse_duration(std::string_view text) {
+  const std::size_t end = text.find_first_not_of("0123456789.");
+  if (end != std::string_view::npos && end > 0) {
+    for (const Unit& unit : kUnits) {
+      if (text.substr(end) != unit.name) continue;
+      if (const auto value = parse_scaled(text.substr(0, end), unit.nanoseconds)) {
+        return lease::Duration(*value);
+      }
+    }
+  }
+  return invalid(quoted(text) +
+                 " is no duration: write a number and one of ns, us, ms, s, m, as in 250ms");
+}
+
+std::string format_duration(lease::Duration duration) {
+  for (const Unit& unit : kUnits) {
+    if (duration.count() % unit.nanoseconds == 0 && (duration.count() != 0 || unit.name == "s")) {
+      return std::to_string(duration.count() / unit.nanoseconds) + std::string(unit.name);
+    }
+  }
+  return std::to_string(duration.count()) + "ns";
+}
+
+Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
+  std::vector<node::Peer> peers;
+  std::set<std::uint64_t> ids;
+  std::set<std::string> addresses;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view part = text.substr(0, comma);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos) {
+      return invalid(quoted(part) + " is no peer: write id=host:port, as in 1=127.0.0.1:7101");
+    }
+    const auto id =
+        parse_number(part.substr(0, equals), 1, std::numeric_limits<std::uint32_t>::max());
+    if (!id) return id.error();
+    const std::string address(part.substr(equals + 1));
+    if (auto checked = check_address(address, 1); !checked) return checked.error();
+    if (!ids.insert(id.value()).second) {
+      return invalid("the peer " + std::to_string(id.value()) + " is named twice");
+    }
+    if (!addresses.insert(address).second) {
+      return invalid("two peers have the address " + address);
+    }
+    peers.push_back({raft::NodeId(id.value()), address});
+    if (comma == std::string_view::npos) return peers;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+const std::vector<SettingSpec>& setting_specs() {
+  static const std::vector<SettingSpec> specs = {
+      {"id", "N", "", "Number of this node, unique in the cluster", set_id},
+      {"data-dir", "DIR", "", "Folder of this node's data; made if it does not exist",
+       set_data_dir},
+      {"peers", "ID=HOST:PORT,...", "",
+       "Every first member and the address of its peer port, this node included; the same on "
+       "every node",
+       set_peers},
+      {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
+      {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
+       set_advertise},
+      {"peer-listen", "HOST:PORT", "",
+       "Where the peer port is bound, if not at its own entry of "
+       "--peers",
+       set_peer_listen},
+      {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
+       set_cluster},
+      {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
+       set_timing<&lease::Timing::heartbeat>},
+      {"lease", "DURATION", "1s", "What a voter promises the leader with each heartbeat",
+       set_timing<&lease::Timing::lease>},
+      {"election-timeout", "DURATION", "300ms",
+       "Elections are tried after one to two times as long without a leader",
+       set_timing<&lease::Timing::election_timeout>},
+      {"max-clock-drift", "FRACTION", "0.1", "Bound of each clock's rate error against true time",
+       set_drift},
+      {"max-round-trip", "DURATION", "50ms", "The longest round trip of a healthy renewal",
+       set_timing<&lease::Timing::max_round_trip>},
+      {"margin", "DURATION", "10ms", "What the leader leaves unused of each lease",
+       set_timing<&lease::Timing::margin>},
+      {"lease-reads", "on|off", "on",
+       "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
+      {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
+       set_command_timeout},
+      {"io-threads", "N", "1", "Threads that serve clients", set_io_threads},
+      {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
+      {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
+  };
+  return specs;
+}
+
+Result<ServeSettings> make_settings(const SettingTexts& texts) {
+  ServeSettings settings;
+  for (const SettingSpec& spec : setting_specs()) {
+    const auto found = texts.find(spec.name);
+    const std::string text = found != texts.end() ? found->second : spec.default_text;
+    if (found == texts.end() && text.empty()) continue;
+    if (auto applied = spec.apply(settings, text); !applied) {
+      return invalid("--" + std::string(spec.name) + ": " + applied.error().message);
+    }
+  }
+  if (auto checked = check_together(settings); !checked) return checked.error();
+  if (settings.advertise.empty()) settings.advertise = settings.listen;
+  settings.server.advertise = settings.advertise;
+  settings.node.data_dir = settings.data_dir;
+  describe(settings);
+  return settings;
+}
+
+}  // namespace leasehold::server

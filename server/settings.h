@@ -1,0 +1,54 @@
+// The settings of `leasehold serve`: one table of names, for flags and for the TOML file alike.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/node/node.h>
+#include <leasehold/server/server_state.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+struct ServeSettings {
+  node::NodeOptions node;  ///< `data_dir` is the folder of the log
+  std::string data_dir;
+  std::string listen = "127.0.0.1:7201";
+  std::string advertise;  ///< empty: what `listen` says
+  std::string log_level = "info";
+  ServerOptions server;
+};
+
+/// Strict: a decimal number and one of the units ns, us, ms, s, m, without a space: "250ms",
+/// "1.5s". Errors: invalid_argument.
+Result<lease::Duration> parse_duration(std::string_view text);
+/// A duration in the largest unit that shows it without a fraction: "1500ms".
+std::string format_duration(lease::Duration duration);
+/// "1=host:port,2=host:port". Errors: invalid_argument: no such form, an id twice, an address
+/// twice.
+Result<std::vector<node::Peer>> parse_peers(std::string_view text);
+
+/// One setting. Its flag is "--" and the name; its key in the file is the name.
+struct SettingSpec {
+  const char* name;
+  const char* type;          ///< shown in the help
+  const char* default_text;  ///< empty: none
+  const char* help;
+  Result<void> (*apply)(ServeSettings& settings, const std::string& text);
+};
+const std::vector<SettingSpec>& setting_specs();
+
+using SettingTexts = std::map<std::string, std::string>;
+
+/// Reads a TOML file into names and texts. Errors: io, malformed (with the line), invalid_argument:
+/// an unknown key, by name.
+Result<SettingTexts> read_settings_file(const std::string& path);
+
+/// Makes settings of texts and checks them together. Errors: invalid_argument, naming the setting
+/// and what it should be.
+Result<ServeSettings> make_settings(const SettingTexts& texts);
+
+}  // namespace leasehold::server

@@ -1,0 +1,192 @@
+// Settings: durations, peers, the file and how they are checked together.
+#include <leasehold/server/settings.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+namespace leasehold::server {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+const SettingTexts kGood = {{"id", "2"}, {"data-dir", "d"}, {"peers", "1=a:1,2=b:2,3=c:3"}};
+
+SettingTexts with(const std::string& name, const std::string& text) {
+  SettingTexts texts = kGood;
+  texts[name] = text;
+  return texts;
+}
+
+std::string refusal(const SettingTexts& texts) {
+  const auto settings = make_settings(texts);
+  return settings ? "accepted" : settings.error().message;
+}
+
+/// A file that is gone when the test is.
+class SettingsFile {
+ public:
+  explicit SettingsFile(const std::string& text)
+      : path_(::testing::TempDir() + "leasehold_settings_" +
+              ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".toml") {
+    std::ofstream(path_) << text;
+  }
+  ~SettingsFile() { std::remove(path_.c_str()); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Durations, HaveAUnit) {
+  EXPECT_EQ(parse_duration("100ms").value(), 100ms);
+  EXPECT_EQ(parse_duration("1s").value(), 1s);
+  EXPECT_EQ(parse_duration("1.5s").value(), 1500ms);
+  EXPECT_EQ(parse_duration("250us").value(), 250us);
+  EXPECT_EQ(parse_duration("7ns").value(), 7ns);
+  EXPECT_EQ(parse_duration("2m").value(), 2min);
+  EXPECT_EQ(parse_duration("0s").value(), 0s);
+  EXPECT_EQ(parse_duration("0.001ms").value(), 1us);
+}
+
+TEST(Durations, AreStrict) {
+  for (const char* text : {"",
+                           "1",
+                           "s",
+                           "ms",
+                           "1 s",
+                           " 1s",
+                           "1s ",
+                           "-1s",
+                           "+1s",
+                           "1S",
+                           "1sec",
+                           ".5s",
+                           "1.s",
+                           "1.2.3s",
+                           "1e3ms",
+                           "0.5ns",
+                           "1h",
+                           "9999999999999m",
+                           "99999999999999999999s",
+                           "1.0000000001s"}) {
+    EXPECT_FALSE(parse_duration(text).ok()) << text;
+  }
+}
+
+TEST(Durations, AreShownInTheLargestUnitWithoutFraction) {
+  EXPECT_EQ(format_duration(1500ms), "1500ms");
+  EXPECT_EQ(format_duration(2s), "2s");
+  EXPECT_EQ(format_duration(120s), "2m");
+  EXPECT_EQ(format_duration(1us + 1ns), "1001ns");
+  EXPECT_EQ(format_duration(0s), "0s");
+}
+
+TEST(Peers, AreIdsAndAddresses) {
+  const auto peers = parse_peers("1=127.0.0.1:7101,2=host.example:80,30=[::1]:9");
+  ASSERT_TRUE(peers.ok());
+  ASSERT_EQ(peers.value().size(), 3U);
+  EXPECT_EQ(peers.value()[2].id, raft::NodeId(30));
+  EXPECT_EQ(peers.value()[2].address, "[::1]:9");
+}
+
+TEST(Peers, AreChecked) {
+  for (const char* text :
+       {"", "1", "1=", "1=host", "1=host:", "1=:1", "1=host:0", "1=host:65536", "0=host:1",
+        "x=host:1", "1=a:1,", "1=a:1,1=b:1", "1=a:1,2=a:1", "1=a:1x"}) {
+    EXPECT_FALSE(parse_peers(text).ok()) << text;
+  }
+}
+
+TEST(Settings, HaveDefaults) {
+  const auto settings = make_settings(kGood);
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings.value().node.id, raft::NodeId(2));
+  EXPECT_EQ(settings.value().node.timing.lease, 1s);
+  EXPECT_EQ(settings.value().node.timing.max_clock_drift_ppm, 100'000);
+  EXPECT_EQ(settings.value().listen, "127.0.0.1:7201");
+  EXPECT_EQ(settings.value().server.advertise, "127.0.0.1:7201");
+  EXPECT_TRUE(settings.value().server.lease_reads);
+}
+
+TEST(Settings, DefaultsOfTheTableAreThoseOfTheTypes) {
+  const lease::Timing timing;
+  const auto settings = make_settings(kGood);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings.value().node.timing.heartbeat, timing.heartbeat);
+  EXPECT_EQ(settings.value().node.timing.election_timeout, timing.election_timeout);
+  EXPECT_EQ(settings.value().node.timing.max_round_trip, timing.max_round_trip);
+  EXPECT_EQ(settings.value().node.timing.margin, timing.margin);
+  EXPECT_EQ(settings.value().server.command_timeout, ServerOptions().command_timeout);
+  EXPECT_EQ(settings.value().server.clients_max, ServerOptions().clients_max);
+}
+
+TEST(Settings, WrongOnesAreRefusedByName) {
+  EXPECT_THAT(refusal(with("id", "0")), HasSubstr("--id: '0' is no number from 1"));
+  EXPECT_THAT(refusal(with("lease", "1")), HasSubstr("--lease: '1' is no duration"));
+  EXPECT_THAT(refusal(with("max-clock-drift", "10%")), HasSubstr("--max-clock-drift: '10%'"));
+  EXPECT_THAT(refusal(with("max-clock-drift", "0.1234567")), HasSubstr("--max-clock-drift"));
+  EXPECT_THAT(refusal(with("lease-reads", "yes")), HasSubstr("--lease-reads: 'yes' is neither"));
+  EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is no address"));
+  EXPECT_THAT(refusal(with("log-level", "loud")), HasSubstr("--log-level: 'loud'"));
+  EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
+  EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
+  EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
+}
+
+TEST(Settings, AreCheckedTogether) {
+  EXPECT_THAT(refusal(with("id", "4")), HasSubstr("--peers does not name this node"));
+  EXPECT_THAT(refusal({{"id", "1"}}), HasSubstr("--data-dir is missing"));
+  EXPECT_THAT(refusal({{"id", "1"}, {"data-dir", "d"}}), HasSubstr("--peers is missing"));
+  EXPECT_THAT(refusal({{"data-dir", "d"}, {"peers", "1=a:1"}}), HasSubstr("--id is missing"));
+  // The lease's own inequalities, with their numbers.
+  EXPECT_NE(refusal(with("heartbeat", "900ms")), "accepted");
+  EXPECT_NE(refusal(with("max-clock-drift", "0.9")), "accepted");
+}
+
+TEST(SettingsFile, HasTheNamesOfTheFlags) {
+  const SettingsFile file(
+      "id = 2\n"
+      "data-dir = \"d\"\n"
+      "peers = [\"1=a:1\", \"2=b:2\"]  # a list\n"
+      "lease = \"2s\"\n"
+      "max-clock-drift = 0.05\n"
+      "lease-reads = false\n");
+  const auto texts = read_settings_file(file.path());
+  ASSERT_TRUE(texts.ok()) << texts.error().message;
+  const auto settings = make_settings(texts.value());
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings.value().node.peers.size(), 2U);
+  EXPECT_EQ(settings.value().node.timing.lease, 2s);
+  EXPECT_EQ(settings.value().node.timing.max_clock_drift_ppm, 50'000);
+  EXPECT_FALSE(settings.value().server.lease_reads);
+}
+
+TEST(SettingsFile, UnknownKeysAreRefusedByName) {
+  const SettingsFile file("id = 1\nleese = \"1s\"\n");
+  const auto texts = read_settings_file(file.path());
+  ASSERT_FALSE(texts.ok());
+  EXPECT_THAT(texts.error().message, HasSubstr("unknown key 'leese'"));
+}
+
+TEST(SettingsFile, WrongTypesAreRefusedByName) {
+  const SettingsFile file("[id]\nx = 1\n");
+  const auto texts = read_settings_file(file.path());
+  ASSERT_FALSE(texts.ok());
+  EXPECT_THAT(texts.error().message, HasSubstr("id: expected"));
+}
+
+TEST(SettingsFile, BrokenFilesAreRefusedWithTheirPlace) {
+  const SettingsFile file("id = 1\npeers = [\n");
+  const auto texts = read_settings_file(file.path());
+  ASSERT_FALSE(texts.ok());
+  EXPECT_THAT(texts.error().message, HasSubstr(file.path()));
+  EXPECT_FALSE(read_settings_file("no-such-file.toml").ok());
+}
+
+}  // namespace
+}  // namespace leasehold::server

@@ -1,0 +1,247 @@
+// The client port over real sockets, with a fake node behind it.
+#include <leasehold/kv/command.h>
+#include <leasehold/server/resp.h>
+#include <leasehold/server/resp_client.h>
+#include <leasehold/server/tcp_front.h>
+#include <leasehold/tests/server/fake_node.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace leasehold::server {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Words = std::vector<std::string>;
+
+constexpr milliseconds kPatience{20000};
+
+/// A front on a free port, and a thread that completes what the node is asked.
+class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  void open(ServerOptions options = {}) {
+    options.io_threads = GetParam();
+    state_ = std::make_unique<ServerState>(options);
+    auto front = TcpFront::open("127.0.0.1:0", node_, node_.store(), *state_);
+    ASSERT_TRUE(front.ok()) << front.error().message;
+    front_ = std::move(front).value();
+    worker_ = std::thread([this] {
+      while (!stopping_) {
+        if (!node_.complete_some()) std::this_thread::yield();
+      }
+    });
+  }
+  void TearDown() override {
+    if (front_) front_->stop_accepting();
+    stopping_ = true;
+    if (worker_.joinable()) worker_.join();
+    front_.reset();
+  }
+
+  RespClient connect() {
+    auto client = RespClient::connect("127.0.0.1:" + std::to_string(front_->port()), kPatience);
+    LEASEHOLD_ASSERT(client.ok());
+    return std::move(client).value();
+  }
+  static RespValue call(RespClient& client, const Words& words) {
+    auto reply = client.call(words, kPatience);
+    LEASEHOLD_ASSERT(reply.ok());
+    return std::move(reply).value();
+  }
+
+  FakeNode node_;
+  std::unique_ptr<ServerState> state_;
+  std::unique_ptr<TcpFront> front_;
+  std::thread worker_;
+  std::atomic<bool> stopping_{false};
+};
+
+TEST_P(TcpFrontTest, AnswersOverASocket) {
+  open();
+  RespClient client = connect();
+  EXPECT_EQ(call(client, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(client, {"SET", "k", "v"}).text, "OK");
+  EXPECT_EQ(call(client, {"GET", "k"}).text, "v");
+  EXPECT_EQ(call(client, {"GET", "none"}).kind, RespValue::Kind::null);
+  EXPECT_EQ(call(client, {"INCR", "n"}).integer, 1);
+  EXPECT_THAT(call(client, {"INFO"}).text, HasSubstr("connected_clients:1"));
+}
+
+TEST_P(TcpFrontTest, LargeValuesGoThroughWhole) {
+  open();
+  RespClient client = connect();
+  const std::string value(kv::kValueBytesMax, 'v');
+  ASSERT_EQ(call(client, {"SET", "large", value}).text, "OK");
+  EXPECT_EQ(call(client, {"GET", "large"}).text, value);
+  EXPECT_THAT(call(client, {"SET", "k", value + "v"}).text, StartsWith("ERR "));
+  EXPECT_EQ(call(client, {"PING"}).text, "PONG");
+}
+
+TEST_P(TcpFrontTest, DeepPipelinesComeBackInOrder) {
+  open();
+  RespClient client = connect();
+  std::vector<Words> commands;
+  for (int i = 0; i < 5000; ++i) {
+    commands.push_back({"SET", "k", std::to_string(i)});
+    if (i % 3 == 0) commands.push_back({"GET", "k"});
+    if (i % 7 == 0) commands.push_back({"ECHO", std::to_string(i)});
+  }
+  ASSERT_TRUE(client.send(commands, kPatience).ok());
+  for (int i = 0; i < 5000; ++i) {
+    ASSERT_EQ(client.reply(kPatience).value().text, "OK");
+    if (i % 3 == 0) {
+      ASSERT_EQ(client.reply(kPatience).value().text, std::to_string(i));
+    }
+    if (i % 7 == 0) {
+      ASSERT_EQ(client.reply(kPatience).value().text, std::to_string(i));
+    }
+  }
+}
+
+TEST_P(TcpFrontTest, AClientThatSendsALotBeforeItReadsIsServed) {
+  open();
+  node_.grant_lease(std::chrono::hours(1));
+  RespClient client = connect();
+  const std::string value(100000, 'v');
+  ASSERT_EQ(call(client, {"SET", "k", value}).text, "OK");
+  const std::vector<Words> commands(300, Words{"GET", "k"});
+  ASSERT_TRUE(client.send(commands, kPatience).ok());
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    ASSERT_EQ(client.reply(kPatience).value().text, value);
+  }
+  EXPECT_EQ(state_->sum(&Counters::lease_hits), commands.size());
+}
+
+TEST_P(TcpFrontTest, ManyClientsAtOnce) {
+  open();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([this, t] {
+      RespClient client = connect();
+      const std::string key = "k" + std::to_string(t);
+      for (int i = 0; i < 200; ++i) {
+        ASSERT_EQ(call(client, {"SET", key, std::to_string(i)}).text, "OK");
+        ASSERT_EQ(call(client, {"GET", key}).text, std::to_string(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(state_->sum(&Counters::connections), 8U);
+  EXPECT_EQ(state_->sum(&Counters::commands), 8U * 400U);
+}
+
+TEST_P(TcpFrontTest, ProtocolErrorsGetTheirReplyAndTheEnd) {
+  open();
+  RespClient good = connect();
+  RespClient bad = connect();
+  // An array whose announced bulk is far too large, then more bytes than anybody reads.
+  static_cast<void>(bad.send({Words{std::string(17U << 20U, 'x')}}, kPatience));
+  const auto reply = bad.reply(kPatience);
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply.value().text, "ERR Protocol error: invalid bulk length");
+  EXPECT_FALSE(bad.reply(kPatience).ok());
+  EXPECT_EQ(call(good, {"PING"}).text, "PONG");
+  EXPECT_EQ(state_->sum(&Counters::protocol_errors), 1U);
+}
+
+TEST_P(TcpFrontTest, TooManyClientsAreToldSo) {
+  ServerOptions options;
+  options.clients_max = 2;
+  open(options);
+  RespClient first = connect();
+  RespClient second = connect();
+  EXPECT_EQ(call(first, {"PING"}).text, "PONG");
+  EXPECT_EQ(call(second, {"PING"}).text, "PONG");
+  RespClient third = connect();
+  const auto reply = third.reply(kPatience);
+  ASSERT_TRUE(reply.ok());
+  EXPECT_THAT(reply.value().text, StartsWith("ERR max number of clients reached"));
+  EXPECT_EQ(state_->sum(&Counters::connections_refused), 1U);
+}
+
+TEST_P(TcpFrontTest, StopClosesEveryConnection) {
+  open();
+  RespClient client = connect();
+  EXPECT_EQ(call(client, {"PING"}).text, "PONG");
+  front_->stop_accepting();
+  front_->stop();
+  EXPECT_FALSE(client.reply(kPatience).ok());
+  EXPECT_EQ(state_->clients.load(), 0U);
+  EXPECT_EQ(state_->input_bytes.load(), 0U);
+}
+
+TEST_P(TcpFrontTest, RepliesThatAreReadyAtStopAreSent) {
+  open();
+  RespClient client = connect();
+  ASSERT_TRUE(client.send(std::vector<Words>(100, Words{"SET", "k", "v"}), kPatience).ok());
+  ASSERT_EQ(client.reply(kPatience).value().text, "OK");
+  front_->stop_accepting();
+  stopping_ = true;
+  worker_.join();
+  node_.complete_some();
+  front_->stop();
+  std::size_t answered = 1;
+  while (client.reply(kPatience).ok()) ++answered;
+  EXPECT_EQ(answered, state_->sum(&Counters::writes_committed));
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
+
+TEST(TcpFront, BadAddressesAreRefused) {
+  FakeNode node;
+  ServerState state{ServerOptions{}};
+  for (const char* address : {"", "7201", "127.0.0.1:", "127.0.0.1:port"}) {
+    const auto front = TcpFront::open(address, node, node.store(), state);
+    ASSERT_FALSE(front.ok()) << address;
+    EXPECT_EQ(front.error().code, ErrorCode::invalid_argument);
+  }
+  auto first = TcpFront::open("127.0.0.1:0", node, node.store(), state);
+  ASSERT_TRUE(first.ok());
+  const std::string taken = "127.0.0.1:" + std::to_string(first.value()->port());
+  const auto second = TcpFront::open(taken, node, node.store(), state);
+  ASSERT_FALSE(second.ok());
+  EXPECT_THAT(second.error().message, HasSubstr("Choose another --listen"));
+}
+
+RespValue parsed(const std::string& bytes) {
+  RespValue value;
+  const auto length = parse_reply(bytes, value);
+  EXPECT_TRUE(length.ok() && length.value() == bytes.size()) << bytes;
+  return value;
+}
+
+TEST(Replies, AreReadBack) {
+  EXPECT_EQ(parsed("+OK\r\n").text, "OK");
+  EXPECT_TRUE(parsed("-NOLEADER x\r\n").is_error("NOLEADER"));
+  EXPECT_EQ(parsed(":-5\r\n").integer, -5);
+  EXPECT_EQ(parsed("$0\r\n\r\n").kind, RespValue::Kind::bulk);
+  EXPECT_EQ(parsed("$-1\r\n").kind, RespValue::Kind::null);
+  EXPECT_EQ(parsed("_\r\n").kind, RespValue::Kind::null);
+  EXPECT_EQ(parsed("*2\r\n:1\r\n*1\r\n$1\r\nx\r\n").items.at(1).items.at(0).text, "x");
+  EXPECT_EQ(parsed("%1\r\n+a\r\n:1\r\n").items.size(), 2U);
+}
+
+TEST(Replies, TruncatedOnesWaitAndDamagedOnesAreRefused) {
+  const std::string whole = "*2\r\n$3\r\nabc\r\n:17\r\n";
+  RespValue value;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto length = parse_reply(std::string_view(whole).substr(0, size), value);
+    ASSERT_TRUE(length.ok());
+    EXPECT_EQ(length.value(), 0U);
+  }
+  for (const char* bytes : {"?\r\n", ":x\r\n", "$-2\r\n", "$x\r\n", "$1\r\nabc", "*-2\r\n",
+                            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"}) {
+    EXPECT_FALSE(parse_reply(bytes, value).ok()) << bytes;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::server
