@@ -186,7 +186,8 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
       progress.paused = true;
     } else if (progress.state == ProgressState::probe) {
       progress.paused = true;
-    } else {
+    } else if (last > progress.match_index) {
+      // Not so: acknowledged while the intent was open, from an earlier transmission.
       progress.next_index = last.next();
       progress.inflights.push_back({last, bytes});
       progress.inflight_bytes += bytes;

@@ -1,0 +1,249 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/faults.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace leasehold::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr FaultClass kTriggered[] = {
+    FaultClass::crash,       FaultClass::pause,  FaultClass::suspend,     FaultClass::partition,
+    FaultClass::one_way_cut, FaultClass::replay, FaultClass::drift_change};
+
+}  // namespace
+
+Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
+               const Oracles& oracles)
+    : world_(world),
+      nodes_(std::move(nodes)),
+      network_(network),
+      oracles_(oracles),
+      random_(random_for(world.plan.seed, 3)) {
+  for (const FaultClass fault : kTriggered) {
+    if (world_.plan.enabled.has(fault)) choices_.push_back(fault);
+  }
+}
+
+void Faults::start() {
+  for (SimNode* node : nodes_) {
+    set_rates(*node);
+    const Duration skew = draw_duration(random_, Duration{0}, milliseconds(1500));
+    world_.queue.after(skew, [this, node] {
+      if (!node->up()) node->start();
+    });
+  }
+  if (world_.plan.drift_extreme) world_.used(FaultClass::extreme_drift);
+  schedule_next();
+  // Two chances for the one leader change that every seed has to have.
+  for (const int percent : {40, 70}) {
+    world_.queue.after(world_.options.chaos * percent / 100, [this] { force_leader_change(); });
+  }
+  world_.queue.after(milliseconds(100), [this] { revive(); });
+}
+
+std::int64_t Faults::draw_rate() {
+  const std::int64_t most = world_.plan.drift_ppm_max;
+  if (world_.plan.drift_extreme) return random_.chance(1, 2) ? most : -most;
+  return random_.between(-most, most + 1);
+}
+
+void Faults::set_rates(SimNode& node) {
+  const std::int64_t holder = draw_rate();
+  const std::int64_t other = draw_rate();
+  // As on Linux, most machines have both clocks on one oscillator; the protocol does not rely on
+  // it.
+  const std::int64_t promise = random_.chance(2, 3) ? holder : other;
+  node.set_rates(holder, promise);
+}
+
+void Faults::schedule_next() {
+  const Duration mean = world_.plan.fault_interval;
+  world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
+    if (world_.healed) return;
+    one_fault();
+    schedule_next();
+  });
+}
+
+void Faults::one_fault() {
+  if (choices_.empty()) return;
+  trigger(choices_[static_cast<std::size_t>(random_.below(choices_.size()))]);
+}
+
+SimNode* Faults::leader() {
+  SimNode* newest = nullptr;
+  for (SimNode* node : nodes_) {
+    if (!node->leads()) continue;
+    if (newest == nullptr || node->driver().core().term() > newest->driver().core().term()) {
+      newest = node;
+    }
+  }
+  return newest;
+}
+
+SimNode& Faults::draw_target() {
+  SimNode* leading = leader();
+  const bool at_leader = random_.chance(1, 2);
+  if (at_leader && leading != nullptr) return *leading;
+  return *nodes_[static_cast<std::size_t>(random_.below(nodes_.size()))];
+}
+
+void Faults::trigger(FaultClass fault) {
+  switch (fault) {
+    case FaultClass::crash: crash_some(); return;
+    case FaultClass::pause: pause(draw_target(), milliseconds(4000)); return;
+    case FaultClass::suspend: {
+      SimNode& node = draw_target();
+      if (node.suspended()) return;
+      world_.used(fault);
+      node.suspend(draw_duration(random_, milliseconds(10), milliseconds(5000)));
+      return;
+    }
+    case FaultClass::partition: partition(); return;
+    case FaultClass::one_way_cut: one_way_cut(); return;
+    case FaultClass::replay:
+      network_.replay(static_cast<std::size_t>(random_.between(1, 12)));
+      return;
+    case FaultClass::drift_change:
+      world_.used(fault);
+      set_rates(draw_target());
+      return;
+    default: LEASEHOLD_UNREACHABLE();
+  }
+}
+
+// ---- Nodes ----
+
+void Faults::crash(SimNode& node, bool quick) {
+  if (!node.up() || node.suspended()) return;
+  world_.used(FaultClass::crash);
+  node.crash(random_.chance(1, 3));
+  const Duration longest = quick ? milliseconds(30) : milliseconds(5000);
+  world_.queue.after(draw_duration(random_, milliseconds(1), longest), [&node] {
+    if (!node.up() && !node.suspended()) node.start();
+  });
+}
+
+void Faults::crash_some() {
+  SimNode* leading = leader();
+  const std::uint64_t kind = random_.below(10);
+  if (kind < 7) {
+    SimNode& node = draw_target();
+    crash(node, kind < 3);
+    return;
+  }
+  // Everybody at once, or everybody but the leader: who forgets now forgets together.
+  for (SimNode* node : nodes_) {
+    if (kind == 7 || node != leading) crash(*node, true);
+  }
+}
+
+void Faults::pause(SimNode& node, Duration longest) {
+  if (!node.up()) return;
+  world_.used(FaultClass::pause);
+  const bool ordering_only = random_.chance(1, 3);
+  node.pause(draw_duration(random_, milliseconds(5), longest), ordering_only);
+}
+
+void Faults::revive() {
+  if (world_.healed) return;
+  for (SimNode* node : nodes_) {
+    if (!node->up() && !node->suspended() && random_.chance(1, 20)) node->start();
+  }
+  world_.queue.after(milliseconds(100), [this] { revive(); });
+}
+
+void Faults::force_leader_change() {
+  SimNode* leading = leader();
+  if (world_.healed || leading == nullptr || oracles_.leader_changes() > 0) return;
+  // Longer than a lease and two election timeouts on the slowest clocks.
+  const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
+  if (world_.plan.enabled.has(FaultClass::pause)) {
+    world_.used(FaultClass::pause);
+    leading->pause(length, false);
+  } else if (world_.plan.enabled.has(FaultClass::partition)) {
+    world_.used(FaultClass::partition);
+    std::vector<std::pair<std::size_t, std::size_t>> links;
+    const std::size_t alone = leading->id().value() - 1;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (i == alone) continue;
+      links.emplace_back(alone, i);
+      links.emplace_back(i, alone);
+    }
+    cut(links, length);
+  } else {
+    crash(*leading, false);
+  }
+}
+
+// ---- Links ----
+
+void Faults::cut(const std::vector<std::pair<std::size_t, std::size_t>>& links, Duration length) {
+  for (const std::pair<std::size_t, std::size_t>& link : links) {
+    network_.block(nodes_[link.first]->id(), nodes_[link.second]->id());
+  }
+  world_.queue.after(length, [this, links] {
+    for (const std::pair<std::size_t, std::size_t>& link : links) {
+      network_.unblock(nodes_[link.first]->id(), nodes_[link.second]->id());
+    }
+  });
+}
+
+void Faults::partition() {
+  world_.used(FaultClass::partition);
+  const std::size_t count = nodes_.size();
+  const std::size_t target = draw_target().id().value() - 1;
+  const std::uint64_t kind = random_.below(4);
+  std::vector<bool> side(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    side[i] = kind == 0 ? i == target : random_.chance(1, 2);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> links;
+  for (std::size_t a = 0; a < count; ++a) {
+    for (std::size_t b = 0; b < count; ++b) {
+      if (a == b) continue;
+      bool apart = side[a] != side[b];
+      // Bridge: two sides that do not hear each other, but both hear the target.
+      if (kind == 2) apart = apart && a != target && b != target;
+      // Ring: each hears its two neighbours only. With three nodes, the link opposite the target.
+      const std::size_t distance = (a + count - b) % count;
+      if (kind == 3) {
+        apart = count > 3 ? distance != 1 && distance != count - 1 : a != target && b != target;
+      }
+      if (apart) links.emplace_back(a, b);
+    }
+  }
+  cut(links, draw_duration(random_, milliseconds(50), milliseconds(6000)));
+}
+
+void Faults::one_way_cut() {
+  world_.used(FaultClass::one_way_cut);
+  const std::size_t target = draw_target().id().value() - 1;
+  const std::uint64_t kind = random_.below(3);
+  std::vector<std::pair<std::size_t, std::size_t>> links;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i == target) continue;
+    const bool outgoing = random_.chance(1, 2);
+    if (kind == 0) links.emplace_back(target, i);  // it is not heard
+    if (kind == 1) links.emplace_back(i, target);  // it does not hear
+    if (kind == 2) links.emplace_back(outgoing ? target : i, outgoing ? i : target);
+  }
+  cut(links, draw_duration(random_, milliseconds(50), milliseconds(6000)));
+}
+
+// ---- The end ----
+
+void Faults::heal() {
+  world_.healed = true;
+  world_.trace.add(TraceKind::healed, 0);
+  network_.heal();
+  for (SimNode* node : nodes_) {
+    node->heal();
+    if (!node->up()) node->start();
+  }
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,109 @@
+// What a simulation is asked for, and what it answers.
+#pragma once
+
+#include <leasehold/sim/event_queue.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// What may go wrong. Each seed draws its own mixture, so that rare combinations happen.
+enum class FaultClass : std::uint8_t {
+  crash,          ///< a process dies and a new incarnation starts on its disk
+  pause,          ///< a process, or its ordering thread alone, does nothing; both clocks run
+  suspend,        ///< a machine sleeps: the promise clock stands still, the holder's runs
+  partition,      ///< groups that do not hear each other; also bridges and rings
+  one_way_cut,    ///< links that carry nothing in one direction
+  loss,           ///< single messages vanish
+  duplication,    ///< single messages arrive twice
+  reordering,     ///< messages overtake each other; some take seconds
+  replay,         ///< old frames arrive again, long after, at later incarnations too
+  disk_stall,     ///< a sync takes longer than an election timeout
+  unsynced_loss,  ///< a crash loses what was not synced: any suffix of the waiting batches
+  disk_error,     ///< a sync fails: the node has to stop
+  extreme_drift,  ///< every clock runs at exactly the bound, fast or slow
+  drift_change,   ///< clock rates change under way
+  slow_apply,     ///< the state machine lags
+  late_handling,  ///< the ordering thread sleeps between reading the clock and acting
+  reader_pause,   ///< a reader's thread sleeps between any two of its steps
+};
+inline constexpr std::size_t kFaultClasses = 17;
+
+/// "unsynced_loss".
+const char* fault_class_name(FaultClass fault);
+
+/// A set of fault classes.
+class FaultSet {
+ public:
+  bool has(FaultClass fault) const { return (bits_ & bit(fault)) != 0; }
+  void add(FaultClass fault) { bits_ |= bit(fault); }
+  std::size_t count() const;
+  std::uint32_t bits() const { return bits_; }
+  static FaultSet from_bits(std::uint32_t bits) {
+    FaultSet set;
+    set.bits_ = bits;
+    return set;
+  }
+
+ private:
+  static std::uint32_t bit(FaultClass fault) {
+    return std::uint32_t{1} << static_cast<unsigned>(fault);
+  }
+  std::uint32_t bits_ = 0;
+};
+
+struct SimOptions {
+  /// The time with faults, and the time after they have stopped in which the cluster has to
+  /// recover.
+  Duration chaos = std::chrono::seconds(50);
+  Duration calm = std::chrono::seconds(15);
+  /// If set, each clock runs at exactly +N or -N parts per million, whatever the bound in the
+  /// nodes' settings, which is then 100 000 everywhere. Above that the environment breaks its
+  /// promise and an oracle has to notice.
+  std::optional<std::int64_t> drift_ppm;
+  /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
+  /// readers, not only an internal rule.
+  bool lease_oracles_only = false;
+  /// Lines of the trace to keep for a report.
+  std::size_t trace_tail = 40;
+};
+
+/// An oracle's finding. The run stops at the first.
+struct Violation {
+  std::string oracle;
+  TrueInstant at;
+  std::string story;
+  std::vector<std::string> trace_tail;
+};
+
+/// Client operations that completed, by how.
+struct OperationCounts {
+  std::uint64_t writes = 0;
+  std::uint64_t reads_off_thread = 0;  ///< under the lease, without the ordering thread
+  std::uint64_t reads_lease = 0;       ///< by the driver, under the lease
+  std::uint64_t reads_quorum = 0;
+  std::uint64_t reads_leader = 0;  ///< at a follower, justified by the leader
+  std::uint64_t reads_log = 0;
+  std::uint64_t total() const {
+    return writes + reads_off_thread + reads_lease + reads_quorum + reads_leader + reads_log;
+  }
+};
+
+/// What one seed did.
+struct SeedReport {
+  std::uint64_t seed = 0;
+  Duration simulated{0};
+  std::uint64_t steps = 0;
+  OperationCounts operations;
+  std::uint64_t operations_unknown = 0;
+  std::uint64_t leader_changes = 0;
+  FaultSet faults;  ///< those that took effect
+  std::uint64_t trace_hash = 0;
+  std::optional<Violation> violation;
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,95 @@
+// What must hold at every instant of true time, seen from outside all nodes.
+#pragma once
+
+#include <leasehold/net/peer_message.h>
+#include <leasehold/raft/event.h>
+#include <leasehold/raft/ready.h>
+#include <leasehold/sim/world.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::sim {
+
+class SimNode;
+
+/// Judges a run. The oracles, by the name that a violation carries:
+///
+/// of the lease, in true time, each lease judged on its own node's clock:
+///   two_leases              two published leases are valid at one instant
+///   lease_and_newer_commit  a lease is valid though a higher term has committed an entry
+///   lease_outlives_promise  a valid lease is not covered by a quorum of live, durable promises
+///   lease_view_order        a message, or entries to apply, overtook the lease view that readers
+///   see
+/// of Raft:
+///   election_safety         two leaders in one term
+///   leader_completeness     a leader lacks a committed entry
+///   log_matching            two nodes have committed different entries at one index
+///   state_machine_safety    an entry was applied that is not the committed one, or out of order
+///   lost_commit             a committed entry is not durable on a quorum, or was truncated
+///   vote_durability         a vote left before it was durable, or two went to different candidates
+///   monotonic               a term, a commit index or a lease end moved back
+class Oracles {
+ public:
+  explicit Oracles(World& world);
+  /// All nodes, in the order of their ids.
+  void watch(std::vector<SimNode*> nodes) { nodes_ = std::move(nodes); }
+
+  void on_start(const SimNode& node);
+  void on_crash(const SimNode& node);
+  void on_event(const SimNode& node, const raft::Event& event);
+  void on_send(const SimNode& node, raft::NodeId to, const net::PeerMessage& message);
+  void on_persist(const SimNode& node, const raft::PersistBatch& batch);
+  void on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries);
+  void on_applied(const SimNode& node, const std::vector<raft::Entry>& entries);
+  void after_handle(const SimNode& node);
+  /// After every action of the queue, whatever it was.
+  void after_step();
+
+  /// Terms that had a leader, but for the first.
+  std::uint64_t leader_changes() const {
+    return leaders_.empty() ? 0 : static_cast<std::uint64_t>(leaders_.size()) - 1;
+  }
+  raft::Index committed() const { return raft::Index(ledger_.size()); }
+
+ private:
+  /// What an oracle remembers of a node.
+  struct Memory {
+    raft::Term term;
+    raft::Index commit;  ///< of the present process; compared with the ledger up to here
+    raft::Index applied;
+    raft::LeaseState lease;
+  };
+  /// A committed entry: who wrote it, a digest of what, and in which term it was committed: only
+  /// leaders of later terms than that have to hold it.
+  struct Committed {
+    raft::Term term;
+    raft::Term committed_in;
+    std::uint64_t digest = 0;
+  };
+
+  Memory& memory(const SimNode& node);
+  bool holds_valid_lease(const SimNode& node) const;
+  bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
+  void check_coverage(const SimNode& leader, raft::Term term);
+  void check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate);
+  void check_view_order(const SimNode& node, const raft::Message& message);
+  void check_monotonic(const SimNode& node);
+  void advance_ledger(const SimNode& node);
+  void check_new_leader(const SimNode& node, raft::Term term);
+  bool durable_on_quorum(raft::LogId id) const;
+
+  World& world_;
+  std::vector<SimNode*> nodes_;
+  std::vector<Memory> memories_;
+  /// Every entry that was ever committed; index i stands at i - 1.
+  std::vector<Committed> ledger_;
+  raft::Term newest_committed_term_;
+  std::map<raft::Term, raft::NodeId> leaders_;
+  std::map<std::pair<raft::NodeId, raft::Term>, raft::NodeId> votes_;
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,165 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/plan.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace leasehold::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int margin_ms,
+                     int election_ms) {
+  lease::Timing made;
+  made.lease = milliseconds(lease_ms);
+  made.heartbeat = milliseconds(heartbeat_ms);
+  made.max_clock_drift_ppm = drift_ppm;
+  made.max_round_trip = milliseconds(50);
+  made.margin = milliseconds(margin_ms);
+  made.election_timeout = milliseconds(election_ms);
+  return made;
+}
+
+/// The settings of the cluster. The bound on the drift is one for all; D may differ by node.
+void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
+  const lease::Timing choices[] = {
+      timing(1000, 100, 100'000, 10, 300), timing(2000, 200, 100'000, 10, 300),
+      timing(600, 60, 50'000, 5, 200), timing(2000, 100, 10'000, 1, 200)};
+  // The default settings are the most common ones in life, too.
+  const std::uint64_t drawn = random.below(6);
+  lease::Timing base = choices[drawn < 4 ? drawn : 0];
+  if (options.drift_ppm) base.max_clock_drift_ppm = 100'000;
+  const bool differ = random.chance(1, 5);
+  for (NodePlan& node : plan.nodes) {
+    node.timing = base;
+    if (differ) node.timing.lease = base.lease * random.between(10, 20) / 10;
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
+}
+
+void draw_faults(Random& random, Plan& plan) {
+  for (std::size_t i = 0; i < kFaultClasses; ++i) {
+    if (random.chance(1, 2)) plan.enabled.add(static_cast<FaultClass>(i));
+  }
+  // A seed in which no leader is ever disturbed shows nothing about leases.
+  const FaultClass disturbing[] = {FaultClass::crash, FaultClass::pause, FaultClass::partition};
+  plan.enabled.add(disturbing[random.below(3)]);
+  // Two that show in any run, however it goes.
+  plan.enabled.add(FaultClass::loss);
+  const FaultClass steady[] = {FaultClass::duplication, FaultClass::reordering,
+                               FaultClass::extreme_drift, FaultClass::late_handling};
+  plan.enabled.add(steady[random.below(4)]);
+}
+
+void draw_links(Random& random, Plan& plan) {
+  plan.link.delay_min = microseconds(50);
+  plan.link.delay_max = microseconds(random.between(100, 5000));
+  if (plan.enabled.has(FaultClass::loss)) {
+    const std::uint64_t rates[] = {2'000, 20'000, 100'000};
+    plan.link.loss_ppm = rates[random.below(3)];
+  }
+  if (plan.enabled.has(FaultClass::duplication)) {
+    plan.link.duplicate_ppm = static_cast<std::uint64_t>(random.between(2'000, 100'000));
+  }
+  if (plan.enabled.has(FaultClass::reordering)) {
+    plan.link.keeps_order = false;
+    plan.link.spike_ppm = static_cast<std::uint64_t>(random.between(1'000, 60'000));
+    plan.link.spike_max = milliseconds(random.between(50, 4000));
+  }
+}
+
+void draw_disk(Random& random, Plan& plan) {
+  plan.disk.sync_min = microseconds(100);
+  plan.disk.sync_max = microseconds(random.between(200, 8000));
+  if (plan.enabled.has(FaultClass::disk_stall)) {
+    plan.disk.stall_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
+    plan.disk.stall_max = milliseconds(random.between(100, 3000));
+  }
+  plan.disk.loses_unsynced = plan.enabled.has(FaultClass::unsynced_loss);
+  if (plan.enabled.has(FaultClass::disk_error)) plan.disk.error_ppm = 500;
+}
+
+void draw_nodes(Random& random, Plan& plan) {
+  for (NodePlan& node : plan.nodes) {
+    node.apply_min = microseconds(1);
+    node.apply_max = microseconds(random.between(2, 500));
+    if (plan.enabled.has(FaultClass::slow_apply) && random.chance(1, 2)) {
+      node.apply_max = milliseconds(random.between(5, 800));
+    }
+    if (plan.enabled.has(FaultClass::late_handling)) {
+      node.late_ppm = static_cast<std::uint64_t>(random.between(200, 10'000));
+      node.late_max = milliseconds(random.between(1, 3000));
+    }
+  }
+}
+
+void draw_workload(Random& random, Plan& plan) {
+  plan.workload.clients = static_cast<std::uint64_t>(random.between(4, 10));
+  plan.workload.keys = static_cast<std::uint64_t>(random.between(1, 6));
+  plan.workload.read_percent = static_cast<std::uint64_t>(random.between(30, 85));
+  plan.workload.think_max = milliseconds(random.between(30, 300));
+  if (plan.enabled.has(FaultClass::reader_pause)) {
+    plan.workload.reader_pause_ppm = static_cast<std::uint64_t>(random.between(10'000, 200'000));
+    plan.workload.reader_pause_max = 3 * plan.lease_max();
+  }
+}
+
+/// Small limits make the paths behind them common.
+void draw_limits(Random& random, Plan& plan) {
+  const std::size_t cache_bytes[] = {0, 300, 32U << 20U};
+  const std::size_t append_bytes[] = {1, 200, 1U << 20U};
+  const std::size_t inflights[] = {1, 4, 64};
+  plan.driver.cache_bytes_max = cache_bytes[random.below(3)];
+  plan.driver.append_bytes_max = append_bytes[random.below(3)];
+  plan.driver.apply_bytes_max = append_bytes[random.below(3)];
+  plan.driver.applies_max = static_cast<std::size_t>(random.between(1, 5));
+  plan.driver.core.inflight_messages_max = inflights[random.below(3)];
+}
+
+}  // namespace
+
+Duration draw_duration(Random& random, Duration low, Duration high) {
+  return Duration(random.between(low.count(), high.count() + 1));
+}
+
+Duration Plan::lease_max() const {
+  Duration longest{0};
+  for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.lease);
+  return longest;
+}
+
+Duration Plan::election_timeout_max() const {
+  Duration longest{0};
+  for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.election_timeout);
+  return longest;
+}
+
+Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
+  Random random(seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.nodes.resize(random.chance(1, 5) ? 5 : 3);
+  draw_timings(random, options, plan);
+  draw_faults(random, plan);
+  draw_links(random, plan);
+  draw_disk(random, plan);
+  draw_nodes(random, plan);
+  draw_workload(random, plan);
+  draw_limits(random, plan);
+  plan.drift_extreme = plan.enabled.has(FaultClass::extreme_drift);
+  plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
+  if (options.drift_ppm) {
+    plan.drift_extreme = true;
+    plan.enabled.add(FaultClass::extreme_drift);
+    plan.drift_ppm_max = *options.drift_ppm;
+  }
+  plan.fault_interval = milliseconds(random.between(400, 5000));
+  if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
+    plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
+  }
+  return plan;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,79 @@
+// What one seed decides before anything runs: the cluster, its settings, and which faults may
+// happen how often.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/lease/timing.h>
+#include <leasehold/node/driver.h>
+#include <leasehold/sim/options.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// How a link treats messages. Chances in parts per million.
+struct LinkPlan {
+  Duration delay_min{0};
+  Duration delay_max{0};
+  std::uint64_t loss_ppm = 0;
+  std::uint64_t duplicate_ppm = 0;
+  /// Reordering: a message may take up to spike_max, and nothing keeps the order.
+  std::uint64_t spike_ppm = 0;
+  Duration spike_max{0};
+  bool keeps_order = true;
+};
+
+struct DiskPlan {
+  Duration sync_min{0};
+  Duration sync_max{0};
+  std::uint64_t stall_ppm = 0;
+  Duration stall_max{0};
+  bool loses_unsynced = false;
+  std::uint64_t error_ppm = 0;
+};
+
+struct NodePlan {
+  lease::Timing timing;
+  Duration apply_min{0};
+  Duration apply_max{0};
+  /// The ordering thread sleeps up to late_max between sampling the clock and acting.
+  std::uint64_t late_ppm = 0;
+  Duration late_max{0};
+};
+
+struct WorkloadPlan {
+  std::uint64_t clients = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t read_percent = 0;
+  Duration think_max{0};
+  std::uint64_t reader_pause_ppm = 0;
+  Duration reader_pause_max{0};
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  FaultSet enabled;
+  std::vector<NodePlan> nodes;  ///< 3 or 5
+  LinkPlan link;
+  DiskPlan disk;
+  WorkloadPlan workload;
+  node::DriverOptions driver;  ///< limits only; `core` is made for each start
+  /// Clock rates stay within this of true time.
+  std::int64_t drift_ppm_max = 0;
+  bool drift_extreme = false;
+  /// Mean time between two faults of the kind that somebody has to trigger.
+  Duration fault_interval{0};
+  /// Chance that a node crashes right after it sent a promise or a vote.
+  std::uint64_t crash_at_send_ppm = 0;
+  /// The longest D of any node.
+  Duration lease_max() const;
+  Duration election_timeout_max() const;
+};
+
+Plan draw_plan(std::uint64_t seed, const SimOptions& options);
+
+/// Uniform in [low, high]; `low` is not above `high`.
+Duration draw_duration(Random& random, Duration low, Duration high);
+
+}  // namespace leasehold::sim

@@ -1,0 +1,147 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/sim_disk.h>
+
+#include <string>
+#include <utility>
+
+namespace leasehold::sim {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+
+void DiskImage::apply(const raft::PersistBatch& batch) {
+  if (batch.hard_state) hard_state = *batch.hard_state;
+  if (batch.truncate_from) {
+    LEASEHOLD_ASSERT(batch.truncate_from->value() > 0);
+    if (batch.truncate_from->value() <= entries.size()) {
+      entries.resize(batch.truncate_from->value() - 1);
+    }
+  }
+  for (const raft::Entry& entry : batch.entries) {
+    LEASEHOLD_ASSERT(entry.id.index.value() == entries.size() + 1);
+    entries.push_back(entry);
+  }
+}
+
+const raft::Entry& DiskImage::entry(raft::Index index) const {
+  LEASEHOLD_ASSERT(index.value() > 0);
+  LEASEHOLD_ASSERT(index.value() <= entries.size());
+  return entries[index.value() - 1];
+}
+
+SimDisk::SimDisk(World& world, std::uint64_t node,
+                 std::function<void(const raft::PersistBatch&)> watch)
+    : world_(world),
+      node_(node),
+      watch_(std::move(watch)),
+      random_(random_for(world.plan.seed, 100 + node)) {}
+
+void SimDisk::open(storage::StorageSink& sink, RunInProcess run) {
+  sink_ = &sink;
+  run_ = std::move(run);
+}
+
+std::pair<std::size_t, std::size_t> SimDisk::crash() {
+  ++life_;
+  sink_ = nullptr;
+  run_ = nullptr;
+  syncing_ = false;
+  broken_ = false;
+  const std::size_t waiting = waiting_.size();
+  std::size_t survive = waiting;
+  if (world_.plan.disk.loses_unsynced && waiting > 0) {
+    survive = static_cast<std::size_t>(random_.below(waiting + 1));
+    if (survive < waiting) world_.used(FaultClass::unsynced_loss);
+  }
+  for (std::size_t i = 0; i < survive; ++i) durable_.apply(waiting_[i]);
+  waiting_.clear();
+  written_ = durable_;
+  return {waiting, survive};
+}
+
+raft::InitialState SimDisk::initial_state(const raft::Membership& formed_with) const {
+  raft::InitialState state;
+  state.hard_state = durable_.hard_state;
+  state.base_membership = formed_with;
+  for (const raft::Entry& entry : durable_.entries) {
+    if (state.runs.empty() || state.runs.back().term != entry.id.term) {
+      state.runs.push_back({entry.id.term, entry.id.index});
+    }
+  }
+  state.last_index = durable_.last_index();
+  return state;
+}
+
+void SimDisk::persist(raft::PersistBatch batch) {
+  watch_(batch);
+  written_.apply(batch);
+  waiting_.push_back(std::move(batch));
+  if (!syncing_ && !broken_) start_sync();
+}
+
+Duration SimDisk::draw_sync_time() {
+  const DiskPlan& plan = world_.plan.disk;
+  if (!world_.healed && plan.stall_ppm > 0 && random_.chance(plan.stall_ppm, kMillion)) {
+    world_.used(FaultClass::disk_stall);
+    return draw_duration(random_, plan.sync_max, plan.sync_max + plan.stall_max);
+  }
+  return draw_duration(random_, plan.sync_min, plan.sync_max);
+}
+
+void SimDisk::start_sync() {
+  syncing_ = true;
+  const std::uint64_t life = life_;
+  const std::size_t batches = waiting_.size();
+  world_.queue.after(draw_sync_time(), [this, life, batches] {
+    if (life == life_) finish_sync(batches);
+  });
+}
+
+void SimDisk::finish_sync(std::size_t batches) {
+  const std::uint64_t error_ppm = world_.healed ? 0 : world_.plan.disk.error_ppm;
+  if (error_ppm > 0 && random_.chance(error_ppm, kMillion)) {
+    world_.used(FaultClass::disk_error);
+    broken_ = true;
+    run_([this] { sink_->failed({ErrorCode::io, "simulated: the sync of the log failed"}); });
+    return;
+  }
+  raft::ReadyId newest;
+  for (std::size_t i = 0; i < batches; ++i) {
+    durable_.apply(waiting_.front());
+    newest = waiting_.front().id;
+    waiting_.pop_front();
+  }
+  world_.trace.add(TraceKind::synced, node_, batches, newest.value());
+  run_([this, newest] {
+    syncing_ = false;
+    sink_->persisted(newest);
+    if (!waiting_.empty() && !syncing_) start_sync();
+  });
+}
+
+void SimDisk::read(const storage::ReadRequest& request) {
+  const std::uint64_t life = life_;
+  const Duration delay = draw_sync_time();
+  world_.queue.after(delay, [this, life, request] {
+    if (life != life_) return;
+    run_([this, request] { deliver_entries(request); });
+  });
+}
+
+void SimDisk::deliver_entries(const storage::ReadRequest& request) {
+  std::vector<raft::Entry> entries;
+  std::size_t bytes = 0;
+  for (raft::Index i = request.first; i <= request.last && i <= written_.last_index();
+       i = i.next()) {
+    const raft::Entry& entry = written_.entry(i);
+    bytes += entry.payload.size();
+    if (!entries.empty() && bytes > request.bytes_max) break;
+    entries.push_back(entry);
+  }
+  if (entries.empty()) {
+    sink_->entries_read(request.token, Error{ErrorCode::not_found, "the log was truncated"});
+    return;
+  }
+  sink_->entries_read(request.token, std::move(entries));
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,116 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/sim_network.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace leasehold::sim {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+
+SimNetwork::SimNetwork(World& world)
+    : world_(world),
+      nodes_(world.plan.nodes.size()),
+      random_(random_for(world.plan.seed, 1)),
+      links_(nodes_ * nodes_) {}
+
+SimNetwork::Link& SimNetwork::link(raft::NodeId from, raft::NodeId to) {
+  LEASEHOLD_ASSERT(from.value() >= 1 && from.value() <= nodes_);
+  LEASEHOLD_ASSERT(to.value() >= 1 && to.value() <= nodes_);
+  return links_[(from.value() - 1) * nodes_ + (to.value() - 1)];
+}
+
+void SimNetwork::keep(Link& on, const net::PeerMessage& message) {
+  if (!world_.plan.enabled.has(FaultClass::replay)) return;
+  if (on.kept.size() < kKeptFrames) {
+    on.kept.push_back(message);
+  } else {
+    // Not always the oldest goes, so that some of the kept frames are very old.
+    on.kept[static_cast<std::size_t>(random_.below(kKeptFrames))] = message;
+  }
+  ++on.frames;
+}
+
+void SimNetwork::send(raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
+  Link& on = link(from, to);
+  world_.trace.add_message(TraceKind::sent, from, to, message);
+  keep(on, message);
+  const LinkPlan& plan = world_.plan.link;
+  const bool lost =
+      !world_.healed &&
+      (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance(plan.loss_ppm, kMillion)));
+  if (lost) {
+    if (on.blocks == 0) world_.used(FaultClass::loss);
+    world_.trace.add_message(TraceKind::lost, from, to, message);
+    return;
+  }
+  const bool twice =
+      !world_.healed && plan.duplicate_ppm > 0 && random_.chance(plan.duplicate_ppm, kMillion);
+  if (twice) {
+    world_.used(FaultClass::duplication);
+    carry(on, from, to, message);
+  }
+  carry(on, from, to, std::move(message));
+}
+
+void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
+  const LinkPlan& plan = world_.plan.link;
+  Duration delay = draw_duration(random_, plan.delay_min, plan.delay_max);
+  const bool spike =
+      !world_.healed && plan.spike_ppm > 0 && random_.chance(plan.spike_ppm, kMillion);
+  if (spike) {
+    delay += draw_duration(random_, Duration{0}, plan.spike_max);
+    world_.used(FaultClass::reordering);
+  }
+  TrueInstant arrival = world_.queue.now() + delay;
+  if (plan.keeps_order || world_.healed) {
+    // After the heal, order holds among the new messages; the late ones of before do not count.
+    if (!spike) arrival = std::max(arrival, on.last_arrival);
+    on.last_arrival = arrival;
+  }
+  auto shared = std::make_shared<net::PeerMessage>(std::move(message));
+  world_.queue.at(arrival, [this, from, to, shared] { arrive(from, to, *shared, false); });
+}
+
+void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message,
+                        bool replayed) {
+  const TraceKind kind = replayed ? TraceKind::replayed : TraceKind::delivered;
+  world_.trace.add_message(kind, to, from, message);
+  deliver_(to, from, message);
+}
+
+void SimNetwork::block(raft::NodeId from, raft::NodeId to) {
+  ++link(from, to).blocks;
+  world_.trace.add(TraceKind::blocked, from.value(), to.value());
+}
+
+void SimNetwork::unblock(raft::NodeId from, raft::NodeId to) {
+  Link& on = link(from, to);
+  if (on.blocks == 0) return;  // healed meanwhile
+  --on.blocks;
+  world_.trace.add(TraceKind::unblocked, from.value(), to.value());
+}
+
+void SimNetwork::replay(std::size_t frames) {
+  for (std::size_t i = 0; i < frames; ++i) {
+    const std::uint64_t from = random_.below(nodes_);
+    const std::uint64_t to = random_.below(nodes_);
+    const Duration delay = draw_duration(random_, Duration{0}, std::chrono::seconds(2));
+    const Link& on = links_[from * nodes_ + to];
+    if (on.kept.empty()) continue;
+    auto shared = std::make_shared<net::PeerMessage>(
+        on.kept[static_cast<std::size_t>(random_.below(on.kept.size()))]);
+    world_.used(FaultClass::replay);
+    world_.queue.after(delay, [this, from, to, shared] {
+      if (!world_.healed) arrive(raft::NodeId(from + 1), raft::NodeId(to + 1), *shared, true);
+    });
+  }
+}
+
+void SimNetwork::heal() {
+  for (Link& on : links_) on.blocks = 0;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,55 @@
+// The links between the nodes, one per direction.
+#pragma once
+
+#include <leasehold/net/peer_message.h>
+#include <leasehold/sim/world.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// Carries messages, loses them, delays them, doubles them, and keeps old ones to play them again.
+class SimNetwork {
+ public:
+  /// A message arrives at a node, which may be down.
+  using Deliver =
+      std::function<void(raft::NodeId to, raft::NodeId from, const net::PeerMessage& message)>;
+  /// Old frames kept per link for replays.
+  static constexpr std::size_t kKeptFrames = 96;
+
+  explicit SimNetwork(World& world);
+  void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
+
+  void send(raft::NodeId from, raft::NodeId to, net::PeerMessage message);
+  /// Cuts may overlap: a link is whole when each cut of it has ended.
+  void block(raft::NodeId from, raft::NodeId to);
+  void unblock(raft::NodeId from, raft::NodeId to);
+  /// Old frames arrive again, after a while.
+  void replay(std::size_t frames);
+  /// Every cut, loss, delay and replay ends. Messages under way may still arrive late.
+  void heal();
+
+ private:
+  struct Link {
+    int blocks = 0;
+    TrueInstant last_arrival;
+    /// A ring: frame n stands at n % kKeptFrames.
+    std::vector<net::PeerMessage> kept;
+    std::uint64_t frames = 0;
+  };
+  Link& link(raft::NodeId from, raft::NodeId to);
+  void keep(Link& on, const net::PeerMessage& message);
+  void carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMessage message);
+  void arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message, bool replayed);
+
+  World& world_;
+  const std::size_t nodes_;
+  Random random_;
+  Deliver deliver_;
+  std::vector<Link> links_;
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,332 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/sim_node.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace leasehold::sim {
+namespace {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+
+Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which) {
+  Random random = random_for(seed, 200 + 2 * node + which);
+  // Up to about a year of uptime.
+  return Duration(random.between(0, std::int64_t{1} << 55));
+}
+
+raft::Membership initial_membership(std::size_t nodes) {
+  raft::Membership membership;
+  for (std::uint64_t i = 1; i <= nodes; ++i) {
+    membership.members.push_back({raft::NodeId(i), {0, i}, "node-" + std::to_string(i) + ":1"});
+    membership.voters.emplace_back(i);
+  }
+  return membership;
+}
+
+/// A message after which a node is bound: if it dies now, it must not have forgotten.
+bool binds(const net::PeerMessage& message) {
+  const auto* raft_message = std::get_if<raft::Message>(&message.payload);
+  if (raft_message == nullptr) return false;
+  if (const auto* reply = std::get_if<raft::VoteReply>(raft_message)) return reply->granted;
+  if (const auto* reply = std::get_if<raft::AppendReply>(raft_message)) return reply->promised;
+  return std::holds_alternative<raft::VoteRequest>(*raft_message);
+}
+
+}  // namespace
+
+SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::NodeId id)
+    : world_(world),
+      oracles_(oracles),
+      network_(network),
+      id_(id),
+      random_(random_for(world.plan.seed, 300 + id.value())),
+      clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
+             draw_origin(world.plan.seed, id.value(), 1)),
+      disk_(world, id.value(),
+            [this](const raft::PersistBatch& batch) { oracles_.on_persist(*this, batch); }) {}
+
+const node::Driver& SimNode::driver() const {
+  LEASEHOLD_ASSERT(up());
+  return *process_->driver;
+}
+
+const node::LeaseView& SimNode::view() const {
+  LEASEHOLD_ASSERT(up());
+  return process_->view;
+}
+
+// ---- Life and death ----
+
+node::DriverOptions SimNode::driver_options() {
+  node::DriverOptions options = world_.plan.driver;
+  options.core.group = raft::GroupId(1);
+  options.core.id = id_;
+  options.core.incarnation = incarnation_;
+  options.core.timing = timing();
+  options.core.seed = random_.next();
+  return options;
+}
+
+void SimNode::start() {
+  LEASEHOLD_ASSERT(!up());
+  ++life_;
+  incarnation_ = incarnation_.next();
+  world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
+                   machine_.durable_index().value());
+  make_process();
+  oracles_.on_start(*this);
+  post(node::Tick{});
+}
+
+void SimNode::make_process() {
+  const std::uint64_t life = life_;
+  process_ = std::make_unique<Process>();
+  process_->view.publish_applied(machine_.durable_index());
+  const RunInProcess run = [this, life](EventQueue::Action action) {
+    run_in_process(life, std::move(action));
+  };
+  disk_.open(*this, run);
+  process_->applier = std::make_unique<SimApplier>(
+      world_, id_, incarnation_,
+      SimApplier::Ports{machine_, process_->view, run,
+                        [this](node::Event event) { post(std::move(event)); },
+                        [this](const std::vector<raft::Entry>& entries) {
+                          oracles_.on_apply_asked(*this, entries);
+                        },
+                        [this](const std::vector<raft::Entry>& entries) {
+                          oracles_.on_applied(*this, entries);
+                        }});
+  raft::InitialState initial = disk_.initial_state(initial_membership(world_.plan.nodes.size()));
+  initial.applied = machine_.durable_index();
+  const lease::Now now = clock_.now();
+  process_->driver = std::make_unique<node::Driver>(
+      driver_options(), std::move(initial),
+      node::Driver::Ports{*this, disk_, *process_->applier, process_->view, *this}, now);
+}
+
+void SimNode::crash(bool reboot) {
+  LEASEHOLD_ASSERT(up());
+  ++life_;
+  const auto [waiting, survived] = disk_.crash();
+  machine_.crash();
+  // Whatever the driver still holds is destroyed with it: nobody is called any more.
+  process_ = nullptr;
+  if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
+  world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
+  oracles_.on_crash(*this);
+  if (on_death_) on_death_();
+}
+
+void SimNode::pause(Duration length, bool ordering_thread_only) {
+  LEASEHOLD_ASSERT(up());
+  world_.trace.add(TraceKind::paused, id_.value(), static_cast<std::uint64_t>(length.count()),
+                   ordering_thread_only ? 1 : 0);
+  ordering_thread_only ? ++process_->ordering_paused : ++process_->paused;
+  world_.queue.after(length, [this, life = life_, ordering_thread_only] {
+    if (life != life_ || world_.healed) return;
+    ordering_thread_only ? --process_->ordering_paused : --process_->paused;
+    thaw();
+  });
+}
+
+void SimNode::suspend(Duration length) {
+  if (suspended_) return;
+  world_.trace.add(TraceKind::suspended, id_.value(), static_cast<std::uint64_t>(length.count()));
+  suspended_ = true;
+  clock_.suspend();
+  world_.queue.after(length, [this, suspends = ++suspends_] {
+    if (!suspended_ || suspends != suspends_) return;
+    suspended_ = false;
+    clock_.resume();
+    if (up()) thaw();
+  });
+}
+
+void SimNode::set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm) {
+  clock_.set_rates(holder_ppm, promise_ppm);
+  world_.trace.add(TraceKind::rates_changed, id_.value(), static_cast<std::uint64_t>(holder_ppm),
+                   static_cast<std::uint64_t>(promise_ppm));
+  if (up()) schedule_tick();
+}
+
+void SimNode::heal() {
+  if (suspended_) {
+    suspended_ = false;
+    clock_.resume();
+  }
+  if (!up()) return;
+  process_->paused = 0;
+  process_->ordering_paused = 0;
+  thaw();
+}
+
+void SimNode::thaw() {
+  if (frozen()) return;
+  world_.trace.add(TraceKind::resumed, id_.value());
+  const std::uint64_t life = life_;
+  while (life == life_ && !process_->thawed.empty()) {
+    const EventQueue::Action action = std::move(process_->thawed.front());
+    process_->thawed.pop_front();
+    action();
+  }
+  if (life != life_) return;
+  schedule_tick();
+  pump();
+}
+
+void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
+  if (life != life_ || !up()) return;
+  if (frozen()) {
+    process_->thawed.push_back(std::move(action));
+  } else {
+    action();
+  }
+}
+
+// ---- The ordering thread ----
+
+void SimNode::receive(raft::NodeId from, const net::PeerMessage& message) {
+  if (!up() || process_->inbox.size() >= kInboxMax) return;
+  post(node::PeerMessageReceived{from, message});
+}
+
+void SimNode::post(node::Event event) {
+  LEASEHOLD_ASSERT(up());
+  process_->inbox.push_back(std::move(event));
+  pump();
+}
+
+void SimNode::pump() {
+  if (process_->pumping) return;
+  process_->pumping = true;
+  while (!process_->inbox.empty() && !frozen() && process_->ordering_paused == 0 &&
+         process_->late_batch.empty() && !process_->stopping && !world_.failed()) {
+    std::vector<node::Event> batch = take_batch();
+    // Sampled after the events were in memory; acted upon maybe much later.
+    const lease::Now now = clock_.now();
+    if (!sleeps_before_acting(now, batch)) act(now, std::move(batch));
+  }
+  process_->pumping = false;
+}
+
+std::vector<node::Event> SimNode::take_batch() {
+  std::vector<node::Event> batch;
+  const bool many = process_->inbox.size() > 1 && random_.chance(1, 2);
+  const std::size_t count = many ? std::min(process_->inbox.size(), kBatchMax) : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    batch.push_back(std::move(process_->inbox.front()));
+    process_->inbox.pop_front();
+  }
+  return batch;
+}
+
+bool SimNode::sleeps_before_acting(lease::Now now, std::vector<node::Event>& batch) {
+  const NodePlan& plan = world_.plan.nodes[id_.value() - 1];
+  if (world_.healed || plan.late_ppm == 0 || !random_.chance(plan.late_ppm, kMillion)) return false;
+  world_.used(FaultClass::late_handling);
+  process_->late_batch = std::move(batch);
+  const std::uint64_t life = life_;
+  world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
+    run_in_process(life, [this, now] {
+      act(now, std::exchange(process_->late_batch, {}));
+      pump();
+    });
+  });
+  return true;
+}
+
+void SimNode::act(lease::Now now, std::vector<node::Event> batch) {
+  const std::uint64_t life = life_;
+  if (batch.size() == 1) {
+    process_->driver->handle(now, std::move(batch.front()));
+  } else {
+    process_->driver->handle_batch(now, batch);
+  }
+  trace_lease();
+  // A node whose storage has failed hands nothing to it any more, and says nothing to anybody; what
+  // its core still believes binds nobody.
+  if (!process_->driver->failure()) oracles_.after_handle(*this);
+  for (const std::function<void()>& complete : process_->driver->take_completions()) complete();
+  if (process_->driver->failure()) {
+    // As in production: the process ends.
+    process_->stopping = true;
+    world_.trace.add(TraceKind::failed, id_.value());
+    world_.queue.after(Duration{0}, [this, life] {
+      if (life == life_) crash(false);
+    });
+    return;
+  }
+  schedule_tick();
+}
+
+void SimNode::trace_lease() {
+  const raft::LeaseState state = process_->view.load();
+  if (state == process_->traced) return;
+  process_->traced = state;
+  const bool none = state.end == lease::HolderInstant::earliest();
+  const Duration left = none ? Duration{0} : state.end - clock_.holder_now();
+  world_.trace.add(TraceKind::published, id_.value(), state.term.value(), state.commit.value(),
+                   static_cast<std::uint64_t>(left.count()));
+}
+
+void SimNode::schedule_tick() {
+  const TrueInstant due =
+      std::max(clock_.when(process_->driver->next_deadline()), world_.queue.now());
+  if (due == TrueInstant::never() || due >= process_->tick_at) return;
+  process_->tick_at = due;
+  const std::uint64_t number = ++process_->tick_number;
+  // Timers are late, never early.
+  const TrueInstant wake =
+      due + draw_duration(random_, Duration{0}, std::chrono::microseconds(200));
+  world_.queue.at(wake, [this, life = life_, number] {
+    run_in_process(life, [this, number] { tick_due(number); });
+  });
+}
+
+void SimNode::tick_due(std::uint64_t number) {
+  if (number != process_->tick_number) return;  // an earlier one was scheduled meanwhile
+  process_->tick_at = TrueInstant::never();
+  if (clock_.now().promise >= process_->driver->next_deadline()) {
+    post(node::Tick{});
+  } else {
+    schedule_tick();
+  }
+}
+
+// ---- What the driver asks for ----
+
+void SimNode::send(raft::NodeId to, net::PeerMessage message) {
+  oracles_.on_send(*this, to, message);
+  const std::uint64_t chance = world_.healed ? 0 : world_.plan.crash_at_send_ppm;
+  if (chance > 0 && binds(message) && random_.chance(chance, kMillion)) {
+    const Duration delay = draw_duration(random_, Duration{0}, std::chrono::milliseconds(1));
+    world_.queue.after(delay, [this, life = life_] {
+      if (life != life_ || world_.healed || suspended_) return;
+      world_.used(FaultClass::crash);
+      crash(false);
+    });
+  }
+  network_.send(id_, to, std::move(message));
+}
+
+void SimNode::persisted(raft::ReadyId id) {
+  post(node::Persisted{id});
+}
+
+void SimNode::entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) {
+  post(node::EntriesRead{token, std::move(entries)});
+}
+
+void SimNode::failed(Error error) {
+  post(node::StorageFailed{std::move(error)});
+}
+
+void SimNode::on_event(const raft::Event& event) {
+  world_.trace.add_event(event);
+  oracles_.on_event(*this, event);
+}
+
+}  // namespace leasehold::sim

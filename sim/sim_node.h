@@ -1,0 +1,123 @@
+// One simulated machine: its clocks, its disk, its state machine, and the process that runs on it
+// while it is up: the production Driver.
+#pragma once
+
+#include <leasehold/node/driver.h>
+#include <leasehold/sim/oracles.h>
+#include <leasehold/sim/register_machine.h>
+#include <leasehold/sim/sim_applier.h>
+#include <leasehold/sim/sim_clock.h>
+#include <leasehold/sim/sim_disk.h>
+#include <leasehold/sim/sim_network.h>
+#include <leasehold/sim/world.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
+/// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
+/// are actions of the queue that wait while the process is frozen.
+class SimNode : private net::Transport, private storage::StorageSink, private node::Observer {
+ public:
+  /// Events that the ordering thread takes at once, as in production.
+  static constexpr std::size_t kBatchMax = 64;
+  /// Messages that wait at a process that does not read them. Past it they are lost.
+  static constexpr std::size_t kInboxMax = 20'000;
+
+  SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::NodeId id);
+
+  raft::NodeId id() const { return id_; }
+  const SimClock& clock() const { return clock_; }
+  SimDisk& disk() { return disk_; }
+  const SimDisk& disk() const { return disk_; }
+  const RegisterMachine& machine() const { return machine_; }
+  /// Whether a process runs here, frozen or not.
+  bool up() const { return process_ != nullptr; }
+  /// Of the running process. Asserts up().
+  const node::Driver& driver() const;
+  const node::LeaseView& view() const;
+  bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
+  bool suspended() const { return suspended_; }
+  /// Rises with each start and each crash.
+  std::uint64_t life() const { return life_; }
+  const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
+
+  void start();
+  /// The process dies; what its disk had not made durable may be lost. With `reboot` the machine
+  /// does, and its clocks start again.
+  void crash(bool reboot);
+  /// Nothing of the process (or only not its ordering thread) runs for so long. Clocks go on.
+  void pause(Duration length, bool ordering_thread_only);
+  /// The machine sleeps.
+  void suspend(Duration length);
+  void set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm);
+  /// Faults of this machine end at once: it runs, and nothing is late any more.
+  void heal();
+
+  void receive(raft::NodeId from, const net::PeerMessage& message);
+  /// An input of the ordering thread. Asserts up().
+  void post(node::Event event);
+  /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
+  void run_in_process(std::uint64_t life, EventQueue::Action action);
+  /// Called when the process has died.
+  void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
+
+ private:
+  struct Process {
+    node::LeaseView view;
+    std::unique_ptr<SimApplier> applier;
+    std::unique_ptr<node::Driver> driver;
+    std::deque<node::Event> inbox;
+    /// What waits for the process to continue.
+    std::deque<EventQueue::Action> thawed;
+    int paused = 0;
+    int ordering_paused = 0;
+    /// What the ordering thread is about to act upon, with a clock sample that grows old.
+    std::vector<node::Event> late_batch;
+    bool pumping = false;
+    bool stopping = false;
+    TrueInstant tick_at = TrueInstant::never();
+    std::uint64_t tick_number = 0;
+    raft::LeaseState traced;
+  };
+
+  void send(raft::NodeId to, net::PeerMessage message) override;
+  void persisted(raft::ReadyId id) override;
+  void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override;
+  void failed(Error error) override;
+  void on_event(const raft::Event& event) override;
+
+  bool frozen() const { return suspended_ || process_->paused > 0; }
+  node::DriverOptions driver_options();
+  void make_process();
+  void pump();
+  bool sleeps_before_acting(lease::Now now, std::vector<node::Event>& batch);
+  std::vector<node::Event> take_batch();
+  void act(lease::Now now, std::vector<node::Event> batch);
+  void trace_lease();
+  void schedule_tick();
+  void tick_due(std::uint64_t number);
+  void thaw();
+
+  World& world_;
+  Oracles& oracles_;
+  SimNetwork& network_;
+  const raft::NodeId id_;
+  Random random_;
+  SimClock clock_;
+  SimDisk disk_;
+  RegisterMachine machine_;
+  std::uint64_t life_ = 0;
+  raft::Incarnation incarnation_;
+  bool suspended_ = false;
+  std::uint64_t suspends_ = 0;
+  std::unique_ptr<Process> process_;
+  std::function<void()> on_death_;
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,114 @@
+#include <leasehold/sim/simulator.h>
+
+#include <chrono>
+#include <utility>
+
+namespace leasehold::sim {
+namespace {
+
+/// From the end of all faults to a completed write and read at every node.
+constexpr Duration kRecoveryMax = std::chrono::seconds(12);
+
+std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& nodes) {
+  std::vector<SimNode*> all;
+  for (const std::unique_ptr<SimNode>& node : nodes) all.push_back(node.get());
+  return all;
+}
+
+}  // namespace
+
+Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
+    : world_(seed, options), oracles_(world_), network_(world_) {
+  for (std::uint64_t i = 1; i <= world_.plan.nodes.size(); ++i) {
+    nodes_.push_back(std::make_unique<SimNode>(world_, oracles_, network_, raft::NodeId(i)));
+  }
+  const std::vector<SimNode*> all = pointers(nodes_);
+  oracles_.watch(all);
+  network_.set_deliver([this](raft::NodeId to, raft::NodeId from, const net::PeerMessage& message) {
+    nodes_[to.value() - 1]->receive(from, message);
+  });
+  clients_ = std::make_unique<Clients>(world_, all);
+  faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
+  for (SimNode* node : all) {
+    node->set_on_death([this, node] { clients_->node_died(*node); });
+  }
+}
+
+Simulator::~Simulator() = default;
+
+SeedReport Simulator::run() {
+  faults_->start();
+  clients_->start();
+  const TrueInstant healed = TrueInstant() + world_.options.chaos;
+  run_until(healed);
+  if (!world_.failed()) {
+    recover();
+    run_until(healed + world_.options.calm);
+    check_recovered();
+    check_history();
+  }
+  return report();
+}
+
+void Simulator::run_until(TrueInstant end) {
+  while (!world_.failed() && world_.queue.run_next(end)) oracles_.after_step();
+}
+
+void Simulator::recover() {
+  faults_->heal();
+  for (const std::unique_ptr<SimNode>& node : nodes_) {
+    clients_->probe(*node, [this] { ++recovered_; });
+  }
+  world_.queue.after(kRecoveryMax, [this] { check_recovered(); });
+}
+
+void Simulator::check_recovered() {
+  if (recovered_ == nodes_.size()) return;
+  world_.fail("liveness", "after the faults have ended, " +
+                              std::to_string(nodes_.size() - recovered_) +
+                              " nodes have not completed a write and a read in time");
+}
+
+void Simulator::check_history() {
+  const CheckReport report = check_linearizable(clients_->history());
+  if (report.verdict != Verdict::linearizable) {
+    world_.fail("linearizability", "key " + std::to_string(report.key) + ": " + report.explanation);
+  }
+}
+
+SeedReport Simulator::report() const {
+  SeedReport report;
+  report.seed = world_.plan.seed;
+  report.simulated = world_.queue.now().since_origin();
+  report.steps = world_.queue.steps();
+  report.operations = clients_->counts();
+  report.operations_unknown = clients_->unknown();
+  report.leader_changes = oracles_.leader_changes();
+  report.faults = world_.faults_used;
+  report.trace_hash = world_.trace.hash();
+  report.violation = world_.violation;
+  return report;
+}
+
+SeedReport run_seed(std::uint64_t seed, const SimOptions& options) {
+  return Simulator(seed, options).run();
+}
+
+void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
+               const std::function<void(const SeedReport&)>& on_report) {
+  for (std::uint64_t seed = first; seed <= last; ++seed) on_report(run_seed(seed, options));
+}
+
+std::string missing_coverage(const SeedReport& report) {
+  std::string missing;
+  const auto need = [&missing](bool enough, const std::string& what) {
+    if (!enough) missing += (missing.empty() ? "" : ", ") + what;
+  };
+  need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
+  need(report.operations.total() >= 100, "100 completed operations");
+  need(report.leader_changes >= 1, "a leader change");
+  need(report.faults.count() >= 3, "three fault classes");
+  return missing;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,65 @@
+// One seed, one run: a cluster of production Drivers and state machines over simulated clocks,
+// disks and links.
+#pragma once
+
+#include <leasehold/sim/clients.h>
+#include <leasehold/sim/faults.h>
+#include <leasehold/sim/options.h>
+#include <leasehold/sim/oracles.h>
+#include <leasehold/sim/sim_network.h>
+#include <leasehold/sim/sim_node.h>
+#include <leasehold/sim/world.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// A cluster in a world of its own. Nothing global, no thread: several may run side by side.
+///
+/// First a time with faults, in which nothing wrong may happen; then the faults end, and within a
+/// bound every node has to complete a write and a read (oracle `liveness`); then the history of the
+/// clients goes to the checker (oracle `linearizability`).
+class Simulator {
+ public:
+  Simulator(std::uint64_t seed, const SimOptions& options);
+  ~Simulator();
+  Simulator(const Simulator&) = delete;
+  Simulator& operator=(const Simulator&) = delete;
+
+  SeedReport run();
+  /// The newest lines of the trace: for a handler that runs when an assertion has failed.
+  std::vector<std::string> trace_tail() const { return world_.trace.tail(); }
+
+ private:
+  void run_until(TrueInstant end);
+  void recover();
+  void check_recovered();
+  void check_history();
+  SeedReport report() const;
+
+  World world_;
+  Oracles oracles_;
+  SimNetwork network_;
+  std::vector<std::unique_ptr<SimNode>> nodes_;
+  std::unique_ptr<Clients> clients_;
+  std::unique_ptr<Faults> faults_;
+  std::size_t recovered_ = 0;
+};
+
+/// Runs one seed.
+SeedReport run_seed(std::uint64_t seed, const SimOptions& options = {});
+/// Runs the seeds first..last in turn, and tells `on_report` of each. Callers that want threads run
+/// several of these on parts of the range.
+void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
+               const std::function<void(const SeedReport&)>& on_report);
+
+/// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
+/// At least 60 simulated seconds, 100 completed operations, one leader change, three fault classes.
+std::string missing_coverage(const SeedReport& report);
+
+}  // namespace leasehold::sim

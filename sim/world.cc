@@ -1,0 +1,56 @@
+#include <leasehold/sim/world.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace leasehold::sim {
+
+const char* fault_class_name(FaultClass fault) {
+  switch (fault) {
+    case FaultClass::crash: return "crash";
+    case FaultClass::pause: return "pause";
+    case FaultClass::suspend: return "suspend";
+    case FaultClass::partition: return "partition";
+    case FaultClass::one_way_cut: return "one_way_cut";
+    case FaultClass::loss: return "loss";
+    case FaultClass::duplication: return "duplication";
+    case FaultClass::reordering: return "reordering";
+    case FaultClass::replay: return "replay";
+    case FaultClass::disk_stall: return "disk_stall";
+    case FaultClass::unsynced_loss: return "unsynced_loss";
+    case FaultClass::disk_error: return "disk_error";
+    case FaultClass::extreme_drift: return "extreme_drift";
+    case FaultClass::drift_change: return "drift_change";
+    case FaultClass::slow_apply: return "slow_apply";
+    case FaultClass::late_handling: return "late_handling";
+    case FaultClass::reader_pause: return "reader_pause";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+std::size_t FaultSet::count() const {
+  std::size_t set = 0;
+  for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) ++set;
+  return set;
+}
+
+bool is_lease_oracle(const std::string& oracle) {
+  const std::array<const char*, 5> names = {"two_leases", "lease_and_newer_commit",
+                                            "lease_outlives_promise", "lease_view_order",
+                                            "linearizability"};
+  return std::any_of(names.begin(), names.end(),
+                     [&oracle](const char* name) { return oracle == name; });
+}
+
+void World::fail(const char* oracle, std::string story) {
+  if (violation) return;
+  if (options.lease_oracles_only && !is_lease_oracle(oracle)) return;
+  violation = Violation{oracle, queue.now(), std::move(story), trace.tail()};
+}
+
+Random random_for(std::uint64_t seed, std::uint64_t part) {
+  return Random(seed * 0x2545f4914f6cdd1dU + part);
+}
+
+}  // namespace leasehold::sim

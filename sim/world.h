@@ -1,0 +1,46 @@
+// What all parts of one simulation share.
+#pragma once
+
+#include <leasehold/sim/event_queue.h>
+#include <leasehold/sim/options.h>
+#include <leasehold/sim/plan.h>
+#include <leasehold/sim/trace.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace leasehold::sim {
+
+/// One simulation's true time, plan, trace and verdict. Every part of a simulation refers to it;
+/// there is nothing else that they share, and nothing global.
+struct World {
+  World(std::uint64_t seed, const SimOptions& given)
+      : options(given), plan(draw_plan(seed, given)), trace(queue, given.trace_tail) {}
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// An oracle speaks. Only the first finding counts.
+  void fail(const char* oracle, std::string story);
+  bool failed() const { return violation.has_value(); }
+  /// A fault took effect.
+  void used(FaultClass fault) { faults_used.add(fault); }
+
+  SimOptions options;
+  Plan plan;
+  EventQueue queue;
+  Trace trace;
+  FaultSet faults_used;
+  /// The faults have ended: nothing is lost, late or slow from now on.
+  bool healed = false;
+  std::optional<Violation> violation;
+};
+
+/// Whether this oracle judges what readers are promised, and not an internal rule of Raft.
+bool is_lease_oracle(const std::string& oracle);
+
+/// An independent random sequence for one part of a simulation: so that a change in one part
+/// does not reshuffle the others.
+Random random_for(std::uint64_t seed, std::uint64_t part);
+
+}  // namespace leasehold::sim
