@@ -10,7 +10,6 @@
 #include <bitset>
 #include <functional>
 #include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -18,10 +17,10 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr std::size_t kShards = 16;
+constexpr std::size_t kShards = 64;
 
 struct Shard {
-  mutable std::shared_mutex mutex;
+  mutable std::mutex mutex;
   std::unordered_map<std::string, Value> values;
 
   /// The caller holds the lock, or is the only writer.
@@ -133,7 +132,7 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands
 Result<std::optional<Value>> MemoryStore::get(std::string_view key) const {
   const Shard& shard = impl_->shard(key);
   const std::string owned(key);
-  const std::shared_lock lock(shard.mutex);
+  const std::lock_guard lock(shard.mutex);
   const Value* value = shard.find(owned);
   if (value == nullptr) return std::optional<Value>();
   return std::optional<Value>(*value);
@@ -142,7 +141,7 @@ Result<std::optional<Value>> MemoryStore::get(std::string_view key) const {
 Result<bool> MemoryStore::exists(std::string_view key) const {
   const Shard& shard = impl_->shard(key);
   const std::string owned(key);
-  const std::shared_lock lock(shard.mutex);
+  const std::lock_guard lock(shard.mutex);
   return shard.find(owned) != nullptr;
 }
 

@@ -1,8 +1,7 @@
 // What storage.h promises, asked of every implementation.
 #include <leasehold/storage/memory_log.h>
 #include <leasehold/storage/rocksdb_log.h>
-
-#include "log_support.h"
+#include <leasehold/tests/storage/log_support.h>
 
 #include <memory>
 

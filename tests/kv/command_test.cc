@@ -1,0 +1,245 @@
+#include <leasehold/base/random.h>
+#include <leasehold/kv/command.h>
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::kv {
+namespace {
+
+std::string hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const auto value = static_cast<unsigned char>(c);
+    out.push_back("0123456789abcdef"[value >> 4U]);
+    out.push_back("0123456789abcdef"[value & 15U]);
+  }
+  return out;
+}
+
+std::string encoded(const Command& command) {
+  const auto bytes = encode_command(command);
+  EXPECT_TRUE(bytes) << bytes.error().message;
+  return std::string(bytes.value().view());
+}
+
+ErrorCode encode_error(const Command& command) {
+  const auto bytes = encode_command(command);
+  EXPECT_FALSE(bytes);
+  return bytes.error().code;
+}
+
+// The bytes that stand in every log. They never change for format 1.
+
+TEST(CommandFormat, SetIsPinned) {
+  EXPECT_EQ(hex(encoded(Set{"key", "value"})),
+            "0101"
+            "00"
+            "00000003"
+            "6b6579"
+            "76616c7565");
+  EXPECT_EQ(hex(encoded(Set{"k", "", SetCondition::nx, true})),
+            "0101"
+            "05"
+            "00000001"
+            "6b");
+  EXPECT_EQ(hex(encoded(Set{"", "v", SetCondition::xx, false})),
+            "0101"
+            "02"
+            "00000000"
+            "76");
+}
+
+TEST(CommandFormat, DelIsPinned) {
+  EXPECT_EQ(hex(encoded(Del{{"a", "", "bc"}})),
+            "0102"
+            "00000003"
+            "00000001"
+            "61"
+            "00000000"
+            "00000002"
+            "6263");
+}
+
+TEST(CommandFormat, IncrByIsPinned) {
+  EXPECT_EQ(hex(encoded(IncrBy{"n", -2})),
+            "0103"
+            "fffffffffffffffe"
+            "6e");
+}
+
+TEST(CommandFormat, RepliesArePinned) {
+  EXPECT_EQ(hex(encode_reply(Ok{}).view()), "0101");
+  EXPECT_EQ(hex(encode_reply(Nil{}).view()), "0102");
+  EXPECT_EQ(hex(encode_reply(Integer{-1}).view()),
+            "0103"
+            "ffffffffffffffff");
+  EXPECT_EQ(hex(encode_reply(ValueReply{Bytes(std::string("v"))}).view()),
+            "0104"
+            "76");
+  EXPECT_EQ(hex(encode_reply(ErrorReply{ErrorKind::overflow, "no"}).view()),
+            "0105"
+            "05"
+            "6e6f");
+}
+
+// Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
+
+TEST(CommandCodec, DecodesWhatWasEncoded) {
+  const std::string big(1000, 'x');
+  const std::vector<Command> commands = {
+      Set{"", ""},
+      Set{"key", big, SetCondition::xx, true},
+      Set{big, "v", SetCondition::nx, false},
+      Del{{"a"}},
+      Del{{"a", "a", big, ""}},
+      IncrBy{"", 0},
+      IncrBy{"k", std::numeric_limits<std::int64_t>::min()},
+      IncrBy{"k", std::numeric_limits<std::int64_t>::max()},
+  };
+  for (const Command& command : commands) {
+    const std::string bytes = encoded(command);
+    const auto decoded = decode_command(bytes);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(decoded.value().index(), command.index());
+    EXPECT_EQ(encoded(decoded.value()), bytes);
+  }
+}
+
+TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
+  const std::string bytes = encoded(Set{"key", "value", SetCondition::xx, true});
+  const auto decoded = decode_command(bytes);
+  ASSERT_TRUE(decoded);
+  const Set& set = std::get<Set>(decoded.value());
+  EXPECT_EQ(set.key, "key");
+  EXPECT_EQ(set.value, "value");
+  EXPECT_EQ(set.condition, SetCondition::xx);
+  EXPECT_TRUE(set.get_old);
+  const std::string incr = encoded(IncrBy{"n", -7});
+  EXPECT_EQ(std::get<IncrBy>(decode_command(incr).value()).delta, -7);
+}
+
+TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
+  for (const std::string& bytes :
+       {encoded(Set{"key", "value"}), encoded(Del{{"a", "bc"}}), encoded(IncrBy{"counter", 5})}) {
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+      const std::string prefix = bytes.substr(0, length);
+      const auto decoded = decode_command(prefix);
+      if (decoded) {
+        EXPECT_EQ(encoded(decoded.value()), prefix);
+      } else {
+        EXPECT_EQ(decoded.error().code, ErrorCode::malformed);
+      }
+    }
+  }
+}
+
+TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
+  Random random(5);
+  const std::vector<std::string> seeds = {encoded(Set{"key", "value", SetCondition::nx, true}),
+                                          encoded(Del{{"a", "bc", "def"}}),
+                                          encoded(IncrBy{"counter", 5})};
+  std::size_t accepted = 0;
+  for (int round = 0; round < 200000; ++round) {
+    std::string bytes = seeds[random.below(seeds.size())];
+    const std::uint64_t edits = random.below(4) + 1;
+    for (std::uint64_t i = 0; i < edits && !bytes.empty(); ++i) {
+      const std::size_t at = random.below(bytes.size());
+      switch (random.below(3)) {
+        case 0: bytes[at] = static_cast<char>(random.below(256)); break;
+        case 1: bytes.erase(at, random.below(4)); break;
+        default: bytes.insert(at, random.below(4), static_cast<char>(random.below(256)));
+      }
+    }
+    const auto decoded = decode_command(bytes);
+    if (!decoded) continue;
+    ++accepted;
+    ASSERT_EQ(encoded(decoded.value()), bytes);
+  }
+  EXPECT_GT(accepted, 100U);
+}
+
+TEST(CommandCodec, ACountBeyondTheBytesAllocatesNothing) {
+  const std::string bytes("\x01\x02\x00\x00\xff\xff", 6);
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+}
+
+TEST(CommandCodec, ANewerFormatNamesBothNumbers) {
+  std::string bytes = encoded(Set{"k", "v"});
+  bytes[0] = 2;
+  const auto decoded = decode_command(bytes);
+  ASSERT_FALSE(decoded);
+  EXPECT_EQ(decoded.error().code, ErrorCode::unsupported_format);
+  EXPECT_EQ(decoded.error().message, "command format 2, this build knows 1: use a newer build");
+  const auto reply = decode_reply(Bytes(std::string("\x03\x01")));
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().message, "reply format 3, this build knows 1: use a newer build");
+}
+
+TEST(CommandLimits, HoldWhenEncoding) {
+  const std::string key(kKeyBytesMax, 'k');
+  const std::string value(kValueBytesMax, 'v');
+  EXPECT_TRUE(encode_command(Set{key, value}));
+  EXPECT_EQ(encode_error(Set{key + "k", ""}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(Set{"", value + "v"}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(IncrBy{key + "k", 1}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(Del{{}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(Del{{"a", key + "k"}}), ErrorCode::invalid_argument);
+  EXPECT_TRUE(encode_command(Del{std::vector<std::string_view>(kCommandKeysMax, "k")}));
+  EXPECT_EQ(encode_error(Del{std::vector<std::string_view>(kCommandKeysMax + 1, "k")}),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(Del{std::vector<std::string_view>(300, key)}),
+            ErrorCode::invalid_argument);  // more than a command's bytes
+}
+
+TEST(CommandLimits, HoldWhenDecoding) {
+  // A valid command whose last field, the key or the value, is stretched by hand.
+  const std::string key(kKeyBytesMax, 'k');
+  std::string incr = encoded(IncrBy{key, 1});
+  EXPECT_TRUE(decode_command(incr));
+  incr.push_back('k');
+  EXPECT_EQ(decode_command(incr).error().code, ErrorCode::invalid_argument);
+  std::string set = encoded(Set{"k", std::string(kValueBytesMax, 'v')});
+  EXPECT_TRUE(decode_command(set));
+  set.push_back('v');
+  EXPECT_EQ(decode_command(set).error().code, ErrorCode::invalid_argument);
+  const std::string huge(kCommandBytesMax + 1, '\1');
+  EXPECT_EQ(decode_command(huge).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(ReplyCodec, DecodesWhatWasEncoded) {
+  const std::vector<Reply> replies = {Ok{},
+                                      Nil{},
+                                      Integer{std::numeric_limits<std::int64_t>::min()},
+                                      ValueReply{},
+                                      ValueReply{Bytes(std::string("some value"))},
+                                      ErrorReply{ErrorKind::store_failed, "a reason"},
+                                      ErrorReply{ErrorKind::malformed, ""}};
+  for (const Reply& reply : replies) {
+    const Bytes bytes = encode_reply(reply);
+    const auto decoded = decode_reply(bytes);
+    ASSERT_TRUE(decoded);
+    EXPECT_EQ(decoded.value().index(), reply.index());
+    EXPECT_EQ(encode_reply(decoded.value()), bytes);
+  }
+}
+
+TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
+  for (const std::string_view bytes :
+       {std::string_view("", 0), std::string_view("\1", 1), std::string_view("\1\0", 2),
+        std::string_view("\1\6", 2), std::string_view("\1\1x", 3), std::string_view("\1\2x", 3),
+        std::string_view("\1\3xxxxxxx", 9), std::string_view("\1\3xxxxxxxxx", 11),
+        std::string_view("\1\5", 2), std::string_view("\1\5\0", 3),
+        std::string_view("\1\5\7", 3)}) {
+    const auto decoded = decode_reply(Bytes(bytes));
+    ASSERT_FALSE(decoded) << hex(bytes);
+    EXPECT_EQ(decoded.error().code, ErrorCode::malformed);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::kv

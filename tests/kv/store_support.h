@@ -1,0 +1,240 @@
+// What the tests of the stores share: both stores behind one life, and a dumb twin of them.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/memory_store.h>
+#include <leasehold/kv/rocksdb_store.h>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::kv::testing {
+
+/// A folder of its own, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "leasehold-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline Bytes encoded(const Command& command) {
+  auto bytes = encode_command(command);
+  EXPECT_TRUE(bytes);
+  return std::move(bytes).value();
+}
+
+/// A reply as a person would write it.
+inline std::string text(const Bytes& bytes) {
+  const auto reply = decode_reply(bytes);
+  if (!reply) return "undecodable: " + reply.error().message;
+  if (std::holds_alternative<Ok>(reply.value())) return "OK";
+  if (std::holds_alternative<Nil>(reply.value())) return "nil";
+  if (const auto* integer = std::get_if<Integer>(&reply.value())) {
+    return std::to_string(integer->value);
+  }
+  if (const auto* value = std::get_if<ValueReply>(&reply.value())) {
+    return "\"" + std::string(value->value.view()) + "\"";
+  }
+  const auto& error = std::get<ErrorReply>(reply.value());
+  return "error " + std::to_string(static_cast<int>(error.kind)) + ": " + error.text;
+}
+
+/// Applies `commands` at index first, first + 1 ... as one run.
+inline std::vector<std::string> apply(Store& store, std::uint64_t first,
+                                      const std::vector<Bytes>& commands) {
+  std::vector<node::Command> run;
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    run.push_back({{raft::Term(1), raft::Index(first + i)}, commands[i].view()});
+  }
+  std::vector<std::string> out;
+  for (const Bytes& reply : store.apply(run, raft::Index(first + commands.size() - 1))) {
+    out.push_back(text(reply));
+  }
+  return out;
+}
+
+/// What the rules say, in the shortest way.
+class Twin {
+ public:
+  struct Cell {
+    std::string bytes;
+    std::uint64_t create_revision, mod_revision, version;
+  };
+
+  std::string run(const Command& command) {
+    if (const auto* set = std::get_if<Set>(&command)) return run(*set);
+    if (const auto* del = std::get_if<Del>(&command)) return run(*del);
+    return run(std::get<IncrBy>(command));
+  }
+
+  std::map<std::string, Cell> cells;
+  std::uint64_t revision = 0;
+
+ private:
+  void write(const std::string& key, const std::string& bytes) {
+    ++revision;
+    auto [at, fresh] = cells.try_emplace(key, Cell{bytes, revision, revision, 1});
+    if (fresh) return;
+    at->second.bytes = bytes;
+    at->second.mod_revision = revision;
+    at->second.version += 1;
+  }
+
+  std::string run(const Set& set) {
+    const std::string key(set.key);
+    const bool exists = cells.count(key) != 0;
+    const bool writes = !(set.condition == SetCondition::nx && exists) &&
+                        !(set.condition == SetCondition::xx && !exists);
+    std::string reply = writes ? "OK" : "nil";
+    if (set.get_old) reply = exists ? "\"" + cells.at(key).bytes + "\"" : "nil";
+    if (writes) write(key, std::string(set.value));
+    return reply;
+  }
+
+  std::string run(const Del& del) {
+    std::size_t gone = 0;
+    for (const std::string_view key : del.keys) gone += cells.erase(std::string(key));
+    if (gone > 0) ++revision;
+    return std::to_string(gone);
+  }
+
+  std::string run(const IncrBy& incr) {
+    const std::string key(incr.key);
+    std::int64_t base = 0;
+    if (cells.count(key) != 0) {
+      const std::string& bytes = cells.at(key).bytes;
+      errno = 0;
+      const long long value = std::strtoll(bytes.c_str(), nullptr, 10);
+      if (errno != 0 || std::to_string(value) != bytes) {
+        return "error 4: value is not an integer or out of range";
+      }
+      base = value;
+    }
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(base, incr.delta, &sum)) {
+      return "error 5: increment or decrement would overflow";
+    }
+    write(key, std::to_string(sum));
+    return std::to_string(sum);
+  }
+};
+
+/// Random commands over few keys, so that they meet.
+class CommandSource {
+ public:
+  explicit CommandSource(std::uint64_t seed) : random_(seed) {}
+
+  Bytes next() {
+    keys_.clear();
+    const std::uint64_t kind = random_.below(10);
+    if (kind < 5) {
+      const std::string& key = draw_key();
+      value_ = draw_value();
+      const auto condition = static_cast<SetCondition>(random_.below(3));
+      return encoded(Set{key, value_, condition, random_.chance(1, 3)});
+    }
+    if (kind < 7) {
+      Del del;
+      const std::uint64_t count = random_.below(4) + 1;
+      for (std::uint64_t i = 0; i < count; ++i) draw_key();
+      for (const std::string& key : keys_) del.keys.push_back(key);
+      return encoded(del);
+    }
+    const std::string& key = draw_key();
+    const auto delta =
+        random_.chance(1, 8) ? static_cast<std::int64_t>(random_.next()) : random_.between(-5, 6);
+    return encoded(IncrBy{key, delta});
+  }
+
+  Random& random() { return random_; }
+
+ private:
+  const std::string& draw_key() {
+    keys_.push_back("key" + std::to_string(random_.below(24)));
+    return keys_.back();
+  }
+  std::string draw_value() {
+    static const std::vector<std::string> odd = {"",
+                                                 "0",
+                                                 "-0",
+                                                 "00",
+                                                 "+1",
+                                                 " 1",
+                                                 "1 ",
+                                                 "-",
+                                                 "x",
+                                                 "9223372036854775807",
+                                                 "9223372036854775808",
+                                                 "-9223372036854775808",
+                                                 "-9223372036854775809",
+                                                 "1.5",
+                                                 "-7"};
+    if (random_.chance(1, 2)) return odd[random_.below(odd.size())];
+    return std::string(random_.below(300), 'v');
+  }
+
+  Random random_;
+  std::vector<std::string> keys_;
+  std::string value_;
+};
+
+inline void expect_same(const Store& store, const Twin& twin) {
+  EXPECT_EQ(store.size(), twin.cells.size());
+  EXPECT_EQ(store.revision(), twin.revision);
+  for (int i = 0; i < 24; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const auto got = store.get(key);
+    ASSERT_TRUE(got) << got.error().message;
+    const auto cell = twin.cells.find(key);
+    EXPECT_EQ(store.exists(key).value(), cell != twin.cells.end());
+    ASSERT_EQ(got.value().has_value(), cell != twin.cells.end()) << key;
+    if (cell == twin.cells.end()) continue;
+    EXPECT_EQ(got.value()->bytes.view(), cell->second.bytes);
+    EXPECT_EQ(got.value()->create_revision, cell->second.create_revision);
+    EXPECT_EQ(got.value()->mod_revision, cell->second.mod_revision);
+    EXPECT_EQ(got.value()->version, cell->second.version);
+  }
+}
+
+inline RocksdbStore::Options store_options(const std::string& dir) {
+  RocksdbStore::Options options;
+  options.dir = dir;
+  options.cluster_id = 77;
+  options.id = raft::NodeId(1);
+  return options;
+}
+
+inline std::unique_ptr<RocksdbStore> open_store(const std::string& dir) {
+  auto opened = RocksdbStore::open(store_options(dir));
+  if (!opened) {
+    ADD_FAILURE() << opened.error().message;
+    return nullptr;
+  }
+  return std::move(opened).value();
+}
+
+}  // namespace leasehold::kv::testing

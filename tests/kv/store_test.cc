@@ -1,0 +1,213 @@
+// What store.h promises, asked of both stores.
+#include <leasehold/tests/kv/store_support.h>
+
+#include <atomic>
+#include <thread>
+
+namespace leasehold::kv::testing {
+namespace {
+
+enum class Kind { memory, rocksdb };
+
+class StoreContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Kind::memory) {
+      store_ = std::make_unique<MemoryStore>();
+    } else {
+      store_ = open_store(folder_.path("kv"));
+    }
+    ASSERT_NE(store_, nullptr);
+  }
+
+  std::string run(const Command& command) {
+    return apply(*store_, ++index_, {encoded(command)}).at(0);
+  }
+  /// "bytes create mod version", or "none".
+  std::string show(std::string_view key) {
+    const auto value = store_->get(key).value();
+    if (!value) return "none";
+    return std::string(value->bytes.view()) + " " + std::to_string(value->create_revision) + " " +
+           std::to_string(value->mod_revision) + " " + std::to_string(value->version);
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+  std::uint64_t index_ = 0;
+};
+
+TEST_P(StoreContract, RevisionsCountWhatChanges) {
+  EXPECT_EQ(run(Set{"a", "1"}), "OK");
+  EXPECT_EQ(run(Set{"b", "2"}), "OK");
+  EXPECT_EQ(run(Set{"a", "3"}), "OK");
+  EXPECT_EQ(show("a"), "3 1 3 2");
+  EXPECT_EQ(run(Set{"a", "4", SetCondition::nx}), "nil");
+  EXPECT_EQ(run(Del{{"nothing"}}), "0");
+  EXPECT_EQ(store_->revision(), 3U);
+  EXPECT_EQ(run(Del{{"a", "b", "a"}}), "2");
+  EXPECT_EQ(store_->revision(), 4U);
+  EXPECT_EQ(run(Set{"a", "5"}), "OK");
+  EXPECT_EQ(show("a"), "5 5 5 1");
+  EXPECT_EQ(show("b"), "none");
+  EXPECT_EQ(store_->size(), 1U);
+}
+
+TEST_P(StoreContract, ConditionsAndOldValues) {
+  EXPECT_EQ(run(Set{"k", "1", SetCondition::xx}), "nil");
+  EXPECT_EQ(run(Set{"k", "1", SetCondition::nx, true}), "nil");
+  EXPECT_EQ(show("k"), "1 1 1 1");
+  EXPECT_EQ(run(Set{"k", "2", SetCondition::nx, true}), "\"1\"");
+  EXPECT_EQ(show("k"), "1 1 1 1");
+  EXPECT_EQ(run(Set{"k", "2", SetCondition::xx, true}), "\"1\"");
+  EXPECT_EQ(run(Set{"k", "", SetCondition::xx}), "OK");
+  EXPECT_EQ(show("k"), " 1 3 3");
+}
+
+TEST_P(StoreContract, IncrementsAreExact) {
+  EXPECT_EQ(run(IncrBy{"n", 5}), "5");
+  EXPECT_EQ(run(IncrBy{"n", -12}), "-7");
+  EXPECT_EQ(show("n"), "-7 1 2 2");
+  run(Set{"n", "9223372036854775807"});
+  EXPECT_EQ(run(IncrBy{"n", 1}), "error 5: increment or decrement would overflow");
+  EXPECT_EQ(run(IncrBy{"n", 0}), "9223372036854775807");
+  for (const char* odd : {"", "-", "-0", "01", "+1", " 1", "1 ", "1.0", "9223372036854775808"}) {
+    run(Set{"n", odd});
+    EXPECT_EQ(run(IncrBy{"n", 1}), "error 4: value is not an integer or out of range") << odd;
+  }
+}
+
+TEST_P(StoreContract, CommandsOfOneRunSeeEachOther) {
+  const auto replies = apply(
+      *store_, 1,
+      {encoded(Set{"a", "1"}), encoded(IncrBy{"a", 1}),
+       encoded(Set{"a", "x", SetCondition::nx, true}), encoded(Del{{"a"}}),
+       encoded(Set{"a", "y", SetCondition::nx}), encoded(IncrBy{"b", 1}), encoded(Del{{"b"}})});
+  EXPECT_EQ(replies, (std::vector<std::string>{"OK", "2", "\"2\"", "1", "OK", "1", "1"}));
+  EXPECT_EQ(show("a"), "y 4 4 1");
+  EXPECT_EQ(show("b"), "none");
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(store_->applied_index(), raft::Index(7));
+}
+
+TEST_P(StoreContract, ABadCommandHasAReplyAndNoEffect) {
+  std::string newer(encoded(Set{"k", "v"}).view());
+  newer[0] = 9;
+  const auto replies = apply(
+      *store_, 1,
+      {Bytes(std::string("rubbish")), Bytes(std::move(newer)), Bytes(), encoded(Set{"k", "v"})});
+  EXPECT_EQ(replies.at(0), "error 2: command format 114, this build knows 1: use a newer build");
+  EXPECT_EQ(replies.at(1), "error 2: command format 9, this build knows 1: use a newer build");
+  EXPECT_EQ(replies.at(2), "error 1: malformed command: it is empty");
+  EXPECT_EQ(replies.at(3), "OK");
+  EXPECT_EQ(store_->revision(), 1U);
+}
+
+TEST_P(StoreContract, ARunWithoutCommandsMovesTheAppliedIndex) {
+  EXPECT_TRUE(store_->apply({}, raft::Index(3)).empty());
+  EXPECT_EQ(store_->applied_index(), raft::Index(3));
+  const Bytes command = encoded(Set{"k", "v"});
+  store_->apply({{{raft::Term(2), raft::Index(5)}, command.view()}}, raft::Index(9));
+  EXPECT_EQ(store_->applied_index(), raft::Index(9));
+}
+
+TEST_P(StoreContract, AnIndexIsAppliedOnce) {
+  run(Set{"k", "v"});
+  const Bytes command = encoded(Set{"k", "v"});
+  // The death happens in a process of its own: this one has threads.
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_DEATH(apply(*store_, 1, {command}), "last > previous");
+}
+
+TEST_P(StoreContract, EveryByteIsAKeyByte) {
+  const std::string zero("\0", 1);
+  const std::string high("\xff\xff");
+  run(Set{"", "empty"});
+  run(Set{zero, "zero"});
+  run(Set{high, "high"});
+  EXPECT_EQ(store_->get("").value()->bytes.view(), "empty");
+  EXPECT_EQ(store_->get(zero).value()->bytes.view(), "zero");
+  EXPECT_EQ(store_->get(high).value()->bytes.view(), "high");
+  EXPECT_FALSE(store_->exists(zero + zero).value());
+}
+
+TEST_P(StoreContract, TheLargestKeyAndValue) {
+  const std::string key(kKeyBytesMax, 'k');
+  const std::string value(kValueBytesMax, 'v');
+  EXPECT_EQ(run(Set{key, value}), "OK");
+  EXPECT_EQ(store_->get(key).value()->bytes.view(), value);
+}
+
+TEST_P(StoreContract, RandomCommandsAgreeWithTheTwin) {
+  CommandSource source(21);
+  Twin twin;
+  for (int round = 0; round < 600; ++round) {
+    std::vector<Bytes> commands;
+    std::vector<std::string> expected;
+    const std::uint64_t count = source.random().below(12) + 1;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      commands.push_back(source.next());
+      expected.push_back(twin.run(decode_command(commands.back().view()).value()));
+    }
+    ASSERT_EQ(apply(*store_, index_ + 1, commands), expected);
+    index_ += count;
+    if (round % 20 == 0) expect_same(*store_, twin);
+  }
+  expect_same(*store_, twin);
+}
+
+// Each round writes "first", "second", "a", "b" and "third", and deletes "a" and "b" in one
+// command. Readers check that nothing is seen half done or out of order.
+TEST_P(StoreContract, ReadersSeeWholeCommandsInOrder) {
+  constexpr std::uint64_t kRounds = 3000;
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> out_of_order{0};
+  std::atomic<std::uint64_t> half_done{0};
+  const auto number = [this](std::string_view key) {
+    const auto value = store_->get(key).value();
+    return value ? std::stoull(std::string(value->bytes.view())) : 0;
+  };
+  const auto reader = [&] {
+    std::uint64_t newest = 0;
+    std::uint64_t applied = 0;
+    while (!stop.load()) {
+      const std::uint64_t second = number("second");
+      const std::uint64_t first = number("first");
+      if (first < second || second < newest) ++out_of_order;
+      newest = second;
+      // Once round r has written "third", an "a" that is gone has taken "b" of round r along.
+      const std::uint64_t third = number("third");
+      const std::uint64_t a = number("a");
+      const std::uint64_t b = number("b");
+      if (a == 0 && b != 0 && b <= third) ++half_done;
+      const std::uint64_t index = store_->applied_index().value();
+      if (index < applied) ++out_of_order;
+      applied = index;
+    }
+  };
+  std::thread one(reader);
+  std::thread two(reader);
+  for (std::uint64_t round = 1; round <= kRounds; ++round) {
+    const std::string text = std::to_string(round);
+    const std::vector<Bytes> commands = {encoded(Set{"first", text}), encoded(Set{"second", text}),
+                                         encoded(Set{"a", text}),     encoded(Set{"b", text}),
+                                         encoded(Set{"third", text}), encoded(Del{{"a", "b"}})};
+    apply(*store_, index_ + 1, commands);
+    index_ += commands.size();
+    if (round % 3 == 0) {
+      EXPECT_EQ(number("first"), round);  // visible once apply() has returned
+    }
+  }
+  stop = true;
+  one.join();
+  two.join();
+  EXPECT_EQ(out_of_order.load(), 0U);
+  EXPECT_EQ(half_done.load(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, ::testing::Values(Kind::memory, Kind::rocksdb),
+                         [](const auto& kind) {
+                           return kind.param == Kind::memory ? "memory" : "rocksdb";
+                         });
+
+}  // namespace
+}  // namespace leasehold::kv::testing
