@@ -82,7 +82,7 @@ asan tsan clang: deps
 
 .PHONY: bench
 bench: build
-	@bench/run build/release
+	@bench/measure.py
 
 .PHONY: mutants
 mutants: deps
