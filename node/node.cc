@@ -150,7 +150,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void report_failure();
   net::TcpCallbacks callbacks();
   Result<void> accept_peer(raft::NodeId peer, raft::Uuid uuid) const;
-  void received(raft::NodeId from, net::PeerMessage message);
+  void received(raft::NodeId from, net::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
   void stop_now();
@@ -447,7 +447,7 @@ Result<void> NodeShell::accept_peer(raft::NodeId peer, raft::Uuid uuid) const {
   return formation_->judge(peer, uuid);
 }
 
-void NodeShell::received(raft::NodeId from, net::PeerMessage message) {
+void NodeShell::received(raft::NodeId from, net::PeerMessage&& message) {
   if (message.group != kGroup || failure_) return;
   if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
     const Result<void> taken = formation_->received(from, *confirm);
@@ -456,7 +456,11 @@ void NodeShell::received(raft::NodeId from, net::PeerMessage message) {
     return;
   }
   if (!driver_) return;  // as if it had been lost
-  batch_.push_back(PeerMessageReceived{from, std::move(message)});
+  // Filled in place: g++ 12 takes the move of a temporary for a read of what is not there.
+  Event& event = batch_.emplace_back(std::in_place_type<PeerMessageReceived>);
+  PeerMessageReceived& taken = std::get<PeerMessageReceived>(event);
+  taken.from = from;
+  taken.message = std::move(message);
   schedule_turn();
 }
 
