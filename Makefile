@@ -86,7 +86,7 @@ bench: build
 
 .PHONY: mutants
 mutants: deps
-	@tests/mutants/run
+	@python3 -B tests/mutants/run.py
 
 .PHONY: format
 format:
