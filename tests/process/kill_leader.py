@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""kill -9 of the leader under load, again and again: how long until the first acknowledged write
+and the first lease read, and is every acknowledged write still there at the end?"""
+
+import asyncio
+import statistics
+
+from cluster import Cluster, Failed, check, main
+from history import History, Ledger
+from load import GapMeter, Load, spread
+
+WRITERS = 6
+MIXERS = 6
+REGISTERS = 4
+# Between the kills the load runs for so long.
+STEADY_SECONDS = 1.0
+# A median of fewer kills says too little to be judged.
+MEDIAN_KILLS = 20
+
+
+def arguments(parser):
+    parser.add_argument("--checker", required=True, help="the check_history program")
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--writes", type=int, default=10000,
+                        help="acknowledged unique writes, at least")
+    parser.add_argument("--pause-ms", type=float, default=10,
+                        help="how long each client rests between two operations")
+    parser.add_argument("--lease-ms", type=int, default=1000)
+    parser.add_argument("--election-timeout-ms", type=int, default=300)
+    parser.add_argument("--slack", type=float, default=1.0,
+                        help="factor on the limits, for builds that are slow on purpose")
+
+
+async def one_kill(cluster, ledger, load, limit):
+    leader = await in_thread(cluster.wait_leader)
+    before = leader.status()
+    meter = GapMeter(cluster.others(leader), ledger, before["term"])
+    await meter.prepare()
+    measuring = asyncio.create_task(meter.measure(limit + 10))
+    leader.process.kill()
+    await measuring
+    await in_thread(leader.kill)  # waits for what is dead already
+    leader.start()
+    await in_thread(cluster.wait_caught_up, leader)
+    await asyncio.sleep(STEADY_SECONDS)
+    load.check()
+    await meter.settle()
+    return meter, leader
+
+
+async def in_thread(function, *args):
+    return await asyncio.get_running_loop().run_in_executor(None, function, *args)
+
+
+async def kill_all_rounds(options, cluster, ledger, history, limit):
+    load = Load(cluster.nodes, ledger, history, WRITERS, MIXERS, REGISTERS,
+                options.pause_ms / 1000)
+    meters = []
+    for number in range(1, options.kills + 1):
+        meter, killed = await one_kill(cluster, ledger, load, limit)
+        meters.append(meter)
+        print(f"kill {number}: {killed} led, node {meter.leader} leads; first write after "
+              f"{meter.write_gap * 1000:.0f} ms, first lease read after "
+              f"{meter.lease_read_gap * 1000:.0f} ms; writes: {ledger.summary()}", flush=True)
+    while len(ledger.acked) < options.writes:
+        load.check()
+        await asyncio.sleep(0.05)
+    await load.stop()
+    return meters
+
+
+def judge_gaps(name, gaps, options, lease, election):
+    median_limit = 1.1 * (lease + election) * options.slack
+    maximum_limit = (lease + 4 * election) * options.slack
+    print(f"{name}: {spread(gaps)}, over {len(gaps)} kills; limits: median "
+          f"{median_limit * 1000:.0f} ms, maximum {maximum_limit * 1000:.0f} ms")
+    problems = []
+    if max(gaps) > maximum_limit:
+        problems.append(f"{name}: the longest gap is above its limit")
+    if len(gaps) >= MEDIAN_KILLS and statistics.median(gaps) > median_limit:
+        problems.append(f"{name}: the median gap is above its limit")
+    return problems
+
+
+def read_back(cluster, ledger, when):
+    for node in cluster.nodes:
+        count, found = ledger.read_back(node)
+        print(f"{when}: {node} returned all of {count} writes; {found} of the "
+              f"{len(ledger.unknown)} unknown ones were executed")
+
+
+def run(options):
+    lease, election = options.lease_ms / 1000, options.election_timeout_ms / 1000
+    flags = ["--lease", f"{options.lease_ms}ms",
+             "--election-timeout", f"{options.election_timeout_ms}ms"]
+    ledger, history = Ledger("ledger"), History()
+    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
+        cluster.start()
+        meters = asyncio.run(kill_all_rounds(options, cluster, ledger, history,
+                                             lease + 4 * election))
+        print(f"ledger: {ledger.summary()}")
+        check(len(ledger.acked) >= options.writes, "too few acknowledged writes")
+        read_back(cluster, ledger, "after the kills")
+        for node in cluster.nodes:
+            node.process.kill()
+        for node in cluster.nodes:
+            node.kill()
+        cluster.start()
+        read_back(cluster, ledger, "after kill -9 of all")
+    linearizable, verdict = history.judge(options.checker)
+    print(f"history of the registers: {verdict}")
+    check(linearizable, "the history is not linearizable")
+    problems = (judge_gaps("first write", [m.write_gap for m in meters], options, lease, election) +
+                judge_gaps("first lease read", [m.lease_read_gap for m in meters], options, lease,
+                           election))
+    if problems:
+        raise Failed("; ".join(problems))
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
