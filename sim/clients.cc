@@ -28,7 +28,6 @@ void Clients::start() {
 }
 
 void Clients::next_operation(std::uint64_t client) {
-  if (stopped_) return;
   SimNode& node = *nodes_[static_cast<std::size_t>(random_.below(nodes_.size()))];
   const bool read = random_.below(100) < world_.plan.workload.read_percent;
   run(client, node, read ? OperationKind::read : OperationKind::write, [this, client](bool) {
@@ -201,8 +200,8 @@ void Clients::step(Ticket ticket, EventQueue::Action action) {
   SimNode* node = attempt.node;
   const std::uint64_t life = attempt.life;
   const WorkloadPlan& plan = world_.plan.workload;
-  const bool pause =
-      !stopped_ && plan.reader_pause_ppm > 0 && random_.chance(plan.reader_pause_ppm, kMillion);
+  const bool pause = !world_.healed && plan.reader_pause_ppm > 0 &&
+                     random_.chance(plan.reader_pause_ppm, kMillion);
   if (!pause) {
     node->run_in_process(life, std::move(action));
     return;

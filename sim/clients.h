@@ -21,8 +21,6 @@ class Clients {
   Clients(World& world, std::vector<SimNode*> nodes);
 
   void start();
-  /// No new operations from now on.
-  void stop() { stopped_ = true; }
   /// Writes and reads at `node`, again and again, until one of each has completed.
   void probe(SimNode& node, std::function<void()> done);
   /// The process of `node` died: whoever waits for it will never know.
@@ -70,7 +68,6 @@ class Clients {
   World& world_;
   std::vector<SimNode*> nodes_;
   Random random_;
-  bool stopped_ = false;
   std::uint64_t next_value_ = 1;
   std::vector<Attempt> attempts_;
   OperationCounts counts_;

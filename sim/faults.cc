@@ -31,7 +31,7 @@ void Faults::start() {
   for (SimNode* node : nodes_) {
     set_rates(*node);
     const Duration skew = draw_duration(random_, Duration{0}, milliseconds(1500));
-    world_.queue.after(skew, [this, node] {
+    world_.queue.after(skew, [node] {
       if (!node->up()) node->start();
     });
   }

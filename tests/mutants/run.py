@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Breaks one rule at a time and expects the simulator to notice.
+
+Each *.patch here is a deliberate bug: a diff against the tree under a header of `Name: value`
+lines (Rule, Hazard, Oracle). The runner copies the portable part of the tree, applies one patch,
+builds the program leasehold_sim and runs seeds until an oracle speaks. A mutant that survives its
+seeds means that the simulator does not test that rule.
+
+  run.py                      all mutants, then the control
+  run.py NAME...              these mutants only
+  run.py --check              only see whether every patch applies (fast)
+  run.py --control N          seeds of the unpatched control (default 2000; 0: none)
+
+Status 0: every mutant was killed by the kind of oracle that its header names, and the control
+raised nothing.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.dirname(os.path.dirname(HERE))
+PORTABLE = ["CMakeLists.txt", "cmake", "base", "lease", "raft", "net", "storage", "node", "kv", "sim"]
+LEASE_ORACLES = {"two_leases", "lease_and_newer_commit", "lease_outlives_promise",
+                 "lease_view_order", "linearizability"}
+FIELDS = ["Rule", "Hazard", "Oracle"]
+
+
+class Mutant:
+    def __init__(self, name):
+        self.name = name
+        self.path = os.path.join(HERE, name + ".patch")
+        with open(self.path, encoding="utf-8") as file:
+            self.text = file.read()
+        header = self.text.split("\n--- ", 1)[0]
+        self.fields = dict(re.findall(r"^(\w+): (.*(?:\n  .*)*)", header, flags=re.MULTILINE))
+        for field in FIELDS:
+            if field not in self.fields:
+                sys.exit(f"{name}.patch: the header lacks `{field}: …`")
+        # "lease": any oracle of the lease, or linearizability. "raft": any oracle.
+        if self.fields["Oracle"] not in ("lease", "raft"):
+            sys.exit(f"{name}.patch: `Oracle:` is `lease` or `raft`")
+
+
+def copy_tree(target):
+    """Copies what differs only, so that ninja rebuilds little."""
+    for part in PORTABLE:
+        source = os.path.join(TREE, part)
+        if os.path.isdir(source):
+            shutil.copytree(source, os.path.join(target, part), dirs_exist_ok=True,
+                            copy_function=copy_if_changed)
+        else:
+            copy_if_changed(source, os.path.join(target, part))
+
+
+def copy_if_changed(source, target):
+    if os.path.isdir(target):
+        target = os.path.join(target, os.path.basename(source))
+    with open(source, "rb") as file:
+        wanted = file.read()
+    if os.path.exists(target):
+        with open(target, "rb") as file:
+            if file.read() == wanted:
+                return target
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with open(target, "wb") as file:
+        file.write(wanted)
+    return target
+
+
+def apply_patch(mutant, tree):
+    done = subprocess.run(["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch"], cwd=tree,
+                          input=mutant.text, text=True, capture_output=True)
+    if done.returncode != 0:
+        sys.exit(f"{mutant.name}.patch no longer applies; write it anew for the code as it is:\n"
+                 f"{done.stdout}{done.stderr}")
+
+
+def build(tree, folder):
+    configure = ["cmake", "-S", tree, "-B", folder, "-G", "Ninja",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DLEASEHOLD_PORTABLE_ONLY=ON",
+                 "-DLEASEHOLD_BUILD_TESTS=OFF"]
+    for command in (configure, ["ninja", "-C", folder, "leasehold_sim_program"]):
+        done = subprocess.run(command, text=True, capture_output=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    return os.path.join(folder, "sim", "leasehold_sim")
+
+
+def first_finding(program, seeds, jobs, extra):
+    """(seed, oracle) of the first finding, or None."""
+    done = subprocess.run([program, "--seeds", f"1..{seeds}", "--jobs", str(jobs), "--quiet"] + extra,
+                          text=True, capture_output=True)
+    found = re.search(r"^FOUND seed (\d+) oracle (\w+)", done.stdout, flags=re.MULTILINE)
+    if found:
+        return int(found.group(1)), found.group(2), done.stdout + done.stderr
+    if done.returncode != 0:
+        sys.exit(f"{program} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+    return None
+
+
+def run_mutant(mutant, work, seeds, jobs):
+    tree = os.path.join(work, "tree")
+    copy_tree(tree)
+    apply_patch(mutant, tree)
+    program = build(tree, os.path.join(work, "build"))
+    begin = time.monotonic()
+    extra = ["--lease-oracles"] if mutant.fields["Oracle"] == "lease" else []
+    finding = first_finding(program, seeds, jobs, extra)
+    seconds = time.monotonic() - begin
+    if finding is None:
+        print(f"SURVIVED  {mutant.name}: no oracle spoke in {seeds} seeds ({seconds:.1f} s)", flush=True)
+        return False
+    seed, oracle, _ = finding
+    good = oracle in LEASE_ORACLES if mutant.fields["Oracle"] == "lease" else oracle != "coverage"
+    word = "killed    " if good else "WRONG     "
+    print(f"{word}{mutant.name}: {oracle}, seed {seed}, {seconds:.1f} s", flush=True)
+    return good
+
+
+def run_control(work, seeds, jobs):
+    tree = os.path.join(work, "tree")
+    copy_tree(tree)
+    program = build(tree, os.path.join(work, "build"))
+    finding = first_finding(program, seeds, jobs, [])
+    if finding is not None:
+        print(f"CONTROL   the unpatched tree raises {finding[1]} at seed {finding[0]}\n{finding[2]}")
+        return False
+    print(f"control   the unpatched tree raises nothing in {seeds} seeds", flush=True)
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs the mutants; see the head of this file.")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--control", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--work", default=os.path.join(TREE, "build", "mutants"))
+    options = parser.parse_args()
+    all_names = sorted(f[:-6] for f in os.listdir(HERE) if f.endswith(".patch"))
+    names = [os.path.basename(n).replace(".patch", "") for n in options.names] or all_names
+    for name in names:
+        if name not in all_names:
+            sys.exit(f"there is no mutant `{name}`; there are: {', '.join(all_names)}")
+    mutants = [Mutant(name) for name in names]
+    good = True
+    if options.check:
+        for mutant in mutants:
+            shutil.rmtree(os.path.join(options.work, "check"), ignore_errors=True)
+            copy_tree(os.path.join(options.work, "check"))
+            apply_patch(mutant, os.path.join(options.work, "check"))
+        print(f"{len(mutants)} patches apply")
+        return 0
+    os.makedirs(options.work, exist_ok=True)
+    for mutant in mutants:
+        good = run_mutant(mutant, options.work, options.seeds, options.jobs) and good
+    if options.control > 0:
+        good = run_control(options.work, options.control, options.jobs) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

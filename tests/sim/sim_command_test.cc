@@ -1,0 +1,96 @@
+// The command line of `leasehold sim`.
+#include <gtest/gtest.h>
+#include <leasehold/sim/sim_command.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::sim {
+namespace {
+
+struct Outcome {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Outcome run(const std::vector<std::string>& arguments) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.status = run_sim_command(arguments);
+  outcome.out = testing::internal::GetCapturedStdout();
+  outcome.err = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n');
+  const std::size_t begin = text.find_last_of('\n', end);
+  return text.substr(begin + 1, end - begin);
+}
+
+TEST(SimCommand, CleanSeedsEndWithStatusZeroAndTotals) {
+  const Outcome outcome = run({"--seeds", "1..6", "--jobs", "2", "--quiet"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("seeds 6, simulated 390 s"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("findings 0"), std::string::npos) << outcome.out;
+}
+
+TEST(SimCommand, CombinedHashDoesNotDependOnTheJobs) {
+  const Outcome one = run({"--seeds", "1..6", "--trace-hash", "--quiet"});
+  const Outcome three = run({"--seeds", "1..6", "--trace-hash", "--quiet", "--jobs", "3"});
+  EXPECT_EQ(last_line(one.out), last_line(three.out));
+  EXPECT_EQ(last_line(one.out).substr(0, 20), "combined trace hash ");
+}
+
+TEST(SimCommand, FindingEndsWithStatusOneAndIsReproducible) {
+  const Outcome outcome = run({"--seeds", "1..60", "--drift-ppm", "300000", "--quiet"});
+  EXPECT_EQ(outcome.status, 1);
+  const std::size_t found = outcome.out.find("FOUND seed ");
+  ASSERT_NE(found, std::string::npos) << outcome.out;
+  const std::size_t number = found + std::string("FOUND seed ").size();
+  const std::string seed = outcome.out.substr(number, outcome.out.find(' ', number) - number);
+  EXPECT_NE(outcome.out.find("leasehold sim --seed " + seed + " --drift-ppm 300000"),
+            std::string::npos);
+  const Outcome again = run({"--seed", seed, "--drift-ppm", "300000", "--quiet"});
+  EXPECT_EQ(again.status, 1);
+  const std::string line = outcome.out.substr(found, outcome.out.find('\n', found) - found);
+  EXPECT_NE(again.out.find(line), std::string::npos) << line << "\n" << again.out;
+}
+
+TEST(SimCommand, KeepGoingReportsEverySeed) {
+  const Outcome outcome =
+      run({"--seeds", "1..60", "--drift-ppm", "300000", "--quiet", "--keep-going"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find("seeds 60, "), std::string::npos) << outcome.out;
+}
+
+TEST(SimCommand, BadArgumentsAreNamed) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--seed"}, "--seed needs a value"},
+      {{"--seed", "x"}, "--seed does not take `x`"},
+      {{"--seeds", "9..3"}, "--seeds does not take `9..3`"},
+      {{"--seeds", "1.."}, "--seeds does not take `1..`"},
+      {{"--jobs", "0"}, "--jobs does not take `0`"},
+      {{"--jobs", "65"}, "--jobs does not take `65`"},
+      {{"--drift-ppm", "1000000"}, "--drift-ppm does not take `1000000`"},
+      {{"--trace", "-1"}, "--trace does not take `-1`"},
+      {{"--fast"}, "unknown option `--fast`"},
+  };
+  for (const auto& one : cases) {
+    const Outcome outcome = run(one.first);
+    EXPECT_EQ(outcome.status, 2) << one.second;
+    EXPECT_NE(outcome.err.find(one.second), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("usage: leasehold sim"), std::string::npos);
+  }
+}
+
+TEST(SimCommand, HelpSaysHow) {
+  const Outcome outcome = run({"--help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, kSimUsage);
+}
+
+}  // namespace
+}  // namespace leasehold::sim
