@@ -7,8 +7,8 @@
 
 namespace leasehold::kv {
 
-/// See store.h. durable_index() is always 0. A read takes one shared lock of one shard and copies
-/// no bytes of the value.
+/// See store.h. durable_index() is always 0. A read takes the short lock of one of many
+/// shards and copies no bytes of the value.
 class MemoryStore final : public Store {
  public:
   MemoryStore();

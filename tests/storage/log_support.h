@@ -168,6 +168,32 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
   return batch;
 }
 
+/// An endless sequence of batches that one seed determines. Each has a hard state whose term is the
+/// number of the batch, so that a log tells which of them it has seen.
+class Sequence {
+ public:
+  explicit Sequence(std::uint64_t seed) : random_(seed) { model_.base_membership = three_voters(); }
+
+  /// How many batches were taken.
+  std::uint64_t number() const { return number_; }
+  const Model& model() const { return model_; }
+
+  raft::PersistBatch next() {
+    raft::PersistBatch batch = random_batch(random_, model_, ++number_);
+    raft::HardState hard = batch.hard_state.value_or(model_.hard_state);
+    hard.term = raft::Term(number_);
+    batch.hard_state = hard;
+    for (raft::Entry& entry : batch.entries) entry.id.term = raft::Term(number_);
+    model_.apply(batch);
+    return batch;
+  }
+
+ private:
+  Random random_;
+  Model model_;
+  std::uint64_t number_ = 0;
+};
+
 /// Whether what the log says of itself is what the model holds.
 inline void expect_initial_state(const raft::InitialState& state, const Model& model) {
   EXPECT_EQ(state.hard_state, model.hard_state);

@@ -1,0 +1,554 @@
+// What only the log on RocksDB has: a folder, a formation, a life after the process, damage.
+#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/tests/storage/log_support.h>
+
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+
+namespace leasehold::storage::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+RocksdbLog::Options log_options(const std::string& dir) {
+  RocksdbLog::Options options;
+  options.dir = dir;
+  options.cluster_id = 77;
+  options.id = raft::NodeId(1);
+  return options;
+}
+
+std::unique_ptr<RocksdbLog> open_log(const RocksdbLog::Options& options) {
+  auto opened = RocksdbLog::open(options);
+  if (opened) return std::move(opened).value();
+  ADD_FAILURE() << opened.error().message;
+  return nullptr;
+}
+
+std::unique_ptr<RocksdbLog> open_formed(const std::string& dir) {
+  auto log = open_log(log_options(dir));
+  EXPECT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
+  EXPECT_TRUE(log->form());
+  return log;
+}
+
+/// Opens and expects an error that says `expected` and names the folder.
+ErrorCode refusal(const RocksdbLog::Options& options, std::string_view expected) {
+  const auto opened = RocksdbLog::open(options);
+  if (opened) {
+    ADD_FAILURE() << "it opened";
+    return ErrorCode::stopped;
+  }
+  const std::string& message = opened.error().message;
+  EXPECT_NE(message.find(expected), std::string::npos) << message;
+  EXPECT_NE(message.find(options.dir), std::string::npos) << message;
+  return opened.error().code;
+}
+
+/// Every entry of the log.
+std::vector<raft::Entry> read_all(RocksdbLog& log, RecordingSink& sink, std::uint64_t last) {
+  if (last == 0) return {};
+  log.read({1, raft::Index(1), raft::Index(last), std::size_t{1} << 40U});
+  EXPECT_TRUE(sink.wait_read(1));
+  auto entries = sink.take_read(1);
+  if (entries) return std::move(entries).value();
+  ADD_FAILURE() << entries.error().message;
+  return {};
+}
+
+/// Opens a log that was formed, expects exactly the model, and returns whether it opened at all.
+bool opens_as(const std::string& dir, Model model) {
+  auto opened = RocksdbLog::open(log_options(dir));
+  if (!opened) {
+    EXPECT_NE(opened.error().message.find(dir), std::string::npos) << opened.error().message;
+    return false;
+  }
+  RocksdbLog& log = *opened.value();
+  EXPECT_TRUE(log.formed());
+  if (!log.formed()) return true;
+  model.base_membership = three_voters(log.identity().uuid);
+  expect_initial_state(log.take_initial_state(), model);
+  RecordingSink sink;
+  log.start(sink);
+  EXPECT_EQ(read_all(log, sink, model.entries.size()), model.entries);
+  opened.value().reset();  // before the sink
+  return true;
+}
+
+TEST(RocksdbLogFolder, IdentityStaysAndIncarnationsRise) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("a/b/log"));
+  raft::Uuid uuid;
+  for (std::uint64_t life = 1; life <= 4; ++life) {
+    const auto log = open_log(options);
+    EXPECT_EQ(log->identity().incarnation, raft::Incarnation(life));
+    EXPECT_EQ(log->identity().cluster_id, 77U);
+    EXPECT_EQ(log->identity().id, raft::NodeId(1));
+    if (life == 1) uuid = log->identity().uuid;
+    EXPECT_EQ(log->identity().uuid, uuid);
+    EXPECT_NE(uuid, raft::Uuid());
+  }
+  EXPECT_NE(open_log(log_options(folder.path("another")))->identity().uuid, uuid);
+}
+
+TEST(RocksdbLogFolder, TheFailedOpenOfAnotherDoesNotCount) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  const auto log = open_log(options);
+  EXPECT_EQ(refusal(options, "another process uses the folder"), ErrorCode::in_use);
+  EXPECT_EQ(refusal(options, "stop it"), ErrorCode::in_use);
+}
+
+TEST(RocksdbLogFolder, AnotherClusterIsRefusedByBothNames) {
+  const TemporaryFolder folder;
+  auto options = log_options(folder.path("log"));
+  open_log(options).reset();
+  options.cluster_id = 0xab;
+  EXPECT_EQ(refusal(options, "node 1 of cluster 000000000000004d"), ErrorCode::wrong_cluster);
+  EXPECT_EQ(refusal(options, "node 1 of cluster 00000000000000ab"), ErrorCode::wrong_cluster);
+}
+
+TEST(RocksdbLogFolder, AnotherNodeIsRefusedByBothNames) {
+  const TemporaryFolder folder;
+  auto options = log_options(folder.path("log"));
+  open_log(options).reset();
+  options.id = raft::NodeId(2);
+  EXPECT_EQ(refusal(options, "belongs to node 1"), ErrorCode::wrong_cluster);
+  EXPECT_EQ(refusal(options, "but this is node 2"), ErrorCode::wrong_cluster);
+}
+
+TEST(RocksdbLogFolder, ANewerFormatIsRefusedBeforeAnythingIsTouched) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  open_log(options).reset();
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\nnobody knows\n";
+  EXPECT_EQ(refusal(options, "has format 2, this build knows 1: use a newer build"),
+            ErrorCode::unsupported_format);
+}
+
+TEST(RocksdbLogFolder, AForeignFolderIsRefused) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  fs::create_directories(options.dir);
+  std::ofstream(options.dir + "/thesis.tex") << "chapter 1";
+  EXPECT_EQ(refusal(options, "not empty"), ErrorCode::corrupted);
+  EXPECT_EQ(std::distance(fs::directory_iterator(options.dir), fs::directory_iterator()), 1);
+}
+
+TEST(RocksdbLogFolder, APathThatIsNoFolderIsRefused) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path("file")) << "x";
+  EXPECT_EQ(refusal(log_options(folder.path("file/log")), "cannot make"), ErrorCode::io);
+  EXPECT_EQ(refusal(log_options(folder.path("file")), "cannot"), ErrorCode::io);
+}
+
+TEST(RocksdbLogFolder, OptionsAreChecked) {
+  const TemporaryFolder folder;
+  auto options = log_options(folder.path("log"));
+  options.id = raft::kNobody;
+  EXPECT_EQ(RocksdbLog::open(options).error().code, ErrorCode::invalid_argument);
+  options = log_options("");
+  EXPECT_EQ(RocksdbLog::open(options).error().code, ErrorCode::invalid_argument);
+}
+
+TEST(RocksdbLogFormation, OneSetForEver) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  {
+    const auto log = open_log(options);
+    EXPECT_TRUE(log->confirmed_set().empty());
+    EXPECT_FALSE(log->formed());
+    EXPECT_EQ(log->form().error().code, ErrorCode::invalid_argument);
+    const auto members = three_voters(log->identity().uuid).members;
+    ASSERT_TRUE(log->confirm_set({members[2], members[0], members[1]}));
+    EXPECT_EQ(log->confirmed_set(), members);
+    const auto syncs = log->syncs();
+    EXPECT_TRUE(log->confirm_set(members));
+    EXPECT_EQ(log->syncs(), syncs);
+    EXPECT_FALSE(log->formed());
+  }
+  {
+    const auto log = open_log(options);
+    auto members = three_voters(log->identity().uuid).members;
+    EXPECT_EQ(log->confirmed_set(), members);
+    EXPECT_FALSE(log->formed());
+    members[1].uuid.low += 1;
+    EXPECT_EQ(log->confirm_set(members).error().code, ErrorCode::wrong_cluster);
+    members.pop_back();
+    EXPECT_EQ(log->confirm_set(members).error().code, ErrorCode::wrong_cluster);
+    ASSERT_TRUE(log->form());
+    EXPECT_TRUE(log->formed());
+    EXPECT_TRUE(log->form());
+  }
+  const auto log = open_log(options);
+  EXPECT_TRUE(log->formed());
+  const auto state = log->take_initial_state();
+  EXPECT_EQ(state.base_membership, three_voters(log->identity().uuid));
+  EXPECT_EQ(state.last_index, raft::Index(0));
+}
+
+TEST(RocksdbLogFormation, AnInvalidSetIsRefused) {
+  const TemporaryFolder folder;
+  const auto log = open_log(log_options(folder.path("log")));
+  EXPECT_EQ(log->confirm_set({}).error().code, ErrorCode::invalid_argument);
+  auto strangers = three_voters({9, 9}).members;
+  EXPECT_EQ(log->confirm_set(strangers).error().code, ErrorCode::invalid_argument);
+  auto twice = three_voters(log->identity().uuid).members;
+  twice[2].id = raft::NodeId(2);
+  EXPECT_EQ(log->confirm_set(twice).error().code, ErrorCode::invalid_argument);
+  EXPECT_TRUE(log->confirmed_set().empty());
+}
+
+TEST(RocksdbLog, WhatWaitsSharesOneSync) {
+  const TemporaryFolder folder;
+  auto log = open_formed(folder.path("log"));
+  static_cast<void>(log->take_initial_state());
+  RecordingSink sink;
+  log->start(sink);
+  const std::uint64_t before = log->syncs();
+  constexpr std::uint64_t kBatches = 2000;
+  for (std::uint64_t i = 1; i <= kBatches; ++i) {
+    raft::PersistBatch batch;
+    batch.id = raft::ReadyId(i);
+    batch.entries.push_back(command_entry(i, 1, "x"));
+    log->persist(batch);
+  }
+  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(kBatches)));
+  EXPECT_LT(log->syncs() - before, kBatches / 2);
+  EXPECT_EQ(log->syncs() - before, sink.persisted_ids().size());
+  log.reset();
+}
+
+TEST(RocksdbLog, TheDestructorFinishesWhatWasHandedOver) {
+  const TemporaryFolder folder;
+  Sequence sequence(81);
+  RecordingSink sink;
+  {
+    auto log = open_formed(folder.path("log"));
+    static_cast<void>(log->take_initial_state());
+    log->start(sink);
+    for (int i = 0; i < 500; ++i) log->persist(sequence.next());
+  }
+  EXPECT_EQ(sink.persisted_ids().back(), raft::ReadyId(500));
+  EXPECT_TRUE(opens_as(folder.path("log"), sequence.model()));
+}
+
+TEST(RocksdbLog, AFullQueueFailsOnceAndPersistsNothingMore) {
+  const TemporaryFolder folder;
+  auto options = log_options(folder.path("log"));
+  open_formed(options.dir).reset();
+  options.queue_bytes_max = 1000;
+  auto log = open_log(options);
+  static_cast<void>(log->take_initial_state());
+  RecordingSink sink;  // checks that nothing is persisted after failed()
+  log->start(sink);
+  raft::PersistBatch batch;
+  batch.id = raft::ReadyId(1);
+  batch.entries.push_back(command_entry(1, 1, std::string(2000, 'x')));
+  log->persist(batch);
+  ASSERT_TRUE(sink.wait_failed());
+  EXPECT_EQ(sink.failure()->code, ErrorCode::overloaded);
+  batch.id = raft::ReadyId(2);
+  batch.entries[0] = command_entry(2, 1, "x");
+  log->persist(batch);
+  log->read({5, raft::Index(1), raft::Index(1), 10});
+  ASSERT_TRUE(sink.wait_read(5));
+  EXPECT_EQ(sink.take_read(5).error().code, ErrorCode::stopped);
+  log.reset();
+  EXPECT_TRUE(sink.persisted_ids().empty());
+}
+
+TEST(RocksdbLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
+  const TemporaryFolder folder;
+  auto log = open_formed(folder.path("log"));
+  static_cast<void>(log->take_initial_state());
+  RecordingSink sink;
+  log->start(sink);
+  Sequence sequence(82);
+  log->persist(sequence.next());
+  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(1)));
+  // A file-size limit makes the next large write fail.
+  struct Limit {
+    Limit() {
+      ::signal(SIGXFSZ, SIG_IGN);
+      ::getrlimit(RLIMIT_FSIZE, &old);
+      rlimit small = old;
+      small.rlim_cur = 100000;
+      ::setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~Limit() { ::setrlimit(RLIMIT_FSIZE, &old); }
+    rlimit old{};
+  };
+  {
+    const Limit limit;
+    raft::PersistBatch batch;
+    batch.id = raft::ReadyId(2);
+    batch.entries.push_back(
+        command_entry(sequence.model().entries.size() + 1, 5, std::string(300000, 'x')));
+    log->persist(batch);
+    ASSERT_TRUE(sink.wait_failed());
+  }
+  EXPECT_EQ(sink.failure()->code, ErrorCode::io);
+  EXPECT_NE(sink.failure()->message.find(folder.path("log")), std::string::npos);
+  log->persist({raft::ReadyId(3), raft::HardState(), std::nullopt, {}});
+  log.reset();
+  EXPECT_EQ(sink.persisted_ids().size(), 1U);
+  // The torn write is cut off; what was acknowledged is there.
+  EXPECT_TRUE(opens_as(folder.path("log"), sequence.model()));
+}
+
+/// Alone on a core it takes a tenth of this; sanitizers and a busy machine take their part.
+constexpr std::chrono::seconds kOpenMax{5};
+
+TEST(RocksdbLog, AHundredThousandEntriesOpenSoon) {
+  const TemporaryFolder folder;
+  Model model;
+  {
+    auto log = open_formed(folder.path("log"));
+    static_cast<void>(log->take_initial_state());
+    RecordingSink sink;
+    log->start(sink);
+    for (std::uint64_t batch = 0; batch < 1000; ++batch) {
+      raft::PersistBatch persist;
+      persist.id = raft::ReadyId(batch + 1);
+      for (std::uint64_t i = 1; i <= 100; ++i) {
+        persist.entries.push_back(
+            command_entry(batch * 100 + i, 1 + batch / 50, std::string(256, 'p')));
+      }
+      log->persist(std::move(persist));
+    }
+    log.reset();
+    EXPECT_EQ(sink.persisted_ids().back(), raft::ReadyId(1000));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto log = open_log(log_options(folder.path("log")));
+  const auto took = std::chrono::steady_clock::now() - start;
+  const auto state = log->take_initial_state();
+  EXPECT_EQ(state.last_index, raft::Index(100000));
+  EXPECT_EQ(state.runs.size(), 20U);
+  RecordProperty(
+      "open_ms",
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
+  EXPECT_LT(took, kOpenMax);
+}
+
+// Crashes.
+
+/// A log_child with its output.
+class Child {
+ public:
+  Child(const std::string& dir, std::uint64_t seed) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const std::vector<std::string> words = {LEASEHOLD_LOG_CHILD, dir, std::to_string(seed)};
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    ::posix_spawn_file_actions_addclose(&actions, ends[0]);
+    EXPECT_EQ(::posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ), 0);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    output_ = ::fdopen(ends[0], "r");
+  }
+  ~Child() { std::fclose(output_); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  /// The next number it prints; none at the end of its output.
+  std::optional<std::uint64_t> next() {
+    unsigned long long number = 0;
+    if (std::fscanf(output_, "%llu", &number) != 1) return std::nullopt;
+    return number;
+  }
+  void kill() {
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid_, &status, 0), pid_);
+    EXPECT_TRUE(WIFSIGNALED(status)) << "it ended by itself: " << WEXITSTATUS(status);
+  }
+
+ private:
+  pid_t pid_ = 0;
+  FILE* output_ = nullptr;
+};
+
+TEST(RocksdbLogCrash, EverythingAcknowledgedIsThereAfterKill) {
+  constexpr std::uint64_t kSeed = 91;
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("log");
+  Random random(92);
+  std::uint64_t acknowledged = 0;
+  for (int life = 0; life < 12; ++life) {
+    Child child(dir, kSeed);
+    const std::uint64_t enough = acknowledged + 1 + random.below(150);
+    while (acknowledged < enough) {
+      const auto number = child.next();
+      ASSERT_TRUE(number);
+      acknowledged = *number;
+    }
+    child.kill();
+    while (const auto number = child.next()) acknowledged = *number;
+
+    // How far it came: the term of the hard state. Exactly the batches up to there are in the log.
+    std::uint64_t reached = 0;
+    {
+      auto log = open_log(log_options(dir));
+      ASSERT_NE(log, nullptr);
+      reached = log->take_initial_state().hard_state.term.value();
+    }
+    EXPECT_GE(reached, acknowledged);
+    Sequence sequence(kSeed);
+    while (sequence.number() < reached) sequence.next();
+    EXPECT_TRUE(opens_as(dir, sequence.model()));
+    acknowledged = reached;
+  }
+}
+
+// Damage.
+
+/// A closed log with tables, a write-ahead file with content, and overwritten entries.
+Model make_log(const std::string& dir, bool close) {
+  Sequence sequence(101);
+  Model model;
+  const auto write = [&sequence](RocksdbLog& log, RecordingSink& sink, int batches) {
+    static_cast<void>(log.take_initial_state());
+    log.start(sink);
+    for (int i = 0; i < batches; ++i) log.persist(sequence.next());
+    EXPECT_TRUE(sink.wait_persisted(raft::ReadyId(sequence.number())));
+  };
+  for (int life = 0; life < 3; ++life) {
+    auto log = open_formed(dir);
+    RecordingSink sink;
+    write(*log, sink, 60);
+    if (life == 2 && !close) fs::copy(dir, dir + ".crashed");  // as a crash would leave it
+    log.reset();
+  }
+  return sequence.model();
+}
+
+void flip(const fs::path& file, std::uint64_t at, unsigned bit) {
+  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(at));
+  const int old = stream.get();
+  stream.seekp(static_cast<std::streamoff>(at));
+  stream.put(static_cast<char>(old ^ (1 << bit)));
+}
+
+std::vector<fs::path> files_of(const std::string& dir) {
+  std::vector<fs::path> found;
+  for (const auto& file : fs::directory_iterator(dir)) found.push_back(file.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Damages a copy of `dir` in `rounds` ways and expects the model or a refusal, each time.
+void expect_model_or_refusal(const std::string& dir, const Model& model, int rounds,
+                             std::uint64_t seed) {
+  Random random(seed);
+  int refused = 0;
+  int opened = 0;
+  const std::string copy = dir + ".damaged";
+  for (int round = 0; round < rounds; ++round) {
+    fs::remove_all(copy);
+    fs::copy(dir, copy);
+    const auto files = files_of(copy);
+    const fs::path file = files[random.below(files.size())];
+    const std::uint64_t size = fs::file_size(file);
+    if (size == 0) continue;
+    // Ends are where damage is mistaken for something else.
+    const std::uint64_t at = random.chance(1, 3)
+                                 ? size - 1 - random.below(std::min<std::uint64_t>(size, 600))
+                                 : random.below(size);
+    const auto bit = static_cast<unsigned>(random.below(8));
+    flip(file, at, bit);
+    const bool open = opens_as(copy, model);
+    ++(open ? opened : refused);
+    if (::testing::Test::HasFailure()) {
+      ADD_FAILURE() << "after a flip of bit " << bit << " at " << at << " of " << size << " in "
+                    << file;
+      return;
+    }
+  }
+  EXPECT_GT(refused, rounds / 4);
+  ::testing::Test::RecordProperty("refused", refused);
+  ::testing::Test::RecordProperty("opened", opened);
+}
+
+TEST(RocksdbLogDamage, AFlippedBitAfterACleanClose) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), true);
+  ASSERT_TRUE(opens_as(folder.path("log"), model));
+  expect_model_or_refusal(folder.path("log"), model, 120, 111);
+}
+
+TEST(RocksdbLogDamage, AFlippedBitAfterACrash) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), false);
+  expect_model_or_refusal(folder.path("log.crashed"), model, 120, 112);
+}
+
+TEST(RocksdbLogDamage, EveryMissingFileIsRefusedOrNotNeeded) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), false);
+  for (const std::string& dir : {folder.path("log"), folder.path("log.crashed")}) {
+    int refused = 0;
+    for (const fs::path& file : files_of(dir)) {
+      const std::string copy = folder.path("copy");
+      fs::remove_all(copy);
+      fs::copy(dir, copy);
+      fs::remove(copy + "/" + file.filename().string());
+      if (!opens_as(copy, model)) ++refused;
+      EXPECT_FALSE(::testing::Test::HasFailure()) << "without " << file;
+    }
+    EXPECT_GE(refused, 4);  // the mark, CURRENT, the manifest, the write-ahead file
+  }
+}
+
+TEST(RocksdbLogDamage, ACutFileAfterACleanCloseIsRefusedOrNotNeeded) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), true);
+  const std::string copy = folder.path("copy");
+  Random random(113);
+  for (int round = 0; round < 60; ++round) {
+    fs::remove_all(copy);
+    fs::copy(folder.path("log"), copy);
+    const auto files = files_of(copy);
+    const fs::path& file = files[random.below(files.size())];
+    const std::uint64_t size = fs::file_size(file);
+    if (size == 0) continue;
+    fs::resize_file(file, random.below(size));
+    opens_as(copy, model);
+    ASSERT_FALSE(::testing::Test::HasFailure()) << file << " cut to " << fs::file_size(file);
+  }
+}
+
+TEST(RocksdbLogDamage, ATornWriteIsCutOff) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), false);
+  const std::string crashed = folder.path("log.crashed");
+  for (const std::string& tail :
+       {std::string("\1\2\3"), std::string(7, '\0'), std::string(5000, '\0'),
+        std::string("abcd\xff\x10\1 and the data is missing", 30)}) {
+    const std::string copy = folder.path("copy");
+    fs::remove_all(copy);
+    fs::copy(crashed, copy);
+    fs::path newest;
+    for (const fs::path& file : files_of(copy)) {
+      if (file.extension() == ".log") newest = file;
+    }
+    std::ofstream(newest, std::ios::binary | std::ios::app) << tail;
+    EXPECT_TRUE(opens_as(copy, model));
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::storage::testing
