@@ -1,6 +1,6 @@
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
-#include <leasehold/server/replica_process.h>
+#include <leasehold/server/demo_replica.h>
 #include <leasehold/server/report.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 #include <leasehold/base/random.h>
-#include <leasehold/server/replica_process.h>
+#include <leasehold/server/demo_replica.h>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
