@@ -8,8 +8,6 @@ add_library(leasehold_flags INTERFACE)
 target_include_directories(leasehold_flags INTERFACE ${PROJECT_BINARY_DIR}/include)
 target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
   -Wold-style-cast -Werror)
-# Where gcc 12 inlines the move of a variant it takes the alternatives that are not there for uninitialized members.
-target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)

@@ -167,12 +167,13 @@ void Driver::Impl::on(lease::Now now, EntriesRead& event) {
   if (failure) fail(std::move(*failure));
 }
 
-void Driver::Impl::on(lease::Now, Applied& event) {
+void Driver::Impl::on(lease::Now now, Applied& event) {
   LEASEHOLD_ASSERT(event.last > context_.applied);
   apply_.applied();
   context_.applied = event.last;
-  proposals_.applied(event.own);
+  const bool any_anew = proposals_.applied(event.last, event.own);
   reads_.applied();
+  if (any_anew) route_held(now);
 }
 
 /// What still arrives when the node has stopped: nobody is left waiting.

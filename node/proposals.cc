@@ -58,6 +58,7 @@ void Proposals::route(Waiters::iterator waiter) {
   }
   waiter->second.place = Place::forwarded;
   waiter->second.sent_to = leader;
+  waiter->second.sent_term = context_.core.term();
   ++context_.counters.proposals_forwarded;
   context_.send(leader, net::ForwardRequest{context_.core.term(), core.incarnation, sequence,
                                             waiter->second.command});
@@ -125,7 +126,11 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
     drop(waiter, true);
     return;
   }
-  // Never appended: it goes out again, under a new sequence, once a leader is known.
+  hold_anew(waiter);
+}
+
+// Under a new sequence: nothing that is still under way can be taken for an answer to it.
+void Proposals::hold_anew(Waiters::iterator waiter) {
   auto node = waiters_.extract(waiter);
   node.key() = ++last_sequence_;
   const auto again = waiters_.insert(waiters_.end(), std::move(node));
@@ -206,7 +211,7 @@ void Proposals::committed(raft::Index commit) {
   }
 }
 
-void Proposals::applied(std::vector<AppliedCommand>& own) {
+bool Proposals::applied(raft::Index last, std::vector<AppliedCommand>& own) {
   for (AppliedCommand& command : own) {
     const auto waiter = waiters_.find(command.sequence);
     if (waiter == waiters_.end()) continue;  // its deadline passed
@@ -216,6 +221,20 @@ void Proposals::applied(std::vector<AppliedCommand>& own) {
     result.result = std::move(command.result);
     finish(waiter, std::move(result));
   }
+  const std::optional<raft::Term> term = context_.core.log().term_at(last);
+  if (!term || *term <= applied_term_) return false;
+  applied_term_ = *term;
+  // A command is appended only in the term that it was sent in. Terms rise along the log, and an
+  // entry of a later one is committed and applied: a command of an earlier one that was not among
+  // the applied can no longer be committed. So the callers of a follower whose leader died do not
+  // have to wait for their deadlines.
+  std::vector<std::uint64_t> over;
+  for (const auto& [sequence, waiter] : waiters_) {
+    const bool forwarded = waiter.place == Place::forwarded;
+    if (forwarded && waiter.sent_term < applied_term_) over.push_back(sequence);
+  }
+  for (const std::uint64_t sequence : over) hold_anew(waiters_.find(sequence));
+  return !over.empty();
 }
 
 void Proposals::expired(std::uint64_t sequence) {

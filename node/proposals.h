@@ -18,7 +18,8 @@ namespace leasehold::node {
 /// An own command waits in one of four places:
 ///
 ///     held ──leader known──> forwarded ──applied here──> committed
-///      │ ^───refused────────────┘ └──deadline──> unknown
+///      │ ^───refused,───────────┘ └──deadline──> unknown
+///      │     or its term is over
 ///      └──this node leads──> queued ──flush()──> appended ──applied here──> committed
 ///      └──deadline──> dropped                        ├──deadline──> unknown
 ///                                                    └──another entry committed there──> dropped
@@ -44,7 +45,9 @@ class Proposals {
   void leadership_lost();
   void truncated(raft::Index from);
   void committed(raft::Index commit);
-  void applied(std::vector<AppliedCommand>& own);
+  /// Everything up to `last` is applied; `own` are the results of own commands among it. True:
+  /// some commands have to be routed anew.
+  bool applied(raft::Index last, std::vector<AppliedCommand>& own);
   void expired(std::uint64_t sequence);
   /// The node stops: nothing of this is sent any more.
   void complete_all();
@@ -62,6 +65,7 @@ class Proposals {
     ReadCompletion read_done;
     Place place = Place::held;
     raft::NodeId sent_to;  ///< forwarded: to whom
+    raft::Term sent_term;  ///< forwarded: the only term in which it may be appended
   };
   using Waiters = std::map<std::uint64_t, Waiter>;
   /// A command that the next flush() appends.
@@ -82,6 +86,9 @@ class Proposals {
 
   void take(lease::Now now, Waiter waiter);
   void hold(Waiters::iterator waiter);
+  /// A forwarded command that is certain never to be applied goes out again, once a leader is
+  /// known.
+  void hold_anew(Waiters::iterator waiter);
   void route(Waiters::iterator waiter);
   void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
              const Bytes& command);
@@ -101,6 +108,8 @@ class Proposals {
   /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name
   /// some that have expired.
   std::vector<std::uint64_t> held_;
+  /// Of the newest entry that is applied here.
+  raft::Term applied_term_;
 
   std::vector<Queued> queue_;
   std::vector<Bytes> queued_payloads_;

@@ -196,6 +196,42 @@ TEST(Driver, AForwardOfAnotherTermIsRefusedAndSentAnewUnderAnotherSequence) {
   EXPECT_EQ(leader.machine().commands(), (std::vector<std::string>{"a"}));
 }
 
+TEST(Driver, ACommandSentToALeaderThatDiedGoesToTheNextOne) {
+  Cluster cluster(3);
+  Rig& old_leader = cluster.await_leader();
+  Rig& follower = cluster.node(old_leader.id() == raft::NodeId(1) ? 2 : 1);
+  cluster.advance(milliseconds(200));
+  cluster.cut(old_leader.id().value());
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose(cluster, "a", answer));
+  ASSERT_EQ(follower.driver().counters().proposals_forwarded, 1U);
+  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
+  EXPECT_EQ(answer.value.status, ProposeStatus::committed);
+  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"a"}));
+}
+
+TEST(Driver, ACommandThatTheDeadLeaderHadReplicatedIsNotSentAgain) {
+  Cluster cluster(3);
+  Rig& old_leader = cluster.await_leader();
+  Rig& follower = cluster.node(old_leader.id() == raft::NodeId(1) ? 2 : 1);
+  cluster.advance(milliseconds(200));
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose(cluster, "a", answer));
+  for (const Rig::Sent& sent : follower.take_sent()) {
+    old_leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent.message});
+  }
+  // Both peers get the entry; the leader hears of nothing any more.
+  for (const Rig::Sent& sent : old_leader.take_sent()) {
+    cluster.node(sent.to.value())
+        .handle(cluster.now(), PeerMessageReceived{old_leader.id(), sent.message});
+  }
+  cluster.cut(old_leader.id().value());
+  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
+  EXPECT_EQ(answer.value.status, ProposeStatus::committed);
+  cluster.advance(milliseconds(1000));
+  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"a"}));
+}
+
 TEST(Driver, WithoutALeaderACommandWaitsAndIsDroppedAtItsDeadline) {
   Cluster cluster(3);
   cluster.cut(1);
