@@ -7,9 +7,9 @@
 //   incarnation 5
 //   wal 12 open            or: wal 12 closed 34567
 //   check 8 hex digits     CRC32C of everything above
-#include <leasehold/storage/checksum.h>
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/record.h>
+#include <leasehold/wire/crc32c.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -110,7 +110,7 @@ int write_and_sync(int fd, std::string_view bytes) {
 
 std::string encode_mark(const FolderMark& mark) {
   const std::string body = body_of(mark);
-  return body + "check " + hex(crc32c(body), 8) + "\n";
+  return body + "check " + hex(wire::crc32c(body), 8) + "\n";
 }
 
 Result<FolderMark> decode_mark(std::string_view bytes) {

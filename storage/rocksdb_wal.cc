@@ -14,8 +14,8 @@
 //     did. Fragments of the same record may stand in later blocks.
 // Everything else is damage. Damage can look like the first case, when it hits a length: then the
 // rest of the file still is a fragment with a good checksum, or holds whole records further on.
-#include <leasehold/storage/checksum.h>
 #include <leasehold/storage/rocksdb_wal.h>
+#include <leasehold/wire/crc32c.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ bool all_zero(std::string_view bytes) {
 
 /// `bytes` begins with the type.
 bool checksum_fits(std::uint32_t stored, std::string_view bytes) {
-  const std::uint32_t crc = crc32c(bytes);
+  const std::uint32_t crc = wire::crc32c(bytes);
   return stored == ((crc >> 15U) | (crc << 17U)) + 0xa282ead8U;
 }
 

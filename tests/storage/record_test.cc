@@ -1,4 +1,3 @@
-#include <leasehold/storage/checksum.h>
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/record.h>
 #include <leasehold/tests/storage/log_support.h>
@@ -26,15 +25,6 @@ StateRecord some_state() {
   state.hard_state.promise = {raft::NodeId(3), raft::Term(6), raft::Duration(1000000000)};
   state.last = {raft::Term(5), raft::Index(900)};
   return state;
-}
-
-TEST(Checksum, IsCrc32c) {
-  EXPECT_EQ(crc32c("123456789"), 0xe3069283U);
-  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aaU);
-  const std::string text = "a text that is longer than one step of eight bytes";
-  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
-    EXPECT_EQ(crc32c(text.substr(cut), crc32c(text.substr(0, cut))), crc32c(text));
-  }
 }
 
 // The bytes that stand on every disk. They never change for format 1.

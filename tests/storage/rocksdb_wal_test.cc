@@ -1,7 +1,7 @@
 // Which ends of a write-ahead file are torn, and which are damaged.
-#include <leasehold/storage/checksum.h>
 #include <leasehold/storage/rocksdb_wal.h>
 #include <leasehold/tests/storage/log_support.h>
+#include <leasehold/wire/crc32c.h>
 
 #include <fstream>
 #include <iterator>
@@ -35,7 +35,7 @@ class WalBuilder {
  private:
   void fragment(char type, std::string_view data) {
     const std::string checked = type + std::string(data);
-    const std::uint32_t crc = crc32c(checked);
+    const std::uint32_t crc = wire::crc32c(checked);
     const std::uint32_t masked = ((crc >> 15U) | (crc << 17U)) + 0xa282ead8U;
     for (unsigned shift = 0; shift < 32; shift += 8) {
       bytes.push_back(static_cast<char>(masked >> shift));
