@@ -1,0 +1,469 @@
+// Real nodes in one process: real sockets on loopback, real logs in temporary folders.
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node.h>
+#include <leasehold/node/system_clock.h>
+
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a test waits for what has to happen; reached only when it does not happen.
+constexpr auto kPatience = 60s;
+constexpr lease::Duration kLong = 30s;
+
+/// Remembers every command, in order.
+class ListMachine : public StateMachine {
+ public:
+  raft::Index durable_index() const override { return raft::Index(0); }
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Bytes> results;
+    for (const Command& command : commands) {
+      list_.emplace_back(command.bytes);
+      results.emplace_back("done:" + std::string(command.bytes));
+    }
+    return results;
+  }
+  std::vector<std::string> list() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return list_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> list_;
+};
+
+class QuietObserver : public Observer {
+ public:
+  void on_event(const raft::Event&) override {}
+};
+
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  asio::io_context io;
+  std::vector<asio::ip::tcp::acceptor> acceptors;
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
+    ports.push_back(acceptors.back().local_endpoint().port());
+  }
+  return ports;
+}
+
+std::string address_of(std::uint16_t port) {
+  return "127.0.0.1:" + std::to_string(port);
+}
+
+/// A node, what it needs, and calls that wait for their answer.
+struct Replica {
+  ListMachine machine;
+  SystemClock clock;
+  QuietObserver observer;
+  std::promise<Error> failed;
+  std::future<Error> failure = failed.get_future();
+  std::unique_ptr<Node> node;
+
+  ProposeResult propose(std::string command, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<ProposeResult>>();
+    auto future = answer->get_future();
+    node->propose(Bytes(std::move(command)), timeout,
+                  [answer](ProposeResult result) { answer->set_value(std::move(result)); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+  ReadResult read(ReadMode mode, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<ReadResult>>();
+    auto future = answer->get_future();
+    node->read(mode, timeout, [answer](ReadResult result) { answer->set_value(result); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+  NodeStatus status() {
+    auto answer = std::make_shared<std::promise<NodeStatus>>();
+    auto future = answer->get_future();
+    node->status([answer](NodeStatus status) { answer->set_value(std::move(status)); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+};
+
+class NodeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "leasehold_node_test_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    const auto ports = free_ports(4);
+    for (std::size_t i = 0; i < 3; ++i) {
+      peers_.push_back({raft::NodeId(i + 1), address_of(ports[i])});
+    }
+    spare_address_ = address_of(ports[3]);
+    replicas_.resize(4);
+  }
+  void TearDown() override {
+    replicas_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  NodeOptions options(std::uint64_t id) const {
+    NodeOptions options;
+    options.id = raft::NodeId(id);
+    options.data_dir = dir(id);
+    options.peers = peers_;
+    options.timing.lease = 400ms;
+    options.timing.heartbeat = 40ms;
+    options.timing.election_timeout = 150ms;
+    return options;
+  }
+  std::string dir(std::uint64_t id) const {
+    return (folder_ / ("node" + std::to_string(id))).string();
+  }
+  Result<std::unique_ptr<Node>> open(Replica& replica, NodeOptions options) {
+    return Node::open(std::move(options), replica.machine, replica.clock, replica.observer);
+  }
+  Replica& start(std::uint64_t id) { return start(id, options(id)); }
+  Replica& start(std::uint64_t id, NodeOptions options) {
+    auto& replica = replicas_.at(id - 1);
+    replica = std::make_unique<Replica>();
+    auto opened = open(*replica, std::move(options));
+    if (!opened.ok()) ADD_FAILURE() << opened.error().message;
+    replica->node = std::move(opened).value();
+    replica->node->on_failure(
+        [&failed = replica->failed](Error error) { failed.set_value(std::move(error)); });
+    return *replica;
+  }
+  void start_all() {
+    for (std::uint64_t id = 1; id <= 3; ++id) start(id);
+  }
+  void stop(std::uint64_t id) { replicas_.at(id - 1).reset(); }
+  Replica& replica(std::uint64_t id) { return *replicas_.at(id - 1); }
+
+  /// Asks until `condition` holds.
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  /// The number of a running node that holds a lease.
+  std::uint64_t await_leader() {
+    std::uint64_t leader = 0;
+    EXPECT_TRUE(eventually([this, &leader] {
+      for (std::uint64_t id = 1; id <= 3; ++id) {
+        if (!replicas_[id - 1]) continue;
+        Replica& node = replica(id);
+        if (node.node->lease_view().readable_index(node.clock)) leader = id;
+      }
+      return leader != 0;
+    }));
+    return leader;
+  }
+  std::uint64_t follower_of(std::uint64_t leader) const { return leader == 1 ? 2 : 1; }
+
+  std::filesystem::path folder_;
+  std::vector<Peer> peers_;
+  std::string spare_address_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+};
+
+TEST_F(NodeTest, ThreeNodesFormElectAndReplicate) {
+  start_all();
+  std::vector<std::string> expected;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    expected.push_back("from " + std::to_string(id));
+    const ProposeResult result = replica(id).propose(expected.back());
+    ASSERT_EQ(result.status, ProposeStatus::committed);
+    EXPECT_EQ(result.result.view(), "done:" + expected.back());
+  }
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_TRUE(eventually([&] { return replica(id).machine.list() == expected; }));
+    const NodeStatus status = replica(id).status();
+    EXPECT_TRUE(status.formed);
+    EXPECT_TRUE(status.missing.empty());
+    EXPECT_EQ(status.members.size(), 3U);
+    EXPECT_TRUE(
+        eventually([&] { return replica(id).status().leader == raft::NodeId(await_leader()); }));
+  }
+}
+
+TEST_F(NodeTest, AnyThreadReadsUnderTheLease) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  Replica& node = replica(leader);
+  ASSERT_EQ(node.propose("x").status, ProposeStatus::committed);
+  const NodeStatus before = node.status();
+  std::atomic<int> served{0};
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&node, &served] {
+      for (int i = 0; i < 20'000; ++i) {
+        const auto index = node.node->lease_view().readable_index(node.clock);
+        if (!index || node.node->lease_view().applied() < *index) continue;
+        served.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  for (auto& reader : readers) reader.join();
+  EXPECT_GT(served.load(), 0);
+  EXPECT_EQ(node.machine.list(), (std::vector<std::string>{"x"}));
+  const NodeStatus after = node.status();
+  EXPECT_EQ(after.last, before.last) << "a lease read costs no entry";
+}
+
+TEST_F(NodeTest, EveryNodeServesEveryKindOfRead) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+      const std::string value = "v" + std::to_string(id);
+      const ProposeResult written = replica(leader).propose(value);
+      ASSERT_EQ(written.status, ProposeStatus::committed);
+      const ReadResult result = replica(id).read(mode);
+      ASSERT_TRUE(result.index.has_value()) << id;
+      EXPECT_GE(*result.index, written.id.index);
+      EXPECT_EQ(replica(id).machine.list().back(), value) << "the write is seen at once";
+    }
+  }
+}
+
+TEST_F(NodeTest, WaitAppliedSeesWhatAnotherNodeWrote) {
+  start_all();
+  const ProposeResult written = replica(1).propose("x");
+  ASSERT_EQ(written.status, ProposeStatus::committed);
+  std::promise<ReadResult> answer;
+  replica(2).node->wait_applied(written.id.index, kLong,
+                                [&answer](ReadResult result) { answer.set_value(result); });
+  EXPECT_EQ(answer.get_future().get().index, written.id.index);
+  EXPECT_EQ(replica(2).machine.list(), (std::vector<std::string>{"x"}));
+}
+
+TEST_F(NodeTest, ALostLeaderIsReplacedAndComesBack) {
+  start_all();
+  const std::uint64_t old_leader = await_leader();
+  ASSERT_EQ(replica(old_leader).propose("a").status, ProposeStatus::committed);
+  stop(old_leader);
+  const std::uint64_t other = follower_of(old_leader);
+  ASSERT_EQ(replica(other).propose("b").status, ProposeStatus::committed)
+      << "waits until there is a new leader";
+  start(old_leader);
+  const std::vector<std::string> expected{"a", "b"};
+  EXPECT_TRUE(eventually([&] { return replica(old_leader).machine.list() == expected; }));
+  EXPECT_GT(replica(old_leader).status().incarnation, raft::Incarnation(1));
+}
+
+TEST_F(NodeTest, AllStoppedAndStartedAgainContinue) {
+  start_all();
+  std::vector<std::string> expected;
+  for (int i = 0; i < 50; ++i) {
+    expected.push_back(std::to_string(i));
+    ASSERT_EQ(replica(1 + static_cast<std::uint64_t>(i) % 3).propose(expected.back()).status,
+              ProposeStatus::committed);
+  }
+  for (std::uint64_t id = 1; id <= 3; ++id) stop(id);
+  start_all();
+  expected.emplace_back("after");
+  ASSERT_EQ(replica(2).propose("after").status, ProposeStatus::committed);
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_TRUE(eventually([&] { return replica(id).machine.list() == expected; })) << id;
+  }
+}
+
+TEST_F(NodeTest, ManyProposalsFromManyThreadsAllEndOnce) {
+  start_all();
+  await_leader();
+  constexpr int kThreads = 3;
+  constexpr int kEach = 300;
+  std::atomic<int> committed{0};
+  std::atomic<int> others{0};
+  std::vector<std::thread> clients;
+  for (int t = 0; t < kThreads; ++t) {
+    clients.emplace_back([this, t, &committed, &others] {
+      for (int i = 0; i < kEach; ++i) {
+        replica(static_cast<std::uint64_t>(t) + 1)
+            .node->propose(
+                Bytes("c" + std::to_string(t * kEach + i)), kLong,
+                [&committed, &others](ProposeResult result) {
+                  (result.status == ProposeStatus::committed ? committed : others).fetch_add(1);
+                });
+      }
+    });
+  }
+  for (auto& client : clients) client.join();
+  EXPECT_TRUE(eventually([&] { return committed.load() + others.load() == kThreads * kEach; }));
+  EXPECT_EQ(committed.load(), kThreads * kEach);
+  EXPECT_TRUE(eventually(
+      [&] { return replica(1).machine.list().size() == std::size_t{kThreads} * kEach; }));
+  EXPECT_TRUE(eventually([&] { return replica(3).machine.list() == replica(1).machine.list(); }));
+}
+
+TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
+  start(1);
+  EXPECT_TRUE(eventually([&] { return replica(1).status().missing.size() == 3; }));
+  EXPECT_FALSE(replica(1).status().formed);
+  EXPECT_EQ(replica(1).propose("x", 50ms).status, ProposeStatus::dropped);
+  EXPECT_FALSE(replica(1).read(ReadMode::lease, 50ms).index.has_value());
+  std::promise<ProposeResult> waiting;
+  replica(1).node->propose(Bytes("early"), kLong, [&waiting](ProposeResult result) {
+    waiting.set_value(std::move(result));
+  });
+  start(2);
+  start(3);
+  EXPECT_EQ(waiting.get_future().get().status, ProposeStatus::committed);
+}
+
+TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
+  start(1);  // forms no group: what is asked waits
+  std::atomic<int> answers{0};
+  replica(1).node->propose(Bytes("x"), kLong, [&answers](ProposeResult result) {
+    EXPECT_EQ(result.status, ProposeStatus::dropped);
+    answers.fetch_add(1);
+  });
+  replica(1).node->read(ReadMode::quorum, kLong, [&answers](ReadResult result) {
+    EXPECT_FALSE(result.index.has_value());
+    answers.fetch_add(1);
+  });
+  replica(1).node->stop();
+  EXPECT_EQ(answers.load(), 2);
+  replica(1).node->propose(Bytes("late"), kLong, [&answers](ProposeResult result) {
+    EXPECT_EQ(result.status, ProposeStatus::dropped);
+    answers.fetch_add(1);
+  });
+  EXPECT_EQ(answers.load(), 3);
+  replica(1).node->stop();
+}
+
+TEST_F(NodeTest, ALeaseEndsWithItsNode) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  replica(leader).node->stop();
+  EXPECT_EQ(replica(leader).node->lease_view().readable_index(replica(leader).clock), std::nullopt);
+}
+
+TEST_F(NodeTest, ADirectoryOfAnotherClusterIsRefused) {
+  start(1);
+  stop(1);
+  NodeOptions other = options(1);
+  other.cluster = "another";
+  Replica unused;
+  const auto opened = open(unused, other);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::wrong_cluster);
+}
+
+TEST_F(NodeTest, ADirectoryInUseIsRefused) {
+  start(1);
+  NodeOptions second = options(1);
+  second.listen = spare_address_;
+  Replica unused;
+  const auto opened = open(unused, second);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::in_use);
+}
+
+TEST_F(NodeTest, APeerOfAnotherClusterIsRefusedAndDisturbsNobody) {
+  start(1);
+  start(2);
+  NodeOptions stranger = options(3);
+  stranger.cluster = "another";
+  start(3, stranger);
+  EXPECT_TRUE(eventually([&] { return replica(1).status().frames_rejected > 0; }));
+  EXPECT_NE(replica(1).status().problem.find("wrong_cluster"), std::string::npos);
+  stop(3);
+  std::filesystem::remove_all(dir(3));
+  start(3);
+  EXPECT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+}
+
+TEST_F(NodeTest, AWipedNodeIsRefusedAndToldSo) {
+  start_all();
+  ASSERT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  stop(3);
+  std::filesystem::remove_all(dir(3));
+  Replica& wiped = start(3);
+  ASSERT_EQ(wiped.failure.wait_for(kPatience), std::future_status::ready);
+  const Error error = wiped.failure.get();
+  EXPECT_EQ(error.code, ErrorCode::wrong_cluster) << error.message;
+  EXPECT_FALSE(wiped.status().formed);
+  EXPECT_EQ(replica(1).propose("y").status, ProposeStatus::committed);
+}
+
+TEST_F(NodeTest, OfTwoProcessesOnCopiesOfOneDirectoryOneIsFenced) {
+  start_all();
+  ASSERT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  stop(3);
+  std::filesystem::copy(dir(3), dir(4), std::filesystem::copy_options::recursive);
+  start(3);
+  EXPECT_TRUE(eventually([&] {
+    const NodeStatus status = replica(3).status();
+    std::size_t connected = 0;
+    for (const MemberStatus& member : status.members) connected += member.connected ? 1 : 0;
+    return connected == 3;
+  }));
+  NodeOptions copy = options(3);
+  copy.data_dir = dir(4);
+  copy.listen = spare_address_;
+  Replica& twin = start(4, copy);
+  ASSERT_EQ(twin.failure.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(twin.failure.get().code, ErrorCode::in_use);
+  EXPECT_EQ(replica(3).propose("y").status, ProposeStatus::committed);
+}
+
+TEST_F(NodeTest, OptionsThatCannotWorkAreRefusedWithTheReason) {
+  const auto message = [this](const std::function<void(NodeOptions&)>& spoil) {
+    NodeOptions spoilt = options(1);
+    spoil(spoilt);
+    Replica unused;
+    const auto opened = open(unused, spoilt);
+    EXPECT_FALSE(opened.ok());
+    if (opened.ok()) return std::string();
+    EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument) << opened.error().message;
+    return opened.error().message;
+  };
+  EXPECT_NE(message([](NodeOptions& o) { o.id = raft::kNobody; }).find("id 0"), std::string::npos);
+  EXPECT_NE(message([](NodeOptions& o) { o.id = raft::NodeId(9); }).find("not among"),
+            std::string::npos);
+  EXPECT_NE(message([](NodeOptions& o) { o.peers[1].id = raft::NodeId(1); }).find("twice"),
+            std::string::npos);
+  EXPECT_NE(message([](NodeOptions& o) { o.peers[1].address = "nowhere"; }).find("nowhere"),
+            std::string::npos);
+  EXPECT_NE(message([](NodeOptions& o) { o.data_dir.clear(); }).find("data directory"),
+            std::string::npos);
+  EXPECT_NE(message([](NodeOptions& o) { o.timing.heartbeat = 1s; }).find("U"), std::string::npos);
+}
+
+TEST_F(NodeTest, OneNodeIsAGroupToo) {
+  peers_.resize(1);
+  start(1);
+  EXPECT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  EXPECT_TRUE(replica(1).read(ReadMode::lease).index.has_value());
+  stop(1);
+  start(1);
+  EXPECT_EQ(replica(1).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(1).machine.list(), (std::vector<std::string>{"x", "y"}));
+}
+
+}  // namespace
+}  // namespace leasehold::node
