@@ -167,13 +167,13 @@ void Driver::Impl::on(lease::Now now, EntriesRead& event) {
   if (failure) fail(std::move(*failure));
 }
 
-void Driver::Impl::on(lease::Now now, Applied& event) {
+void Driver::Impl::on(lease::Now, Applied& event) {
   LEASEHOLD_ASSERT(event.last > context_.applied);
   apply_.applied();
   context_.applied = event.last;
-  const bool any_anew = proposals_.applied(event.last, event.own);
+  const auto term = context_.core.log().term_at(event.last);
+  proposals_.applied(event.own, term.value_or(raft::Term(0)));
   reads_.applied();
-  if (any_anew) route_held(now);
 }
 
 /// What still arrives when the node has stopped: nobody is left waiting.
@@ -255,10 +255,7 @@ void Driver::Impl::act(lease::Now now) {
 /// a leader's appends overtake its own write.
 void Driver::Impl::act_on_log(lease::Now now) {
   raft::PersistBatch& batch = ready_.persist;
-  if (batch.truncate_from) {
-    cache_.truncate(*batch.truncate_from);
-    proposals_.truncated(*batch.truncate_from);
-  }
+  if (batch.truncate_from) cache_.truncate(*batch.truncate_from);
   for (const raft::Entry& entry : batch.entries) cache_.append(entry);
   for (const raft::AppendIntent& intent : ready_.intents) filler_.fill(now, intent);
   if (batch.empty()) return;

@@ -22,8 +22,8 @@ namespace leasehold::node {
 /// How a proposal ended.
 enum class ProposeStatus : std::uint8_t {
   committed,  ///< applied on this node; `result` is the state machine's
-  dropped,  ///< never appended, or another entry is known committed in its place: safe to try again
-  unknown,  ///< may yet be executed
+  dropped,    ///< it was not and will not be executed: safe to try again
+  unknown,    ///< may yet be executed
 };
 struct ProposeResult {
   ProposeStatus status = ProposeStatus::unknown;

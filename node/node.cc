@@ -230,7 +230,7 @@ Result<void> NodeShell::start() {
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
   if (const auto started = transport_->start(); !started.ok()) return started.error();
 
-  if (formation_->formed()) {
+  if (log_->formed()) {
     if (const auto started = start_driver(); !started.ok()) return started.error();
   } else if (machine_.durable_index() > raft::Index(0)) {
     return Error{ErrorCode::wrong_cluster,

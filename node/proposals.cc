@@ -58,7 +58,7 @@ void Proposals::route(Waiters::iterator waiter) {
   }
   waiter->second.place = Place::forwarded;
   waiter->second.sent_to = leader;
-  waiter->second.sent_term = context_.core.term();
+  waiter->second.sent_in = context_.core.term();
   ++context_.counters.proposals_forwarded;
   context_.send(leader, net::ForwardRequest{context_.core.term(), core.incarnation, sequence,
                                             waiter->second.command});
@@ -126,16 +126,16 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
     drop(waiter, true);
     return;
   }
-  hold_anew(waiter);
+  // It goes out again once another leader is known, or after a pause.
+  hold(renew(waiter));
 }
 
-// Under a new sequence: nothing that is still under way can be taken for an answer to it.
-void Proposals::hold_anew(Waiters::iterator waiter) {
+Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {
   auto node = waiters_.extract(waiter);
   node.key() = ++last_sequence_;
   const auto again = waiters_.insert(waiters_.end(), std::move(node));
   context_.deadlines.add(again->second.deadline, WaiterKind::proposal, again->first);
-  hold(again);
+  return again;
 }
 
 void Proposals::flush(lease::Now now) {
@@ -162,9 +162,7 @@ void Proposals::flush(lease::Now now) {
     uncommitted_.push_back({id.index, sizes[i]});
     if (waiter == waiters_.end()) continue;
     waiter->second.place = Place::appended;
-    // A log that was cut before the driver saw the entries: see truncated().
-    if (!appended_.empty() && appended_.back().id.index >= id.index) displace_from(id.index);
-    appended_.push_back({id, queued.sequence});
+    waiter->second.sent_in = id.term;
   }
   queue_.clear();
 }
@@ -175,43 +173,14 @@ void Proposals::leadership_lost() {
   uncommitted_bytes_ = 0;
 }
 
-void Proposals::truncated(raft::Index from) {
-  displace_from(from);
-}
-
-void Proposals::displace_from(raft::Index from) {
-  while (!appended_.empty() && appended_.back().id.index >= from) {
-    displaced_.emplace(appended_.back().id.index, appended_.back());
-    appended_.pop_back();
-  }
-}
-
-bool Proposals::lost(const raft::LogId& id) const {
-  const std::optional<raft::Term> term = context_.core.log().term_at(id.index);
-  return term.has_value() && *term != id.term;
-}
-
 void Proposals::committed(raft::Index commit) {
   while (!uncommitted_.empty() && uncommitted_.front().index <= commit) {
     uncommitted_bytes_ -= uncommitted_.front().bytes;
     uncommitted_.pop_front();
   }
-  const auto judge = [this](const Appended& appended) {
-    if (!lost(appended.id)) return;  // committed: it completes when it is applied
-    const auto waiter = waiters_.find(appended.sequence);
-    if (waiter != waiters_.end()) drop(waiter, false);
-  };
-  while (!appended_.empty() && appended_.front().id.index <= commit) {
-    judge(appended_.front());
-    appended_.pop_front();
-  }
-  while (!displaced_.empty() && displaced_.begin()->first <= commit) {
-    judge(displaced_.begin()->second);
-    displaced_.erase(displaced_.begin());
-  }
 }
 
-bool Proposals::applied(raft::Index last, std::vector<AppliedCommand>& own) {
+void Proposals::applied(std::vector<AppliedCommand>& own, raft::Term term) {
   for (AppliedCommand& command : own) {
     const auto waiter = waiters_.find(command.sequence);
     if (waiter == waiters_.end()) continue;  // its deadline passed
@@ -221,20 +190,14 @@ bool Proposals::applied(raft::Index last, std::vector<AppliedCommand>& own) {
     result.result = std::move(command.result);
     finish(waiter, std::move(result));
   }
-  const std::optional<raft::Term> term = context_.core.log().term_at(last);
-  if (!term || *term <= applied_term_) return false;
-  applied_term_ = *term;
-  // A command is appended only in the term that it was sent in. Terms rise along the log, and an
-  // entry of a later one is committed and applied: a command of an earlier one that was not among
-  // the applied can no longer be committed. So the callers of a follower whose leader died do not
-  // have to wait for their deadlines.
-  std::vector<std::uint64_t> over;
+  if (term <= applied_term_) return;
+  applied_term_ = term;
+  std::vector<std::uint64_t> dead;
   for (const auto& [sequence, waiter] : waiters_) {
-    const bool forwarded = waiter.place == Place::forwarded;
-    if (forwarded && waiter.sent_term < applied_term_) over.push_back(sequence);
+    const bool sent = waiter.place == Place::appended || waiter.place == Place::forwarded;
+    if (sent && waiter.sent_in < term) dead.push_back(sequence);
   }
-  for (const std::uint64_t sequence : over) hold_anew(waiters_.find(sequence));
-  return !over.empty();
+  for (const std::uint64_t sequence : dead) route(renew(waiters_.find(sequence)));
 }
 
 void Proposals::expired(std::uint64_t sequence) {
@@ -259,8 +222,6 @@ void Proposals::complete_all() {
   held_.clear();
   queue_.clear();
   queued_payloads_.clear();
-  appended_.clear();
-  displaced_.clear();
   uncommitted_.clear();
   uncommitted_bytes_ = 0;
 }

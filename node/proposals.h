@@ -13,16 +13,20 @@ namespace leasehold::node {
 
 /// Each own command gets a sequence, and a fresh one whenever it is sent anew; so a refusal, which
 /// names the sequence alone, can only ever speak of one send. A command is sent anew only after it
-/// is certain that the earlier send was not and will not be appended.
+/// is certain that the earlier send has not been and will not be committed. There are two proofs:
+///
+/// - The leader refused it: it is not in its log, and the leader will never take that sequence.
+/// - It was sent in term T, and this node has applied an entry of a higher term without having met
+///   the command. Whoever took it appended it in term T exactly, and terms never fall along the
+///   committed log, so no further entry of term T will ever be committed.
 ///
 /// An own command waits in one of four places:
 ///
 ///     held ──leader known──> forwarded ──applied here──> committed
-///      │ ^───refused,───────────┘ └──deadline──> unknown
-///      │     or its term is over
+///      │ ^──proof────────────────┤ └──deadline──> unknown
+///      │ ^──proof────────────────│───────────────┐
 ///      └──this node leads──> queued ──flush()──> appended ──applied here──> committed
-///      └──deadline──> dropped                        ├──deadline──> unknown
-///                                                    └──another entry committed there──> dropped
+///      └──deadline──> dropped                        └──deadline──> unknown
 class Proposals {
  public:
   explicit Proposals(DriverContext& context) : context_(context) {}
@@ -43,11 +47,9 @@ class Proposals {
 
   void term_changed() { window_.clear(); }
   void leadership_lost();
-  void truncated(raft::Index from);
   void committed(raft::Index commit);
-  /// Everything up to `last` is applied; `own` are the results of own commands among it. True:
-  /// some commands have to be routed anew.
-  bool applied(raft::Index last, std::vector<AppliedCommand>& own);
+  /// `own` was applied, and everything up to an entry of `term`.
+  void applied(std::vector<AppliedCommand>& own, raft::Term term);
   void expired(std::uint64_t sequence);
   /// The node stops: nothing of this is sent any more.
   void complete_all();
@@ -65,18 +67,13 @@ class Proposals {
     ReadCompletion read_done;
     Place place = Place::held;
     raft::NodeId sent_to;  ///< forwarded: to whom
-    raft::Term sent_term;  ///< forwarded: the only term in which it may be appended
+    raft::Term sent_in;    ///< forwarded or appended: in which term
   };
   using Waiters = std::map<std::uint64_t, Waiter>;
   /// A command that the next flush() appends.
   struct Queued {
     raft::NodeId origin;
     raft::Incarnation incarnation;
-    std::uint64_t sequence = 0;
-  };
-  /// Where an own command was appended.
-  struct Appended {
-    raft::LogId id;
     std::uint64_t sequence = 0;
   };
   struct Uncommitted {
@@ -86,17 +83,13 @@ class Proposals {
 
   void take(lease::Now now, Waiter waiter);
   void hold(Waiters::iterator waiter);
-  /// A forwarded command that is certain never to be applied goes out again, once a leader is
-  /// known.
-  void hold_anew(Waiters::iterator waiter);
   void route(Waiters::iterator waiter);
   void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
              const Bytes& command);
   bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
   void refuse(const Queued& forward, net::ForwardRefusal reason);
-  void displace_from(raft::Index from);
-  /// Whether the command appended as `id` lost its place for good.
-  bool lost(const raft::LogId& id) const;
+  /// Gives the waiter a fresh sequence; the earlier send is proven dead.
+  Waiters::iterator renew(Waiters::iterator waiter);
   void drop(Waiters::iterator waiter, bool overloaded_now);
   void finish(Waiters::iterator waiter, ProposeResult result);
 
@@ -108,16 +101,12 @@ class Proposals {
   /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name
   /// some that have expired.
   std::vector<std::uint64_t> held_;
-  /// Of the newest entry that is applied here.
-  raft::Term applied_term_;
 
   std::vector<Queued> queue_;
   std::vector<Bytes> queued_payloads_;
 
-  /// Own commands that stand in the log, uncommitted. Invariant: indices rise.
-  std::deque<Appended> appended_;
-  /// Own commands that were cut off the log. Their fate is known once their index is committed.
-  std::multimap<raft::Index, Appended> displaced_;
+  /// The highest term of which this node has applied an entry.
+  raft::Term applied_term_;
 
   /// What this leader appended and has not committed, own and forwarded.
   std::deque<Uncommitted> uncommitted_;

@@ -326,7 +326,7 @@ TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
   EXPECT_EQ(replica(1).propose("x", 50ms).status, ProposeStatus::dropped);
   EXPECT_FALSE(replica(1).read(ReadMode::lease, 50ms).index.has_value());
   std::promise<ProposeResult> waiting;
-  replica(1).node->propose(Bytes("early"), kLong, [&waiting](ProposeResult result) {
+  replica(1).node->propose(Bytes(std::string("early")), kLong, [&waiting](ProposeResult result) {
     waiting.set_value(std::move(result));
   });
   start(2);
@@ -337,7 +337,7 @@ TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
 TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
   start(1);  // forms no group: what is asked waits
   std::atomic<int> answers{0};
-  replica(1).node->propose(Bytes("x"), kLong, [&answers](ProposeResult result) {
+  replica(1).node->propose(Bytes(std::string("x")), kLong, [&answers](ProposeResult result) {
     EXPECT_EQ(result.status, ProposeStatus::dropped);
     answers.fetch_add(1);
   });
@@ -347,7 +347,7 @@ TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
   });
   replica(1).node->stop();
   EXPECT_EQ(answers.load(), 2);
-  replica(1).node->propose(Bytes("late"), kLong, [&answers](ProposeResult result) {
+  replica(1).node->propose(Bytes(std::string("late")), kLong, [&answers](ProposeResult result) {
     EXPECT_EQ(result.status, ProposeStatus::dropped);
     answers.fetch_add(1);
   });
