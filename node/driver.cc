@@ -280,8 +280,9 @@ void Driver::Impl::note_leadership(lease::Now now) {
   const raft::Core& core = context_.core;
   const bool leads = context_.leads();
   if (core.term() == term_ && core.leader() == leader_ && leads == leads_) return;
-  if (core.term() != term_) proposals_.term_changed();
-  if (leads_ && (!leads || core.term() != term_)) proposals_.leadership_lost();
+  const bool same_leadership = leads_ && leads && core.term() == term_;
+  if (leads_ && !same_leadership) proposals_.leadership_lost();
+  if (leads && !same_leadership) proposals_.leadership_won(core.term());
   term_ = core.term();
   leader_ = core.leader();
   leads_ = leads;

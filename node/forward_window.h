@@ -17,7 +17,7 @@ class ForwardWindow {
  public:
   static constexpr std::uint64_t kWindow = 65536;
 
-  /// A new term: requests of earlier terms are refused by their term from now on.
+  /// A new term begins.
   void clear() { origins_.clear(); }
   /// Whether the command may be taken; it is seen from now on.
   bool take(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence);

@@ -94,14 +94,15 @@ void Proposals::queue(raft::NodeId origin, raft::Incarnation incarnation, std::u
 
 void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
   ++context_.counters.forwards_received;
+  // A copy of a command that was taken, perhaps by an earlier process of this node, must not be
+  // refused: the sender would send it anew. So only this newest leadership's are answered at all.
+  if (request.term != window_term_ || !window_.take(from, request.incarnation, request.sequence)) {
+    ++context_.counters.forwards_refused;
+    return;
+  }
   const Queued forward{from, request.incarnation, request.sequence};
   if (!context_.leads() || request.term != context_.core.term()) {
     refuse(forward, net::ForwardRefusal::not_leader);
-    return;
-  }
-  if (!window_.take(from, request.incarnation, request.sequence)) {
-    // Perhaps appended already: no answer, see ForwardWindow.
-    ++context_.counters.forwards_refused;
     return;
   }
   if (overloaded() || request.command.size() > context_.options.command_bytes_max) {
@@ -165,6 +166,11 @@ void Proposals::flush(lease::Now now) {
     waiter->second.sent_in = id.term;
   }
   queue_.clear();
+}
+
+void Proposals::leadership_won(raft::Term term) {
+  window_.clear();
+  window_term_ = term;
 }
 
 void Proposals::leadership_lost() {

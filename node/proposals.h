@@ -45,7 +45,7 @@ class Proposals {
   /// Tries again for everything that is held.
   void route_held();
 
-  void term_changed() { window_.clear(); }
+  void leadership_won(raft::Term term);
   void leadership_lost();
   void committed(raft::Index commit);
   /// `own` was applied, and everything up to an entry of `term`.
@@ -112,7 +112,10 @@ class Proposals {
   std::deque<Uncommitted> uncommitted_;
   /// Invariant: the sum over uncommitted_ and queued_payloads_.
   std::size_t uncommitted_bytes_ = 0;
+  /// What was forwarded to this node in the newest term that it has led. Kept beyond that
+  /// leadership: a refusal has to know what was taken.
   ForwardWindow window_;
+  raft::Term window_term_;
 };
 
 }  // namespace leasehold::node

@@ -159,7 +159,25 @@ TEST(Driver, ADuplicatedForwardExecutesOnce) {
   EXPECT_EQ(answer.calls, 1);
 }
 
-TEST(Driver, AForwardOfAnotherTermIsRefusedAndSentAnewUnderAnotherSequence) {
+/// Somebody tells the leader of a higher term.
+void depose(Cluster& cluster, Rig& leader, raft::NodeId by) {
+  raft::AppendReply reply;
+  reply.request_term = leader.driver().core().term();
+  reply.term = reply.request_term + 5;
+  leader.handle(cluster.now(), PeerMessageReceived{by, {raft::GroupId(1), raft::Message(reply)}});
+  ASSERT_FALSE(leader.leads());
+}
+
+std::vector<net::ForwardReply> refusals(const std::vector<Rig::Sent>& sent) {
+  std::vector<net::ForwardReply> found;
+  for (const Rig::Sent& message : sent) {
+    const auto* reply = std::get_if<net::ForwardReply>(&message.message.payload);
+    if (reply != nullptr) found.push_back(*reply);
+  }
+  return found;
+}
+
+TEST(Driver, AForwardThatComesTooLateIsRefusedAndSentAnewUnderAnotherSequence) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();
   Rig& follower = cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
@@ -168,32 +186,51 @@ TEST(Driver, AForwardOfAnotherTermIsRefusedAndSentAnewUnderAnotherSequence) {
   follower.handle(cluster.now(), propose(cluster, "a", answer));
   std::vector<Rig::Sent> sent = follower.take_sent();
   ASSERT_EQ(sent.size(), 1U);
-  auto first = std::get<net::ForwardRequest>(sent[0].message.payload);
-  net::ForwardRequest stale = first;
-  stale.term = first.term.prev();
-  leader.handle(cluster.now(),
-                PeerMessageReceived{follower.id(), {raft::GroupId(1), net::Payload(stale)}});
-  const std::vector<Rig::Sent> refusal = leader.take_sent();
-  ASSERT_EQ(refusal.size(), 1U);
-  const auto reply = std::get<net::ForwardReply>(refusal[0].message.payload);
-  EXPECT_EQ(reply.reason, net::ForwardRefusal::not_leader);
-  EXPECT_EQ(reply.sequence, first.sequence);
-  follower.handle(cluster.now(), PeerMessageReceived{leader.id(), refusal[0].message});
+  depose(cluster, leader, follower.id());
+  leader.take_sent();
+  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  const auto replies = refusals(leader.take_sent());
+  ASSERT_EQ(replies.size(), 1U);
+  EXPECT_EQ(replies[0].reason, net::ForwardRefusal::not_leader);
+  const PeerMessageReceived refusal{leader.id(), {raft::GroupId(1), net::Payload(replies[0])}};
+  follower.handle(cluster.now(), refusal);
   EXPECT_EQ(answer.calls, 0) << "it was never appended: the follower tries again by itself";
   lease::Now later = cluster.now();
   later.promise = later.promise + milliseconds(100);
   follower.handle(later, Tick{});
   EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
   // A replay of the refusal must not touch the second send.
-  follower.handle(later, PeerMessageReceived{leader.id(), refusal[0].message});
+  follower.handle(later, refusal);
   later.promise = later.promise + milliseconds(100);
   follower.handle(later, Tick{});
   EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
-  cluster.advance(milliseconds(300));
-  ASSERT_EQ(answer.calls, 1);
+  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
   EXPECT_EQ(answer.value.status, ProposeStatus::committed);
-  EXPECT_EQ(follower.driver().counters().proposals_forwarded, 2U);
-  EXPECT_EQ(leader.machine().commands(), (std::vector<std::string>{"a"}));
+  cluster.advance(milliseconds(2000));
+  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"a"}));
+}
+
+TEST(Driver, ACopyOfATakenForwardIsNotRefusedByALeaderThatStoppedLeading) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
+  cluster.advance(milliseconds(200));
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose(cluster, "once", answer));
+  std::vector<Rig::Sent> sent = follower.take_sent();
+  ASSERT_EQ(sent.size(), 1U);
+  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  depose(cluster, leader, follower.id());
+  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  EXPECT_TRUE(refusals(leader.sent()).empty()) << "it may yet be committed";
+  // Nor by the process that follows it, which knows nothing.
+  cluster.settle();
+  cluster.restart(leader.id().value());
+  Rig& restarted = cluster.node(leader.id().value());
+  restarted.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  EXPECT_TRUE(refusals(restarted.sent()).empty());
+  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
+  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"once"}));
 }
 
 TEST(Driver, ACommandSentToALeaderThatDiedGoesToTheNextOne) {
