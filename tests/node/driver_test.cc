@@ -328,46 +328,6 @@ TEST(Driver, ACommandThatLostItsPlaceIsSentAnew) {
   EXPECT_EQ(old_leader.machine().commands(), (std::vector<std::string>{"kept", "lost"}));
 }
 
-TEST(Driver, ACommandForwardedToADeadLeaderIsSentToTheNextOne) {
-  Cluster cluster(3);
-  Rig& old_leader = cluster.await_leader();
-  Rig& follower = cluster.node(old_leader.id() == raft::NodeId(1) ? 2 : 1);
-  cluster.advance(milliseconds(200));
-  cluster.cut(old_leader.id().value());
-  Answer<ProposeResult> answer;
-  follower.handle(cluster.now(), propose(cluster, "a", answer));
-  EXPECT_EQ(follower.driver().counters().proposals_forwarded, 1U);
-  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
-  EXPECT_EQ(answer.value.status, ProposeStatus::committed);
-  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"a"}));
-}
-
-// The command reached the log of the next leader although its sender never heard of it: sending it
-// anew would execute it twice.
-TEST(Driver, ACommandThatSurvivedItsLeaderIsNotSentAnew) {
-  Cluster cluster(3);
-  Rig& old_leader = cluster.await_leader();
-  Rig& follower = cluster.node(old_leader.id() == raft::NodeId(1) ? 2 : 1);
-  cluster.advance(milliseconds(200));
-  Answer<ProposeResult> answer;
-  follower.handle(cluster.now(), propose(cluster, "once", answer));
-  for (Rig::Sent& sent : follower.take_sent()) {
-    old_leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent.message});
-  }
-  // The append reaches both peers, the leader's own disk and every answer to it are lost.
-  for (Rig::Sent& sent : old_leader.take_sent()) {
-    cluster.node(sent.to.value())
-        .handle(cluster.now(), PeerMessageReceived{old_leader.id(), sent.message});
-  }
-  cluster.cut(old_leader.id().value());
-  EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
-  EXPECT_EQ(answer.value.status, ProposeStatus::committed);
-  cluster.heal();
-  cluster.advance(milliseconds(3000));
-  EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"once"}));
-  EXPECT_EQ(follower.driver().counters().proposals_forwarded, 1U);
-}
-
 TEST(Driver, PastItsLimitsAProposalIsRefusedAtOnce) {
   DriverOptions options;
   options.proposals_max = 2;
