@@ -29,7 +29,9 @@ void Clients::start() {
 
 void Clients::next_operation(std::uint64_t client) {
   SimNode& node = *nodes_[static_cast<std::size_t>(random_.below(nodes_.size()))];
-  const bool read = random_.below(100) < world_.plan.workload.read_percent;
+  const Duration period = world_.plan.workload.quiet_period;
+  const bool quiet = period.count() > 0 && world_.queue.now().since_origin() % period > period / 3;
+  const bool read = quiet || random_.below(100) < world_.plan.workload.read_percent;
   run(client, node, read ? OperationKind::read : OperationKind::write, [this, client](bool) {
     const Duration think = draw_duration(random_, Duration{0}, world_.plan.workload.think_max);
     world_.queue.after(think, [this, client] { next_operation(client); });

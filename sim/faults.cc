@@ -25,6 +25,9 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
   for (const FaultClass fault : kTriggered) {
     if (world_.plan.enabled.has(fault)) choices_.push_back(fault);
   }
+  for (SimNode* node : nodes_) {
+    node->set_on_elected([this, node] { on_elected(*node); });
+  }
 }
 
 void Faults::start() {
@@ -145,7 +148,12 @@ void Faults::pause(SimNode& node, Duration longest) {
   if (!node.up()) return;
   world_.used(FaultClass::pause);
   const bool ordering_only = random_.chance(1, 3);
-  node.pause(draw_duration(random_, milliseconds(5), longest), ordering_only);
+  Duration length = draw_duration(random_, milliseconds(5), longest);
+  // What wakes up at about the end of its lease is the most dangerous.
+  const Duration lease = node.timing().lease;
+  const Duration close = draw_duration(random_, lease * 8 / 10, lease * 13 / 10);
+  if (random_.chance(1, 4)) length = close;
+  node.pause(length, ordering_only);
 }
 
 void Faults::revive() {
@@ -165,17 +173,42 @@ void Faults::force_leader_change() {
     world_.used(FaultClass::pause);
     leading->pause(length, false);
   } else if (world_.plan.enabled.has(FaultClass::partition)) {
-    world_.used(FaultClass::partition);
-    std::vector<std::pair<std::size_t, std::size_t>> links;
-    const std::size_t alone = leading->id().value() - 1;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (i == alone) continue;
-      links.emplace_back(alone, i);
-      links.emplace_back(i, alone);
-    }
-    cut(links, length);
+    isolate(*leading, length);
   } else {
     crash(*leading, false);
+  }
+}
+
+void Faults::isolate(const SimNode& node, Duration length) {
+  world_.used(FaultClass::partition);
+  std::vector<std::pair<std::size_t, std::size_t>> links;
+  const std::size_t alone = node.id().value() - 1;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i == alone) continue;
+    links.emplace_back(alone, i);
+    links.emplace_back(i, alone);
+  }
+  cut(links, length);
+}
+
+void Faults::on_elected(SimNode& node) {
+  if (world_.healed || !random_.chance(world_.plan.young_leader_percent, 100)) return;
+  const std::int64_t longest_us[] = {0, 2'000, 8'000, 30'000};
+  const Duration longest = std::chrono::microseconds(longest_us[random_.below(4)]);
+  const Duration delay = draw_duration(random_, Duration{0}, longest);
+  world_.queue.after(delay, [this, &node, life = node.life()] {
+    if (!world_.healed && life == node.life()) strike(node);
+  });
+}
+
+void Faults::strike(SimNode& node) {
+  const std::uint64_t kind = random_.below(4);
+  if (kind == 0 && world_.plan.enabled.has(FaultClass::crash)) {
+    crash(node, false);
+  } else if (kind <= 1 && world_.plan.enabled.has(FaultClass::pause)) {
+    pause(node, milliseconds(3000));
+  } else if (world_.plan.enabled.has(FaultClass::partition)) {
+    isolate(node, draw_duration(random_, milliseconds(100), milliseconds(2500)));
   }
 }
 
@@ -196,10 +229,12 @@ void Faults::partition() {
   world_.used(FaultClass::partition);
   const std::size_t count = nodes_.size();
   const std::size_t target = draw_target().id().value() - 1;
-  const std::uint64_t kind = random_.below(4);
+  const std::size_t other = (target + 1 + random_.below(count - 1)) % count;
+  const std::uint64_t kind = random_.below(6);
   std::vector<bool> side(count, false);
   for (std::size_t i = 0; i < count; ++i) {
-    side[i] = kind == 0 ? i == target : random_.chance(1, 2);
+    const bool drawn = random_.chance(1, 2);
+    side[i] = kind == 0 ? i == target : drawn;
   }
   std::vector<std::pair<std::size_t, std::size_t>> links;
   for (std::size_t a = 0; a < count; ++a) {
@@ -213,6 +248,8 @@ void Faults::partition() {
       if (kind == 3) {
         apart = count > 3 ? distance != 1 && distance != count - 1 : a != target && b != target;
       }
+      // Two that do not hear each other while everybody else hears both.
+      if (kind >= 4) apart = (a == target && b == other) || (a == other && b == target);
       if (apart) links.emplace_back(a, b);
     }
   }

@@ -38,6 +38,9 @@ class Faults {
   void one_way_cut();
   void cut(const std::vector<std::pair<std::size_t, std::size_t>>& links, Duration length);
   void force_leader_change();
+  void isolate(const SimNode& node, Duration length);
+  void on_elected(SimNode& node);
+  void strike(SimNode& node);
   /// Processes that died of themselves (a failed disk, a crash at a send) start again.
   void revive();
 

@@ -26,10 +26,11 @@ lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int
 void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
   const lease::Timing choices[] = {
       timing(1000, 100, 100'000, 10, 300), timing(2000, 200, 100'000, 10, 300),
-      timing(600, 60, 50'000, 5, 200), timing(2000, 100, 10'000, 1, 200)};
+      timing(600, 60, 50'000, 5, 200), timing(2000, 100, 10'000, 1, 200),
+      timing(3000, 200, 100'000, 10, 150)};
   // The default settings are the most common ones in life, too.
-  const std::uint64_t drawn = random.below(6);
-  lease::Timing base = choices[drawn < 4 ? drawn : 0];
+  const std::uint64_t drawn = random.below(7);
+  lease::Timing base = choices[drawn < 5 ? drawn : 0];
   if (options.drift_ppm) base.max_clock_drift_ppm = 100'000;
   const bool differ = random.chance(1, 5);
   for (NodePlan& node : plan.nodes) {
@@ -74,7 +75,7 @@ void draw_disk(Random& random, Plan& plan) {
   plan.disk.sync_min = microseconds(100);
   plan.disk.sync_max = microseconds(random.between(200, 8000));
   if (plan.enabled.has(FaultClass::disk_stall)) {
-    plan.disk.stall_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
+    plan.disk.stall_ppm = static_cast<std::uint64_t>(random.between(1'000, 40'000));
     plan.disk.stall_max = milliseconds(random.between(100, 3000));
   }
   plan.disk.loses_unsynced = plan.enabled.has(FaultClass::unsynced_loss);
@@ -99,6 +100,7 @@ void draw_workload(Random& random, Plan& plan) {
   plan.workload.clients = static_cast<std::uint64_t>(random.between(4, 10));
   plan.workload.keys = static_cast<std::uint64_t>(random.between(1, 6));
   plan.workload.read_percent = static_cast<std::uint64_t>(random.between(30, 85));
+  if (random.chance(1, 2)) plan.workload.quiet_period = milliseconds(random.between(2000, 12'000));
   plan.workload.think_max = milliseconds(random.between(30, 300));
   if (plan.enabled.has(FaultClass::reader_pause)) {
     plan.workload.reader_pause_ppm = static_cast<std::uint64_t>(random.between(10'000, 200'000));
@@ -116,6 +118,23 @@ void draw_limits(Random& random, Plan& plan) {
   plan.driver.apply_bytes_max = append_bytes[random.below(3)];
   plan.driver.applies_max = static_cast<std::size_t>(random.between(1, 5));
   plan.driver.core.inflight_messages_max = inflights[random.below(3)];
+}
+
+/// Nearly every leader falls right after its election, and what it appended travels entry by entry:
+/// the ground on which entries of old terms are half replicated.
+void draw_figure_8(Plan& plan) {
+  plan.enabled.add(FaultClass::crash);
+  plan.enabled.add(FaultClass::partition);
+  plan.young_leader_percent = 85;
+  plan.driver.append_bytes_max = 1;
+  plan.driver.core.inflight_messages_max = 1;
+  // Short ones, so that many elections fit into a run.
+  const std::int64_t drift_ppm = std::min<std::int64_t>(plan.drift_ppm_max, 50'000);
+  plan.drift_ppm_max = drift_ppm;
+  for (NodePlan& node : plan.nodes) {
+    node.timing = timing(300, 30, drift_ppm, 5, 100);
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
 }
 
 }  // namespace
@@ -150,6 +169,10 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_limits(random, plan);
   plan.drift_extreme = plan.enabled.has(FaultClass::extreme_drift);
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
+  const std::uint64_t young[] = {0, 0, 25, 60};
+  plan.young_leader_percent = young[random.below(4)];
+  const bool figure_8 = random.chance(1, 6);
+  if (figure_8 && !options.drift_ppm) draw_figure_8(plan);
   if (options.drift_ppm) {
     plan.drift_extreme = true;
     plan.enabled.add(FaultClass::extreme_drift);
@@ -158,6 +181,9 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   plan.fault_interval = milliseconds(random.between(400, 5000));
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
+  }
+  if (plan.disk.loses_unsynced) {
+    plan.crash_at_persist_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
   }
   return plan;
 }

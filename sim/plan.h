@@ -46,6 +46,9 @@ struct WorkloadPlan {
   std::uint64_t clients = 0;
   std::uint64_t keys = 0;
   std::uint64_t read_percent = 0;
+  /// If above zero: writes come in the first third of each such period only. While nothing is
+  /// written, everybody's log is up to date, so everybody may win an election.
+  Duration quiet_period{0};
   Duration think_max{0};
   std::uint64_t reader_pause_ppm = 0;
   Duration reader_pause_max{0};
@@ -66,6 +69,11 @@ struct Plan {
   Duration fault_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.
   std::uint64_t crash_at_send_ppm = 0;
+  /// Chance that a node that has just been elected is struck, so that its first entries stay behind
+  /// on a few nodes (figure 8 of the Raft paper).
+  std::uint64_t young_leader_percent = 0;
+  /// Chance that a node crashes while a batch waits for its sync.
+  std::uint64_t crash_at_persist_ppm = 0;
   /// The longest D of any node.
   Duration lease_max() const;
   Duration election_timeout_max() const;

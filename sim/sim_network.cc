@@ -76,6 +76,11 @@ void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMe
 
 void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message,
                         bool replayed) {
+  // A cut may take what is under way with it, or let it through.
+  if (link(from, to).blocks > 0 && random_.chance(1, 2)) {
+    world_.trace.add_message(TraceKind::lost, from, to, message);
+    return;
+  }
   const TraceKind kind = replayed ? TraceKind::replayed : TraceKind::delivered;
   world_.trace.add_message(kind, to, from, message);
   deliver_(to, from, message);

@@ -45,8 +45,10 @@ SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::Node
       random_(random_for(world.plan.seed, 300 + id.value())),
       clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
              draw_origin(world.plan.seed, id.value(), 1)),
-      disk_(world, id.value(),
-            [this](const raft::PersistBatch& batch) { oracles_.on_persist(*this, batch); }) {}
+      disk_(world, id.value(), [this](const raft::PersistBatch& batch) {
+        oracles_.on_persist(*this, batch);
+        maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.disk.sync_max);
+      }) {}
 
 const node::Driver& SimNode::driver() const {
   LEASEHOLD_ASSERT(up());
@@ -300,16 +302,17 @@ void SimNode::tick_due(std::uint64_t number) {
 
 void SimNode::send(raft::NodeId to, net::PeerMessage message) {
   oracles_.on_send(*this, to, message);
-  const std::uint64_t chance = world_.healed ? 0 : world_.plan.crash_at_send_ppm;
-  if (chance > 0 && binds(message) && random_.chance(chance, kMillion)) {
-    const Duration delay = draw_duration(random_, Duration{0}, std::chrono::milliseconds(1));
-    world_.queue.after(delay, [this, life = life_] {
-      if (life != life_ || world_.healed || suspended_) return;
-      world_.used(FaultClass::crash);
-      crash(false);
-    });
-  }
+  if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
   network_.send(id_, to, std::move(message));
+}
+
+void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {
+  if (world_.healed || chance_ppm == 0 || !random_.chance(chance_ppm, kMillion)) return;
+  world_.queue.after(draw_duration(random_, Duration{0}, longest), [this, life = life_] {
+    if (life != life_ || world_.healed || suspended_) return;
+    world_.used(FaultClass::crash);
+    crash(random_.chance(1, 4));
+  });
 }
 
 void SimNode::persisted(raft::ReadyId id) {
@@ -327,6 +330,8 @@ void SimNode::failed(Error error) {
 void SimNode::on_event(const raft::Event& event) {
   world_.trace.add_event(event);
   oracles_.on_event(*this, event);
+  const auto* change = std::get_if<raft::RoleChanged>(&event.what);
+  if (change != nullptr && change->to == raft::Role::leader && on_elected_) on_elected_();
 }
 
 }  // namespace leasehold::sim

@@ -64,6 +64,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void post(node::Event event);
   /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
   void run_in_process(std::uint64_t life, EventQueue::Action action);
+  /// Called when this node has been elected, inside the turn that did it.
+  void set_on_elected(std::function<void()> on_elected) { on_elected_ = std::move(on_elected); }
   /// Called when the process has died.
   void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
 
@@ -102,6 +104,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void trace_lease();
   void schedule_tick();
   void tick_due(std::uint64_t number);
+  /// With this chance the process dies within `longest`.
+  void maybe_crash(std::uint64_t chance_ppm, Duration longest);
   void thaw();
 
   World& world_;
@@ -117,6 +121,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   bool suspended_ = false;
   std::uint64_t suspends_ = 0;
   std::unique_ptr<Process> process_;
+  std::function<void()> on_elected_;
   std::function<void()> on_death_;
 };
 

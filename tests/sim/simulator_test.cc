@@ -193,17 +193,5 @@ TEST(Simulator, AViolationTellsItsStory) {
   FAIL() << "no seed was caught";
 }
 
-/// Seeds that found something once, and what it was.
-TEST(Simulator, SeedsThatFoundSomethingOnce) {
-  // 9, 11, 14: a leader moved next_index back below match_index, when an intent was filled after
-  //            the entries had been acknowledged from an earlier transmission.
-  // 244:       an overtaken candidate that wins an old term need not hold what was committed later.
-  for (const std::uint64_t seed : {9, 11, 14, 244}) {
-    const SeedReport report = run_seed(seed);
-    EXPECT_FALSE(report.violation.has_value())
-        << "seed " << seed << ": " << report.violation->oracle << ": " << report.violation->story;
-  }
-}
-
 }  // namespace
 }  // namespace leasehold::sim
