@@ -32,8 +32,8 @@ constexpr std::string_view kIdentityKey("\0\1", 2);
 constexpr std::string_view kCountersKey("\0\2", 2);
 constexpr char kDataSpace = 1;
 
-constexpr std::size_t kMemtableBytes = std::size_t{8} << 20U;
-constexpr std::size_t kCacheBytes = std::size_t{8} << 20U;
+constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
 constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
 constexpr double kFilterBitsPerKey = 10;
 
@@ -246,7 +246,11 @@ Result<void> RocksdbStore::Impl::check_identity() {
   if (!found) return found.error();
   if (bytes == own) return {};
   const auto name = [](std::uint64_t cluster, std::uint64_t node) {
-    return "node " + std::to_string(node) + " of cluster " + std::to_string(cluster);
+    std::string hex(16, '0');
+    for (std::size_t i = hex.size(); i-- > 0; cluster >>= 4U) {
+      hex[i] = "0123456789abcdef"[cluster & 0xfU];
+    }
+    return "node " + std::to_string(node) + " of cluster " + hex;
   };
   return Error{ErrorCode::wrong_cluster,
                "it belongs to " + name(found.value()[0], found.value()[1]) + ", but this is " +

@@ -46,8 +46,8 @@ Error in_folder(const std::string& dir, const Error& error) {
   std::string message = "the log in " + dir + ": " + error.message;
   if (error.code == ErrorCode::corrupted) {
     message +=
-        ". Nothing was changed. This log cannot be trusted: wipe the node's data folder and let "
-        "the node join again as a new member, or bring back this very folder, undamaged";
+        ". This log cannot be trusted: wipe the node's data folder and let the node join again as "
+        "a new member";
   }
   return {error.code, std::move(message)};
 }

@@ -8,8 +8,8 @@
 namespace leasehold::storage {
 namespace {
 
-constexpr std::size_t kMemtableBytes = std::size_t{8} << 20U;
-constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
+constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kCacheBytes = std::size_t{2} << 20U;
 constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
 
 Error corrupted(const std::string& message) {

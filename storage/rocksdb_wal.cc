@@ -181,7 +181,10 @@ Result<std::vector<WalFile>> list_wals(const std::string& dir) {
     const char* stem_end = name.data() + name.size() - 4;
     const auto parsed = std::from_chars(name.data(), stem_end, file.number);
     if (parsed.ec != std::errc() || parsed.ptr != stem_end) continue;
-    file.size = at->file_size(error);
+    std::error_code gone;
+    file.size = at->file_size(gone);
+    if (gone == std::errc::no_such_file_or_directory) continue;  // RocksDB drops old files itself
+    if (gone) return system_error("cannot look at " + at->path().string(), gone.value());
     found.push_back(file);
   }
   if (error) return system_error("cannot list " + dir, error.value());

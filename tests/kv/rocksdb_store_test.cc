@@ -103,8 +103,8 @@ TEST(RocksdbStore, AnotherClustersFolderIsRefused) {
   auto options = store_options(folder.path("kv"));
   open_store(options.dir).reset();
   options.cluster_id = 78;
-  EXPECT_EQ(refusal(options, "cluster 77"), ErrorCode::wrong_cluster);
-  EXPECT_EQ(refusal(options, "cluster 78"), ErrorCode::wrong_cluster);
+  EXPECT_EQ(refusal(options, "cluster 000000000000004d"), ErrorCode::wrong_cluster);
+  EXPECT_EQ(refusal(options, "cluster 000000000000004e"), ErrorCode::wrong_cluster);
 }
 
 TEST(RocksdbStore, AnotherNodesFolderIsRefused) {

@@ -51,6 +51,13 @@ ErrorCode refusal(const RocksdbLog::Options& options, std::string_view expected)
   return opened.error().code;
 }
 
+std::vector<fs::path> files_of(const std::string& dir) {
+  std::vector<fs::path> found;
+  for (const auto& file : fs::directory_iterator(dir)) found.push_back(file.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 /// Every entry of the log.
 std::vector<raft::Entry> read_all(RocksdbLog& log, RecordingSink& sink, std::uint64_t last) {
   if (last == 0) return {};
@@ -338,6 +345,54 @@ TEST(RocksdbLog, AHundredThousandEntriesOpenSoon) {
   EXPECT_LT(took, kOpenMax);
 }
 
+// The log goes through many write-ahead files while it runs; the mark follows.
+TEST(RocksdbLog, TheNewestWriteAheadFileIsAlwaysNeeded) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("log");
+  Model model;
+  {
+    auto log = open_formed(dir);
+    static_cast<void>(log->take_initial_state());
+    RecordingSink sink;
+    log->start(sink);
+    std::uint64_t id = 0;
+    for (int life = 0; life < 8; ++life) {
+      for (int i = 0; i < 40; ++i) {
+        raft::PersistBatch batch;
+        batch.id = raft::ReadyId(++id);
+        batch.entries.push_back(command_entry(id, 1, std::string(100000, 'w')));
+        model.apply(batch);
+        log->persist(std::move(batch));
+      }
+      ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(id)));
+      // As a crash would leave it; taken again if RocksDB deletes a file meanwhile.
+      const std::string copy = folder.path("crashed" + std::to_string(life));
+      std::error_code error;
+      do {
+        fs::remove_all(copy);
+        fs::copy(dir, copy, error);
+      } while (error);
+    }
+    log.reset();
+  }
+  EXPECT_TRUE(opens_as(dir, model));
+  for (int life = 0; life < 8; ++life) {
+    Model then = model;
+    then.entries.resize(static_cast<std::size_t>(life + 1) * 40);
+    const std::string crashed = folder.path("crashed" + std::to_string(life));
+    const std::string without = folder.path("without");
+    fs::remove_all(without);
+    fs::copy(crashed, without);
+    fs::path newest;
+    for (const fs::path& file : files_of(without)) {
+      if (file.extension() == ".log") newest = file;
+    }
+    fs::remove(newest);
+    EXPECT_EQ(refusal(log_options(without), "cannot be trusted"), ErrorCode::corrupted);
+    EXPECT_TRUE(opens_as(crashed, then));
+  }
+}
+
 // Crashes.
 
 /// A log_child with its output.
@@ -441,13 +496,6 @@ void flip(const fs::path& file, std::uint64_t at, unsigned bit) {
   const int old = stream.get();
   stream.seekp(static_cast<std::streamoff>(at));
   stream.put(static_cast<char>(old ^ (1 << bit)));
-}
-
-std::vector<fs::path> files_of(const std::string& dir) {
-  std::vector<fs::path> found;
-  for (const auto& file : fs::directory_iterator(dir)) found.push_back(file.path());
-  std::sort(found.begin(), found.end());
-  return found;
 }
 
 /// Damages a copy of `dir` in `rounds` ways and expects the model or a refusal, each time.
