@@ -295,7 +295,7 @@ Result<void> RocksdbStore::Impl::flush() {
 
 /// Remembers the first failure and tells the owner; returns what to answer.
 Error RocksdbStore::Impl::fail(const Error& error) const {
-  const Error named = in_folder(options_.dir, error);
+  Error named = in_folder(options_.dir, error);
   {
     const std::lock_guard lock(failure_mutex_);
     if (failure_) return *failure_;

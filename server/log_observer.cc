@@ -80,4 +80,9 @@ void LogObserver::on_event(const raft::Event& event) {
   std::visit(Line{event.term.value()}, event.what);
 }
 
+void LogObserver::on_notice(const std::string& text) {
+  // What strangers send may stand in it: it is data, not a format.
+  spdlog::info("{}", text);
+}
+
 }  // namespace leasehold::server

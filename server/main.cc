@@ -4,6 +4,7 @@
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/settings.h>
+#include <leasehold/sim/sim_command.h>
 
 #include <CLI/CLI.hpp>
 
@@ -11,6 +12,7 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace leasehold::server {
@@ -108,6 +110,9 @@ CLI::App* add_client_command(CLI::App& app, ClientFlags& flags, const char* name
 }
 
 int run(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "sim") {
+    return sim::run_sim_command({argv + 2, argv + argc});
+  }
   CLI::App app{
       "Leasehold: a replicated key-value store with linearizable reads from the leader's lease",
       "leasehold"};
@@ -133,6 +138,8 @@ int run(int argc, char** argv) {
       "demo", "Start three replicas on this machine, kill the leader, and tell what happens");
   demo->add_flag("--keep", demo_options.keep, "Keep the folder with the data and the logs");
   CLI::App* version = app.add_subcommand("version", "Print the version");
+  // Has a parser of its own, see below.
+  app.add_subcommand("sim", "Run simulated clusters with faults, by seed, and check them");
 
   try {
     app.parse(argc, argv);

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cinttypes>
 #include <cstdio>
 #include <utility>
 
@@ -32,6 +33,12 @@ std::uint64_t resident_bytes() {
   std::fclose(file);
   if (fields != 2) return 0;
   return std::uint64_t{resident} * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string hex(const raft::Uuid& uuid) {
+  char digits[33];
+  std::snprintf(digits, sizeof(digits), "%016" PRIx64 "%016" PRIx64, uuid.high, uuid.low);
+  return digits;
 }
 
 struct NamedCount {
@@ -227,7 +234,9 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"keys", keys},
       {"version", kVersion},
       {"pid", getpid()},
+      {"uuid", hex(status.uuid)},
       {"incarnation", status.incarnation.value()},
+      {"problem", status.problem},
       {"uptime_s", uptime_seconds(state)},
       {"rss_bytes", resident_bytes()},
       {"lease_reads", state.options.lease_reads},

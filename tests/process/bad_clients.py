@@ -1,0 +1,203 @@
+"""What a client can send that it should not."""
+
+import random
+
+import resp
+from cluster import check, wait_for
+
+KEY_MAX = 64 << 10
+VALUE_MAX = 16 << 20
+# Of one node, while a client asks for 400 MiB and reads nothing.
+RESIDENT_MAX = 300 << 20
+
+# Bytes after which the connection cannot be in step any more, and a part of the error.
+MALFORMED = [
+    (b"*abc\r\n", "invalid multibulk length"),
+    (b"*-2\r\n", "invalid multibulk length"),
+    (b"*1234567890123456789\r\n", "invalid multibulk length"),
+    (b"*65537\r\n", "invalid multibulk length"),
+    (b"*1\r\n:5\r\n", "expected '$'"),
+    (b"*1\r\n$x\r\n", "invalid bulk length"),
+    (b"*1\r\n$-5\r\n", "invalid bulk length"),
+    (b"*1\r\n$99999999999\r\n", "invalid bulk length"),
+    (b"*1\r\n$%d\r\n" % (VALUE_MAX + (1 << 20)), "invalid bulk length"),
+    (b"*1\r\n$4\r\nPINGxx", "expected CRLF"),
+    (b"x" * (KEY_MAX + 1), "too big inline request"),
+    (b"SET \"open 1\r\n", "unbalanced quotes"),
+    (b"*2\r\n$4\r\nECHO\r\n$16777216\r\n" + b"x" * 1000 + b"\r\n*", None),
+]
+
+# Commands that are refused, and the error's beginning. The connection goes on.
+REFUSED = [
+    (("NOSUCH",), "ERR unknown command 'NOSUCH'"),
+    (("X" * 100000,), "ERR unknown command"),
+    (("",), "ERR unknown command"),
+    ((b"\x00\xff\r\n",), "ERR unknown command"),
+    (("GET",), "ERR wrong number of arguments for 'get'"),
+    (("GET", "a", "b"), "ERR wrong number of arguments for 'get'"),
+    (("SET", "a"), "ERR wrong number of arguments for 'set'"),
+    (("DEL",), "ERR wrong number of arguments for 'del'"),
+    (("INCR",), "ERR wrong number of arguments for 'incr'"),
+    (("PING", "a", "b"), "ERR wrong number of arguments for 'ping'"),
+    (("SET", "a", "b", "PX"), "ERR syntax error"),
+    (("SET", "a", "b", "NX", "XX"), "ERR syntax error"),
+    (("INCRBY", "a", "x"), "ERR value is not an integer"),
+    (("INCRBY", "a", "9223372036854775808"), "ERR value is not an integer"),
+    (("DECRBY", "a", "-9223372036854775808"), "ERR value is not an integer"),
+    (("SELECT", "1"), "ERR DB index is out of range"),
+    (("SELECT", "x"), "ERR invalid DB index"),
+    (("HELLO", "4"), "NOPROTO"),
+    (("HELLO", "3", "AUTH", "user", "password"), "ERR no password"),
+    (("CLIENT", "SETNAME", "two words"), "ERR Client names"),
+    (("CLIENT", "KILL"), "ERR unknown subcommand"),
+    (("CONFIG", "SET", "save", ""), "ERR only CONFIG GET"),
+    (("COMMAND", "GETKEYS"), "ERR unknown subcommand"),
+    (("INFO", "a", "b"), "ERR INFO takes"),
+    (("LEASEHOLD", "NOSUCH"), "ERR expected LEASEHOLD"),
+    (("LEASEHOLD", "READMODE", "stale"), "ERR unknown read mode"),
+    (("GET", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
+    (("EXISTS", "a", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
+    (("SET", b"k" * (KEY_MAX + 1), "v"), "ERR"),
+    (("INCR", b"k" * (KEY_MAX + 1)), "ERR"),
+    (("DEL", b"k" * (KEY_MAX + 1)), "ERR"),
+    (("SET", "k", b"v" * (VALUE_MAX + 1)), "ERR"),
+]
+
+
+def counts(node):
+    return node.status()["clients"]
+
+
+def expect_counts(node, before, **rises):
+    after = counts(node)
+    for name, rise in rises.items():
+        check(after[name] - before[name] == rise,
+              f"{node}: {name} rose by {after[name] - before[name]}, not by {rise}")
+
+
+def attack_client_port(node, seed):
+    malformed(node)
+    refused(node)
+    largest(node)
+    wrong_type(node)
+    truncated(node)
+    random_bytes(node, seed)
+    slow_reader(node)
+    inline_web_request(node)
+
+
+def malformed(node):
+    before = counts(node)
+    errors = 0
+    for data, text in MALFORMED:
+        with node.client() as client:
+            # What came before in the same packet is still answered.
+            client.send_raw(resp.encode("PING") + data)
+            check(client.read_reply() == "PONG", "the good command was not answered")
+            if text is None:
+                continue
+            reply = client.read_reply()
+            check(isinstance(reply, resp.RespError) and text in reply.text,
+                  f"{data[:40]!r} was answered {reply!r}")
+            check(client.closed_by_server(), f"{data[:40]!r}: the connection stays open")
+            errors += 1
+    expect_counts(node, before, protocol_errors=errors, commands_refused=0)
+    print(f"{node}: {errors} malformed requests: each an error and a closed connection")
+
+
+def refused(node):
+    before = counts(node)
+    with node.client(timeout=20) as client:
+        for words, beginning in REFUSED:
+            reply = client.call(*words)
+            check(isinstance(reply, resp.RespError) and reply.text.startswith(beginning) and
+                  len(reply.text) < 1000, f"{str(words)[:60]} was answered {str(reply)[:300]}")
+            check(client.call("PING") == "PONG", f"{str(words)[:60]}: out of step")
+    expect_counts(node, before, commands_refused=len(REFUSED), protocol_errors=0)
+    print(f"{node}: {len(REFUSED)} wrong commands: each an error, the connection goes on")
+
+
+def largest(node):
+    """What is just allowed."""
+    key, value = b"k" * KEY_MAX, bytes(range(256)) * (VALUE_MAX // 256)
+    with node.client(timeout=30) as client:
+        check(client.call("SET", key, value) == "OK", "the largest value was refused")
+        check(client.call("GET", key) == value, "the largest value came back changed")
+        check(client.call("DEL", key) == 1, "the largest key was not deleted")
+
+
+def wrong_type(node):
+    with node.client() as client:
+        check(client.call("SET", f"text:{node.id}", "text") == "OK", "SET failed")
+        reply = client.call("INCR", f"text:{node.id}")
+        check(isinstance(reply, resp.RespError) and reply.word == "ERR", f"INCR gave {reply!r}")
+        check(client.call("SET", f"most:{node.id}", (1 << 63) - 1) == "OK", "SET failed")
+        reply = client.call("INCR", f"most:{node.id}")
+        check(isinstance(reply, resp.RespError) and reply.word == "ERR", f"INCR gave {reply!r}")
+
+
+def truncated(node):
+    """Every prefix of a request, then the end of the stream: nothing of it is executed."""
+    request = resp.encode("SET", f"truncated:{node.id}", "value")
+    before = counts(node)
+    for size in range(len(request)):
+        with node.client() as client:
+            client.send_raw(request[:size])
+            client.half_close()
+            check(client.closed_by_server(), f"{size} bytes: the connection stays open")
+    with node.client() as client:
+        check(client.call("GET", f"truncated:{node.id}") is None, "half a request was executed")
+    expect_counts(node, before, commands_refused=0)
+
+
+def random_bytes(node, seed):
+    source = random.Random(seed)
+    for number in range(100):
+        data = source.randbytes(source.choice((1, 10, 100, 1000, 100000)))
+        if number % 2:
+            data = source.choice((b"*", b"$", b"*3\r\n$3\r\nSET\r\n", b"GET ")) + data
+        with node.client() as client:
+            try:
+                client.send_raw(data)
+                client.half_close()
+            except (resp.ConnectionLost, OSError):
+                pass  # closed by the node before it had read all
+            check(client.closed_by_server(), f"random bytes {number} of seed {seed}: stays open")
+
+
+def reads_answered(node):
+    reads = node.status()["reads"]
+    return reads["lease_hits"] + reads["answered_leader"]
+
+
+def slow_reader(node):
+    """Asks for far more than it reads: the node stops asking it for more, and keeps little."""
+    before = counts(node)
+    value = b"v" * (1 << 20)
+    asked = 400
+    with node.client(timeout=30) as client:
+        check(client.call("SET", f"slow:{node.id}", value) == "OK", "SET failed")
+        answered = reads_answered(node)
+        client.send_raw(resp.encode("GET", f"slow:{node.id}") * asked)
+        if node.status()["role"] == "leader":
+            wait_for("the node to hold the client back", 10,
+                     lambda: counts(node)["output_stalls"] > before["output_stalls"])
+        else:
+            # All are granted at once there, and made into answers as far as they can be sent.
+            wait_for("the node to answer", 10, lambda: reads_answered(node) > answered)
+        size = max(node.status()["rss_bytes"] for _ in range(100))
+        check(size < RESIDENT_MAX, f"{node} takes {size} bytes for a client that does not read")
+        for _ in range(asked):
+            check(client.read_reply() == value, "a wrong value")
+        check(client.call("DEL", f"slow:{node.id}") == 1, "DEL failed")
+    print(f"{node}: held back a client that did not read {asked} MiB, at "
+          f"{size / (1 << 20):.0f} MiB of memory")
+
+
+def inline_web_request(node):
+    """A browser that got lost: its words are commands here, and all of them are wrong."""
+    with node.client() as client:
+        client.send_raw(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for _ in range(2):
+            reply = client.read_reply()
+            check(isinstance(reply, resp.RespError), f"a web request was answered {reply!r}")
