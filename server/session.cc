@@ -70,7 +70,6 @@ std::size_t Session::process(std::string_view input) {
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
     if (!has_room()) {
-      if (output_.size() >= kOutputBytesMax) context_.counters.output_stalls.add();
       stalled_ = true;
       break;
     }
@@ -99,6 +98,7 @@ std::size_t Session::process(std::string_view input) {
   flush_line();
   // A read whose turn has come may be held back by a full output alone.
   if (!line_.empty() && line_.front().state != PlaceState::waiting) stalled_ = true;
+  if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters.output_stalls.add();
   return closing_ ? input.size() : taken;
 }
 

@@ -367,6 +367,7 @@ TEST_F(SessionTest, GrantedReadsWaitForRoomInTheOutput) {
     session_->process("");
   }
   EXPECT_EQ(total, 100U * (1000000U + 12U));
+  EXPECT_GT(count(&Counters::output_stalls), 0U);
   EXPECT_FALSE(session_->stalled());
 }
 
