@@ -107,7 +107,9 @@ Result<std::size_t> read_some(const Descriptor& socket, char* into, std::size_t 
   for (;;) {
     const ssize_t got = recv(socket.get(), into, capacity, 0);
     if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) return Error{ErrorCode::stopped, "the other side closed the connection"};
+    if (got == 0 || errno == ECONNRESET) {
+      return Error{ErrorCode::stopped, "the other side closed the connection"};
+    }
     if (errno != EINTR) return system_error("recv");
   }
 }

@@ -18,6 +18,7 @@ struct Run {
   Workload workload{Operation::set, 1000, 256};
   std::string dir = ".";
   std::uint64_t log_mib = 64;
+  bool appending = false;
   std::uint64_t operations = 2000;
   bool json = false;
 };
@@ -26,6 +27,7 @@ NullReplicateOptions member_options(const Run& run, const std::string& name) {
   NullReplicateOptions options = run.leader;
   options.log_path = run.dir + "/floor_null." + std::to_string(getpid()) + "." + name;
   options.log_bytes = run.log_mib << 20U;
+  if (run.appending) options.growth = RawLog::Growth::appending;
   options.request_bytes = request_bytes(run.workload);
   options.reply = reply_of(run.workload, 0);
   return options;
@@ -82,6 +84,7 @@ int run_program(int argc, char** argv) {
   Run run;
   app.add_option("--dir", run.dir, "a folder on the disk to measure")->capture_default_str();
   app.add_option("--log-mib", run.log_mib, "size of each preallocated log")->capture_default_str();
+  app.add_flag("--appending", run.appending, "let the logs grow instead of preallocating them");
   app.add_option("--value-bytes", run.workload.value_bytes, "bytes of the value")
       ->capture_default_str();
   app.add_option("--operations", run.operations, "requests to measure")->capture_default_str();

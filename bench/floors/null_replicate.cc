@@ -1,6 +1,5 @@
 #include <leasehold/bench/floors/null_replicate.h>
 
-#include <leasehold/bench/raw_log.h>
 #include <leasehold/bench/socket.h>
 
 #include <arpa/inet.h>
@@ -174,7 +173,7 @@ class NullLeader {
 }  // namespace
 
 Result<void> serve_null_follower(const NullReplicateOptions& options) {
-  auto log = RawLog::create(options.log_path, options.log_bytes, RawLog::Growth::preallocated);
+  auto log = RawLog::create(options.log_path, options.log_bytes, options.growth);
   if (!log) return log.error();
   auto listener = listen_tcp(options.listen);
   if (!listener) return listener.error();
@@ -219,7 +218,7 @@ Result<void> serve_null_leader(const NullReplicateOptions& options,
     if (!connected) return connected.error();
     followers.push_back({std::move(connected).value(), 0, ""});
   }
-  auto log = RawLog::create(options.log_path, options.log_bytes, RawLog::Growth::preallocated);
+  auto log = RawLog::create(options.log_path, options.log_bytes, options.growth);
   if (!log) return log.error();
   auto listener = listen_tcp(options.listen);
   if (!listener) return listener.error();

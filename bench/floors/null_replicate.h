@@ -11,6 +11,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/bench/raw_log.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +23,8 @@ namespace leasehold::bench {
 struct NullReplicateOptions {
   std::string listen = "127.0.0.1:0";
   std::string log_path;
-  std::uint64_t log_bytes = 64U << 20U;  ///< preallocated, overwritten from its beginning when full
+  RawLog::Growth growth = RawLog::Growth::preallocated;
+  std::uint64_t log_bytes = 64U << 20U;  ///< preallocated: overwritten from its beginning when full
   std::size_t request_bytes = 0;         ///< every record has this size
   std::string reply;                     ///< what answers each request
 };
