@@ -1,0 +1,130 @@
+// floor_get: what looking a value up costs by itself, without a network and without a lease.
+#include <leasehold/bench/report.h>
+#include <leasehold/bench/workload.h>
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/memory_store.h>
+#include <leasehold/kv/rocksdb_store.h>
+
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+namespace leasehold::bench {
+namespace {
+
+constexpr std::uint64_t kKeysPerBatch = 500;
+
+struct Options {
+  std::string dir = ".";
+  Workload workload{Operation::get, 100'000, 256};
+  unsigned blocks = 400;
+  unsigned calls = 1000;
+  bool json = false;
+};
+
+/// Writes every key once, as committed commands.
+Result<void> fill(kv::Store& store, const Workload& workload) {
+  std::uint64_t index = store.durable_index().value();
+  for (std::uint64_t key = 0; key < workload.keys;) {
+    std::vector<Bytes> owners;
+    std::vector<node::Command> commands;
+    for (; key < workload.keys && commands.size() < kKeysPerBatch; ++key) {
+      const std::string name = key_name(key);
+      const std::string value = key_value(key, workload.value_bytes);
+      auto encoded = kv::encode_command(kv::Set{name, value});
+      if (!encoded) return encoded.error();
+      owners.push_back(std::move(encoded).value());
+      commands.push_back({{raft::Term(1), raft::Index(++index)}, owners.back().view()});
+    }
+    store.apply(commands, raft::Index(index));
+  }
+  return {};
+}
+
+Result<void> lookup_block(const kv::Store& store, const Options& options, Random& random,
+                          Histogram& picoseconds) {
+  std::vector<std::string> keys;
+  for (unsigned i = 0; i < options.calls; ++i) {
+    keys.push_back(key_name(random.below(options.workload.keys)));
+  }
+  std::size_t bytes = 0;
+  const std::uint64_t began = monotonic_ns();
+  for (const std::string& key : keys) {
+    auto found = store.get(key);
+    if (!found) return found.error();
+    if (found.value()) bytes += found.value()->bytes.size();
+  }
+  picoseconds.record((monotonic_ns() - began) * 1000 / options.calls);
+  if (bytes != options.calls * options.workload.value_bytes) {
+    return Error{ErrorCode::corrupted, "a key that was written is missing"};
+  }
+  return {};
+}
+
+/// A folder that is removed at the end.
+struct Folder {
+  std::filesystem::path path;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+};
+
+Result<void> measure(const Options& options) {
+  const Folder folder{std::filesystem::path(options.dir) /
+                      ("floor_get." + std::to_string(monotonic_ns()))};
+  kv::MemoryStore memory;
+  auto opened = kv::RocksdbStore::open({folder.path.string(), 1, raft::NodeId(1), nullptr});
+  if (!opened) return opened.error();
+  kv::RocksdbStore& rocksdb = *opened.value();
+  for (kv::Store* store : {static_cast<kv::Store*>(&memory), static_cast<kv::Store*>(&rocksdb)}) {
+    auto filled = fill(*store, options.workload);
+    if (!filled) return filled;
+  }
+  NamedHistograms rows = {{"memory", Histogram()}, {"RocksDB", Histogram()}};
+  Random random(1);
+  for (unsigned turn = 0; turn < options.blocks; ++turn) {
+    const bool second = second_of_two(turn);
+    const kv::Store& store =
+        second ? static_cast<const kv::Store&>(rocksdb) : static_cast<const kv::Store&>(memory);
+    auto done = lookup_block(store, options, random, rows[second ? 1 : 0].second);
+    if (!done) return done;
+  }
+  std::cout << (options.json ? json_of(rows, "ps") + "\n"
+                             : std::to_string(options.workload.keys) + " keys, " +
+                                   std::to_string(options.workload.value_bytes) + "-byte values\n" +
+                                   table_of(rows, 1000.0, "ns per get"));
+  return {};
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "What looking a value up costs by itself, in nanoseconds: in the store in memory and in that "
+      "on\nRocksDB, interleaved; each value is the mean of a block of calls.");
+  Options options;
+  app.add_option("--dir", options.dir, "a folder for the database")->capture_default_str();
+  app.add_option("--keys", options.workload.keys, "how many keys")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
+      ->capture_default_str();
+  app.add_option("--blocks", options.blocks, "blocks, in the order A B B A")->capture_default_str();
+  app.add_option("--calls", options.calls, "calls of a block")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--json", options.json, "print JSON instead of a table");
+  CLI11_PARSE(app, argc, argv);
+
+  const auto done = measure(options);
+  if (!done) std::cerr << "floor_get: " << done.error().message << "\n";
+  return done ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace leasehold::bench
+
+int main(int argc, char** argv) {
+  return leasehold::bench::run(argc, argv);
+}
