@@ -135,6 +135,7 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
           proposals_.flush(now);
           context_.core.step(now, event.from, std::move(payload));
         } else if constexpr (std::is_same_v<What, net::ForwardRequest>) {
+          context_.core.listens(now, event.from);
           proposals_.forwarded(event.from, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardReply>) {
           proposals_.refused(event.from, payload);

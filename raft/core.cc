@@ -116,6 +116,9 @@ PromiseInstant Core::next_deadline() const {
     // timers have to go.
     PromiseInstant due =
         std::min(leader->next_round, now_.promise + (quorum_deadline(*leader) - now_.holder));
+    for (const auto& [id, progress] : leader->progress) {
+      if (keeps_news(progress)) due = std::min(due, progress.news_due);
+    }
     if (!unanswered_.empty()) {
       due = std::min(due, unanswered_.front().handed_out + options_.timing.election_timeout);
     }

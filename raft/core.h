@@ -33,6 +33,10 @@ struct CoreOptions {
   std::size_t inflight_messages_max = 64;
   /// Unacknowledged payload bytes per peer.
   std::size_t inflight_bytes_max = 8U << 20U;
+  /// How long a leader may keep the news of a commit from a peer, so that the next append carries
+  /// it: a message and its answer are saved for each write. Not from peers that listen(). Zero: it
+  /// is told at once.
+  Duration commit_news_delay{0};
 };
 
 /// How a read asks to be justified. The answer is linearizable either way.
@@ -66,6 +70,9 @@ class Core {
   /// names `read`, at once or later; the numbers are the caller's and unique while pending. Works
   /// on any node: a follower asks its leader.
   void read_index(Now now, std::uint64_t read, ReadMode mode);
+  /// Callers of `peer` wait for what this node commits: for a while it hears of commits at once.
+  /// Means nothing at a node that does not lead.
+  void listens(Now now, NodeId peer);
   /// Batch `id` and all before it are durable.
   void persisted(Now now, ReadyId id);
   /// The entries after `intent.prev` up to `last` left for the peer, `bytes` of payload in all.
@@ -209,7 +216,9 @@ class Core {
   void refuse_append(NodeId from, const AppendRequest& m);
   void maybe_commit();
   AppendRequest empty_append(Progress& progress) const;
+  bool keeps_news(const Progress& progress) const;
   void emit_intents();
+  void note_listener(NodeId peer);
 
   // core_read.cc
   void handle(NodeId from, const ReadIndexRequest& m);

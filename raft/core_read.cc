@@ -39,6 +39,7 @@ void Core::handle(NodeId from, const ReadIndexRequest& m) {
     send_now(from, ReadIndexReply{m.incarnation, m.id, std::nullopt, leader_});
     return;
   }
+  note_listener(from);
   ++leader->remote_reads;
   leader->reads.push_back({m.id, from, m.incarnation, m.quorum ? ReadMode::quorum : ReadMode::lease,
                            leader->rounds.newest().next()});

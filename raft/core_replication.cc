@@ -8,6 +8,12 @@
 #include <algorithm>
 
 namespace leasehold::raft {
+namespace {
+
+/// How long a peer whose callers wait hears of commits at once.
+constexpr Duration kListens = std::chrono::seconds(1);
+
+}  // namespace
 
 // ---- The follower ----
 
@@ -113,6 +119,7 @@ AppendRequest Core::empty_append(Progress& progress) const {
   m.round = leader->rounds.newest();
   m.lease = leader->rounds.find(m.round)->duration;
   progress.sent_commit = commit_;
+  progress.news_due = PromiseInstant::never();
   return m;
 }
 
@@ -196,6 +203,12 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
   end_input();
 }
 
+// A commit index that the peer was not sent and could use.
+bool Core::keeps_news(const Progress& progress) const {
+  return progress.intent == 0 && progress.state == ProgressState::replicate &&
+         progress.sent_commit < commit_;
+}
+
 // At the end of a turn, so that everything that was proposed in it travels together.
 void Core::emit_intents() {
   Leader* leader = as_leader();
@@ -208,12 +221,30 @@ void Core::emit_intents() {
       progress.intent = next_intent_++;
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
                                   head.commit, head.round, head.lease});
-    } else if (progress.sent_commit < commit_ && progress.state == ProgressState::replicate) {
+    } else if (keeps_news(progress)) {
       // Nothing to carry the news: a follower that waits for its own apply must not wait for the
       // next heartbeat.
-      send_now(id, empty_append(progress));
+      const bool listens = now_.promise < progress.listens_until;
+      const PromiseInstant due =
+          now_.promise + (listens ? Duration(0) : options_.commit_news_delay);
+      progress.news_due = std::min(progress.news_due, due);
+      if (now_.promise >= progress.news_due) send_now(id, empty_append(progress));
     }
   }
+}
+
+void Core::listens(Now now, NodeId peer) {
+  begin_input(now);
+  note_listener(peer);
+  end_input();
+}
+
+void Core::note_listener(NodeId peer) {
+  Leader* leader = as_leader();
+  if (leader == nullptr) return;
+  const auto progress = leader->progress.find(peer);
+  if (progress == leader->progress.end()) return;
+  progress->second.listens_until = now_.promise + kListens;
 }
 
 }  // namespace leasehold::raft

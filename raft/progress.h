@@ -39,6 +39,10 @@ struct Progress {
   std::uint64_t intent = 0;
   /// The newest commit index that was sent.
   Index sent_commit;
+  /// When a newer one has to be sent, if no append carries it before; never() when there is none.
+  PromiseInstant news_due = PromiseInstant::never();
+  /// Until then it is sent at once.
+  PromiseInstant listens_until = PromiseInstant::earliest();
   /// The newest round that the peer has acknowledged with a promise. Empty at each election and for
   /// a new member: an acknowledgement never comes from a default.
   std::optional<lease::RoundStart> acked_round;

@@ -22,7 +22,7 @@ InitialState initial_state(const Replica& replica, const Membership& membership)
 
 }  // namespace
 
-Group::Group(int size, lease::Timing timing, std::uint64_t seed)
+Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit_news_delay)
     : now_{HolderInstant(std::chrono::hours(1)), PromiseInstant(std::chrono::hours(1))} {
   for (int i = 1; i <= size; ++i) {
     const NodeId id(static_cast<std::uint64_t>(i));
@@ -35,6 +35,7 @@ Group::Group(int size, lease::Timing timing, std::uint64_t seed)
     replica.options.incarnation = Incarnation(1);
     replica.options.timing = timing;
     replica.options.seed = seed * 1000 + member.id.value();
+    replica.options.commit_news_delay = commit_news_delay;
     replica.core =
         std::make_unique<Core>(replica.options, initial_state(replica, membership_), now_);
     drain(static_cast<int>(member.id.value()));

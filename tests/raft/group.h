@@ -43,7 +43,8 @@ struct Replica {
 
 class Group {
  public:
-  explicit Group(int size, lease::Timing timing = {}, std::uint64_t seed = 1);
+  explicit Group(int size, lease::Timing timing = {}, std::uint64_t seed = 1,
+                 Duration commit_news_delay = Duration(0));
 
   Core& core(int id) { return *replica(id).core; }
   Replica& replica(int id) { return replicas_.at(NodeId(static_cast<std::uint64_t>(id))); }

@@ -44,6 +44,54 @@ TEST(Replication, AWriteReachesEverybodyAndIsAppliedEverywhere) {
   }
 }
 
+TEST(Replication, NewsOfACommitWaitsForTheNextAppend) {
+  Group group(3, {}, 1, ms(5));
+  const int leader = group.elect();
+  const int follower = leader % 3 + 1;
+  group.run(ms(20));
+  int messages = 0;
+  group.filter = [&messages, leader](const Envelope& envelope) {
+    messages += envelope.from == NodeId(static_cast<std::uint64_t>(leader)) ? 1 : 0;
+    return true;
+  };
+  group.propose(leader, "first");
+  group.settle();
+  EXPECT_EQ(group.core(leader).commit_index(), Index(2));
+  EXPECT_EQ(group.core(follower).commit_index(), Index(1));
+  group.propose(leader, "second");
+  group.settle();
+  EXPECT_EQ(group.core(follower).commit_index(), Index(2));
+  EXPECT_EQ(messages, 4);  // one append a write and peer, and nothing else
+}
+
+TEST(Replication, NewsOfACommitWaitsNoLongerThanItMay) {
+  Group group(3, {}, 1, ms(5));
+  const int leader = group.elect();
+  const int follower = leader % 3 + 1;
+  group.run(ms(20));
+  group.propose(leader, "alone");
+  group.settle();
+  group.run(ms(4));
+  EXPECT_EQ(group.core(follower).commit_index(), Index(1));
+  group.run(ms(2));
+  EXPECT_EQ(group.core(follower).commit_index(), Index(2));
+  // And then there is nothing due before the next heartbeat.
+  EXPECT_GT(group.core(leader).next_deadline(), group.now().promise);
+}
+
+TEST(Replication, APeerWhoseCallersWaitHearsOfACommitAtOnce) {
+  Group group(3, {}, 1, ms(5));
+  const int leader = group.elect();
+  const int listener = leader % 3 + 1;
+  const int other = listener % 3 + 1;
+  group.run(ms(20));
+  group.core(leader).listens(group.now(), NodeId(static_cast<std::uint64_t>(listener)));
+  group.propose(leader, "forwarded");
+  group.settle();
+  EXPECT_EQ(group.core(listener).commit_index(), Index(2));
+  EXPECT_EQ(group.core(other).commit_index(), Index(1));
+}
+
 TEST(Replication, AFollowerTakesNoProposal) {
   Group group(3);
   const int leader = group.elect();
