@@ -193,11 +193,38 @@ void Faults::isolate(const SimNode& node, Duration length) {
 
 void Faults::on_elected(SimNode& node) {
   if (world_.healed || !random_.chance(world_.plan.young_leader_percent, 100)) return;
+  if (world_.plan.enabled.has(FaultClass::disk_stall) && random_.chance(1, 4)) {
+    leave_with_a_stalled_voter(node);
+    return;
+  }
   const std::int64_t longest_us[] = {0, 2'000, 8'000, 30'000};
   const Duration longest = std::chrono::microseconds(longest_us[random_.below(4)]);
   const Duration delay = draw_duration(random_, Duration{0}, longest);
   world_.queue.after(delay, [this, &node, life = node.life()] {
     if (!world_.healed && life == node.life()) strike(node);
+  });
+}
+
+// One voter's disk stalls on what the new leader sends first; when the others have helped the
+// leader to its first commit, they are cut off. Whatever the stalled voter says now, it may yet
+// forget.
+void Faults::leave_with_a_stalled_voter(const SimNode& leader) {
+  const std::size_t at = leader.id().value() - 1;
+  const std::size_t stalled = (at + 1 + random_.below(nodes_.size() - 1)) % nodes_.size();
+  const Duration length = world_.plan.lease_max() * 2;
+  world_.used(FaultClass::disk_stall);
+  nodes_[stalled]->disk().stall_next(length);
+  std::vector<std::pair<std::size_t, std::size_t>> links;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (i == at || i == stalled) continue;
+    links.emplace_back(at, i);
+    links.emplace_back(i, at);
+  }
+  const Duration delay = draw_duration(random_, milliseconds(5), milliseconds(100));
+  world_.queue.after(delay, [this, links, length] {
+    if (world_.healed) return;
+    world_.used(FaultClass::partition);
+    cut(links, length);
   });
 }
 

@@ -41,6 +41,7 @@ class Faults {
   void isolate(const SimNode& node, Duration length);
   void on_elected(SimNode& node);
   void strike(SimNode& node);
+  void leave_with_a_stalled_voter(const SimNode& leader);
   /// Processes that died of themselves (a failed disk, a crash at a send) start again.
   void revive();
 

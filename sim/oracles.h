@@ -29,7 +29,7 @@ class SimNode;
 ///   leader_completeness     a leader lacks a committed entry
 ///   log_matching            two nodes have committed different entries at one index
 ///   state_machine_safety    an entry was applied that is not the committed one, or out of order
-///   lost_commit             a committed entry is not durable on a quorum, or was truncated
+///   lost_commit             a committed entry is not durable on a quorum, or will not be
 ///   vote_durability         a vote left before it was durable, or two went to different candidates
 ///   monotonic               a term, a commit index or a lease end moved back
 class Oracles {
@@ -80,7 +80,7 @@ class Oracles {
   void check_monotonic(const SimNode& node);
   void advance_ledger(const SimNode& node);
   void check_new_leader(const SimNode& node, raft::Term term);
-  bool durable_on_quorum(raft::LogId id) const;
+  bool durable_on_quorum(raft::LogId id, const SimNode* without = nullptr) const;
 
   World& world_;
   std::vector<SimNode*> nodes_;

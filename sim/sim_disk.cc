@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/sim_disk.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -91,7 +92,9 @@ void SimDisk::start_sync() {
   syncing_ = true;
   const std::uint64_t life = life_;
   const std::size_t batches = waiting_.size();
-  world_.queue.after(draw_sync_time(), [this, life, batches] {
+  Duration length = draw_sync_time();
+  if (!world_.healed) length = std::max(length, std::exchange(stall_next_, Duration{0}));
+  world_.queue.after(length, [this, life, batches] {
     if (life == life_) finish_sync(batches);
   });
 }

@@ -46,6 +46,9 @@ class SimDisk : public storage::Storage {
   void persist(raft::PersistBatch batch) override;
   void read(const storage::ReadRequest& request) override;
 
+  /// The next sync takes at least so long.
+  void stall_next(Duration length) { stall_next_ = length; }
+
   /// Everything handed over.
   const DiskImage& written() const { return written_; }
   /// What would survive any crash.
@@ -68,6 +71,7 @@ class SimDisk : public storage::Storage {
   std::uint64_t life_ = 0;
   bool syncing_ = false;
   bool broken_ = false;
+  Duration stall_next_{0};
   DiskImage written_;
   DiskImage durable_;
   /// Written and not durable, oldest first.

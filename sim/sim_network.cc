@@ -50,7 +50,7 @@ void SimNetwork::send(raft::NodeId from, raft::NodeId to, net::PeerMessage messa
       !world_.healed && plan.duplicate_ppm > 0 && random_.chance(plan.duplicate_ppm, kMillion);
   if (twice) {
     world_.used(FaultClass::duplication);
-    carry(on, from, to, message);
+    carry_copy(from, to, message);
   }
   carry(on, from, to, std::move(message));
 }
@@ -72,6 +72,15 @@ void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMe
   }
   auto shared = std::make_shared<net::PeerMessage>(std::move(message));
   world_.queue.at(arrival, [this, from, to, shared] { arrive(from, to, *shared, false); });
+}
+
+// The second copy may be late, as after a connection that was dialled anew.
+void SimNetwork::carry_copy(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message) {
+  const Duration longest =
+      random_.chance(1, 2) ? world_.plan.link.delay_max : Duration(std::chrono::milliseconds(800));
+  const Duration delay = draw_duration(random_, world_.plan.link.delay_min, longest);
+  auto shared = std::make_shared<net::PeerMessage>(message);
+  world_.queue.after(delay, [this, from, to, shared] { arrive(from, to, *shared, false); });
 }
 
 void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message,

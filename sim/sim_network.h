@@ -43,6 +43,7 @@ class SimNetwork {
   Link& link(raft::NodeId from, raft::NodeId to);
   void keep(Link& on, const net::PeerMessage& message);
   void carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMessage message);
+  void carry_copy(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message);
   void arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message, bool replayed);
 
   World& world_;
