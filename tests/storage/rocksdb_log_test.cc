@@ -1,4 +1,5 @@
 // What only the log on RocksDB has: a folder, a formation, a life after the process, damage.
+#include <leasehold/storage/folder.h>
 #include <leasehold/storage/rocksdb_log.h>
 #include <leasehold/tests/storage/log_support.h>
 
@@ -10,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 
 namespace leasehold::storage::testing {
 namespace {
@@ -387,6 +389,11 @@ TEST(RocksdbLog, TheNewestWriteAheadFileIsAlwaysNeeded) {
     for (const fs::path& file : files_of(without)) {
       if (file.extension() == ".log") newest = file;
     }
+    // Not merely some file: the one that the mark names.
+    std::ifstream mark(crashed + "/LEASEHOLD");
+    const auto marked = decode_mark(std::string(std::istreambuf_iterator<char>(mark), {}));
+    ASSERT_TRUE(marked) << marked.error().message;
+    EXPECT_EQ(marked.value().wal_number, std::stoull(newest.stem().string()));
     fs::remove(newest);
     EXPECT_EQ(refusal(log_options(without), "cannot be trusted"), ErrorCode::corrupted);
     EXPECT_TRUE(opens_as(crashed, then));
@@ -535,13 +542,47 @@ TEST(RocksdbLogDamage, AFlippedBitAfterACleanClose) {
   const TemporaryFolder folder;
   const Model model = make_log(folder.path("log"), true);
   ASSERT_TRUE(opens_as(folder.path("log"), model));
-  expect_model_or_refusal(folder.path("log"), model, 120, 111);
+  expect_model_or_refusal(folder.path("log"), model, 80, 111);
 }
 
 TEST(RocksdbLogDamage, AFlippedBitAfterACrash) {
   const TemporaryFolder folder;
   const Model model = make_log(folder.path("log"), false);
-  expect_model_or_refusal(folder.path("log.crashed"), model, 120, 112);
+  expect_model_or_refusal(folder.path("log.crashed"), model, 80, 112);
+}
+
+// Where RocksDB by itself takes damage for the end of the file.
+TEST(RocksdbLogDamage, AFlippedBitInTheLastHeadersAfterACrash) {
+  const TemporaryFolder folder;
+  const Model model = make_log(folder.path("log"), false);
+  const std::string crashed = folder.path("log.crashed");
+  const std::string copy = folder.path("copy");
+  fs::path newest;
+  for (const fs::path& file : files_of(crashed)) {
+    if (file.extension() == ".log") newest = file;
+  }
+  // A fragment: four bytes of checksum, two of length, one of type, the data; none of them spans
+  // 32 KiB, and none begins within seven bytes of it.
+  std::ifstream stream(newest, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  std::vector<std::uint64_t> headers;
+  for (std::uint64_t at = 0; at < bytes.size();) {
+    if (32768 - at % 32768 < 7) at += 32768 - at % 32768;
+    headers.push_back(at);
+    at += 7U + static_cast<unsigned char>(bytes[at + 4]) +
+          256U * static_cast<unsigned char>(bytes[at + 5]);
+  }
+  ASSERT_GT(headers.size(), 1U);
+  for (const std::uint64_t header : {headers[headers.size() - 2], headers.back()}) {
+    for (std::uint64_t at = header; at < header + 7; ++at) {
+      for (unsigned bit = 0; bit < 8; ++bit) {
+        fs::remove_all(copy);
+        fs::copy(crashed, copy);
+        flip(copy + "/" + newest.filename().string(), at, bit);
+        EXPECT_FALSE(opens_as(copy, model)) << "byte " << at - header << " bit " << bit;
+      }
+    }
+  }
 }
 
 TEST(RocksdbLogDamage, EveryMissingFileIsRefusedOrNotNeeded) {
