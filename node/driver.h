@@ -125,7 +125,7 @@ struct DriverOptions {
   /// Payload bytes of recent entries kept in memory, so that healthy followers and the applier
   /// never wait for the disk. Entries that are not durable or not yet handed to the applier are
   /// kept whatever this says.
-  std::size_t cache_bytes_max = 32U << 20U;
+  std::size_t cache_bytes_max = 8U << 20U;
   /// Payload bytes of one append message; one entry may exceed it.
   std::size_t append_bytes_max = 1U << 20U;
   /// Payload bytes of one call of Applier::apply, and calls under way.
