@@ -30,7 +30,7 @@ def run(options):
         victim = cluster.others(leader)[0]
         stayers = cluster.others(victim)
         term = leader.status()["term"]
-        good = [GoodClient(node) for node in stayers]
+        good = [GoodClient(node, options.slack) for node in stayers]
         with Background(good[0].step), Background(good[1].step):
             for part in PARTS:
                 if part not in parts:
@@ -40,7 +40,7 @@ def run(options):
                     attack_settings(cluster)
                 elif part == "clients":
                     for node in stayers:
-                        attack_client_port(node, options.seed)
+                        attack_client_port(node, options.seed, not options.no_memory_limit)
                 elif part == "peers":
                     for node in stayers:
                         attack_peer_port(node, options.seed)

@@ -24,6 +24,8 @@ import resp
 PORTS = range(20000, 32000)
 PR_SET_PDEATHSIG = 1
 LOG_LINES_SHOWN = 30
+# What no node may ever say, whether the test notices its end or not.
+BUGS = ("assertion failed", "Sanitizer", "runtime error:", "terminate called")
 
 
 class Failed(Exception):
@@ -225,13 +227,17 @@ class Cluster:
             if node.running:
                 with contextlib.suppress(Failed):
                     node.kill()
-        if kind is not None:
+        bugs = [f"{node}: {line}" for node in self.nodes + self.extra
+                for line in node.log_text().splitlines() if any(bug in line for bug in BUGS)]
+        if kind is not None or bugs:
             for node in self.nodes + self.extra:
                 self._show_log(node)
         if self.keep:
             print(f"kept: {self.folder}")
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if kind is None:
+            check(not bugs, f"a bug: {bugs[:1]}")
 
     @staticmethod
     def _show_log(node):
@@ -282,6 +288,10 @@ def main(description, run, arguments=lambda parser: None):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--binary", required=True, help="the leasehold program")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the nodes")
+    parser.add_argument("--slack", type=float, default=1.0,
+                        help="factor on the limits of time, for builds that are slow on purpose")
+    parser.add_argument("--no-memory-limit", action="store_true",
+                        help="for builds whose memory says nothing, as under sanitizers")
     arguments(parser)
     options = parser.parse_args()
     # A ctest time limit ends this process: let the clean-up run.

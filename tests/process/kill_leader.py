@@ -27,8 +27,6 @@ def arguments(parser):
                         help="how long each client rests between two operations")
     parser.add_argument("--lease-ms", type=int, default=1000)
     parser.add_argument("--election-timeout-ms", type=int, default=300)
-    parser.add_argument("--slack", type=float, default=1.0,
-                        help="factor on the limits, for builds that are slow on purpose")
 
 
 async def one_kill(cluster, ledger, load, limit):

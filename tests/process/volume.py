@@ -14,8 +14,6 @@ REST_SECONDS = 2.0
 
 def arguments(parser):
     parser.add_argument("--keys", type=int, default=100000)
-    parser.add_argument("--no-memory-limit", action="store_true",
-                        help="for builds whose memory says nothing, as under sanitizers")
 
 
 def key(number):
