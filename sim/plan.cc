@@ -118,6 +118,8 @@ void draw_limits(Random& random, Plan& plan) {
   plan.driver.apply_bytes_max = append_bytes[random.below(3)];
   plan.driver.applies_max = static_cast<std::size_t>(random.between(1, 5));
   plan.driver.core.inflight_messages_max = inflights[random.below(3)];
+  // As production does, and at once.
+  if (plan.seed % 4 == 3) plan.driver.core.commit_news_delay = std::chrono::milliseconds(1);
 }
 
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
