@@ -29,6 +29,9 @@ namespace {
 constexpr int kHeapsMax = 2;
 /// Log lines that wait for the terminal; past it the oldest are dropped.
 constexpr std::size_t kLogLinesMax = 8192;
+/// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
+/// is older is on the disk; each entry costs about twice its size here.
+constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 /// How often formation is looked at, and a failure that ended the node.
 constexpr timespec kWatchInterval{0, 200'000'000};
 /// "Waiting for members" is said at most so often.
@@ -110,8 +113,7 @@ class FormationWatch {
 
   void report(const node::NodeStatus& status) {
     if (status.formed) {
-      spdlog::info("the group is formed: {} members", status.members.size());
-      done_ = true;
+      done_ = true;  // the node's own notice says so
       return;
     }
     std::string missing;
@@ -169,9 +171,11 @@ Result<int> serve(const ServeSettings& settings) {
   auto store = kv::RocksdbStore::open(std::move(store_options));
   if (!store) return store.error();
 
+  node::NodeOptions options = settings.node;
+  options.limits.cache_bytes_max = kEntryCacheBytes;
   node::SystemClock clock;
   LogObserver observer;
-  auto node = node::Node::open(settings.node, *store.value(), clock, observer);
+  auto node = node::Node::open(options, *store.value(), clock, observer);
   if (!node) return node.error();
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
