@@ -88,6 +88,9 @@ Result<HostPort> parse_address(std::string_view address) {
     return refuse("an IPv6 host stands in brackets, [::1]:7101");
   }
   if (host.empty() || host.size() > 253) return refuse("the host is missing or too long");
+  for (const char c : host) {
+    if (c <= ' ' || c > '~') return refuse("the host has a space or an unprintable character");
+  }
   if (digits.empty() || digits.size() > 5) return refuse("the port is not a number up to 65535");
   std::uint32_t port = 0;
   for (const char c : digits) {

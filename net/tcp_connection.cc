@@ -17,7 +17,7 @@ namespace {
 /// Pieces of one gathered write; the kernel's own limit is 1024.
 constexpr std::size_t kPiecesPerWrite = 64;
 /// Written or read before others get a turn.
-constexpr std::size_t kBytesPerTurn = std::size_t{4} << 20U;
+constexpr std::size_t kBytesPerTurn = std::size_t{1} << 20U;
 
 /// An accepted connection that is silent for so long is asked whether it still exists, so many
 /// times, with such pauses. A dialled one is always written to and needs only the timeout of

@@ -1,6 +1,7 @@
 #include <leasehold/net/tcp_transport.h>
 
 #include <leasehold/net/tcp_impl.h>
+#include <leasehold/wire/check.h>
 #include <leasehold/wire/codec.h>
 
 #include <asio/post.hpp>
@@ -87,6 +88,9 @@ Result<void> TcpTransport::Impl::validate() const {
   if (limits.handshake_timeout.count() <= 0 || limits.unacknowledged_timeout.count() <= 0 ||
       limits.reconnect_min.count() <= 0 || limits.reconnect_max < limits.reconnect_min) {
     return invalid("a timeout of the transport is not positive, or reconnect_max < reconnect_min");
+  }
+  if (options_.peers.size() > wire::kMembersMax) {
+    return invalid("more than " + std::to_string(wire::kMembersMax) + " peers");
   }
   std::set<raft::NodeId> ids;
   for (const PeerAddress& peer : options_.peers) {

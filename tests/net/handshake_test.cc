@@ -44,7 +44,7 @@ TEST(Address, ParsesHostsAndPorts) {
   EXPECT_EQ(parse_address("node-1.example:0").value(), (HostPort{"node-1.example", 0}));
   EXPECT_EQ(parse_address("[::1]:65535").value(), (HostPort{"::1", 65535}));
   for (const char* bad : {"", ":", "host", "host:", ":1", "host:65536", "host:-1", "host:1x",
-                          "::1:5", "[]:1", "host:000001"}) {
+                          "::1:5", "[]:1", "host:000001", "a b:1", "a\n:1", "\xff:1"}) {
     const Result<HostPort> parsed = parse_address(bad);
     ASSERT_FALSE(parsed.ok()) << bad;
     EXPECT_EQ(parsed.error().code, ErrorCode::invalid_argument);

@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +18,16 @@ namespace {
 
 using raft::NodeId;
 using ::testing::HasSubstr;
+
+/// What this process has in memory.
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all_pages = 0;
+  std::size_t resident_pages = 0;
+  statm >> all_pages >> resident_pages;
+  EXPECT_GT(resident_pages, 0U);
+  return resident_pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
 
 /// Two good nodes that keep talking, and how much of it arrived.
 class Hostile : public ::testing::Test {
@@ -192,6 +205,30 @@ TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNobodyOut) {
   ASSERT_TRUE(victim->transport->set_peer(PeerAddress{NodeId(3), "127.0.0.1:1"}).ok());
   rig.introduce(*victim, rig.start(3));
   EXPECT_TRUE(rig.run_until([&] { return rig.node(3).transport->connected(NodeId(1)); }));
+}
+
+// Lengths are only promises: memory grows with the bytes that arrive, not with those announced.
+TEST_F(Hostile, AnnouncedFramesCostNoMemory) {
+  begin();
+  ASSERT_TRUE(victim->transport->set_peer(PeerAddress{NodeId(3), "127.0.0.1:1"}).ok());
+  const std::size_t before = resident_bytes();
+  std::string announced = hello_bytes(test_hello(3, 1));
+  wire::FrameHeader header{1, wire::FrameKind::message, 30, 31U << 20U, 0};
+  wire::append_header(header, announced);
+  announced += std::string(1000, 'x');
+  const std::string hello = hello_bytes(test_hello(3, 1));
+  std::vector<std::unique_ptr<Stranger>> kept;
+  for (std::uint64_t i = 1; i <= 200; ++i) {
+    kept.push_back(std::make_unique<Stranger>(port()));  // replaces the one before
+    kept.back()->send(announced);
+    ASSERT_TRUE(rig.run_until([&] { return victim->transport->counters().accepts == i + 1; }));
+    kept.push_back(std::make_unique<Stranger>(port()));  // and one that never ends its hello
+    kept.back()->send(hello.substr(0, hello.size() - 1));
+    rig.poll();
+  }
+  EXPECT_LT(resident_bytes(), before + (48U << 20U));
+  EXPECT_EQ(victim->transport->counters().accepts - victim->transport->counters().disconnects, 2U);
+  expect_undisturbed();
 }
 
 TEST_F(Hostile, TenThousandGarbageFrames) {

@@ -327,7 +327,7 @@ TEST(TcpTransport, MayBeStoppedInsideACallback) {
 TEST(TcpTransport, MayBeDestroyedWithHandlersUnderWay) {
   TcpRig rig;
   for (std::uint64_t start = 1; start <= 20; ++start) {
-    for (const std::uint64_t id : {1, 2, 3}) {
+    for (std::uint64_t id = 1; id <= 3; ++id) {
       TcpOptions options = TcpRig::options(id);
       options.incarnation = raft::Incarnation(start);
       rig.start(options);
@@ -337,7 +337,7 @@ TEST(TcpTransport, MayBeDestroyedWithHandlersUnderWay) {
       rig.io.restart();
       rig.io.run_one_for(std::chrono::milliseconds(1));
     }
-    for (const std::uint64_t id : {1, 2, 3}) rig.kill(id);
+    for (std::uint64_t id = 1; id <= 3; ++id) rig.kill(id);
     rig.poll();
   }
 }
@@ -385,6 +385,11 @@ TEST(TcpTransport, BadOptionsSayWhatToDo) {
   options = TcpRig::options(2);
   options.peers = {PeerAddress{NodeId(1), "a:1"}, PeerAddress{NodeId(1), "b:1"}};
   EXPECT_THAT(start_error(options).message, HasSubstr("given to two peers"));
+  options.peers.clear();
+  for (std::uint64_t id = 1; id <= 129; ++id) {
+    options.peers.push_back(PeerAddress{NodeId(id), "a:1"});
+  }
+  EXPECT_THAT(start_error(options).message, HasSubstr("more than 128 peers"));
   options = TcpRig::options(0);
   EXPECT_EQ(start_error(options).code, ErrorCode::invalid_argument);
   options = TcpRig::options(2);
