@@ -9,9 +9,10 @@
 // One record is one write, and the log syncs each write before it begins the next. So after a crash
 // at most one record, the last, is incomplete. What that looks like:
 //   - the file ends inside the record, at any byte; or
-//   - the record begins with a header of zeros: the file's new size reached the disk before the
-//   data
-//     did. Fragments of the same record may stand in later blocks.
+//   - it is zeros from inside the record to the end of the file (a whole record ends with a state
+//     record, which begins with its format, so never with many zeros); or
+//   - the record begins with a header of zeros: the file's new size reached the disk and the data
+//     did not. Fragments of the same record may stand in later blocks.
 // Everything else is damage. Damage can look like the first case, when it hits a length: then the
 // rest of the file still is a fragment with a good checksum, or holds whole records further on.
 #include <leasehold/storage/rocksdb_wal.h>
@@ -32,6 +33,8 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 32768;
 constexpr std::size_t kHeaderBytes = 7;
+/// A state record has 58 bytes, and its first one is no zero.
+constexpr std::size_t kZerosAtEndMax = 64;
 constexpr std::uint8_t kFull = 1;
 constexpr std::uint8_t kFirst = 2;
 constexpr std::uint8_t kLast = 4;
@@ -106,6 +109,13 @@ bool more_was_written(std::string_view file, std::size_t torn_at) {
   return false;
 }
 
+/// Whether the damaged fragment at `offset` is the beginning of a write whose rest never arrived:
+/// zeros from inside it to the end of the file, more of them than any whole record ends with.
+bool fades_into_zeros(std::string_view file, std::size_t offset, std::size_t size) {
+  const std::size_t last = file.find_last_not_of('\0');
+  return last < offset + size && file.size() - last > kZerosAtEndMax;
+}
+
 /// The length of the good part of a file; less than its size when a torn record follows. Errors:
 /// corrupted.
 Result<std::size_t> good_length(std::string_view file) {
@@ -117,8 +127,10 @@ Result<std::size_t> good_length(std::string_view file) {
   bool inside = false;     // its last fragment has not come yet
   for (std::size_t offset = 0; offset < file.size();) {
     const Fragment fragment = fragment_at(file, offset);
-    if (fragment.state == State::damaged) return damaged(offset);
-    if (fragment.state == State::zeros || fragment.state == State::cut_off) {
+    const bool faded =
+        fragment.state == State::damaged && fades_into_zeros(file, offset, fragment.size);
+    if (fragment.state == State::damaged && !faded) return damaged(offset);
+    if (fragment.state == State::zeros || fragment.state == State::cut_off || faded) {
       if (more_was_written(file, offset)) return damaged(offset);
       return inside ? record : offset;
     }

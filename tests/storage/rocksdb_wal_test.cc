@@ -138,6 +138,38 @@ TEST_F(WalCheck, ARecordOfZerosAtTheEndIsTorn) {
   EXPECT_EQ(outcome(torn), std::to_string(good));
 }
 
+TEST_F(WalCheck, ARecordThatFadesIntoZerosAtTheEndIsTorn) {
+  WalBuilder wal = some_wal();
+  const std::size_t good = wal.bytes.size();
+  for (const std::size_t size : {1000U, 20000U, 100000U}) {
+    WalBuilder longer = wal;
+    longer.add(std::string(size, 'z'));
+    for (std::size_t from = good + 7; from + 65 < longer.bytes.size(); from += size / 9) {
+      std::string torn = longer.bytes;
+      std::fill(torn.begin() + static_cast<std::ptrdiff_t>(from), torn.end(), '\0');
+      EXPECT_EQ(outcome(torn), std::to_string(good)) << from;
+    }
+  }
+}
+
+TEST_F(WalCheck, OneWholeRecordBehindTheDamageAndItIsNotTorn) {
+  WalBuilder wal = some_wal();
+  const std::size_t first = wal.bytes.size();
+  wal.add(std::string(300, 'p'));
+  wal.add(std::string(300, 'q'));
+  std::string bad = wal.bytes;
+  bad[first + 50] = 'P';
+  const std::size_t faded = bad.size() - 100;
+  std::fill(bad.begin() + static_cast<std::ptrdiff_t>(faded), bad.end(), '\0');
+  EXPECT_EQ(outcome(bad), "corrupted");
+  // Few zeros at the end are a record's own.
+  WalBuilder own = some_wal();
+  const std::size_t start = own.bytes.size();
+  own.add(std::string(300, 'p') + std::string(57, '\0'));
+  own.bytes[start + 50] = 'P';
+  EXPECT_EQ(outcome(own.bytes), "corrupted");
+}
+
 TEST_F(WalCheck, ZerosInFrontOfRecordsAreDamage) {
   const WalBuilder wal = some_wal();
   for (std::size_t record = 0; record + 1 < wal.starts.size(); ++record) {
