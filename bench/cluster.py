@@ -111,6 +111,16 @@ def cpu_ns(pids):
     return total
 
 
+def pin(pids, cores):
+    """Lets every thread of the processes run on `cores` only."""
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            try:
+                os.sched_setaffinity(int(task.name), cores)
+            except OSError:
+                pass  # the thread has ended
+
+
 def resident_kib(pid):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import datetime
 import json
+import os
 import pathlib
 import shutil
 import signal
@@ -126,7 +127,9 @@ def leader_counters(cluster, leader):
     return {"term": status["term"], "last": status["last"], **status["reads"], **status["node"]}
 
 
-def measure_reads(options, report, cluster, leader, floors):
+def measure_reads(options, report, cluster, leader, floors, placement, cores):
+    """`cores` says where the client and where the servers run. A request costs several times as
+    much when it has to wake another core, and the scheduler's choice lasts for whole blocks."""
     port = cluster.client_ports[leader]
     echo, redis = floors["echo"], floors.get("redis")
     targets = {"echo": ("get", echo.port), "lease": ("get", port), "quorum": ("get", port)}
@@ -137,12 +140,18 @@ def measure_reads(options, report, cluster, leader, floors):
         targets["redis"] = ("get", redis.port)
         pids["redis"] = redis.tree()
     setups = {name: f"LEASEHOLD READMODE {name}" for name in ("lease", "quorum")}
+    say(f"reads, {placement}: closed loop, one connection, {VALUE_BYTES}-byte values")
     client = c.Client(options.programs / "bench_client", targets, setups, KEYS, VALUE_BYTES, WARMUP,
                       options.work)
     sweeps = Sweeps("reads ", client, list(targets), pids,
                     {name: options.reads for name in targets})
     before = leader_counters(cluster, leader)
+    c.pin([client.child.pid], cores[0])
+    for target_pids in pids.values():
+        c.pin(target_pids, cores[1])
     sweeps.run(options.pairs)
+    for target_pids in pids.values():
+        c.pin(target_pids, range(os.cpu_count()))
     after = leader_counters(cluster, leader)
     client.close()
     reads = sweeps.series["lease"].operations
@@ -151,13 +160,13 @@ def measure_reads(options, report, cluster, leader, floors):
                              f"{after['lease_hits'] - before['lease_hits']}: the lease was lost "
                              "during the run; measure again on a quieter machine")
     series = sweeps.series
-    report.series("echo", series["echo"])
-    report.series("lease read", series["lease"], "echo", series["echo"], GOAL_READ)
-    report.series("quorum read", series["quorum"], "echo", series["echo"])
+    at = f", {placement}"
+    report.series("echo" + at, series["echo"])
+    report.series("lease read" + at, series["lease"], "echo", series["echo"], GOAL_READ)
+    report.series("quorum read" + at, series["quorum"], "echo", series["echo"])
     if redis:
-        report.series("Redis GET", series["redis"], "echo", series["echo"])
-        report.series("lease read (Redis)", series["lease"], "Redis GET", series["redis"])
-    report.series("quorum read (lease)", series["quorum"], "lease read", series["lease"])
+        report.series("Redis GET" + at, series["redis"], "echo", series["echo"])
+        report.series("lease read / Redis" + at, series["lease"], "Redis GET", series["redis"])
 
 
 def prove_lease_reads(options, report, cluster, leader):
@@ -331,8 +340,9 @@ def run(options):
         for process in floors.values():
             stack.callback(process.stop)
         load(options, "load", cluster.client_ports[leader], KEYS)
-        say(f"reads: closed loop, one connection, {VALUE_BYTES}-byte values")
-        measure_reads(options, report, cluster, leader, floors)
+        measure_reads(options, report, cluster, leader, floors, "one core", ([0], [0]))
+        if os.cpu_count() > 1:
+            measure_reads(options, report, cluster, leader, floors, "two cores", ([0], [1]))
         prove_lease_reads(options, report, cluster, leader)
         say(f"writes: closed loop, one connection, {VALUE_BYTES}-byte values")
         measure_writes(options, report, cluster, leader, floors)

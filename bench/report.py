@@ -55,15 +55,15 @@ class Report:
         def ratio_text(ratio):
             return "" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
 
-        lines = [f"| {'measure':<28} | {'p50 us':>8} | {'p99 us':>8} | {'CPU us':>6} | "
+        lines = [f"| {'measure':<30} | {'p50 us':>8} | {'p99 us':>8} | {'CPU us':>6} | "
                  f"{'against':<14} | {'ratio of p50':<19} | {'ratio of p99':<19} | goal |      |",
-                 f"|{'-' * 30}|{'-' * 9}:|{'-' * 9}:|{'-' * 7}:|{'-' * 16}|{'-' * 21}|{'-' * 21}|"
+                 f"|{'-' * 32}|{'-' * 9}:|{'-' * 9}:|{'-' * 7}:|{'-' * 16}|{'-' * 21}|{'-' * 21}|"
                  f"-----:|------|"]
         for name, p50, p99, cpu, floor, of_p50, of_p99, goal, verdict in self.rows:
             goal_text = "" if goal is None else f"{goal:.1f}"
             met = {None: "", True: "met", False: "MISS"}[verdict]
             cpu_text = "" if cpu is None else f"{cpu / 1000:.1f}"
-            lines.append(f"| {name:<28} | {p50 / 1000:8.3f} | {p99 / 1000:8.3f} | {cpu_text:>6} | "
+            lines.append(f"| {name:<30} | {p50 / 1000:8.3f} | {p99 / 1000:8.3f} | {cpu_text:>6} | "
                          f"{floor or '':<14} | {ratio_text(of_p50):<19} | {ratio_text(of_p99):<19} "
                          f"| {goal_text:>4} | {met:<4} |")
         if self.open_rows:
