@@ -173,7 +173,9 @@ int run_key_command(const std::vector<std::string>& servers, const std::vector<s
     case RespValue::Kind::error:
       std::cerr << "leasehold: " << value.text << "\n";
       return value.is_error("UNKNOWNOUTCOME") ? 3 : 2;
-    case RespValue::Kind::null: std::cerr << "leasehold: no such key\n"; return 1;
+    case RespValue::Kind::null:
+      std::cerr << (is_read(words) ? "leasehold: no such key\n" : "leasehold: the key exists\n");
+      return 1;
     case RespValue::Kind::integer:
       std::cout << value.integer << "\n";
       return words.front() == "DEL" && value.integer == 0 ? 1 : 0;

@@ -25,8 +25,8 @@ int run_status(const std::vector<std::string>& servers, bool json, RespClient::T
 Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
                                const std::vector<std::string>& words, RespClient::Timeout timeout);
 
-/// Exit status of get, put and del: 0 done; 1 no such key; 2 refused, or nobody took it; 3 outcome
-/// unknown.
+/// Exit status of get, put and del: 0 done; 1 no such key (for put --if-absent: it exists); 2
+/// refused, or nobody took it; 3 outcome unknown.
 int run_key_command(const std::vector<std::string>& servers, const std::vector<std::string>& words,
                     RespClient::Timeout timeout);
 

@@ -100,6 +100,7 @@ CLI::App* add_client_command(CLI::App& app, ClientFlags& flags, const char* name
   CLI::App* command = app.add_subcommand(name, about);
   command->add_option("--servers", flags.servers, "Client addresses of the nodes")
       ->delimiter(',')
+      ->allow_extra_args(false)  // or it would swallow the key behind it
       ->required()
       ->type_name("HOST:PORT,...");
   command->add_option("--timeout", flags.timeout, "How long to try")
