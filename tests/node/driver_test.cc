@@ -225,8 +225,9 @@ TEST(Driver, ACopyOfATakenForwardIsNotRefusedByALeaderThatStoppedLeading) {
   EXPECT_TRUE(refusals(leader.sent()).empty()) << "it may yet be committed";
   // Nor by the process that follows it, which knows nothing.
   cluster.settle();
-  cluster.restart(leader.id().value());
-  Rig& restarted = cluster.node(leader.id().value());
+  const std::uint64_t restarted_id = leader.id().value();
+  cluster.restart(restarted_id);  // `leader` ends here
+  Rig& restarted = cluster.node(restarted_id);
   restarted.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
   EXPECT_TRUE(refusals(restarted.sent()).empty());
   EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
