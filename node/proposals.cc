@@ -243,8 +243,9 @@ void Proposals::finish(Waiters::iterator waiter, ProposeResult result) {
   result.leader = context_.core.leader();
   Waiter& done = waiter->second;
   waiting_bytes_ -= done.command.size();
-  if (done.done) context_.completions.add(done.done, std::move(result));
-  if (done.read_done) {
+  if (done.done) {
+    context_.completions.add(done.done, std::move(result));
+  } else {
     ReadResult read;
     read.leader = result.leader;
     read.overloaded = result.overloaded;

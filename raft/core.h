@@ -247,8 +247,7 @@ class Core {
   Duration election_timeout_{0};
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
   bool campaign_at_once_ = false;
-  /// The leader of the current term has been told to promise another D than its own, and that was
-  /// reported.
+  /// The term whose leader was reported for promising another D than this node is set to.
   Term settings_reported_;
 
   Log log_;

@@ -194,7 +194,7 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
     } else if (progress.state == ProgressState::probe) {
       progress.paused = true;
     } else if (last > progress.match_index) {
-      // Not so: acknowledged while the intent was open, from an earlier transmission.
+      // At or below it, an earlier transmission was acknowledged while the intent was open.
       progress.next_index = last.next();
       progress.inflights.push_back({last, bytes});
       progress.inflight_bytes += bytes;

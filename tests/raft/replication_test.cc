@@ -277,6 +277,31 @@ TEST(Replication, InFlightMessagesAreBounded) {
   for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(201)) << id;
 }
 
+// An earlier transmission may be acknowledged while the driver still reads the entries for an
+// intent.
+TEST(Replication, AFillThatComesAfterItsAcknowledgementMovesNothingBack) {
+  Group group(3);
+  const int leader = group.elect();
+  group.run(ms(200));
+  Core core = group.core(leader);
+  std::vector<Bytes> payloads(3, Bytes(std::string("x")));
+  core.propose(group.now(), payloads);
+  Ready ready;
+  ASSERT_TRUE(core.take_ready(ready));
+  ASSERT_FALSE(ready.intents.empty());
+  const AppendIntent intent = ready.intents.front();
+  AppendReply reply;
+  reply.request_term = reply.term = core.term();
+  reply.promised = reply.matched = true;
+  reply.index = core.log().last_index();
+  core.step(group.now(), intent.to, reply);
+  ASSERT_TRUE(core.current(intent));
+  core.filled(group.now(), intent, intent.prev.index.next(), 1);
+  const Progress& progress = core.progress().at(intent.to);
+  EXPECT_EQ(progress.match_index, core.log().last_index());
+  EXPECT_EQ(progress.next_index, core.log().last_index().next());
+}
+
 // The A-B-A race: a completion of a batch whose entries were replaced meanwhile says nothing of the
 // new ones.
 TEST(Replication, ACompletionOfReplacedEntriesMovesNoMatch) {
