@@ -7,7 +7,7 @@ file(CREATE_LINK ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include/leasehold S
 add_library(leasehold_flags INTERFACE)
 target_include_directories(leasehold_flags INTERFACE ${PROJECT_BINARY_DIR}/include)
 target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
-  -Wold-style-cast -Werror)
+  -Wold-style-cast $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
