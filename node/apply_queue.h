@@ -20,6 +20,9 @@ class ApplyQueue {
   /// The last entry given to the applier.
   raft::Index handed() const { return handed_; }
 
+  /// More is committed than the applier was given.
+  bool behind() const { return handed_ < target_; }
+
   /// Everything up to `target` is committed and durable here.
   void raise_target(raft::Index target);
   /// Gives the applier what it can take now.

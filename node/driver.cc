@@ -52,6 +52,7 @@ class Driver::Impl {
 
   DriverContext& context() { return context_; }
   std::size_t pending() const { return proposals_.size() + reads_.size(); }
+  bool awaits_applied() const { return pending() > 0 || apply_.behind(); }
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
@@ -362,6 +363,9 @@ const DriverCounters& Driver::counters() const {
 }
 std::size_t Driver::pending() const {
   return impl_->pending();
+}
+bool Driver::awaits_applied() const {
+  return impl_->awaits_applied();
 }
 const std::optional<Error>& Driver::failure() const {
   return impl_->failure();

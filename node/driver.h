@@ -199,6 +199,9 @@ class Driver {
   const DriverCounters& counters() const;
   /// Callers that wait for anything.
   std::size_t pending() const;
+  /// Whether the next Applied lets this driver do something: complete a caller, or hand over more
+  /// to apply. Otherwise it may be fed together with whatever comes next.
+  bool awaits_applied() const;
   /// Why the node has to stop, if it has to.
   const std::optional<Error>& failure() const;
 

@@ -23,8 +23,13 @@ class Mailbox {
     behind,  ///< it will come by anyway
     closed,  ///< refused and left untouched: the node has stopped
   };
+  /// Whether an event is worth a wake-up of its own.
+  enum class Haste : std::uint8_t {
+    now,
+    when_awaited,  ///< only while set_awaiting(true); else the next turn takes it along
+  };
 
-  Added add(Event& event) {
+  Added add(Event& event, Haste haste = Haste::now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;
     Persisted* last = events_.empty() ? nullptr : std::get_if<Persisted>(&events_.back());
@@ -34,7 +39,7 @@ class Mailbox {
     } else {
       events_.push_back(std::move(event));
     }
-    return added();
+    return haste == Haste::now || awaiting_ ? added() : Added::behind;
   }
   Added add(Task& task) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -56,6 +61,13 @@ class Mailbox {
     for (Task& task : tasks_) tasks.push_back(std::move(task));
     tasks_.clear();
   }
+  /// Whether events of Haste::when_awaited need a turn of their own from now on. True: one that
+  /// came before is still here, and the caller sees to the turn. Node's thread.
+  bool set_awaiting(bool awaiting) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    awaiting_ = awaiting;
+    return awaiting && !events_.empty() && !std::exchange(awaited_, true);
+  }
   /// Nothing is taken in after this.
   void close() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -70,6 +82,8 @@ class Mailbox {
   std::vector<Task> tasks_;
   /// A wake-up is on its way.
   bool awaited_ = false;
+  /// See set_awaiting().
+  bool awaiting_ = false;
   bool closed_ = false;
 };
 

@@ -1,0 +1,83 @@
+// Which additions to the mailbox wake the node's thread.
+#include <leasehold/node/node_mailbox.h>
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using Added = Mailbox::Added;
+using Haste = Mailbox::Haste;
+
+Added add(Mailbox& mailbox, Event event, Haste haste = Haste::now) {
+  return mailbox.add(event, haste);
+}
+
+Event applied(std::uint64_t index) {
+  return Applied{raft::Index(index), {}};
+}
+
+std::size_t taken(Mailbox& mailbox) {
+  std::vector<Event> events;
+  std::vector<Mailbox::Task> tasks;
+  mailbox.take(events, tasks);
+  return events.size();
+}
+
+TEST(Mailbox, OneWakeUpForEverythingThatGathers) {
+  Mailbox mailbox;
+  EXPECT_EQ(add(mailbox, Tick{}), Added::first);
+  EXPECT_EQ(add(mailbox, Tick{}), Added::behind);
+  EXPECT_EQ(taken(mailbox), 2U);
+  EXPECT_EQ(add(mailbox, Tick{}), Added::first);
+}
+
+TEST(Mailbox, WhatNobodyAwaitsComesWithTheNextTurn) {
+  Mailbox mailbox;
+  EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::behind);
+  EXPECT_EQ(add(mailbox, applied(2), Haste::when_awaited), Added::behind);
+  EXPECT_EQ(add(mailbox, Tick{}), Added::first) << "the turn is still to be caused";
+  EXPECT_EQ(taken(mailbox), 3U);
+}
+
+TEST(Mailbox, WhatIsAwaitedWakesByItself) {
+  Mailbox mailbox;
+  EXPECT_FALSE(mailbox.set_awaiting(true));
+  EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::first);
+  EXPECT_EQ(add(mailbox, applied(2), Haste::when_awaited), Added::behind);
+}
+
+TEST(Mailbox, AWaiterThatComesLaterIsToldOfWhatLiesThere) {
+  Mailbox mailbox;
+  EXPECT_FALSE(mailbox.set_awaiting(false));
+  EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::behind);
+  EXPECT_FALSE(mailbox.set_awaiting(false));
+  EXPECT_TRUE(mailbox.set_awaiting(true));
+  EXPECT_FALSE(mailbox.set_awaiting(true)) << "the turn was asked for already";
+  EXPECT_EQ(add(mailbox, Tick{}), Added::behind);
+  EXPECT_EQ(taken(mailbox), 2U);
+}
+
+TEST(Mailbox, ANewerPersistedCoversTheOlder) {
+  Mailbox mailbox;
+  EXPECT_EQ(add(mailbox, Persisted{raft::ReadyId(1)}), Added::first);
+  EXPECT_EQ(add(mailbox, Persisted{raft::ReadyId(2)}), Added::behind);
+  std::vector<Event> events;
+  std::vector<Mailbox::Task> tasks;
+  mailbox.take(events, tasks);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(std::get<Persisted>(events.front()).id, raft::ReadyId(2));
+}
+
+TEST(Mailbox, AClosedOneLeavesTheEventWithItsOwner) {
+  Mailbox mailbox;
+  mailbox.close();
+  Event event = Applied{raft::Index(7), {}};
+  EXPECT_EQ(mailbox.add(event), Added::closed);
+  EXPECT_EQ(std::get<Applied>(event).last, raft::Index(7));
+}
+
+}  // namespace
+}  // namespace leasehold::node
