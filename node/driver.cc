@@ -68,6 +68,7 @@ class Driver::Impl {
   void on(lease::Now now, Propose& event) { proposals_.propose(now, event); }
   void on(lease::Now now, Read& event);
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
+  void on(lease::Now, Cancel& event);
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);
   void on(lease::Now now, Applied& event);
@@ -154,6 +155,12 @@ void Driver::Impl::on(lease::Now now, Read& event) {
   } else {
     reads_.read(now, event);
   }
+}
+
+void Driver::Impl::on(lease::Now, Cancel& event) {
+  if (event.group == CallGroup(0)) return;
+  proposals_.cancelled(event.group);
+  reads_.cancelled(event.group);
 }
 
 void Driver::Impl::on(lease::Now now, Persisted& event) {

@@ -4,8 +4,10 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/base/strong.h>
 #include <leasehold/net/transport.h>
 #include <leasehold/node/lease_view.h>
+#include <leasehold/node/observer.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/storage/storage.h>
 
@@ -13,11 +15,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <variant>
 #include <vector>
 
 namespace leasehold::node {
+
+/// Calls that are cancelled together: the caller's own number for a client, a session or a single
+/// call. 0: in no group.
+using CallGroup = StrongInt<struct CallGroupTag>;
 
 /// How a proposal ended.
 enum class ProposeStatus : std::uint8_t {
@@ -60,17 +65,24 @@ struct Propose {
   Bytes command;
   raft::PromiseInstant deadline;  ///< past it: unknown if it may have been appended, else dropped
   ProposeCompletion done;
+  CallGroup group{};
 };
 struct Read {
   ReadMode mode = ReadMode::lease;
   raft::PromiseInstant deadline;
   ReadCompletion done;
+  CallGroup group{};
 };
 /// Complete once this node has applied `index`: for a lease read that found `applied` lagging.
 struct WaitApplied {
   raft::Index index;
   raft::PromiseInstant deadline;
   ReadCompletion done;
+  CallGroup group{};
+};
+/// Complete everything of `group` that waits, as if its deadline had passed. Looks at every waiter.
+struct Cancel {
+  CallGroup group;
 };
 struct Persisted {
   raft::ReadyId id;
@@ -97,7 +109,7 @@ struct StorageFailed {
 /// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
 struct Stop {};
 
-using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, Persisted,
+using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, Cancel, Persisted,
                            EntriesRead, Applied, StorageFailed, Stop>;
 
 /// Applies committed entries on another thread (or at another simulated instant). Answers each
@@ -107,17 +119,6 @@ class Applier {
  public:
   virtual ~Applier() = default;
   virtual void apply(std::vector<raft::Entry> entries) = 0;
-};
-
-/// Told what happens. Called on the node's thread, inside handle(): must be quick and must not call
-/// back.
-class Observer {
- public:
-  virtual ~Observer() = default;
-  virtual void on_event(const raft::Event& event) = 0;
-  /// A sentence for the log of a person who operates the node: a peer was refused, the group
-  /// formed. A Driver says nothing here, a Node does.
-  virtual void on_notice(const std::string& /*text*/) {}
 };
 
 struct DriverOptions {

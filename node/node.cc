@@ -6,6 +6,7 @@
 #include <leasehold/node/formation.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
+#include <leasehold/node/node_changes.h>
 #include <leasehold/node/node_mailbox.h>
 #include <leasehold/storage/rocksdb_log.h>
 
@@ -85,6 +86,13 @@ void refuse(Event& event, bool overloaded) {
   }
 }
 
+CallGroup group_of(const Event& event) {
+  if (const Propose* propose = std::get_if<Propose>(&event)) return propose->group;
+  if (const Read* read = std::get_if<Read>(&event)) return read->group;
+  if (const WaitApplied* wait = std::get_if<WaitApplied>(&event)) return wait->group;
+  return CallGroup(0);
+}
+
 std::optional<raft::PromiseInstant> deadline_of(const Event& event) {
   if (const Propose* propose = std::get_if<Propose>(&event)) return propose->deadline;
   if (const Read* read = std::get_if<Read>(&event)) return read->deadline;
@@ -100,6 +108,7 @@ class NodeShell final : public Node, private storage::StorageSink {
         machine_(machine),
         clock_(clock),
         observer_(observer),
+        changes_(observer),
         io_(1),
         work_(io_.get_executor()),
         timer_(io_) {}
@@ -108,15 +117,17 @@ class NodeShell final : public Node, private storage::StorageSink {
   /// Everything of open() that can fail.
   Result<void> start();
 
-  void propose(Bytes command, lease::Duration timeout, ProposeCompletion done) override {
-    post(Propose{std::move(command), clock_.now().promise + timeout, std::move(done)});
+  void propose(Bytes command, CallOptions options, ProposeCompletion done) override {
+    post(Propose{std::move(command), deadline(options), std::move(done), options.group});
   }
-  void read(ReadMode mode, lease::Duration timeout, ReadCompletion done) override {
-    post(Read{mode, clock_.now().promise + timeout, std::move(done)});
+  void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
+  void read(ReadMode mode, CallOptions options, ReadCompletion done) override {
+    post(Read{mode, deadline(options), std::move(done), options.group});
   }
-  void wait_applied(raft::Index index, lease::Duration timeout, ReadCompletion done) override {
-    post(WaitApplied{index, clock_.now().promise + timeout, std::move(done)});
+  void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) override {
+    post(WaitApplied{index, deadline(options), std::move(done), options.group});
   }
+  void cancel(CallGroup group) override { post(Cancel{group}); }
   const LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(NodeStatus)> done) override {
@@ -134,6 +145,9 @@ class NodeShell final : public Node, private storage::StorageSink {
 
  private:
   // The other threads.
+  raft::PromiseInstant deadline(const CallOptions& options) const {
+    return clock_.now().promise + options.timeout;
+  }
   void post(Event event, Mailbox::Haste haste = Mailbox::Haste::now);
   void post_task(Mailbox::Task task);
   void persisted(raft::ReadyId id) override { post(Persisted{id}); }
@@ -165,6 +179,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   StateMachine& machine_;
   const lease::Clock& clock_;
   Observer& observer_;
+  Changes changes_;
   LeaseView view_;
   Mailbox mailbox_;
 
@@ -295,6 +310,23 @@ void NodeShell::post(Event event, Mailbox::Haste haste) {
   }
 }
 
+void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) {
+  if (batch.empty()) return;
+  std::vector<Event> events;
+  events.reserve(batch.size());
+  const raft::PromiseInstant end = deadline(options);
+  for (Proposal& one : batch) {
+    events.emplace_back(Propose{std::move(one.command), end, std::move(one.done), options.group});
+  }
+  switch (mailbox_.add(events)) {
+    case Mailbox::Added::first: wake(); break;
+    case Mailbox::Added::behind: break;
+    case Mailbox::Added::closed:
+      for (Event& event : events) refuse(event, false);
+      break;
+  }
+}
+
 void NodeShell::post_task(Mailbox::Task task) {
   switch (mailbox_.add(task)) {
     case Mailbox::Added::first: wake(); break;
@@ -337,6 +369,7 @@ void NodeShell::turn() {
 
 void NodeShell::run_driver(lease::Now now) {
   driver_->handle_batch(now, batch_);
+  changes_.look(driver_->core(), now.holder, !stopping_ && !driver_->failure());
   for (auto& completion : driver_->take_completions()) completion();
   if (!failure_ && driver_->failure()) {
     failure_ = driver_->failure();
@@ -355,7 +388,18 @@ void NodeShell::before_formation(lease::Now now) {
       return;
     }
   }
-  for (Event& event : batch_) unformed_.push_back(std::move(event));
+  for (Event& event : batch_) {
+    const Cancel* cancel = std::get_if<Cancel>(&event);
+    if (cancel == nullptr) {
+      unformed_.push_back(std::move(event));
+    } else if (cancel->group != CallGroup(0)) {
+      const auto cancelled = std::stable_partition(
+          unformed_.begin(), unformed_.end(),
+          [cancel](const Event& waiting) { return group_of(waiting) != cancel->group; });
+      for (auto one = cancelled; one != unformed_.end(); ++one) refuse(*one, false);
+      unformed_.erase(cancelled, unformed_.end());
+    }
+  }
   batch_.clear();
   std::size_t kept = 0;
   for (Event& event : unformed_) {

@@ -34,6 +34,26 @@ struct NodeOptions {
   DriverOptions limits;  ///< its `core` member is filled in by open()
 };
 
+/// How long a call may take, and with which others it can be cancelled. A plain duration is enough:
+/// `node.propose(command, 2s, done)`.
+struct CallOptions {
+  // Implicit by intent.
+  template <class Rep, class Period>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  CallOptions(std::chrono::duration<Rep, Period> t, CallGroup g = CallGroup(0))
+      : timeout(std::chrono::duration_cast<lease::Duration>(t)), group(g) {}
+
+  /// From the call on, on the node's clock. Zero or less: the call is refused.
+  lease::Duration timeout;
+  CallGroup group;
+};
+
+/// One command of a batch.
+struct Proposal {
+  Bytes command;
+  ProposeCompletion done;
+};
+
 /// A member as status shows it.
 struct MemberStatus {
   raft::NodeId id;
@@ -66,11 +86,14 @@ struct NodeStatus {
 
 /// One running replica. open() starts its threads, the destructor (or stop()) ends them.
 ///
-/// Threads: one for the core, the driver and the peer connections; one that writes the log and one
-/// that reads it; one that applies. Every method may be called from any thread. Completions are
-/// called exactly once, never inside the call that took them, on a thread of the node: they must be
-/// quick and must not block. Once stop() has returned there is no such thread: then a call answers
-/// at once, inside itself.
+/// Threads: "lh-node" runs the core, the driver and the peer connections; "lh-apply" calls the
+/// state machine; the log has its own. Every method may be called from any thread, those that wait
+/// from any but the node's. Completions are called exactly once, never inside the call that took
+/// them, on lh-node: they must be quick and must not block. Once stop() has returned there is no
+/// such thread: then a call answers at once, inside itself.
+///
+/// A call whose timeout passes, or that is cancelled, ends at once: a proposal as unknown if it may
+/// have been appended and else as dropped, a read without an index.
 ///
 /// Until the group is formed (all initial members have met: status() says who is missing) proposals
 /// and reads wait for it, up to their timeout.
@@ -83,13 +106,27 @@ class Node {
                                             const lease::Clock& clock, Observer& observer);
   virtual ~Node() = default;
 
-  /// Replicates a command. After `timeout` it ends as unknown if it may have been appended, else as
-  /// dropped.
-  virtual void propose(Bytes command, lease::Duration timeout, ProposeCompletion done) = 0;
+  /// Replicates a command.
+  virtual void propose(Bytes command, CallOptions options, ProposeCompletion done) = 0;
+  /// Replicates many: they share the way to the node's thread, and at the leader an append and a
+  /// disk write, in this order. No transaction: each ends by itself, and one that has to be sent
+  /// again may come later than those behind it.
+  virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
   /// Completes when the state machine may be read linearizably.
-  virtual void read(ReadMode mode, lease::Duration timeout, ReadCompletion done) = 0;
+  virtual void read(ReadMode mode, CallOptions options, ReadCompletion done) = 0;
   /// Completes when this node has applied `index`.
-  virtual void wait_applied(raft::Index index, lease::Duration timeout, ReadCompletion done) = 0;
+  virtual void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) = 0;
+  /// Ends every call of `group` that was taken before and still waits. What has been appended may
+  /// be executed all the same. Group 0 has no calls.
+  virtual void cancel(CallGroup group) = 0;
+
+  /// propose(), and waits for how it ended.
+  ProposeResult propose_and_wait(Bytes command, CallOptions options);
+  /// read(), and waits; then the caller reads its state machine on its own thread. With mode
+  /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
+  /// and asks nobody: two clock reads at most. See examples/read_point for the parts it is made of.
+  ReadResult read_point(ReadMode mode, CallOptions options);
+
   /// The lock-free door for lease reads on the caller's own thread.
   virtual const LeaseView& lease_view() const = 0;
   virtual const lease::Clock& clock() const = 0;

@@ -41,6 +41,13 @@ class Mailbox {
     }
     return haste == Haste::now || awaiting_ ? added() : Added::behind;
   }
+  /// All of them for one turn.
+  Added add(std::vector<Event>& events) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (closed_) return Added::closed;
+    for (Event& event : events) events_.push_back(std::move(event));
+    return added();
+  }
   Added add(Task& task) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;

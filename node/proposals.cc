@@ -13,6 +13,7 @@ void Proposals::propose(lease::Now now, Propose& event) {
   Waiter waiter;
   waiter.command = std::move(event.command);
   waiter.deadline = event.deadline;
+  waiter.group = event.group;
   waiter.done = std::move(event.done);
   take(now, std::move(waiter));
 }
@@ -20,6 +21,7 @@ void Proposals::propose(lease::Now now, Propose& event) {
 void Proposals::read(lease::Now now, Read& event) {
   Waiter waiter;
   waiter.deadline = event.deadline;
+  waiter.group = event.group;
   waiter.read_done = std::move(event.done);
   take(now, std::move(waiter));
 }
@@ -214,6 +216,14 @@ void Proposals::expired(std::uint64_t sequence) {
     return;
   }
   finish(waiter, ProposeResult{});
+}
+
+void Proposals::cancelled(CallGroup group) {
+  std::vector<std::uint64_t> sequences;
+  for (const auto& [sequence, waiter] : waiters_) {
+    if (waiter.group == group) sequences.push_back(sequence);
+  }
+  for (const std::uint64_t sequence : sequences) expired(sequence);
 }
 
 void Proposals::complete_all() {

@@ -51,6 +51,7 @@ class Proposals {
   /// `own` was applied, and everything up to an entry of `term`.
   void applied(std::vector<AppliedCommand>& own, raft::Term term);
   void expired(std::uint64_t sequence);
+  void cancelled(CallGroup group);
   /// The node stops: nothing of this is sent any more.
   void complete_all();
 
@@ -62,6 +63,7 @@ class Proposals {
   struct Waiter {
     Bytes command;
     raft::PromiseInstant deadline;
+    CallGroup group;
     /// Exactly one of the two is set.
     ProposeCompletion done;
     ReadCompletion read_done;

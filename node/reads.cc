@@ -22,6 +22,7 @@ Reads::Waiters::iterator Reads::add(lease::Now now, raft::PromiseInstant deadlin
 void Reads::read(lease::Now now, Read& event) {
   const auto waiter = add(now, event.deadline, event.done);
   if (waiter == waiters_.end()) return;
+  waiter->second.group = event.group;
   waiter->second.mode =
       event.mode == ReadMode::quorum ? raft::ReadMode::quorum : raft::ReadMode::lease;
   waiter->second.counted = true;
@@ -31,6 +32,7 @@ void Reads::read(lease::Now now, Read& event) {
 void Reads::wait_applied(lease::Now now, WaitApplied& event) {
   const auto waiter = add(now, event.deadline, event.done);
   if (waiter == waiters_.end()) return;
+  waiter->second.group = event.group;
   waiter->second.index = event.index;
   await(waiter);
 }
@@ -124,6 +126,14 @@ void Reads::expired(std::uint64_t number) {
   if (waiter == waiters_.end()) return;
   if (waiter->second.place == Place::applying) applying_.erase({waiter->second.index, number});
   refuse(waiter, false);
+}
+
+void Reads::cancelled(CallGroup group) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, waiter] : waiters_) {
+    if (waiter.group == group) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) expired(number);
 }
 
 void Reads::complete_all() {

@@ -30,6 +30,7 @@ class Reads {
   void route_held(lease::Now now);
 
   void expired(std::uint64_t number);
+  void cancelled(CallGroup group);
   void complete_all();
 
   bool waits(std::uint64_t number) const { return waiters_.find(number) != waiters_.end(); }
@@ -44,6 +45,7 @@ class Reads {
   struct Waiter {
     raft::ReadMode mode = raft::ReadMode::lease;
     raft::PromiseInstant deadline;
+    CallGroup group;
     ReadCompletion done;
     Place place = Place::held;
     raft::Index index;

@@ -4,6 +4,7 @@
 #include <leasehold/node/system_clock.h>
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -54,9 +55,38 @@ class ListMachine : public StateMachine {
   std::vector<std::string> list_;
 };
 
-class QuietObserver : public Observer {
+/// Remembers what it was told, and by which thread.
+class RecordingObserver : public Observer {
  public:
-  void on_event(const raft::Event&) override {}
+  void on_change(const Change& change) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    changes_.push_back(change);
+    char name[16] = "";
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    thread_ = name;
+  }
+  std::vector<Change> changes() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return changes_;
+  }
+  std::string thread() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return thread_;
+  }
+  /// The last change of one kind.
+  template <class What>
+  std::optional<What> last() const {
+    std::optional<What> found;
+    for (const Change& change : changes()) {
+      if (const What* what = std::get_if<What>(&change)) found = *what;
+    }
+    return found;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Change> changes_;
+  std::string thread_;
 };
 
 std::vector<std::uint16_t> free_ports(std::size_t count) {
@@ -78,7 +108,7 @@ std::string address_of(std::uint16_t port) {
 struct Replica {
   ListMachine machine;
   SystemClock clock;
-  QuietObserver observer;
+  RecordingObserver observer;
   std::promise<Error> failed;
   std::future<Error> failure = failed.get_future();
   std::unique_ptr<Node> node;
@@ -332,6 +362,132 @@ TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
   start(2);
   start(3);
   EXPECT_EQ(waiting.get_future().get().status, ProposeStatus::committed);
+}
+
+TEST_F(NodeTest, ABatchIsAppliedInItsOrderAndEachIsAnswered) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  const NodeStatus before = replica(leader).status();
+  constexpr int kCommands = 500;
+  std::vector<std::string> expected;
+  std::vector<Proposal> batch;
+  std::mutex mutex;
+  std::vector<std::string> results;
+  for (int i = 0; i < kCommands; ++i) {
+    expected.push_back("b" + std::to_string(i));
+    batch.push_back({Bytes(expected.back()), [&mutex, &results](ProposeResult result) {
+                       const std::lock_guard<std::mutex> lock(mutex);
+                       results.emplace_back(result.result.view());
+                     }});
+  }
+  replica(leader).node->propose_batch(std::move(batch), kLong);
+  const auto answered = [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return results.size() == kCommands;
+  };
+  EXPECT_TRUE(eventually(answered));
+  EXPECT_EQ(replica(leader).machine.list(), expected);
+  for (std::size_t i = 0; i < kCommands; ++i) EXPECT_EQ(results[i], "done:" + expected[i]);
+  const NodeStatus after = replica(leader).status();
+  // Heartbeats aside, one append and one disk write carry all of them; a few more if a peer or the
+  // leadership moved meanwhile.
+  EXPECT_LT(after.counters.batches_persisted - before.counters.batches_persisted, 20U);
+  replica(leader).node->propose_batch({}, kLong);
+}
+
+TEST_F(NodeTest, CallsThatWait) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  Node& node = *replica(leader).node;
+  const ProposeResult written = node.propose_and_wait(Bytes(std::string("x")), 30s);
+  ASSERT_EQ(written.status, ProposeStatus::committed);
+  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+    const ReadResult read = node.read_point(mode, 30s);
+    ASSERT_TRUE(read.index.has_value());
+    EXPECT_GE(*read.index, written.id.index);
+    EXPECT_GE(node.lease_view().applied(), *read.index);
+  }
+  Node& follower = *replica(follower_of(leader)).node;
+  const ReadResult remote = follower.read_point(ReadMode::lease, 30s);
+  ASSERT_TRUE(remote.index.has_value());
+  EXPECT_EQ(remote.basis, raft::ReadBasis::leader);
+  EXPECT_EQ(follower.propose_and_wait(Bytes(std::string("y")), 0s).status, ProposeStatus::dropped);
+  EXPECT_FALSE(follower.read_point(ReadMode::quorum, 0s).index.has_value());
+}
+
+TEST_F(NodeTest, ALeaseReadPointAsksNobody) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  Replica& node = replica(leader);
+  ASSERT_EQ(node.propose("x").status, ProposeStatus::committed);
+  const NodeStatus before = node.status();
+  int by_lease = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const ReadResult read = node.node->read_point(ReadMode::lease, kLong);
+    ASSERT_TRUE(read.index.has_value());
+    if (read.basis == raft::ReadBasis::lease) ++by_lease;
+  }
+  const NodeStatus after = node.status();
+  EXPECT_GT(by_lease, 0);
+  EXPECT_EQ(after.last, before.last);
+  EXPECT_EQ(after.counters.reads_lease, before.counters.reads_lease)
+      << "those are counted where the node's thread serves them";
+}
+
+TEST_F(NodeTest, CancelEndsWhatWaitsBeforeFormation) {
+  start(1);
+  std::atomic<int> dropped{0};
+  std::atomic<int> others{0};
+  const auto count = [](std::atomic<int>& counter) {
+    return [&counter](const ProposeResult& result) {
+      EXPECT_EQ(result.status, ProposeStatus::dropped);
+      counter.fetch_add(1);
+    };
+  };
+  Node& node = *replica(1).node;
+  node.propose(Bytes(std::string("a")), {kLong, CallGroup(3)}, count(dropped));
+  node.propose(Bytes(std::string("b")), {kLong, CallGroup(4)}, count(others));
+  node.read(ReadMode::quorum, {kLong, CallGroup(3)}, [&dropped](const ReadResult& result) {
+    EXPECT_FALSE(result.index.has_value());
+    dropped.fetch_add(1);
+  });
+  node.cancel(CallGroup(3));
+  EXPECT_TRUE(eventually([&] { return dropped.load() == 2; }));
+  EXPECT_EQ(others.load(), 0);
+  stop(1);
+  EXPECT_EQ(others.load(), 1);
+}
+
+TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
+  start_all();
+  const std::uint64_t first = await_leader();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    RecordingObserver& observer = replica(id).observer;
+    EXPECT_TRUE(eventually([&] {
+      const auto leadership = observer.last<LeadershipChange>();
+      return leadership && leadership->leader == raft::NodeId(first);
+    }));
+    const auto members = observer.last<MembershipChange>();
+    ASSERT_TRUE(members.has_value());
+    EXPECT_EQ(members->membership.voters.size(), 3U);
+    EXPECT_EQ(observer.thread(), "lh-node");
+  }
+  RecordingObserver& observer = replica(first).observer;
+  EXPECT_TRUE(eventually([&] { return observer.last<LeaseChange>()->held; }));
+  EXPECT_FALSE(replica(follower_of(first)).observer.last<LeaseChange>()->held);
+  replica(first).node->stop();
+  EXPECT_FALSE(observer.last<LeaseChange>()->held) << "a stopped node holds no lease";
+  std::optional<LeadershipChange> leadership;
+  std::optional<LeaseChange> lease;
+  for (const Change& change : observer.changes()) {
+    if (const auto* now = std::get_if<LeadershipChange>(&change)) {
+      EXPECT_NE(leadership, *now) << "told twice";
+      leadership = *now;
+    } else if (const auto* now_lease = std::get_if<LeaseChange>(&change)) {
+      EXPECT_NE(lease, *now_lease) << "told twice";
+      lease = *now_lease;
+    }
+  }
 }
 
 TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {

@@ -30,18 +30,22 @@ class ManualClock final : public lease::Clock {
 /// threads may call while a test thread completes.
 class FakeNode final : public node::Node {
  public:
-  void propose(Bytes command, lease::Duration, node::ProposeCompletion done) override {
+  void propose(Bytes command, node::CallOptions, node::ProposeCompletion done) override {
     const std::lock_guard lock(mutex_);
     proposals_.push_back({std::move(command), std::move(done)});
   }
-  void read(node::ReadMode mode, lease::Duration, node::ReadCompletion done) override {
+  void read(node::ReadMode mode, node::CallOptions, node::ReadCompletion done) override {
     const std::lock_guard lock(mutex_);
     reads_.push_back({mode, std::move(done)});
   }
-  void wait_applied(raft::Index index, lease::Duration, node::ReadCompletion done) override {
+  void wait_applied(raft::Index index, node::CallOptions, node::ReadCompletion done) override {
     const std::lock_guard lock(mutex_);
     waits_.push_back({index, std::move(done)});
   }
+  void propose_batch(std::vector<node::Proposal> batch, node::CallOptions options) override {
+    for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
+  }
+  void cancel(node::CallGroup) override {}
   const node::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(node::NodeStatus)> done) override {

@@ -1,0 +1,42 @@
+// The calls of a Node that wait for their answer, made of those that do not.
+#include <leasehold/node/node.h>
+
+#include <future>
+#include <memory>
+#include <utility>
+
+namespace leasehold::node {
+
+ProposeResult Node::propose_and_wait(Bytes command, CallOptions options) {
+  auto answer = std::make_shared<std::promise<ProposeResult>>();
+  std::future<ProposeResult> answered = answer->get_future();
+  propose(std::move(command), options,
+          [answer](ProposeResult result) { answer->set_value(std::move(result)); });
+  return answered.get();
+}
+
+ReadResult Node::read_point(ReadMode mode, CallOptions options) {
+  std::optional<raft::Index> leased;
+  if (mode == ReadMode::lease) leased = lease_view().readable_index(clock());
+  if (leased && lease_view().applied() >= *leased) {
+    ReadResult result;
+    result.index = leased;
+    result.basis = raft::ReadBasis::lease;
+    return result;
+  }
+  auto answer = std::make_shared<std::promise<ReadResult>>();
+  std::future<ReadResult> answered = answer->get_future();
+  const auto done = [answer](const ReadResult& result) { answer->set_value(result); };
+  if (!leased) {
+    read(mode, options, done);
+    return answered.get();
+  }
+  // The lease has justified the read: the apply thread is behind, and asking a quorum would not
+  // make it faster.
+  wait_applied(*leased, options, done);
+  ReadResult result = answered.get();
+  result.basis = raft::ReadBasis::lease;
+  return result;
+}
+
+}  // namespace leasehold::node
