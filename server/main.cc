@@ -5,6 +5,7 @@
 #include <leasehold/server/serve.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/sim/sim_command.h>
+#include <leasehold/story/scenario_command.h>
 
 #include <CLI/CLI.hpp>
 
@@ -114,6 +115,9 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "sim") {
     return sim::run_sim_command({argv + 2, argv + argc});
   }
+  if (argc > 1 && std::string_view(argv[1]) == "scenario") {
+    return story::run_scenario_command({argv + 2, argv + argc});
+  }
   CLI::App app{
       "Leasehold: a replicated key-value store with linearizable reads from the leader's lease",
       "leasehold"};
@@ -139,8 +143,9 @@ int run(int argc, char** argv) {
       "demo", "Start three replicas on this machine, kill the leader, and tell what happens");
   demo->add_flag("--keep", demo_options.keep, "Keep the folder with the data and the logs");
   CLI::App* version = app.add_subcommand("version", "Print the version");
-  // Has a parser of its own, see below.
+  // These have parsers of their own, see above.
   app.add_subcommand("sim", "Run simulated clusters with faults, by seed, and check them");
+  app.add_subcommand("scenario", "Run stories with commands on real cores, and compare");
 
   try {
     app.parse(argc, argv);

@@ -1,0 +1,462 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/story/cluster.h>
+
+#include <algorithm>
+
+namespace leasehold::story {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr Duration kTimerGrain = std::chrono::milliseconds(1);
+constexpr Duration kCampaignGrain = std::chrono::milliseconds(10);
+constexpr Duration kNever = Duration::max();
+
+Duration round_up(Duration time, Duration grain) {
+  return (time + grain - Duration(1)) / grain * grain;
+}
+
+raft::InitialState initial_state(const StoryNode& node, const raft::Membership& membership) {
+  raft::InitialState state;
+  state.hard_state = node.disk_hard_state;
+  state.base_membership = membership;
+  for (const raft::Entry& entry : node.disk_log) {
+    if (state.runs.empty() || state.runs.back().term != entry.id.term) {
+      state.runs.push_back({entry.id.term, entry.id.index});
+    }
+    state.last_index = entry.id.index;
+  }
+  return state;
+}
+
+}  // namespace
+
+// ---- Clocks ----
+
+// Scenarios last minutes, so the products stay far below 2^63.
+Duration StoryClock::Line::at(Duration now) const {
+  return local + Duration((now - since).count() * rate_ppm / kMillion);
+}
+
+Duration StoryClock::Line::when(Duration instant) const {
+  const std::int64_t elapsed = (instant - local).count();
+  // The first true nanosecond at which the clock shows the instant.
+  const std::int64_t up = elapsed > 0 ? rate_ppm - 1 : 0;
+  return since + Duration((elapsed * kMillion + up) / rate_ppm);
+}
+
+raft::Now StoryClock::at(Duration now) const {
+  return {raft::HolderInstant(holder_.at(now)), raft::PromiseInstant(promise_.at(now))};
+}
+
+Duration StoryClock::of(raft::HolderInstant local) const {
+  return holder_.when(local.since_origin());
+}
+
+Duration StoryClock::of(raft::PromiseInstant local) const {
+  return promise_.when(local.since_origin());
+}
+
+void StoryClock::set_rates(Duration now, std::int64_t holder_ppm, std::int64_t promise_ppm) {
+  holder_ = {now, holder_.at(now), kMillion + holder_ppm};
+  promise_ = {now, promise_.at(now), kMillion + promise_ppm};
+}
+
+// ---- Start ----
+
+Cluster::Cluster(const Options& options, Sink sink)
+    : delay_(options.delay), sink_(std::move(sink)) {
+  LEASEHOLD_ASSERT(options.nodes >= 1 && options.nodes <= kNodesMax);
+  for (std::uint64_t i = 1; i <= options.nodes; ++i) {
+    membership_.members.push_back(
+        {NodeId(i), raft::Uuid{i, i}, "node-" + std::to_string(i) + ":1"});
+    membership_.voters.emplace_back(i);
+  }
+  for (const raft::Member& member : membership_.members) {
+    StoryNode& node = nodes_[member.id];
+    node.id = member.id;
+    node.options.group = raft::GroupId(1);
+    node.options.id = member.id;
+    node.options.timing = options.timing;
+    node.options.seed = options.seed * 1000 + member.id.value();
+    watches_.emplace(member.id, CoreWatch(member.id, sink_));
+  }
+  for (auto& entry : nodes_) start(entry.second);
+}
+
+void Cluster::start(StoryNode& node) {
+  node.options.incarnation = node.options.incarnation.next();
+  node.up = true;
+  Record started = record(Kind::start, node.id);
+  started.number = node.options.incarnation.value();
+  tell(started);
+  node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
+                                           node.clock.at(now_));
+  watches_.at(node.id).started(now_, *node.core, node.clock);
+  drain(node);
+}
+
+void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
+  StoryNode& node = this->node(id);
+  node.disk_hard_state = raft::HardState{};
+  node.disk_hard_state.term = term;
+  node.disk_log.clear();
+  for (const Term of : log) {
+    const Index index(node.disk_log.size() + 1);
+    node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
+  }
+  node.log = node.disk_log;
+  node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
+                                           node.clock.at(now_));
+  drain(node);
+}
+
+Record Cluster::record(Kind kind, NodeId id) const {
+  Record record;
+  record.at = now_;
+  record.kind = kind;
+  record.node = id;
+  return record;
+}
+
+void Cluster::tell(Record record) {
+  record.at = now_;
+  sink_(record);
+}
+
+// ---- Time ----
+
+void Cluster::advance(Duration span) {
+  now_ += span;
+  check();
+}
+
+Duration Cluster::next_timer() const {
+  Duration next = kNever;
+  for (const auto& entry : nodes_) {
+    const StoryNode& node = entry.second;
+    if (!node.up || node.paused) continue;
+    const raft::PromiseInstant due = node.core->next_deadline();
+    if (due == raft::PromiseInstant::never()) continue;
+    next = std::min(next, std::max(now_, round_up(node.clock.of(due), kTimerGrain)));
+  }
+  return next;
+}
+
+void Cluster::run(Duration span) {
+  const Duration end = now_ + span;
+  for (;;) {
+    Duration arrival = kNever;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < flights_.size(); ++i) {
+      const Duration due = std::max(now_, flights_[i].due);
+      if (due < arrival) {
+        arrival = due;
+        first = i;
+      }
+    }
+    const Duration timer = next_timer();
+    const Duration next = std::min(arrival, timer);
+    if (next > end) break;
+    now_ = next;
+    check();
+    if (arrival <= timer) {
+      const Flight& flight = flights_[first];
+      take(first, is_cut(flight.from, flight.to));
+      continue;
+    }
+    for (auto& entry : nodes_) {
+      StoryNode& node = entry.second;
+      if (!node.up || node.paused) continue;
+      if (node.clock.at(now_).promise >= node.core->next_deadline()) tick(node.id);
+    }
+  }
+  now_ = end;
+  check();
+}
+
+bool Cluster::campaign(NodeId id) {
+  StoryNode& node = this->node(id);
+  if (!node.up || node.paused || node.core->role() == raft::Role::leader) return false;
+  const raft::PromiseInstant due = node.core->next_deadline();
+  if (due == raft::PromiseInstant::never()) return false;
+  now_ = std::max(now_, round_up(node.clock.of(due), kCampaignGrain));
+  check();
+  tick(id);
+  return true;
+}
+
+void Cluster::tick(NodeId id) {
+  StoryNode& node = this->node(id);
+  if (!node.up || node.paused) return;
+  node.core->tick(node.clock.at(now_));
+  drain(node);
+}
+
+void Cluster::set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise_ppm) {
+  StoryNode& node = this->node(id);
+  node.clock.set_rates(now_, holder_ppm, promise_ppm);
+  Record changed = record(Kind::clock, id);
+  changed.holder_ppm = holder_ppm;
+  changed.promise_ppm = promise_ppm;
+  tell(changed);
+  if (node.up) watches_.at(id).rates_changed(now_, *node.core, node.clock);
+}
+
+// ---- Messages ----
+
+void Cluster::send(StoryNode& node, NodeId to, raft::Message message) {
+  LEASEHOLD_ASSERT(flights_.size() < kFlightsMax);
+  Flight flight{next_flight_++, node.id, to, std::move(message), now_, now_ + delay_};
+  watches_.at(node.id).sent(now_, flight.message);
+  Record sent = record_of(now_, Kind::sent, node.id, to, flight.message);
+  sent.number = flight.number;
+  tell(sent);
+  flights_.push_back(std::move(flight));
+}
+
+void Cluster::take(std::size_t position, bool lost) {
+  Flight flight = std::move(flights_[position]);
+  flights_.erase(flights_.begin() + static_cast<std::ptrdiff_t>(position));
+  if (past_.size() >= kFlightsMax) past_.erase(past_.begin());
+  past_[flight.number] = flight;
+  StoryNode& to = node(flight.to);
+  if (lost || !to.up) {
+    Record record = record_of(now_, Kind::lost, flight.from, flight.to, flight.message);
+    record.number = flight.number;
+    record.from = flight.sent;
+    tell(record);
+  } else if (to.paused) {
+    to.inbox.push_back(std::move(flight));
+  } else {
+    step(to, flight);
+  }
+}
+
+void Cluster::step(StoryNode& node, const Flight& flight) {
+  Record record = record_of(now_, Kind::delivered, node.id, flight.from, flight.message);
+  record.number = flight.number;
+  record.from = flight.sent;
+  tell(record);
+  node.core->step(node.clock.at(now_), flight.from, flight.message);
+  drain(node);
+}
+
+void Cluster::deliver(std::uint64_t number) {
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i].number == number) return take(i, is_cut(flights_[i].from, flights_[i].to));
+  }
+}
+
+void Cluster::drop(std::uint64_t number) {
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i].number == number) return take(i, true);
+  }
+}
+
+bool Cluster::again(std::uint64_t number) {
+  const auto found = past_.find(number);
+  if (found == past_.end() || !node(found->second.to).up) return false;
+  const Flight flight = found->second;
+  step(node(flight.to), flight);
+  return true;
+}
+
+void Cluster::settle() {
+  while (!flights_.empty()) take(0, is_cut(flights_.front().from, flights_.front().to));
+}
+
+void Cluster::forge(NodeId from, NodeId to, raft::Message message) {
+  const Flight flight{next_flight_++, from, to, std::move(message), now_, now_};
+  past_[flight.number] = flight;
+  if (node(to).up) step(node(to), flight);
+}
+
+void Cluster::cut(NodeId from, NodeId to) {
+  if (!cut_.insert({from, to}).second) return;
+  Record cut = record(Kind::cut, from);
+  cut.peer = to;
+  tell(cut);
+}
+
+void Cluster::join(NodeId from, NodeId to) {
+  if (cut_.erase({from, to}) == 0) return;
+  Record joined = record(Kind::join, from);
+  joined.peer = to;
+  tell(joined);
+}
+
+// ---- Nodes ----
+
+std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
+  StoryNode& node = this->node(id);
+  std::vector<Bytes> bytes;
+  for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
+  const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
+  drain(node);
+  return at;
+}
+
+std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
+  StoryNode& node = this->node(id);
+  const std::uint64_t number = next_read_++;
+  StoryRead read;
+  read.node = id;
+  read.mode = mode;
+  reads_[number] = read;
+  Record asked = record(Kind::asked, id);
+  asked.number = number;
+  asked.what = mode == raft::ReadMode::lease ? "lease" : "quorum";
+  tell(asked);
+  node.core->read_index(node.clock.at(now_), number, mode);
+  drain(node);
+  return number;
+}
+
+void Cluster::crash(NodeId id) {
+  StoryNode& node = this->node(id);
+  node.up = false;
+  node.paused = false;
+  node.unsynced.clear();
+  node.held.clear();
+  node.inbox.clear();
+  node.log = node.disk_log;
+  node.view = raft::LeaseState{};
+  watches_.at(id).crashed();
+  tell(record(Kind::crash, id));
+}
+
+void Cluster::restart(NodeId id) {
+  if (node(id).up) crash(id);
+  node(id).disk_stalled = false;
+  start(node(id));
+}
+
+void Cluster::pause(NodeId id) {
+  node(id).paused = true;
+  Record paused = record(Kind::pause, id);
+  paused.what = "process";
+  tell(paused);
+}
+
+void Cluster::resume(NodeId id) {
+  StoryNode& node = this->node(id);
+  node.paused = false;
+  tell(record(Kind::resume, id));
+  while (!node.inbox.empty()) {
+    const Flight flight = std::move(node.inbox.front());
+    node.inbox.pop_front();
+    step(node, flight);
+  }
+}
+
+void Cluster::stall(NodeId id) {
+  node(id).disk_stalled = true;
+  Record stalled = record(Kind::disk, id);
+  stalled.what = "stalls";
+  tell(stalled);
+}
+
+void Cluster::sync(NodeId id) {
+  StoryNode& node = this->node(id);
+  node.disk_stalled = false;
+  Record synced = record(Kind::disk, id);
+  synced.what = "continues";
+  tell(synced);
+  persist(node);
+  drain(node);
+}
+
+// ---- The effects of a turn, in the order that ready.h asks for ----
+
+void Cluster::drain(StoryNode& node) {
+  raft::Ready ready;
+  while (node.core->take_ready(ready)) act(node, ready);
+  check();
+}
+
+void Cluster::act(StoryNode& node, raft::Ready& ready) {
+  if (ready.lease) node.view = *ready.lease;
+  for (const raft::Event& event : ready.events) {
+    if (const auto record = record_of(now_, event)) sink_(*record);
+  }
+  watches_.at(node.id).observe(now_, *node.core, node.clock);
+  // The payloads are in memory from here on: an intent of this very Ready may ask for them.
+  if (ready.persist.truncate_from) node.log.resize(ready.persist.truncate_from->value() - 1);
+  node.log.insert(node.log.end(), ready.persist.entries.begin(), ready.persist.entries.end());
+  for (raft::OutgoingMessage& m : ready.messages) send(node, m.to, std::move(m.message));
+  for (const raft::AppendIntent& intent : ready.intents) fill(node, intent);
+  for (raft::HeldMessage& m : ready.held) node.held.push_back(std::move(m));
+  for (const raft::ReadAnswer& answer : ready.reads) {
+    StoryRead& read = reads_[answer.read];
+    read.answered = true;
+    read.answer = answer;
+    Record told = record(Kind::read, node.id);
+    told.number = answer.read;
+    told.term = node.core->term();
+    told.what = answer.basis == raft::ReadBasis::lease    ? "lease"
+                : answer.basis == raft::ReadBasis::quorum ? "quorum"
+                                                          : "leader";
+    if (answer.index) told.index = *answer.index;
+    if (!answer.index) told.why = "refused";
+    tell(told);
+  }
+  if (!ready.persist.empty()) {
+    node.unsynced.push_back(ready.persist);
+    if (!node.disk_stalled) persist(node);
+  }
+}
+
+void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
+  raft::AppendRequest m;
+  m.term = intent.term;
+  m.prev = intent.prev;
+  m.commit = intent.commit;
+  m.round = intent.round;
+  m.lease = intent.lease;
+  std::size_t bytes = 0;
+  for (Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
+    m.entries.push_back(node.log[i.value() - 1]);
+    bytes += m.entries.back().payload.size();
+  }
+  send(node, intent.to, std::move(m));
+  node.core->filled(node.clock.at(now_), intent, intent.last, bytes);
+}
+
+void Cluster::persist(StoryNode& node) {
+  while (!node.unsynced.empty()) {
+    const raft::PersistBatch batch = std::move(node.unsynced.front());
+    node.unsynced.pop_front();
+    if (batch.hard_state) node.disk_hard_state = *batch.hard_state;
+    if (batch.truncate_from) node.disk_log.resize(batch.truncate_from->value() - 1);
+    node.disk_log.insert(node.disk_log.end(), batch.entries.begin(), batch.entries.end());
+    node.core->persisted(node.clock.at(now_), batch.id);
+    std::deque<raft::HeldMessage> waiting;
+    for (raft::HeldMessage& m : node.held) {
+      if (m.after <= batch.id) {
+        send(node, m.to, std::move(m.message));
+      } else {
+        waiting.push_back(std::move(m));
+      }
+    }
+    node.held.swap(waiting);
+  }
+}
+
+// ---- What no instant may show ----
+
+void Cluster::check() {
+  if (!violation_.empty()) return;
+  const StoryNode* holder = nullptr;
+  for (const auto& entry : nodes_) {
+    const StoryNode& node = entry.second;
+    if (!node.up || node.view.end <= node.clock.at(now_).holder) continue;
+    if (holder != nullptr) {
+      violation_ = "at " + format_time(now_) + " node " + std::to_string(holder->id.value()) +
+                   " and node " + std::to_string(node.id.value()) + " both hold a valid lease";
+      return;
+    }
+    holder = &node;
+  }
+}
+
+}  // namespace leasehold::story

@@ -1,0 +1,184 @@
+// A few bare cores, whose clocks, messages and disks move only when somebody says so.
+#pragma once
+
+#include <leasehold/raft/core.h>
+#include <leasehold/story/core_watch.h>
+#include <leasehold/story/record.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::story {
+
+/// The two clocks of one node as functions of true time, each at a rate of its own.
+class StoryClock : public TrueTime {
+ public:
+  raft::Now at(Duration now) const;
+  Duration of(raft::HolderInstant local) const override;
+  Duration of(raft::PromiseInstant local) const override;
+  /// Deviations in parts per million, each above -1 000 000.
+  void set_rates(Duration now, std::int64_t holder_ppm, std::int64_t promise_ppm);
+
+  /// Of the holder's clock and of the promise clock, as set_rates() takes them.
+  std::pair<std::int64_t, std::int64_t> rates() const {
+    return {holder_.rate_ppm - 1'000'000, promise_.rate_ppm - 1'000'000};
+  }
+
+ private:
+  struct Line {
+    Duration since{0};  ///< true time of the last change
+    Duration local = std::chrono::hours(1);
+    std::int64_t rate_ppm = 1'000'000;
+    Duration at(Duration now) const;
+    Duration when(Duration instant) const;
+  };
+  Line holder_;
+  Line promise_;
+};
+
+/// A message on its way.
+struct Flight {
+  std::uint64_t number = 0;
+  NodeId from;
+  NodeId to;
+  raft::Message message;
+  Duration sent{0};
+  Duration due{0};
+};
+
+/// A read and, once there is one, its answer.
+struct StoryRead {
+  NodeId node;
+  raft::ReadMode mode = raft::ReadMode::lease;
+  bool answered = false;
+  raft::ReadAnswer answer;
+};
+
+/// One node: the core, its disk and its clocks.
+struct StoryNode {
+  NodeId id;
+  std::unique_ptr<raft::Core> core;
+  raft::CoreOptions options;
+  StoryClock clock;
+  bool up = false;
+  bool paused = false;
+  /// Batches wait for sync().
+  bool disk_stalled = false;
+  raft::HardState disk_hard_state;
+  std::vector<raft::Entry> disk_log;
+  /// Everything that was handed to storage, durable or not.
+  std::vector<raft::Entry> log;
+  std::deque<raft::PersistBatch> unsynced;
+  std::deque<raft::HeldMessage> held;
+  /// Arrived while the process was paused.
+  std::deque<Flight> inbox;
+  raft::LeaseState view;
+};
+
+/// What a story is told of. Deterministic. Timers fall at whole milliseconds of true time, late and
+/// never early, so that stories have round numbers.
+class Cluster {
+ public:
+  static constexpr std::size_t kNodesMax = 9;
+  /// Messages under way and messages that can be delivered again.
+  static constexpr std::size_t kFlightsMax = 100'000;
+
+  struct Options {
+    std::size_t nodes = 3;
+    lease::Timing timing;
+    std::uint64_t seed = 1;
+    Duration delay = std::chrono::milliseconds(5);
+  };
+
+  Cluster(const Options& options, Sink sink);
+
+  Duration now() const { return now_; }
+  std::size_t size() const { return nodes_.size(); }
+  StoryNode& node(NodeId id) { return nodes_.at(id); }
+  const StoryNode& node(NodeId id) const { return nodes_.at(id); }
+  bool knows(NodeId id) const { return nodes_.count(id) != 0; }
+  const std::deque<Flight>& flights() const { return flights_; }
+  const std::map<std::uint64_t, StoryRead>& reads() const { return reads_; }
+  /// What no instant may show, if one did: two valid leases, or one that outlives its promises.
+  const std::string& violation() const { return violation_; }
+
+  // ---- Before anything has happened: a history to start from ----
+
+  /// The node has this log (a term for each entry), is in `term` and has heard from nobody since.
+  void preset(NodeId id, Term term, const std::vector<Term>& log);
+
+  // ---- Time ----
+
+  /// Clocks run, nothing else happens.
+  void advance(Duration span);
+  /// Clocks run, timers fall, messages arrive when they are due.
+  void run(Duration span);
+  /// Moves to the next whole 10 ms at which `id` may start an election, and lets only its timer
+  /// fall. False: it leads, is down, or cannot campaign.
+  bool campaign(NodeId id);
+  void tick(NodeId id);
+  void set_rates(NodeId id, std::int64_t holder_ppm, std::int64_t promise_ppm);
+
+  // ---- Messages ----
+
+  void deliver(std::uint64_t number);
+  void drop(std::uint64_t number);
+  /// Delivers a copy of what was sent before, delivered or lost. False: no such message.
+  bool again(std::uint64_t number);
+  /// Delivers everything and what follows from it, without time passing.
+  void settle();
+  void forge(NodeId from, NodeId to, raft::Message message);
+  void cut(NodeId from, NodeId to);
+  void join(NodeId from, NodeId to);
+  bool is_cut(NodeId from, NodeId to) const { return cut_.count({from, to}) != 0; }
+  void set_delay(Duration delay) { delay_ = delay; }
+
+  // ---- Nodes ----
+
+  std::optional<raft::LogId> propose(NodeId id, std::vector<std::string> payloads);
+  std::uint64_t read(NodeId id, raft::ReadMode mode);
+  void crash(NodeId id);
+  void restart(NodeId id);
+  void pause(NodeId id);
+  void resume(NodeId id);
+  void stall(NodeId id);
+  void sync(NodeId id);
+  void tell(Record record);
+
+ private:
+  void start(StoryNode& node);
+  void step(StoryNode& node, const Flight& flight);
+  void drain(StoryNode& node);
+  void act(StoryNode& node, raft::Ready& ready);
+  void fill(StoryNode& node, const raft::AppendIntent& intent);
+  void persist(StoryNode& node);
+  void send(StoryNode& node, NodeId to, raft::Message message);
+  void take(std::size_t position, bool lost);
+  Duration next_timer() const;
+  void check();
+  Record record(Kind kind, NodeId id) const;
+
+  Duration now_{0};
+  Duration delay_;
+  Sink sink_;
+  raft::Membership membership_;
+  std::map<NodeId, StoryNode> nodes_;
+  std::map<NodeId, CoreWatch> watches_;
+  std::set<std::pair<NodeId, NodeId>> cut_;
+  std::deque<Flight> flights_;
+  std::map<std::uint64_t, Flight> past_;
+  std::uint64_t next_flight_ = 1;
+  std::map<std::uint64_t, StoryRead> reads_;
+  std::uint64_t next_read_ = 1;
+  std::string violation_;
+};
+
+}  // namespace leasehold::story

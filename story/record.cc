@@ -1,0 +1,260 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/story/record.h>
+
+#include <array>
+#include <variant>
+
+namespace leasehold::story {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+const char* reason_name(raft::RoleChangeReason reason) {
+  switch (reason) {
+    case raft::RoleChangeReason::started: return "started";
+    case raft::RoleChangeReason::election_timeout: return "election_timeout";
+    case raft::RoleChangeReason::pre_vote_won: return "pre_vote_won";
+    case raft::RoleChangeReason::election_won: return "election_won";
+    case raft::RoleChangeReason::higher_term: return "higher_term";
+    case raft::RoleChangeReason::leader_appeared: return "leader_appeared";
+    case raft::RoleChangeReason::quorum_lost: return "quorum_lost";
+    case raft::RoleChangeReason::disk_stalled: return "disk_stalled";
+    case raft::RoleChangeReason::election_lost: return "election_lost";
+  }
+  return "other";
+}
+
+const char* refusal_name(raft::VoteRefusal refusal) {
+  switch (refusal) {
+    case raft::VoteRefusal::own_lease_valid: return "own_lease_valid";
+    case raft::VoteRefusal::promised: return "promised";
+    case raft::VoteRefusal::old_term: return "old_term";
+    case raft::VoteRefusal::voted_for_other: return "voted_for_other";
+    case raft::VoteRefusal::log_behind: return "log_behind";
+  }
+  return "other";
+}
+
+std::string number(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+std::string text_of(raft::LogId id) {
+  if (id.index.value() == 0) return "an empty log";
+  return "entry " + number(id.index.value()) + " of term " + number(id.term.value());
+}
+
+std::string text_of(const raft::AppendRequest& m) {
+  std::string text = "term " + number(m.term.value()) + ", round " + number(m.round.value());
+  if (m.entries.empty()) {
+    text += ", heartbeat";
+  } else {
+    const std::uint64_t first = m.prev.index.value() + 1;
+    const std::uint64_t last = m.prev.index.value() + m.entries.size();
+    text += m.entries.size() == 1 ? ", entry " + number(first)
+                                  : ", entries " + number(first) + ".." + number(last);
+  }
+  text += " after " + text_of(m.prev);
+  return text + ", commit " + number(m.commit.value());
+}
+
+std::string text_of(const raft::AppendReply& m) {
+  std::string text = "term " + number(m.term.value()) + ", round " + number(m.round.value());
+  text += m.promised ? ", promised" : ", no promise";
+  if (m.matched) return text + ", holds up to " + number(m.index.value());
+  return text + ", entry " + number(m.rejected_prev.value()) + " does not match, try " +
+         number(m.index.value());
+}
+
+std::string ask(Term term, raft::LogId last) {
+  return "term " + number(term.value()) + ", last is " + text_of(last);
+}
+
+std::string answer(Term request, Term term, bool granted) {
+  return std::string(granted ? "granted" : "refused") + " for term " + number(request.value()) +
+         ", own term " + number(term.value());
+}
+
+}  // namespace
+
+const char* kind_name(Kind kind) {
+  switch (kind) {
+    case Kind::run: return "run";
+    case Kind::start: return "start";
+    case Kind::crash: return "crash";
+    case Kind::fail: return "fail";
+    case Kind::pause: return "pause";
+    case Kind::suspend: return "suspend";
+    case Kind::resume: return "resume";
+    case Kind::clock: return "clock";
+    case Kind::cut: return "cut";
+    case Kind::join: return "join";
+    case Kind::heal: return "heal";
+    case Kind::disk: return "disk";
+    case Kind::role: return "role";
+    case Kind::leader: return "leader";
+    case Kind::vote: return "vote";
+    case Kind::refusal: return "refusal";
+    case Kind::promise: return "promise";
+    case Kind::unpromised: return "unpromised";
+    case Kind::lease: return "lease";
+    case Kind::lease_lost: return "lease_lost";
+    case Kind::settings: return "settings";
+    case Kind::round: return "round";
+    case Kind::sent: return "sent";
+    case Kind::delivered: return "delivered";
+    case Kind::lost: return "lost";
+    case Kind::commit: return "commit";
+    case Kind::asked: return "asked";
+    case Kind::read: return "read";
+    case Kind::write: return "write";
+    case Kind::mark: return "mark";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+const char* role_name(raft::Role role) {
+  constexpr std::array<const char*, 4> kNames = {"follower", "pre_candidate", "candidate",
+                                                 "leader"};
+  return kNames[static_cast<std::size_t>(role)];
+}
+
+std::optional<Record> record_of(Duration at, const raft::Event& event) {
+  Record record;
+  record.at = at;
+  record.node = event.node;
+  record.term = event.term;
+  const bool told = std::visit(Overloaded{
+                                   [&record](const raft::RoleChanged& e) {
+                                     record.kind = Kind::role;
+                                     record.what = role_name(e.to);
+                                     record.why = reason_name(e.reason);
+                                     return e.reason != raft::RoleChangeReason::started;
+                                   },
+                                   [&record](const raft::LeaderKnown& e) {
+                                     record.kind = Kind::leader;
+                                     record.peer = e.leader;
+                                     return e.leader != record.node;
+                                   },
+                                   [&record](const raft::VoteGranted& e) {
+                                     record.kind = Kind::vote;
+                                     record.peer = e.candidate;
+                                     record.what = e.pre_vote ? "pre_vote" : "vote";
+                                     return true;
+                                   },
+                                   [&record](const raft::VoteRefused& e) {
+                                     record.kind = Kind::refusal;
+                                     record.peer = e.candidate;
+                                     record.what = e.pre_vote ? "pre_vote" : "vote";
+                                     record.why = refusal_name(e.reason);
+                                     return true;
+                                   },
+                                   [](const raft::PromiseGiven&) { return false; },
+                                   [](const raft::LeaseGained&) { return false; },
+                                   [&record](const raft::LeaseLost&) {
+                                     record.kind = Kind::lease_lost;
+                                     return true;
+                                   },
+                                   [&record](const raft::SettingsDiffer& e) {
+                                     record.kind = Kind::settings;
+                                     record.peer = e.peer;
+                                     record.text = format_time(e.theirs);
+                                     return true;
+                                   },
+                               },
+                               event.what);
+  if (!told) return std::nullopt;
+  return record;
+}
+
+std::string message_name(const raft::Message& message) {
+  return std::visit(Overloaded{
+                        [](const raft::PreVoteRequest&) { return "pre_vote"; },
+                        [](const raft::PreVoteReply&) { return "pre_vote_reply"; },
+                        [](const raft::VoteRequest&) { return "vote"; },
+                        [](const raft::VoteReply&) { return "vote_reply"; },
+                        [](const raft::AppendRequest&) { return "append"; },
+                        [](const raft::AppendReply&) { return "append_reply"; },
+                        [](const raft::ReadIndexRequest&) { return "read_index"; },
+                        [](const raft::ReadIndexReply&) { return "read_index_reply"; },
+                    },
+                    message);
+}
+
+std::string message_text(const raft::Message& message) {
+  return std::visit(
+      Overloaded{
+          [](const raft::PreVoteRequest& m) { return ask(m.term, m.last); },
+          [](const raft::PreVoteReply& m) { return answer(m.request_term, m.term, m.granted); },
+          [](const raft::VoteRequest& m) { return ask(m.term, m.last); },
+          [](const raft::VoteReply& m) { return answer(m.request_term, m.term, m.granted); },
+          [](const raft::AppendRequest& m) { return text_of(m); },
+          [](const raft::AppendReply& m) { return text_of(m); },
+          [](const raft::ReadIndexRequest& m) {
+            return "request " + number(m.id) + (m.quorum ? ", by a quorum" : "");
+          },
+          [](const raft::ReadIndexReply& m) {
+            return "request " + number(m.id) +
+                   (m.index ? ", index " + number(m.index->value()) : ", refused");
+          },
+      },
+      message);
+}
+
+Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::Message& message) {
+  Record record;
+  record.at = at;
+  record.kind = kind;
+  record.node = node;
+  record.peer = peer;
+  record.what = message_name(message);
+  record.text = message_text(message);
+  const auto verdict = [](bool yes) { return yes ? "granted" : "refused"; };
+  std::visit(Overloaded{
+                 [&record](const raft::PreVoteRequest& m) { record.term = m.term; },
+                 [&](const raft::PreVoteReply& m) {
+                   record.term = m.term;
+                   record.why = verdict(m.granted);
+                 },
+                 [&record](const raft::VoteRequest& m) { record.term = m.term; },
+                 [&](const raft::VoteReply& m) {
+                   record.term = m.term;
+                   record.why = verdict(m.granted);
+                 },
+                 [&record](const raft::AppendRequest& m) {
+                   record.term = m.term;
+                   record.round = m.round;
+                   record.index = m.prev.index + m.entries.size();
+                   record.why = m.entries.empty() ? "heartbeat" : "entries";
+                 },
+                 [&record](const raft::AppendReply& m) {
+                   record.term = m.term;
+                   record.round = m.round;
+                   record.index = m.index;
+                   record.why = m.promised ? (m.matched ? "matched" : "unmatched") : "unpromised";
+                 },
+                 [](const raft::ReadIndexRequest&) {},
+                 [](const raft::ReadIndexReply&) {},
+             },
+             message);
+  return record;
+}
+
+std::string format_time(Duration time) {
+  const std::int64_t ns = time.count();
+  const std::int64_t microseconds = (ns < 0 ? -ns : ns) / 1000;
+  std::string text = (ns < 0 ? "-" : "") + std::to_string(microseconds / 1000);
+  if (microseconds % 1000 != 0) {
+    std::string fraction = std::to_string(microseconds % 1000 + 1000).substr(1);
+    fraction.erase(fraction.find_last_not_of('0') + 1);
+    text += "." + fraction;
+  }
+  return text + "ms";
+}
+
+}  // namespace leasehold::story

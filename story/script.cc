@@ -1,0 +1,700 @@
+#include <leasehold/story/script.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace leasehold::story {
+namespace {
+
+constexpr Duration kLongest = std::chrono::hours(1);
+
+Script::Words split(const std::string& text) {
+  Script::Words words;
+  std::string word;
+  for (const char c : text + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(word);
+      word.clear();
+    }
+  }
+  return words;
+}
+
+const std::vector<std::string>& message_types() {
+  static const std::vector<std::string> kTypes = {"pre_vote",   "pre_vote_reply",  "vote",
+                                                  "vote_reply", "append",          "append_reply",
+                                                  "read_index", "read_index_reply"};
+  return kTypes;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+/// A link in which * stands for any node.
+struct LinkPattern {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  bool matches(const Flight& flight) const {
+    return (from == 0 || flight.from.value() == from) && (to == 0 || flight.to.value() == to);
+  }
+};
+
+std::optional<std::uint64_t> parse_number(const std::string& word) {
+  if (word.empty() || word.size() > 15) return std::nullopt;
+  std::uint64_t n = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return std::nullopt;
+    n = n * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return n;
+}
+
+/// Parts per million: "10%", "-8.3%", "+120ppm", "0".
+std::optional<std::int64_t> parse_rate(std::string word) {
+  bool negative = false;
+  if (!word.empty() && (word[0] == '+' || word[0] == '-')) {
+    negative = word[0] == '-';
+    word.erase(0, 1);
+  }
+  std::int64_t scale = 1;
+  std::int64_t ppm = 0;
+  if (word.size() > 1 && word.back() == '%') {
+    word.pop_back();
+    scale = 10'000;
+    const std::size_t point = word.find('.');
+    if (point != std::string::npos) {
+      const auto tenths = parse_number(word.substr(point + 1));
+      if (!tenths || *tenths > 9) return std::nullopt;
+      ppm = static_cast<std::int64_t>(*tenths) * 1000;
+      word.erase(point);
+    }
+  } else if (word.size() > 3 && word.compare(word.size() - 3, 3, "ppm") == 0) {
+    word.erase(word.size() - 3);
+  } else if (word != "0") {
+    return std::nullopt;
+  }
+  const auto whole = parse_number(word);
+  if (!whole || *whole > 1'000'000) return std::nullopt;
+  ppm += static_cast<std::int64_t>(*whole) * scale;
+  return negative ? -ppm : ppm;
+}
+
+}  // namespace
+
+const std::vector<Script::Command>& Script::commands() {
+  static const std::vector<Command> kCommands = {
+      {"nodes", "N [lease=T heartbeat=T election=T rtt=T margin=T drift=P delay=T seed=N]",
+       "start N nodes (1 to 9) at time 0; delay is a message's way", &Script::nodes, false},
+      {"preset", "NODE term=T [log=T,T,...]",
+       "before anything happens: a node's term, and its log as the terms of its entries",
+       &Script::preset, true},
+      {"mark", "TEXT", "name this instant", &Script::mark, true},
+      {"advance", "T", "clocks run; no timer falls and nothing arrives", &Script::advance, true},
+      {"run", "T [full]", "clocks run, timers fall, messages arrive when they are due",
+       &Script::let_run, true},
+      {"campaign", "NODE", "move to the next whole 10ms at which its election timer has run out",
+       &Script::campaign, true},
+      {"tick", "NODE", "let its timers fall, if they are due", &Script::tick, true},
+      {"delay", "T", "the way of messages that are sent from now on", &Script::delay, true},
+      {"drift", "NODE P [holder|promise]", "its clocks (or one) run fast or slow: +10%, -8.3%, 0",
+       &Script::drift, true},
+      {"propose", "NODE WORD...", "a client's commands, one entry each", &Script::propose, true},
+      {"read", "NODE lease|quorum", "a client's read", &Script::read, true},
+      {"deliver", "all|#N|A->B|TYPE... [brief]",
+       "let messages arrive, in the order in which they were sent; * is any node", &Script::deliver,
+       true},
+      {"drop", "all|#N|A->B|TYPE...", "lose messages", &Script::drop, true},
+      {"again", "#N", "let a copy of an earlier message arrive", &Script::again, true},
+      {"settle", "[full]", "deliver everything and what follows from it; no time passes",
+       &Script::settle, true},
+      {"cut", "A->B|A-B...", "links carry nothing", &Script::cut, true},
+      {"isolate", "NODE", "cut all its links", &Script::isolate, true},
+      {"heal", "", "every link carries again", &Script::heal, true},
+      {"crash", "NODE", "the process dies; what its disk has not synced is gone", &Script::crash,
+       true},
+      {"restart", "NODE [lease=T]", "start it on its disk, with another lease setting if given",
+       &Script::restart, true},
+      {"pause", "NODE", "the process stands still; messages wait", &Script::pause, true},
+      {"resume", "NODE", "it continues", &Script::resume, true},
+      {"disk", "NODE stall|sync", "writes wait; writes are done", &Script::disk, true},
+      {"forge", "A->B TYPE [name=value...]",
+       "a message that no node has sent: vote and pre_vote (term last_term last_index), append "
+       "(term round lease commit), append_reply (term request_term round promised matched index)",
+       &Script::forge, true},
+      {"show", "state|log|lease|promise|timer [NODE] or messages", "look", &Script::show, true},
+      {"expect", "NODE FACT... or read N by BASIS", "stop if it does not hold", &Script::expect,
+       true},
+  };
+  return kCommands;
+}
+
+std::string Script::help() {
+  std::string text;
+  for (const Command& command : commands()) {
+    const std::string head = std::string(command.name) + " " + command.arguments;
+    text += "  " + head + "\n      " + command.about + "\n";
+  }
+  return text;
+}
+
+Script::Script(std::string title, Sink sink)
+    : title_(std::move(title)),
+      sink_(std::move(sink)),
+      teller_(
+          [this](const std::string& line) {
+            if (!silent_) print(line);
+          },
+          10) {}
+
+void Script::hear(const Record& record) {
+  if (sink_) sink_(record);
+  teller_.tell(record);
+}
+
+std::vector<std::string> Script::take_output() {
+  return std::exchange(output_, {});
+}
+
+Result<void> Script::run(const std::string& command) {
+  const Words words = split(command);
+  if (words.empty()) return wrong("an empty command");
+  std::vector<std::string> names;
+  for (const Command& known : commands()) {
+    names.emplace_back(known.name);
+    if (words[0] != known.name) continue;
+    if (known.needs_nodes && !cluster_) {
+      return wrong("no nodes yet: the first command is `nodes N`");
+    }
+    teller_.set_detail(Detail::full);
+    const Done done = (this->*known.run)(words);
+    if (!done) {
+      return wrong(done.error().message + "\n  usage: " + known.name + " " + known.arguments);
+    }
+    teller_.pass(cluster_->now());
+    teller_.flush();
+    if (!cluster_->violation().empty()) return wrong("VIOLATION: " + cluster_->violation());
+    return {};
+  }
+  return wrong("unknown command `" + words[0] + "`; allowed: " + join(names));
+}
+
+// ---- Words ----
+
+Error Script::wrong(const std::string& what) {
+  return Error{ErrorCode::invalid_argument, what};
+}
+
+Result<std::uint64_t> Script::number(const std::string& word) {
+  const auto n = parse_number(word);
+  if (!n) return wrong("`" + word + "` is not a number");
+  return *n;
+}
+
+Result<NodeId> Script::node(const std::string& word) const {
+  const auto n = parse_number(word);
+  if (!n || !cluster_->knows(NodeId(*n))) {
+    return wrong("`" + word + "` is not a node; allowed: 1 to " + std::to_string(cluster_->size()));
+  }
+  return NodeId(*n);
+}
+
+Result<NodeId> Script::running(const std::string& word) const {
+  auto id = node(word);
+  if (!id) return id;
+  const StoryNode& node = cluster_->node(id.value());
+  if (!node.up) return wrong("node " + word + " is down; `restart " + word + "` starts it");
+  if (node.paused) return wrong("node " + word + " is paused; `resume " + word + "` continues it");
+  return id;
+}
+
+Result<std::vector<NodeId>> Script::node_or_all(const Words& words, std::size_t at) const {
+  std::vector<NodeId> all;
+  for (std::size_t i = at; i < words.size(); ++i) {
+    const auto id = node(words[i]);
+    if (!id) return id.error();
+    all.push_back(id.value());
+  }
+  for (std::uint64_t i = 1; all.size() < cluster_->size() && words.size() <= at; ++i) {
+    all.emplace_back(i);
+  }
+  return all;
+}
+
+Result<Duration> Script::time(const std::string& word) {
+  const struct {
+    const char* unit;
+    std::int64_t ns;
+  } kUnits[] = {{"ms", 1'000'000}, {"us", 1'000}, {"s", 1'000'000'000}};
+  for (const auto& unit : kUnits) {
+    const std::string name = unit.unit;
+    if (word.size() <= name.size()) continue;
+    if (word.compare(word.size() - name.size(), name.size(), name) != 0) continue;
+    const auto n = parse_number(word.substr(0, word.size() - name.size()));
+    if (n && static_cast<std::int64_t>(*n) <= kLongest.count() / unit.ns) {
+      return Duration(static_cast<std::int64_t>(*n) * unit.ns);
+    }
+  }
+  return wrong("`" + word + "` is not a time; allowed: 250us, 300ms, 2s, up to one hour");
+}
+
+Result<std::map<std::string, std::string>> Script::settings(
+    const Words& words, std::size_t first, const std::vector<std::string>& allowed) {
+  std::map<std::string, std::string> found;
+  for (std::size_t i = first; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    const bool known = std::find(allowed.begin(), allowed.end(), name) != allowed.end();
+    if (equals == std::string::npos || equals + 1 == words[i].size() || !known) {
+      return wrong("`" + words[i] +
+                   "` is not a setting; allowed, each as name=value: " + join(allowed));
+    }
+    found[name] = words[i].substr(equals + 1);
+  }
+  return found;
+}
+
+Result<std::pair<NodeId, NodeId>> Script::link(const std::string& word) const {
+  const std::size_t arrow = word.find("->");
+  const Error error = wrong("`" + word + "` is not a link; allowed: 1->2");
+  if (arrow == std::string::npos) return error;
+  const auto from = node(word.substr(0, arrow));
+  const auto to = node(word.substr(arrow + 2));
+  if (!from || !to || from.value() == to.value()) return error;
+  return std::pair(from.value(), to.value());
+}
+
+Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
+  bool all = false;
+  std::vector<std::uint64_t> numbers;
+  std::vector<LinkPattern> links;
+  std::vector<std::string> types;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::size_t arrow = word.find("->");
+    if (word == "all") {
+      all = true;
+    } else if (word[0] == '#' && parse_number(word.substr(1))) {
+      numbers.push_back(*parse_number(word.substr(1)));
+    } else if (arrow != std::string::npos) {
+      LinkPattern pattern;
+      for (const bool from : {true, false}) {
+        const std::string end = from ? word.substr(0, arrow) : word.substr(arrow + 2);
+        if (end == "*") continue;
+        const auto id = node(end);
+        if (!id) return id.error();
+        (from ? pattern.from : pattern.to) = id.value().value();
+      }
+      links.push_back(pattern);
+    } else if (std::find(message_types().begin(), message_types().end(), word) !=
+               message_types().end()) {
+      types.push_back(word);
+    } else {
+      return wrong("`" + word + "` names no message; allowed: all, #N, A->B with * for any node, " +
+                   join(message_types()));
+    }
+  }
+  if (words.size() < 2) return wrong("which messages? allowed: all, #N, A->B, a type");
+  std::vector<std::uint64_t> found;
+  for (const Flight& flight : cluster_->flights()) {
+    const bool by_number =
+        std::find(numbers.begin(), numbers.end(), flight.number) != numbers.end();
+    const bool by_link =
+        links.empty() || std::any_of(links.begin(), links.end(),
+                                     [&flight](const LinkPattern& p) { return p.matches(flight); });
+    const bool by_type = types.empty() || std::find(types.begin(), types.end(),
+                                                    message_name(flight.message)) != types.end();
+    const bool by_words = (!links.empty() || !types.empty()) && by_link && by_type;
+    if (all || by_number || by_words) found.push_back(flight.number);
+  }
+  if (!found.empty()) return found;
+  std::string way;
+  for (const Flight& flight : cluster_->flights()) {
+    way += " #" + std::to_string(flight.number) + " " + std::to_string(flight.from.value()) + "->" +
+           std::to_string(flight.to.value()) + " " + message_name(flight.message);
+  }
+  return wrong("no such message is on its way; on its way:" + (way.empty() ? " nothing" : way));
+}
+
+Detail Script::detail(Words& words, Detail otherwise) const {
+  if (words.back() == "full" || words.back() == "brief") {
+    otherwise = words.back() == "full" ? Detail::full : Detail::brief;
+    words.pop_back();
+  }
+  return otherwise;
+}
+
+// ---- The group and time ----
+
+Result<void> Script::nodes(const Words& words) {
+  if (cluster_) return wrong("the nodes are there already: `nodes` comes once");
+  if (words.size() < 2) return wrong("how many nodes?");
+  const auto count = number(words[1]);
+  if (!count) return count.error();
+  if (count.value() < 1 || count.value() > Cluster::kNodesMax) {
+    return wrong("1 to " + std::to_string(Cluster::kNodesMax) + " nodes");
+  }
+  const auto given = settings(
+      words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed"});
+  if (!given) return given.error();
+  Cluster::Options options;
+  options.nodes = static_cast<std::size_t>(count.value());
+  const std::map<std::string, Duration*> times = {{"lease", &options.timing.lease},
+                                                  {"heartbeat", &options.timing.heartbeat},
+                                                  {"election", &options.timing.election_timeout},
+                                                  {"rtt", &options.timing.max_round_trip},
+                                                  {"margin", &options.timing.margin},
+                                                  {"delay", &options.delay}};
+  for (const auto& setting : given.value()) {
+    const auto time_setting = times.find(setting.first);
+    if (time_setting != times.end()) {
+      const auto value = time(setting.second);
+      if (!value) return value.error();
+      *time_setting->second = value.value();
+    } else if (setting.first == "drift") {
+      const auto rate = parse_rate(setting.second);
+      if (!rate) return wrong("`" + setting.second + "` is not a drift; allowed: 10%, 120ppm");
+      options.timing.max_clock_drift_ppm = *rate;
+    } else {
+      const auto seed = number(setting.second);
+      if (!seed) return seed.error();
+      options.seed = seed.value();
+    }
+  }
+  if (const auto valid = options.timing.validate(); !valid) return valid.error();
+  silent_ = true;
+  Record first;
+  first.kind = Kind::run;
+  first.text = title_;
+  first.number = options.nodes;
+  hear(first);
+  cluster_ = std::make_unique<Cluster>(options, [this](const Record& r) { hear(r); });
+  silent_ = false;
+  return {};
+}
+
+Result<void> Script::preset(const Words& words) {
+  if (words.size() < 3) return wrong("a node and its term, please");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const auto given = settings(words, 2, {"term", "log"});
+  if (!given) return given.error();
+  if (cluster_->now() > Duration{0} || !cluster_->flights().empty()) {
+    return wrong("something has happened already: `preset` comes right after `nodes`");
+  }
+  std::vector<Term> log;
+  Term term;
+  for (const auto& setting : given.value()) {
+    std::string rest = setting.second + ",";
+    for (std::size_t comma = rest.find(','); comma != std::string::npos; comma = rest.find(',')) {
+      const auto value = number(rest.substr(0, comma));
+      if (!value) return value.error();
+      rest.erase(0, comma + 1);
+      if (setting.first == "term") {
+        term = Term(value.value());
+        continue;
+      }
+      if (value.value() == 0 || (!log.empty() && Term(value.value()) < log.back())) {
+        return wrong("the terms of a log are above zero and never fall");
+      }
+      log.emplace_back(value.value());
+    }
+  }
+  if (!log.empty() && term < log.back()) {
+    return wrong("a node's term is at least that of its last entry");
+  }
+  silent_ = true;
+  cluster_->preset(id.value(), term, log);
+  teller_.flush();
+  silent_ = false;
+  return {};
+}
+
+Result<void> Script::mark(const Words& words) {
+  if (words.size() < 2) return wrong("what is the name of this instant?");
+  Record record;
+  record.kind = Kind::mark;
+  for (std::size_t i = 1; i < words.size(); ++i) record.text += (i == 1 ? "" : " ") + words[i];
+  cluster_->tell(record);
+  return {};
+}
+
+Result<void> Script::advance(const Words& words) {
+  if (words.size() != 2) return wrong("how long?");
+  const auto span = time(words[1]);
+  if (!span) return span.error();
+  cluster_->advance(span.value());
+  return {};
+}
+
+Result<void> Script::let_run(const Words& given) {
+  Words words = given;
+  teller_.set_detail(detail(words, Detail::brief));
+  if (words.size() != 2) return wrong("how long?");
+  const auto span = time(words[1]);
+  if (!span) return span.error();
+  cluster_->run(span.value());
+  return {};
+}
+
+Result<void> Script::campaign(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  if (!cluster_->campaign(id.value())) {
+    return wrong("node " + words[1] + " leads or may not campaign");
+  }
+  return {};
+}
+
+Result<void> Script::tick(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  cluster_->tick(id.value());
+  return {};
+}
+
+Result<void> Script::delay(const Words& words) {
+  if (words.size() != 2) return wrong("how long?");
+  const auto span = time(words[1]);
+  if (!span) return span.error();
+  cluster_->set_delay(span.value());
+  return {};
+}
+
+Result<void> Script::drift(const Words& words) {
+  if (words.size() != 3 && words.size() != 4) return wrong("which node, and how fast?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  const auto rate = parse_rate(words[2]);
+  if (!rate || *rate <= -1'000'000 || *rate > 1'000'000) {
+    return wrong("`" + words[2] + "` is not a rate; allowed: +10%, -8.3%, +120ppm, 0");
+  }
+  const std::string which = words.size() == 4 ? words[3] : "both";
+  if (which != "both" && which != "holder" && which != "promise") {
+    return wrong("`" + which + "` is not a clock; allowed: holder, promise");
+  }
+  const auto rates = cluster_->node(id.value()).clock.rates();
+  cluster_->set_rates(id.value(), which != "promise" ? *rate : rates.first,
+                      which != "holder" ? *rate : rates.second);
+  return {};
+}
+
+// ---- Clients ----
+
+Result<void> Script::propose(const Words& words) {
+  if (words.size() < 3) return wrong("which node, and what?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const auto at = cluster_->propose(id.value(), Words(words.begin() + 2, words.end()));
+  if (!at) print("node " + words[1] + " refuses: it does not lead");
+  return {};
+}
+
+Result<void> Script::read(const Words& words) {
+  if (words.size() != 3 || (words[2] != "lease" && words[2] != "quorum")) {
+    return wrong("which node, and how: lease or quorum?");
+  }
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const auto mode = words[2] == "lease" ? raft::ReadMode::lease : raft::ReadMode::quorum;
+  const std::uint64_t number = cluster_->read(id.value(), mode);
+  if (!cluster_->reads().at(number).answered) {
+    print("read " + std::to_string(number) + " waits");
+  }
+  return {};
+}
+
+// ---- Messages ----
+
+Result<void> Script::deliver(const Words& given) {
+  Words words = given;
+  teller_.set_detail(detail(words, Detail::full));
+  const auto found = matching(words);
+  if (!found) return found.error();
+  for (const std::uint64_t number : found.value()) cluster_->deliver(number);
+  return {};
+}
+
+Result<void> Script::drop(const Words& words) {
+  const auto found = matching(words);
+  if (!found) return found.error();
+  for (const std::uint64_t number : found.value()) cluster_->drop(number);
+  return {};
+}
+
+Result<void> Script::again(const Words& words) {
+  if (words.size() != 2 || words[1][0] != '#') return wrong("which message, as #N?");
+  const auto which = number(words[1].substr(1));
+  if (!which) return which.error();
+  if (!cluster_->again(which.value())) {
+    return wrong("message " + words[1] + " was not sent, is still on its way, or its receiver is " +
+                 "down");
+  }
+  return {};
+}
+
+Result<void> Script::settle(const Words& given) {
+  Words words = given;
+  teller_.set_detail(detail(words, Detail::brief));
+  if (words.size() != 1) return wrong("no such argument");
+  cluster_->settle();
+  return {};
+}
+
+Result<void> Script::cut(const Words& words) {
+  if (words.size() < 2) return wrong("which link?");
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    std::string word = words[i];
+    const bool both = word.find("->") == std::string::npos;
+    if (both && word.find('-') != std::string::npos) word.replace(word.find('-'), 1, "->");
+    const auto ends = link(word);
+    if (!ends) return wrong(ends.error().message + " or, for both directions, 1-2");
+    cluster_->cut(ends.value().first, ends.value().second);
+    if (both) cluster_->cut(ends.value().second, ends.value().first);
+  }
+  return {};
+}
+
+Result<void> Script::isolate(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  for (std::uint64_t i = 1; i <= cluster_->size(); ++i) {
+    if (NodeId(i) == id.value()) continue;
+    cluster_->cut(id.value(), NodeId(i));
+    cluster_->cut(NodeId(i), id.value());
+  }
+  return {};
+}
+
+Result<void> Script::heal(const Words& words) {
+  if (words.size() != 1) return wrong("no such argument");
+  for (std::uint64_t a = 1; a <= cluster_->size(); ++a) {
+    for (std::uint64_t b = 1; b <= cluster_->size(); ++b) cluster_->join(NodeId(a), NodeId(b));
+  }
+  return {};
+}
+
+// ---- Nodes ----
+
+Result<void> Script::crash(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  if (!cluster_->node(id.value()).up) return wrong("node " + words[1] + " is down already");
+  cluster_->crash(id.value());
+  return {};
+}
+
+Result<void> Script::restart(const Words& words) {
+  if (words.size() < 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  const auto given = settings(words, 2, {"lease"});
+  if (!given) return given.error();
+  StoryNode& node = cluster_->node(id.value());
+  lease::Timing timing = node.options.timing;
+  for (const auto& setting : given.value()) {
+    const auto value = time(setting.second);
+    if (!value) return value.error();
+    timing.lease = value.value();
+  }
+  if (const auto valid = timing.validate(); !valid) return valid.error();
+  node.options.timing = timing;
+  cluster_->restart(id.value());
+  return {};
+}
+
+Result<void> Script::pause(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  cluster_->pause(id.value());
+  return {};
+}
+
+Result<void> Script::resume(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  if (!cluster_->node(id.value()).paused) return wrong("node " + words[1] + " is not paused");
+  cluster_->resume(id.value());
+  return {};
+}
+
+Result<void> Script::disk(const Words& words) {
+  if (words.size() != 3 || (words[2] != "stall" && words[2] != "sync")) {
+    return wrong("which node, and stall or sync?");
+  }
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  words[2] == "stall" ? cluster_->stall(id.value()) : cluster_->sync(id.value());
+  return {};
+}
+
+Result<void> Script::forge(const Words& words) {
+  if (words.size() < 3) return wrong("on which link, and what?");
+  const auto ends = link(words[1]);
+  if (!ends) return ends.error();
+  const auto given = settings(words, 3,
+                              {"term", "request_term", "last_term", "last_index", "round", "lease",
+                               "commit", "promised", "matched", "index"});
+  if (!given) return given.error();
+  std::map<std::string, std::uint64_t> values;
+  for (const auto& setting : given.value()) {
+    const bool yes = setting.second == "yes";
+    if (yes || setting.second == "no") {
+      values[setting.first] = yes ? 1 : 0;
+      continue;
+    }
+    const auto value =
+        setting.first == "lease" ? Result<std::uint64_t>(std::uint64_t{0}) : number(setting.second);
+    if (!value) return value.error();
+    values[setting.first] = value.value();
+  }
+  Duration lease = cluster_->node(ends.value().first).options.timing.lease;
+  if (given.value().count("lease") != 0) {
+    const auto value = time(given.value().at("lease"));
+    if (!value) return value.error();
+    lease = value.value();
+  }
+  const Term term(values["term"]);
+  const raft::LogId last{Term(values["last_term"]), Index(values["last_index"])};
+  raft::Message message;
+  if (words[2] == "vote") {
+    message = raft::VoteRequest{term, last};
+  } else if (words[2] == "pre_vote") {
+    message = raft::PreVoteRequest{term, last};
+  } else if (words[2] == "append") {
+    raft::AppendRequest m;
+    m.term = term;
+    m.prev = last;
+    m.round = Round(values["round"]);
+    m.lease = lease;
+    m.commit = Index(values["commit"]);
+    message = m;
+  } else if (words[2] == "append_reply") {
+    raft::AppendReply m;
+    m.term = term;
+    m.request_term = Term(values["request_term"]);
+    m.promised = values["promised"] != 0;
+    m.matched = values["matched"] != 0;
+    m.round = Round(values["round"]);
+    m.index = Index(values["index"]);
+    message = m;
+  } else {
+    return wrong("`" + words[2] +
+                 "` cannot be forged; allowed: vote, pre_vote, append, append_reply");
+  }
+  cluster_->forge(ends.value().first, ends.value().second, message);
+  return {};
+}
+
+}  // namespace leasehold::story

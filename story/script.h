@@ -1,0 +1,100 @@
+// The commands of a scenario.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/story/cluster.h>
+#include <leasehold/story/record.h>
+#include <leasehold/story/teller.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leasehold::story {
+
+/// Runs one command after the other against one Cluster, and collects what they print.
+class Script {
+ public:
+  using Words = std::vector<std::string>;
+
+  Script(std::string title, Sink sink);
+
+  /// An error says what is allowed. After one the script is not to be used any more.
+  Result<void> run(const std::string& command);
+  std::vector<std::string> take_output();
+
+  /// Every command with its arguments and a sentence: for --help and for the docs.
+  static std::string help();
+
+ private:
+  using Done = Result<void>;
+  struct Command {
+    const char* name;
+    const char* arguments;
+    const char* about;
+    Done (Script::*run)(const Words&);
+    bool needs_nodes;
+  };
+  static const std::vector<Command>& commands();
+
+  void print(const std::string& line) { output_.push_back(line); }
+  void hear(const Record& record);
+  static Error wrong(const std::string& what);
+  Result<NodeId> node(const std::string& word) const;
+  Result<NodeId> running(const std::string& word) const;
+  Result<std::vector<NodeId>> node_or_all(const Words& words, std::size_t at) const;
+  static Result<Duration> time(const std::string& word);
+  static Result<std::uint64_t> number(const std::string& word);
+  /// "name=value" of `words` from `first` on; refuses names that are not in `allowed`.
+  static Result<std::map<std::string, std::string>> settings(
+      const Words& words, std::size_t first, const std::vector<std::string>& allowed);
+  Result<std::pair<NodeId, NodeId>> link(const std::string& word) const;
+  Result<std::vector<std::uint64_t>> matching(const Words& words) const;
+  /// Takes a trailing `full` or `brief` away.
+  Detail detail(Words& words, Detail otherwise) const;
+
+  // script.cc
+  Done nodes(const Words& words);
+  Done preset(const Words& words);
+  Done mark(const Words& words);
+  Done advance(const Words& words);
+  Done let_run(const Words& words);
+  Done campaign(const Words& words);
+  Done tick(const Words& words);
+  Done delay(const Words& words);
+  Done drift(const Words& words);
+  Done propose(const Words& words);
+  Done read(const Words& words);
+  Done deliver(const Words& words);
+  Done drop(const Words& words);
+  Done again(const Words& words);
+  Done settle(const Words& words);
+  Done cut(const Words& words);
+  Done isolate(const Words& words);
+  Done heal(const Words& words);
+  Done crash(const Words& words);
+  Done restart(const Words& words);
+  Done pause(const Words& words);
+  Done resume(const Words& words);
+  Done disk(const Words& words);
+  Done forge(const Words& words);
+
+  // script_show.cc
+  Done show(const Words& words);
+  Done expect(const Words& words);
+  std::string state_of(const StoryNode& node) const;
+  std::string log_of(const StoryNode& node) const;
+  std::string lease_of(const StoryNode& node) const;
+  std::string promise_of(const StoryNode& node) const;
+  std::string timer_of(const StoryNode& node) const;
+  Result<std::string> fact(const Words& words) const;
+
+  std::string title_;
+  Sink sink_;
+  Teller teller_;
+  std::unique_ptr<Cluster> cluster_;
+  std::vector<std::string> output_;
+  bool silent_ = false;
+};
+
+}  // namespace leasehold::story

@@ -1,0 +1,175 @@
+// What a scenario looks at, and what it insists on.
+
+#include <leasehold/story/script.h>
+
+#include <utility>
+
+namespace leasehold::story {
+namespace {
+
+std::string digits(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+std::string name(NodeId id) {
+  return "node " + digits(id.value());
+}
+
+std::string join(const Script::Words& words, std::size_t from) {
+  std::string text;
+  for (std::size_t i = from; i < words.size(); ++i) text += (i == from ? "" : " ") + words[i];
+  return text;
+}
+
+std::string vote_of(const raft::HardState& state) {
+  if (state.voted_for == raft::kNobody) return "none";
+  return digits(state.voted_for.value()) + (state.vote_committed ? " committed" : " uncommitted");
+}
+
+}  // namespace
+
+std::string Script::state_of(const StoryNode& node) const {
+  if (!node.up) return "down";
+  const raft::Core& core = *node.core;
+  std::string text =
+      raft::Term() == core.term() && core.role() == raft::Role::follower
+          ? "follower, no term yet"
+          : std::string(role_name(core.role())) + ", term " + digits(core.term().value());
+  text += ", vote " + vote_of(core.hard_state());
+  return text + ", commit " + digits(core.commit_index().value()) + (node.paused ? ", paused" : "");
+}
+
+std::string Script::log_of(const StoryNode& node) const {
+  const std::uint64_t commit = node.up ? node.core->commit_index().value() : 0;
+  if (node.log.empty()) return "empty";
+  std::string text;
+  for (const raft::Entry& entry : node.log) {
+    if (!text.empty()) text += " ";
+    text += digits(entry.id.term.value());
+    if (entry.kind == raft::EntryKind::empty) text += ":-";
+    if (!entry.payload.view().empty()) text += ":" + std::string(entry.payload.view());
+    if (entry.id.index.value() == commit) text += " |";
+  }
+  return text;
+}
+
+std::string Script::lease_of(const StoryNode& node) const {
+  if (!node.up || node.view.end == raft::HolderInstant::earliest()) return "none";
+  const Duration until = node.clock.of(node.view.end);
+  const bool valid = node.clock.at(cluster_->now()).holder < node.view.end;
+  return (valid ? "until " : "ended at ") + format_time(until);
+}
+
+std::string Script::promise_of(const StoryNode& node) const {
+  const raft::StoredPromise& promise =
+      node.up ? node.core->hard_state().promise : node.disk_hard_state.promise;
+  if (promise.holder == raft::kNobody) return "none";
+  std::string text = "to " + name(promise.holder) + ", term " + digits(promise.term.value());
+  if (!node.up) return text + ", " + format_time(promise.duration) + " on disk";
+  const bool live = node.core->promise().live(node.clock.at(cluster_->now()).promise);
+  text += (live ? ", until " : ", ended at ") +
+          format_time(node.clock.of(node.core->promise().until()));
+  return text + ", remembers " + format_time(promise.duration);
+}
+
+std::string Script::timer_of(const StoryNode& node) const {
+  if (!node.up) return "down";
+  const raft::PromiseInstant due = node.core->next_deadline();
+  if (due == raft::PromiseInstant::never()) return "none";
+  const char* what =
+      node.core->role() == raft::Role::leader ? "next round or end at " : "own election at ";
+  return what + format_time(node.clock.of(due));
+}
+
+Result<void> Script::show(const Words& words) {
+  const std::string what = words.size() > 1 ? words[1] : "";
+  if (what == "messages" && words.size() == 2) {
+    for (const Flight& flight : cluster_->flights()) {
+      print("#" + digits(flight.number) + " " + digits(flight.from.value()) + "->" +
+            digits(flight.to.value()) + " " + message_name(flight.message) + ": " +
+            message_text(flight.message));
+    }
+    return {};
+  }
+  const std::map<std::string, std::string (Script::*)(const StoryNode&) const> views = {
+      {"state", &Script::state_of},
+      {"log", &Script::log_of},
+      {"lease", &Script::lease_of},
+      {"promise", &Script::promise_of},
+      {"timer", &Script::timer_of}};
+  const auto view = views.find(what);
+  if (view == views.end()) {
+    return wrong("`" + what +
+                 "` cannot be shown; allowed: state, log, lease, promise, timer, messages");
+  }
+  const auto all = node_or_all(words, 2);
+  if (!all) return all.error();
+  for (const NodeId id : all.value()) {
+    print(name(id) + ": " + (this->*view->second)(cluster_->node(id)));
+  }
+  return {};
+}
+
+// What is, in the words in which it would have to be expected.
+Result<std::string> Script::fact(const Words& words) const {
+  const Error allowed = wrong(
+      "allowed: NODE role NAME, NODE term N, NODE commit N, NODE log T T..., NODE vote none, NODE "
+      "vote N committed|uncommitted, NODE lease none|valid|ended, NODE promise none, NODE promise "
+      "N "
+      "live|ended, read N by lease|quorum|leader, read N waits, read N refused");
+  if (words.size() < 3) return allowed;
+  if (words[1] == "read") {
+    const auto which = number(words[2]);
+    if (!which) return which.error();
+    const auto found = cluster_->reads().find(which.value());
+    if (found == cluster_->reads().end()) return wrong("there is no read " + words[2]);
+    const StoryRead& read = found->second;
+    if (!read.answered) return "read " + words[2] + " waits";
+    if (!read.answer.index) return "read " + words[2] + " refused";
+    const std::string basis = read.answer.basis == raft::ReadBasis::lease    ? "lease"
+                              : read.answer.basis == raft::ReadBasis::quorum ? "quorum"
+                                                                             : "leader";
+    return "read " + words[2] + " by " + basis;
+  }
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  const StoryNode& node = cluster_->node(id.value());
+  const std::string head = words[1] + " " + words[2] + " ";
+  if (words[2] == "log") {
+    std::string terms;
+    for (const raft::Entry& entry : node.log) {
+      terms += (terms.empty() ? "" : " ") + digits(entry.id.term.value());
+    }
+    return head + (terms.empty() ? "empty" : terms);
+  }
+  if (!node.up) return wrong("node " + words[1] + " is down");
+  const raft::Core& core = *node.core;
+  const raft::Now now = node.clock.at(cluster_->now());
+  if (words[2] == "role") return head + role_name(core.role());
+  if (words[2] == "term") return head + digits(core.term().value());
+  if (words[2] == "commit") return head + digits(core.commit_index().value());
+  if (words[2] == "vote") return head + vote_of(core.hard_state());
+  if (words[2] == "lease") {
+    if (node.view.end == raft::HolderInstant::earliest()) return head + "none";
+    return head + (now.holder < node.view.end ? "valid" : "ended");
+  }
+  if (words[2] == "promise") {
+    const NodeId holder = core.hard_state().promise.holder;
+    if (holder == raft::kNobody) return head + "none";
+    return head + digits(holder.value()) + (core.promise().live(now.promise) ? " live" : " ended");
+  }
+  return allowed;
+}
+
+Result<void> Script::expect(const Words& words) {
+  const auto is = fact(words);
+  if (!is) return is.error();
+  const std::string wanted = join(words, 1);
+  if (is.value() != wanted) {
+    return wrong("expected `" + wanted + "`, but it is `" + is.value() + "`");
+  }
+  print("holds");
+  return {};
+}
+
+}  // namespace leasehold::story

@@ -1,0 +1,137 @@
+// The scenario files' format, and what the runner does with a wrong one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <leasehold/story/scenario.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::story {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kHead = "# A title\n\nSource: nowhere\n\n";
+
+std::string parse_error(const std::string& text) {
+  const Result<ScenarioFile> file = parse_scenario("a.scenario", text);
+  return file ? "" : file.error().message;
+}
+
+ScenarioOutcome run(const std::string& text) {
+  const Result<ScenarioFile> file = parse_scenario("a.scenario", text);
+  EXPECT_TRUE(file.ok());
+  return run_scenario(file.value(), nullptr);
+}
+
+/// What the last command of `commands` says is wrong.
+std::string problem(const std::string& commands) {
+  const ScenarioOutcome outcome = run(kHead + commands);
+  return outcome.failed ? outcome.problems.back() : "";
+}
+
+TEST(ScenarioFormat, AFileThatSaysWhatHappensHasNoProblems) {
+  const ScenarioOutcome outcome = run(kHead +
+                                      "> nodes 3\n  nothing\n> expect 1 role follower\n"
+                                      "  holds\n");
+  EXPECT_TRUE(outcome.problems.empty()) << outcome.problems.front();
+  EXPECT_FALSE(outcome.failed);
+}
+
+TEST(ScenarioFormat, WhatIsPrintedIsComparedToTheLetterAndWithTheLine) {
+  const ScenarioOutcome outcome = run(kHead +
+                                      "> nodes 3\n  nothing\n> show lease 1\n"
+                                      "  node 1: a lot\n");
+  ASSERT_EQ(outcome.problems.size(), 1U);
+  EXPECT_THAT(outcome.problems[0], AllOf(HasSubstr("a.scenario:7:"), HasSubstr("node 1: none"),
+                                         HasSubstr("node 1: a lot")));
+  EXPECT_FALSE(outcome.failed);
+}
+
+TEST(ScenarioFormat, NothingIsAssertedToo) {
+  EXPECT_EQ(run(kHead + "> nodes 3\n").problems.size(), 1U);
+  EXPECT_EQ(run(kHead + "> nodes 3\n  nothing\n  more\n").problems.size(), 1U);
+}
+
+TEST(ScenarioFormat, RewritingGivesAFileThatSaysWhatHappens) {
+  const std::string text = kHead + "Prose.\n> nodes 3\n  wrong\n\n> run 700ms\nMore prose.\n";
+  const ScenarioOutcome first = run(text);
+  EXPECT_EQ(first.problems.size(), 2U);
+  EXPECT_THAT(first.rewritten, AllOf(HasSubstr("Prose.\n> nodes 3\n  nothing\n\n> run 700ms\n  "),
+                                     HasSubstr("leads term 1"), HasSubstr("\nMore prose.\n")));
+  const ScenarioOutcome second = run(first.rewritten);
+  EXPECT_TRUE(second.problems.empty());
+  EXPECT_EQ(second.rewritten, first.rewritten);
+}
+
+TEST(ScenarioFormat, AnExpectationThatDoesNotHoldEndsTheScenario) {
+  const ScenarioOutcome outcome =
+      run(kHead + "> nodes 3\n  nothing\n> expect 1 role leader\n  holds\n> run 1s\n");
+  EXPECT_TRUE(outcome.failed);
+  ASSERT_EQ(outcome.problems.size(), 1U);
+  EXPECT_THAT(outcome.problems[0], AllOf(HasSubstr("a.scenario:7:"), HasSubstr("`1 role leader`"),
+                                         HasSubstr("`1 role follower`")));
+}
+
+TEST(ScenarioFormat, ErrorsNameFileAndLineAndWhatIsAllowed) {
+  EXPECT_THAT(parse_error("no title\n"), AllOf(HasSubstr("a.scenario:1:"), HasSubstr("`# `")));
+  EXPECT_THAT(parse_error("# T\n> nodes 3\n"), HasSubstr("`Source: `"));
+  EXPECT_THAT(parse_error(kHead), HasSubstr("a scenario has commands"));
+  EXPECT_THAT(parse_error(kHead + "  output\n"),
+              AllOf(HasSubstr("a.scenario:5:"), HasSubstr("output without a command")));
+  EXPECT_THAT(parse_error(kHead + ">nodes 3\n"), HasSubstr("a blank after the `>`"));
+  EXPECT_THAT(parse_error(std::string(kScenarioBytesMax + 1, 'x')), HasSubstr("at most"));
+}
+
+TEST(ScenarioCommands, AWrongCommandSaysWhatIsAllowed) {
+  EXPECT_THAT(problem("> run 1s\n"), HasSubstr("the first command is `nodes N`"));
+  EXPECT_THAT(problem("> nodes 12\n"), HasSubstr("1 to 9 nodes"));
+  EXPECT_THAT(problem("> nodes 3 size=4\n"), HasSubstr("lease, heartbeat"));
+  EXPECT_THAT(problem("> nodes 3 lease=10ms\n"), HasSubstr("unsafe lease"));
+  const std::string three = "> nodes 3\n  nothing\n> ";
+  EXPECT_THAT(problem(three + "fly\n"), AllOf(HasSubstr("allowed: nodes, preset")));
+  EXPECT_THAT(problem(three + "run fast\n"), HasSubstr("allowed: 250us, 300ms"));
+  EXPECT_THAT(problem(three + "run 9999999s\n"), HasSubstr("up to one hour"));
+  EXPECT_THAT(problem(three + "tick 4\n"), HasSubstr("allowed: 1 to 3"));
+  EXPECT_THAT(problem(three + "drift 1 fast\n"), HasSubstr("allowed: +10%"));
+  EXPECT_THAT(problem(three + "drift 1 -100%\n"), HasSubstr("allowed: +10%"));
+  EXPECT_THAT(problem(three + "deliver pigeons\n"), HasSubstr("append_reply"));
+  EXPECT_THAT(problem(three + "deliver all\n"), HasSubstr("on its way: nothing"));
+  EXPECT_THAT(problem(three + "cut 1+2\n"), HasSubstr("allowed: 1->2"));
+  EXPECT_THAT(problem(three + "cut 1-1\n"), HasSubstr("allowed: 1->2"));
+  EXPECT_THAT(problem(three + "show weather\n"), HasSubstr("allowed: state, log"));
+  EXPECT_THAT(problem(three + "expect 1 happy yes\n"), HasSubstr("allowed: NODE role"));
+  EXPECT_THAT(problem(three + "again #1\n"), HasSubstr("was not sent"));
+  EXPECT_THAT(problem(three + "forge 1->2 letter\n"), HasSubstr("allowed: vote"));
+  EXPECT_THAT(problem(three + "preset 1 term=1 log=2\n"), HasSubstr("at least that of its last"));
+  EXPECT_THAT(problem(three + "preset 1 term=3 log=2,1\n"), HasSubstr("never fall"));
+  EXPECT_THAT(problem(three + "read 1 quickly\n"), HasSubstr("lease or quorum"));
+}
+
+TEST(ScenarioCommands, ANodeThatIsDownTakesNoCommands) {
+  const std::string down = "> nodes 3\n  nothing\n> crash 2\n  0ms\n> ";
+  EXPECT_THAT(problem(down + "propose 2 x\n"), HasSubstr("`restart 2` starts it"));
+  EXPECT_THAT(problem(down + "crash 2\n"), HasSubstr("down already"));
+  EXPECT_THAT(problem(down + "expect 2 term 0\n"), HasSubstr("is down"));
+}
+
+// The scenario's own oracle: nothing in a file may hide two leases.
+TEST(ScenarioCommands, TwoValidLeasesEndAScenario) {
+  // Node 1 runs slower than the bound that the others trust in.
+  const std::string story =
+      "> nodes 3 drift=10% delay=1ms\n  nothing\n> campaign 1\n> settle\n> run 200ms\n"
+      "> drift 1 -60%\n> isolate 1\n> run 2s\n";
+  const ScenarioOutcome outcome = run(kHead + story);
+  EXPECT_TRUE(outcome.failed);
+  EXPECT_THAT(outcome.problems.back(), HasSubstr("both hold a valid lease"));
+}
+
+TEST(ScenarioCommands, TheSameTextGivesTheSameRun) {
+  const std::string text = kHead + "> nodes 5 seed=7\n> run 3s full\n";
+  EXPECT_EQ(run(text).rewritten, run(text).rewritten);
+  EXPECT_NE(run(text).rewritten, run(kHead + "> nodes 5 seed=8\n> run 3s full\n").rewritten);
+}
+
+}  // namespace
+}  // namespace leasehold::story
