@@ -19,6 +19,8 @@ class Bytes {
   Bytes() = default;
   /// Copies `view`.
   explicit Bytes(std::string_view view) : Bytes(std::string(view)) {}
+  /// Copies a text that ends in a zero byte: a literal.
+  explicit Bytes(const char* text) : Bytes(std::string(text)) {}
   /// Takes over `owned` without copying its content.
   explicit Bytes(std::string&& owned) {
     if (owned.empty()) return;

@@ -21,6 +21,11 @@ TEST(Bytes, AnEmptyStringIsTheDefault) {
   EXPECT_EQ(Bytes(std::string_view()), Bytes());
 }
 
+TEST(Bytes, ALiteralIsAText) {
+  EXPECT_EQ(Bytes("text").view(), "text");
+  EXPECT_EQ(Bytes(""), Bytes());
+}
+
 TEST(Bytes, CopiesAViewAndOutlivesIt) {
   std::string text = "payload";
   const Bytes bytes{std::string_view(text)};

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Links each example as a host of the library does, from a folder of its own, and runs it.
+
+  link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
+  link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR [--cxx g++] [--flags F]
+
+A run fails when an example does not build, does not end by itself with status 0, or says nothing.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+COMPONENT = {"bare_core": "core", "embed": "node", "read_point": "node"}
+RUN_SECONDS_MAX = 60
+# Outside the range that the kernel hands out to connections by itself.
+PORTS = range(20000, 30000, 3)
+
+
+def run(command, **options):
+    print("+", " ".join(command), flush=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, **options)
+    if done.returncode != 0:
+        print(done.stdout)
+        sys.exit(f"{command[0]} ended with status {done.returncode}")
+    return done.stdout
+
+
+def free_port():
+    """The first of three ports in a row that nobody listens on."""
+    for start in list(PORTS)[os.getpid() % 1000:]:
+        try:
+            for port in range(start, start + 3):
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return start
+    sys.exit("no three free ports in a row")
+
+
+def try_out(example, program):
+    arguments = [] if COMPONENT[example] == "core" else [str(free_port())]
+    started = time.monotonic()
+    said = run([program, *arguments], timeout=RUN_SECONDS_MAX)
+    print(said, end="")
+    print(f"{example} ended after {time.monotonic() - started:.1f} s", flush=True)
+    if not said.strip():
+        sys.exit(f"{example} said nothing")
+
+
+def install(options):
+    prefix = os.path.join(options.work, "prefix")
+    shutil.rmtree(prefix, ignore_errors=True)
+    run(["cmake", "--install", options.build, "--prefix", prefix])
+    tree = os.path.join(prefix, "include", "leasehold")
+    installed = {os.path.relpath(os.path.join(folder, name), tree)
+                 for folder, _, names in os.walk(tree) for name in names}
+    with open(os.path.join(options.source, "cmake", "public_headers.txt"), encoding="utf-8") as file:
+        lines = file.read().split("[private]")[0].splitlines()
+    listed = {line for line in lines if line and line[0] not in "#["}
+    if installed != listed:
+        sys.exit(f"installed headers differ from the list: {sorted(installed ^ listed)}")
+    # An installed tree may be moved: nothing in it knows where it was built.
+    source = os.path.realpath(options.source)
+    for folder, _, names in os.walk(prefix):
+        for name in names:
+            if not name.endswith((".cmake", ".pc", ".h")):
+                continue
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                if source in file.read():
+                    sys.exit(f"{name} names the build machine's folder {source}")
+    moved = os.path.join(options.work, "moved prefix")
+    shutil.rmtree(moved, ignore_errors=True)
+    shutil.copytree(prefix, moved)
+
+
+def copy_of(options, way, example):
+    """The example alone, in a new folder; returns it and an empty build folder beside it."""
+    folder = os.path.join(options.work, way, example)
+    shutil.rmtree(os.path.join(folder, "source"), ignore_errors=True)
+    shutil.copytree(os.path.join(options.source, "examples", example),
+                    os.path.join(folder, "source"))
+    return os.path.join(folder, "source"), os.path.join(folder, "build")
+
+
+def with_cmake(options, way, example, *arguments):
+    source, build = copy_of(options, way, example)
+    run(["cmake", "-S", source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+         f"-DCMAKE_CXX_FLAGS={options.flags}", *arguments])
+    run(["cmake", "--build", build, "--target", example])
+    return build
+
+
+def find_package(options):
+    prefix = os.path.join(options.work, "moved prefix")
+    for example, component in COMPONENT.items():
+        # Core alone has to do without the packages of the others.
+        without = ["Protobuf", "RocksDB", "Threads"] if component == "core" else []
+        build = with_cmake(options, "find_package", example, f"-DCMAKE_PREFIX_PATH={prefix}",
+                           *[f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in without])
+        try_out(example, os.path.join(build, example))
+
+
+def pkg_config(options):
+    prefix = os.path.join(options.work, "prefix")
+    folders = [folder for folder, _, names in os.walk(prefix) if "leasehold.pc" in names]
+    environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}
+    for example, component in COMPONENT.items():
+        source, _ = copy_of(options, "pkg_config", example)
+        package = "leasehold-core" if component == "core" else "leasehold"
+        words = run(["pkg-config", "--cflags", "--libs", package], env=environment).split()
+        program = os.path.join(os.path.dirname(source), example)
+        run([options.cxx, "-std=c++20", *options.flags.split(), os.path.join(source, "main.cc"),
+             "-o", program, *words])
+        try_out(example, program)
+
+
+def add_subdirectory(options):
+    for example in COMPONENT:
+        build = with_cmake(options, "add_subdirectory", example,
+                           f"-DLEASEHOLD_SOURCE={os.path.realpath(options.source)}")
+        try_out(example, os.path.join(build, example))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    ways = {way.__name__: way for way in (install, find_package, pkg_config, add_subdirectory)}
+    parser.add_argument("way", choices=ways)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--build")
+    parser.add_argument("--cxx", default="g++")
+    parser.add_argument("--flags", default="")
+    options = parser.parse_args()
+    os.makedirs(options.work, exist_ok=True)
+    ways[options.way](options)
+
+
+if __name__ == "__main__":
+    main()
