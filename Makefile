@@ -28,6 +28,7 @@ help:
 	@echo
 	@echo '  make deps      install the Debian packages of packages.txt (as root)'
 	@echo '  make build     the optimised build, in build/release'
+	@echo '  make install   the library, its headers and the program, into PREFIX (/usr/local)'
 	@echo '  make asan      the tests under the address and undefined-behaviour sanitizers'
 	@echo '  make tsan      the tests under the thread sanitizer'
 	@echo '  make clang     the tests, built by clang'
@@ -61,6 +62,14 @@ deps:
 build: deps
 	@$(call configure,release)
 	@$(call build,release)
+
+PREFIX ?= /usr/local
+.PHONY: install
+install: deps
+	@$(call configure,release)
+	@$(call build,release,leasehold_package)
+	@cmake --install build/release --prefix "$(PREFIX)" > /dev/null
+	@echo "Installed Leasehold in $(PREFIX)"
 
 .PHONY: demo
 demo: deps

@@ -179,6 +179,12 @@ endif()
 
 # ---- The program ----
 
+# All that `cmake --install` takes.
+add_custom_target(leasehold_package)
+foreach(component IN LISTS LEASEHOLD_COMPONENTS)
+  add_dependencies(leasehold_package leasehold_component_${component})
+endforeach()
 if(TARGET leasehold)
+  add_dependencies(leasehold_package leasehold)
   install(TARGETS leasehold RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()

@@ -2,6 +2,7 @@
 """Links each example as a host of the library does, from a folder of its own, and runs it.
 
   link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
+  link.py readme --source TREE --work DIR           the program of the README, as three processes
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR [--cxx g++] [--flags F]
 
 A run fails when an example does not build, does not end by itself with status 0, or says nothing.
@@ -9,10 +10,13 @@ A run fails when an example does not build, does not end by itself with status 0
 
 import argparse
 import os
+import queue
+import re
 import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 COMPONENT = {"bare_core": "core", "embed": "node", "read_point": "node"}
@@ -128,9 +132,92 @@ def add_subdirectory(options):
         try_out(example, os.path.join(build, example))
 
 
+class Notes:
+    """One process of the README's program; what it says is read as it comes."""
+
+    def __init__(self, program, number, folder):
+        self.process = subprocess.Popen([program, str(number)], cwd=folder, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.listen, args=[self.process.stdout], daemon=True).start()
+
+    def listen(self, stream):
+        for line in stream:
+            self.lines.put(line.rstrip("\n"))
+
+    def say(self, line):
+        print("<", line)
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def expect(self, *expected):
+        for line in expected:
+            try:
+                heard = self.lines.get(timeout=RUN_SECONDS_MAX)
+            except queue.Empty:
+                sys.exit(f"expected {line!r}, heard nothing")
+            print(">", heard, flush=True)
+            if heard != line:
+                sys.exit(f"expected {line!r}")
+
+    def end(self):
+        self.process.stdin.close()
+        if self.process.wait(timeout=RUN_SECONDS_MAX) != 0:
+            sys.exit("the program ended with an error")
+
+
+def readme(options):
+    with open(os.path.join(options.source, "README.md"), encoding="utf-8") as file:
+        blocks = dict(re.findall(r"^```(cmake|cpp)\n(.*?)^```$", file.read(), re.M | re.S))
+    folder = os.path.join(options.work, "readme")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    # Only the ports differ from what a reader copies.
+    start = free_port()
+    program = re.sub(r"127\.0\.0\.1:730([123])",
+                     lambda found: f"127.0.0.1:{start + int(found[1]) - 1}", blocks["cpp"])
+    for text, comment in ((program, "// "), (blocks["cmake"], "# ")):
+        name = text.split("\n", 1)[0]
+        if not name.startswith(comment):
+            sys.exit(f"the README's block does not begin with its file's name: {name}")
+        with open(os.path.join(folder, name[len(comment):]), "w", encoding="utf-8") as file:
+            file.write(text)
+    run(["cmake", "-B", "build", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+         f"-DCMAKE_PREFIX_PATH={os.path.realpath(options.work)}/prefix", "."], cwd=folder)
+    run(["cmake", "--build", "build"], cwd=folder)
+    path = os.path.join(os.path.realpath(folder), "build", "notes")
+
+    notes = [Notes(path, number, folder) for number in (1, 2, 3)]
+    try:
+        notes[0].say("buy milk")
+        notes[0].expect("note 1")
+        notes[1].say("call home")
+        notes[1].expect("note 2")
+        for one in notes:
+            one.say("?")
+            one.expect("buy milk", "call home", "-- 2 notes")
+        notes[2].process.kill()
+        notes[2].process.wait()
+        notes[0].say("sleep")
+        notes[0].expect("note 3")
+        notes[2] = Notes(path, 3, folder)
+        notes[2].say("?")
+        notes[2].expect("buy milk", "call home", "sleep", "-- 3 notes")
+        for one in notes:
+            one.end()
+        # All of it again, from the logs.
+        notes = [Notes(path, number, folder) for number in (1, 2, 3)]
+        notes[1].say("?")
+        notes[1].expect("buy milk", "call home", "sleep", "-- 3 notes")
+    finally:
+        for one in notes:
+            one.process.kill()
+            one.process.wait()
+
+
 def main():
     parser = argparse.ArgumentParser()
-    ways = {way.__name__: way for way in (install, find_package, pkg_config, add_subdirectory)}
+    ways = {way.__name__: way for way in (install, readme, find_package, pkg_config, add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)
