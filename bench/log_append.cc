@@ -2,7 +2,7 @@
 #include <leasehold/bench/raw_log.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
-#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/storage/segment_log.h>
 
 #include <CLI/CLI.hpp>
 
@@ -54,16 +54,16 @@ class Waiter final : public storage::StorageSink {
 /// The log of a cluster of one.
 struct NodeLog {
   Waiter waiter;  ///< outlives the log
-  std::unique_ptr<storage::RocksdbLog> log;
+  std::unique_ptr<storage::SegmentLog> log;
   std::uint64_t next = 1;
 
   Result<void> open(const std::string& dir) {
-    storage::RocksdbLogOptions options;
+    storage::SegmentLogOptions options;
     options.dir = dir;
     options.group = raft::GroupId(1);
     options.cluster_id = 1;
     options.id = raft::NodeId(1);
-    auto opened = storage::RocksdbLog::open(options);
+    auto opened = storage::SegmentLog::open(options);
     if (!opened) return opened.error();
     log = std::move(opened).value();
     raft::Member self;

@@ -8,7 +8,7 @@
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
 #include <leasehold/node/node_mailbox.h>
-#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/storage/segment_log.h>
 
 #include <pthread.h>
 
@@ -191,7 +191,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   raft::PromiseInstant armed_for_ = raft::PromiseInstant::never();
 
   std::uint64_t cluster_id_ = 0;
-  std::unique_ptr<storage::RocksdbLog> log_;
+  std::unique_ptr<storage::SegmentLog> log_;
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
   std::unique_ptr<ApplyThread> applier_;
@@ -227,12 +227,12 @@ Result<void> NodeShell::start() {
   }
   cluster_id_ = net::cluster_id(options_.cluster, addresses);
 
-  storage::RocksdbLogOptions log_options;
+  storage::SegmentLogOptions log_options;
   log_options.dir = options_.data_dir + "/log";
   log_options.group = kGroup;
   log_options.cluster_id = cluster_id_;
   log_options.id = options_.id;
-  auto log = storage::RocksdbLog::open(log_options);
+  auto log = storage::SegmentLog::open(log_options);
   if (!log.ok()) return log.error();
   log_ = std::move(log).value();
   const storage::NodeIdentity& self = log_->identity();

@@ -5,7 +5,7 @@
 // Opens the log (and forms the group if need be), continues with random batches and prints, for
 // each completion, one line with the number of the newest batch that is durable. The batches depend
 // on SEED and on the log's own content alone, so the parent can tell what has to be there.
-#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/storage/segment_log.h>
 #include <leasehold/tests/storage/log_support.h>
 
 #include <cstdio>
@@ -42,16 +42,16 @@ class PrintingSink final : public StorageSink {
 };
 
 int run(const char* dir, std::uint64_t seed) {
-  RocksdbLog::Options options;
+  SegmentLog::Options options;
   options.dir = dir;
   options.cluster_id = 77;
   options.id = raft::NodeId(1);
-  auto opened = RocksdbLog::open(options);
+  auto opened = SegmentLog::open(options);
   if (!opened) {
     std::fprintf(stderr, "%s\n", opened.error().message.c_str());
     return 1;
   }
-  RocksdbLog& log = *opened.value();
+  SegmentLog& log = *opened.value();
   if (!log.confirm_set(three_voters(log.identity().uuid).members) || !log.form()) return 2;
   const auto state = log.take_initial_state();
   // The term of a sequence's batch is its number, so the hard state says where to go on.

@@ -1,6 +1,6 @@
 // What storage.h promises, asked of every implementation.
 #include <leasehold/storage/memory_log.h>
-#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/storage/segment_log.h>
 #include <leasehold/tests/storage/log_support.h>
 
 #include <memory>
@@ -49,9 +49,9 @@ class MemorySubject final : public Subject {
   std::unique_ptr<RecordingSink> sink_ = std::make_unique<RecordingSink>();
 };
 
-class RocksdbSubject final : public Subject {
+class SegmentSubject final : public Subject {
  public:
-  RocksdbSubject() { open(); }
+  SegmentSubject() { open(); }
   Storage& log() override { return *log_; }
   RecordingSink& sink() override { return *sink_; }
   raft::Membership base_membership() override { return three_voters(log_->identity().uuid); }
@@ -64,12 +64,15 @@ class RocksdbSubject final : public Subject {
 
  private:
   raft::InitialState open() {
-    RocksdbLog::Options options;
+    SegmentLog::Options options;
     options.dir = folder_.path("log");
     options.cluster_id = 77;
     options.group = raft::GroupId(9);
     options.id = raft::NodeId(1);
-    auto opened = RocksdbLog::open(options);
+    // Small, so that a test goes through many.
+    options.first_segment_bytes = 4096;
+    options.segment_bytes = 16384;
+    auto opened = SegmentLog::open(options);
     if (!opened) ADD_FAILURE() << opened.error().message;
     log_ = std::move(opened).value();
     EXPECT_TRUE(log_->confirm_set(three_voters(log_->identity().uuid).members));
@@ -82,10 +85,10 @@ class RocksdbSubject final : public Subject {
 
   TemporaryFolder folder_;
   std::unique_ptr<RecordingSink> sink_;
-  std::unique_ptr<RocksdbLog> log_;
+  std::unique_ptr<SegmentLog> log_;
 };
 
-enum class Kind { memory, rocksdb };
+enum class Kind { memory, segments };
 
 class LogContract : public ::testing::TestWithParam<Kind> {
  protected:
@@ -93,7 +96,7 @@ class LogContract : public ::testing::TestWithParam<Kind> {
     if (GetParam() == Kind::memory) {
       subject_ = std::make_unique<MemorySubject>();
     } else {
-      subject_ = std::make_unique<RocksdbSubject>();
+      subject_ = std::make_unique<SegmentSubject>();
     }
   }
 
@@ -245,9 +248,9 @@ TEST_P(LogContract, RandomBatchesAndReopeningsAgreeWithAVector) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Logs, LogContract, ::testing::Values(Kind::memory, Kind::rocksdb),
+INSTANTIATE_TEST_SUITE_P(Logs, LogContract, ::testing::Values(Kind::memory, Kind::segments),
                          [](const auto& kind) {
-                           return kind.param == Kind::memory ? "memory" : "rocksdb";
+                           return kind.param == Kind::memory ? "memory" : "segments";
                          });
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What only the log on RocksDB has: a folder, a formation, a life after the process, damage.
+// What only the log in segments has: a folder, a formation, a life after the process, damage.
 #include <leasehold/storage/folder.h>
-#include <leasehold/storage/rocksdb_log.h>
+#include <leasehold/storage/segment_log.h>
 #include <leasehold/tests/storage/log_support.h>
 
 #include <spawn.h>
@@ -18,22 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-RocksdbLog::Options log_options(const std::string& dir) {
-  RocksdbLog::Options options;
+SegmentLog::Options log_options(const std::string& dir) {
+  SegmentLog::Options options;
   options.dir = dir;
   options.cluster_id = 77;
   options.id = raft::NodeId(1);
   return options;
 }
 
-std::unique_ptr<RocksdbLog> open_log(const RocksdbLog::Options& options) {
-  auto opened = RocksdbLog::open(options);
+std::unique_ptr<SegmentLog> open_log(const SegmentLog::Options& options) {
+  auto opened = SegmentLog::open(options);
   if (opened) return std::move(opened).value();
   ADD_FAILURE() << opened.error().message;
   return nullptr;
 }
 
-std::unique_ptr<RocksdbLog> open_formed(const std::string& dir) {
+std::unique_ptr<SegmentLog> open_formed(const std::string& dir) {
   auto log = open_log(log_options(dir));
   EXPECT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
   EXPECT_TRUE(log->form());
@@ -41,8 +41,8 @@ std::unique_ptr<RocksdbLog> open_formed(const std::string& dir) {
 }
 
 /// Opens and expects an error that says `expected` and names the folder.
-ErrorCode refusal(const RocksdbLog::Options& options, std::string_view expected) {
-  const auto opened = RocksdbLog::open(options);
+ErrorCode refusal(const SegmentLog::Options& options, std::string_view expected) {
+  const auto opened = SegmentLog::open(options);
   if (opened) {
     ADD_FAILURE() << "it opened";
     return ErrorCode::stopped;
@@ -53,15 +53,8 @@ ErrorCode refusal(const RocksdbLog::Options& options, std::string_view expected)
   return opened.error().code;
 }
 
-std::vector<fs::path> files_of(const std::string& dir) {
-  std::vector<fs::path> found;
-  for (const auto& file : fs::directory_iterator(dir)) found.push_back(file.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
 /// Every entry of the log.
-std::vector<raft::Entry> read_all(RocksdbLog& log, RecordingSink& sink, std::uint64_t last) {
+std::vector<raft::Entry> read_all(SegmentLog& log, RecordingSink& sink, std::uint64_t last) {
   if (last == 0) return {};
   log.read({1, raft::Index(1), raft::Index(last), std::size_t{1} << 40U});
   EXPECT_TRUE(sink.wait_read(1));
@@ -73,12 +66,12 @@ std::vector<raft::Entry> read_all(RocksdbLog& log, RecordingSink& sink, std::uin
 
 /// Opens a log that was formed, expects exactly the model, and returns whether it opened at all.
 bool opens_as(const std::string& dir, Model model) {
-  auto opened = RocksdbLog::open(log_options(dir));
+  auto opened = SegmentLog::open(log_options(dir));
   if (!opened) {
     EXPECT_NE(opened.error().message.find(dir), std::string::npos) << opened.error().message;
     return false;
   }
-  RocksdbLog& log = *opened.value();
+  SegmentLog& log = *opened.value();
   EXPECT_TRUE(log.formed());
   if (!log.formed()) return true;
   model.base_membership = three_voters(log.identity().uuid);
@@ -90,7 +83,7 @@ bool opens_as(const std::string& dir, Model model) {
   return true;
 }
 
-TEST(RocksdbLogFolder, IdentityStaysAndIncarnationsRise) {
+TEST(SegmentLogFolder, IdentityStaysAndIncarnationsRise) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("a/b/log"));
   raft::Uuid uuid;
@@ -106,7 +99,7 @@ TEST(RocksdbLogFolder, IdentityStaysAndIncarnationsRise) {
   EXPECT_NE(open_log(log_options(folder.path("another")))->identity().uuid, uuid);
 }
 
-TEST(RocksdbLogFolder, TheFailedOpenOfAnotherDoesNotCount) {
+TEST(SegmentLogFolder, TheFailedOpenOfAnotherDoesNotCount) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   const auto log = open_log(options);
@@ -114,7 +107,7 @@ TEST(RocksdbLogFolder, TheFailedOpenOfAnotherDoesNotCount) {
   EXPECT_EQ(refusal(options, "stop it"), ErrorCode::in_use);
 }
 
-TEST(RocksdbLogFolder, AnotherClusterIsRefusedByBothNames) {
+TEST(SegmentLogFolder, AnotherClusterIsRefusedByBothNames) {
   const TemporaryFolder folder;
   auto options = log_options(folder.path("log"));
   open_log(options).reset();
@@ -123,7 +116,7 @@ TEST(RocksdbLogFolder, AnotherClusterIsRefusedByBothNames) {
   EXPECT_EQ(refusal(options, "node 1 of cluster 00000000000000ab"), ErrorCode::wrong_cluster);
 }
 
-TEST(RocksdbLogFolder, AnotherNodeIsRefusedByBothNames) {
+TEST(SegmentLogFolder, AnotherNodeIsRefusedByBothNames) {
   const TemporaryFolder folder;
   auto options = log_options(folder.path("log"));
   open_log(options).reset();
@@ -132,16 +125,20 @@ TEST(RocksdbLogFolder, AnotherNodeIsRefusedByBothNames) {
   EXPECT_EQ(refusal(options, "but this is node 2"), ErrorCode::wrong_cluster);
 }
 
-TEST(RocksdbLogFolder, ANewerFormatIsRefusedBeforeAnythingIsTouched) {
+TEST(SegmentLogFolder, AnotherFormatIsRefusedBeforeAnythingIsTouched) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   open_log(options).reset();
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\nnobody knows\n";
-  EXPECT_EQ(refusal(options, "has format 2, this build knows 1: use a newer build"),
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 3\nnobody knows\n";
+  EXPECT_EQ(refusal(options, "has format 3, this build knows 2: use a newer build"),
             ErrorCode::unsupported_format);
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 1\ncluster 00\n";
+  EXPECT_EQ(
+      refusal(options, "has format 1, this build knows 2: go on with the build that wrote it"),
+      ErrorCode::unsupported_format);
 }
 
-TEST(RocksdbLogFolder, AForeignFolderIsRefused) {
+TEST(SegmentLogFolder, AForeignFolderIsRefused) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   fs::create_directories(options.dir);
@@ -150,23 +147,23 @@ TEST(RocksdbLogFolder, AForeignFolderIsRefused) {
   EXPECT_EQ(std::distance(fs::directory_iterator(options.dir), fs::directory_iterator()), 1);
 }
 
-TEST(RocksdbLogFolder, APathThatIsNoFolderIsRefused) {
+TEST(SegmentLogFolder, APathThatIsNoFolderIsRefused) {
   const TemporaryFolder folder;
   std::ofstream(folder.path("file")) << "x";
   EXPECT_EQ(refusal(log_options(folder.path("file/log")), "cannot make"), ErrorCode::io);
   EXPECT_EQ(refusal(log_options(folder.path("file")), "cannot"), ErrorCode::io);
 }
 
-TEST(RocksdbLogFolder, OptionsAreChecked) {
+TEST(SegmentLogFolder, OptionsAreChecked) {
   const TemporaryFolder folder;
   auto options = log_options(folder.path("log"));
   options.id = raft::kNobody;
-  EXPECT_EQ(RocksdbLog::open(options).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(SegmentLog::open(options).error().code, ErrorCode::invalid_argument);
   options = log_options("");
-  EXPECT_EQ(RocksdbLog::open(options).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(SegmentLog::open(options).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(RocksdbLogFormation, OneSetForEver) {
+TEST(SegmentLogFormation, OneSetForEver) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   {
@@ -202,7 +199,7 @@ TEST(RocksdbLogFormation, OneSetForEver) {
   EXPECT_EQ(state.last_index, raft::Index(0));
 }
 
-TEST(RocksdbLogFormation, AnInvalidSetIsRefused) {
+TEST(SegmentLogFormation, AnInvalidSetIsRefused) {
   const TemporaryFolder folder;
   const auto log = open_log(log_options(folder.path("log")));
   EXPECT_EQ(log->confirm_set({}).error().code, ErrorCode::invalid_argument);
@@ -214,7 +211,7 @@ TEST(RocksdbLogFormation, AnInvalidSetIsRefused) {
   EXPECT_TRUE(log->confirmed_set().empty());
 }
 
-TEST(RocksdbLog, WhatWaitsSharesOneSync) {
+TEST(SegmentLog, WhatWaitsSharesOneSync) {
   const TemporaryFolder folder;
   auto log = open_formed(folder.path("log"));
   static_cast<void>(log->take_initial_state());
@@ -234,7 +231,7 @@ TEST(RocksdbLog, WhatWaitsSharesOneSync) {
   log.reset();
 }
 
-TEST(RocksdbLog, TheDestructorFinishesWhatWasHandedOver) {
+TEST(SegmentLog, TheDestructorFinishesWhatWasHandedOver) {
   const TemporaryFolder folder;
   Sequence sequence(81);
   RecordingSink sink;
@@ -248,7 +245,7 @@ TEST(RocksdbLog, TheDestructorFinishesWhatWasHandedOver) {
   EXPECT_TRUE(opens_as(folder.path("log"), sequence.model()));
 }
 
-TEST(RocksdbLog, AFullQueueFailsOnceAndPersistsNothingMore) {
+TEST(SegmentLog, AFullQueueFailsOnceAndPersistsNothingMore) {
   const TemporaryFolder folder;
   auto options = log_options(folder.path("log"));
   open_formed(options.dir).reset();
@@ -273,7 +270,7 @@ TEST(RocksdbLog, AFullQueueFailsOnceAndPersistsNothingMore) {
   EXPECT_TRUE(sink.persisted_ids().empty());
 }
 
-TEST(RocksdbLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
+TEST(SegmentLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
   const TemporaryFolder folder;
   auto log = open_formed(folder.path("log"));
   static_cast<void>(log->take_initial_state());
@@ -315,7 +312,7 @@ TEST(RocksdbLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
 /// Alone on a core it takes a tenth of this; sanitizers and a busy machine take their part.
 constexpr std::chrono::seconds kOpenMax{5};
 
-TEST(RocksdbLog, AHundredThousandEntriesOpenSoon) {
+TEST(SegmentLog, AHundredThousandEntriesOpenSoon) {
   const TemporaryFolder folder;
   Model model;
   {
@@ -345,59 +342,6 @@ TEST(RocksdbLog, AHundredThousandEntriesOpenSoon) {
       "open_ms",
       static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(took).count()));
   EXPECT_LT(took, kOpenMax);
-}
-
-// The log goes through many write-ahead files while it runs; the mark follows.
-TEST(RocksdbLog, TheNewestWriteAheadFileIsAlwaysNeeded) {
-  const TemporaryFolder folder;
-  const std::string dir = folder.path("log");
-  Model model;
-  {
-    auto log = open_formed(dir);
-    static_cast<void>(log->take_initial_state());
-    RecordingSink sink;
-    log->start(sink);
-    std::uint64_t id = 0;
-    for (int life = 0; life < 8; ++life) {
-      for (int i = 0; i < 40; ++i) {
-        raft::PersistBatch batch;
-        batch.id = raft::ReadyId(++id);
-        batch.entries.push_back(command_entry(id, 1, std::string(100000, 'w')));
-        model.apply(batch);
-        log->persist(std::move(batch));
-      }
-      ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(id)));
-      // As a crash would leave it; taken again if RocksDB deletes a file meanwhile.
-      const std::string copy = folder.path("crashed" + std::to_string(life));
-      std::error_code error;
-      do {
-        fs::remove_all(copy);
-        fs::copy(dir, copy, error);
-      } while (error);
-    }
-    log.reset();
-  }
-  EXPECT_TRUE(opens_as(dir, model));
-  for (int life = 0; life < 8; ++life) {
-    Model then = model;
-    then.entries.resize(static_cast<std::size_t>(life + 1) * 40);
-    const std::string crashed = folder.path("crashed" + std::to_string(life));
-    const std::string without = folder.path("without");
-    fs::remove_all(without);
-    fs::copy(crashed, without);
-    fs::path newest;
-    for (const fs::path& file : files_of(without)) {
-      if (file.extension() == ".log") newest = file;
-    }
-    // Not merely some file: the one that the mark names.
-    std::ifstream mark(crashed + "/LEASEHOLD");
-    const auto marked = decode_mark(std::string(std::istreambuf_iterator<char>(mark), {}));
-    ASSERT_TRUE(marked) << marked.error().message;
-    EXPECT_EQ(marked.value().wal_number, std::stoull(newest.stem().string()));
-    fs::remove(newest);
-    EXPECT_EQ(refusal(log_options(without), "cannot be trusted"), ErrorCode::corrupted);
-    EXPECT_TRUE(opens_as(crashed, then));
-  }
 }
 
 // Crashes.
@@ -443,7 +387,7 @@ class Child {
   FILE* output_ = nullptr;
 };
 
-TEST(RocksdbLogCrash, EverythingAcknowledgedIsThereAfterKill) {
+TEST(SegmentLogCrash, EverythingAcknowledgedIsThereAfterKill) {
   constexpr std::uint64_t kSeed = 91;
   const TemporaryFolder folder;
   const std::string dir = folder.path("log");
@@ -476,168 +420,6 @@ TEST(RocksdbLogCrash, EverythingAcknowledgedIsThereAfterKill) {
 }
 
 // Damage.
-
-/// A closed log with tables, a write-ahead file with content, and overwritten entries.
-Model make_log(const std::string& dir, bool close) {
-  Sequence sequence(101);
-  Model model;
-  const auto write = [&sequence](RocksdbLog& log, RecordingSink& sink, int batches) {
-    static_cast<void>(log.take_initial_state());
-    log.start(sink);
-    for (int i = 0; i < batches; ++i) log.persist(sequence.next());
-    EXPECT_TRUE(sink.wait_persisted(raft::ReadyId(sequence.number())));
-  };
-  for (int life = 0; life < 3; ++life) {
-    auto log = open_formed(dir);
-    RecordingSink sink;
-    write(*log, sink, 60);
-    if (life == 2 && !close) fs::copy(dir, dir + ".crashed");  // as a crash would leave it
-    log.reset();
-  }
-  return sequence.model();
-}
-
-void flip(const fs::path& file, std::uint64_t at, unsigned bit) {
-  std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
-  stream.seekg(static_cast<std::streamoff>(at));
-  const int old = stream.get();
-  stream.seekp(static_cast<std::streamoff>(at));
-  stream.put(static_cast<char>(old ^ (1 << bit)));
-}
-
-/// Damages a copy of `dir` in `rounds` ways and expects the model or a refusal, each time.
-void expect_model_or_refusal(const std::string& dir, const Model& model, int rounds,
-                             std::uint64_t seed) {
-  Random random(seed);
-  int refused = 0;
-  int opened = 0;
-  const std::string copy = dir + ".damaged";
-  for (int round = 0; round < rounds; ++round) {
-    fs::remove_all(copy);
-    fs::copy(dir, copy);
-    const auto files = files_of(copy);
-    const fs::path file = files[random.below(files.size())];
-    const std::uint64_t size = fs::file_size(file);
-    if (size == 0) continue;
-    // Ends are where damage is mistaken for something else.
-    const std::uint64_t at = random.chance(1, 3)
-                                 ? size - 1 - random.below(std::min<std::uint64_t>(size, 600))
-                                 : random.below(size);
-    const auto bit = static_cast<unsigned>(random.below(8));
-    flip(file, at, bit);
-    const bool open = opens_as(copy, model);
-    ++(open ? opened : refused);
-    if (::testing::Test::HasFailure()) {
-      ADD_FAILURE() << "after a flip of bit " << bit << " at " << at << " of " << size << " in "
-                    << file;
-      return;
-    }
-  }
-  EXPECT_GT(refused, rounds / 4);
-  ::testing::Test::RecordProperty("refused", refused);
-  ::testing::Test::RecordProperty("opened", opened);
-}
-
-TEST(RocksdbLogDamage, AFlippedBitAfterACleanClose) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), true);
-  ASSERT_TRUE(opens_as(folder.path("log"), model));
-  expect_model_or_refusal(folder.path("log"), model, 80, 111);
-}
-
-TEST(RocksdbLogDamage, AFlippedBitAfterACrash) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), false);
-  expect_model_or_refusal(folder.path("log.crashed"), model, 80, 112);
-}
-
-// Where RocksDB by itself takes damage for the end of the file.
-TEST(RocksdbLogDamage, AFlippedBitInTheLastHeadersAfterACrash) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), false);
-  const std::string crashed = folder.path("log.crashed");
-  const std::string copy = folder.path("copy");
-  fs::path newest;
-  for (const fs::path& file : files_of(crashed)) {
-    if (file.extension() == ".log") newest = file;
-  }
-  // A fragment: four bytes of checksum, two of length, one of type, the data; none of them spans
-  // 32 KiB, and none begins within seven bytes of it.
-  std::ifstream stream(newest, std::ios::binary);
-  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
-  std::vector<std::uint64_t> headers;
-  for (std::uint64_t at = 0; at < bytes.size();) {
-    if (32768 - at % 32768 < 7) at += 32768 - at % 32768;
-    headers.push_back(at);
-    at += 7U + static_cast<unsigned char>(bytes[at + 4]) +
-          256U * static_cast<unsigned char>(bytes[at + 5]);
-  }
-  ASSERT_GT(headers.size(), 1U);
-  for (const std::uint64_t header : {headers[headers.size() - 2], headers.back()}) {
-    for (std::uint64_t at = header; at < header + 7; ++at) {
-      for (unsigned bit = 0; bit < 8; ++bit) {
-        fs::remove_all(copy);
-        fs::copy(crashed, copy);
-        flip(copy + "/" + newest.filename().string(), at, bit);
-        EXPECT_FALSE(opens_as(copy, model)) << "byte " << at - header << " bit " << bit;
-      }
-    }
-  }
-}
-
-TEST(RocksdbLogDamage, EveryMissingFileIsRefusedOrNotNeeded) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), false);
-  for (const std::string& dir : {folder.path("log"), folder.path("log.crashed")}) {
-    int refused = 0;
-    for (const fs::path& file : files_of(dir)) {
-      const std::string copy = folder.path("copy");
-      fs::remove_all(copy);
-      fs::copy(dir, copy);
-      fs::remove(copy + "/" + file.filename().string());
-      if (!opens_as(copy, model)) ++refused;
-      EXPECT_FALSE(::testing::Test::HasFailure()) << "without " << file;
-    }
-    EXPECT_GE(refused, 4);  // the mark, CURRENT, the manifest, the write-ahead file
-  }
-}
-
-TEST(RocksdbLogDamage, ACutFileAfterACleanCloseIsRefusedOrNotNeeded) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), true);
-  const std::string copy = folder.path("copy");
-  Random random(113);
-  for (int round = 0; round < 60; ++round) {
-    fs::remove_all(copy);
-    fs::copy(folder.path("log"), copy);
-    const auto files = files_of(copy);
-    const fs::path& file = files[random.below(files.size())];
-    const std::uint64_t size = fs::file_size(file);
-    if (size == 0) continue;
-    fs::resize_file(file, random.below(size));
-    opens_as(copy, model);
-    ASSERT_FALSE(::testing::Test::HasFailure()) << file << " cut to " << fs::file_size(file);
-  }
-}
-
-TEST(RocksdbLogDamage, ATornWriteIsCutOff) {
-  const TemporaryFolder folder;
-  const Model model = make_log(folder.path("log"), false);
-  const std::string crashed = folder.path("log.crashed");
-  for (const std::string& tail :
-       {std::string("\1\2\3"), std::string(7, '\0'), std::string(5000, '\0'),
-        std::string("abcd\xff\x10\1 and the data is missing", 30)}) {
-    const std::string copy = folder.path("copy");
-    fs::remove_all(copy);
-    fs::copy(crashed, copy);
-    fs::path newest;
-    for (const fs::path& file : files_of(copy)) {
-      if (file.extension() == ".log") newest = file;
-    }
-    std::ofstream(newest, std::ios::binary | std::ios::app) << tail;
-    EXPECT_TRUE(opens_as(copy, model));
-  }
-}
 
 }  // namespace
 }  // namespace leasehold::storage::testing

@@ -1,4 +1,5 @@
-// RocksdbLog: the durable log on RocksDB, and what a node must know of itself before it has a log.
+// SegmentLog: the durable log in files of its own, and what a node must know of itself before it
+// has a log.
 //
 // One directory holds one node: its identity, how its group was formed, and the log of the group.
 // Formats: docs/formats/log.md.
@@ -6,6 +7,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/raft/log.h>
+#include <leasehold/storage/disk.h>
 #include <leasehold/storage/storage.h>
 
 #include <cstddef>
@@ -24,9 +26,12 @@ struct NodeIdentity {
   raft::Incarnation incarnation;  ///< of this open(); rises with each, durably, and starts at 1
 };
 
-struct RocksdbLogOptions {
-  /// The database's own folder. Made, with its parents, if it does not exist. Nothing else may live
-  /// in it.
+/// Sizes of segments are multiples of this.
+inline constexpr std::uint64_t kSegmentBytesMin = 4096;
+
+struct SegmentLogOptions {
+  /// The log's own folder. Made, with its parents, if it does not exist. Nothing else may live in
+  /// it.
   std::string dir;
   raft::GroupId group;
   std::uint64_t cluster_id = 0;
@@ -39,35 +44,50 @@ struct RocksdbLogOptions {
   std::size_t sync_bytes_max = 16U << 20U;
   /// Reads that wait. Past it a read is answered with overloaded.
   std::size_t reads_max = 4096;
+  /// Size of a file of the log; a batch that is larger gets a larger one. The next file is made
+  /// while one is being filled, so the disk holds up to this much that is still empty. Opening
+  /// reads one file at a time into memory.
+  std::uint64_t segment_bytes = 16U << 20U;
+  /// Size of the first one. Each next one is four times as large, up to segment_bytes: a new node
+  /// starts at once, however slow its disk.
+  std::uint64_t first_segment_bytes = 256U << 10U;
 };
 
-/// The log of one group on RocksDB.
+/// The log of one group in segments: files of fixed size, filled with zeroes before they are used.
+/// A write overwrites zeroes, so its sync stores data and nothing else. Damage is told from a torn
+/// write and refused (docs/formats/log.md says how, and what cannot be told).
 ///
 /// Life: open() → (confirm_set() → form() when the group is not formed) → take_initial_state() →
 /// start() → persist() and read() → destructor. Everything is called on one thread at a time;
 /// syncs() on any. The calls before start() block on the disk, those after it never do.
 ///
-/// Threads: start() makes one writer, which commits everything that waits with one sync, and one
-/// reader. The sink's persisted() and failed() arrive on the writer, entries_read() on the reader.
-/// The destructor makes what was handed over durable (unless the log has failed), delivers its
-/// completions, answers reads that wait with `stopped`, and joins both; the sink outlives it.
+/// Threads: start() makes one writer, which commits everything that waits with one sync, one
+/// reader, and one that makes the next segment. The sink's persisted() and failed() arrive on the
+/// writer, entries_read() on the reader. The destructor makes what was handed over durable (unless
+/// the log has failed), delivers its completions, answers reads that wait with `stopped`, and joins
+/// them; the sink outlives it.
 ///
-/// A write or a sync that fails is never tried again: nobody knows what the kernel still holds.
-class RocksdbLog final : public Storage {
+/// A write or a sync that fails is never tried again: nobody knows what the kernel still holds. A
+/// full disk is noticed while the next segment is made: the log goes on until the current one is
+/// full, tries once more, and fails.
+class SegmentLog final : public Storage {
  public:
-  using Options = RocksdbLogOptions;
+  using Options = SegmentLogOptions;
 
-  /// Opens or makes the directory, checks that it is this node's, and reads the shape of the log.
-  /// Every entry that was ever reported as persisted is there, or this is refused.
+  /// Opens or makes the directory, checks that it is this node's, and reads the whole log. Every
+  /// entry that was ever reported as persisted is there, or this is refused.
   ///
   /// Errors, each naming the directory and what to do: invalid_argument (options), in_use (another
   /// process has it open), wrong_cluster (it is another cluster's or node's), unsupported_format
-  /// (written by a newer build; names both format numbers), corrupted (damaged, or not a Leasehold
+  /// (written by another build; names both format numbers), corrupted (damaged, or not a Leasehold
   /// directory), io.
-  static Result<std::unique_ptr<RocksdbLog>> open(const Options& options);
-  ~RocksdbLog() override;
-  RocksdbLog(const RocksdbLog&) = delete;
-  RocksdbLog& operator=(const RocksdbLog&) = delete;
+  static Result<std::unique_ptr<SegmentLog>> open(const Options& options);
+  /// The same on a disk of the caller's; `dir` is not used.
+  static Result<std::unique_ptr<SegmentLog>> open(const Options& options,
+                                                  std::unique_ptr<Disk> disk);
+  ~SegmentLog() override;
+  SegmentLog(const SegmentLog&) = delete;
+  SegmentLog& operator=(const SegmentLog&) = delete;
 
   const NodeIdentity& identity() const;
 
@@ -100,7 +120,7 @@ class RocksdbLog final : public Storage {
 
  private:
   class Impl;
-  explicit RocksdbLog(std::unique_ptr<Impl> impl);
+  explicit SegmentLog(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

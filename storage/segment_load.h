@@ -1,0 +1,106 @@
+// Reading the segments of a folder: what they hold, and the proof that nothing is missing.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/raft/log.h>
+#include <leasehold/storage/disk.h>
+#include <leasehold/storage/folder.h>
+#include <leasehold/storage/positions.h>
+#include <leasehold/storage/segment_record.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leasehold::storage {
+
+/// "0000000000000007.seg"
+std::string segment_name(std::uint64_t number);
+/// Where the first frame behind the head stands.
+inline constexpr std::uint64_t kFramesBegin = kSectorBytes;
+
+/// The end of a log, and the terms below it.
+class Shape {
+ public:
+  Shape() = default;
+  Shape(raft::LogId base, std::vector<raft::TermRun> runs, raft::LogId last)
+      : base_(base), runs_(std::move(runs)), last_(last) {}
+
+  raft::LogId base() const { return base_; }
+  raft::LogId last() const { return last_; }
+  const std::vector<raft::TermRun>& runs() const { return runs_; }
+  /// None below the base and above the last entry.
+  std::optional<raft::Term> term_at(raft::Index index) const;
+
+  /// Removes `from` and everything above it. Asserts that it is above the base and at most one
+  /// above the last entry.
+  void truncate(raft::Index from);
+  /// Asserts that the entry follows from the last one.
+  void append(raft::LogId id);
+
+ private:
+  raft::LogId base_;
+  std::vector<raft::TermRun> runs_;
+  raft::LogId last_;
+};
+
+/// One file of the log.
+struct Segment {
+  std::uint64_t number = 0;
+  std::uint64_t salt = 0;
+  std::shared_ptr<DiskFile> file;
+  /// Where the next frame goes; kFramesBegin in a segment without frames.
+  std::uint64_t end = kFramesBegin;
+  /// The entries of the log that stand here; none if first > last.
+  raft::Index first{1};
+  raft::Index last{0};
+  /// None: not in memory; see read_positions().
+  std::optional<Positions> positions;
+  std::uint64_t used = 0;  ///< when the positions were last asked for
+
+  bool has_entries() const { return first <= last; }
+  /// The log was cut to what is below `from`.
+  void cut(raft::Index from);
+  /// An entry was appended to the log.
+  void add(raft::Index index, std::uint64_t offset, std::uint64_t bytes);
+};
+
+/// What has to be written before the log may be relied on, after a crash: bytes that were read, but
+/// maybe only from memory, and zeroes over what was torn.
+struct Repair {
+  std::size_t segment = 0;  ///< place in `segments`
+  std::uint64_t offset = 0;
+  std::string bytes;
+};
+
+struct LoadedLog {
+  StateBody state;
+  Shape shape;
+  std::vector<raft::MembershipAt> memberships;
+  std::deque<Segment> segments;  ///< ascending by number, without gaps
+  std::size_t current = 0;       ///< place of the newest segment with frames; 0 if none has any
+  std::uint64_t sequence = 0;    ///< of the last frame
+  std::vector<Repair> repairs;
+};
+
+/// Reads every byte of every segment.
+///
+/// A group of batches whose sync never returned may be torn; it was never acknowledged, and is left
+/// out. Anything else that is not as it was written is refused: a damaged frame that had been
+/// durable, a missing, shortened, foreign or reordered file. See docs/formats/log.md for how the
+/// two are told apart, and for what cannot be told.
+///
+/// Errors: corrupted (names the file and the offset), unsupported_format, io.
+Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::GroupId group);
+
+/// The positions in a segment whose frames end at `end`. Errors: corrupted, io.
+Result<Positions> read_positions(const DiskFile& file, std::uint64_t number, std::uint64_t salt,
+                                 std::uint64_t end);
+
+}  // namespace leasehold::storage

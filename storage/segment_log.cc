@@ -1,0 +1,454 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/storage/posix_disk.h>
+#include <leasehold/storage/segment_log.h>
+#include <leasehold/storage/segment_store.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+namespace leasehold::storage {
+namespace {
+
+/// Bookkeeping of a batch and of an entry, as the queue's limit counts it.
+constexpr std::size_t kBatchOverheadBytes = 256;
+constexpr std::size_t kEntryOverheadBytes = 64;
+
+/// A batch that waits for the disk, with what the writer has to know of the log at its place.
+struct Pending {
+  raft::PersistBatch batch;
+  raft::Term previous_term;  ///< of the entry before the first one
+  StateRecord state;         ///< after the batch
+  std::size_t bytes = 0;
+
+  /// The lowest index that the batch changes; none if it changes no entry.
+  std::optional<raft::Index> lowest() const {
+    if (batch.truncate_from) return batch.truncate_from;
+    if (!batch.entries.empty()) return batch.entries.front().id.index;
+    return std::nullopt;
+  }
+  const raft::Entry* find(raft::Index index) const {
+    if (batch.entries.empty() || index < batch.entries.front().id.index) return nullptr;
+    const std::uint64_t offset = index - batch.entries.front().id.index;
+    return offset < batch.entries.size() ? &batch.entries[offset] : nullptr;
+  }
+};
+using PendingList = std::deque<std::shared_ptr<const Pending>>;
+
+/// What one sync makes durable of the batches of `group`: where the log is cut first, and what
+/// follows. Entries that a later batch of the group takes back are left out.
+WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
+  WriteGroup out;
+  std::optional<raft::Index> first;
+  for (const auto& pending : group) {
+    const auto lowest = pending->lowest();
+    if (!lowest) continue;
+    if (!first || *lowest <= *first) {
+      first = lowest;
+      out.body.previous_term = pending->previous_term;
+      out.entries.clear();
+    } else {
+      out.entries.resize(*lowest - *first);
+    }
+    for (const raft::Entry& entry : pending->batch.entries) out.entries.push_back(&entry);
+  }
+  out.body.state = group.back()->state;
+  out.body.first = first.value_or(out.body.state.last.index.next());
+  if (!first) out.body.previous_term = out.body.state.last.term;
+  return out;
+}
+
+}  // namespace
+
+class SegmentLog::Impl {
+ public:
+  Impl(const Options& options, std::unique_ptr<SegmentStore> store);
+  ~Impl();
+
+  Result<void> confirm_set(std::vector<raft::Member> members);
+  Result<void> form();
+  raft::InitialState take_initial_state();
+  void start(StorageSink& sink);
+  void persist(raft::PersistBatch batch);
+  void read(const ReadRequest& request);
+
+  const SegmentStore& store() const { return *store_; }
+  bool formed() const { return store_->state().base.has_value(); }
+  const std::vector<raft::Member>& confirmed() const { return confirmed_; }
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void write_loop();
+  std::vector<std::shared_ptr<const Pending>> next_to_write();
+  bool idle();
+  void written(std::size_t count, std::size_t bytes);
+  void fail(Error error);
+  void deliver_failure();
+  void deliver_persisted(raft::ReadyId id);
+  void read_loop();
+  Result<std::vector<raft::Entry>> answer(const ReadRequest& request);
+  const Options options_;
+  std::unique_ptr<SegmentStore> store_;
+  std::vector<raft::Member> confirmed_;
+  StorageSink* sink_ = nullptr;
+
+  // The caller's thread.
+  Shape shape_;
+  raft::HardState hard_state_;
+  bool state_taken_ = false;
+
+  /// Held while the sink hears of durability, so that nothing is persisted after failed(). Taken
+  /// before mutex_.
+  std::mutex delivery_;
+  bool failure_delivered_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable write_wanted_;
+  std::condition_variable read_wanted_;
+  // Under mutex_.
+  PendingList pending_;  ///< what is being written stands in front
+  std::size_t pending_bytes_ = 0;
+  std::deque<ReadRequest> reads_;
+  std::optional<Error> failure_;
+  bool stopping_ = false;
+
+  std::thread writer_;
+  std::thread reader_;
+};
+
+SegmentLog::Impl::Impl(const Options& options, std::unique_ptr<SegmentStore> store)
+    : options_(options), store_(std::move(store)) {
+  if (store_->state().confirmed) confirmed_ = store_->state().confirmed->members;
+}
+
+SegmentLog::Impl::~Impl() {
+  {
+    const Lock lock(mutex_);
+    stopping_ = true;
+  }
+  write_wanted_.notify_all();
+  read_wanted_.notify_all();
+  if (writer_.joinable()) writer_.join();
+  if (reader_.joinable()) reader_.join();
+}
+
+// Before start().
+
+Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
+  LEASEHOLD_ASSERT(!writer_.joinable());
+  std::sort(members.begin(), members.end(),
+            [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
+  raft::Membership set;
+  for (const raft::Member& member : members) set.voters.push_back(member.id);
+  set.members = std::move(members);
+
+  if (!confirmed_.empty()) {
+    if (confirmed_ == set.members) return {};
+    return Error{ErrorCode::wrong_cluster,
+                 "this node has confirmed another set of initial members: all peers of a new "
+                 "cluster have to start on empty folders, with the same peers"};
+  }
+  const raft::Member* self = set.find(options_.id);
+  if (self == nullptr || self->uuid != store_->identity().uuid) {
+    return Error{ErrorCode::invalid_argument, "this node is not in the set of initial members"};
+  }
+  // The decoder knows what a membership has to be; nothing is stored that it would refuse.
+  if (const auto decoded = raft::decode_membership(raft::encode_membership(set).view()); !decoded) {
+    return Error{ErrorCode::invalid_argument,
+                 "the set of initial members is not valid: " + decoded.error().message};
+  }
+  StateBody state = store_->state();
+  state.confirmed = std::move(set);
+  auto written = store_->write_state(std::move(state));
+  if (written) confirmed_ = store_->state().confirmed->members;
+  return written;
+}
+
+Result<void> SegmentLog::Impl::form() {
+  LEASEHOLD_ASSERT(!writer_.joinable());
+  if (formed()) return {};
+  StateBody state = store_->state();
+  if (!state.confirmed) {
+    return Error{ErrorCode::invalid_argument, "no set of initial members was confirmed"};
+  }
+  state.base = BaseRecord{{}, *state.confirmed};
+  return store_->write_state(std::move(state));
+}
+
+raft::InitialState SegmentLog::Impl::take_initial_state() {
+  LEASEHOLD_ASSERT(formed());
+  LEASEHOLD_ASSERT(!state_taken_);
+  state_taken_ = true;
+  shape_ = store_->shape();
+  hard_state_ = store_->state().state.hard_state;
+
+  raft::InitialState state;
+  state.hard_state = hard_state_;
+  state.base = shape_.base();
+  state.base_membership = store_->state().base->membership;
+  state.runs = shape_.runs();
+  state.last_index = shape_.last().index;
+  state.memberships = store_->memberships();
+  return state;
+}
+
+void SegmentLog::Impl::start(StorageSink& sink) {
+  LEASEHOLD_ASSERT(state_taken_);
+  LEASEHOLD_ASSERT(sink_ == nullptr);
+  sink_ = &sink;
+  store_->start();
+  writer_ = std::thread([this] { write_loop(); });
+  reader_ = std::thread([this] { read_loop(); });
+}
+
+// Writing.
+
+void SegmentLog::Impl::persist(raft::PersistBatch batch) {
+  LEASEHOLD_ASSERT(sink_ != nullptr);
+  auto pending = std::make_shared<Pending>();
+  if (batch.hard_state) hard_state_ = *batch.hard_state;
+  if (batch.truncate_from) shape_.truncate(*batch.truncate_from);
+  pending->previous_term = shape_.last().term;
+  pending->bytes = kBatchOverheadBytes;
+  for (const raft::Entry& entry : batch.entries) {
+    shape_.append(entry.id);
+    pending->bytes += kEntryOverheadBytes + entry.payload.size();
+  }
+  pending->state = {hard_state_, shape_.last()};
+  pending->batch = std::move(batch);
+  bool fits = false;
+  {
+    const Lock lock(mutex_);
+    if (failure_) return;
+    pending_bytes_ += pending->bytes;
+    pending_.push_back(std::move(pending));
+    fits = pending_bytes_ <= options_.queue_bytes_max;
+  }
+  if (fits) {
+    // Without the lock, or the writer would wake up to wait for it.
+    write_wanted_.notify_one();
+    return;
+  }
+  fail(Error{ErrorCode::overloaded,
+             "the log in " + store_->path() + ": more than " +
+                 std::to_string(options_.queue_bytes_max) +
+                 " bytes wait for the disk, which does not keep up: check the disk"});
+}
+
+/// Waits for work. Empty: there is none and there will be none.
+std::vector<std::shared_ptr<const Pending>> SegmentLog::Impl::next_to_write() {
+  std::vector<std::shared_ptr<const Pending>> group;
+  Lock lock(mutex_);
+  write_wanted_.wait(lock, [this] { return !pending_.empty() || stopping_ || failure_; });
+  if (failure_) return group;
+  std::size_t bytes = 0;
+  for (const auto& pending : pending_) {
+    bytes += pending->bytes;
+    if (!group.empty() && bytes > options_.sync_bytes_max) break;
+    group.push_back(pending);
+  }
+  return group;
+}
+
+void SegmentLog::Impl::write_loop() {
+  for (;;) {
+    const auto group = next_to_write();
+    if (group.empty()) return;
+    std::size_t bytes = 0;
+    for (const auto& pending : group) bytes += pending->bytes;
+    if (auto done = store_->append(merge(group)); !done) {
+      fail(done.error());
+      deliver_failure();
+      return;
+    }
+    written(group.size(), bytes);
+    deliver_persisted(group.back()->batch.id);
+    if (!idle()) continue;
+    if (auto rested = store_->rest(); !rested) {
+      fail(rested.error());
+      deliver_failure();
+      return;
+    }
+  }
+}
+
+bool SegmentLog::Impl::idle() {
+  const Lock lock(mutex_);
+  return pending_.empty() && !failure_;
+}
+
+void SegmentLog::Impl::written(std::size_t count, std::size_t bytes) {
+  const Lock lock(mutex_);
+  if (failure_) return;  // the queue is empty already
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(count));
+  pending_bytes_ -= bytes;
+}
+
+void SegmentLog::Impl::fail(Error error) {
+  {
+    const Lock lock(mutex_);
+    if (failure_) return;
+    failure_ = std::move(error);
+    pending_.clear();
+    pending_bytes_ = 0;
+  }
+  write_wanted_.notify_all();
+  read_wanted_.notify_all();
+}
+
+void SegmentLog::Impl::deliver_failure() {
+  const std::lock_guard delivering(delivery_);
+  if (failure_delivered_) return;
+  failure_delivered_ = true;
+  std::optional<Error> failure;
+  {
+    const Lock lock(mutex_);
+    failure = failure_;
+  }
+  sink_->failed(*failure);
+}
+
+void SegmentLog::Impl::deliver_persisted(raft::ReadyId id) {
+  const std::lock_guard delivering(delivery_);
+  {
+    const Lock lock(mutex_);
+    if (failure_) return;
+  }
+  sink_->persisted(id);
+}
+
+// Reading.
+
+void SegmentLog::Impl::read(const ReadRequest& request) {
+  LEASEHOLD_ASSERT(sink_ != nullptr);
+  LEASEHOLD_ASSERT(request.first <= request.last);
+  {
+    const Lock lock(mutex_);
+    if (reads_.size() < options_.reads_max) {
+      reads_.push_back(request);
+      read_wanted_.notify_one();
+      return;
+    }
+  }
+  sink_->entries_read(request.token,
+                      Error{ErrorCode::overloaded, "too many reads of the log are waiting"});
+}
+
+void SegmentLog::Impl::read_loop() {
+  Lock lock(mutex_);
+  for (;;) {
+    read_wanted_.wait(lock, [this] { return !reads_.empty() || stopping_ || failure_; });
+    if (failure_ || stopping_) break;
+    const ReadRequest request = reads_.front();
+    reads_.pop_front();
+    lock.unlock();
+    sink_->entries_read(request.token, answer(request));
+    lock.lock();
+  }
+  // The writer may hang in the disk: a failure that others found is told from here.
+  if (failure_) {
+    lock.unlock();
+    deliver_failure();
+    lock.lock();
+  }
+  for (;;) {
+    read_wanted_.wait(lock, [this] { return !reads_.empty() || stopping_; });
+    if (reads_.empty()) return;
+    const ReadRequest request = reads_.front();
+    reads_.pop_front();
+    lock.unlock();
+    sink_->entries_read(request.token, Error{ErrorCode::stopped, "the log has stopped"});
+    lock.lock();
+  }
+}
+
+Result<std::vector<raft::Entry>> SegmentLog::Impl::answer(const ReadRequest& request) {
+  PendingList pending;
+  ReadPlan plan;
+  // Entries from `touched` on are those of the pending batches, or are gone.
+  raft::Index touched = request.last.next();
+  {
+    // Each batch that was handed over stands in one of the two, or in both, which is the same.
+    const Lock lock(mutex_);
+    pending = pending_;
+    for (const auto& batch : pending) {
+      if (const auto lowest = batch->lowest()) touched = std::min(touched, *lowest);
+    }
+    if (request.first < touched) {
+      plan = store_->plan(request.first, touched.prev(), request.bytes_max);
+    }
+  }
+  Collector out(request);
+  if (auto collected = store_->read(plan, out); !collected) return collected.error();
+  while (out.next() >= touched && !out.full()) {
+    const raft::Entry* found = nullptr;
+    for (auto batch = pending.rbegin(); batch != pending.rend() && found == nullptr; ++batch) {
+      found = (*batch)->find(out.next());
+      const auto& truncated = (*batch)->batch.truncate_from;
+      if (truncated && *truncated <= out.next()) break;
+    }
+    if (found == nullptr) break;
+    out.add(*found);
+  }
+  return out.finish();
+}
+
+// The public face.
+
+Result<std::unique_ptr<SegmentLog>> SegmentLog::open(const Options& options) {
+  if (options.dir.empty()) {
+    return Error{ErrorCode::invalid_argument, "the log needs a folder: give `dir`"};
+  }
+  auto disk = open_posix_disk(options.dir);
+  if (!disk) return disk.error();
+  return open(options, std::move(disk).value());
+}
+
+Result<std::unique_ptr<SegmentLog>> SegmentLog::open(const Options& options,
+                                                     std::unique_ptr<Disk> disk) {
+  auto store = SegmentStore::open(options, std::move(disk));
+  if (!store) return store.error();
+  return std::unique_ptr<SegmentLog>(
+      new SegmentLog(std::make_unique<Impl>(options, std::move(store).value())));
+}
+
+SegmentLog::SegmentLog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SegmentLog::~SegmentLog() = default;
+
+const NodeIdentity& SegmentLog::identity() const {
+  return impl_->store().identity();
+}
+const std::vector<raft::Member>& SegmentLog::confirmed_set() const {
+  return impl_->confirmed();
+}
+Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members) {
+  return impl_->confirm_set(std::move(members));
+}
+Result<void> SegmentLog::form() {
+  return impl_->form();
+}
+bool SegmentLog::formed() const {
+  return impl_->formed();
+}
+raft::InitialState SegmentLog::take_initial_state() {
+  return impl_->take_initial_state();
+}
+void SegmentLog::start(StorageSink& sink) {
+  impl_->start(sink);
+}
+void SegmentLog::persist(raft::PersistBatch batch) {
+  impl_->persist(std::move(batch));
+}
+void SegmentLog::read(const ReadRequest& request) {
+  impl_->read(request);
+}
+std::uint64_t SegmentLog::syncs() const {
+  return impl_->store().syncs();
+}
+
+}  // namespace leasehold::storage

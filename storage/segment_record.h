@@ -1,0 +1,157 @@
+// The frames of a segment and what stands in them, and the only code that knows their bytes.
+// Format: docs/formats/log.md.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/raft/entry.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/ready.h>
+#include <leasehold/raft/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::storage {
+
+/// The version of the folder and of every frame in it.
+inline constexpr std::uint8_t kLogFormat = 2;
+
+/// "NAME has format 3, this build knows 2: …", with what to do.
+Error unsupported_format(std::string_view what, unsigned long found);
+
+/// What a disk writes at once or not at all.
+inline constexpr std::uint64_t kSectorBytes = 512;
+/// Frames begin at multiples of this. A header therefore never spans two sectors: after a crash it
+/// is all there or not at all.
+inline constexpr std::uint64_t kFrameAlignment = 64;
+inline constexpr std::size_t kFrameHeaderBytes = 64;
+static_assert(kSectorBytes % kFrameAlignment == 0 && kFrameHeaderBytes == kFrameAlignment);
+
+constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+/// Pinned.
+enum class FrameKind : std::uint8_t {
+  head = 1,   ///< first in each segment: whose it is. Sequence 0
+  state = 2,  ///< how the group was formed, and the hard state
+  batch = 3,  ///< what shared one sync: the hard state, the end of the log, entries
+  mark = 4,   ///< no content of its own: says that frames are durable. Takes no sequence number
+};
+
+struct FrameHeader {
+  FrameKind kind = FrameKind::mark;
+  /// The segment's, chosen at random: a frame of another segment is never taken for one of this.
+  std::uint64_t salt = 0;
+  std::uint64_t sequence = 0;  ///< one more with each frame of the log; a mark repeats the last one
+  /// All frames up to this one were durable when this one was written.
+  std::uint64_t synced_through = 0;
+  std::uint64_t body_bytes = 0;
+  std::uint32_t body_check = 0;  ///< CRC32C of the body
+  friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+  /// Of header and body, up to where the next frame may begin.
+  std::uint64_t frame_bytes() const {
+    return align_up(kFrameHeaderBytes + body_bytes, kFrameAlignment);
+  }
+};
+
+/// What must never be forgotten, and how much of the log must be there. Part of every frame that
+/// changes either.
+struct StateRecord {
+  raft::HardState hard_state;
+  raft::LogId last;
+  friend bool operator==(const StateRecord&, const StateRecord&) = default;
+};
+
+struct BaseRecord {
+  raft::LogId base;
+  raft::Membership membership;
+  friend bool operator==(const BaseRecord&, const BaseRecord&) = default;
+};
+
+struct HeadBody {
+  std::uint64_t segment = 0;
+  std::uint64_t segment_bytes = 0;  ///< the file's size
+  std::uint64_t previous_salt = 0;  ///< of the segment before; 0 in the first one
+  std::uint64_t cluster_id = 0;
+  raft::NodeId id;
+  raft::Uuid uuid;
+  raft::GroupId group;
+  friend bool operator==(const HeadBody&, const HeadBody&) = default;
+};
+
+struct StateBody {
+  StateRecord state;
+  /// The confirmed set of initial members, as a membership of which all vote.
+  std::optional<raft::Membership> confirmed;
+  /// Where the log begins; present once the group is formed.
+  std::optional<BaseRecord> base;
+  friend bool operator==(const StateBody&, const StateBody&) = default;
+};
+
+/// The log is cut to the entries below `first`, then `count` entries follow up to state.last.
+struct BatchBody {
+  StateRecord state;
+  raft::Index first;
+  /// Of the entry before `first`. By Log Matching, entries that hang on the right predecessor have
+  /// the right log before them.
+  raft::Term previous_term;
+  std::uint32_t count = 0;
+};
+inline constexpr std::size_t kBatchBodyBytes = 77;
+
+/// Before each entry's payload. Entries have checksums of their own, because they are read one by
+/// one.
+inline constexpr std::size_t kEntryHeadBytes = 25;
+/// What an entry's length field can say.
+inline constexpr std::uint64_t kPayloadBytesMax = 0xffffffffU;
+
+/// An entry inside a batch, its payload a part of the bytes that were decoded.
+struct EntryView {
+  raft::LogId id;
+  raft::EntryKind kind = raft::EntryKind::command;
+  std::string_view payload;
+};
+
+/// A whole frame, with `header.body_bytes` and `header.body_check` taken from the body, filled with
+/// zeroes up to the next frame.
+std::string encode_frame(FrameHeader header, std::string_view body);
+std::string encode_head(const HeadBody& body);
+std::string encode_state(const StateBody& body);
+
+/// Makes a batch frame in place: payloads are copied once.
+class BatchEncoder {
+ public:
+  /// Starts a frame in `out`, whose content is lost.
+  BatchEncoder(std::string& out, const BatchBody& body);
+  /// The offset in `out` where the next entry will begin.
+  std::size_t position() const { return out_.size(); }
+  void add(const raft::Entry& entry);
+  void finish(FrameHeader header);
+
+ private:
+  std::string& out_;
+};
+
+/// Decodes a header from the first kFrameHeaderBytes of `bytes`. None: these are no header's bytes,
+/// or damaged ones. A good header of another format is said to be one.
+struct HeaderRead {
+  std::optional<FrameHeader> header;
+  std::optional<unsigned> other_format;
+};
+HeaderRead decode_header(std::string_view bytes);
+
+// Each checks every length and enumerator. Errors: corrupted; unsupported_format (a membership's).
+
+Result<HeadBody> decode_head(std::string_view body);
+Result<StateBody> decode_state(std::string_view body);
+/// The entries follow from kBatchBodyBytes on.
+Result<BatchBody> decode_batch(std::string_view body);
+/// Takes one entry off the front of `bytes`.
+Result<EntryView> take_entry(std::string_view& bytes);
+
+}  // namespace leasehold::storage

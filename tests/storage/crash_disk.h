@@ -1,0 +1,224 @@
+// A disk in memory that remembers every write and every sync, and so every state that a crash could
+// have left.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/storage/disk.h>
+#include <leasehold/storage/segment_record.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::storage::testing {
+
+/// The files of a folder by name.
+using Image = std::map<std::string, std::string>;
+
+/// What happened to a disk, in order.
+struct DiskEvent {
+  enum class Kind { create, write, sync, note };
+  Kind kind = Kind::note;
+  std::string name;          ///< of the file
+  std::uint64_t offset = 0;  ///< of a write; the number of a note
+  std::string bytes;         ///< of a write, or all of a new file
+};
+
+/// The state of a CrashDisk, which outlives it: the log owns the disk.
+class DiskHistory {
+ public:
+  explicit DiskHistory(Image image = {}) : before_(image), now_(std::move(image)) {}
+
+  /// What the tests want to find in the row of events: "batch 7 was acknowledged".
+  void note(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back({DiskEvent::Kind::note, {}, number, {}});
+  }
+  /// With every write, as the death of the process alone leaves it.
+  Image now() const {
+    const std::lock_guard lock(mutex_);
+    return now_;
+  }
+  Image before() const { return before_; }
+  std::vector<DiskEvent> events() const {
+    const std::lock_guard lock(mutex_);
+    return events_;
+  }
+
+ private:
+  friend class CrashDisk;
+  friend class CrashFile;
+  mutable std::mutex mutex_;
+  Image before_;
+  Image now_;
+  std::vector<DiskEvent> events_;
+};
+
+class CrashFile final : public DiskFile {
+ public:
+  CrashFile(std::shared_ptr<DiskHistory> history, std::string name)
+      : history_(std::move(history)), name_(std::move(name)) {
+    size_ = history_->now_.at(name_).size();
+  }
+  std::uint64_t size() const override { return size_; }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    const std::lock_guard lock(history_->mutex_);
+    history_->now_.at(name_).copy(to, bytes, offset);
+    return {};
+  }
+  Result<void> write(std::uint64_t offset, std::string_view bytes) override {
+    const std::lock_guard lock(history_->mutex_);
+    history_->now_.at(name_).replace(offset, bytes.size(), bytes);
+    history_->events_.push_back({DiskEvent::Kind::write, name_, offset, std::string(bytes)});
+    return {};
+  }
+  Result<void> sync() override {
+    const std::lock_guard lock(history_->mutex_);
+    history_->events_.push_back({DiskEvent::Kind::sync, name_, 0, {}});
+    return {};
+  }
+
+ private:
+  std::shared_ptr<DiskHistory> history_;
+  std::string name_;
+  std::uint64_t size_ = 0;
+};
+
+class CrashDisk final : public Disk {
+ public:
+  explicit CrashDisk(std::shared_ptr<DiskHistory> history) : history_(std::move(history)) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::vector<std::string>> list() const override {
+    const std::lock_guard lock(history_->mutex_);
+    std::vector<std::string> names;
+    for (const auto& file : history_->now_) names.push_back(file.first);
+    return names;
+  }
+  Result<std::optional<std::string>> load(const std::string& name,
+                                          std::size_t bytes_max) const override {
+    const std::lock_guard lock(history_->mutex_);
+    const auto found = history_->now_.find(name);
+    if (found == history_->now_.end()) return std::optional<std::string>();
+    return std::optional<std::string>(found->second.substr(0, bytes_max));
+  }
+  Result<std::shared_ptr<DiskFile>> open(const std::string& name) const override {
+    return std::shared_ptr<DiskFile>(std::make_shared<CrashFile>(history_, name));
+  }
+  Result<std::shared_ptr<DiskFile>> create(const std::string& name, std::string_view head,
+                                           std::uint64_t size) override {
+    {
+      const std::lock_guard lock(history_->mutex_);
+      std::string bytes(head);
+      bytes.resize(size, '\0');
+      history_->now_[name] = bytes;
+      history_->events_.push_back({DiskEvent::Kind::create, name, 0, std::move(bytes)});
+    }
+    return open(name);
+  }
+
+ private:
+  std::shared_ptr<DiskHistory> history_;
+  std::string path_ = "/a disk in memory";
+};
+
+/// Walks through a history and shows each state that a crash could leave: everything that was
+/// synced, and of each sector that was not any of its versions.
+class CrashPoints {
+ public:
+  CrashPoints(const Image& before, std::vector<DiskEvent> events)
+      : durable_(before), events_(std::move(events)) {}
+
+  /// Calls `see(image, notes)` for each state; `notes` is the number of the newest note before the
+  /// crash (`first_note` before all of them). Where there are too many, `limit` random ones, with
+  /// all and none of the sectors among them.
+  template <class See>
+  void visit(Random& random, std::uint64_t first_note, std::size_t limit, See see) {
+    std::uint64_t note = first_note;
+    show(random, note, limit, see);
+    for (const DiskEvent& event : events_) {
+      if (event.kind == DiskEvent::Kind::create) {
+        Image half = durable_;
+        half[event.name + ".new"] = event.bytes.substr(0, event.bytes.size() / 2);
+        see(half, note);
+        durable_[event.name] = event.bytes;
+        waiting_.erase(event.name);
+      } else if (event.kind == DiskEvent::Kind::note) {
+        note = event.offset;
+      } else if (event.kind == DiskEvent::Kind::write) {
+        take(event);
+      } else {
+        for (const auto& sector : waiting_[event.name]) {
+          put(durable_, event.name, sector.first, sector.second.back());
+        }
+        waiting_.erase(event.name);
+      }
+      show(random, note, limit, see);
+    }
+  }
+
+ private:
+  /// The versions of a sector that may have reached the disk, oldest first.
+  using Sectors = std::map<std::uint64_t, std::vector<std::string>>;
+
+  static void put(Image& image, const std::string& name, std::uint64_t sector,
+                  const std::string& bytes) {
+    image.at(name).replace(sector, bytes.size(), bytes);
+  }
+
+  void take(const DiskEvent& event) {
+    Sectors& sectors = waiting_[event.name];
+    const std::uint64_t end = event.offset + event.bytes.size();
+    for (std::uint64_t at = event.offset / kSectorBytes * kSectorBytes; at < end;
+         at += kSectorBytes) {
+      auto& versions = sectors[at];
+      std::string sector =
+          versions.empty() ? durable_.at(event.name).substr(at, kSectorBytes) : versions.back();
+      const std::uint64_t from = std::max(at, event.offset);
+      const std::uint64_t to = std::min(at + sector.size(), end);
+      sector.replace(from - at, to - from, event.bytes.substr(from - event.offset, to - from));
+      versions.push_back(std::move(sector));
+    }
+  }
+
+  template <class See>
+  void show(Random& random, std::uint64_t note, std::size_t limit, See see) {
+    std::vector<std::pair<std::string, std::uint64_t>> places;
+    std::size_t states = 1;
+    for (const auto& file : waiting_) {
+      for (const auto& sector : file.second) {
+        places.emplace_back(file.first, sector.first);
+        states = std::min(states * (sector.second.size() + 1), limit + 1);
+      }
+    }
+    const bool all = states <= limit;
+    for (std::size_t state = 0; state < std::min(states, limit); ++state) {
+      Image image = durable_;
+      std::size_t rest = state;
+      for (const auto& place : places) {
+        const auto& versions = waiting_.at(place.first).at(place.second);
+        std::size_t version = 0;  // how many of the writes arrived
+        if (all) {
+          version = rest % (versions.size() + 1);
+          rest /= versions.size() + 1;
+        } else {
+          version = state == 0   ? 0
+                    : state == 1 ? versions.size()
+                                 : static_cast<std::size_t>(random.below(versions.size() + 1));
+        }
+        if (version > 0) put(image, place.first, place.second, versions[version - 1]);
+      }
+      see(image, note);
+    }
+  }
+
+  Image durable_;
+  std::map<std::string, Sectors> waiting_;
+  std::vector<DiskEvent> events_;
+};
+
+}  // namespace leasehold::storage::testing

@@ -1,0 +1,445 @@
+// What a crash and what damage leave of a log: everything that was acknowledged and nothing that
+// was invented, or a refusal.
+#include <leasehold/storage/segment_load.h>
+#include <leasehold/storage/segment_log.h>
+#include <leasehold/tests/storage/crash_disk.h>
+#include <leasehold/tests/storage/log_support.h>
+
+#include <thread>
+
+namespace leasehold::storage::testing {
+namespace {
+
+constexpr std::uint64_t kSeed = 71;
+
+SegmentLog::Options small_options() {
+  SegmentLog::Options options;
+  options.cluster_id = 77;
+  options.id = raft::NodeId(1);
+  options.first_segment_bytes = 4096;
+  options.segment_bytes = 16384;
+  return options;
+}
+
+/// Notes in the history of the disk what was acknowledged: 1 the confirmed set, 2 the formation,
+/// and 2 + N batch N.
+constexpr std::uint64_t kConfirmed = 1;
+constexpr std::uint64_t kFormed = 2;
+
+class NotingSink final : public StorageSink {
+ public:
+  explicit NotingSink(std::shared_ptr<DiskHistory> history) : history_(std::move(history)) {}
+  void persisted(raft::ReadyId id) override {
+    history_->note(kFormed + id.value());
+    inner_.persisted(id);
+  }
+  void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
+    inner_.entries_read(token, std::move(entries));
+  }
+  void failed(Error error) override { inner_.failed(std::move(error)); }
+  RecordingSink& inner() { return inner_; }
+
+ private:
+  std::shared_ptr<DiskHistory> history_;
+  RecordingSink inner_;
+};
+
+Result<std::unique_ptr<SegmentLog>> open_on(const std::shared_ptr<DiskHistory>& history) {
+  return SegmentLog::open(small_options(), std::make_unique<CrashDisk>(history));
+}
+
+/// The first `count` batches of the sequence, in one model.
+Model model_after(std::uint64_t count, raft::Uuid uuid) {
+  Sequence sequence(kSeed);
+  while (sequence.number() < count) sequence.next();
+  Model model = sequence.model();
+  model.base_membership = three_voters(uuid);
+  return model;
+}
+
+/// Writes the batches of the sequence behind `done`, up to `until`.
+void write(SegmentLog& log, NotingSink& sink, std::uint64_t done, std::uint64_t until,
+           Random& random) {
+  Sequence sequence(kSeed);
+  while (sequence.number() < done) sequence.next();
+  while (sequence.number() < until) {
+    log.persist(sequence.next());
+    if (random.chance(1, 2)) sink.inner().wait_persisted(raft::ReadyId(sequence.number()));
+  }
+  EXPECT_TRUE(sink.inner().wait_persisted(raft::ReadyId(until)));
+}
+
+/// A life of a log from its beginning; `close` ends it in a tidy way. Returns the history, which
+/// without a close ends when the writer rests.
+std::shared_ptr<DiskHistory> live(std::uint64_t batches, std::uint64_t seed,
+                                  Image* at_the_end = nullptr) {
+  Random random(seed);
+  const auto history = std::make_shared<DiskHistory>();
+  NotingSink sink(history);
+  auto log = std::move(open_on(history)).value();
+  EXPECT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
+  history->note(kConfirmed);
+  EXPECT_TRUE(log->form());
+  history->note(kFormed);
+  static_cast<void>(log->take_initial_state());
+  log->start(sink);
+  write(*log, sink, 0, batches, random);
+  if (at_the_end != nullptr) {
+    // The mark of the rest comes right behind the last completion.
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    const auto rested = [&] {
+      const auto events = history->events();
+      for (auto at = events.rbegin(); at != events.rend(); ++at) {
+        if (at->kind == DiskEvent::Kind::note) return false;
+        if (at->kind == DiskEvent::Kind::write) return at->bytes.size() == kFrameHeaderBytes;
+      }
+      return false;
+    };
+    while (!rested() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_TRUE(rested());
+    *at_the_end = history->now();
+  }
+  log.reset();
+  return history;
+}
+
+enum class Outcome { refused, opened };
+
+/// Opens what is left, and proves that it is the model after `reached` batches, at least those that
+/// were acknowledged. A refusal is for the caller to judge.
+Outcome examine(const std::shared_ptr<DiskHistory>& history, std::uint64_t acknowledged,
+                std::uint64_t batches, std::uint64_t& reached) {
+  auto opened = open_on(history);
+  if (!opened) return Outcome::refused;
+  SegmentLog& log = *opened.value();
+  reached = 0;
+  EXPECT_TRUE(acknowledged < kConfirmed || !log.confirmed_set().empty());
+  EXPECT_TRUE(acknowledged < kFormed || log.formed());
+  if (!log.formed()) return Outcome::opened;
+  const auto state = log.take_initial_state();
+  reached = state.hard_state.term.value();
+  EXPECT_GE(reached + kFormed, acknowledged);
+  EXPECT_LE(reached, batches);
+  const Model model = model_after(reached, log.identity().uuid);
+  expect_initial_state(state, model);
+  RecordingSink sink;
+  log.start(sink);
+  if (!model.entries.empty()) {
+    log.read({1, raft::Index(1), raft::Index(model.entries.size()), std::size_t{1} << 40U});
+    EXPECT_TRUE(sink.wait_read(1));
+    const auto entries = sink.take_read(1);
+    EXPECT_TRUE(entries && entries.value() == model.entries);
+  }
+  opened.value().reset();
+  return Outcome::opened;
+}
+
+// Crashes.
+
+TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
+  constexpr std::uint64_t kBatches = 60;
+  constexpr std::size_t kStatesOfAPoint = 64;
+  std::size_t states = 0;
+  std::size_t nested = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    Random random(seed);
+    const auto history = live(kBatches, seed);
+    CrashPoints points(history->before(), history->events());
+    points.visit(random, 0, kStatesOfAPoint, [&](const Image& image, std::uint64_t note) {
+      if (::testing::Test::HasFailure()) return;
+      ++states;
+      const auto left = std::make_shared<DiskHistory>(image);
+      std::uint64_t reached = 0;
+      ASSERT_EQ(examine(left, note, kBatches, reached), Outcome::opened)
+          << open_on(std::make_shared<DiskHistory>(image)).error().message;
+      // What was opened was perhaps told to others: another crash does not take it away, wherever
+      // it comes. While it was being opened, what was acknowledged before still counts.
+      if (!random.chance(1, 40)) return;
+      auto again = std::make_shared<DiskHistory>(image);
+      {
+        auto opened = open_on(again);
+        ASSERT_TRUE(opened);
+        if (opened.value()->formed()) again->note(kFormed + reached);
+      }
+      CrashPoints(again->before(), again->events())
+          .visit(random, note, 8, [&](const Image& second, std::uint64_t second_note) {
+            ++nested;
+            std::uint64_t found = 0;
+            ASSERT_EQ(examine(std::make_shared<DiskHistory>(second), second_note, kBatches, found),
+                      Outcome::opened);
+          });
+    });
+    ASSERT_FALSE(::testing::Test::HasFailure());
+  }
+  RecordProperty("states", static_cast<int>(states));
+  RecordProperty("nested", static_cast<int>(nested));
+  EXPECT_GT(states, 3000U);
+  EXPECT_GT(nested, 200U);
+}
+
+// A life goes on behind a torn write, and the next crash does not confuse the two.
+TEST(SegmentCrash, LivesFollowOneAnother) {
+  Random random(5);
+  for (int round = 0; round < 20; ++round) {
+    auto history = std::make_shared<DiskHistory>();
+    std::uint64_t acknowledged = 0;
+    for (int life = 0; life < 8; ++life) {
+      std::uint64_t reached = 0;
+      {
+        NotingSink sink(history);
+        auto opened = open_on(history);
+        ASSERT_TRUE(opened) << opened.error().message;
+        SegmentLog& log = *opened.value();
+        ASSERT_TRUE(log.confirm_set(three_voters(log.identity().uuid).members));
+        ASSERT_TRUE(log.form());
+        const auto state = log.take_initial_state();
+        reached = state.hard_state.term.value();
+        ASSERT_GE(reached + kFormed, acknowledged);
+        expect_initial_state(state, model_after(reached, log.identity().uuid));
+        history->note(kFormed + reached);
+        log.start(sink);
+        write(log, sink, reached, reached + 1 + random.below(15), random);
+        opened.value().reset();
+      }
+      // One of the states that a crash during this life could leave.
+      std::vector<std::pair<Image, std::uint64_t>> states;
+      CrashPoints(history->before(), history->events())
+          .visit(random, acknowledged, 4,
+                 [&](const Image& image, std::uint64_t note) { states.emplace_back(image, note); });
+      const auto& chosen = states[states.size() / 2 + random.below(states.size() / 2)];
+      history = std::make_shared<DiskHistory>(chosen.first);
+      acknowledged = chosen.second;
+    }
+  }
+}
+
+// Damage.
+
+constexpr std::uint64_t kDamagedBatches = 24;
+
+struct Tally {
+  int refused = 0;
+  int harmless = 0;
+};
+
+/// Opens a damaged image: refused, or exactly what was acknowledged, which is everything.
+void expect_refused_or_harmless(const Image& image, Tally& tally, const std::string& what) {
+  std::uint64_t reached = 0;
+  const auto outcome = examine(std::make_shared<DiskHistory>(image), kFormed + kDamagedBatches,
+                               kDamagedBatches, reached);
+  ++(outcome == Outcome::refused ? tally.refused : tally.harmless);
+  ASSERT_FALSE(::testing::Test::HasFailure()) << what;
+}
+
+/// The two ways in which a log may stand on a disk that nobody uses.
+std::vector<std::pair<std::string, Image>> finished_logs() {
+  Image crashed;
+  const auto history = live(kDamagedBatches, 3, &crashed);
+  return {{"crashed", crashed}, {"closed", history->now()}};
+}
+
+TEST(SegmentDamage, EveryByteFlippedOrZeroed) {
+  Random random(6);
+  for (const auto& log : finished_logs()) {
+    Tally tally;
+    for (const auto& file : log.second) {
+      for (std::size_t at = 0; at < file.second.size(); ++at) {
+        // The empty end of a file is as good as any other of its bytes.
+        if (file.second[at] == 0 && !random.chance(1, 8)) continue;
+        Image image = log.second;
+        char& byte = image[file.first][at];
+        const std::string where = log.first + " " + file.first + " byte " + std::to_string(at);
+        byte = static_cast<char>(byte ^ (1U << random.below(8)));
+        expect_refused_or_harmless(image, tally, where + " flipped");
+        if (file.second[at] == 0) continue;
+        byte = 0;
+        expect_refused_or_harmless(image, tally, where + " zeroed");
+      }
+    }
+    RecordProperty(log.first + "_refused", tally.refused);
+    RecordProperty(log.first + "_harmless", tally.harmless);
+    EXPECT_GT(tally.refused, 5000);
+  }
+}
+
+TEST(SegmentDamage, EverySectorZeroedOrOverwritten) {
+  Random random(7);
+  for (const auto& log : finished_logs()) {
+    Tally tally;
+    for (const auto& file : log.second) {
+      for (std::size_t at = 0; at < file.second.size(); at += kSectorBytes) {
+        for (const bool zero : {true, false}) {
+          Image image = log.second;
+          std::string& bytes = image[file.first];
+          const std::size_t end = std::min<std::size_t>(at + kSectorBytes, bytes.size());
+          for (std::size_t i = at; i < end; ++i) {
+            bytes[i] = zero ? '\0' : static_cast<char>(random.below(256));
+          }
+          expect_refused_or_harmless(image, tally,
+                                     log.first + " " + file.first + " sector at " +
+                                         std::to_string(at) + (zero ? " zeroed" : " overwritten"));
+        }
+      }
+    }
+    EXPECT_GT(tally.refused, 40);
+  }
+}
+
+// What the mark of an idle log is for: without it, a lost sector at the very end looks like a write
+// that was never made. Nothing but the last frame can be lost so.
+TEST(SegmentDamage, WithoutTheMarkOnlyTheLastFrameIsInDoubt) {
+  Image image;
+  live(kDamagedBatches, 3, &image);
+  std::string newest;
+  for (const auto& file : image) {
+    if (file.first != kMarkName && file.second.find_last_not_of('\0') > kFramesBegin) {
+      newest = file.first;
+    }
+  }
+  std::string& bytes = image[newest];
+  const std::size_t mark = bytes.find_last_not_of('\0') / kSectorBytes * kSectorBytes;
+  ASSERT_EQ(decode_header(std::string_view(bytes).substr(mark)).header->kind, FrameKind::mark);
+  bytes.replace(mark, kFrameHeaderBytes, kFrameHeaderBytes, '\0');
+  Tally tally;
+  for (std::size_t at = 0; at < mark; ++at) {
+    if (bytes[at] == 0) continue;
+    Image damaged = image;
+    damaged[newest][at] = 0;
+    expect_refused_or_harmless(damaged, tally, "byte " + std::to_string(at));
+  }
+  std::size_t last_frame = 0;
+  for (std::size_t at = kFramesBegin; at < mark; at += kFrameAlignment) {
+    if (decode_header(std::string_view(bytes).substr(at)).header) last_frame = at;
+  }
+  int lost = 0;
+  for (std::size_t at = 0; at < mark; at += kSectorBytes) {
+    Image damaged = image;
+    damaged[newest].replace(at, kSectorBytes, kSectorBytes, '\0');
+    std::uint64_t reached = 0;
+    const auto outcome =
+        examine(std::make_shared<DiskHistory>(damaged), kFormed, kDamagedBatches, reached);
+    if (outcome == Outcome::refused || reached == kDamagedBatches) continue;
+    ++lost;
+    EXPECT_GE(at + kSectorBytes, last_frame);
+  }
+  EXPECT_GE(lost, 1);
+}
+
+TEST(SegmentDamage, FilesThatAreMissingCutLongerOrMovedAreRefused) {
+  for (const auto& log : finished_logs()) {
+    std::vector<std::string> segments;
+    for (const auto& file : log.second) {
+      if (file.first != kMarkName) segments.push_back(file.first);
+    }
+    ASSERT_GE(segments.size(), 3U);
+    const auto refused = [](const Image& image, const std::string& part) {
+      const auto opened = open_on(std::make_shared<DiskHistory>(image));
+      ASSERT_FALSE(opened) << part;
+      EXPECT_EQ(opened.error().code, ErrorCode::corrupted);
+      EXPECT_NE(opened.error().message.find(part), std::string::npos) << opened.error().message;
+      EXPECT_NE(opened.error().message.find("wipe the node's data folder"), std::string::npos);
+    };
+    for (const std::string& name : segments) {
+      Image image = log.second;
+      image.erase(name);
+      refused(image, name + " is missing");
+      for (const std::size_t keep :
+           {std::size_t{0}, std::size_t{100}, std::size_t{512}, log.second.at(name).size() - 512}) {
+        image = log.second;
+        image[name].resize(keep);
+        refused(image, name);
+      }
+      image = log.second;
+      image[name].resize(image[name].size() + 4096);
+      refused(image, name);
+      for (const std::string& other : segments) {
+        if (other == name) continue;
+        image = log.second;
+        std::swap(image[name], image[other]);
+        refused(image, "it belongs to another log or another place");
+        image = log.second;
+        image[name] = image[other];
+        refused(image, "it belongs to another log or another place");
+      }
+    }
+    Image image = log.second;
+    image.erase(std::string(kMarkName));
+    refused(image, "holds no file LEASEHOLD");
+    image = log.second;
+    image[segment_name(segments.size() + 1)] = image[segments.back()];
+    refused(image, "another log or another place");
+    image = log.second;
+    image[segment_name(segments.size() + 2)] = image[segments.back()];
+    refused(image, "does not belong to this log");
+    image = log.second;
+    image["CURRENT"] = "MANIFEST";
+    refused(image, "CURRENT");
+  }
+}
+
+// A segment of another life of the same node, and of another node with the same number.
+TEST(SegmentDamage, StaleSegmentsAreRefused) {
+  Image crashed;
+  live(kDamagedBatches, 3, &crashed);
+  Image other;
+  live(kDamagedBatches, 4, &other);
+  for (const auto& file : crashed) {
+    if (file.first == kMarkName || other.count(file.first) == 0) continue;
+    Image image = crashed;
+    image[file.first] = other[file.first];
+    EXPECT_FALSE(open_on(std::make_shared<DiskHistory>(image))) << file.first;
+  }
+  // An older state of a segment that others follow.
+  Random random(8);
+  const auto history = live(kDamagedBatches, 3);
+  Image older;
+  CrashPoints(history->before(), history->events())
+      .visit(random, 0, 1, [&](const Image& image, std::uint64_t note) {
+        if (note <= kFormed) older = image;
+      });
+  Image image = history->now();
+  ASSERT_NE(image[segment_name(1)], older[segment_name(1)]);
+  image[segment_name(1)] = older[segment_name(1)];
+  EXPECT_FALSE(open_on(std::make_shared<DiskHistory>(image)));
+}
+
+// Damage that comes after the log was opened is found by the read that meets it.
+TEST(SegmentDamage, FoundWhileReadingIsReportedAndNotServed) {
+  const auto history = live(kDamagedBatches, 3);
+  const Image good = history->now();
+  for (const bool large : {false, true}) {
+    Image image = good;
+    const auto left = std::make_shared<DiskHistory>(image);
+    auto opened = open_on(left);
+    ASSERT_TRUE(opened);
+    const std::size_t last = opened.value()->take_initial_state().last_index.value();
+    RecordingSink sink;
+    opened.value()->start(sink);
+    CrashDisk disk(left);
+    for (const auto& file : good) {
+      if (file.first == kMarkName) continue;
+      auto handle = disk.open(file.first);
+      const std::size_t used = file.second.find_last_not_of('\0');
+      for (std::size_t at = large ? kFramesBegin : used; at <= used; ++at) {
+        const char bad = static_cast<char>(file.second[at] ^ 1);
+        ASSERT_TRUE(handle.value()->write(at, std::string_view(&bad, 1)));
+      }
+    }
+    opened.value()->read({1, raft::Index(1), raft::Index(last), std::size_t{1} << 40U});
+    ASSERT_TRUE(sink.wait_read(1));
+    const auto entries = sink.take_read(1);
+    if (large) {
+      ASSERT_FALSE(entries);
+      EXPECT_EQ(entries.error().code, ErrorCode::corrupted);
+      EXPECT_NE(entries.error().message.find(".seg"), std::string::npos);
+    } else if (entries) {
+      Sequence sequence(kSeed);
+      while (sequence.number() < kDamagedBatches) sequence.next();
+      EXPECT_EQ(entries.value(), sequence.model().entries);
+    }
+    opened.value().reset();
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::storage::testing
