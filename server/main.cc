@@ -6,6 +6,7 @@
 #include <leasehold/server/settings.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/scenario_command.h>
+#include <leasehold/story/timeline_command.h>
 
 #include <CLI/CLI.hpp>
 
@@ -118,6 +119,9 @@ int run(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "scenario") {
     return story::run_scenario_command({argv + 2, argv + argc});
   }
+  if (argc > 1 && std::string_view(argv[1]) == "timeline") {
+    return story::run_timeline_command({argv + 2, argv + argc});
+  }
   CLI::App app{
       "Leasehold: a replicated key-value store with linearizable reads from the leader's lease",
       "leasehold"};
@@ -146,6 +150,7 @@ int run(int argc, char** argv) {
   // These have parsers of their own, see above.
   app.add_subcommand("sim", "Run simulated clusters with faults, by seed, and check them");
   app.add_subcommand("scenario", "Run stories with commands on real cores, and compare");
+  app.add_subcommand("timeline", "Draw a scenario or a trace as an SVG");
 
   try {
     app.parse(argc, argv);

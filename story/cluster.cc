@@ -338,10 +338,11 @@ void Cluster::pause(NodeId id) {
   tell(paused);
 }
 
-void Cluster::resume(NodeId id) {
+void Cluster::resume(NodeId id, bool read_first) {
   StoryNode& node = this->node(id);
   node.paused = false;
   tell(record(Kind::resume, id));
+  if (read_first) read(id, raft::ReadMode::lease);
   while (!node.inbox.empty()) {
     const Flight flight = std::move(node.inbox.front());
     node.inbox.pop_front();
@@ -414,12 +415,13 @@ void Cluster::fill(StoryNode& node, const raft::AppendIntent& intent) {
   m.round = intent.round;
   m.lease = intent.lease;
   std::size_t bytes = 0;
-  for (Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
+  const Index last = std::min(intent.last, intent.prev.index + entries_max_);
+  for (Index i = intent.prev.index.next(); i <= last; i = i.next()) {
     m.entries.push_back(node.log[i.value() - 1]);
     bytes += m.entries.back().payload.size();
   }
   send(node, intent.to, std::move(m));
-  node.core->filled(node.clock.at(now_), intent, intent.last, bytes);
+  node.core->filled(node.clock.at(now_), intent, last, bytes);
 }
 
 void Cluster::persist(StoryNode& node) {

@@ -140,6 +140,8 @@ class Cluster {
   void join(NodeId from, NodeId to);
   bool is_cut(NodeId from, NodeId to) const { return cut_.count({from, to}) != 0; }
   void set_delay(Duration delay) { delay_ = delay; }
+  /// Entries that one append carries at most.
+  void set_entries_max(std::size_t entries) { entries_max_ = entries; }
 
   // ---- Nodes ----
 
@@ -148,7 +150,8 @@ class Cluster {
   void crash(NodeId id);
   void restart(NodeId id);
   void pause(NodeId id);
-  void resume(NodeId id);
+  /// What has arrived meanwhile is handled now; with `read_first` a client's read comes before it.
+  void resume(NodeId id, bool read_first);
   void stall(NodeId id);
   void sync(NodeId id);
   void tell(Record record);
@@ -168,6 +171,7 @@ class Cluster {
 
   Duration now_{0};
   Duration delay_;
+  std::size_t entries_max_ = 1000;
   Sink sink_;
   raft::Membership membership_;
   std::map<NodeId, StoryNode> nodes_;

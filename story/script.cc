@@ -1,4 +1,5 @@
 #include <leasehold/story/script.h>
+#include <leasehold/story/span.h>
 
 #include <algorithm>
 #include <optional>
@@ -6,8 +7,6 @@
 
 namespace leasehold::story {
 namespace {
-
-constexpr Duration kLongest = std::chrono::hours(1);
 
 Script::Words split(const std::string& text) {
   Script::Words words;
@@ -102,6 +101,7 @@ const std::vector<Script::Command>& Script::commands() {
        &Script::campaign, true},
       {"tick", "NODE", "let its timers fall, if they are due", &Script::tick, true},
       {"delay", "T", "the way of messages that are sent from now on", &Script::delay, true},
+      {"entries", "N", "how many entries one append carries at most", &Script::entries, true},
       {"drift", "NODE P [holder|promise]", "its clocks (or one) run fast or slow: +10%, -8.3%, 0",
        &Script::drift, true},
       {"propose", "NODE WORD...", "a client's commands, one entry each", &Script::propose, true},
@@ -121,7 +121,8 @@ const std::vector<Script::Command>& Script::commands() {
       {"restart", "NODE [lease=T]", "start it on its disk, with another lease setting if given",
        &Script::restart, true},
       {"pause", "NODE", "the process stands still; messages wait", &Script::pause, true},
-      {"resume", "NODE", "it continues", &Script::resume, true},
+      {"resume", "NODE [read]", "it continues; before all that waits it handles a client's read",
+       &Script::resume, true},
       {"disk", "NODE stall|sync", "writes wait; writes are done", &Script::disk, true},
       {"forge", "A->B TYPE [name=value...]",
        "a message that no node has sent: vote and pre_vote (term last_term last_index), append "
@@ -227,19 +228,7 @@ Result<std::vector<NodeId>> Script::node_or_all(const Words& words, std::size_t 
 }
 
 Result<Duration> Script::time(const std::string& word) {
-  const struct {
-    const char* unit;
-    std::int64_t ns;
-  } kUnits[] = {{"ms", 1'000'000}, {"us", 1'000}, {"s", 1'000'000'000}};
-  for (const auto& unit : kUnits) {
-    const std::string name = unit.unit;
-    if (word.size() <= name.size()) continue;
-    if (word.compare(word.size() - name.size(), name.size(), name) != 0) continue;
-    const auto n = parse_number(word.substr(0, word.size() - name.size()));
-    if (n && static_cast<std::int64_t>(*n) <= kLongest.count() / unit.ns) {
-      return Duration(static_cast<std::int64_t>(*n) * unit.ns);
-    }
-  }
+  if (const auto span = parse_span(word)) return *span;
   return wrong("`" + word + "` is not a time; allowed: 250us, 300ms, 2s, up to one hour");
 }
 
@@ -468,6 +457,15 @@ Result<void> Script::delay(const Words& words) {
   return {};
 }
 
+Result<void> Script::entries(const Words& words) {
+  if (words.size() != 2) return wrong("how many?");
+  const auto count = number(words[1]);
+  if (!count) return count.error();
+  if (count.value() == 0) return wrong("at least one");
+  cluster_->set_entries_max(static_cast<std::size_t>(count.value()));
+  return {};
+}
+
 Result<void> Script::drift(const Words& words) {
   if (words.size() != 3 && words.size() != 4) return wrong("which node, and how fast?");
   const auto id = node(words[1]);
@@ -579,121 +577,6 @@ Result<void> Script::heal(const Words& words) {
   for (std::uint64_t a = 1; a <= cluster_->size(); ++a) {
     for (std::uint64_t b = 1; b <= cluster_->size(); ++b) cluster_->join(NodeId(a), NodeId(b));
   }
-  return {};
-}
-
-// ---- Nodes ----
-
-Result<void> Script::crash(const Words& words) {
-  if (words.size() != 2) return wrong("which node?");
-  const auto id = node(words[1]);
-  if (!id) return id.error();
-  if (!cluster_->node(id.value()).up) return wrong("node " + words[1] + " is down already");
-  cluster_->crash(id.value());
-  return {};
-}
-
-Result<void> Script::restart(const Words& words) {
-  if (words.size() < 2) return wrong("which node?");
-  const auto id = node(words[1]);
-  if (!id) return id.error();
-  const auto given = settings(words, 2, {"lease"});
-  if (!given) return given.error();
-  StoryNode& node = cluster_->node(id.value());
-  lease::Timing timing = node.options.timing;
-  for (const auto& setting : given.value()) {
-    const auto value = time(setting.second);
-    if (!value) return value.error();
-    timing.lease = value.value();
-  }
-  if (const auto valid = timing.validate(); !valid) return valid.error();
-  node.options.timing = timing;
-  cluster_->restart(id.value());
-  return {};
-}
-
-Result<void> Script::pause(const Words& words) {
-  if (words.size() != 2) return wrong("which node?");
-  const auto id = running(words[1]);
-  if (!id) return id.error();
-  cluster_->pause(id.value());
-  return {};
-}
-
-Result<void> Script::resume(const Words& words) {
-  if (words.size() != 2) return wrong("which node?");
-  const auto id = node(words[1]);
-  if (!id) return id.error();
-  if (!cluster_->node(id.value()).paused) return wrong("node " + words[1] + " is not paused");
-  cluster_->resume(id.value());
-  return {};
-}
-
-Result<void> Script::disk(const Words& words) {
-  if (words.size() != 3 || (words[2] != "stall" && words[2] != "sync")) {
-    return wrong("which node, and stall or sync?");
-  }
-  const auto id = running(words[1]);
-  if (!id) return id.error();
-  words[2] == "stall" ? cluster_->stall(id.value()) : cluster_->sync(id.value());
-  return {};
-}
-
-Result<void> Script::forge(const Words& words) {
-  if (words.size() < 3) return wrong("on which link, and what?");
-  const auto ends = link(words[1]);
-  if (!ends) return ends.error();
-  const auto given = settings(words, 3,
-                              {"term", "request_term", "last_term", "last_index", "round", "lease",
-                               "commit", "promised", "matched", "index"});
-  if (!given) return given.error();
-  std::map<std::string, std::uint64_t> values;
-  for (const auto& setting : given.value()) {
-    const bool yes = setting.second == "yes";
-    if (yes || setting.second == "no") {
-      values[setting.first] = yes ? 1 : 0;
-      continue;
-    }
-    const auto value =
-        setting.first == "lease" ? Result<std::uint64_t>(std::uint64_t{0}) : number(setting.second);
-    if (!value) return value.error();
-    values[setting.first] = value.value();
-  }
-  Duration lease = cluster_->node(ends.value().first).options.timing.lease;
-  if (given.value().count("lease") != 0) {
-    const auto value = time(given.value().at("lease"));
-    if (!value) return value.error();
-    lease = value.value();
-  }
-  const Term term(values["term"]);
-  const raft::LogId last{Term(values["last_term"]), Index(values["last_index"])};
-  raft::Message message;
-  if (words[2] == "vote") {
-    message = raft::VoteRequest{term, last};
-  } else if (words[2] == "pre_vote") {
-    message = raft::PreVoteRequest{term, last};
-  } else if (words[2] == "append") {
-    raft::AppendRequest m;
-    m.term = term;
-    m.prev = last;
-    m.round = Round(values["round"]);
-    m.lease = lease;
-    m.commit = Index(values["commit"]);
-    message = m;
-  } else if (words[2] == "append_reply") {
-    raft::AppendReply m;
-    m.term = term;
-    m.request_term = Term(values["request_term"]);
-    m.promised = values["promised"] != 0;
-    m.matched = values["matched"] != 0;
-    m.round = Round(values["round"]);
-    m.index = Index(values["index"]);
-    message = m;
-  } else {
-    return wrong("`" + words[2] +
-                 "` cannot be forged; allowed: vote, pre_vote, append, append_reply");
-  }
-  cluster_->forge(ends.value().first, ends.value().second, message);
   return {};
 }
 

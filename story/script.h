@@ -62,6 +62,7 @@ class Script {
   Done campaign(const Words& words);
   Done tick(const Words& words);
   Done delay(const Words& words);
+  Done entries(const Words& words);
   Done drift(const Words& words);
   Done propose(const Words& words);
   Done read(const Words& words);
@@ -78,6 +79,7 @@ class Script {
   Done resume(const Words& words);
   Done disk(const Words& words);
   Done forge(const Words& words);
+  Done sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const;
 
   // script_show.cc
   Done show(const Words& words);

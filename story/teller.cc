@@ -274,7 +274,8 @@ void Teller::flush() {
   for (const auto& entry : extended_) {
     const Routine& routine = entry.second;
     std::string text = sentence(routine.last);
-    if (routine.times > 1) text += " (and " + number(routine.times - 1) + " times before)";
+    if (routine.times == 2) text += " (and once before)";
+    if (routine.times > 2) text += " (and " + number(routine.times - 1) + " times before)";
     say(routine.last.at, text);
   }
   std::string renewed;

@@ -1,0 +1,146 @@
+// The commands that happen to nodes: crashes, pauses, disks, and messages that nobody has sent.
+
+#include <leasehold/story/script.h>
+
+#include <map>
+#include <utility>
+
+namespace leasehold::story {
+
+Result<void> Script::crash(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  if (!cluster_->node(id.value()).up) return wrong("node " + words[1] + " is down already");
+  cluster_->crash(id.value());
+  return {};
+}
+
+Result<void> Script::restart(const Words& words) {
+  if (words.size() < 2) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  const auto given = settings(words, 2, {"lease"});
+  if (!given) return given.error();
+  StoryNode& node = cluster_->node(id.value());
+  lease::Timing timing = node.options.timing;
+  for (const auto& setting : given.value()) {
+    const auto value = time(setting.second);
+    if (!value) return value.error();
+    timing.lease = value.value();
+  }
+  if (const auto valid = timing.validate(); !valid) return valid.error();
+  node.options.timing = timing;
+  cluster_->restart(id.value());
+  return {};
+}
+
+Result<void> Script::pause(const Words& words) {
+  if (words.size() != 2) return wrong("which node?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  cluster_->pause(id.value());
+  return {};
+}
+
+Result<void> Script::resume(const Words& words) {
+  const bool read_first = words.size() == 3 && words[2] == "read";
+  if (words.size() != 2 && !read_first) return wrong("which node?");
+  const auto id = node(words[1]);
+  if (!id) return id.error();
+  if (!cluster_->node(id.value()).paused) return wrong("node " + words[1] + " is not paused");
+  cluster_->resume(id.value(), read_first);
+  return {};
+}
+
+Result<void> Script::disk(const Words& words) {
+  if (words.size() != 3 || (words[2] != "stall" && words[2] != "sync")) {
+    return wrong("which node, and stall or sync?");
+  }
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  words[2] == "stall" ? cluster_->stall(id.value()) : cluster_->sync(id.value());
+  return {};
+}
+
+// Raft's own rules make these impossible; a core that is told of them stops with an assertion.
+Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const {
+  const StoryNode& node = cluster_->node(to);
+  if (m.term == Term()) return wrong("nobody leads term 0; a term from 1 on, please");
+  if (!node.up) return {};
+  const raft::Core& core = *node.core;
+  const bool leads = core.role() == raft::Role::leader;
+  const bool other = core.leader() != raft::kNobody && core.leader() != from;
+  if (m.term == core.term() && (leads || other)) {
+    return wrong("term " + std::to_string(m.term.value()) + " has another leader already");
+  }
+  if (m.prev.index <= core.commit_index() && !core.log().matches(m.prev)) {
+    return wrong("node " + std::to_string(to.value()) +
+                 " has committed another entry there; last_term and last_index name the entry "
+                 "before the heartbeat");
+  }
+  return {};
+}
+
+Result<void> Script::forge(const Words& words) {
+  if (words.size() < 3) return wrong("on which link, and what?");
+  const auto ends = link(words[1]);
+  if (!ends) return ends.error();
+  const auto given = settings(words, 3,
+                              {"term", "request_term", "last_term", "last_index", "round", "lease",
+                               "commit", "promised", "matched", "index"});
+  if (!given) return given.error();
+  std::map<std::string, std::uint64_t> values;
+  for (const auto& setting : given.value()) {
+    const bool yes = setting.second == "yes";
+    if (yes || setting.second == "no") {
+      values[setting.first] = yes ? 1 : 0;
+      continue;
+    }
+    const auto value =
+        setting.first == "lease" ? Result<std::uint64_t>(std::uint64_t{0}) : number(setting.second);
+    if (!value) return value.error();
+    values[setting.first] = value.value();
+  }
+  Duration lease = cluster_->node(ends.value().first).options.timing.lease;
+  if (given.value().count("lease") != 0) {
+    const auto value = time(given.value().at("lease"));
+    if (!value) return value.error();
+    lease = value.value();
+  }
+  const Term term(values["term"]);
+  const raft::LogId last{Term(values["last_term"]), Index(values["last_index"])};
+  raft::Message message;
+  if (words[2] == "vote") {
+    message = raft::VoteRequest{term, last};
+  } else if (words[2] == "pre_vote") {
+    message = raft::PreVoteRequest{term, last};
+  } else if (words[2] == "append") {
+    raft::AppendRequest m;
+    m.term = term;
+    m.prev = last;
+    m.round = Round(values["round"]);
+    m.lease = lease;
+    m.commit = Index(values["commit"]);
+    if (const Done sound = sound_append(ends.value().first, ends.value().second, m); !sound) {
+      return sound;
+    }
+    message = m;
+  } else if (words[2] == "append_reply") {
+    raft::AppendReply m;
+    m.term = term;
+    m.request_term = Term(values["request_term"]);
+    m.promised = values["promised"] != 0;
+    m.matched = values["matched"] != 0;
+    m.round = Round(values["round"]);
+    m.index = Index(values["index"]);
+    message = m;
+  } else {
+    return wrong("`" + words[2] +
+                 "` cannot be forged; allowed: vote, pre_vote, append, append_reply");
+  }
+  cluster_->forge(ends.value().first, ends.value().second, message);
+  return {};
+}
+
+}  // namespace leasehold::story

@@ -1,0 +1,82 @@
+// Draws records as a timeline: one lane a node over true time.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/story/record.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::story {
+
+// ---- What is drawn ----
+
+/// A role that a node had, or a time in which it was down or stood still.
+struct RoleSpan {
+  Duration from{0};
+  Duration until{0};
+  std::string what;  ///< a role, or down, pause, suspend
+  Term term;
+};
+
+struct PromiseWindow {
+  Duration given{0};
+  Duration until{0};
+  NodeId holder;
+  Term term;
+  bool restarted = false;
+  std::vector<Duration> renewals;
+};
+
+/// An acknowledgement that moved the end of a lease.
+struct LeaseEdge {
+  Duration at{0};     ///< when it arrived
+  Duration until{0};  ///< where the lease ended from then on
+  NodeId peer;
+  Round round;
+  Duration began{0};
+};
+
+struct LeaseWindow {
+  Duration shown{0};
+  Duration until{0};
+  Term term;
+  std::vector<LeaseEdge> edges;
+};
+
+struct Lane {
+  NodeId node;
+  std::vector<RoleSpan> roles;
+  /// Pauses and suspends: over the roles, which go on.
+  std::vector<RoleSpan> stops;
+  std::vector<PromiseWindow> promises;
+  std::vector<LeaseWindow> leases;
+  /// Votes, refusals, reads, writes, faults: told by a sign each.
+  std::vector<Record> signs;
+};
+
+struct Timeline {
+  std::string title;
+  Duration from{0};
+  Duration until{0};
+  std::vector<Lane> lanes;
+  std::vector<Record> messages;  ///< delivered or lost
+  std::vector<Record> marks;
+};
+
+struct TimelineOptions {
+  std::optional<Duration> from;
+  std::optional<Duration> until;
+  /// Of the picture, in pixels.
+  std::int64_t width = 1160;
+};
+
+/// Records in the order of their time, the first of kind `run`. An error if there is nothing to
+/// draw in the asked window.
+Result<Timeline> make_timeline(const std::vector<Record>& records, const TimelineOptions& options);
+
+/// The picture. The same records give the same bytes.
+std::string draw_timeline(const Timeline& timeline, const TimelineOptions& options);
+
+}  // namespace leasehold::story

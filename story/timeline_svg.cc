@@ -1,0 +1,643 @@
+// The picture of a timeline.
+
+#include <leasehold/story/svg.h>
+#include <leasehold/story/timeline.h>
+
+#include <algorithm>
+#include <set>
+
+namespace leasehold::story {
+namespace {
+
+// In tenths of a pixel.
+constexpr Tenths kLeft = 960;
+constexpr Tenths kRight = 240;
+constexpr Tenths kTitleY = 300;
+constexpr Tenths kMarksY = 560;
+constexpr Tenths kRow = 140;
+constexpr Tenths kReads = 200;
+constexpr Tenths kTie = 80;  ///< one of the rows between an acknowledgement and the edge it moves
+constexpr Tenths kBar = 160;
+constexpr Tenths kRibbon = 200;
+constexpr Tenths kLaneGap = 80;
+
+constexpr std::size_t kTieRows = 3;
+/// Past these, only what carries a story is drawn.
+constexpr std::size_t kMessagesMax = 120;
+constexpr std::size_t kVotesMax = 240;
+constexpr Tenths kTieSpace = 300;
+
+std::string number(std::uint64_t n) {
+  return std::to_string(n);
+}
+
+/// Rows of labels, filled from the left.
+class Rows {
+ public:
+  explicit Rows(std::size_t rows) : ends_(rows, -100'000) {}
+  /// The row in which a label of this width fits at `x`; the number of rows if none does.
+  std::size_t place(Tenths x, Tenths width) {
+    for (std::size_t row = 0; row < ends_.size(); ++row) {
+      if (x < ends_[row]) continue;
+      ends_[row] = x + width + 80;
+      used_ = std::max(used_, row + 1);
+      return row;
+    }
+    return ends_.size();
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::vector<Tenths> ends_;
+  std::size_t used_ = 0;
+};
+
+struct Label {
+  Tenths x = 0;
+  std::size_t row = 0;
+  std::string style;
+  std::string words;
+};
+
+/// Where the parts of a lane stand.
+struct Place {
+  Tenths top = 0;
+  Tenths reads = 0;
+  Tenths ties = 0;
+  std::size_t tie_rows = 1;
+  Tenths lease = 0;
+  Tenths ribbon = 0;
+  Tenths promise = 0;
+  Tenths labels = 0;
+  Tenths bottom = 0;
+  std::vector<Label> signs;
+};
+
+struct Words {
+  std::string style;
+  std::string label;
+  std::string title;
+};
+
+/// What is written beside a sign.
+Words words_of(const Record& r) {
+  const std::string peer = number(r.peer.value());
+  switch (r.kind) {
+    case Kind::vote:
+      if (r.what == "pre_vote") return {"", "", "would vote for " + peer};
+      return {"", "votes for " + peer, "votes for " + peer};
+    case Kind::refusal:
+      return {"red", "refuses " + peer + (r.why == "promised" ? ": bound" : ""),
+              (r.what == "pre_vote" ? "refuses a pre-vote to " : "refuses its vote to ") + peer +
+                  ": " + r.why};
+    case Kind::crash: return {"red", "crash", ""};
+    case Kind::start: return {"muted", "restart", ""};
+    case Kind::fail: return {"red", "disk failed", ""};
+    case Kind::disk: return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
+    case Kind::cut: return {"red", "cut from " + peer, ""};
+    case Kind::join: return {"muted", "hears " + peer, ""};
+    case Kind::lease_lost: return {"red", "lease given up", ""};
+    case Kind::clock: {
+      const std::int64_t ppm = r.holder_ppm;
+      const std::int64_t size = (ppm < 0 ? -ppm : ppm) / 1000;
+      return {"red",
+              std::string("clocks ") + (ppm < 0 ? "-" : "+") + std::to_string(size / 10) +
+                  (size % 10 != 0 ? "." + std::to_string(size % 10) : "") + " %",
+              ""};
+    }
+    default: return {"", "", ""};
+  }
+}
+
+struct ReadSign {
+  const char* style;
+  const char* letter;
+  const char* words;
+};
+
+ReadSign read_sign(const Record& r) {
+  if (r.kind == Kind::write) return {"calm", "W", "write"};
+  if (!r.why.empty()) return {"r-none", "!", "read refused"};
+  if (r.what == "lease") return {"r-lease", "L", "read by lease"};
+  if (r.what == "off_thread") return {"r-lease", "O", "read by lease, off the ordering thread"};
+  if (r.what == "quorum") return {"r-quorum", "Q", "read after a quorum's confirmation"};
+  if (r.what == "log") return {"r-log", "G", "read through the log"};
+  return {"r-leader", "F", "follower's read with its leader's index"};
+}
+
+std::string cross(Tenths x, Tenths y) {
+  return "M" + Svg::at(x - 38, y - 38) + "L" + Svg::at(x + 38, y + 38) + "M" +
+         Svg::at(x - 38, y + 38) + "L" + Svg::at(x + 38, y - 38);
+}
+
+std::string diamond(Tenths x, Tenths y) {
+  return "M" + Svg::at(x, y - 50) + "L" + Svg::at(x + 50, y) + "L" + Svg::at(x, y + 50) + "L" +
+         Svg::at(x - 50, y) + "Z";
+}
+
+bool is_read(const Record& r) {
+  return r.kind == Kind::read || (r.kind == Kind::write && r.what == "done");
+}
+
+class Painter {
+ public:
+  Painter(const Timeline& timeline, const TimelineOptions& options)
+      : t_(timeline), width_(options.width * 10), right_(width_ - kRight) {}
+
+  std::string paint() {
+    choose_messages();
+    const Tenths lanes_top = header();
+    place_lanes(lanes_top);
+    const Tenths lanes_end = places_.empty() ? lanes_top : places_.back().bottom;
+    for (const Place& place : places_) {
+      svg_.rect("lane", 0, place.top, width_, place.bottom - place.top);
+    }
+    grid(lanes_top, lanes_end);
+    mark_lines(lanes_top, lanes_end);
+    for (std::size_t i = 0; i < t_.lanes.size(); ++i) bars(t_.lanes[i], places_[i]);
+    for (const Record* message : shown_) draw_message(*message);
+    for (std::size_t i = 0; i < t_.lanes.size(); ++i) ties(t_.lanes[i], places_[i]);
+    for (std::size_t i = 0; i < t_.lanes.size(); ++i) signs(t_.lanes[i], places_[i]);
+    const Tenths end = legend(lanes_end + 460);
+    return svg_.finish(width_, end, t_.title);
+  }
+
+ private:
+  Tenths x(Duration at) const {
+    const Duration inside = std::min(std::max(at, t_.from), t_.until);
+    // Scaled down so that hours fit 64 bits.
+    const std::int64_t part = (inside - t_.from).count() / 16;
+    const std::int64_t whole = std::max<std::int64_t>(1, (t_.until - t_.from).count() / 16);
+    return kLeft + part * (right_ - kLeft) / whole;
+  }
+  bool seen(Duration at) const { return at >= t_.from && at <= t_.until; }
+  bool seen(Duration from, Duration until) const { return until >= t_.from && from <= t_.until; }
+  const Place& place(NodeId node) const { return places_[node.value() - 1]; }
+  bool drawable(NodeId node) const {
+    return node != raft::kNobody && node.value() <= t_.lanes.size();
+  }
+
+  // ---- What is shown of the messages ----
+
+  bool is_vote(const Record& m) const { return m.what.find("vote") != std::string::npos; }
+
+  void choose_messages() {
+    Tenths last = -kTieSpace;
+    for (const Lane& lane : t_.lanes) {
+      for (const LeaseWindow& window : lane.leases) {
+        for (const LeaseEdge& edge : window.edges) {
+          if (!seen(edge.at) || x(edge.at) - last < (crowded() ? kTieSpace : 1)) continue;
+          last = x(edge.at);
+          tied_.insert(&edge);
+          find_path(lane.node, edge);
+        }
+      }
+      last = -kTieSpace;
+    }
+    std::size_t messages = 0;
+    std::size_t votes = 0;
+    for (const Record& m : t_.messages) {
+      if (!visible(m)) continue;
+      ++messages;
+      if (is_vote(m)) ++votes;
+    }
+    for (const Record& m : t_.messages) {
+      if (!visible(m)) continue;
+      const bool told =
+          messages <= kMessagesMax || acks_.count(&m) != 0 || (votes <= kVotesMax && is_vote(m));
+      if (told) shown_.push_back(&m);
+    }
+  }
+
+  bool visible(const Record& m) const {
+    return drawable(m.node) && drawable(m.peer) && seen(*m.from, m.at);
+  }
+
+  /// Whether leases are extended so often that not every edge can be tied.
+  bool crowded() const {
+    std::size_t edges = 0;
+    for (const Lane& lane : t_.lanes) {
+      for (const LeaseWindow& window : lane.leases) {
+        for (const LeaseEdge& edge : window.edges) edges += seen(edge.at) ? 1 : 0;
+      }
+    }
+    return edges > 12;
+  }
+
+  /// The round's append and the acknowledgement that came back.
+  void find_path(NodeId leader, const LeaseEdge& edge) {
+    const Record* reply = nullptr;
+    for (const Record& m : t_.messages) {
+      const bool back = m.kind == Kind::delivered && m.what == "append_reply" && m.node == leader &&
+                        m.peer == edge.peer && m.round == edge.round;
+      if (back && m.at <= edge.at && (reply == nullptr || m.at < reply->at)) reply = &m;
+    }
+    if (reply == nullptr) return;
+    const Record* append = nullptr;
+    for (const Record& m : t_.messages) {
+      const bool out = m.kind == Kind::delivered && m.what == "append" && m.node == edge.peer &&
+                       m.peer == leader && m.round == edge.round && m.at <= *reply->from;
+      if (out && append == nullptr) append = &m;
+    }
+    acks_.insert(reply);
+    if (append != nullptr) acks_.insert(append);
+  }
+
+  // ---- Frame ----
+
+  Tenths header() {
+    svg_.text("title", 200, kTitleY, t_.title);
+    Rows rows(3);
+    for (const Record& mark : t_.marks) {
+      if (!seen(mark.at)) continue;
+      const Tenths width = Svg::text_width(mark.text);
+      const Tenths at = std::min(x(mark.at) - width / 2, right_ - width + 100);
+      const std::size_t row = rows.place(at, width);
+      if (row == 3) continue;
+      marks_.push_back({x(mark.at), row, "bold", mark.text});
+      svg_.text("bold", std::max<Tenths>(at, 100), kMarksY + static_cast<Tenths>(row) * kRow,
+                mark.text);
+    }
+    return kMarksY + static_cast<Tenths>(std::max<std::size_t>(rows.used(), 1)) * kRow - 60;
+  }
+
+  void mark_lines(Tenths top, Tenths end) {
+    for (const Label& mark : marks_) {
+      const Tenths from = kMarksY + static_cast<Tenths>(mark.row) * kRow + 30;
+      svg_.line("mark", mark.x, std::min(from, top), mark.x, end + 60);
+    }
+  }
+
+  void grid(Tenths top, Tenths end) {
+    const std::int64_t span = (t_.until - t_.from).count();
+    const std::int64_t wanted = std::max<std::int64_t>(1, span / ((right_ - kLeft) / 900));
+    std::int64_t step = 1;
+    for (const int factor : {2, 5, 10}) {
+      for (std::int64_t s = factor; s <= span; s *= 10) {
+        if (s >= wanted && (step < wanted || s < step)) step = s;
+      }
+    }
+    const std::int64_t first = (t_.from.count() + step - 1) / step * step;
+    svg_.line("axis", kLeft, end + 60, right_, end + 60);
+    for (std::int64_t at = first; at <= t_.until.count(); at += step) {
+      const Tenths where = x(Duration(at));
+      svg_.line("grid", where, top, where, end);
+      svg_.line("axis", where, end + 60, where, end + 100);
+      svg_.text("muted mid", where, end + 230, axis_label(at, step));
+    }
+    svg_.text("muted", 200, end + 230, "true time");
+  }
+
+  static std::string axis_label(std::int64_t at, std::int64_t step) {
+    if (step < 1'000'000'000) return format_time(Duration(at));
+    return std::to_string(at / 1'000'000'000) + "s";
+  }
+
+  // ---- Lanes ----
+
+  void place_lanes(Tenths top) {
+    for (const Lane& lane : t_.lanes) {
+      Place place;
+      place.top = top;
+      Tenths y = top + 100;
+      const auto in_view = [this](const auto& window) {
+        return seen(window_start(window), window.until);
+      };
+      const bool reads = std::any_of(lane.signs.begin(), lane.signs.end(),
+                                     [this](const Record& r) { return is_read(r) && seen(r.at); });
+      if (reads) {
+        place.reads = y + 80;
+        y += kReads;
+      }
+      if (std::any_of(lane.leases.begin(), lane.leases.end(), in_view)) {
+        place.tie_rows = std::clamp<std::size_t>(tied_in(lane), 1, kTieRows);
+        place.ties = y + 60;
+        y += 60 + kTie * static_cast<Tenths>(place.tie_rows);
+        place.lease = y;
+        y += kBar + 60;
+      }
+      place.ribbon = y;
+      y += kRibbon;
+      if (std::any_of(lane.promises.begin(), lane.promises.end(), in_view)) {
+        place.promise = y + 60;
+        y += kBar + 60;
+      }
+      place.labels = y + 130;
+      Rows rows(3);
+      for (const Record& r : lane.signs) {
+        const Words words = words_of(r);
+        if (!seen(r.at) || words.label.empty()) continue;
+        const Tenths width = Svg::text_width(words.label);
+        const Tenths at = std::min(x(r.at) - 30, right_ - width + 180);
+        const std::size_t row = rows.place(at, width);
+        if (row < 3) place.signs.push_back({at, row, words.style, words.label});
+      }
+      y += rows.used() == 0 ? 0 : static_cast<Tenths>(rows.used()) * kRow + 40;
+      place.bottom = y + 120;
+      top = place.bottom + kLaneGap;
+      places_.push_back(std::move(place));
+    }
+  }
+
+  std::size_t tied_in(const Lane& lane) const {
+    std::size_t count = 0;
+    for (const LeaseWindow& window : lane.leases) {
+      for (const LeaseEdge& edge : window.edges) count += tied_.count(&edge);
+    }
+    return count;
+  }
+
+  static Duration window_start(const PromiseWindow& w) { return w.given; }
+  static Duration window_start(const LeaseWindow& w) { return w.shown; }
+
+  /// The first of the texts that fits between the ends.
+  void inside(const std::string& style, Tenths from, Tenths until, Tenths y,
+              const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      if (until - from < Svg::text_width(text) + 100) continue;
+      svg_.text(style, from + 60, y, text);
+      return;
+    }
+  }
+
+  void bars(const Lane& lane, const Place& place) {
+    svg_.text("name", 200, place.ribbon + 145, "node " + number(lane.node.value()));
+    for (const RoleSpan& span : lane.roles) ribbon(span, lane, place);
+    for (const RoleSpan& stop : lane.stops) {
+      if (!seen(stop.from, stop.until)) continue;
+      const Tenths from = x(stop.from);
+      svg_.rect("stop", from, place.ribbon - 30, x(stop.until) - from, kRibbon + 60, 20,
+                stop.what + " " + format_time(stop.from) + " to " + format_time(stop.until));
+    }
+    for (const PromiseWindow& window : lane.promises) promise(window, place);
+    for (const LeaseWindow& window : lane.leases) {
+      if (!seen(window.shown, window.until)) continue;
+      const Tenths from = x(window.shown);
+      const Tenths until = x(window.until);
+      const std::string ends = "lease until " + format_time(window.until);
+      svg_.rect("lease", from, place.lease, until - from, kBar, 30,
+                "lease of term " + number(window.term.value()) + ", " + format_time(window.shown) +
+                    " to " + format_time(window.until));
+      // Behind the last line that crosses the bar.
+      Tenths free = from;
+      for (const LeaseEdge& edge : window.edges) {
+        if (tied_.count(&edge) != 0) free = std::max({free, x(edge.at), x(edge.began)});
+      }
+      inside("on", free, until, place.lease + 118, {ends, "lease"});
+    }
+  }
+
+  /// Where words of this width may begin without a sign of the ribbon in them.
+  Tenths clear_of_signs(const Lane& lane, Tenths from, Tenths width) const {
+    for (const Record& r : lane.signs) {
+      if (!seen(r.at) || is_read(r) || r.kind == Kind::write || r.kind == Kind::join) continue;
+      const Tenths sign = x(r.at);
+      if (sign + 60 > from && sign < from + width + 120) from = sign + 20;
+    }
+    return from;
+  }
+
+  void ribbon(const RoleSpan& span, const Lane& lane, const Place& place) {
+    if (!seen(span.from, span.until) || span.until <= span.from) return;
+    const Tenths from = x(span.from);
+    const Tenths until = x(span.until);
+    const std::string term = number(span.term.value());
+    if (span.what == "down") {
+      svg_.line("down", from, place.ribbon + kRibbon / 2, until, place.ribbon + kRibbon / 2);
+      inside("muted", from, until, place.ribbon + 70, {"down"});
+      return;
+    }
+    const std::string name = span.what == "pre_candidate" ? "pre-candidate" : span.what;
+    svg_.rect(
+        span.what, from, place.ribbon, std::max<Tenths>(until - from, 10), kRibbon, 0,
+        name + ", term " + term + ", " + format_time(span.from) + " to " + format_time(span.until));
+    std::vector<std::string> texts = {name + ", term " + term, name};
+    if (name == "pre-candidate") texts = {name};
+    if (span.term == Term() && name != "pre-candidate") texts = {name};
+    const char* style = name == "leader" ? "on bold" : name == "follower" ? "muted" : "dark";
+    const Tenths free = clear_of_signs(lane, from, Svg::text_width(texts.front()));
+    inside(style, free, until, place.ribbon + 138, texts);
+  }
+
+  void promise(const PromiseWindow& window, const Place& place) {
+    if (!seen(window.given, window.until)) return;
+    const Tenths from = x(window.given);
+    const Tenths until = x(window.until);
+    const std::string holder = "promise to " + number(window.holder.value());
+    const std::string ends = " until " + format_time(window.until);
+    svg_.rect(window.restarted ? "promise again" : "promise", from, place.promise,
+              std::max<Tenths>(until - from, 10), kBar, 30,
+              holder + ", term " + number(window.term.value()) + ", " + format_time(window.given) +
+                  " to " + format_time(window.until) +
+                  (window.restarted ? ", in full after a restart" : ""));
+    Tenths last = from;
+    for (const Duration renewal : window.renewals) {
+      if (!seen(renewal) || x(renewal) - last < 30) continue;
+      last = x(renewal);
+      svg_.line("renewal", last, place.promise + 20, last, place.promise + kBar - 20);
+    }
+    // Renewals are ticks in the bar; the words stand behind the last one.
+    if (window.restarted) {
+      inside("", from, until, place.promise + 118,
+             {holder + ", in full after the restart," + ends, holder + ", in full", holder});
+    } else {
+      inside("", last, until, place.promise + 118, {holder + ends, holder});
+    }
+  }
+
+  // ---- Messages and what they move ----
+
+  void draw_message(const Record& m) {
+    const bool lost = m.kind == Kind::lost;
+    // A lost message is recorded where it was sent.
+    const NodeId from = lost ? m.node : m.peer;
+    const NodeId to = lost ? m.peer : m.node;
+    const bool down = from < to;
+    const Tenths y1 = place(from).ribbon + (down ? kRibbon : 0);
+    const Tenths y2 = place(to).ribbon + (down ? 0 : kRibbon);
+    const Tenths x1 = x(*m.from);
+    const Tenths x2 = x(m.at);
+    const std::string title = m.what + ": " + m.text;
+    if (lost) {
+      // It leaves, and ends in a cross.
+      const Tenths x3 = x1 + std::clamp<Tenths>((x2 - x1) / 3, -200, 200);
+      const Tenths y3 = y1 + (down ? 200 : -200);
+      svg_.line("lost", x1, y1, x3, y3, title + " (lost)");
+      svg_.path("lost", cross(x3, y3));
+      return;
+    }
+    const bool reply = m.what.find("reply") != std::string::npos;
+    const char* style = acks_.count(&m) != 0 ? "ack"
+                        : is_vote(m)         ? (reply ? "answer" : "ask")
+                                             : (reply ? "reply" : "append");
+    svg_.line(style, x1, y1, x2, y2, title);
+  }
+
+  /// From the acknowledgement's arrival up, and along to the edge that it moves; dotted from where
+  /// the round began, which is what the lease is counted from.
+  void ties(const Lane& lane, const Place& place) {
+    std::size_t row = 0;
+    const std::size_t rows = place.tie_rows;
+    for (const LeaseWindow& window : lane.leases) {
+      for (const LeaseEdge& edge : window.edges) {
+        if (tied_.count(&edge) == 0) continue;
+        const Tenths y = place.ties + static_cast<Tenths>(rows - 1 - row % rows) * kTie;
+        ++row;
+        const Tenths began = x(edge.began);
+        const Tenths arrived = x(edge.at);
+        // One that was given up never saw its end.
+        const bool reached = edge.until <= window.until;
+        const Tenths end = x(std::min(edge.until, window.until));
+        const std::string title = "the acknowledgement of round " + number(edge.round.value()) +
+                                  " by node " + number(edge.peer.value()) +
+                                  " moves the end of the lease to " + format_time(edge.until) +
+                                  ", counted from " + format_time(edge.began);
+        if (seen(edge.began)) {
+          svg_.line("counted", began, place.ribbon, began, y);
+          svg_.circle("tip", began, place.ribbon, 25);
+        }
+        svg_.line("counted", began, y, arrived, y);
+        if (rows == 1) {
+          inside("muted", began - 60, arrived + 100, y - 30,
+                 {"counted from round " + number(edge.round.value()), "counted from here"});
+        }
+        svg_.path("edge",
+                  "M" + Svg::at(arrived, place.ribbon) + "V" + coordinate(y) + "H" +
+                      coordinate(end) + "V" + coordinate(place.lease - 10),
+                  title);
+        if (reached && seen(edge.until)) {
+          svg_.path("tip", "M" + Svg::at(end, place.lease) + "L" +
+                               Svg::at(end - 35, place.lease - 60) + "L" +
+                               Svg::at(end + 35, place.lease - 60) + "Z");
+        }
+      }
+    }
+  }
+
+  static std::string coordinate(Tenths tenths) {
+    const std::string pair = Svg::at(tenths, 0);
+    return pair.substr(0, pair.find(' '));
+  }
+
+  void signs(const Lane& lane, const Place& place) {
+    Tenths last_read = -1000;
+    const Tenths middle = place.ribbon + kRibbon / 2;
+    for (const Record& r : lane.signs) {
+      if (!seen(r.at)) continue;
+      const Tenths at = x(r.at);
+      if (is_read(r)) {
+        read(r, at, place, last_read);
+      } else if (r.kind == Kind::vote) {
+        svg_.circle("yes", at, middle, r.what == "vote" ? 45 : 25, words_of(r).title);
+      } else if (r.kind == Kind::refusal) {
+        svg_.path("no", cross(at, middle), words_of(r).title);
+      } else if (r.kind != Kind::write && r.kind != Kind::join) {
+        svg_.path(r.kind == Kind::start ? "calm" : "fault", diamond(at, middle), words_of(r).label);
+      }
+    }
+    for (const Label& label : place.signs) {
+      svg_.text(label.style + (label.style.empty() ? "halo" : " halo"), label.x,
+                place.labels + static_cast<Tenths>(label.row) * kRow, label.words);
+    }
+  }
+
+  void read(const Record& r, Tenths at, const Place& place, Tenths& last) {
+    const ReadSign sign = read_sign(r);
+    std::string title = std::string(sign.words) + " at " + format_time(r.at);
+    if (r.index.value() != 0) title += ", index " + number(r.index.value());
+    if (at - last < 150) {
+      svg_.circle(sign.style, at, place.reads + 90, 15, title);
+      return;
+    }
+    last = at;
+    svg_.circle(sign.style, at, place.reads, 65, title);
+    svg_.text("on bold mid", at, place.reads + 38, sign.letter);
+  }
+
+  // ---- Legend ----
+
+  Tenths legend(Tenths y) {
+    Tenths at = kLeft;
+    const auto next = [&](const std::string& words) {
+      const Tenths width = Svg::text_width(words) + 420;
+      if (at + width > right_ && at > kLeft) {
+        at = kLeft;
+        y += 200;
+      }
+      const Tenths here = at;
+      at += width;
+      svg_.text("muted", here + 260, y + 40, words);
+      return here;
+    };
+    const auto bar = [&](const char* style, const std::string& words) {
+      if (!svg_.uses(style)) return;
+      const Tenths here = next(words);
+      svg_.rect(style, here, y - 50, 200, 100, 20);
+    };
+    const auto stroke = [&](const char* style, const std::string& words) {
+      if (!svg_.uses(style)) return;
+      const Tenths here = next(words);
+      svg_.line(style, here, y, here + 200, y);
+    };
+    bar("lease", "lease, as its holder sees it");
+    bar("promise", "promise: elects nobody else (ticks: renewed)");
+    bar("leader", "leader");
+    bar("candidate", "candidate");
+    bar("pre_candidate", "pre-candidate");
+    bar("follower", "follower");
+    stroke("ack", "the append and the acknowledgement that moved a lease's end");
+    stroke("counted", "counted from the round's begin");
+    stroke("ask", "asks for a vote");
+    stroke("answer", "answer");
+    stroke("append", "append");
+    stroke("reply", "reply");
+    stroke("lost", "lost");
+    if (svg_.uses("yes")) {
+      const Tenths here = next("vote granted (small: a pre-vote)");
+      svg_.circle("yes", here + 100, y, 45);
+    }
+    if (svg_.uses("no")) {
+      const Tenths here = next("vote refused");
+      svg_.path("no", cross(here + 100, y));
+    }
+    if (svg_.uses("fault")) {
+      const Tenths here = next("fault");
+      svg_.path("fault", diamond(here + 100, y));
+    }
+    legend_reads(next, y);
+    return y + 200;
+  }
+
+  template <class Next>
+  void legend_reads(const Next& next, const Tenths& y) {
+    std::set<std::string> told;
+    for (const Lane& lane : t_.lanes) {
+      for (const Record& r : lane.signs) {
+        if (!is_read(r) || !seen(r.at)) continue;
+        const ReadSign sign = read_sign(r);
+        if (!told.insert(sign.letter).second) continue;
+        const Tenths here = next(sign.words);
+        svg_.circle(sign.style, here + 100, y, 65);
+        svg_.text("on bold mid", here + 100, y + 38, sign.letter);
+      }
+    }
+  }
+
+  const Timeline& t_;
+  const Tenths width_;
+  const Tenths right_;
+  Svg svg_;
+  std::vector<Place> places_;
+  std::vector<Label> marks_;
+  std::vector<const Record*> shown_;
+  std::set<const Record*> acks_;
+  std::set<const LeaseEdge*> tied_;
+};
+
+}  // namespace
+
+std::string draw_timeline(const Timeline& timeline, const TimelineOptions& options) {
+  return Painter(timeline, options).paint();
+}
+
+}  // namespace leasehold::story

@@ -1,0 +1,250 @@
+#include <leasehold/story/trace_file.h>
+
+#include <map>
+#include <utility>
+
+namespace leasehold::story {
+namespace {
+
+constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::mark) + 1;
+
+Error malformed(const std::string& what) {
+  return Error{ErrorCode::malformed, what};
+}
+
+// ---- Writing ----
+
+void put_string(std::string& out, const char* name, const std::string& value) {
+  if (value.empty()) return;
+  constexpr const char* kHex = "0123456789abcdef";
+  out += std::string(",\"") + name + "\":\"";
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4U];
+      out += kHex[byte & 15U];
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+void put_number(std::string& out, const char* name, std::uint64_t value) {
+  if (value != 0) out += std::string(",\"") + name + "\":" + std::to_string(value);
+}
+
+void put_signed(std::string& out, const char* name, std::int64_t value) {
+  out += std::string(",\"") + name + "\":" + std::to_string(value);
+}
+
+// ---- Reading: a flat object of strings and integers ----
+
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : text_(text) {}
+
+  Result<void> read(Record& record) {
+    if (!take('{')) return malformed("a line is one JSON object, { first");
+    std::map<std::string, bool> seen;
+    do {
+      std::string name;
+      if (!string(name) || !take(':')) return malformed("a name in quotes and a colon expected");
+      if (std::exchange(seen[name], true)) return malformed("`" + name + "` stands twice");
+      if (const Result<void> done = member(name, record); !done) return done;
+    } while (take(','));
+    if (!take('}') || at_ != text_.size()) return malformed("the object ends with }, and the line");
+    for (const char* needed : {"at", "kind"}) {
+      if (seen.count(needed) == 0) return malformed(std::string("`") + needed + "` is missing");
+    }
+    return {};
+  }
+
+ private:
+  bool take(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  bool escaped(std::string& value) {
+    if (take('"') || take('\\')) {
+      value += text_[at_ - 1];
+      return true;
+    }
+    if (text_.compare(at_, 3, "u00") != 0 || at_ + 5 > text_.size()) return false;
+    unsigned byte = 0;
+    for (std::size_t i = at_ + 3; i < at_ + 5; ++i) {
+      const char c = text_[i];
+      const bool digit = c >= '0' && c <= '9';
+      if (!digit && (c < 'a' || c > 'f')) return false;
+      byte = byte * 16 + static_cast<unsigned>(digit ? c - '0' : c - 'a' + 10);
+    }
+    if (byte >= 0x20) return false;
+    value += static_cast<char>(byte);
+    at_ += 5;
+    return true;
+  }
+
+  bool string(std::string& value) {
+    if (!take('"')) return false;
+    while (at_ < text_.size()) {
+      const char c = text_[at_++];
+      if (c == '"') return true;
+      if (static_cast<unsigned char>(c) < 0x20) return false;
+      if (c != '\\') {
+        value += c;
+      } else if (!escaped(value)) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+  bool integer(std::int64_t& value) {
+    const bool negative = take('-');
+    const std::size_t first = at_;
+    std::int64_t n = 0;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9' && at_ - first < 18) {
+      n = n * 10 + (text_[at_++] - '0');
+    }
+    if (at_ == first || (text_[first] == '0' && at_ - first > 1)) return false;
+    value = negative ? -n : n;
+    return true;
+  }
+
+  Result<void> member(const std::string& name, Record& record) {
+    const std::map<std::string, std::string*> strings = {
+        {"what", &record.what}, {"why", &record.why}, {"text", &record.text}};
+    const auto text = strings.find(name);
+    if (text != strings.end()) {
+      if (!string(*text->second)) return malformed("`" + name + "` is a string");
+      return {};
+    }
+    if (name == "kind") return kind(record);
+    std::int64_t n = 0;
+    if (!integer(n)) return malformed("`" + name + "` is not a name that takes this value");
+    if (name == "holder_ppm") {
+      record.holder_ppm = n;
+    } else if (name == "promise_ppm") {
+      record.promise_ppm = n;
+    } else if (name == "from") {
+      record.from = Duration(n);
+    } else if (name == "until") {
+      record.until = Duration(n);
+    } else if (n < 0) {
+      return malformed("`" + name + "` is below zero");
+    } else {
+      return counted(name, static_cast<std::uint64_t>(n), record);
+    }
+    return {};
+  }
+
+  static Result<void> counted(const std::string& name, std::uint64_t n, Record& record) {
+    if (name == "at") {
+      record.at = Duration(static_cast<std::int64_t>(n));
+    } else if (name == "node") {
+      record.node = NodeId(n);
+    } else if (name == "peer") {
+      record.peer = NodeId(n);
+    } else if (name == "term") {
+      record.term = Term(n);
+    } else if (name == "round") {
+      record.round = Round(n);
+    } else if (name == "index") {
+      record.index = Index(n);
+    } else if (name == "number") {
+      record.number = n;
+    } else if (name == "v") {
+      if (n != kTraceVersion) {
+        return Error{ErrorCode::unsupported_format,
+                     "this is a trace of version " + std::to_string(n) +
+                         "; this program reads version " + std::to_string(kTraceVersion)};
+      }
+    } else {
+      return malformed("there is no member `" + name + "`");
+    }
+    return {};
+  }
+
+  Result<void> kind(Record& record) {
+    std::string name;
+    if (!string(name)) return malformed("`kind` is a string");
+    std::string all;
+    for (std::size_t i = 0; i < kKinds; ++i) {
+      const Kind kind = static_cast<Kind>(i);
+      if (name == kind_name(kind)) {
+        record.kind = kind;
+        return {};
+      }
+      all += (i == 0 ? "" : ", ") + std::string(kind_name(kind));
+    }
+    return malformed("there is no kind `" + name + "`; there are " + all);
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+std::string encode_record(const Record& record) {
+  std::string out = "{\"at\":" + std::to_string(record.at.count());
+  put_string(out, "kind", kind_name(record.kind));
+  if (record.kind == Kind::run) put_number(out, "v", kTraceVersion);
+  put_number(out, "node", record.node.value());
+  put_number(out, "peer", record.peer.value());
+  put_number(out, "term", record.term.value());
+  put_number(out, "round", record.round.value());
+  put_number(out, "index", record.index.value());
+  if (record.from) put_signed(out, "from", record.from->count());
+  if (record.until) put_signed(out, "until", record.until->count());
+  put_number(out, "number", record.number);
+  if (record.kind == Kind::clock) {
+    put_signed(out, "holder_ppm", record.holder_ppm);
+    put_signed(out, "promise_ppm", record.promise_ppm);
+  }
+  put_string(out, "what", record.what);
+  put_string(out, "why", record.why);
+  put_string(out, "text", record.text);
+  return out + "}";
+}
+
+Result<Record> decode_record(const std::string& line) {
+  Record record;
+  if (const Result<void> done = Reader(line).read(record); !done) return done.error();
+  return record;
+}
+
+Result<std::vector<Record>> decode_trace(const std::string& name, const std::string& text) {
+  std::vector<Record> records;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) end = text.size();
+    const std::string where = name + ":" + std::to_string(records.size() + 1) + ": ";
+    Result<Record> record = decode_record(text.substr(begin, end - begin));
+    if (!record) return Error{record.error().code, where + record.error().message};
+    const bool first = records.empty();
+    if (first != (record.value().kind == Kind::run)) {
+      return malformed(where + "a trace begins with one record of kind `run`");
+    }
+    if (!first && record.value().at < records.back().at) {
+      return malformed(where + "time moves back");
+    }
+    if (records.size() == kTraceRecordsMax) {
+      return malformed(where + "a trace has at most " + std::to_string(kTraceRecordsMax) +
+                       " records; record less with --from and --until");
+    }
+    records.push_back(std::move(record).value());
+    begin = end + 1;
+  }
+  if (records.empty()) return malformed(name + " is empty");
+  return records;
+}
+
+}  // namespace leasehold::story
