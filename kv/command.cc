@@ -1,97 +1,87 @@
 // A command: {format u8 = 1}{type u8} and then
-//   1 set      {flags u8: bits 0-1 condition, bit 2 get_old}{key length u32}{key}{value: the rest}
-//   2 del      {count u32} and count times {key length u32}{key}
-//   3 incr_by  {delta i64, two's complement}{key: the rest}
-// A reply: {format u8 = 1}{type u8} and then
-//   1 ok, 2 nil   nothing
-//   3 integer     {i64}
-//   4 value       {the rest}
-//   5 error       {kind u8}{text: the rest}
-// Numbers are big-endian. Every byte is accounted for: a command has exactly one encoding.
+//    1 set         {flags u8: bits 0-1 condition, bit 2 get_old}{key}{value: the rest}
+//    2 del         {keys}
+//    3 incr_by     {delta i64}{key: the rest}
+//    4 append      {key}{bytes: the rest}
+//    5 set_range   {offset u32}{key}{bytes: the rest}
+//    6 get_del     {key: the rest}
+//    7 mset        {flags u8: bit 0 if_none_exists}{count u32} and count times {key}{value}
+//    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
+//   32 get         {key: the rest}
+//   33 exists      {keys}
+//   34 mget        {keys}
+//   35 strlen      {key: the rest}
+//   36 get_range   {start i64}{end i64}{key: the rest}
+//   37 size        nothing
+//   64 transaction {count u32} and count times {key}{mod revision u64},
+//                  {count u32} and count times {length u32}{a command of another type}
+// where {key}, {value}, {from} are {length u32}{bytes}, and {keys} is {count u32} and count times
+// {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted for: a
+// command has exactly one encoding. fields() below says the same to the compiler.
+#include <leasehold/kv/coding.h>
 #include <leasehold/kv/command.h>
 
+#include <optional>
 #include <utility>
 
 namespace leasehold::kv {
 namespace {
 
 constexpr std::uint8_t kCommandFormat = 1;
-constexpr std::uint8_t kReplyFormat = 1;
 
-enum class CommandType : std::uint8_t { set = 1, del = 2, incr_by = 3 };
-enum class ReplyType : std::uint8_t { ok = 1, nil = 2, integer = 3, value = 4, error = 5 };
+template <class C>
+struct Tag {};
+
+constexpr std::uint8_t type_of(Tag<Set>) {
+  return 1;
+}
+constexpr std::uint8_t type_of(Tag<Del>) {
+  return 2;
+}
+constexpr std::uint8_t type_of(Tag<IncrBy>) {
+  return 3;
+}
+constexpr std::uint8_t type_of(Tag<Append>) {
+  return 4;
+}
+constexpr std::uint8_t type_of(Tag<SetRange>) {
+  return 5;
+}
+constexpr std::uint8_t type_of(Tag<GetDel>) {
+  return 6;
+}
+constexpr std::uint8_t type_of(Tag<MSet>) {
+  return 7;
+}
+constexpr std::uint8_t type_of(Tag<Rename>) {
+  return 8;
+}
+constexpr std::uint8_t type_of(Tag<Get>) {
+  return 32;
+}
+constexpr std::uint8_t type_of(Tag<Exists>) {
+  return 33;
+}
+constexpr std::uint8_t type_of(Tag<MGet>) {
+  return 34;
+}
+constexpr std::uint8_t type_of(Tag<StrLen>) {
+  return 35;
+}
+constexpr std::uint8_t type_of(Tag<GetRange>) {
+  return 36;
+}
+constexpr std::uint8_t type_of(Tag<Size>) {
+  return 37;
+}
+constexpr std::uint8_t kTransactionType = 64;
 
 constexpr std::uint8_t kConditionMask = 3;
 constexpr std::uint8_t kGetOldFlag = 4;
 
-void put_u8(std::string& out, std::uint8_t value) {
-  out.push_back(static_cast<char>(value));
-}
-
-void put_u32(std::string& out, std::uint32_t value) {
-  for (int shift = 24; shift >= 0; shift -= 8)
-    put_u8(out, static_cast<std::uint8_t>(value >> shift));
-}
-
-void put_u64(std::string& out, std::uint64_t value) {
-  for (int shift = 56; shift >= 0; shift -= 8)
-    put_u8(out, static_cast<std::uint8_t>(value >> shift));
-}
-
-void put_sized(std::string& out, std::string_view bytes) {
-  put_u32(out, static_cast<std::uint32_t>(bytes.size()));
-  out.append(bytes);
-}
-
-/// Takes numbers and strings off the front. A take past the end gives nothing and clears ok().
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
-
-  bool ok() const { return ok_; }
-  std::string_view rest() const { return rest_; }
-  bool at_end() const { return ok_ && rest_.empty(); }
-
-  std::string_view take(std::size_t count) {
-    if (count > rest_.size()) {
-      ok_ = false;
-      rest_ = {};
-      return {};
-    }
-    const std::string_view taken = rest_.substr(0, count);
-    rest_.remove_prefix(count);
-    return taken;
-  }
-  std::string_view take_rest() { return take(rest_.size()); }
-  std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
-  std::uint64_t u64() { return number(8); }
-  std::string_view sized() { return take(u32()); }
-
- private:
-  std::uint64_t number(std::size_t width) {
-    std::uint64_t value = 0;
-    for (const char c : take(width)) value = (value << 8U) | static_cast<unsigned char>(c);
-    return value;
-  }
-
-  std::string_view rest_;
-  bool ok_ = true;
-};
-
 Error limit_error(const char* what, std::size_t size, std::size_t limit) {
   return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
                                            " is above the limit of " + std::to_string(limit)};
-}
-
-Error malformed(const char* what) {
-  return {ErrorCode::malformed, std::string("malformed ") + what};
-}
-
-Error unsupported(const char* what, unsigned found, unsigned known) {
-  return {ErrorCode::unsupported_format, std::string(what) + " format " + std::to_string(found) +
-                                             ", this build knows " + std::to_string(known) +
-                                             ": use a newer build"};
 }
 
 Result<void> check_key(std::string_view key) {
@@ -99,165 +89,310 @@ Result<void> check_key(std::string_view key) {
   return limit_error("a key's length in bytes", key.size(), kKeyBytesMax);
 }
 
-// The rules that hold for a command whoever made it: checked on both sides of the encoding.
-
-Result<void> check(const Set& set) {
-  if (set.value.size() > kValueBytesMax) {
-    return limit_error("a value's length in bytes", set.value.size(), kValueBytesMax);
-  }
-  return check_key(set.key);
+Result<void> check_value(std::string_view value) {
+  if (value.size() <= kValueBytesMax) return {};
+  return limit_error("a value's length in bytes", value.size(), kValueBytesMax);
 }
 
-Result<void> check(const Del& del) {
-  if (del.keys.empty()) return Error{ErrorCode::invalid_argument, "no key to delete was given"};
-  if (del.keys.size() > kCommandKeysMax) {
-    return limit_error("the number of keys", del.keys.size(), kCommandKeysMax);
-  }
-  for (const std::string_view key : del.keys) {
-    if (auto checked = check_key(key); !checked) return checked;
-  }
+Result<void> check_count(std::size_t count) {
+  if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
+  if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
   return {};
 }
 
-Result<void> check(const IncrBy& incr) {
-  return check_key(incr.key);
-}
-
-std::string head(CommandType type, std::size_t body_bytes) {
+/// Writes fields, after checking their limits.
+class Writer {
+ public:
   std::string out;
-  out.reserve(2 + body_bytes);
-  put_u8(out, kCommandFormat);
-  put_u8(out, static_cast<std::uint8_t>(type));
-  return out;
-}
 
-std::string encode(const Set& set) {
-  std::string out = head(CommandType::set, 5 + set.key.size() + set.value.size());
-  const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U);
-  put_u8(out, static_cast<std::uint8_t>(flags));
-  put_sized(out, set.key);
-  out.append(set.value);
-  return out;
-}
-
-std::string encode(const Del& del) {
-  std::size_t body = 4;
-  for (const std::string_view key : del.keys) body += 4 + key.size();
-  std::string out = head(CommandType::del, body);
-  put_u32(out, static_cast<std::uint32_t>(del.keys.size()));
-  for (const std::string_view key : del.keys) put_sized(out, key);
-  return out;
-}
-
-std::string encode(const IncrBy& incr) {
-  std::string out = head(CommandType::incr_by, 8 + incr.key.size());
-  put_u64(out, static_cast<std::uint64_t>(incr.delta));
-  out.append(incr.key);
-  return out;
-}
-
-Result<Command> decode_set(Cursor in) {
-  Set set;
-  const std::uint8_t flags = in.u8();
-  if ((flags & ~(kConditionMask | kGetOldFlag)) != 0) return malformed("set: unknown flags");
-  if ((flags & kConditionMask) > static_cast<std::uint8_t>(SetCondition::xx)) {
-    return malformed("set: unknown condition");
+  void flag(bool value) { put_u8(out, value ? 1 : 0); }
+  void set_flags(SetCondition condition, bool get_old) {
+    const unsigned flags = static_cast<unsigned>(condition) | (get_old ? kGetOldFlag : 0U);
+    put_u8(out, static_cast<std::uint8_t>(flags));
   }
-  set.condition = static_cast<SetCondition>(flags & kConditionMask);
-  set.get_old = (flags & kGetOldFlag) != 0;
-  set.key = in.sized();
-  set.value = in.take_rest();
-  if (!in.ok()) return malformed("set: it ends too early");
-  if (auto checked = check(set); !checked) return checked.error();
-  return Command(set);
-}
-
-Result<Command> decode_del(Cursor in) {
-  Del del;
-  const std::uint32_t count = in.u32();
-  if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
-  // Each key takes four bytes at least, so a short command cannot ask for much memory.
-  if (in.rest().size() / 4 < count) return malformed("del: it ends too early");
-  del.keys.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) del.keys.push_back(in.sized());
-  if (!in.at_end()) return malformed("del: its length does not fit its keys");
-  if (auto checked = check(del); !checked) return checked.error();
-  return Command(std::move(del));
-}
-
-Result<Command> decode_incr_by(Cursor in) {
-  IncrBy incr;
-  incr.delta = static_cast<std::int64_t>(in.u64());
-  incr.key = in.take_rest();
-  if (!in.ok()) return malformed("incr_by: it ends too early");
-  if (auto checked = check(incr); !checked) return checked.error();
-  return Command(incr);
-}
-
-std::string reply_head(ReplyType type) {
-  std::string out;
-  put_u8(out, kReplyFormat);
-  put_u8(out, static_cast<std::uint8_t>(type));
-  return out;
-}
-
-std::string encode(const Ok&) {
-  return reply_head(ReplyType::ok);
-}
-std::string encode(const Nil&) {
-  return reply_head(ReplyType::nil);
-}
-
-std::string encode(const Integer& integer) {
-  std::string out = reply_head(ReplyType::integer);
-  put_u64(out, static_cast<std::uint64_t>(integer.value));
-  return out;
-}
-
-std::string encode(const ValueReply& reply) {
-  std::string out = reply_head(ReplyType::value);
-  out.append(reply.value.view());
-  return out;
-}
-
-std::string encode(const ErrorReply& error) {
-  std::string out = reply_head(ReplyType::error);
-  put_u8(out, static_cast<std::uint8_t>(error.kind));
-  out.append(error.text);
-  return out;
-}
-
-template <class Empty>
-Result<Reply> decode_empty_reply(Cursor in) {
-  if (!in.at_end()) return malformed("reply: wrong length");
-  return Reply(Empty{});
-}
-
-Result<Reply> decode_integer_reply(Cursor in) {
-  const std::uint64_t value = in.u64();
-  if (!in.at_end()) return malformed("reply: wrong length");
-  return Reply(Integer{static_cast<std::int64_t>(value)});
-}
-
-Result<Reply> decode_error_reply(Cursor in) {
-  const std::uint8_t kind = in.u8();
-  if (!in.ok() || kind < static_cast<std::uint8_t>(ErrorKind::malformed) ||
-      kind > static_cast<std::uint8_t>(ErrorKind::store_failed)) {
-    return malformed("reply: unknown kind of error");
+  void number(std::int64_t value) { put_u64(out, static_cast<std::uint64_t>(value)); }
+  void number(std::uint32_t value) { put_u32(out, value); }
+  void key(std::string_view key) {
+    note(check_key(key));
+    put_sized(out, key);
   }
-  return Reply(ErrorReply{static_cast<ErrorKind>(kind), std::string(in.take_rest())});
+  void last_key(std::string_view key) {
+    note(check_key(key));
+    out.append(key);
+  }
+  void last_value(std::string_view value) {
+    note(check_value(value));
+    out.append(value);
+  }
+  void keys(const std::vector<std::string_view>& keys) {
+    note(check_count(keys.size()));
+    put_u32(out, static_cast<std::uint32_t>(keys.size()));
+    for (const std::string_view one : keys) key(one);
+  }
+  void pairs(const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+    note(check_count(pairs.size()));
+    put_u32(out, static_cast<std::uint32_t>(pairs.size()));
+    for (const auto& [name, value] : pairs) {
+      key(name);
+      note(check_value(value));
+      put_sized(out, value);
+    }
+  }
+  Result<std::string> finish() {
+    if (problem_) return *problem_;
+    if (out.size() > kCommandBytesMax) {
+      return limit_error("a command's length in bytes", out.size(), kCommandBytesMax);
+    }
+    return std::move(out);
+  }
+
+ private:
+  void note(const Result<void>& checked) {
+    if (!checked && !problem_) problem_ = checked.error();
+  }
+  std::optional<Error> problem_;
+};
+
+/// Reads fields; the first problem stays.
+class Reader {
+ public:
+  explicit Reader(Cursor in) : in_(in) {}
+
+  void flag(bool& value) {
+    const std::uint8_t bits = in_.u8();
+    if (bits > 1) note(malformed("command: unknown flags"));
+    value = bits == 1;
+  }
+  void set_flags(SetCondition& condition, bool& get_old) {
+    const std::uint8_t flags = in_.u8();
+    if ((flags & ~(kConditionMask | kGetOldFlag)) != 0 ||
+        (flags & kConditionMask) > static_cast<std::uint8_t>(SetCondition::xx)) {
+      return note(malformed("command: unknown flags"));
+    }
+    condition = static_cast<SetCondition>(flags & kConditionMask);
+    get_old = (flags & kGetOldFlag) != 0;
+  }
+  void number(std::int64_t& value) { value = static_cast<std::int64_t>(in_.u64()); }
+  void number(std::uint32_t& value) { value = in_.u32(); }
+  void key(std::string_view& key) {
+    key = in_.sized();
+    note(check_key(key));
+  }
+  void last_key(std::string_view& key) {
+    key = in_.take_rest();
+    note(check_key(key));
+  }
+  void last_value(std::string_view& value) {
+    value = in_.take_rest();
+    note(check_value(value));
+  }
+  void keys(std::vector<std::string_view>& keys) {
+    keys.resize(count(4));
+    for (std::string_view& one : keys) key(one);
+  }
+  void pairs(std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+    pairs.resize(count(8));
+    for (auto& [name, value] : pairs) {
+      key(name);
+      value = in_.sized();
+      note(check_value(value));
+    }
+  }
+  /// What the command's bytes amount to once every field has been read.
+  Result<void> finish() const {
+    if (!in_.at_end()) return malformed("command: its length does not fit its fields");
+    if (problem_) return *problem_;
+    return {};
+  }
+
+ private:
+  /// A count of things that take `width` bytes at least; 0 after a problem, so that a short command
+  /// cannot ask for much memory.
+  std::size_t count(std::size_t width) {
+    const std::uint32_t count = in_.u32();
+    if (auto checked = check_count(count); !checked) {
+      note(checked.error());
+      return 0;
+    }
+    if (in_.rest().size() / width < count) {
+      note(malformed("command: it ends too early"));
+      return 0;
+    }
+    return count;
+  }
+  void note(const Result<void>& checked) {
+    if (!checked && !problem_) problem_ = checked.error();
+  }
+
+  Cursor in_;
+  std::optional<Error> problem_;
+};
+
+// The fields of each command, for the writer (C is const) and the reader alike.
+
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Set>) {
+  io.set_flags(c.condition, c.get_old);
+  io.key(c.key);
+  io.last_value(c.value);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Del>) {
+  io.keys(c.keys);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<IncrBy>) {
+  io.number(c.delta);
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Append>) {
+  io.key(c.key);
+  io.last_value(c.bytes);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<SetRange>) {
+  io.number(c.offset);
+  io.key(c.key);
+  io.last_value(c.bytes);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<GetDel>) {
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<MSet>) {
+  io.flag(c.if_none_exists);
+  io.pairs(c.pairs);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Rename>) {
+  io.flag(c.if_free);
+  io.key(c.from);
+  io.last_key(c.to);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Get>) {
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Exists>) {
+  io.keys(c.keys);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<MGet>) {
+  io.keys(c.keys);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<StrLen>) {
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<GetRange>) {
+  io.number(c.start);
+  io.number(c.end);
+  io.last_key(c.key);
+}
+template <class Io, class C>
+void fields(Io&, C&, Tag<Size>) {}
+
+template <class C>
+Result<std::string> encode(const C& command) {
+  Writer writer;
+  put_u8(writer.out, kCommandFormat);
+  put_u8(writer.out, type_of(Tag<C>()));
+  fields(writer, command, Tag<C>());
+  return writer.finish();
+}
+
+Result<std::string> encode(const Transaction& transaction) {
+  TransactionBuilder builder;
+  for (const Watched& watched : transaction.watched) {
+    if (auto added = builder.watch(watched); !added) return added.error();
+  }
+  for (const Operation& operation : transaction.operations) {
+    if (auto added = builder.add(operation); !added) return added.error();
+  }
+  return std::string(builder.finish().view());
+}
+
+template <class C>
+Result<Operation> decode(Cursor in) {
+  C command;
+  Reader reader(in);
+  fields(reader, command, Tag<C>());
+  if (auto finished = reader.finish(); !finished) return finished.error();
+  return Operation(std::move(command));
+}
+
+/// Takes format and type off the front.
+Result<std::uint8_t> take_type(Cursor& in) {
+  const std::uint8_t format = in.u8();
+  if (!in.ok()) return malformed("command: it is empty");
+  if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
+  const std::uint8_t type = in.u8();
+  if (!in.ok()) return malformed("command: it has no type");
+  return type;
+}
+
+Result<Operation> decode_operation(std::uint8_t type, Cursor in) {
+  switch (type) {
+    case type_of(Tag<Set>()): return decode<Set>(in);
+    case type_of(Tag<Del>()): return decode<Del>(in);
+    case type_of(Tag<IncrBy>()): return decode<IncrBy>(in);
+    case type_of(Tag<Append>()): return decode<Append>(in);
+    case type_of(Tag<SetRange>()): return decode<SetRange>(in);
+    case type_of(Tag<GetDel>()): return decode<GetDel>(in);
+    case type_of(Tag<MSet>()): return decode<MSet>(in);
+    case type_of(Tag<Rename>()): return decode<Rename>(in);
+    case type_of(Tag<Get>()): return decode<Get>(in);
+    case type_of(Tag<Exists>()): return decode<Exists>(in);
+    case type_of(Tag<MGet>()): return decode<MGet>(in);
+    case type_of(Tag<StrLen>()): return decode<StrLen>(in);
+    case type_of(Tag<GetRange>()): return decode<GetRange>(in);
+    case type_of(Tag<Size>()): return decode<Size>(in);
+    default: return malformed("command: unknown type");
+  }
+}
+
+Result<Command> decode_transaction(Cursor in) {
+  Transaction transaction;
+  const std::uint32_t watched = in.u32();
+  if (in.rest().size() / 12 < watched) return malformed("transaction: it ends too early");
+  if (watched > kOperationsMax) {
+    return limit_error("the number of watched keys", watched, kOperationsMax);
+  }
+  transaction.watched.resize(watched);
+  for (Watched& one : transaction.watched) {
+    one.key = in.sized();
+    one.mod_revision = in.u64();
+    if (auto checked = check_key(one.key); !checked) return checked.error();
+  }
+  const std::uint32_t operations = in.u32();
+  if (in.rest().size() / 6 < operations) return malformed("transaction: it ends too early");
+  if (operations > kOperationsMax) {
+    return limit_error("the number of operations", operations, kOperationsMax);
+  }
+  transaction.operations.reserve(operations);
+  for (std::uint32_t i = 0; i < operations; ++i) {
+    Cursor part(in.sized());
+    if (!in.ok()) break;
+    const auto type = take_type(part);
+    if (!type) return type.error();
+    auto operation = decode_operation(type.value(), part);
+    if (!operation) return operation.error();
+    transaction.operations.push_back(std::move(operation).value());
+  }
+  if (!in.at_end()) return malformed("transaction: its length does not fit its parts");
+  return Command(std::move(transaction));
 }
 
 }  // namespace
 
 Result<Bytes> encode_command(const Command& command) {
-  const auto checked = std::visit([](const auto& c) { return check(c); }, command);
-  if (!checked) return checked.error();
-  std::string out = std::visit([](const auto& c) { return encode(c); }, command);
-  if (out.size() > kCommandBytesMax) {
-    return limit_error("a command's length in bytes", out.size(), kCommandBytesMax);
-  }
-  return Bytes(std::move(out));
+  auto encoded = std::visit([](const auto& c) { return encode(c); }, command);
+  if (!encoded) return encoded.error();
+  return Bytes(std::move(encoded).value());
 }
 
 Result<Command> decode_command(std::string_view bytes) {
@@ -265,38 +400,57 @@ Result<Command> decode_command(std::string_view bytes) {
     return limit_error("a command's length in bytes", bytes.size(), kCommandBytesMax);
   }
   Cursor in(bytes);
-  const std::uint8_t format = in.u8();
-  if (!in.ok()) return malformed("command: it is empty");
-  if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
-  const std::uint8_t type = in.u8();
-  if (!in.ok()) return malformed("command: it has no type");
-  switch (static_cast<CommandType>(type)) {
-    case CommandType::set: return decode_set(in);
-    case CommandType::del: return decode_del(in);
-    case CommandType::incr_by: return decode_incr_by(in);
-  }
-  return malformed("command: unknown type");
+  const auto type = take_type(in);
+  if (!type) return type.error();
+  if (type.value() == kTransactionType) return decode_transaction(in);
+  auto operation = decode_operation(type.value(), in);
+  if (!operation) return operation.error();
+  return std::visit([](auto& o) { return Command(std::move(o)); }, operation.value());
 }
 
-Bytes encode_reply(const Reply& reply) {
-  return Bytes(std::visit([](const auto& r) { return encode(r); }, reply));
+Result<void> TransactionBuilder::add(std::string_view piece, std::size_t pieces, std::string& to) {
+  if (pieces >= kOperationsMax) {
+    return limit_error("the number of parts of a transaction", pieces + 1, kOperationsMax);
+  }
+  // Format, type and the two counts come before the pieces.
+  const std::size_t whole = 10 + watched_bytes_.size() + operation_bytes_.size() + piece.size();
+  if (whole > kCommandBytesMax) {
+    return limit_error("a transaction's length in bytes", whole, kCommandBytesMax);
+  }
+  to.append(piece);
+  return {};
 }
 
-Result<Reply> decode_reply(const Bytes& bytes) {
-  Cursor in(bytes.view());
-  const std::uint8_t format = in.u8();
-  if (!in.ok()) return malformed("reply: it is empty");
-  if (format != kReplyFormat) return unsupported("reply", format, kReplyFormat);
-  const std::uint8_t type = in.u8();
-  if (!in.ok()) return malformed("reply: it has no type");
-  switch (static_cast<ReplyType>(type)) {
-    case ReplyType::ok: return decode_empty_reply<Ok>(in);
-    case ReplyType::nil: return decode_empty_reply<Nil>(in);
-    case ReplyType::integer: return decode_integer_reply(in);
-    case ReplyType::value: return Reply(ValueReply{bytes.slice(2)});
-    case ReplyType::error: return decode_error_reply(in);
-  }
-  return malformed("reply: unknown type");
+Result<void> TransactionBuilder::add(const Operation& operation) {
+  const auto encoded = std::visit([](const auto& o) { return encode(o); }, operation);
+  if (!encoded) return encoded.error();
+  std::string piece;
+  put_sized(piece, encoded.value());
+  if (auto added = add(piece, operations_, operation_bytes_); !added) return added;
+  ++operations_;
+  return {};
+}
+
+Result<void> TransactionBuilder::watch(const Watched& watched) {
+  if (auto checked = check_key(watched.key); !checked) return checked;
+  std::string piece;
+  put_sized(piece, watched.key);
+  put_u64(piece, watched.mod_revision);
+  if (auto added = add(piece, watched_, watched_bytes_); !added) return added;
+  ++watched_;
+  return {};
+}
+
+Bytes TransactionBuilder::finish() const {
+  std::string out;
+  out.reserve(10 + watched_bytes_.size() + operation_bytes_.size());
+  put_u8(out, kCommandFormat);
+  put_u8(out, kTransactionType);
+  put_u32(out, static_cast<std::uint32_t>(watched_));
+  out.append(watched_bytes_);
+  put_u32(out, static_cast<std::uint32_t>(operations_));
+  out.append(operation_bytes_);
+  return Bytes(std::move(out));
 }
 
 }  // namespace leasehold::kv

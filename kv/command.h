@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,11 @@ inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20U;
 inline constexpr std::size_t kCommandKeysMax = 65536;
 /// A whole command, encoded.
 inline constexpr std::size_t kCommandBytesMax = kValueBytesMax + kKeyBytesMax + 64;
+/// Operations of one transaction, and keys that it watches.
+inline constexpr std::size_t kOperationsMax = 65536;
+/// Value bytes that one command returns, and value bytes that one transaction writes.
+inline constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20U;
+inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
 
 /// When Set writes. Pinned: the values stand in the log.
 enum class SetCondition : std::uint8_t {
@@ -30,7 +36,8 @@ enum class SetCondition : std::uint8_t {
 };
 
 // The commands. Their strings are views: into the caller's memory when encoded, into the command's
-// bytes when decoded. Each is evaluated when it is applied, never when it is proposed.
+// bytes when decoded. Each is evaluated when it is applied, never when it is proposed. Whatever one
+// command changes has one revision, and is seen as a whole or not at all.
 
 /// Writes a value. Results: Ok, or Nil when the condition does not hold; with `get_old` the old
 /// value, or Nil if there was none, whether it wrote or not.
@@ -50,8 +57,86 @@ struct IncrBy {
   std::string_view key;
   std::int64_t delta = 0;
 };
+/// Writes behind the end of a value; a key that does not exist counts as empty. Result: Integer,
+/// the new length. Errors: limit.
+struct Append {
+  std::string_view key;
+  std::string_view bytes;
+};
+/// Writes over a part of a value, which grows with zeros as needed; with empty `bytes` nothing is
+/// written. Result: Integer, the length. Errors: limit.
+struct SetRange {
+  std::uint32_t offset = 0;
+  std::string_view key;
+  std::string_view bytes;
+};
+/// Deletes and returns. Result: the value, or Nil.
+struct GetDel {
+  std::string_view key;
+};
+/// Writes several values; the last one of a key that is named twice stays. Results: Ok; with
+/// `if_none_exists` Integer, 1 if it wrote and 0 if one of the keys existed.
+struct MSet {
+  bool if_none_exists = false;
+  std::vector<std::pair<std::string_view, std::string_view>> pairs;
+};
+/// Moves a value; what stood under `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
+/// existed and nothing was done, else 1. Errors: no_such_key.
+struct Rename {
+  bool if_free = false;
+  std::string_view from;
+  std::string_view to;
+};
 
-using Command = std::variant<Set, Del, IncrBy>;
+// The queries: commands that change nothing. They stand in the log as parts of a transaction; a
+// reader asks a store for them by query().
+
+/// Result: the value, or Nil.
+struct Get {
+  std::string_view key;
+};
+/// Result: Integer, how many exist; a key named twice counts twice.
+struct Exists {
+  std::vector<std::string_view> keys;
+};
+/// Result: an array of values and Nils, at one instant. Errors: limit.
+struct MGet {
+  std::vector<std::string_view> keys;
+};
+/// Result: Integer, the length; 0 for no such key.
+struct StrLen {
+  std::string_view key;
+};
+/// Result: the part of a value from `start` to `end`, both included, negative ones counted from the
+/// end of it; empty if there is no such part.
+struct GetRange {
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::string_view key;
+};
+/// Result: Integer, the number of keys.
+struct Size {};
+
+/// Whatever may be a part of a transaction.
+using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, Get,
+                               Exists, MGet, StrLen, GetRange, Size>;
+
+/// "The key was last written by this revision"; 0: it does not exist.
+struct Watched {
+  std::string_view key;
+  std::uint64_t mod_revision = 0;
+};
+/// Operations that see each other's effects and take effect together, if all that is watched holds.
+/// Results: an array with one result for each, where an error stands for an operation that did
+/// nothing; Nil when something watched does not hold: then nothing was done. Errors: limit, and
+/// nothing was done.
+struct Transaction {
+  std::vector<Watched> watched;
+  std::vector<Operation> operations;
+};
+
+using Command = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, Get, Exists,
+                             MGet, StrLen, GetRange, Size, Transaction>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);
@@ -59,14 +144,33 @@ Result<Bytes> encode_command(const Command& command);
 /// malformed, unsupported_format (with both numbers), invalid_argument (a limit is broken).
 Result<Command> decode_command(std::string_view bytes);
 
+/// Collects a transaction piece by piece, in its encoded form: what is added may go away.
+class TransactionBuilder {
+ public:
+  /// Errors: invalid_argument when a limit is broken: of the operation, or of the whole.
+  Result<void> add(const Operation& operation);
+  Result<void> watch(const Watched& watched);
+  std::size_t operations() const { return operations_; }
+  std::size_t watched() const { return watched_; }
+  Bytes finish() const;
+
+ private:
+  Result<void> add(std::string_view piece, std::size_t pieces, std::string& to);
+  std::string watched_bytes_;
+  std::string operation_bytes_;
+  std::size_t watched_ = 0;
+  std::size_t operations_ = 0;
+};
+
 /// Why a command was applied without effect. Pinned: the values are returned by replicas.
 enum class ErrorKind : std::uint8_t {
   malformed = 1,           ///< the command's bytes do not follow their format
   unsupported_format = 2,  ///< made by a newer build
-  limit = 3,               ///< a key, a value or the command is too large
+  limit = 3,               ///< a key, a value, the command or its answer is too large
   not_an_integer = 4,      ///< IncrBy: the value is no decimal 64-bit integer
   overflow = 5,            ///< IncrBy: the sum does not fit into 64 bits
   store_failed = 6,        ///< the store's disk failed: the outcome is unknown and the node stops
+  no_such_key = 7,         ///< Rename
 };
 
 // The results.
@@ -84,8 +188,11 @@ struct ErrorReply {
   ErrorKind kind = ErrorKind::malformed;
   std::string text;  ///< a sentence for a person
 };
+struct ArrayReply {
+  std::vector<Bytes> items;  ///< replies, encoded; of values, Nils, integers, errors and arrays
+};
 
-using Reply = std::variant<Ok, Nil, Integer, ValueReply, ErrorReply>;
+using Reply = std::variant<Ok, Nil, Integer, ValueReply, ErrorReply, ArrayReply>;
 
 Bytes encode_reply(const Reply& reply);
 /// A value shares the allocation of `bytes`. Errors: malformed, unsupported_format.

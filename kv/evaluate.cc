@@ -1,28 +1,76 @@
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/query.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
+#include <map>
 #include <utility>
 #include <vector>
 
 namespace leasehold::kv {
 namespace {
 
-/// Writes `bytes` under `key` as the next revision.
-void write(std::string_view key, Bytes bytes, const std::optional<Value>& old, Backend& backend,
-           Counters& counters) {
-  Value value;
-  value.bytes = std::move(bytes);
-  value.mod_revision = ++counters.revision;
-  value.create_revision = old ? old->create_revision : value.mod_revision;
-  value.version = old ? old->version + 1 : 1;
-  if (!old) ++counters.keys;
-  backend.put(key, std::move(value));
+/// The changes of one command: what it has written so far, over the backend. Nothing reaches the
+/// backend before commit().
+class Draft {
+ public:
+  Draft(Backend& backend, Counters& counters)
+      : backend_(backend), counters_(counters), keys_(counters.keys) {}
+
+  Result<std::optional<Value>> load(std::string_view key) {
+    if (!changes_.empty()) {
+      const auto changed = changes_.find(key);
+      if (changed != changes_.end()) return changed->second;
+    }
+    return backend_.load(key);
+  }
+  void write(std::string_view key, Bytes bytes, const std::optional<Value>& old) {
+    Value value;
+    written_bytes_ += bytes.size();
+    value.bytes = std::move(bytes);
+    value.mod_revision = counters_.revision + 1;
+    value.create_revision = old ? old->create_revision : value.mod_revision;
+    value.version = old ? old->version + 1 : 1;
+    if (!old) ++keys_;
+    changes_.insert_or_assign(key, std::move(value));
+  }
+  /// The key exists.
+  void erase(std::string_view key) {
+    --keys_;
+    changes_.insert_or_assign(key, std::nullopt);
+  }
+  std::uint64_t keys() const { return keys_; }
+  std::size_t written_bytes() const { return written_bytes_; }
+
+  void commit() {
+    if (changes_.empty()) return;
+    ++counters_.revision;
+    counters_.keys = keys_;
+    for (auto& [key, value] : changes_) {
+      if (value) {
+        backend_.put(key, std::move(*value));
+      } else {
+        backend_.erase(key);
+      }
+    }
+  }
+
+ private:
+  Backend& backend_;
+  Counters& counters_;
+  std::uint64_t keys_;
+  std::size_t written_bytes_ = 0;
+  /// The keys are views into the command. None: erased.
+  std::map<std::string_view, std::optional<Value>> changes_;
+};
+
+Reply integer(std::size_t value) {
+  return Integer{static_cast<std::int64_t>(value)};
 }
 
-Result<Reply> run(const Set& set, Backend& backend, Counters& counters) {
-  const auto loaded = backend.load(set.key);
+Result<Reply> run(const Set& set, Draft& draft) {
+  const auto loaded = draft.load(set.key);
   if (!loaded) return loaded.error();
   const std::optional<Value>& old = loaded.value();
 
@@ -35,22 +83,20 @@ Result<Reply> run(const Set& set, Backend& backend, Counters& counters) {
   } else if (writes) {
     reply = Ok{};
   }
-  if (writes) write(set.key, Bytes(set.value), old, backend, counters);
+  if (writes) draft.write(set.key, Bytes(set.value), old);
   return reply;
 }
 
-Result<Reply> run(const Del& del, Backend& backend, Counters& counters) {
-  // Read all first: a key that is named twice is there twice, and counts once.
-  std::set<std::string_view> found;
+Result<Reply> run(const Del& del, Draft& draft) {
+  std::size_t count = 0;
   for (const std::string_view key : del.keys) {
-    const auto loaded = backend.load(key);
+    const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
-    if (loaded.value()) found.insert(key);
+    if (!loaded.value()) continue;
+    draft.erase(key);
+    ++count;
   }
-  for (const std::string_view key : found) backend.erase(key);
-  if (!found.empty()) ++counters.revision;
-  counters.keys -= found.size();
-  return Reply(Integer{static_cast<std::int64_t>(found.size())});
+  return integer(count);
 }
 
 /// Exactly what the decimal form of a 64-bit integer looks like: no blanks, no plus, no leading
@@ -70,8 +116,8 @@ bool sum_fits(std::int64_t a, std::int64_t b) {
   return b >= 0 ? a <= Limits::max() - b : a >= Limits::min() - b;
 }
 
-Result<Reply> run(const IncrBy& incr, Backend& backend, Counters& counters) {
-  const auto loaded = backend.load(incr.key);
+Result<Reply> run(const IncrBy& incr, Draft& draft) {
+  const auto loaded = draft.load(incr.key);
   if (!loaded) return loaded.error();
   const std::optional<Value>& old = loaded.value();
 
@@ -88,8 +134,130 @@ Result<Reply> run(const IncrBy& incr, Backend& backend, Counters& counters) {
     return Reply(ErrorReply{ErrorKind::overflow, "increment or decrement would overflow"});
   }
   const std::int64_t sum = base + incr.delta;
-  write(incr.key, Bytes(std::to_string(sum)), old, backend, counters);
+  draft.write(incr.key, Bytes(std::to_string(sum)), old);
   return Reply(Integer{sum});
+}
+
+Reply too_long(std::uint64_t length) {
+  return ErrorReply{ErrorKind::limit, "the value would have " + std::to_string(length) +
+                                          " bytes, the limit is " + std::to_string(kValueBytesMax)};
+}
+
+Result<Reply> run(const Append& append, Draft& draft) {
+  const auto loaded = draft.load(append.key);
+  if (!loaded) return loaded.error();
+  const std::optional<Value>& old = loaded.value();
+  const std::size_t length = (old ? old->bytes.size() : 0) + append.bytes.size();
+  if (length > kValueBytesMax) return too_long(length);
+  std::string whole;
+  whole.reserve(length);
+  if (old) whole.append(old->bytes.view());
+  whole.append(append.bytes);
+  draft.write(append.key, Bytes(std::move(whole)), old);
+  return integer(length);
+}
+
+Result<Reply> run(const SetRange& range, Draft& draft) {
+  const auto loaded = draft.load(range.key);
+  if (!loaded) return loaded.error();
+  const std::optional<Value>& old = loaded.value();
+  const std::size_t before = old ? old->bytes.size() : 0;
+  if (range.bytes.empty()) return integer(before);
+  const std::uint64_t end = std::uint64_t{range.offset} + range.bytes.size();
+  if (end > kValueBytesMax) return too_long(end);
+  std::string whole(old ? old->bytes.view() : std::string_view());
+  whole.resize(std::max<std::size_t>(before, end), '\0');
+  whole.replace(range.offset, range.bytes.size(), range.bytes);
+  const std::size_t length = whole.size();
+  draft.write(range.key, Bytes(std::move(whole)), old);
+  return integer(length);
+}
+
+Result<Reply> run(const GetDel& command, Draft& draft) {
+  const auto loaded = draft.load(command.key);
+  if (!loaded) return loaded.error();
+  if (!loaded.value()) return Reply(Nil{});
+  draft.erase(command.key);
+  return Reply(ValueReply{loaded.value()->bytes});
+}
+
+Result<Reply> run(const MSet& mset, Draft& draft) {
+  if (mset.if_none_exists) {
+    for (const auto& [key, value] : mset.pairs) {
+      const auto loaded = draft.load(key);
+      if (!loaded) return loaded.error();
+      if (loaded.value()) return integer(0);
+    }
+  }
+  for (const auto& [key, value] : mset.pairs) {
+    const auto loaded = draft.load(key);
+    if (!loaded) return loaded.error();
+    draft.write(key, Bytes(value), loaded.value());
+  }
+  return mset.if_none_exists ? integer(1) : Reply(Ok{});
+}
+
+Result<Reply> run(const Rename& rename, Draft& draft) {
+  const auto from = draft.load(rename.from);
+  if (!from) return from.error();
+  if (!from.value()) return Reply(ErrorReply{ErrorKind::no_such_key, "no such key"});
+  const auto to = draft.load(rename.to);
+  if (!to) return to.error();
+  if (rename.if_free && to.value()) return integer(0);
+  if (rename.from != rename.to) {
+    draft.erase(rename.from);
+    draft.write(rename.to, from.value()->bytes, to.value());
+  }
+  return rename.if_free ? integer(1) : Reply(Ok{});
+}
+
+template <class Query>
+Result<Reply> run(const Query& query, Draft& draft) {
+  const Operation operation(query);
+  Found found;
+  std::size_t bytes = 0;
+  for (const std::string_view key : keys_of(operation)) {
+    auto loaded = draft.load(key);
+    if (!loaded) return loaded.error();
+    found.push_back(std::move(loaded).value());
+    if (!found.back()) continue;
+    if (std::holds_alternative<Exists>(operation)) found.back()->bytes = Bytes();
+    bytes += found.back()->bytes.size();
+    if (bytes > kReplyBytesMax) {
+      return Reply(ErrorReply{ErrorKind::limit, values_too_large().message});
+    }
+  }
+  return answer(operation, found, draft.keys());
+}
+
+Reply transaction_too_large(const char* what, std::size_t limit) {
+  return ErrorReply{ErrorKind::limit, "nothing was done: the values that the transaction " +
+                                          std::string(what) + " have more than " +
+                                          std::to_string(limit) + " bytes together"};
+}
+
+/// On an error reply the caller drops the draft.
+Result<Reply> run(const Transaction& transaction, Draft& draft) {
+  for (const Watched& watched : transaction.watched) {
+    const auto loaded = draft.load(watched.key);
+    if (!loaded) return loaded.error();
+    const std::uint64_t now = loaded.value() ? loaded.value()->mod_revision : 0;
+    if (now != watched.mod_revision) return Reply(Nil{});
+  }
+  ArrayReply array;
+  array.items.reserve(transaction.operations.size());
+  std::size_t reply_bytes = 0;
+  for (const Operation& operation : transaction.operations) {
+    const auto reply = std::visit([&](const auto& o) { return run(o, draft); }, operation);
+    if (!reply) return reply.error();
+    array.items.push_back(encode_reply(reply.value()));
+    reply_bytes += array.items.back().size();
+    if (reply_bytes > kReplyBytesMax) return transaction_too_large("returns", kReplyBytesMax);
+    if (draft.written_bytes() > kWrittenBytesMax) {
+      return transaction_too_large("writes", kWrittenBytesMax);
+    }
+  }
+  return Reply(std::move(array));
 }
 
 ErrorKind kind_of(ErrorCode code) {
@@ -107,7 +275,12 @@ Result<Reply> evaluate(std::string_view command, Backend& backend, Counters& cou
   if (!decoded) {
     return Reply(ErrorReply{kind_of(decoded.error().code), decoded.error().message});
   }
-  return std::visit([&](const auto& c) { return run(c, backend, counters); }, decoded.value());
+  Draft draft(backend, counters);
+  auto reply = std::visit([&](const auto& c) { return run(c, draft); }, decoded.value());
+  if (!reply) return reply;
+  // An error reply says that nothing was done.
+  if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
+  return reply;
 }
 
 }  // namespace leasehold::kv

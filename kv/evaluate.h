@@ -10,9 +10,9 @@
 
 namespace leasehold::kv {
 
-/// What the evaluation reads and writes. It sees its own writes, of earlier commands too. Of one
-/// command, everything that is read is read before the first write, so an implementation may hold
-/// the writes back until evaluate() has returned.
+/// What the evaluation reads and writes. It sees the writes of earlier commands. Of one command,
+/// everything that is read is read before the first write, and no key is written twice, so an
+/// implementation may hold the writes back until evaluate() has returned.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -27,9 +27,10 @@ struct Counters {
   std::uint64_t keys = 0;      ///< keys that exist
 };
 
-/// Decodes and runs one command. A command that changes something raises counters.revision by one.
-/// The reply tells of every rule that was broken; then nothing was changed. An error is the
-/// backend's: nothing was changed, and the store must not go on.
+/// Decodes and runs one command. A command that changes something raises counters.revision by one,
+/// and whatever it writes carries that revision. The reply tells of every rule that was broken;
+/// then nothing was changed. An error is the backend's: nothing was changed, and the store must not
+/// go on.
 Result<Reply> evaluate(std::string_view command, Backend& backend, Counters& counters);
 
 }  // namespace leasehold::kv

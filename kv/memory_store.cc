@@ -5,6 +5,7 @@
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/memory_store.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bitset>
@@ -74,11 +75,70 @@ class MemoryStore::Impl final : public Backend {
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> applied_{0};
 
+  Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
+                                                    Load load) const {
+    std::bitset<kShards> touched;
+    for (const std::string_view key : keys) touched.set(shard_of(key));
+    std::vector<std::optional<Value>> out;
+    out.reserve(keys.size());
+    std::size_t bytes = 0;
+    const Locked locked(*this, touched);
+    for (const std::string_view key : keys) {
+      const Value* value = shard(key).find(std::string(key));
+      out.push_back(value == nullptr ? std::nullopt : std::optional<Value>(*value));
+      if (value == nullptr) continue;
+      if (load == Load::revisions) out.back()->bytes = Bytes();
+      bytes += out.back()->bytes.size();
+      if (bytes > kReplyBytesMax) return values_too_large();
+    }
+    return out;
+  }
+
+  Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                              std::size_t count) const {
+    std::vector<std::string> out;
+    {
+      const Locked locked(*this, std::bitset<kShards>().set());
+      for (const Shard& shard : shards_) {
+        for (const auto& [key, value] : shard.values) {
+          if (!after || *after < key) out.push_back(key);
+        }
+      }
+    }
+    const std::size_t kept = std::min(count, out.size());
+    const auto end = out.begin() + static_cast<std::ptrdiff_t>(kept);
+    std::partial_sort(out.begin(), end, out.end());
+    out.erase(end, out.end());
+    return out;
+  }
+
  private:
+  /// Holds the locks of some shards, taken in ascending order, so that two holders can never wait
+  /// for each other.
+  class Locked {
+   public:
+    Locked(const Impl& store, std::bitset<kShards> chosen) : store_(store), chosen_(chosen) {
+      for (std::size_t i = 0; i < kShards; ++i) {
+        if (chosen_.test(i)) store_.shards_[i].mutex.lock();
+      }
+    }
+    ~Locked() {
+      for (std::size_t i = 0; i < kShards; ++i) {
+        if (chosen_.test(i)) store_.shards_[i].mutex.unlock();
+      }
+    }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    const Impl& store_;
+    std::bitset<kShards> chosen_;
+  };
+
   void install(const Counters& counters) {
     std::bitset<kShards> touched;
     for (const Change& change : changes_) touched.set(change.shard);
-    for_each(touched, [](Shard& shard) { shard.mutex.lock(); });
+    const Locked locked(*this, touched);
     for (Change& change : changes_) {
       auto& values = shards_[change.shard].values;
       if (change.value) {
@@ -90,16 +150,7 @@ class MemoryStore::Impl final : public Backend {
     // Inside the locks: who sees the command's effect sees its revision too.
     revision_.store(counters.revision, std::memory_order_release);
     keys_.store(counters.keys, std::memory_order_release);
-    for_each(touched, [](Shard& shard) { shard.mutex.unlock(); });
     changes_.clear();
-  }
-
-  /// In ascending order, so that two holders can never wait for each other.
-  template <class Visit>
-  void for_each(const std::bitset<kShards>& chosen, Visit visit) {
-    for (std::size_t i = 0; i < kShards; ++i) {
-      if (chosen.test(i)) visit(shards_[i]);
-    }
   }
 
   std::array<Shard, kShards> shards_;
@@ -136,6 +187,15 @@ Result<std::optional<Value>> MemoryStore::get(std::string_view key) const {
   const Value* value = shard.find(owned);
   if (value == nullptr) return std::optional<Value>();
   return std::optional<Value>(*value);
+}
+
+Result<std::vector<std::optional<Value>>> MemoryStore::get_all(
+    const std::vector<std::string_view>& keys, Load load) const {
+  return impl_->get_all(keys, load);
+}
+Result<std::vector<std::string>> MemoryStore::keys_after(std::optional<std::string_view> after,
+                                                         std::size_t count) const {
+  return impl_->keys_after(after, count);
 }
 
 Result<bool> MemoryStore::exists(std::string_view key) const {

@@ -14,6 +14,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/snapshot.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
@@ -36,6 +37,8 @@ constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
 constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
 constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
 constexpr double kFilterBitsPerKey = 10;
+/// Values that one apply() collects before it writes them, give or take one command.
+constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 
 using Record = std::vector<std::uint64_t>;
 
@@ -177,6 +180,10 @@ class RocksdbStore::Impl final : private Backend {
   Result<void> open();
   std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last);
   Result<std::optional<Value>> get(std::string_view key) const;
+  Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
+                                                    Load load) const;
+  Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                              std::size_t count) const;
   Result<bool> exists(std::string_view key) const;
   Result<void> flush();
 
@@ -190,6 +197,7 @@ class RocksdbStore::Impl final : private Backend {
   void put(std::string_view key, Value value) override;
   void erase(std::string_view key) override;
 
+  Result<std::optional<Value>> get(std::string_view key, const rocksdb::ReadOptions& options) const;
   Result<void> check_identity();
   Result<void> load_counters();
   Result<void> write_changes(const Counters& counters, raft::Index last);
@@ -200,6 +208,7 @@ class RocksdbStore::Impl final : private Backend {
   std::unique_ptr<rocksdb::DB> db_;
   /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
+  std::size_t changed_bytes_ = 0;  ///< of the values in changes_
 
   // The first failure. A reader checks the flag first, so that the mutex is never touched while all
   // is well.
@@ -321,6 +330,7 @@ Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
 }
 
 void RocksdbStore::Impl::put(std::string_view key, Value value) {
+  changed_bytes_ += value.bytes.size();
   changes_.insert_or_assign(std::string(key), std::move(value));
 }
 
@@ -347,14 +357,20 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
     } else {
       failed = fail(reply.error());
     }
+    // A short command may write a long value (SetRange): what waits in memory is bounded.
+    if (!failed && changed_bytes_ > kChangedBytesMax) {
+      if (auto written = write_changes(counters, command.id.index); !written) {
+        failed = fail(written.error());
+      }
+    }
   }
   LEASEHOLD_ASSERT(previous <= last);
   if (!failed) {
     if (auto written = write_changes(counters, last); !written) failed = fail(written.error());
   }
-  changes_.clear();
   if (failed) {
-    // Nothing of this call was written, so none of its results is true.
+    changes_.clear();
+    // What was written of this call is unknown, so none of its results is to be believed.
     replies.assign(commands.size(),
                    encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
     return replies;
@@ -387,19 +403,62 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   options.disableWAL = true;
   const rocksdb::Status status = db_->Write(options, &batch);
   if (!status.ok()) return status_error("a write failed", status);
+  changes_.clear();
+  changed_bytes_ = 0;
   return {};
 }
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const {
+  return get(key, rocksdb::ReadOptions());
+}
+
+Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key,
+                                                     const rocksdb::ReadOptions& options) const {
   if (auto failed = failure()) return *failed;
   rocksdb::PinnableSlice bytes;
   const rocksdb::Status status =
-      db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), data_key(key), &bytes);
+      db_->Get(options, db_->DefaultColumnFamily(), data_key(key), &bytes);
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));
   auto value = decode_value({bytes.data(), bytes.size()});
   if (!value) return fail(value.error());
   return std::optional<Value>(std::move(value).value());
+}
+
+Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
+    const std::vector<std::string_view>& keys, Load load) const {
+  rocksdb::ManagedSnapshot snapshot(db_.get());
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot.snapshot();
+  std::vector<std::optional<Value>> out;
+  out.reserve(keys.size());
+  std::size_t bytes = 0;
+  for (const std::string_view key : keys) {
+    auto value = get(key, options);
+    if (!value) return value.error();
+    out.push_back(std::move(value).value());
+    if (!out.back()) continue;
+    if (load == Load::revisions) out.back()->bytes = Bytes();
+    bytes += out.back()->bytes.size();
+    if (bytes > kReplyBytesMax) return values_too_large();
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
+    std::optional<std::string_view> after, std::size_t count) const {
+  if (auto failed = failure()) return *failed;
+  // An iterator sees one instant. The data is the last space of the database.
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(rocksdb::ReadOptions()));
+  const std::string from = data_key(after.value_or(std::string_view()));
+  at->Seek(from);
+  if (after && at->Valid() && at->key() == rocksdb::Slice(from)) at->Next();
+  std::vector<std::string> out;
+  for (; out.size() < count && at->Valid(); at->Next()) {
+    out.emplace_back(at->key().data() + 1, at->key().size() - 1);
+  }
+  if (!at->status().ok()) return fail(status_error("a read failed", at->status()));
+  return out;
 }
 
 Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
@@ -430,6 +489,14 @@ std::vector<Bytes> RocksdbStore::apply(const std::vector<node::Command>& command
 }
 Result<std::optional<Value>> RocksdbStore::get(std::string_view key) const {
   return impl_->get(key);
+}
+Result<std::vector<std::optional<Value>>> RocksdbStore::get_all(
+    const std::vector<std::string_view>& keys, Load load) const {
+  return impl_->get_all(keys, load);
+}
+Result<std::vector<std::string>> RocksdbStore::keys_after(std::optional<std::string_view> after,
+                                                          std::size_t count) const {
+  return impl_->keys_after(after, count);
 }
 Result<bool> RocksdbStore::exists(std::string_view key) const {
   return impl_->exists(key);

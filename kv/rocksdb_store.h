@@ -39,6 +39,10 @@ class RocksdbStore final : public Store {
   std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
 
   Result<std::optional<Value>> get(std::string_view key) const override;
+  Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
+                                                    Load load) const override;
+  Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                              std::size_t count) const override;
   Result<bool> exists(std::string_view key) const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;

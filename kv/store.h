@@ -3,11 +3,13 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/kv/command.h>
 #include <leasehold/node/state_machine.h>
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,6 +23,19 @@ struct Value {
   std::uint64_t mod_revision = 0;     ///< when it was last written
   std::uint64_t version = 0;          ///< writes since it came into being, from 1 on
 };
+
+/// What a read of several keys wants of each.
+enum class Load : std::uint8_t {
+  whole,
+  revisions,  ///< and no bytes
+};
+
+/// The error of a read whose values have more than kReplyBytesMax bytes together.
+inline Error values_too_large() {
+  return {ErrorCode::invalid_argument, "the values have more than " +
+                                           std::to_string(kReplyBytesMax) +
+                                           " bytes together: ask for fewer"};
+}
 
 /// The read side. apply() runs on one thread (see node::StateMachine); every other method may run
 /// on any thread meanwhile.
@@ -37,6 +52,15 @@ class Store : public node::StateMachine {
  public:
   /// The value, or none if the key does not exist. Errors: io, corrupted (the store has failed).
   virtual Result<std::optional<Value>> get(std::string_view key) const = 0;
+  /// What stands under each of the keys, in their order, all at one instant. Errors as get(), and
+  /// invalid_argument when the values have more than kReplyBytesMax bytes together.
+  virtual Result<std::vector<std::optional<Value>>> get_all(
+      const std::vector<std::string_view>& keys, Load load) const = 0;
+  /// Keys in ascending order of their bytes, from the first one after `after` on (from the very
+  /// first one without it), at most `count` of them, as they were at one instant. Fewer than
+  /// `count`: there are no more. Errors as get().
+  virtual Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                                      std::size_t count) const = 0;
   /// get() without the value's bytes.
   virtual Result<bool> exists(std::string_view key) const = 0;
   /// How many keys exist. After a failure: the last count.

@@ -12,6 +12,18 @@
 
 namespace leasehold::node {
 
+/// What one look at the lease saw: the view, and the instant after it.
+struct LeaseLook {
+  raft::LeaseState state;
+  raft::HolderInstant at = raft::HolderInstant::earliest();
+
+  /// See LeaseView::readable_index().
+  std::optional<raft::Index> readable_index() const {
+    if (at < state.end) return state.commit;
+    return std::nullopt;
+  }
+};
+
 /// A seqlock of {term, lease end, commit index} in one cache line, and the applied index in
 /// another.
 ///
@@ -32,14 +44,20 @@ class LeaseView {
   raft::LeaseState load() const;
   raft::Index applied() const { return raft::Index(applied_.load(std::memory_order_acquire)); }
 
+  /// Copies the view first and reads the clock after: a pause between the two only makes the check
+  /// stricter. Call it when the read has *already arrived*.
+  LeaseLook look(const lease::Clock& clock) const {
+    LeaseLook look;
+    look.state = load();
+    look.at = clock.holder_now();
+    return look;
+  }
+
   /// The index at which a read that has *already arrived* is linearizable under the lease; none
-  /// without a valid lease. Copies the view first and reads the clock after: a pause between the
-  /// two only makes the check stricter. The caller may read once applied() has reached the index;
-  /// if it lags, wait for it, do not fall back to a quorum.
+  /// without a valid lease. The caller may read once applied() has reached the index; if it lags,
+  /// wait for it, do not fall back to a quorum.
   std::optional<raft::Index> readable_index(const lease::Clock& clock) const {
-    const raft::LeaseState state = load();
-    if (clock.holder_now() < state.end) return state.commit;
-    return std::nullopt;
+    return look(clock).readable_index();
   }
 
  private:

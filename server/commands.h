@@ -1,34 +1,100 @@
-// The commands that a client may send: one table, by name.
+// The functions behind the command table, by chapter. See CommandSpec for what each has to do.
 #pragma once
 
+#include <leasehold/server/command_table.h>
 #include <leasehold/server/session.h>
 
-#include <cstdint>
 #include <string>
-#include <string_view>
 
 namespace leasehold::server {
 
-struct CommandSpec {
-  std::string_view name;  ///< lower case
-  /// Words, the name included; negative: at least so many.
-  int arity;
-  CommandEffect effect;
-  /// Positions of the keys as Redis clients want to know them: first, last, step. Zeros: none.
-  int first_key, last_key, key_step;
-  const char* summary;
-  /// Appends one reply to `out`, or takes a place of the session.
-  void (*run)(Session& session, const Arguments& args, std::string& out);
-};
+// commands_strings.cc and commands_keys.cc: what the store is asked for.
+std::string make_append(const Arguments& args, kv::Operation& operation);
+std::string make_decr(const Arguments& args, kv::Operation& operation);
+std::string make_decrby(const Arguments& args, kv::Operation& operation);
+std::string make_get(const Arguments& args, kv::Operation& operation);
+std::string make_getdel(const Arguments& args, kv::Operation& operation);
+std::string make_getex(const Arguments& args, kv::Operation& operation);
+std::string make_getrange(const Arguments& args, kv::Operation& operation);
+std::string make_getset(const Arguments& args, kv::Operation& operation);
+std::string make_incr(const Arguments& args, kv::Operation& operation);
+std::string make_incrby(const Arguments& args, kv::Operation& operation);
+std::string make_mget(const Arguments& args, kv::Operation& operation);
+std::string make_mset(const Arguments& args, kv::Operation& operation);
+std::string make_msetnx(const Arguments& args, kv::Operation& operation);
+std::string make_set(const Arguments& args, kv::Operation& operation);
+std::string make_setnx(const Arguments& args, kv::Operation& operation);
+std::string make_setrange(const Arguments& args, kv::Operation& operation);
+std::string make_strlen(const Arguments& args, kv::Operation& operation);
+std::string make_dbsize(const Arguments& args, kv::Operation& operation);
+std::string make_del(const Arguments& args, kv::Operation& operation);
+std::string make_exists(const Arguments& args, kv::Operation& operation);
+std::string make_rename(const Arguments& args, kv::Operation& operation);
+std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
-/// None for an unknown name. Upper and lower case are equal.
-const CommandSpec* find_command(std::string_view name);
+// Reads of the store that no transaction may contain, and the read that is made without detours.
+void run_get(Session& session, const Arguments& args, std::string& out);
+void run_keys(Session& session, const Arguments& args, std::string& out);
+void run_randomkey(Session& session, const Arguments& args, std::string& out);
+void run_scan(Session& session, const Arguments& args, std::string& out);
 
-/// Runs one request, whatever it is: appends one reply, or takes a place of the session.
-void run_command(Session& session, const CommandSpec* spec, const Arguments& args,
-                 std::string& out);
+// commands_multi.cc
+void run_discard(Session& session, const Arguments& args, std::string& out);
+void run_exec(Session& session, const Arguments& args, std::string& out);
+void run_multi(Session& session, const Arguments& args, std::string& out);
+void run_unwatch(Session& session, const Arguments& args, std::string& out);
+void run_watch(Session& session, const Arguments& args, std::string& out);
 
-/// Case is ignored; `lower` is in lower case.
-bool equals_ignoring_case(std::string_view text, std::string_view lower);
+// commands_connection.cc
+void run_client_getname(Session& session, const Arguments& args, std::string& out);
+void run_client_id(Session& session, const Arguments& args, std::string& out);
+void run_client_info(Session& session, const Arguments& args, std::string& out);
+void run_client_kill(Session& session, const Arguments& args, std::string& out);
+void run_client_list(Session& session, const Arguments& args, std::string& out);
+void run_client_noted(Session& session, const Arguments& args, std::string& out);
+void run_client_on_off(Session& session, const Arguments& args, std::string& out);
+void run_client_reply(Session& session, const Arguments& args, std::string& out);
+void run_client_setname(Session& session, const Arguments& args, std::string& out);
+void run_echo(Session& session, const Arguments& args, std::string& out);
+void run_hello(Session& session, const Arguments& args, std::string& out);
+void run_ping(Session& session, const Arguments& args, std::string& out);
+void run_quit(Session& session, const Arguments& args, std::string& out);
+void run_reset(Session& session, const Arguments& args, std::string& out);
+void run_select(Session& session, const Arguments& args, std::string& out);
+
+// commands_server.cc
+void run_command(Session& session, const Arguments& args, std::string& out);
+void run_command_count(Session& session, const Arguments& args, std::string& out);
+void run_command_docs(Session& session, const Arguments& args, std::string& out);
+void run_command_getkeys(Session& session, const Arguments& args, std::string& out);
+void run_command_info(Session& session, const Arguments& args, std::string& out);
+void run_command_list(Session& session, const Arguments& args, std::string& out);
+void run_config_get(Session& session, const Arguments& args, std::string& out);
+void run_config_set(Session& session, const Arguments& args, std::string& out);
+/// HELP of every command with subcommands, from the table.
+void run_help(Session& session, const Arguments& args, std::string& out);
+void run_info(Session& session, const Arguments& args, std::string& out);
+void run_slowlog_get(Session& session, const Arguments& args, std::string& out);
+void run_slowlog_len(Session& session, const Arguments& args, std::string& out);
+void run_slowlog_reset(Session& session, const Arguments& args, std::string& out);
+void run_time(Session& session, const Arguments& args, std::string& out);
+void run_wait(Session& session, const Arguments& args, std::string& out);
+
+// commands_cluster.cc
+void run_cluster_countkeysinslot(Session& session, const Arguments& args, std::string& out);
+void run_cluster_info(Session& session, const Arguments& args, std::string& out);
+void run_cluster_keyslot(Session& session, const Arguments& args, std::string& out);
+void run_cluster_myid(Session& session, const Arguments& args, std::string& out);
+void run_cluster_nodes(Session& session, const Arguments& args, std::string& out);
+void run_cluster_shards(Session& session, const Arguments& args, std::string& out);
+void run_cluster_slots(Session& session, const Arguments& args, std::string& out);
+void run_readonly(Session& session, const Arguments& args, std::string& out);
+void run_role(Session& session, const Arguments& args, std::string& out);
+
+// commands_leasehold.cc
+void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
 
 }  // namespace leasehold::server

@@ -20,13 +20,14 @@ class Count {
 };
 
 /// Counters since the start. Every read command adds to exactly one of lease_hits, lease_waits,
-/// lease_fallbacks, quorum_asked and log_asked, and every one but a lease hit later to exactly one
-/// of the answered_* or to reads_refused.
+/// lease_fallbacks, quorum_asked, log_asked and stale_hits, and every one but a lease or stale hit
+/// later to exactly one of the answered_* or to reads_refused.
 struct alignas(64) Counters {
   Count commands;             ///< all, the refused ones included
   Count commands_refused;     ///< unknown, wrong arity or wrong arguments
   Count connections;          ///< accepted
   Count connections_refused;  ///< closed at once, because there were too many
+  Count connections_idle;     ///< closed, because they had been idle for too long
   Count protocol_errors;      ///< connections closed because their bytes were no requests
   Count output_stalls;        ///< a client read so slowly that its requests had to wait
 
@@ -35,6 +36,8 @@ struct alignas(64) Counters {
   Count lease_fallbacks;  ///< lease mode without a valid lease on this node: the node was asked
   Count quorum_asked;     ///< read mode quorum
   Count log_asked;        ///< read mode log
+  Count stale_hits;       ///< read mode stale: answered at once, within the bound
+  Count stale_fallbacks;  ///< read mode stale: the bound did not hold; goes on as mode lease
   Count answered_lease;   ///< by the lease, after a wait or on the node's thread
   Count answered_quorum;  ///< by a quorum round at the leader
   Count answered_leader;  ///< by the leader's read index, at a follower

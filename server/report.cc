@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <utility>
@@ -15,6 +16,9 @@ const char* const kVersion = LEASEHOLD_VERSION;
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// The Redis whose protocol this is: some clients look for it.
+constexpr const char* kRedisVersion = "7.0.0";
 
 std::int64_t uptime_seconds(const ServerState& state) {
   return std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - state.started).count();
@@ -52,6 +56,8 @@ constexpr NamedCount kReadCounts[] = {
     {"lease_fallbacks", &Counters::lease_fallbacks},
     {"quorum_asked", &Counters::quorum_asked},
     {"log_asked", &Counters::log_asked},
+    {"stale_hits", &Counters::stale_hits},
+    {"stale_fallbacks", &Counters::stale_fallbacks},
     {"answered_lease", &Counters::answered_lease},
     {"answered_quorum", &Counters::answered_quorum},
     {"answered_leader", &Counters::answered_leader},
@@ -67,6 +73,7 @@ constexpr NamedCount kWriteCounts[] = {
 constexpr NamedCount kClientCounts[] = {
     {"connections", &Counters::connections},
     {"connections_refused", &Counters::connections_refused},
+    {"connections_idle", &Counters::connections_idle},
     {"commands", &Counters::commands},
     {"commands_refused", &Counters::commands_refused},
     {"protocol_errors", &Counters::protocol_errors},
@@ -92,6 +99,8 @@ class Lines {
 void server_section(Lines& lines, const node::NodeStatus& status, const ServerState& state) {
   lines.section("Server");
   lines.add("leasehold_version", kVersion);
+  lines.add("redis_version", kRedisVersion);
+  lines.add("redis_mode", "standalone");
   lines.add("process_id", static_cast<std::uint64_t>(getpid()));
   lines.add("tcp_port", state.port);
   lines.add("node_id", status.id.value());
@@ -105,19 +114,27 @@ void clients_section(Lines& lines, const ServerState& state) {
   lines.add("maxclients", state.options.clients_max);
 }
 
-void memory_section(Lines& lines) {
+void memory_section(Lines& lines, const ServerState& state) {
   lines.section("Memory");
   lines.add("used_memory_rss", resident_bytes());
+  lines.add("client_input_buffers", state.input_bytes.load(std::memory_order_relaxed));
+}
+
+void persistence_section(Lines& lines) {
+  lines.section("Persistence");
+  lines.add("loading", 0);  // clients of Redis wait for it
 }
 
 void stats_section(Lines& lines, const ServerState& state) {
   lines.section("Stats");
   lines.add("total_connections_received", state.sum(&Counters::connections));
   lines.add("rejected_connections", state.sum(&Counters::connections_refused));
+  lines.add("idle_connections_closed", state.sum(&Counters::connections_idle));
   lines.add("total_commands_processed", state.sum(&Counters::commands));
   lines.add("total_error_commands", state.sum(&Counters::commands_refused));
   lines.add("protocol_errors", state.sum(&Counters::protocol_errors));
   lines.add("output_stalls", state.sum(&Counters::output_stalls));
+  lines.add("slow_commands_kept", state.slow_log.size());
 }
 
 void replication_section(Lines& lines, const node::NodeStatus& status) {
@@ -186,18 +203,27 @@ const char* role_name(raft::Role role) {
   LEASEHOLD_UNREACHABLE();
 }
 
-std::string info_text(std::string_view section, const node::NodeStatus& status,
+std::string info_text(const std::vector<std::string>& names, const node::NodeStatus& status,
                       const ServerState& state, std::uint64_t keys) {
   const bool all =
-      section.empty() || section == "all" || section == "default" || section == "everything";
-  const auto wanted = [&](std::string_view name) { return all || section == name; };
+      names.empty() || std::any_of(names.begin(), names.end(), [](const std::string& name) {
+        return name == "all" || name == "default" || name == "everything";
+      });
+  const auto wanted = [&](std::string_view name) {
+    return all || std::find(names.begin(), names.end(), name) != names.end();
+  };
   Lines lines;
   if (wanted("server")) server_section(lines, status, state);
   if (wanted("clients")) clients_section(lines, state);
-  if (wanted("memory")) memory_section(lines);
+  if (wanted("memory")) memory_section(lines, state);
+  if (wanted("persistence")) persistence_section(lines);
   if (wanted("stats")) stats_section(lines, state);
   if (wanted("replication")) replication_section(lines, status);
   if (wanted("leasehold")) leasehold_section(lines, status, state);
+  if (wanted("cluster")) {
+    lines.section("Cluster");
+    lines.add("cluster_enabled", 1);
+  }
   if (wanted("keyspace")) {
     lines.section("Keyspace");
     if (keys > 0) lines.add("db0", "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");

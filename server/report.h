@@ -5,7 +5,7 @@
 #include <leasehold/server/server_state.h>
 
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace leasehold::server {
 
@@ -13,9 +13,9 @@ extern const char* const kVersion;
 
 const char* role_name(raft::Role role);
 
-/// The text of INFO. `section` is one of its sections in lower case; empty, "all", "default" and
+/// The text of INFO. `wanted` are names of its sections in lower case; none, "all", "default" and
 /// "everything" mean all. An unknown section is an empty text, as in Redis.
-std::string info_text(std::string_view section, const node::NodeStatus& status,
+std::string info_text(const std::vector<std::string>& wanted, const node::NodeStatus& status,
                       const ServerState& state, std::uint64_t keys);
 
 /// One JSON object. The keys id, role, term, leader, commit, applied, lease_left (milliseconds) and

@@ -247,6 +247,10 @@ void append_null(std::string& out, Protocol protocol) {
   out.append(protocol == Protocol::resp3 ? "_\r\n" : "$-1\r\n");
 }
 
+void append_null_array(std::string& out, Protocol protocol) {
+  out.append(protocol == Protocol::resp3 ? "_\r\n" : "*-1\r\n");
+}
+
 void append_array(std::string& out, std::size_t count) {
   append_number(out, '*', static_cast<std::int64_t>(count));
 }

@@ -94,6 +94,8 @@ void append_error(std::string& out, std::string_view text);
 void append_integer(std::string& out, std::int64_t value);
 void append_bulk(std::string& out, std::string_view bytes);
 void append_null(std::string& out, Protocol protocol);
+/// The null that stands for an array: RESP2 has one of its own.
+void append_null_array(std::string& out, Protocol protocol);
 /// `count` values follow.
 void append_array(std::string& out, std::size_t count);
 /// `count` pairs follow; in RESP2 it is an array of twice as many values.

@@ -180,6 +180,7 @@ Result<int> serve(const ServeSettings& settings) {
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
   ServerState state(settings.server);
+  state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   auto front = TcpFront::open(settings.listen, *node.value(), *store.value(), state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,

@@ -2,13 +2,20 @@
 #pragma once
 
 #include <leasehold/lease/instant.h>
+#include <leasehold/raft/types.h>
 #include <leasehold/server/counters.h>
+#include <leasehold/server/read_mode.h>
+#include <leasehold/server/scan_cursors.h>
+#include <leasehold/server/slow_log.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,9 +31,36 @@ struct ServerOptions {
   /// Client connections at a time.
   std::size_t clients_max = 10000;
   std::size_t io_threads = 1;
+  /// A connection without a request for so long is closed; zero: never.
+  lease::Duration idle_timeout{0};
+  /// Commands that take at least so long are kept for SLOWLOG; zero: none.
+  lease::Duration slowlog_threshold = std::chrono::milliseconds(10);
+  /// Bound of a clock's rate error, see lease::Timing.
+  std::int64_t max_clock_drift_ppm = 0;
   std::string advertise;  ///< this node's client address, as status shows it
+  /// Client addresses of the nodes, as far as they are known: what CLUSTER and ROLE tell.
+  std::map<raft::NodeId, std::string> client_addresses;
+  /// Takes sentences for the log of a person who operates the node. May be empty.
+  std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
   std::vector<std::pair<std::string, std::string>> config;
+};
+
+/// Which connections CLIENT LIST or CLIENT KILL mean; what is not set means any.
+struct ClientFilter {
+  std::optional<std::uint64_t> id;
+  std::optional<std::uint64_t> not_id;
+  std::string address;
+};
+
+/// The connections of this node. Any thread; the answer comes on another one.
+class ClientDirectory {
+ public:
+  virtual ~ClientDirectory() = default;
+  virtual void list(ClientFilter filter, std::function<void(std::string lines)> done) = 0;
+  /// Closes them; the one of `asker` after its replies.
+  virtual void kill(ClientFilter filter, std::uint64_t asker,
+                    std::function<void(std::size_t)> done) = 0;
 };
 
 /// Made before the first connection. The counters of thread `i` are written by that thread alone.
@@ -40,6 +74,10 @@ struct ServerState {
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
+  FreshSince fresh_since;
+  SlowLog slow_log;
+  ScanCursors scan_cursors;
+  ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
 
   /// One counter, summed over all threads.

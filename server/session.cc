@@ -1,6 +1,6 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/server/commands.h>
 #include <leasehold/server/session.h>
+#include <leasehold/server/words.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,25 +11,52 @@ namespace {
 
 /// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
 /// well.
-constexpr std::size_t kPlaceBytes = 128;
+constexpr std::size_t kPlaceBytes = 256;
 
-void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol) {
+void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
+  switch (form) {
+    case ReplyForm::type: return append_simple(out, value > 0 ? "string" : "none");
+    case ReplyForm::time_left: return append_integer(out, value > 0 ? -1 : -2);
+    case ReplyForm::nothing_done: return append_integer(out, 0);
+    case ReplyForm::plain:
+    case ReplyForm::transaction: return append_integer(out, value);
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
+                          const std::vector<const CommandSpec*>& parts) {
+  const Result<kv::Reply> decoded = kv::decode_reply(bytes);
+  if (decoded) return append_kv_reply(out, decoded.value(), protocol, form, parts);
+  append_error(out, "ERR the command was executed, but its result cannot be read: " +
+                        decoded.error().message);
+}
+
+}  // namespace
+
+void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
+                     const std::vector<const CommandSpec*>& parts) {
   if (std::holds_alternative<kv::Ok>(reply)) {
     append_simple(out, "OK");
   } else if (std::holds_alternative<kv::Nil>(reply)) {
-    append_null(out, protocol);
+    form == ReplyForm::transaction ? append_null_array(out, protocol) : append_null(out, protocol);
   } else if (const auto* integer = std::get_if<kv::Integer>(&reply)) {
-    append_integer(out, integer->value);
+    append_integer_as(out, integer->value, form);
   } else if (const auto* value = std::get_if<kv::ValueReply>(&reply)) {
     append_bulk(out, value->value.view());
+  } else if (const auto* array = std::get_if<kv::ArrayReply>(&reply)) {
+    append_array(out, array->items.size());
+    for (std::size_t i = 0; i < array->items.size(); ++i) {
+      const ReplyForm own = i < parts.size() ? parts[i]->form : ReplyForm::plain;
+      append_encoded_reply(out, array->items[i], protocol, own, {});
+    }
   } else if (const auto* error = std::get_if<kv::ErrorReply>(&reply)) {
     const bool unknown = error->kind == kv::ErrorKind::store_failed;
     append_error(out, (unknown ? "UNKNOWNOUTCOME " : "ERR ") + error->text);
   }
 }
 
-std::string not_executed(bool overloaded, raft::NodeId leader) {
-  std::string out;
+void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader) {
   if (overloaded) {
     append_error(out, "TRYAGAIN too many commands are waiting; this one was not executed");
   } else if (leader == raft::kNobody) {
@@ -37,10 +64,7 @@ std::string not_executed(bool overloaded, raft::NodeId leader) {
   } else {
     append_error(out, "TRYAGAIN the leader changed; the command was not executed");
   }
-  return out;
 }
-
-}  // namespace
 
 Session::Session(Context context, std::uint64_t id, std::string address,
                  std::function<void()> on_progress)
@@ -57,8 +81,10 @@ bool Session::has_room() const {
 bool Session::may_run(CommandEffect effect) const {
   switch (effect) {
     case CommandEffect::none: return true;
-    case CommandEffect::read: return writes_under_way_ == 0;
-    case CommandEffect::write: return reads_under_way_ == 0;
+    case CommandEffect::read:
+    case CommandEffect::after_writes: return writes_under_way_ == 0;
+    case CommandEffect::write:
+    case CommandEffect::after_reads: return reads_under_way_ == 0;
     case CommandEffect::dialect: return line_.empty();
   }
   LEASEHOLD_UNREACHABLE();
@@ -67,6 +93,7 @@ bool Session::may_run(CommandEffect effect) const {
 std::size_t Session::process(std::string_view input) {
   flush_line();
   stalled_ = false;
+  coarse_ = coarse_now();
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
     if (!has_room()) {
@@ -79,13 +106,15 @@ std::size_t Session::process(std::string_view input) {
       context_.counters.protocol_errors.add();
       std::string reply;
       append_error(reply, "ERR " + parser_.error());
+      running_ = nullptr;
+      silent_ = false;
       fill(take_place(PlaceKind::other, 0), std::move(reply));
       closing_ = true;
       break;
     }
     const Arguments& args = parser_.args();
     if (!args.empty()) {
-      const CommandSpec* spec = find_command(args.front());
+      const CommandSpec* spec = find_command(args);
       if (spec != nullptr && !may_run(spec->effect)) {
         stalled_ = true;
         break;
@@ -105,19 +134,114 @@ std::size_t Session::process(std::string_view input) {
 void Session::run_one(const CommandSpec* spec, const Arguments& args) {
   context_.counters.commands.add();
   deferred_ = false;
-  if (line_.empty()) {
-    run_command(*this, spec, args, output_);
-    return;
+  running_ = spec;
+  running_args_ = &args;
+  silent_ = reply_wish_ != ReplyWish::all;
+  if (reply_wish_ == ReplyWish::not_the_next) reply_wish_ = ReplyWish::all;
+  if (line_.empty() && !silent_) {
+    dispatch(spec, args, output_);
+  } else {
+    late_reply_.clear();
+    dispatch(spec, args, late_reply_);
+    if (!deferred_) {
+      if (silent_) late_reply_.clear();
+      if (line_.empty()) {
+        output_.append(late_reply_);
+      } else {
+        fill(take_place(PlaceKind::other, 0), std::move(late_reply_));
+      }
+    }
   }
-  late_reply_.clear();
-  run_command(*this, spec, args, late_reply_);
-  if (!deferred_) fill(take_place(PlaceKind::other, 0), std::move(late_reply_));
+  if (deferred_) return;
+  const std::chrono::nanoseconds now = coarse_now();
+  const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
+  if (took.count() > 0 && spec != nullptr) {
+    note_slow(spec, args.size() > 1 ? args[1] : std::string_view(), took);
+  }
 }
+
+void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::string& out) {
+  if (spec == nullptr) {
+    if (multi_.open()) multi_.spoil();
+    return refuse_unknown(args, out);
+  }
+  if (!arity_fits(*spec, args.size())) {
+    if (multi_.open()) multi_.spoil();
+    return refuse(out,
+                  "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+  }
+  if (multi_.open() && spec->in_multi != InMulti::run) {
+    std::string problem;
+    kv::Operation operation;
+    if (spec->in_multi == InMulti::refused) {
+      problem = "ERR " + quoted(spec->name) +
+                " cannot stand in a transaction: only commands on keys can, without scans";
+    } else {
+      problem = spec->make(args, operation);
+    }
+    if (problem.empty()) {
+      if (auto queued = multi_.queue(*spec, operation); !queued) {
+        problem = "ERR " + queued.error().message;
+      }
+    }
+    if (problem.empty()) return append_simple(out, "QUEUED");
+    multi_.spoil();
+    return refuse(out, problem);
+  }
+  if (spec->effect == CommandEffect::read) {
+    if (multi_.open()) return refuse(out, "ERR WATCH inside MULTI is not allowed");
+    return read(*spec, args, policy_, out);
+  }
+  if (spec->make != nullptr) return write(*spec, args, out);
+  spec->run(*this, args, out);
+}
+
+void Session::refuse(std::string& out, std::string_view text) {
+  context_.counters.commands_refused.add();
+  append_error(out, text);
+}
+
+void Session::refuse_unknown(const Arguments& args, std::string& out) {
+  const CommandSpec* container = find_command_named(args[0]);
+  if (container != nullptr && args.size() > 1) {
+    std::string upper(container->name);
+    for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
+    return refuse(out, "ERR unknown subcommand " + quoted(args[1]) + ". Try " + upper + " HELP.");
+  }
+  if (const char* reason = reason_of_refusal(args[0])) {
+    return refuse(out, "ERR " + quoted(args[0]) + " is not supported: " + reason);
+  }
+  refuse(out, "ERR unknown command " + quoted(args[0]) + ". COMMAND lists what is known here");
+}
+
+void Session::set_reply_wish(ReplyWish wish) {
+  reply_wish_ = wish;
+  silent_ = wish != ReplyWish::all;
+}
+
+std::string Session::describe(std::uint64_t idle_seconds) const {
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
+  return "id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name +
+         " age=" + std::to_string(age.count()) + " idle=" + std::to_string(idle_seconds) +
+         " flags=" + (multi_.open() ? "x" : "N") +
+         " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
+         " under-way=" + std::to_string(line_.size()) +
+         " resp=" + std::to_string(static_cast<int>(protocol)) +
+         " readmode=" + read_mode_name(policy_.mode) + "\n";
+}
+
+// The line of replies.
 
 std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   deferred_ = true;
   Place& taken = line_.emplace_back();
   taken.kind = kind;
+  taken.silent = silent_;
+  taken.begun = coarse_;
+  taken.spec = running_;
+  if (running_ != nullptr && running_args_->size() > 1) {
+    taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
+  }
   taken.bytes = bytes + kPlaceBytes;
   bytes_under_way_ += taken.bytes;
   if (kind == PlaceKind::read) ++reads_under_way_;
@@ -143,14 +267,20 @@ void Session::fill(std::uint64_t number, std::string reply) {
 }
 
 void Session::flush_line() {
+  if (line_.empty() || line_.front().state == PlaceState::waiting) return;
   while (!line_.empty() && output_.size() < kOutputBytesMax) {
     Place& front = line_.front();
-    if (front.state == PlaceState::waiting) return;
+    if (front.state == PlaceState::waiting) break;
     if (front.state == PlaceState::granted) {
-      answer(front.read.kind, front.read.keys, output_);
-    } else {
+      const Arguments args(front.words.begin(), front.words.end());
+      const std::size_t before = output_.size();
+      answer(*front.spec, args, output_);
+      if (front.silent) output_.resize(before);
+    } else if (!front.silent) {
       output_.append(front.reply);
     }
+    const std::chrono::nanoseconds took = coarse_now() - front.begun;
+    if (front.spec != nullptr) note_slow(front.spec, front.key, took);
     bytes_under_way_ -= front.bytes;
     if (front.kind == PlaceKind::read) --reads_under_way_;
     if (front.kind == PlaceKind::write) --writes_under_way_;
@@ -159,156 +289,38 @@ void Session::flush_line() {
   }
 }
 
-template <class Keys>
-void Session::answer(ReadCommand::Kind kind, const Keys& keys, std::string& out) const {
-  const kv::Store& store = context_.store;
-  if (kind == ReadCommand::Kind::get) {
-    const auto found = store.get(*keys.begin());
-    if (!found) {
-      append_error(out, "ERR the store failed: " + found.error().message);
-    } else if (found.value()) {
-      append_bulk(out, found.value()->bytes.view());
-    } else {
-      append_null(out, protocol);
-    }
-    return;
-  }
-  std::int64_t count = 0;
-  if (kind == ReadCommand::Kind::size) count = static_cast<std::int64_t>(store.size());
-  for (const auto& key : keys) {
-    const auto found = store.exists(key);
-    if (!found) {
-      append_error(out, "ERR the store failed: " + found.error().message);
-      return;
-    }
-    count += found.value() ? 1 : 0;
-  }
-  append_integer(out, count);
+void Session::note_slow(const CommandSpec* spec, std::string_view key,
+                        std::chrono::nanoseconds took) {
+  const lease::Duration threshold = context_.state.options.slowlog_threshold;
+  if (threshold <= lease::Duration(0) || took < threshold) return;
+  SlowCommand entry;
+  entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+  entry.command = spec->name;
+  entry.key = key.substr(0, kSlowLogKeyBytes);
+  entry.address = address_;
+  entry.client_name = name;
+  context_.state.slow_log.add(std::move(entry));
 }
 
-void Session::set_read_mode(node::ReadMode mode) {
-  submit_reads();
-  read_mode_ = mode;
+// Writes, and what the node is asked beside.
+
+void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  kv::Operation operation;
+  if (const std::string problem = spec.make(args, operation); !problem.empty()) {
+    return refuse(out, problem);
+  }
+  Result<Bytes> encoded =
+      std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
+  if (!encoded) return refuse(out, "ERR " + encoded.error().message);
+  propose(std::move(encoded).value(), {});
 }
 
-void Session::read(const Arguments& args, ReadCommand::Kind kind, std::string& out) {
-  struct KeyRange {  // the words behind the command's name
-    const Arguments& words;
-    auto begin() const { return words.begin() + 1; }
-    auto end() const { return words.end(); }
-  };
-  const KeyRange keys{args};
-  std::size_t bytes = 0;
-  for (const std::string_view key : keys) {
-    if (key.size() > kv::kKeyBytesMax) {
-      context_.counters.commands_refused.add();
-      append_error(out,
-                   "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes");
-      return;
-    }
-    bytes += key.size() + sizeof(std::string);
-  }
-  Counters& counters = context_.counters;
-  bool granted = false;
-  std::optional<raft::Index> wait_for;
-  if (read_mode_ == node::ReadMode::log) {
-    counters.log_asked.add();
-  } else if (read_mode_ == node::ReadMode::quorum || !context_.state.options.lease_reads) {
-    counters.quorum_asked.add();
-  } else {
-    // The request is in memory: only now is the lease looked at, and the clock after it.
-    const node::LeaseView& view = context_.node.lease_view();
-    const auto index = view.readable_index(context_.node.clock());
-    if (!index) {
-      counters.lease_fallbacks.add();
-    } else if (view.applied() >= *index) {
-      counters.lease_hits.add();
-      if (line_.empty()) return answer(kind, keys, out);
-      granted = true;
-    } else {
-      counters.lease_waits.add();
-      wait_for = index;
-    }
-  }
-  const std::uint64_t number = take_place(PlaceKind::read, bytes);
-  Place& taken = place(number);
-  taken.read.kind = kind;
-  taken.read.keys.assign(keys.begin(), keys.end());
-  if (granted) {
-    taken.state = PlaceState::granted;
-  } else if (wait_for) {
-    waiting_index_ = std::max(waiting_index_, *wait_for);
-    waiting_.push_back(number);
-  } else {
-    asking_.push_back(number);
-  }
-}
-
-void Session::submit_reads() {
-  const lease::Duration timeout = context_.state.options.command_timeout;
-  if (!waiting_.empty()) {
-    context_.node.wait_applied(
-        waiting_index_, timeout,
-        read_completion(std::exchange(waiting_, {}), true, node::ReadMode::lease));
-  }
-  if (!asking_.empty()) {
-    const bool by_lease = read_mode_ != node::ReadMode::lease || context_.state.options.lease_reads;
-    const node::ReadMode mode = by_lease ? read_mode_ : node::ReadMode::quorum;
-    context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {}), false, mode));
-  }
-}
-
-node::ReadCompletion Session::read_completion(PlaceNumbers places, bool waited,
-                                              node::ReadMode mode) {
-  return [weak = weak_from_this(), &executor = context_.executor, places = std::move(places),
-          waited, mode](node::ReadResult result) mutable {
-    executor.post([weak = std::move(weak), places = std::move(places), waited, mode,
-                   result = std::move(result)] {
-      if (const auto self = weak.lock()) self->finish_reads(places, waited, mode, result);
-    });
-  };
-}
-
-void Session::finish_reads(const PlaceNumbers& places, bool waited, node::ReadMode mode,
-                           const node::ReadResult& result) {
-  Counters& counters = context_.counters;
-  Count* count = &counters.reads_refused;
-  if (result.index) {
-    if (waited) {
-      count = &counters.answered_lease;
-    } else if (mode == node::ReadMode::log) {
-      count = &counters.answered_log;
-    } else {
-      switch (result.basis) {
-        case raft::ReadBasis::lease: count = &counters.answered_lease; break;
-        case raft::ReadBasis::quorum: count = &counters.answered_quorum; break;
-        case raft::ReadBasis::leader: count = &counters.answered_leader; break;
-      }
-    }
-  }
-  count->add(places.size());
-  for (const std::uint64_t number : places) {
-    if (result.index) {
-      place(number).state = PlaceState::granted;
-    } else {
-      fill(number, not_executed(result.overloaded, result.leader));
-    }
-  }
-  flush_line();
-  on_progress_();
-}
-
-void Session::write(const kv::Command& command, std::string& out) {
-  Result<Bytes> encoded = kv::encode_command(command);
-  if (!encoded) {
-    context_.counters.commands_refused.add();
-    append_error(out, "ERR " + encoded.error().message);
-    return;
-  }
+void Session::propose(Bytes command, std::vector<const CommandSpec*> parts) {
   context_.counters.writes.add();
-  const std::uint64_t number = take_place(PlaceKind::write, encoded.value().size());
+  const std::uint64_t number = take_place(PlaceKind::write, command.size());
+  place(number).parts = std::move(parts);
   context_.node.propose(
-      std::move(encoded).value(), context_.state.options.command_timeout,
+      std::move(command), context_.state.options.command_timeout,
       [weak = weak_from_this(), &executor = context_.executor,
        number](node::ProposeResult result) mutable {
         executor.post([weak = std::move(weak), number, result = std::move(result)] {
@@ -320,20 +332,14 @@ void Session::write(const kv::Command& command, std::string& out) {
 void Session::finish_write(std::uint64_t number, const node::ProposeResult& result) {
   std::string reply;
   switch (result.status) {
-    case node::ProposeStatus::committed: {
+    case node::ProposeStatus::committed:
       context_.counters.writes_committed.add();
-      const Result<kv::Reply> decoded = kv::decode_reply(result.result);
-      if (decoded) {
-        append_kv_reply(reply, decoded.value(), protocol);
-      } else {
-        append_error(reply, "ERR the command was executed, but its result cannot be read: " +
-                                decoded.error().message);
-      }
+      append_encoded_reply(reply, result.result, protocol, place(number).spec->form,
+                           place(number).parts);
       break;
-    }
     case node::ProposeStatus::dropped:
       context_.counters.writes_dropped.add();
-      reply = not_executed(result.overloaded, result.leader);
+      append_not_executed(reply, result.overloaded, result.leader);
       break;
     case node::ProposeStatus::unknown:
       context_.counters.writes_unknown.add();
@@ -343,6 +349,19 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
   fill(number, std::move(reply));
   flush_line();
   on_progress_();
+}
+
+std::function<void(std::string)> Session::answer_later() {
+  const std::uint64_t number = take_place(PlaceKind::other, 0);
+  return [weak = weak_from_this(), &executor = context_.executor, number](std::string reply) {
+    executor.post([weak, number, reply = std::move(reply)]() mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->fill(number, std::move(reply));
+      self->flush_line();
+      self->on_progress_();
+    });
+  };
 }
 
 void Session::with_status(std::function<void(const node::NodeStatus&, std::string&)> format) {

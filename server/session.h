@@ -9,7 +9,11 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/node/node.h>
+#include <leasehold/server/command_table.h>
 #include <leasehold/server/counters.h>
+#include <leasehold/server/multi.h>
+#include <leasehold/server/people_time.h>
+#include <leasehold/server/read_mode.h>
 #include <leasehold/server/resp.h>
 #include <leasehold/server/server_state.h>
 
@@ -31,9 +35,6 @@ inline constexpr std::size_t kInFlightBytesMax = 32U << 20U;
 /// Reply bytes that wait for the client to read them. Past it the session takes no further request.
 inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
-using Arguments = std::vector<std::string_view>;
-struct CommandSpec;
-
 /// Runs tasks on the session's thread. post() may be called from any thread.
 class Executor {
  public:
@@ -41,20 +42,8 @@ class Executor {
   virtual void post(std::function<void()> task) = 0;
 };
 
-/// What a command touches; tells which others may be under way beside it in a pipeline.
-enum class CommandEffect : std::uint8_t {
-  none,
-  read,
-  write,
-  dialect,  ///< changes how replies look: runs when all before it are answered
-};
-
-/// What a read asks of the store once it may.
-struct ReadCommand {
-  enum class Kind : std::uint8_t { get, exists, size };
-  Kind kind = Kind::get;
-  std::vector<std::string> keys;
-};
+/// Which replies a client wants (CLIENT REPLY).
+enum class ReplyWish : std::uint8_t { all, none, not_the_next };
 
 /// One thread at a time (the connection's), but for what Executor posts.
 class Session : public std::enable_shared_from_this<Session> {
@@ -82,28 +71,43 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t expected() const { return parser_.expected(); }
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
+  /// Commands are under way.
+  bool busy() const { return !line_.empty(); }
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
-  // For the commands (commands.cc).
 
-  /// A read of the store. Appends the answer to `out`, or takes a place.
-  void read(const Arguments& args, ReadCommand::Kind kind, std::string& out);
-  /// A write. Appends an error to `out`, or takes a place.
-  void write(const kv::Command& command, std::string& out);
+  // For the commands (commands_*.cc).
+
+  /// A read of the store, of a command with effect `read` whose arity fits. Appends the answer to
+  /// `out`, or takes a place.
+  void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
+            std::string& out);
+  /// Proposes an encoded command; takes a place. `parts`: whose results a transaction returns.
+  void propose(Bytes command, std::vector<const CommandSpec*> parts);
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
+  /// Takes a place. The function that it returns fills it; call it once, from any thread.
+  std::function<void(std::string)> answer_later();
   /// Closes after the replies so far; nothing behind it is read.
   void close_after_replies() { closing_ = true; }
   /// For the reads from here on.
-  void set_read_mode(node::ReadMode mode);
-  node::ReadMode read_mode() const { return read_mode_; }
+  void set_read_policy(const ReadPolicy& policy) { policy_ = policy; }
+  const ReadPolicy& read_policy() const { return policy_; }
+  const ReadNote& last_read() const { return last_read_; }
+  /// Counts a refusal of a command for its own sake and appends it. `text` has its first word.
+  void refuse(std::string& out, std::string_view text);
+  /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
+  std::string describe(std::uint64_t idle_seconds) const;
 
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }
   const Context& context() const { return context_; }
+  Multi& multi() { return multi_; }
   Protocol protocol = Protocol::resp2;
   std::string name;
+  /// For the replies from here on, that of the command at hand included.
+  void set_reply_wish(ReplyWish wish);
 
  private:
   enum class PlaceKind : std::uint8_t { read, write, other };
@@ -116,51 +120,92 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Place {
     PlaceKind kind = PlaceKind::other;
     PlaceState state = PlaceState::waiting;
-    std::size_t bytes = 0;  ///< that it holds: of the command, later of the reply
-    ReadCommand read;
+    bool silent = false;  ///< the client does not want the reply
+    const CommandSpec* spec = nullptr;
+    std::chrono::nanoseconds begun{0};
+    std::size_t bytes = 0;                  ///< that it holds: of the command, later of the reply
+    std::string key;                        ///< the first one, cut, for the slow log
+    std::vector<std::string> words;         ///< of a read
+    std::vector<const CommandSpec*> parts;  ///< of a transaction
     std::string reply;
   };
   using PlaceNumbers = std::vector<std::uint64_t>;
+  /// Reads that are justified together.
+  struct ReadBatch {
+    PlaceNumbers places;
+    bool waited = false;  ///< valid under the lease, but apply lagged
+    node::ReadMode mode = node::ReadMode::lease;
+    lease::HolderInstant began;
+    ReadNote note;  ///< of the last of them
+  };
 
   bool has_room() const;
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
+  void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  void refuse_unknown(const Arguments& args, std::string& out);
+  void write(const CommandSpec& spec, const Arguments& args, std::string& out);
   std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
   Place& place(std::uint64_t number);
   void fill(std::uint64_t number, std::string reply);
   /// Moves every reply that is ready from the front of the line to the output.
   void flush_line();
-  template <class Keys>
-  void answer(ReadCommand::Kind kind, const Keys& keys, std::string& out) const;
+  void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
+  bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
+                     std::string& out);
+  /// How a read that has arrived goes on.
+  enum class Route : std::uint8_t {
+    now,   ///< it may be made
+    wait,  ///< when apply has reached the commit index that `last_read_` saw
+    ask,   ///< when the node has justified it, in last_read_'s mode
+  };
+  /// Judges it, counts it, and notes in `last_read_` why.
+  Route judge_read(const ReadPolicy& policy);
+  Route judge_lease_read();
+  void ask_node(std::uint64_t number, ReadMode mode);
+  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   void submit_reads();
-  node::ReadCompletion read_completion(PlaceNumbers places, bool waited, node::ReadMode mode);
-  void finish_reads(const PlaceNumbers& places, bool waited, node::ReadMode mode,
-                    const node::ReadResult& result);
+  node::ReadCompletion read_completion(ReadBatch batch);
+  void finish_reads(const ReadBatch& batch, const node::ReadResult& result);
   void finish_write(std::uint64_t number, const node::ProposeResult& result);
 
   Context context_;
   std::uint64_t id_;
   std::string address_;
-  node::ReadMode read_mode_ = node::ReadMode::lease;
+  std::chrono::nanoseconds opened_ = coarse_now();
+  ReadPolicy policy_;
   std::function<void()> on_progress_;
   RequestParser parser_;
   std::string output_;
   std::string late_reply_;  ///< of a command that is answered at once behind one that waits
+  Multi multi_;
   std::deque<Place> line_;
   std::uint64_t first_place_ = 0;  ///< number of line_.front()
   std::size_t reads_under_way_ = 0;
   std::size_t writes_under_way_ = 0;
   std::size_t bytes_under_way_ = 0;
-  /// Reads of this process() call that the node has to justify. All have arrived, so one read index
-  /// taken later serves them all.
-  PlaceNumbers asking_;
+  /// Reads of this process() call that the node has to justify, all in one mode. All have arrived,
+  /// so one read index taken later serves them all.
+  ReadBatch asking_;
   /// Reads of this process() call that are valid under the lease, but wait for apply to reach
   /// `waiting_index_`.
-  PlaceNumbers waiting_;
+  ReadBatch waiting_;
   raft::Index waiting_index_;
+  ReadNote last_read_;
+  const CommandSpec* running_ = nullptr;  ///< with running_args_: for take_place()
+  const Arguments* running_args_ = nullptr;
+  std::chrono::nanoseconds coarse_{0};  ///< the coarse clock, a command ago at most
+  ReplyWish reply_wish_ = ReplyWish::all;
+  bool silent_ = false;    ///< the command that runs is not to be answered
   bool deferred_ = false;  ///< the command that runs has taken a place
   bool stalled_ = false;
   bool closing_ = false;
 };
+
+/// Appends what a client is told of a result of the store. `parts`: of a transaction.
+void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
+                     const std::vector<const CommandSpec*>& parts);
+/// Appends the error of a command that the node has refused.
+void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
 
 }  // namespace leasehold::server

@@ -11,14 +11,6 @@
 namespace leasehold::server {
 namespace {
 
-struct Unit {
-  std::string_view name;
-  std::int64_t nanoseconds;
-};
-/// Descending. A minute is the largest, because no lease is longer than an hour.
-constexpr std::array<Unit, 5> kUnits = {
-    {{"m", 60'000'000'000}, {"s", 1'000'000'000}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
-
 Error invalid(std::string message) {
   return {ErrorCode::invalid_argument, std::move(message)};
 }
@@ -30,27 +22,6 @@ std::string quoted(std::string_view text) {
 bool all_digits(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// "12" or "12.345" times `scale`, exactly. None: no such number, too precise, or too large.
-std::optional<std::int64_t> parse_scaled(std::string_view text, std::int64_t scale) {
-  const std::size_t point = text.find('.');
-  const std::string_view whole = text.substr(0, point);
-  std::string_view fraction;
-  if (point != std::string_view::npos) {
-    fraction = text.substr(point + 1);
-    if (!all_digits(fraction)) return std::nullopt;
-  }
-  if (!all_digits(whole) || whole.size() > 15) return std::nullopt;
-  std::int64_t value = 0;
-  std::from_chars(whole.data(), whole.data() + whole.size(), value);
-  if (__builtin_mul_overflow(value, scale, &value)) return std::nullopt;
-  for (const char digit : fraction) {
-    if (scale % 10 != 0 && digit != '0') return std::nullopt;
-    scale /= 10;
-    if (__builtin_add_overflow(value, (digit - '0') * scale, &value)) return std::nullopt;
-  }
-  return value;
 }
 
 Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std::uint64_t high) {
@@ -168,6 +139,38 @@ Result<void> set_command_timeout(ServeSettings& settings, const std::string& tex
   return {};
 }
 
+Result<void> set_client_addresses(ServeSettings& settings, const std::string& text) {
+  auto addresses = parse_peers(text);
+  if (!addresses) return addresses.error();
+  for (node::Peer& peer : addresses.value()) {
+    settings.server.client_addresses[peer.id] = std::move(peer.address);
+  }
+  return {};
+}
+
+/// Zero is allowed: it switches something off.
+Result<lease::Duration> parse_limit(const std::string& text) {
+  if (text == "off") return lease::Duration(0);
+  return parse_duration(text);
+}
+
+Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  if (duration.value() != lease::Duration(0) && duration.value() < std::chrono::seconds(1)) {
+    return invalid("an idle time is 1s or longer, or 0s for none");
+  }
+  settings.server.idle_timeout = duration.value();
+  return {};
+}
+
+Result<void> set_slowlog_threshold(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  settings.server.slowlog_threshold = duration.value();
+  return {};
+}
+
 Result<void> check_together(ServeSettings& settings) {
   const node::NodeOptions& node = settings.node;
   if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
@@ -202,6 +205,8 @@ void describe(ServeSettings& settings) {
       {"advertise", settings.advertise},
       {"io-threads", std::to_string(settings.server.io_threads)},
       {"lease-reads", settings.server.lease_reads ? "on" : "off"},
+      {"idle-timeout", format_duration(settings.server.idle_timeout)},
+      {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
       {"command-timeout", format_duration(settings.server.command_timeout)},
       {"lease", format_duration(timing.lease)},
       {"heartbeat", format_duration(timing.heartbeat)},
@@ -213,29 +218,6 @@ void describe(ServeSettings& settings) {
 }
 
 }  // namespace
-
-Result<lease::Duration> parse_duration(std::string_view text) {
-  const std::size_t end = text.find_first_not_of("0123456789.");
-  if (end != std::string_view::npos && end > 0) {
-    for (const Unit& unit : kUnits) {
-      if (text.substr(end) != unit.name) continue;
-      if (const auto value = parse_scaled(text.substr(0, end), unit.nanoseconds)) {
-        return lease::Duration(*value);
-      }
-    }
-  }
-  return invalid(quoted(text) +
-                 " is no duration: write a number and one of ns, us, ms, s, m, as in 250ms");
-}
-
-std::string format_duration(lease::Duration duration) {
-  for (const Unit& unit : kUnits) {
-    if (duration.count() % unit.nanoseconds == 0 && (duration.count() != 0 || unit.name == "s")) {
-      return std::to_string(duration.count() / unit.nanoseconds) + std::string(unit.name);
-    }
-  }
-  return std::to_string(duration.count()) + "ns";
-}
 
 Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
   std::vector<node::Peer> peers;
@@ -302,6 +284,14 @@ const std::vector<SettingSpec>& setting_specs() {
        set_command_timeout},
       {"io-threads", "N", "1", "Threads that serve clients", set_io_threads},
       {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
+      {"client-addresses", "ID=HOST:PORT,...", "",
+       "Where clients reach each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
+       "each node names itself alone",
+       set_client_addresses},
+      {"idle-timeout", "DURATION", "0s",
+       "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
+      {"slowlog-threshold", "DURATION", "10ms",
+       "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
       {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
   };
   return specs;
@@ -320,6 +310,8 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
   if (auto checked = check_together(settings); !checked) return checked.error();
   if (settings.advertise.empty()) settings.advertise = settings.listen;
   settings.server.advertise = settings.advertise;
+  settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
+  settings.server.max_clock_drift_ppm = settings.node.timing.max_clock_drift_ppm;
   settings.node.data_dir = settings.data_dir;
   describe(settings);
   return settings;

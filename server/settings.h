@@ -3,6 +3,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/node/node.h>
+#include <leasehold/server/duration.h>
 #include <leasehold/server/server_state.h>
 
 #include <map>
@@ -22,11 +23,6 @@ struct ServeSettings {
   ServerOptions server;
 };
 
-/// Strict: a decimal number and one of the units ns, us, ms, s, m, without a space: "250ms",
-/// "1.5s". Errors: invalid_argument.
-Result<lease::Duration> parse_duration(std::string_view text);
-/// A duration in the largest unit that shows it without a fraction: "1500ms".
-std::string format_duration(lease::Duration duration);
 /// "1=host:port,2=host:port". Errors: invalid_argument: no such form, an id twice, an address
 /// twice.
 Result<std::vector<node::Peer>> parse_peers(std::string_view text);

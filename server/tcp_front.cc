@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/people_time.h>
 #include <leasehold/server/session.h>
 #include <leasehold/server/tcp_front.h>
 
@@ -29,6 +30,10 @@ constexpr std::size_t kOutputBytesKept = 256U << 10U;
 /// After the last reply of a connection that is to be closed, what the client still sends is read
 /// and dropped for so long, or the system would throw the reply away with it.
 constexpr auto kLinger = std::chrono::seconds(1);
+/// How often a thread looks which of its connections are idle.
+constexpr auto kSweep = std::chrono::seconds(1);
+/// Refused connections are told to the log at most so often.
+constexpr auto kSayAgain = std::chrono::seconds(10);
 /// Pause after a failed accept: the process is out of file descriptors.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
@@ -43,9 +48,11 @@ class IoThread final : public Executor {
         store(served_store),
         state(shared_state),
         counters(own_counters),
-        work_(io.get_executor()) {}
+        work_(io.get_executor()),
+        sweep_(io) {}
 
   void start() {
+    sweep();
     thread_ = std::thread([this] { io.run(); });
   }
   void join() {
@@ -60,6 +67,9 @@ class IoThread final : public Executor {
   void forget(const Connection* connection) { connections_.erase(connection); }
   void stop_reading();
   void close_all();
+  /// This thread's part of CLIENT LIST and CLIENT KILL.
+  std::string list(const ClientFilter& filter) const;
+  std::size_t kill(const ClientFilter& filter, std::uint64_t asker);
 
   asio::io_context io{1};
   node::Node& node;
@@ -69,8 +79,10 @@ class IoThread final : public Executor {
 
  private:
   void run_tasks();
+  void sweep();
 
   asio::executor_work_guard<asio::io_context::executor_type> work_;
+  asio::steady_timer sweep_;
   std::thread thread_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<std::shared_ptr<Connection>> awake_;
@@ -122,6 +134,24 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void stop_reading() { draining_ = true; }
+
+  /// Called every kSweep. True: the client has asked nothing for too long.
+  bool sweep(lease::Duration idle_timeout) {
+    if (session_->busy() || !sending_.empty() || lingering_) {
+      quiet_sweeps_ = 0;
+      return false;
+    }
+    ++quiet_sweeps_;
+    return idle_timeout > lease::Duration(0) && quiet_sweeps_ * kSweep > idle_timeout;
+  }
+  bool fits(const ClientFilter& filter) const {
+    return (!filter.id || *filter.id == session_->id()) &&
+           (!filter.not_id || *filter.not_id != session_->id()) &&
+           (filter.address.empty() || filter.address == session_->address());
+  }
+  std::uint64_t id() const { return session_->id(); }
+  std::string describe() const { return session_->describe(quiet_sweeps_); }
+  void close_after_replies() { session_->close_after_replies(); }
 
   void close() {
     if (closed_) return;
@@ -188,6 +218,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                               self->reading_ = false;
                               if (self->closed_) return;
                               if (error) return self->close();
+                              self->quiet_sweeps_ = 0;
                               self->end_ += size;
                               self->pump();
                             });
@@ -261,6 +292,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::size_t capacity_ = 0;
   std::size_t begin_ = 0, end_ = 0;  ///< the bytes that wait in input_
   std::string sending_;              ///< output that the system did not take at once
+  std::uint32_t quiet_sweeps_ = 0;   ///< since the client's last bytes
   bool reading_ = false;
   bool awake_ = false;
   bool draining_ = false;
@@ -311,8 +343,41 @@ void IoThread::stop_reading() {
 
 void IoThread::close_all() {
   closed_ = true;
+  sweep_.cancel();
   const auto connections = std::exchange(connections_, {});
   for (const auto& [key, connection] : connections) connection->close();
+}
+
+void IoThread::sweep() {
+  std::vector<std::shared_ptr<Connection>> idle;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->sweep(state.options.idle_timeout)) idle.push_back(connection);
+  }
+  counters.connections_idle.add(idle.size());
+  for (const auto& connection : idle) connection->close();
+  sweep_.expires_after(kSweep);
+  sweep_.async_wait([this](asio::error_code cancelled) {
+    if (!cancelled && !closed_) sweep();
+  });
+}
+
+std::string IoThread::list(const ClientFilter& filter) const {
+  std::string lines;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->fits(filter)) lines += connection->describe();
+  }
+  return lines;
+}
+
+std::size_t IoThread::kill(const ClientFilter& filter, std::uint64_t asker) {
+  std::vector<std::shared_ptr<Connection>> chosen;
+  for (const auto& [key, connection] : connections_) {
+    if (connection->fits(filter)) chosen.push_back(connection);
+  }
+  for (const auto& connection : chosen) {
+    connection->id() == asker ? connection->close_after_replies() : connection->close();
+  }
+  return chosen.size();
 }
 
 std::string describe(const tcp::endpoint& endpoint) {
@@ -323,12 +388,13 @@ std::string describe(const tcp::endpoint& endpoint) {
 
 }  // namespace
 
-class TcpFront::Impl {
+class TcpFront::Impl final : public ClientDirectory {
  public:
   Impl(node::Node& node, const kv::Store& store, ServerState& state) : state_(state) {
     for (Counters& counters : state.counters) {
       threads_.push_back(std::make_unique<IoThread>(node, store, state, counters));
     }
+    state.clients_known = this;
     acceptor_ = std::make_unique<tcp::acceptor>(threads_.front()->io);
     pause_ = std::make_unique<asio::steady_timer>(threads_.front()->io);
   }
@@ -370,6 +436,16 @@ class TcpFront::Impl {
 
   std::uint16_t port() const { return port_; }
 
+  void list(ClientFilter filter, std::function<void(std::string lines)> done) override {
+    gather<std::string>([filter](IoThread& thread) { return thread.list(filter); },
+                        std::move(done));
+  }
+  void kill(ClientFilter filter, std::uint64_t asker,
+            std::function<void(std::size_t)> done) override {
+    gather<std::size_t>([filter, asker](IoThread& thread) { return thread.kill(filter, asker); },
+                        std::move(done));
+  }
+
   void stop_accepting() {
     if (std::exchange(accepting_stopped_, true)) return;
     asio::post(threads_.front()->io, [this] {
@@ -393,6 +469,38 @@ class TcpFront::Impl {
   }
 
  private:
+  /// Asks every thread, on it, and hands on the sum.
+  template <class T>
+  void gather(std::function<T(IoThread&)> ask, std::function<void(T)> done) {
+    struct Sum {
+      std::mutex mutex;
+      T value{};
+      std::size_t missing = 0;
+    };
+    auto sum = std::make_shared<Sum>();
+    sum->missing = threads_.size();
+    for (auto& thread : threads_) {
+      asio::post(thread->io, [&thread, sum, ask, done] {
+        T part = ask(*thread);
+        const std::lock_guard lock(sum->mutex);
+        sum->value += part;
+        if (--sum->missing == 0) done(std::move(sum->value));
+      });
+    }
+  }
+
+  /// The log is told of refused connections, but not of each.
+  void note_refused() {
+    ++refused_;
+    const auto now = coarse_now();
+    if (!state_.options.notice || now - refused_said_ < kSayAgain) return;
+    state_.options.notice(
+        std::to_string(std::exchange(refused_, 0)) +
+        " client connections refused since the last such line: --clients-max is " +
+        std::to_string(state_.options.clients_max));
+    refused_said_ = now;
+  }
+
   void accept() {
     IoThread& target = *threads_[next_thread_++ % threads_.size()];
     acceptor_->async_accept(target.io, [this, &target](asio::error_code error, tcp::socket socket) {
@@ -416,6 +524,7 @@ class TcpFront::Impl {
     if (error) return;  // gone already
     if (state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max) {
       counters.connections_refused.add();
+      note_refused();
       std::string reply;
       append_error(reply, "ERR max number of clients reached; raise --clients-max of this node");
       socket.non_blocking(true, error);
@@ -435,6 +544,8 @@ class TcpFront::Impl {
   std::unique_ptr<tcp::acceptor> acceptor_;  ///< on the first thread
   std::unique_ptr<asio::steady_timer> pause_;
   std::size_t next_thread_ = 0;
+  std::size_t refused_ = 0;  ///< since refused_said_
+  std::chrono::nanoseconds refused_said_ = -kSayAgain;
   std::uint16_t port_ = 0;
   bool accepting_stopped_ = false;
   bool stopped_ = false;

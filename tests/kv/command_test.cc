@@ -72,6 +72,68 @@ TEST(CommandFormat, IncrByIsPinned) {
             "6e");
 }
 
+TEST(CommandFormat, TheOthersArePinned) {
+  EXPECT_EQ(hex(encoded(Append{"k", "v"})),
+            "0104"
+            "00000001"
+            "6b"
+            "76");
+  EXPECT_EQ(hex(encoded(SetRange{258, "k", "v"})),
+            "0105"
+            "00000102"
+            "00000001"
+            "6b"
+            "76");
+  EXPECT_EQ(hex(encoded(GetDel{"k"})),
+            "0106"
+            "6b");
+  EXPECT_EQ(hex(encoded(MSet{true, {{"k", "v"}}})),
+            "0107"
+            "01"
+            "00000001"
+            "00000001"
+            "6b"
+            "00000001"
+            "76");
+  EXPECT_EQ(hex(encoded(Rename{false, "k", "l"})),
+            "0108"
+            "00"
+            "00000001"
+            "6b"
+            "6c");
+  EXPECT_EQ(hex(encoded(Get{"k"})),
+            "0120"
+            "6b");
+  EXPECT_EQ(hex(encoded(Exists{{"k"}})),
+            "0121"
+            "00000001"
+            "00000001"
+            "6b");
+  EXPECT_EQ(hex(encoded(MGet{{"k"}})),
+            "0122"
+            "00000001"
+            "00000001"
+            "6b");
+  EXPECT_EQ(hex(encoded(StrLen{"k"})),
+            "0123"
+            "6b");
+  EXPECT_EQ(hex(encoded(GetRange{1, -1, "k"})),
+            "0124"
+            "0000000000000001"
+            "ffffffffffffffff"
+            "6b");
+  EXPECT_EQ(hex(encoded(Size{})), "0125");
+  EXPECT_EQ(hex(encoded(Transaction{{{"w", 7}}, {Get{"k"}}})),
+            "0140"
+            "00000001"
+            "00000001"
+            "77"
+            "0000000000000007"
+            "00000001"
+            "00000003"
+            "01206b");
+}
+
 TEST(CommandFormat, RepliesArePinned) {
   EXPECT_EQ(hex(encode_reply(Ok{}).view()), "0101");
   EXPECT_EQ(hex(encode_reply(Nil{}).view()), "0102");
@@ -100,6 +162,19 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       IncrBy{"", 0},
       IncrBy{"k", std::numeric_limits<std::int64_t>::min()},
       IncrBy{"k", std::numeric_limits<std::int64_t>::max()},
+      Append{"", ""},
+      SetRange{7, "k", "v"},
+      GetDel{"k"},
+      MSet{false, {{"a", big}, {"", ""}}},
+      Rename{true, "from", "to"},
+      Get{""},
+      Exists{{"a", "b"}},
+      MGet{{"a", "b"}},
+      StrLen{"k"},
+      GetRange{-1, 5, "k"},
+      Size{},
+      Transaction{},
+      Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
   for (const Command& command : commands) {
     const std::string bytes = encoded(command);
@@ -140,9 +215,15 @@ TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
 
 TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
   Random random(5);
-  const std::vector<std::string> seeds = {encoded(Set{"key", "value", SetCondition::nx, true}),
-                                          encoded(Del{{"a", "bc", "def"}}),
-                                          encoded(IncrBy{"counter", 5})};
+  const std::vector<std::string> seeds = {
+      encoded(Set{"key", "value", SetCondition::nx, true}),
+      encoded(Del{{"a", "bc", "def"}}),
+      encoded(IncrBy{"counter", 5}),
+      encoded(MSet{true, {{"a", "b"}, {"c", ""}}}),
+      encoded(Rename{true, "from", "to"}),
+      encoded(SetRange{3, "key", "value"}),
+      encoded(GetRange{0, 3, "key"}),
+      encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
   for (int round = 0; round < 200000; ++round) {
     std::string bytes = seeds[random.below(seeds.size())];
@@ -218,7 +299,9 @@ TEST(ReplyCodec, DecodesWhatWasEncoded) {
                                       ValueReply{},
                                       ValueReply{Bytes(std::string("some value"))},
                                       ErrorReply{ErrorKind::store_failed, "a reason"},
-                                      ErrorReply{ErrorKind::malformed, ""}};
+                                      ErrorReply{ErrorKind::malformed, ""},
+                                      ArrayReply{},
+                                      ArrayReply{{encode_reply(Ok{}), encode_reply(Nil{})}}};
   for (const Reply& reply : replies) {
     const Bytes bytes = encode_reply(reply);
     const auto decoded = decode_reply(bytes);
@@ -231,10 +314,10 @@ TEST(ReplyCodec, DecodesWhatWasEncoded) {
 TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
   for (const std::string_view bytes :
        {std::string_view("", 0), std::string_view("\1", 1), std::string_view("\1\0", 2),
-        std::string_view("\1\6", 2), std::string_view("\1\1x", 3), std::string_view("\1\2x", 3),
-        std::string_view("\1\3xxxxxxx", 9), std::string_view("\1\3xxxxxxxxx", 11),
-        std::string_view("\1\5", 2), std::string_view("\1\5\0", 3),
-        std::string_view("\1\5\7", 3)}) {
+        std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
+        std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
+        std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\10", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -59,6 +60,11 @@ inline std::string text(const Bytes& bytes) {
   if (const auto* value = std::get_if<ValueReply>(&reply.value())) {
     return "\"" + std::string(value->value.view()) + "\"";
   }
+  if (const auto* array = std::get_if<ArrayReply>(&reply.value())) {
+    std::string out;
+    for (const Bytes& item : array->items) out += text(item) + ",";
+    return "[" + out + "]";
+  }
   const auto& error = std::get<ErrorReply>(reply.value());
   return "error " + std::to_string(static_cast<int>(error.kind)) + ": " + error.text;
 }
@@ -86,9 +92,13 @@ class Twin {
   };
 
   std::string run(const Command& command) {
-    if (const auto* set = std::get_if<Set>(&command)) return run(*set);
-    if (const auto* del = std::get_if<Del>(&command)) return run(*del);
-    return run(std::get<IncrBy>(command));
+    if (const auto* transaction = std::get_if<Transaction>(&command)) return run(*transaction);
+    const std::uint64_t before = revision;
+    fixed_ = before + 1;
+    const std::string reply = std::visit([this](const auto& c) { return run(c); }, command);
+    revision = changed_ ? fixed_ : before;
+    changed_ = false;
+    return reply;
   }
 
   std::map<std::string, Cell> cells;
@@ -96,11 +106,11 @@ class Twin {
 
  private:
   void write(const std::string& key, const std::string& bytes) {
-    ++revision;
-    auto [at, fresh] = cells.try_emplace(key, Cell{bytes, revision, revision, 1});
+    changed_ = true;
+    auto [at, fresh] = cells.try_emplace(key, Cell{bytes, fixed_, fixed_, 1});
     if (fresh) return;
     at->second.bytes = bytes;
-    at->second.mod_revision = revision;
+    at->second.mod_revision = fixed_;
     at->second.version += 1;
   }
 
@@ -118,9 +128,98 @@ class Twin {
   std::string run(const Del& del) {
     std::size_t gone = 0;
     for (const std::string_view key : del.keys) gone += cells.erase(std::string(key));
-    if (gone > 0) ++revision;
+    if (gone > 0) changed_ = true;
     return std::to_string(gone);
   }
+
+  std::string bytes_of(std::string_view key) const {
+    const auto at = cells.find(std::string(key));
+    return at == cells.end() ? "" : at->second.bytes;
+  }
+  std::string value_or_nil(std::string_view key) const {
+    const auto at = cells.find(std::string(key));
+    return at == cells.end() ? "nil" : "\"" + at->second.bytes + "\"";
+  }
+
+  std::string run(const Append& append) {
+    write(std::string(append.key), bytes_of(append.key) + std::string(append.bytes));
+    return std::to_string(bytes_of(append.key).size());
+  }
+  std::string run(const SetRange& range) {
+    std::string bytes = bytes_of(range.key);
+    if (range.bytes.empty()) return std::to_string(bytes.size());
+    while (bytes.size() < range.offset + range.bytes.size()) bytes.push_back('\0');
+    for (std::size_t i = 0; i < range.bytes.size(); ++i) bytes[range.offset + i] = range.bytes[i];
+    write(std::string(range.key), bytes);
+    return std::to_string(bytes.size());
+  }
+  std::string run(const GetDel& command) {
+    const std::string reply = value_or_nil(command.key);
+    if (cells.erase(std::string(command.key)) > 0) changed_ = true;
+    return reply;
+  }
+  std::string run(const MSet& mset) {
+    for (const auto& [key, value] : mset.pairs) {
+      if (mset.if_none_exists && cells.count(std::string(key)) != 0) return "0";
+    }
+    for (const auto& [key, value] : mset.pairs) write(std::string(key), std::string(value));
+    return mset.if_none_exists ? "1" : "OK";
+  }
+  std::string run(const Rename& rename) {
+    const std::string from(rename.from);
+    const std::string to(rename.to);
+    if (cells.count(from) == 0) return "error 7: no such key";
+    if (rename.if_free && cells.count(to) != 0) return "0";
+    if (from != to) {
+      const std::string bytes = bytes_of(from);
+      cells.erase(from);
+      write(to, bytes);
+    }
+    return rename.if_free ? "1" : "OK";
+  }
+  std::string run(const Get& get) { return value_or_nil(get.key); }
+  std::string run(const Exists& exists) {
+    std::size_t count = 0;
+    for (const std::string_view key : exists.keys) count += cells.count(std::string(key));
+    return std::to_string(count);
+  }
+  std::string run(const MGet& mget) {
+    std::string out;
+    for (const std::string_view key : mget.keys) out += value_or_nil(key) + ",";
+    return "[" + out + "]";
+  }
+  std::string run(const StrLen& query) { return std::to_string(bytes_of(query.key).size()); }
+  std::string run(const GetRange& range) {
+    const std::string bytes = bytes_of(range.key);
+    const auto length = static_cast<std::int64_t>(bytes.size());
+    std::string out;
+    if (range.start < 0 && range.end < 0 && range.start > range.end) return "\"\"";
+    for (std::int64_t i = 0; i < length; ++i) {
+      const bool behind_start = range.start < 0 ? i >= length + range.start : i >= range.start;
+      // As in Redis, an end before the beginning means the first byte.
+      const bool before_end = range.end < 0 ? i == 0 || i <= length + range.end : i <= range.end;
+      if (behind_start && before_end) out.push_back(bytes[static_cast<std::size_t>(i)]);
+    }
+    return "\"" + out + "\"";
+  }
+  std::string run(const Size&) { return std::to_string(cells.size()); }
+  std::string run(const Transaction& transaction) {
+    for (const Watched& watched : transaction.watched) {
+      const auto at = cells.find(std::string(watched.key));
+      if ((at == cells.end() ? 0 : at->second.mod_revision) != watched.mod_revision) return "nil";
+    }
+    fixed_ = revision + 1;
+    std::string out;
+    for (const Operation& operation : transaction.operations) {
+      out += std::visit([this](const auto& o) { return run(o); }, operation) + ",";
+    }
+    if (changed_) revision = fixed_;
+    changed_ = false;
+    return "[" + out + "]";
+  }
+
+  std::uint64_t fixed_ = 0;  ///< the revision of what the command at hand writes
+  bool changed_ = false;
 
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);
@@ -150,6 +249,19 @@ class CommandSource {
 
   Bytes next() {
     keys_.clear();
+    if (random_.chance(1, 5)) {
+      values_.clear();
+      Transaction transaction;
+      const std::uint64_t count = random_.below(6);
+      for (std::uint64_t i = 0; i < count; ++i) transaction.operations.push_back(next_operation());
+      if (random_.chance(1, 3)) transaction.watched.push_back({draw_key(), random_.below(3)});
+      return encoded(transaction);
+    }
+    if (random_.chance(1, 2)) {
+      values_.clear();
+      const Operation operation = next_operation();
+      return std::visit([](const auto& o) { return encoded(Command(o)); }, operation);
+    }
     const std::uint64_t kind = random_.below(10);
     if (kind < 5) {
       const std::string& key = draw_key();
@@ -173,6 +285,30 @@ class CommandSource {
   Random& random() { return random_; }
 
  private:
+  /// With views into keys_ and values_.
+  Operation next_operation() {
+    const std::string& key = draw_key();
+    switch (random_.below(12)) {
+      case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
+      case 1:
+        return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
+                        keep(std::string(random_.below(4), 'r'))};
+      case 2: return GetDel{key};
+      case 3: return MSet{random_.chance(1, 2), {{key, keep(draw_value())}, {draw_key(), "m"}}};
+      case 4: return Rename{random_.chance(1, 2), key, draw_key()};
+      case 5: return Get{key};
+      case 6: return Exists{{key, draw_key(), key}};
+      case 7: return MGet{{key, draw_key()}};
+      case 8: return StrLen{key};
+      case 9: return GetRange{random_.between(-9, 9), random_.between(-9, 9), key};
+      case 10: return Del{{key, draw_key(), key}};
+      default: return Size{};
+    }
+  }
+  const std::string& keep(std::string value) {
+    values_.push_back(std::move(value));
+    return values_.back();
+  }
   const std::string& draw_key() {
     keys_.push_back("key" + std::to_string(random_.below(24)));
     return keys_.back();
@@ -198,7 +334,8 @@ class CommandSource {
   }
 
   Random random_;
-  std::vector<std::string> keys_;
+  std::deque<std::string> keys_;  ///< a deque: what refers to one stays good
+  std::deque<std::string> values_;
   std::string value_;
 };
 

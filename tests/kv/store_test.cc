@@ -155,6 +155,82 @@ TEST_P(StoreContract, RandomCommandsAgreeWithTheTwin) {
   expect_same(*store_, twin);
 }
 
+TEST_P(StoreContract, ATransactionIsOneRevisionAndSeesItsOwnWrites) {
+  run(Set{"a", "1"});
+  EXPECT_EQ(run(Transaction{{},
+                            {IncrBy{"a", 1}, Set{"b", "x"}, Rename{false, "a", "c"},
+                             MGet{{"a", "b", "c"}}, Size{}}}),
+            "[2,OK,OK,[nil,\"x\",\"2\",],2,]");
+  EXPECT_EQ(store_->revision(), 2U);
+  EXPECT_EQ(show("b"), "x 2 2 1");
+  EXPECT_EQ(show("c"), "2 2 2 1");
+  EXPECT_EQ(show("a"), "none");
+  EXPECT_EQ(store_->size(), 2U);
+}
+
+TEST_P(StoreContract, WatchedRevisionsAreComparedWhenApplied) {
+  run(Set{"a", "1"});
+  EXPECT_EQ(run(Transaction{{{"a", 1}, {"b", 0}}, {Set{"b", "2"}}}), "[OK,]");
+  EXPECT_EQ(run(Transaction{{{"a", 1}, {"b", 0}}, {Set{"b", "3"}}}), "nil");
+  EXPECT_EQ(run(Transaction{{{"b", 1}}, {Set{"b", "3"}}}), "nil");
+  EXPECT_EQ(show("b"), "2 2 2 1");
+  EXPECT_EQ(store_->revision(), 2U);
+}
+
+TEST_P(StoreContract, ATransactionPastItsLimitsDoesNothing) {
+  const std::string value(kValueBytesMax, 'v');
+  run(Set{"big", value});
+  const Transaction reads{
+      {}, {Set{"k", "1"}, Get{"big"}, Get{"big"}, Get{"big"}, Get{"big"}, Get{"big"}}};
+  EXPECT_EQ(run(reads).substr(0, 8), "error 3:");
+  Transaction writes{{}, {}};
+  for (int i = 0; i < 6; ++i) writes.operations.push_back(SetRange{kValueBytesMax - 1, "k", "x"});
+  EXPECT_EQ(run(writes).substr(0, 8), "error 3:");
+  EXPECT_EQ(run(MGet{{"big", "big", "big", "big", "big"}}).substr(0, 8), "error 3:");
+  EXPECT_EQ(show("k"), "none");
+  EXPECT_EQ(store_->revision(), 1U);
+  EXPECT_EQ(store_->get_all({"big", "big", "big", "big", "big"}, Load::whole).error().code,
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(store_->get_all({"big", "k", "big", "big", "big", "big"}, Load::revisions)
+                .value()
+                .at(5)
+                ->mod_revision,
+            1U);
+}
+
+TEST_P(StoreContract, ValuesDoNotGrowPastTheirLimit) {
+  const std::string value(kValueBytesMax, 'v');
+  run(Set{"k", value});
+  EXPECT_EQ(run(Append{"k", "x"}).substr(0, 8), "error 3:");
+  EXPECT_EQ(run(SetRange{kValueBytesMax, "k", "x"}).substr(0, 8), "error 3:");
+  EXPECT_EQ(run(SetRange{0xffffffff, "k", ""}), std::to_string(kValueBytesMax));
+  EXPECT_EQ(run(SetRange{kValueBytesMax - 1, "new", "x"}), std::to_string(kValueBytesMax));
+}
+
+// More than apply() collects in memory: it is written in parts, and every reply is still true.
+TEST_P(StoreContract, ShortCommandsMayWriteLongValues) {
+  std::vector<Bytes> commands;
+  for (int i = 0; i < 5; ++i) {
+    commands.push_back(encoded(SetRange{(8U << 20U) - 1, "key" + std::to_string(i), "x"}));
+  }
+  commands.push_back(encoded(Del{{"key0"}}));
+  const auto replies = apply(*store_, 1, commands);
+  EXPECT_EQ(replies.at(4), std::to_string(8U << 20U));
+  EXPECT_EQ(store_->size(), 4U);
+  EXPECT_EQ(store_->applied_index(), raft::Index(6));
+  EXPECT_EQ(store_->get("key4").value()->bytes.size(), 8U << 20U);
+}
+
+TEST_P(StoreContract, KeysComeInOrderFromAnywhere) {
+  for (const char* key : {"b", "a", "", "ab", "c"}) run(Set{key, "v"});
+  run(Del{{"c"}});
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(store_->keys_after(std::nullopt, 10).value(), (Keys{"", "a", "ab", "b"}));
+  EXPECT_EQ(store_->keys_after("", 2).value(), (Keys{"a", "ab"}));
+  EXPECT_EQ(store_->keys_after("aa", 10).value(), (Keys{"ab", "b"}));
+  EXPECT_EQ(store_->keys_after("b", 10).value(), Keys{});
+}
+
 // Each round writes "first", "second", "a", "b" and "third", and deletes "a" and "b" in one
 // command. Readers check that nothing is seen half done or out of order.
 TEST_P(StoreContract, ReadersSeeWholeCommandsInOrder) {

@@ -1,5 +1,5 @@
 // Sessions over a fake node: order, barriers, bounds and what each command answers.
-#include <leasehold/server/commands.h>
+#include <leasehold/server/command_table.h>
 #include <leasehold/server/session.h>
 #include <leasehold/tests/server/fake_node.h>
 
@@ -87,11 +87,11 @@ TEST_F(SessionTest, AnswersWhatNeedsNoNode) {
   EXPECT_EQ(feed("ECHO x\r\n"), "$1\r\nx\r\n");
   EXPECT_EQ(feed("SELECT 0\r\n"), "+OK\r\n");
   EXPECT_THAT(feed("SELECT 1\r\n"), StartsWith("-ERR DB index is out of range"));
-  EXPECT_THAT(feed("SELECT x\r\n"), StartsWith("-ERR invalid DB index"));
+  EXPECT_THAT(feed("SELECT x\r\n"), StartsWith("-ERR value is not an integer"));
   EXPECT_EQ(feed("CONFIG GET save\r\n"), "*2\r\n$4\r\nsave\r\n$0\r\n\r\n");
   EXPECT_EQ(feed("CONFIG GET APPEND* s?ve\r\n"),
             "*4\r\n$10\r\nappendonly\r\n$3\r\nyes\r\n$4\r\nsave\r\n$0\r\n\r\n");
-  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), StartsWith("-ERR only CONFIG GET"));
+  EXPECT_THAT(feed("CONFIG SET save 1\r\n"), StartsWith("-ERR settings are flags"));
   EXPECT_EQ(feed("CLIENT ID\r\n"), ":7\r\n");
   EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$-1\r\n");
   EXPECT_EQ(feed("CLIENT SETNAME bob\r\n"), "+OK\r\n");
@@ -102,16 +102,15 @@ TEST_F(SessionTest, AnswersWhatNeedsNoNode) {
 }
 
 TEST_F(SessionTest, RefusesUnknownCommandsAndWrongArity) {
-  EXPECT_THAT(feed("FLUSHALL\r\n"), StartsWith("-ERR unknown command 'FLUSHALL'"));
+  EXPECT_THAT(feed("NOSUCH\r\n"), StartsWith("-ERR unknown command 'NOSUCH'"));
   EXPECT_THAT(feed(std::string(300, 'x') + "\r\n"), StartsWith("-ERR unknown command 'xxx"));
   EXPECT_EQ(feed("GET\r\n"), "-ERR wrong number of arguments for 'get' command\r\n");
   EXPECT_EQ(feed("GET a b\r\n"), "-ERR wrong number of arguments for 'get' command\r\n");
   EXPECT_EQ(feed("SET a\r\n"), "-ERR wrong number of arguments for 'set' command\r\n");
-  EXPECT_THAT(feed("SET a b EX 10\r\n"), StartsWith("-ERR syntax error at 'EX'"));
+  EXPECT_THAT(feed("SET a b EX 10\r\n"), StartsWith("-ERR no key expires by itself"));
   EXPECT_THAT(feed("SET a b NX XX\r\n"), StartsWith("-ERR syntax error at 'XX'"));
   EXPECT_THAT(feed("INCRBY a 1.5\r\n"), StartsWith("-ERR value is not an integer"));
-  EXPECT_THAT(feed("DECRBY a -9223372036854775808\r\n"),
-              StartsWith("-ERR value is not an integer"));
+  EXPECT_EQ(feed("DECRBY a -9223372036854775808\r\n"), "-ERR decrement would overflow\r\n");
   EXPECT_EQ(count(&Counters::commands), 9U);
   EXPECT_EQ(count(&Counters::commands_refused), 9U);
   EXPECT_EQ(node_.proposals(), 0U);
@@ -120,13 +119,22 @@ TEST_F(SessionTest, RefusesUnknownCommandsAndWrongArity) {
 TEST_F(SessionTest, EveryCommandOfTheTableIsFoundByItsName) {
   for (const char* name : {"PING", "echo", "Get", "SET", "DEL", "EXISTS", "INCR", "SELECT", "QUIT",
                            "COMMAND", "INFO", "HELLO", "CONFIG", "CLIENT", "LEASEHOLD"}) {
-    EXPECT_NE(find_command(name), nullptr) << name;
+    EXPECT_NE(find_command_named(name), nullptr) << name;
   }
-  EXPECT_EQ(find_command("ge"), nullptr);
-  EXPECT_EQ(find_command("gett"), nullptr);
-  EXPECT_EQ(find_command(""), nullptr);
-  EXPECT_EQ(feed("COMMAND COUNT\r\n"), ":20\r\n");
-  EXPECT_THAT(feed("COMMAND\r\n"), StartsWith("*20\r\n*10\r\n$6\r\nclient\r\n:-2\r\n"));
+  EXPECT_EQ(find_command_named("ge"), nullptr);
+  EXPECT_EQ(find_command_named("gett"), nullptr);
+  EXPECT_EQ(find_command_named(""), nullptr);
+  EXPECT_EQ(find_command({"CLIENT", "Id"})->name, "client|id");
+  EXPECT_EQ(find_command({"CLIENT", "nope"}), nullptr);
+  EXPECT_EQ(find_command({"client|id"}), nullptr);
+  std::size_t listed = 0;
+  for (const CommandSpec* spec = commands_begin(); spec != commands_end(); ++spec) {
+    EXPECT_EQ(find_command_named(spec->name), spec) << spec->name;
+    if (!is_subcommand(*spec)) ++listed;
+  }
+  EXPECT_EQ(feed("COMMAND COUNT\r\n"), ":" + std::to_string(listed) + "\r\n");
+  EXPECT_THAT(feed("COMMAND\r\n"),
+              StartsWith("*" + std::to_string(listed) + "\r\n*10\r\n$6\r\nappend\r\n:3\r\n"));
   EXPECT_THAT(feed("COMMAND DOCS get\r\n"), StartsWith("*2\r\n$3\r\nget\r\n*4\r\n$7\r\nsummary"));
   EXPECT_EQ(feed("COMMAND INFO nope\r\n"), "*1\r\n*-1\r\n");
 }
@@ -374,12 +382,12 @@ TEST_F(SessionTest, GrantedReadsWaitForRoomInTheOutput) {
 TEST_F(SessionTest, HelloChangesTheDialectBehindWhatWaits) {
   EXPECT_EQ(feed("GET k\r\nHELLO 3\r\nGET k\r\n"), "");
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_THAT(pump(), StartsWith("$-1\r\n%6\r\n$6\r\nserver\r\n$9\r\nleasehold\r\n"));
+  EXPECT_THAT(pump(), StartsWith("$-1\r\n%7\r\n$6\r\nserver\r\n$9\r\nleasehold\r\n"));
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "_\r\n");
   EXPECT_THAT(feed("HELLO 4\r\n"), StartsWith("-NOPROTO "));
   EXPECT_THAT(feed("HELLO 3 AUTH a b\r\n"), StartsWith("-ERR no password"));
-  EXPECT_THAT(feed("HELLO 2 SETNAME me\r\n"), StartsWith("*12\r\n"));
+  EXPECT_THAT(feed("HELLO 2 SETNAME me\r\n"), StartsWith("*14\r\n"));
   EXPECT_EQ(feed("CLIENT GETNAME\r\n"), "$2\r\nme\r\n");
   EXPECT_EQ(feed("RESET\r\nCLIENT GETNAME\r\n"), "+RESET\r\n$-1\r\n");
 }
@@ -443,6 +451,226 @@ TEST_F(SessionTest, InfoHasSections) {
   EXPECT_THAT(reply, HasSubstr("reads_lease_hits:0\r\n"));
   EXPECT_THAT(reply, HasSubstr("total_commands_processed:3\r\n"));
   EXPECT_THAT(reply, testing::EndsWith("$0\r\n\r\n"));
+}
+
+class ReadModes : public SessionTest {
+ protected:
+  std::string explained() { return feed("LEASEHOLD EXPLAIN\r\n"); }
+  static std::string field(const char* name, const std::string& value) {
+    std::string out;
+    append_bulk(out, name);
+    append_bulk(out, value);
+    return out;
+  }
+};
+
+TEST_F(ReadModes, ExplainSaysWhyAReadWasServedAsItWas) {
+  EXPECT_EQ(explained(), "*2\r\n$6\r\nserved\r\n$4\r\nnone\r\n");
+  node_.grant_lease(milliseconds(500));
+  feed("GET k\r\n");
+  EXPECT_THAT(explained(), HasSubstr(field("served", "lease")));
+  EXPECT_THAT(explained(), HasSubstr("lease_left_us\r\n:500000\r\n"));
+  node_.manual_clock().advance(milliseconds(600));
+  feed("GET k\r\n");
+  node_.end_read(node_.granted(raft::ReadBasis::leader));
+  pump();
+  EXPECT_THAT(explained(), HasSubstr(field("served", "leader")));
+  EXPECT_THAT(explained(), HasSubstr(field("fallback", "the lease of this node had ended")));
+  EXPECT_THAT(explained(), HasSubstr("lease_left_us\r\n:0\r\n"));
+}
+
+TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
+  node_.grant_lease(milliseconds(500));
+  EXPECT_EQ(feed("LEASEHOLD READ quorum GET k\r\n"), "");
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), "$-1\r\n");
+  EXPECT_THAT(explained(), HasSubstr(field("served", "quorum")));
+  EXPECT_EQ(feed("GET k\r\n"), "$-1\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$5\r\nlease\r\n");
+  EXPECT_THAT(feed("LEASEHOLD READ log SET k v\r\n"), StartsWith("-ERR 'SET' is no command"));
+  EXPECT_THAT(feed("LEASEHOLD READ log WATCH k\r\n"), StartsWith("-ERR 'WATCH' is no command"));
+  EXPECT_THAT(feed("LEASEHOLD READ stale GET k\r\n"), StartsWith("-ERR 'GET' is no duration"));
+  EXPECT_THAT(feed("LEASEHOLD READMODE stale\r\n"), StartsWith("-ERR stale needs a bound"));
+}
+
+TEST_F(ReadModes, ReadsOfTwoModesAreAskedForApart) {
+  feed("LEASEHOLD READ quorum GET a\r\nLEASEHOLD READ log GET b\r\nGET c\r\n");
+  ASSERT_EQ(node_.reads(), 3U);
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::log);
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+}
+
+// The clock may lose a tenth: 500 ms of true time are 450 ms of it.
+TEST_F(ReadModes, StaleIsServedWithinItsBoundAndFallsBackPastIt) {
+  state_.options.max_clock_drift_ppm = 100'000;
+  write({"SET", "k", "v"});
+  EXPECT_EQ(feed("LEASEHOLD READMODE stale 500ms\r\n"), "+OK\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$11\r\nstale 500ms\r\n");
+  // Nothing is known of this node's state yet: a linearizable read finds out.
+  EXPECT_EQ(feed("GET k\r\n"), "");
+  node_.manual_clock().advance(milliseconds(100));
+  node_.end_read(node_.granted(raft::ReadBasis::leader));
+  EXPECT_EQ(pump(), "$1\r\nv\r\n");
+  EXPECT_EQ(count(&Counters::stale_fallbacks), 1U);
+  EXPECT_EQ(feed("GET k\r\n"), "$1\r\nv\r\n");
+  EXPECT_EQ(count(&Counters::stale_hits), 1U);
+  EXPECT_THAT(explained(), HasSubstr(field("served", "stale")));
+  // The age counts from the beginning of the linearizable read, not from its answer.
+  node_.manual_clock().advance(milliseconds(349));
+  EXPECT_EQ(feed("GET k\r\n"), "$1\r\nv\r\n");
+  node_.manual_clock().advance(milliseconds(1));
+  EXPECT_EQ(feed("GET k\r\n"), "");
+  EXPECT_EQ(count(&Counters::stale_fallbacks), 2U);
+  node_.end_read(node_.granted(raft::ReadBasis::leader));
+  EXPECT_EQ(pump(), "$1\r\nv\r\n");
+  EXPECT_THAT(explained(), HasSubstr(field("bound_held", "no")));
+}
+
+TEST_F(ReadModes, ARefusedReadMakesNothingFresh) {
+  feed("LEASEHOLD READMODE stale 1m\r\n");
+  feed("GET k\r\n");
+  node_.end_read(node::ReadResult{});
+  EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
+  EXPECT_EQ(feed("GET k\r\n"), "");
+  EXPECT_EQ(count(&Counters::stale_hits), 0U);
+}
+
+class Transactions : public SessionTest {};
+
+TEST_F(Transactions, AreOneCommandOfTheLog) {
+  EXPECT_EQ(feed("MULTI\r\nSET a 1\r\nINCR a\r\nGET a\r\nMGET a b\r\nTYPE a\r\nTTL b\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n");
+  EXPECT_EQ(node_.proposals(), 0U);
+  EXPECT_EQ(feed("EXEC\r\n"), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*6\r\n+OK\r\n:2\r\n$1\r\n2\r\n*2\r\n$1\r\n2\r\n$-1\r\n+string\r\n:-2\r\n");
+  EXPECT_EQ(node_.store().revision(), 1U);
+}
+
+TEST_F(Transactions, AnErrorOfOneCommandIsItsResult) {
+  feed("MULTI\r\nSET a x\r\nINCR a\r\nSET b y\r\nEXEC\r\n");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*3\r\n+OK\r\n-ERR value is not an integer or out of range\r\n+OK\r\n");
+}
+
+TEST_F(Transactions, AreRefusedWholeWhenAPartWas) {
+  for (const char* wrong : {"NOSUCH", "GET", "INCRBY a x", "SET a b EX 1", "PING", "SCAN 0"}) {
+    EXPECT_EQ(feed("MULTI\r\nSET a 1\r\n"), "+OK\r\n+QUEUED\r\n");
+    EXPECT_THAT(feed(std::string(wrong) + "\r\n"), StartsWith("-ERR ")) << wrong;
+    EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT ")) << wrong;
+  }
+  EXPECT_EQ(node_.proposals(), 0U);
+  EXPECT_EQ(feed("EXEC\r\n"), "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(feed("DISCARD\r\n"), "-ERR DISCARD without MULTI\r\n");
+  EXPECT_EQ(feed("MULTI\r\nMULTI\r\nDISCARD\r\n"),
+            "+OK\r\n-ERR MULTI calls can not be nested\r\n+OK\r\n");
+  EXPECT_EQ(feed("MULTI\r\nEXEC\r\n"), "+OK\r\n*0\r\n");
+}
+
+TEST_F(Transactions, WatchedKeysAreComparedWhenTheCommandIsApplied) {
+  write({"SET", "k", "1"});
+  node_.grant_lease(std::chrono::seconds(5));
+  EXPECT_EQ(feed("WATCH k none\r\nMULTI\r\nSET k 2\r\n"), "+OK\r\n+OK\r\n+QUEUED\r\n");
+  // Somebody else's write is committed behind the proposal's back.
+  const Bytes other = kv::encode_command(kv::Set{"k", "9"}).value();
+  node_.propose(other, milliseconds(1), [](const node::ProposeResult&) {});
+  feed("EXEC\r\n");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*-1\r\n");
+  EXPECT_EQ(feed("GET k\r\n"), "$1\r\n9\r\n");
+  feed("HELLO 3\r\n");
+  EXPECT_EQ(feed("WATCH none\r\nMULTI\r\nSET k 3\r\nEXEC\r\n"), "+OK\r\n+OK\r\n+QUEUED\r\n");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*1\r\n+OK\r\n");
+}
+
+// A client that pipelines does not see the refusal before it has sent EXEC.
+TEST_F(Transactions, ExecDoesNothingAfterAWatchThatWasRefused) {
+  EXPECT_EQ(feed("WATCH k\r\nMULTI\r\nSET k 1\r\nEXEC\r\n"), "");
+  node_.end_read(node::ReadResult{});
+  EXPECT_THAT(pump(), AllOf(StartsWith("-NOLEADER "), HasSubstr("+OK\r\n+QUEUED\r\n-EXECABORT ")));
+  EXPECT_EQ(node_.proposals(), 0U);
+  EXPECT_THAT(send({"WATCH", std::string(kv::kKeyBytesMax + 1, 'k')}), StartsWith("-ERR "));
+  EXPECT_THAT(feed("MULTI\r\nEXEC\r\n"), HasSubstr("-EXECABORT "));
+}
+
+TEST_F(Transactions, UnwatchAndDiscardForget) {
+  node_.grant_lease(std::chrono::seconds(5));
+  EXPECT_EQ(feed("WATCH k\r\nUNWATCH\r\nMULTI\r\nEXEC\r\n"), "+OK\r\n+OK\r\n+OK\r\n*0\r\n");
+  EXPECT_EQ(feed("WATCH k\r\nMULTI\r\nDISCARD\r\nMULTI\r\nEXEC\r\n"),
+            "+OK\r\n+OK\r\n+OK\r\n+OK\r\n*0\r\n");
+  EXPECT_EQ(feed("MULTI\r\nWATCH k\r\nDISCARD\r\n"),
+            "+OK\r\n-ERR WATCH inside MULTI is not allowed\r\n+OK\r\n");
+}
+
+TEST_F(Transactions, AreBoundedWhileTheyAreQueued) {
+  const std::string value(kv::kValueBytesMax / 2, 'v');
+  EXPECT_EQ(feed("MULTI\r\n"), "+OK\r\n");
+  EXPECT_EQ(send({"SET", "a", value}), "+QUEUED\r\n");
+  EXPECT_EQ(send({"SET", "b", value}), "+QUEUED\r\n");
+  EXPECT_THAT(send({"SET", "c", value}), StartsWith("-ERR a transaction's length in bytes"));
+  EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT"));
+}
+
+TEST_F(SessionTest, RepliesThatAreNotWantedAreNotSent) {
+  node_.grant_lease(std::chrono::seconds(5));
+  EXPECT_EQ(feed("CLIENT REPLY SKIP\r\nPING\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(feed("CLIENT REPLY OFF\r\nPING\r\nGET k\r\nNOSUCH\r\n"), "");
+  send({"SET", "k", "v"});
+  node_.commit_all();
+  EXPECT_EQ(pump(), "");
+  EXPECT_EQ(feed("CLIENT REPLY ON\r\nGET k\r\n"), "+OK\r\n$1\r\nv\r\n");
+  EXPECT_EQ(send({"CLIENT", "REPLY", "SKIP"}), "");
+  send({"SET", "k", "w"});
+  node_.commit_all();
+  EXPECT_EQ(pump() + feed("GET k\r\n"), "$1\r\nw\r\n");
+}
+
+TEST_F(SessionTest, AScanGivesEachKeyOnce) {
+  node_.grant_lease(std::chrono::seconds(5));
+  for (const char* key : {"a1", "a2", "b1", "a3", "b2"}) write({"SET", key, "v"});
+  std::string reply = feed("SCAN 0 COUNT 2 MATCH a*\r\n");
+  EXPECT_THAT(reply, HasSubstr("*2\r\n$2\r\na1\r\n$2\r\na2\r\n"));
+  std::string cursor = reply.substr(4);
+  cursor = cursor.substr(cursor.find('\n') + 1);
+  cursor = cursor.substr(0, cursor.find('\r'));
+  EXPECT_THAT(feed("SCAN " + cursor + " COUNT 10\r\n"),
+              "*2\r\n$1\r\n0\r\n*3\r\n$2\r\na3\r\n$2\r\nb1\r\n$2\r\nb2\r\n");
+  EXPECT_THAT(feed("SCAN 12345\r\n"), StartsWith("-ERR this node does not know the cursor"));
+  EXPECT_EQ(feed("KEYS b?\r\n"), "*2\r\n$2\r\nb1\r\n$2\r\nb2\r\n");
+}
+
+TEST_F(SessionTest, CommandsOfRedisThatAreNotHereSayWhy) {
+  EXPECT_THAT(feed("EXPIRE k 10\r\n"), HasSubstr("client leases"));
+  EXPECT_THAT(feed("setex k 10 v\r\n"), HasSubstr("client leases"));
+  EXPECT_THAT(feed("LPUSH k v\r\n"), HasSubstr("every value is a string"));
+  EXPECT_THAT(feed("FLUSHALL\r\n"), HasSubstr("SCAN and DEL"));
+  EXPECT_EQ(reason_of_refusal("expire expireat"), nullptr);
+  EXPECT_EQ(reason_of_refusal(" expire"), nullptr);
+  EXPECT_EQ(reason_of_refusal("get"), nullptr);
+  for (const CommandSpec* spec = commands_begin(); spec != commands_end(); ++spec) {
+    EXPECT_EQ(reason_of_refusal(spec->name), nullptr) << spec->name;
+  }
+}
+
+TEST_F(SessionTest, SlowCommandsAreKept) {
+  state_.options.slowlog_threshold = std::chrono::nanoseconds(1);
+  send({"SET", "k", "v"});
+  const auto begun = coarse_now();
+  while (coarse_now() == begun) {
+  }
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(feed("SLOWLOG LEN\r\n"), ":1\r\n");
+  EXPECT_THAT(feed("SLOWLOG GET\r\n"),
+              HasSubstr("*2\r\n$3\r\nset\r\n$1\r\nk\r\n$11\r\n127.0.0.1:5"));
+  EXPECT_EQ(feed("SLOWLOG RESET\r\n"), "+OK\r\n");
+  EXPECT_EQ(feed("SLOWLOG GET\r\n"), "*0\r\n");
 }
 
 }  // namespace

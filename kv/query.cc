@@ -1,0 +1,107 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/query.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+Reply integer(std::size_t value) {
+  return Integer{static_cast<std::int64_t>(value)};
+}
+
+Reply value_or_nil(const std::optional<Value>& found) {
+  if (!found) return Nil{};
+  return ValueReply{found->bytes};
+}
+
+Reply all_values(const Found& found) {
+  ArrayReply array;
+  array.items.reserve(found.size());
+  for (const auto& value : found) array.items.push_back(encode_reply(value_or_nil(value)));
+  return array;
+}
+
+Reply part(const GetRange& range, const std::optional<Value>& found) {
+  if (!found) return ValueReply{};
+  const auto length = static_cast<std::int64_t>(found->bytes.size());
+  const auto from_end = [length](std::int64_t at) {
+    return at < 0 ? std::max<std::int64_t>(at + length, 0) : at;
+  };
+  // Both ends before the beginning, the wrong way round: even the first byte is not meant.
+  if (range.start < 0 && range.end < 0 && range.start > range.end) return ValueReply{};
+  const std::int64_t start = from_end(range.start);
+  const std::int64_t end = std::min(from_end(range.end), length - 1);
+  if (start > end) return ValueReply{};
+  return ValueReply{found->bytes.slice(static_cast<std::size_t>(start),
+                                       static_cast<std::size_t>(end - start + 1))};
+}
+
+}  // namespace
+
+bool is_query(const Operation& operation) {
+  return std::visit(Overloaded{[](const Get&) { return true; }, [](const Exists&) { return true; },
+                               [](const MGet&) { return true; }, [](const StrLen&) { return true; },
+                               [](const GetRange&) { return true; },
+                               [](const Size&) { return true; }, [](const auto&) { return false; }},
+                    operation);
+}
+
+std::vector<std::string_view> keys_of(const Operation& query) {
+  using Keys = std::vector<std::string_view>;
+  return std::visit(
+      Overloaded{[](const Get& q) { return Keys{q.key}; }, [](const Exists& q) { return q.keys; },
+                 [](const MGet& q) { return q.keys; }, [](const StrLen& q) { return Keys{q.key}; },
+                 [](const GetRange& q) { return Keys{q.key}; }, [](const auto&) { return Keys{}; }},
+      query);
+}
+
+Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
+  return std::visit(
+      Overloaded{
+          [&](const Get&) { return value_or_nil(found.at(0)); },
+          [&](const Exists&) {
+            return integer(static_cast<std::size_t>(std::count_if(
+                found.begin(), found.end(), [](const auto& value) { return value.has_value(); })));
+          },
+          [&](const MGet&) { return all_values(found); },
+          [&](const StrLen&) { return integer(found.at(0) ? found[0]->bytes.size() : 0); },
+          [&](const GetRange& q) { return part(q, found.at(0)); },
+          [&](const Size&) { return integer(size); },
+          [](const auto&) -> Reply { LEASEHOLD_UNREACHABLE(); }},
+      query);
+}
+
+Result<Reply> query(const Operation& query, const Store& store) {
+  Found found;
+  const std::vector<std::string_view> keys = keys_of(query);
+  if (keys.size() == 1 && std::holds_alternative<Exists>(query)) {
+    const auto exists = store.exists(keys[0]);
+    if (!exists) return exists.error();
+    return integer(exists.value() ? 1 : 0);
+  }
+  if (keys.size() == 1) {
+    auto one = store.get(keys[0]);
+    if (!one) return one.error();
+    found.push_back(std::move(one).value());
+  } else if (!keys.empty()) {
+    const bool exists = std::holds_alternative<Exists>(query);
+    auto all = store.get_all(keys, exists ? Load::revisions : Load::whole);
+    if (!all && all.error().code == ErrorCode::invalid_argument) {
+      return Reply(ErrorReply{ErrorKind::limit, all.error().message});
+    }
+    if (!all) return all.error();
+    found = std::move(all).value();
+  }
+  return answer(query, found, store.size());
+}
+
+}  // namespace leasehold::kv

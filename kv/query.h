@@ -1,0 +1,26 @@
+// What the queries answer, from a reader's view and from inside a transaction alike.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/store.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace leasehold::kv {
+
+/// What stood under a query's keys, in the order of the keys, at one instant.
+using Found = std::vector<std::optional<Value>>;
+
+/// The keys of a query.
+std::vector<std::string_view> keys_of(const Operation& query);
+/// The reply, from what was found. `size`: the number of keys in the store, at that instant.
+Reply answer(const Operation& query, const Found& found, std::uint64_t size);
+
+/// Whether an operation is a query.
+bool is_query(const Operation& operation);
+/// Answers a query from a store. Errors: those of Store::get().
+Result<Reply> query(const Operation& query, const Store& store);
+
+}  // namespace leasehold::kv

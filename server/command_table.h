@@ -1,0 +1,105 @@
+// The commands that a client may send: one table, from which everything about them comes: dispatch,
+// arity, what may stand in a transaction, COMMAND, HELP. One file for each chapter of the table
+// (commands_*.cc) has the functions.
+#pragma once
+
+#include <leasehold/kv/command.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+class Session;
+using Arguments = std::vector<std::string_view>;
+
+/// What a command touches; tells which others may be under way beside it in a pipeline.
+enum class CommandEffect : std::uint8_t {
+  none,
+  read,          ///< is answered when all writes before it are
+  write,         ///< is proposed when all reads before it are answered
+  after_writes,  ///< runs when all writes before it are answered
+  after_reads,   ///< runs when all reads before it are answered
+  dialect,       ///< changes how replies look: runs when all before it are answered
+};
+
+enum class CommandGroup : std::uint8_t {
+  string,
+  generic,
+  transactions,
+  connection,
+  server,
+  cluster,
+  leasehold,
+};
+
+/// What a client is told of a result of the store.
+enum class ReplyForm : std::uint8_t {
+  plain,
+  type,          ///< how many exist: "string" or "none"
+  time_left,     ///< how many exist: -1 (without expiry) or -2 (no such key)
+  nothing_done,  ///< 0
+  transaction,
+};
+
+/// What becomes of a command behind MULTI.
+enum class InMulti : std::uint8_t {
+  queued,  ///< has `make`
+  refused,
+  run,  ///< is about the transaction or the connection itself
+};
+
+struct CommandSpec {
+  /// Lower case; of a subcommand "client|id".
+  std::string_view name;
+  /// Words, the name included; negative: at least so many.
+  int arity;
+  CommandEffect effect;
+  CommandGroup group;
+  InMulti in_multi;
+  /// Positions of the keys as Redis clients want to know them: first, last, step. Zeros: none.
+  int first_key, last_key, key_step;
+  ReplyForm form;
+  const char* summary;
+  /// Makes what the store is asked for, with views into `args`. Returns the text of an error, which
+  /// is empty if there is none. Null: `run` does it all.
+  std::string (*make)(const Arguments& args, kv::Operation& operation);
+  /// Appends one reply to `out`, or takes a place of the session. Of a read: called when the store
+  /// may be read; never takes a place.
+  void (*run)(Session& session, const Arguments& args, std::string& out);
+};
+
+/// The whole table, ascending by name.
+const CommandSpec* commands_begin();
+const CommandSpec* commands_end();
+
+/// What `args` (at least one word) ask for, subcommand included; none if it is unknown. Upper and
+/// lower case are equal.
+const CommandSpec* find_command(const Arguments& args);
+/// By its name in the table, in any case.
+const CommandSpec* find_command_named(std::string_view name);
+/// Whether the name is that of a command with subcommands.
+bool is_container(const CommandSpec& spec);
+bool is_subcommand(const CommandSpec& spec);
+bool arity_fits(const CommandSpec& spec, std::size_t words);
+
+/// Calls visit(key) for each key of a command whose arity fits.
+template <class Visit>
+void for_each_key(const CommandSpec& spec, const Arguments& args, Visit visit) {
+  if (spec.first_key == 0) return;
+  const int last =
+      spec.last_key < 0 ? static_cast<int>(args.size()) + spec.last_key : spec.last_key;
+  for (int i = spec.first_key; i <= last; i += spec.key_step) {
+    visit(args[static_cast<std::size_t>(i)]);
+  }
+}
+
+/// Why a command that Redis has is not here; none for what is no command of Redis or is here.
+const char* reason_of_refusal(std::string_view name);
+
+const char* group_name(CommandGroup group);
+
+}  // namespace leasehold::server

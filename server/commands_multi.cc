@@ -1,0 +1,57 @@
+// Transactions: what is queued becomes one command of the log.
+#include <leasehold/server/commands.h>
+
+namespace leasehold::server {
+
+void run_multi(Session& session, const Arguments&, std::string& out) {
+  if (session.multi().open()) return session.refuse(out, "ERR MULTI calls can not be nested");
+  session.multi().begin();
+  append_simple(out, "OK");
+}
+
+void run_discard(Session& session, const Arguments&, std::string& out) {
+  if (!session.multi().open()) return session.refuse(out, "ERR DISCARD without MULTI");
+  session.multi().clear();
+  append_simple(out, "OK");
+}
+
+void run_exec(Session& session, const Arguments&, std::string& out) {
+  if (!session.multi().open()) return session.refuse(out, "ERR EXEC without MULTI");
+  Multi::Finished finished = session.multi().finish();
+  if (finished.spoiled) {
+    return session.refuse(out, "EXECABORT Transaction discarded because of previous errors.");
+  }
+  if (finished.watch_failed) {
+    return session.refuse(out, "EXECABORT Transaction discarded because a WATCH was refused.");
+  }
+  if (finished.empty) return append_array(out, 0);
+  session.propose(std::move(finished.command), std::move(finished.specs));
+}
+
+void run_unwatch(Session& session, const Arguments&, std::string& out) {
+  if (session.multi().open()) {
+    return session.refuse(out, "ERR UNWATCH inside MULTI is not allowed: use DISCARD");
+  }
+  session.multi().clear();
+  append_simple(out, "OK");
+}
+
+void run_watch(Session& session, const Arguments& args, std::string& out) {
+  const std::vector<std::string_view> keys(args.begin() + 1, args.end());
+  const auto found = session.context().store.get_all(keys, kv::Load::revisions);
+  if (!found) {
+    session.multi().fail_watch();
+    return append_error(out, "ERR the store failed: " + found.error().message);
+  }
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto& value = found.value()[i];
+    const auto watched = session.multi().watch({keys[i], value ? value->mod_revision : 0});
+    if (!watched) {
+      session.multi().fail_watch();
+      return session.refuse(out, "ERR " + watched.error().message);
+    }
+  }
+  append_simple(out, "OK");
+}
+
+}  // namespace leasehold::server

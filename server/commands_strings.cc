@@ -1,0 +1,173 @@
+// What the commands on string values ask of the store.
+#include <leasehold/server/commands.h>
+#include <leasehold/server/words.h>
+
+#include <limits>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kNoExpiry =
+    "ERR no key expires by itself. Time bounds will come with client leases, which a client holds "
+    "and renews (docs/resp.md, Expiry)";
+
+bool is_expiry_option(std::string_view word) {
+  for (const char* option : {"ex", "px", "exat", "pxat"}) {
+    if (equals_ignoring_case(word, option)) return true;
+  }
+  return false;
+}
+
+std::string add(std::string_view key, std::int64_t delta, kv::Operation& operation) {
+  kv::IncrBy command;
+  command.key = key;
+  command.delta = delta;
+  operation = command;
+  return {};
+}
+
+std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation& operation) {
+  if (args.size() % 2 == 0) {
+    return "ERR wrong number of arguments for '" + lowered(args[0]) + "' command";
+  }
+  kv::MSet mset;
+  mset.if_none_exists = if_none_exists;
+  mset.pairs.reserve(args.size() / 2);
+  for (std::size_t i = 1; i < args.size(); i += 2) mset.pairs.emplace_back(args[i], args[i + 1]);
+  operation = std::move(mset);
+  return {};
+}
+
+}  // namespace
+
+std::string make_append(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Append{args[1], args[2]};
+  return {};
+}
+
+std::string make_incr(const Arguments& args, kv::Operation& operation) {
+  return add(args[1], 1, operation);
+}
+
+std::string make_decr(const Arguments& args, kv::Operation& operation) {
+  return add(args[1], -1, operation);
+}
+
+std::string make_incrby(const Arguments& args, kv::Operation& operation) {
+  const auto delta = parse_integer(args[2]);
+  if (!delta) return kNotAnInteger;
+  return add(args[1], *delta, operation);
+}
+
+std::string make_decrby(const Arguments& args, kv::Operation& operation) {
+  const auto delta = parse_integer(args[2]);
+  if (!delta) return kNotAnInteger;
+  if (*delta == std::numeric_limits<std::int64_t>::min()) {
+    return "ERR decrement would overflow";
+  }
+  return add(args[1], -*delta, operation);
+}
+
+std::string make_get(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Get{args[1]};
+  return {};
+}
+
+std::string make_getdel(const Arguments& args, kv::Operation& operation) {
+  operation = kv::GetDel{args[1]};
+  return {};
+}
+
+std::string make_getex(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Get{args[1]};
+  if (args.size() == 2) return {};
+  if (is_expiry_option(args[2])) return kNoExpiry;
+  // There is no expiry to be removed.
+  if (args.size() == 3 && equals_ignoring_case(args[2], "persist")) return {};
+  return "ERR syntax error";
+}
+
+std::string make_getrange(const Arguments& args, kv::Operation& operation) {
+  const auto start = parse_integer(args[2]);
+  const auto end = parse_integer(args[3]);
+  if (!start || !end) return kNotAnInteger;
+  operation = kv::GetRange{*start, *end, args[1]};
+  return {};
+}
+
+std::string make_getset(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Set{args[1], args[2], kv::SetCondition::none, true};
+  return {};
+}
+
+std::string make_mget(const Arguments& args, kv::Operation& operation) {
+  operation = kv::MGet{{args.begin() + 1, args.end()}};
+  return {};
+}
+
+std::string make_mset(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, false, operation);
+}
+
+std::string make_msetnx(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, true, operation);
+}
+
+std::string make_setnx(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, true, operation);
+}
+
+std::string make_set(const Arguments& args, kv::Operation& operation) {
+  kv::Set command;
+  command.key = args[1];
+  command.value = args[2];
+  bool keep_ttl = false;
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    const bool free = command.condition == kv::SetCondition::none;
+    if (free && equals_ignoring_case(args[i], "nx")) {
+      command.condition = kv::SetCondition::nx;
+    } else if (free && equals_ignoring_case(args[i], "xx")) {
+      command.condition = kv::SetCondition::xx;
+    } else if (!command.get_old && equals_ignoring_case(args[i], "get")) {
+      command.get_old = true;
+    } else if (!keep_ttl && equals_ignoring_case(args[i], "keepttl")) {
+      keep_ttl = true;  // there is none that could be lost
+    } else if (is_expiry_option(args[i])) {
+      return kNoExpiry;
+    } else {
+      return "ERR syntax error at " + quoted(args[i]) + ": SET key value [NX | XX] [GET]";
+    }
+  }
+  operation = command;
+  return {};
+}
+
+std::string make_setrange(const Arguments& args, kv::Operation& operation) {
+  const auto offset = parse_integer(args[2]);
+  if (!offset) return kNotAnInteger;
+  if (*offset < 0) return "ERR offset is out of range";
+  const auto limit = static_cast<std::int64_t>(kv::kValueBytesMax);
+  if (*offset > limit && !args[3].empty()) {
+    return "ERR the value would be longer than " + std::to_string(limit) + " bytes";
+  }
+  operation = kv::SetRange{static_cast<std::uint32_t>(std::min(*offset, limit)), args[1], args[3]};
+  return {};
+}
+
+std::string make_strlen(const Arguments& args, kv::Operation& operation) {
+  operation = kv::StrLen{args[1]};
+  return {};
+}
+
+void run_get(Session& session, const Arguments& args, std::string& out) {
+  const auto found = session.context().store.get(args[1]);
+  if (!found) {
+    append_error(out, "ERR the store failed: " + found.error().message);
+  } else if (found.value()) {
+    append_bulk(out, found.value()->bytes.view());
+  } else {
+    append_null(out, session.protocol);
+  }
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,103 @@
+// How the reads of a connection are justified, and what is remembered about the last one.
+#pragma once
+
+#include <leasehold/node/lease_view.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace leasehold::server {
+
+/// `lease`, `quorum` and `log` are linearizable and differ in cost only. `stale` is not: see
+/// ReadPolicy::bound.
+enum class ReadMode : std::uint8_t { lease, quorum, log, stale };
+
+const char* read_mode_name(ReadMode mode);
+std::optional<ReadMode> read_mode_named(std::string_view name);
+
+inline constexpr lease::Duration kStaleBoundMax = std::chrono::hours(1);
+
+struct ReadPolicy {
+  ReadMode mode = ReadMode::lease;
+  /// Mode stale: an answer shows every write that was acknowledged, anywhere, at least so long
+  /// before the read arrived.
+  lease::Duration bound{0};
+};
+
+/// The instant since which this node's state is known to be whole: everything that was committed
+/// before it is applied here. It is the beginning of the newest linearizable read that this node
+/// has completed, on its own holder clock, which counts suspend.
+class FreshSince {
+ public:
+  /// A read that began at `instant` was justified, and its index is applied. Any thread.
+  void raise(lease::HolderInstant instant) {
+    const std::int64_t wanted = instant.since_origin().count();
+    std::int64_t seen = since_.load(std::memory_order_relaxed);
+    while (seen < wanted && !since_.compare_exchange_weak(seen, wanted, std::memory_order_release,
+                                                          std::memory_order_relaxed)) {
+    }
+  }
+  /// Whether a stale read with `bound` may be answered at `now`. The clock may run slow by
+  /// `drift_ppm`, so the bound is shortened by as much: it holds in true time.
+  bool covers(lease::HolderInstant now, lease::Duration bound, std::int64_t drift_ppm) const {
+    const std::int64_t since = since_.load(std::memory_order_acquire);
+    if (since == kNever) return false;
+    const std::int64_t usable = bound.count() - bound.count() / 1'000'000 * drift_ppm - drift_ppm;
+    return now.since_origin().count() - since <= usable;
+  }
+  /// Age at `now`; none before the first linearizable read.
+  std::optional<lease::Duration> age(lease::HolderInstant now) const {
+    const std::int64_t since = since_.load(std::memory_order_acquire);
+    if (since == kNever) return std::nullopt;
+    return now.since_origin() - lease::Duration(since);
+  }
+
+ private:
+  static constexpr std::int64_t kNever = INT64_MIN;
+  std::atomic<std::int64_t> since_{kNever};
+};
+
+/// How a read came to its answer.
+enum class ReadEnd : std::uint8_t {
+  none,  ///< there was no read yet
+  under_way,
+  lease,             ///< under the lease, on the connection's own thread
+  lease_after_wait,  ///< under the lease, once the state machine had caught up
+  lease_of_node,     ///< under the lease, on the node's thread
+  quorum,
+  leader,
+  log,
+  stale,
+  refused,
+};
+const char* read_end_name(ReadEnd end);
+
+/// Why a read that could have been answered on the connection's own thread was not.
+enum class ReadFallback : std::uint8_t {
+  none,
+  lease_reads_off,
+  no_lease,    ///< this node holds none
+  lease_over,  ///< it held one, which has ended
+  apply_lags,  ///< the lease was valid, the state machine behind
+  not_fresh,   ///< stale: no linearizable read within the bound; then as mode lease
+};
+const char* read_fallback_text(ReadFallback fallback);
+
+/// Plain fields of one connection, written as its reads go by.
+struct ReadNote {
+  ReadMode mode = ReadMode::lease;
+  ReadEnd end = ReadEnd::none;
+  ReadFallback fallback = ReadFallback::none;
+  bool bound_missed = false;  ///< mode stale: the bound did not hold
+  node::LeaseLook look;       ///< when the read arrived
+  raft::Index applied;        ///< then
+  raft::Index index;          ///< at which the read was justified; 0: none
+  lease::Duration waited{0};
+  lease::Duration bound{0};
+  std::uint64_t number = 0;
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,36 @@
+// The cursors of SCAN: numbers that stand for the last key that a client was given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+namespace leasehold::server {
+
+/// Cursors of one node that are remembered, and bytes of their keys. The oldest are forgotten.
+inline constexpr std::size_t kScanCursorsMax = 4096;
+inline constexpr std::size_t kScanCursorBytesMax = std::size_t{4} << 20U;
+
+/// Any thread. A cursor is good on every connection of this node, as often as one likes, until it
+/// is forgotten or the process ends; one that is not known is told apart, never taken for another.
+class ScanCursors {
+ public:
+  /// The first number comes from the wall clock, so that a number of an earlier process is not
+  /// given again. All stay below 2^53, which every client can hold.
+  ScanCursors();
+
+  /// Never 0.
+  std::uint64_t add(std::string last_key);
+  std::optional<std::string> find(std::uint64_t cursor) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, std::string> keys_;
+  std::size_t bytes_ = 0;
+  std::uint64_t next_;
+};
+
+}  // namespace leasehold::server
