@@ -105,7 +105,7 @@ constexpr CommandSpec kCommands[] = {
     other("command", -1, kNone, Group::server, run_command, "Lists the commands"),
     other("command|count", 2, kNone, Group::server, run_command_count, "Counts the commands"),
     other("command|docs", -2, kNone, Group::server, run_command_docs, "Describes commands"),
-    other("command|getkeys", -3, kNone, Group::server, run_command_getkeys,
+    other("command|getkeys", -4, kNone, Group::server, run_command_getkeys,
           "The keys among the words of a command"),
     other("command|help", 2, kNone, Group::server, run_help, "Lists the forms of COMMAND"),
     other("command|info", -2, kNone, Group::server, run_command_info,

@@ -7,13 +7,15 @@ namespace leasehold::server {
 namespace {
 
 constexpr std::size_t kClientNameBytesMax = 256;
-constexpr const char* kBadClientName =
-    "ERR Client names cannot contain spaces, newlines or special characters, or be longer than 256 "
-    "bytes";
 
-bool valid_client_name(std::string_view name) {
-  return name.size() <= kClientNameBytesMax &&
-         std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+/// The text of an error, or empty.
+std::string check_client_name(std::string_view name) {
+  if (name.size() > kClientNameBytesMax) {
+    return "ERR Client names have at most " + std::to_string(kClientNameBytesMax) + " bytes";
+  }
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return plain ? "" : "ERR Client names cannot contain spaces, newlines or special characters.";
 }
 
 /// ID, ADDR and SKIPME of CLIENT KILL. The text of an error, or empty.
@@ -91,7 +93,9 @@ void run_hello(Session& session, const Arguments& args, std::string& out) {
   while (at < args.size()) {
     if (equals_ignoring_case(args[at], "setname") && at + 1 < args.size()) {
       name = args[at + 1];
-      if (!valid_client_name(*name)) return session.refuse(out, kBadClientName);
+      if (const std::string problem = check_client_name(*name); !problem.empty()) {
+        return session.refuse(out, problem);
+      }
       at += 2;
     } else if (equals_ignoring_case(args[at], "auth")) {
       return session.refuse(out, "ERR no password is set here: leave AUTH out");
@@ -128,7 +132,9 @@ void run_client_getname(Session& session, const Arguments&, std::string& out) {
 }
 
 void run_client_setname(Session& session, const Arguments& args, std::string& out) {
-  if (!valid_client_name(args[2])) return session.refuse(out, kBadClientName);
+  if (const std::string problem = check_client_name(args[2]); !problem.empty()) {
+    return session.refuse(out, problem);
+  }
   session.name = std::string(args[2]);
   append_simple(out, "OK");
 }

@@ -99,7 +99,7 @@ void run_command_info(Session& session, const Arguments& args, std::string& out)
     if (spec != nullptr) {
       append_spec(out, *spec);
     } else {
-      append_null_array(out, session.protocol);
+      append_null(out, session.protocol);
     }
   }
 }

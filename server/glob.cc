@@ -25,14 +25,16 @@ bool one_matches(std::string_view pattern, std::size_t& at, unsigned char c) {
   bool found = false;
   while (at < pattern.size() && pattern[at] != ']') {
     if (pattern[at] == '\\' && at + 1 < pattern.size()) {
-      ++at;
-      found = found || byte(at++) == c;
+      found = found || byte(at + 1) == c;
+      at += 2;
     } else if (at + 2 < pattern.size() && pattern[at + 1] == '-') {
-      const auto [low, high] = std::minmax(byte(at), byte(at + 2));
+      const unsigned char low = std::min(byte(at), byte(at + 2));
+      const unsigned char high = std::max(byte(at), byte(at + 2));
       found = found || (low <= c && c <= high);
       at += 3;
     } else {
-      found = found || byte(at++) == c;
+      found = found || byte(at) == c;
+      ++at;
     }
   }
   if (at < pattern.size()) ++at;  // a set that is never closed ends with the pattern

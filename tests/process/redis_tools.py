@@ -50,15 +50,27 @@ def speak(cluster, node):
     check("not supported" in cli(node, "FLUSHALL"), "FLUSHALL was not refused")
 
 
+def follow_cluster(cluster):
+    """redis-cli in cluster mode: whatever node it begins at, it finds every key."""
+    for node in cluster.nodes:
+        for i in range(5):
+            check(cli(node, "-c", "SET", f"cluster:{i}", str(node.id)) == "OK", "SET with -c")
+            check(cli(node, "-c", "GET", f"cluster:{i}") == str(node.id), "GET with -c")
+        slots = cli(node, "CLUSTER", "SLOTS").split()
+        check(slots[:2] == ["0", "16383"] and len(slots) >= 5, f"CLUSTER SLOTS: {slots}")
+        scanned = cli(node, "--scan", "--pattern", "cluster:?").split()
+        check(sorted(scanned) == [f"cluster:{i}" for i in range(5)], f"--scan found {scanned}")
+
+
 def benchmark(node, requests, *flags):
-    text = tool("redis-benchmark", "-p", str(node.port), "-t", "get,set,incr", "-n", str(requests),
+    text = tool("redis-benchmark", "-p", str(node.port), "-t", "ping,get,set,incr,mset", "-n", str(requests),
                 "-c", "20", "-q", *flags)
     lines = [line.strip() for line in text.replace("\r", "\n").split("\n")
              if "requests per second" in line]
     lower = text.lower()
     for word in ("error", "warning", "noleader", "tryagain", "unknownoutcome"):
         check(word not in lower, f"redis-benchmark at {node} complains: {text[-2000:]}")
-    check(len(lines) == 3, f"redis-benchmark at {node} ran {len(lines)} of 3 tests: {text[-2000:]}")
+    check(len(lines) == 6, f"redis-benchmark at {node} ran {len(lines)} of 6 tests: {text[-2000:]}")
     for line in lines:
         print(f"{node} {' '.join(flags) or '-P 1'}: {line}", flush=True)
 
@@ -71,6 +83,7 @@ def run(options):
         print(f"{leader} leads")
         for node in cluster.nodes:
             speak(cluster, node)
+        follow_cluster(cluster)
         before = {node.id: node.status() for node in cluster.nodes}
         for node in cluster.nodes:
             benchmark(node, options.requests)

@@ -136,7 +136,7 @@ TEST_F(SessionTest, EveryCommandOfTheTableIsFoundByItsName) {
   EXPECT_THAT(feed("COMMAND\r\n"),
               StartsWith("*" + std::to_string(listed) + "\r\n*10\r\n$6\r\nappend\r\n:3\r\n"));
   EXPECT_THAT(feed("COMMAND DOCS get\r\n"), StartsWith("*2\r\n$3\r\nget\r\n*4\r\n$7\r\nsummary"));
-  EXPECT_EQ(feed("COMMAND INFO nope\r\n"), "*1\r\n*-1\r\n");
+  EXPECT_EQ(feed("COMMAND INFO nope\r\n"), "*1\r\n$-1\r\n");
 }
 
 TEST_F(SessionTest, WritesAnswerWhatTheStoreSaysWhenTheyAreApplied) {

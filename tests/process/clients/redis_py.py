@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""redis-py, unmodified: redis_py.py PORT PORT PORT (of the nodes). Prints what it did."""
+
+import sys
+import threading
+
+import redis
+from redis.cluster import ClusterNode, RedisCluster
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"redis-py: {what}")
+
+
+def one_node(port):
+    r = redis.Redis(port=port)
+    key = f"py:{port}"
+    check(r.set(key, b"\x00\xff\r\n") is True, "SET")
+    check(r.get(key) == b"\x00\xff\r\n", "GET")
+    check(r.set(key, "x", nx=True) is None, "SET NX")
+    check(r.mset({key + ":a": 1, key + ":b": 2}) is True, "MSET")
+    check(r.mget(key + ":a", "nothing", key + ":b") == [b"1", None, b"2"], "MGET")
+    check(r.incrby(key + ":a", 5) == 6 and r.decr(key + ":a") == 5, "INCRBY")
+    check(r.exists(key, key + ":a", "nothing") == 2, "EXISTS")
+    check(r.type(key) == b"string" and r.ttl(key) == -1 and r.ttl("nothing") == -2, "TYPE, TTL")
+    check(r.append(key + ":b", "xyz") == 4 and r.getrange(key + ":b", 1, 2) == b"xy", "APPEND")
+    check(r.getdel(key + ":b") == b"2xyz" and not r.exists(key + ":b"), "GETDEL")
+    for i in range(250):
+        r.set(f"{key}:scan:{i}", i)
+    found = list(r.scan_iter(match=f"{key}:scan:*", count=40))
+    check(len(found) == 250 and len(set(found)) == 250, f"SCAN found {len(found)}")
+    check(r.delete(*found) == 250, "DEL")
+    try:
+        r.expire(key, 10)
+        check(False, "EXPIRE was accepted")
+    except redis.ResponseError as error:
+        check("no key expires" in str(error), f"EXPIRE: {error}")
+    check(r.info()["loading"] == 0 and r.config_get("databases") == {"databases": "1"}, "INFO")
+    check(any(c["id"] == str(r.client_id()) for c in r.client_list()), "CLIENT LIST")
+    check(r.command_count() > 50 and "get" in r.command(), "COMMAND")
+    check(r.slowlog_get() is not None and r.role()[0] in (b"master", b"slave"), "SLOWLOG, ROLE")
+    with r.pipeline(transaction=True) as p:
+        check(p.set(key, 1).incr(key).get(key).execute() == [True, 2, b"2"], "MULTI")
+    with r.pipeline(transaction=False) as p:
+        for i in range(1000):
+            p.incr(key)
+        check(p.execute()[-1] == 1002, "a pipeline")
+
+
+def transactions(ports):
+    """Threads at all nodes raise one number by read, think and write under WATCH: none is lost."""
+    rounds, threads = 20, 6
+    redis.Redis(port=ports[0]).set("py:watched", 0)
+
+    def raise_it(port):
+        r = redis.Redis(port=port)
+        for _ in range(rounds):
+            r.transaction(lambda p: (lambda old: (p.multi(), p.set("py:watched", old + 1)))(
+                int(p.get("py:watched"))), "py:watched")
+
+    workers = [threading.Thread(target=raise_it, args=(ports[i % len(ports)],))
+               for i in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    total = int(redis.Redis(port=ports[-1]).get("py:watched"))
+    check(total == rounds * threads, f"{rounds * threads} raises under WATCH gave {total}")
+
+
+def cluster(ports):
+    c = RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", port) for port in ports])
+    check(len(c.get_nodes()) == 3 and len(c.get_primaries()) == 1, f"nodes: {c.get_nodes()}")
+    for i in range(100):
+        c.set(f"py:cluster:{i}", i)
+    check(all(c.get(f"py:cluster:{i}") == str(i).encode() for i in range(100)), "cluster GET")
+    c = RedisCluster(host="127.0.0.1", port=ports[0], read_from_replicas=True)
+    check(all(c.get(f"py:cluster:{i}") == str(i).encode() for i in range(100)), "replica GET")
+
+
+def main():
+    ports = [int(word) for word in sys.argv[1:]]
+    for port in ports:
+        one_node(port)
+    transactions(ports)
+    cluster(ports)
+    print(f"redis-py {redis.__version__}: commands, pipelines, WATCH from six threads, the cluster "
+          "client")
+
+
+if __name__ == "__main__":
+    main()

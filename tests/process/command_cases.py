@@ -1,0 +1,629 @@
+"""The cases of commands.py. Each is a story: commands, one a line, told to Leasehold and to a real
+redis-server, in RESP2 and in RESP3. `covers` names commands of the table, and every command of the
+table must be covered.
+
+same(covers, story)                 every reply is the same, byte for byte
+unordered(covers, story)            the same but for the order of the elements of arrays
+differs(covers, reason, story, ours) the last reply differs, on purpose; ours fits the pattern. The
+                                    replies before it are the same
+ours(covers, story, last)           Redis has no such command; the last reply fits the pattern
+"""
+
+import shlex
+
+
+class Case:
+    def __init__(self, kind, covers, story, reason=None, pattern=None):
+        self.kind = kind
+        self.covers = covers.split()
+        self.story = [shlex.split(line) for line in story.strip().splitlines()]
+        self.reason = reason
+        self.pattern = pattern.encode() if pattern is not None else None
+
+    def __repr__(self):
+        return f"{self.kind} {' '.join(self.covers)}: {self.story}"
+
+
+CASES = []
+
+
+def same(covers, story):
+    CASES.append(Case("same", covers, story))
+
+
+def unordered(covers, story):
+    CASES.append(Case("unordered", covers, story))
+
+
+def differs(covers, reason, story, ours):
+    CASES.append(Case("differs", covers, story, reason, ours))
+
+
+def ours(covers, story, last):
+    CASES.append(Case("ours", covers, story, None, last))
+
+
+NO_EXPIRY = "no key expires here"
+FRIENDLY = "the error says more"
+LIMITS = "the limits are other ones"
+OTHER_SERVER = "it tells about the server"
+ONE_STORE = "every value is a string"
+STRICTER = "a transaction is refused whole when a part of it is wrong in itself"
+
+# --- strings ---------------------------------------------------------------------------------------
+
+same("get set", """
+    GET k
+    SET k v
+    GET k
+    SET k ''
+    GET k
+    SET k v NX
+    SET k w XX
+    GET k
+    SET new v XX
+    SET new v NX
+    SET k x GET
+    SET nothing x GET
+    SET k y XX GET
+    SET nothing2 y XX GET
+    SET k z NX GET
+    GET k
+    SET k z KEEPTTL
+    GET
+    GET a b
+    SET k
+    get k
+    sEt k v nx gEt
+""")
+differs("set", FRIENDLY, "SET k v NX XX", r"-ERR syntax error at 'XX'")
+differs("set", FRIENDLY, "SET k v nonsense", r"-ERR syntax error at 'nonsense'")
+differs("set", NO_EXPIRY, "SET k v EX 10", r"-ERR no key expires by itself")
+differs("set", NO_EXPIRY, "SET k v PX 10 NX", r"-ERR no key expires by itself")
+same("mget", """
+    SET a 1
+    SET b 2
+    MGET a
+    MGET a nothing b a
+    MGET
+""")
+same("mset", """
+    MSET a 1 b 2
+    MGET a b
+    MSET a 3 a 4
+    GET a
+    MSET a
+    MSET a 1 b
+    MSET
+""")
+same("msetnx", """
+    MSETNX a 1 b 2
+    MSETNX b 3 c 4
+    MGET a b c
+    MSETNX d 1 d 2
+    GET d
+    MSETNX a
+    MSETNX a 1 b
+""")
+same("setnx", """
+    SETNX k 1
+    SETNX k 2
+    GET k
+    SETNX k
+""")
+same("getset", """
+    GETSET k 1
+    GETSET k 2
+    GET k
+    GETSET k
+""")
+same("getdel", """
+    GETDEL k
+    SET k v
+    GETDEL k
+    GET k
+    GETDEL
+""")
+same("getex", """
+    GETEX k
+    SET k v
+    GETEX k
+    GETEX k PERSIST
+    GETEX k nonsense
+    GETEX
+""")
+differs("getex", NO_EXPIRY, "GETEX k EX 10", r"-ERR no key expires by itself")
+same("append strlen", """
+    APPEND k abc
+    APPEND k def
+    GET k
+    STRLEN k
+    APPEND k ''
+    STRLEN nothing
+    APPEND new ''
+    EXISTS new
+    APPEND k
+    STRLEN
+""")
+same("getrange substr", """
+    SET k 'This is a string'
+    GETRANGE k 0 3
+    GETRANGE k -3 -1
+    GETRANGE k 0 -1
+    GETRANGE k 10 100
+    GETRANGE k 5 3
+    GETRANGE k -1 -5
+    GETRANGE k -100 3
+    GETRANGE k 0 -100
+    GETRANGE k 100 200
+    GETRANGE k -200 -100
+    GETRANGE nothing 0 -1
+    GETRANGE k x 1
+    GETRANGE k 1 x
+    GETRANGE k 0
+    SUBSTR k 5 6
+    SET empty ''
+    GETRANGE empty 0 -1
+""")
+same("setrange", """
+    SET k 'Hello World'
+    SETRANGE k 6 Redis
+    GET k
+    SETRANGE new 3 x
+    GET new
+    SETRANGE k 20 x
+    GET k
+    SETRANGE nothing 0 ''
+    EXISTS nothing
+    SETRANGE k 0 ''
+    SETRANGE k -1 x
+    SETRANGE k x x
+    SETRANGE k 1
+""")
+differs("setrange", LIMITS, "SETRANGE k 4294967296 x", r"-ERR the value would be longer than")
+same("incr decr incrby decrby", """
+    INCR n
+    INCRBY n 10
+    DECR n
+    DECRBY n 20
+    GET n
+    INCRBY n -5
+    SET t text
+    INCR t
+    DECR t
+    INCRBY t 1
+    DECRBY t 1
+    SET most 9223372036854775807
+    INCR most
+    GET most
+    SET least -9223372036854775808
+    DECR least
+    DECRBY n 9223372036854775807
+    INCRBY n x
+    INCRBY n 1.5
+    INCRBY n 9223372036854775808
+    DECRBY n x
+    SET blank ' 1'
+    INCR blank
+    SET zeros 007
+    INCR zeros
+    SET plus +1
+    INCR plus
+    SET minuszero -0
+    INCR minuszero
+    SET empty ''
+    INCR empty
+    DECRBY n -9223372036854775808
+    INCR
+    INCR a b
+    INCRBY n
+    DECRBY n
+    DECR
+""")
+
+# --- keys ------------------------------------------------------------------------------------------
+
+same("del unlink exists touch", """
+    DEL a
+    MSET a 1 b 2 c 3
+    EXISTS a
+    EXISTS a b nothing a
+    TOUCH a b nothing a
+    DEL a a nothing
+    UNLINK b c
+    EXISTS a b c
+    DEL
+    EXISTS
+    UNLINK
+    TOUCH
+""")
+same("type", """
+    TYPE k
+    SET k v
+    TYPE k
+    TYPE
+""")
+same("rename renamenx", """
+    RENAME a b
+    RENAMENX a b
+    SET a 1
+    RENAME a b
+    MGET a b
+    SET a 2
+    RENAMENX a b
+    MGET a b
+    RENAMENX a c
+    MGET a b c
+    RENAME b b
+    RENAMENX b b
+    RENAME a
+    RENAMENX a
+""")
+same("dbsize", """
+    DBSIZE
+    MSET a 1 b 2
+    DBSIZE
+    DBSIZE x
+""")
+same("scan", """
+    SCAN 0
+    SET k v
+    SCAN 0
+    SCAN 0 MATCH k* COUNT 100
+    SCAN 0 MATCH x*
+    SCAN 0 TYPE string
+    SCAN 0 TYPE list
+    SCAN 0 COUNT x
+    SCAN 0 COUNT 0
+    SCAN 0 MATCH
+    SCAN 0 nonsense x
+    SCAN x
+    SCAN
+""")
+unordered("scan", """
+    MSET a1 1 a2 2 b1 3 'b[x]' 4
+    SCAN 0 COUNT 1000
+    SCAN 0 MATCH a? COUNT 1000
+    SCAN 0 MATCH [ab]1 COUNT 1000
+    SCAN 0 MATCH [^a]* COUNT 1000
+    SCAN 0 MATCH 'b\\[x\\]' COUNT 1000
+    SCAN 0 MATCH [a-b]* COUNT 1000
+""")
+differs("scan", "a cursor is a number that this node gave",
+        "SCAN 77", r"-ERR this node does not know the cursor")
+unordered("keys", """
+    KEYS *
+    MSET a1 1 a2 2 b1 3 'b[x]' 4 'q?' 5 '' 6
+    KEYS *
+    KEYS a*
+    KEYS *1
+    KEYS [^b]*
+    KEYS 'b\\[*'
+    KEYS 'q\\?'
+    KEYS ?1
+    KEYS *?*
+    KEYS ''
+    KEYS [a-
+    KEYS a[
+    KEYS [b-a]1
+    KEYS
+""")
+differs("keys", "the empty key fits two stars too", """
+    SET '' 1
+    KEYS *
+    KEYS **
+""", r"\*1\r\n\$0\r\n\r\n")
+same("randomkey", """
+    RANDOMKEY
+    SET k v
+    RANDOMKEY
+    RANDOMKEY x
+""")
+same("ttl pttl persist", """
+    TTL k
+    PTTL k
+    PERSIST k
+    SET k v
+    TTL k
+    PTTL k
+    PERSIST k
+    TTL
+""")
+for word in ("EXPIRE k 1", "PEXPIRE k 1", "EXPIREAT k 1", "PEXPIREAT k 1", "SETEX k 1 v",
+             "PSETEX k 1 v"):
+    differs("", NO_EXPIRY, word, rf"-ERR '{word.split()[0]}' is not supported: no key expires")
+
+# --- transactions ----------------------------------------------------------------------------------
+
+same("multi exec discard", """
+    MULTI
+    SET a 1
+    INCR a
+    GET a
+    MGET a b
+    MSETNX b 1 a 2
+    TYPE a
+    TTL a
+    EXISTS a b a
+    STRLEN a
+    APPEND a x
+    GETRANGE a 0 0
+    SETRANGE a 5 z
+    RENAME a c
+    GETDEL c
+    PERSIST c
+    DBSIZE
+    SET c v NX
+    SET c v NX
+    SET c w GET
+    EXEC
+    MULTI
+    SET a 1
+    DISCARD
+    GET a
+    MULTI
+    EXEC
+    EXEC
+    DISCARD
+    MULTI
+    MULTI
+    EXEC
+    MULTI x
+""")
+differs("exec", "a wrong EXEC is refused like any other wrong command", "EXEC x",
+        r"-ERR wrong number of arguments for 'exec'")
+same("exec", """
+    MULTI
+    SET t text
+    INCR t
+    RENAME nothing x
+    SET after 1
+    EXEC
+    MGET t after
+    MULTI
+    GET
+    SET k v
+    EXEC
+    GET k
+""")
+same("watch unwatch", """
+    SET k 1
+    WATCH k
+    MULTI
+    SET k 2
+    EXEC
+    WATCH k nothing
+    SET k 3
+    MULTI
+    SET k 4
+    EXEC
+    GET k
+    MULTI
+    SET k 5
+    EXEC
+    WATCH k
+    SET k 6
+    UNWATCH
+    MULTI
+    SET k 7
+    EXEC
+    WATCH k
+    SET k 8
+    MULTI
+    DISCARD
+    MULTI
+    GET k
+    EXEC
+    WATCH new
+    SETNX new 1
+    MULTI
+    EXEC
+    WATCH k
+    DEL k
+    MULTI
+    SET k 9
+    EXEC
+    EXISTS k
+    MULTI
+    WATCH k
+    EXEC
+    WATCH
+    UNWATCH
+""")
+differs("multi", STRICTER, """
+    MULTI
+    INCRBY a x
+""", r"-ERR value is not an integer or out of range")
+differs("exec", STRICTER, """
+    MULTI
+    KEYS *
+""", r"-ERR 'keys' cannot stand in a transaction")
+differs("multi", "only commands on keys can be queued", """
+    MULTI
+    PING
+""", r"-ERR 'ping' cannot stand in a transaction")
+differs("watch", "a key that was made and is gone again has not changed", """
+    WATCH k
+    SET k v
+    DEL k
+    MULTI
+    SET k w
+    EXEC
+""", r"\*1\r\n\+OK")
+differs("unwatch", "it could only mislead", """
+    MULTI
+    UNWATCH
+""", r"-ERR 'unwatch' cannot stand in a transaction|-ERR UNWATCH inside MULTI")
+
+# --- the connection --------------------------------------------------------------------------------
+
+same("ping echo", """
+    PING
+    PING text
+    PING a b
+    ECHO text
+    ECHO
+    ECHO a b
+""")
+same("select", """
+    SELECT 0
+    SELECT x
+    SELECT
+""")
+differs("select", "there is one database", "SELECT 1", r"-ERR DB index is out of range")
+same("reset", """
+    CLIENT SETNAME me
+    MULTI
+    SET k v
+    RESET
+    CLIENT GETNAME
+    EXEC
+    GET k
+""")
+same("client client|getname client|setname client|no-evict client|reply client|kill", """
+    CLIENT GETNAME
+    CLIENT SETNAME me
+    CLIENT GETNAME
+    CLIENT SETNAME 'two words'
+    CLIENT SETNAME ''
+    CLIENT GETNAME
+    CLIENT SETNAME
+    CLIENT NO-EVICT on
+    CLIENT NO-EVICT off
+    CLIENT NO-EVICT nonsense
+    CLIENT REPLY ON
+    CLIENT REPLY nonsense
+    CLIENT KILL 127.0.0.1:1
+    CLIENT KILL ID 123456789
+    CLIENT KILL ID 0
+    CLIENT KILL ID x
+    CLIENT KILL SKIPME maybe
+    CLIENT
+    CLIENT NONSENSE
+""")
+differs("client|id", "numbers of connections", "CLIENT ID", r":[1-9]\d*\r\n")
+differs("client|info", OTHER_SERVER, "CLIENT INFO", r"\$\d+\r\nid=\d+ addr=127.0.0.1:\d+ ")
+differs("client|list", OTHER_SERVER, "CLIENT LIST", r"\$\d+\r\nid=\d+ addr=127.0.0.1:\d+ ")
+differs("client|setinfo", "newer than this Redis", "CLIENT SETINFO lib-name x", r"\+OK")
+differs("client|no-touch", "newer than this Redis", "CLIENT NO-TOUCH on", r"\+OK")
+differs("hello", OTHER_SERVER, "HELLO", r"[*%]\d+\r\n\$6\r\nserver\r\n\$9\r\nleasehold")
+differs("hello", FRIENDLY, "HELLO 4", r"-NOPROTO unsupported protocol version")
+differs("hello", FRIENDLY, "HELLO nonsense", r"-NOPROTO unsupported protocol version")
+differs("readonly", "this Redis is no cluster", "READONLY", r"\+OK")
+differs("readwrite", "this Redis is no cluster", "READWRITE", r"\+OK")
+for container in ("client", "cluster", "command", "config", "slowlog"):
+    differs(f"{container}|help", FRIENDLY, f"{container} HELP",
+            rf"\*\d+\r\n\+{container.upper()} <subcommand> ")
+
+# --- the node --------------------------------------------------------------------------------------
+
+same("config config|get", """
+    CONFIG GET nosuchsetting
+    CONFIG GET save
+    CONFIG GET databases*x
+    CONFIG GET
+    CONFIG
+    CONFIG NONSENSE
+    CONFIG SET
+""")
+differs("config|get", OTHER_SERVER, "CONFIG GET databases", r"[*%]\d\r\n\$9\r\ndatabases\r\n\$1\r\n1")
+differs("config|set", "settings change with a restart", "CONFIG SET databases 2",
+        r"-ERR settings are flags")
+differs("info", OTHER_SERVER, "INFO", r"\$\d+\r\n# Server\r\n")
+differs("info", OTHER_SERVER, "INFO server clients", r"\$\d+\r\n# Server\r\n")
+same("command|info command|docs command|list command|getkeys", """
+    COMMAND INFO nosuchcommand
+    COMMAND DOCS nosuchcommand
+    COMMAND LIST FILTERBY PATTERN nosuch*
+    COMMAND LIST FILTERBY PATTERN getse*
+    COMMAND LIST nonsense
+    COMMAND GETKEYS GET k
+    COMMAND GETKEYS MSET a 1 b 2
+    COMMAND GETKEYS DEL a b c
+    COMMAND GETKEYS RENAME a b
+    COMMAND GETKEYS PING
+    COMMAND GETKEYS nosuchcommand
+    COMMAND GETKEYS GET
+    COMMAND GETKEYS
+""")
+differs("command", OTHER_SERVER, "COMMAND", r"\*\d+\r\n\*10\r\n\$6\r\nappend")
+differs("command|count", OTHER_SERVER, "COMMAND COUNT", r":\d+\r\n")
+differs("command|info", OTHER_SERVER, "COMMAND INFO get", r"\*1\r\n\*10\r\n\$3\r\nget\r\n:2\r\n")
+differs("command|docs", OTHER_SERVER, "COMMAND DOCS get",
+        r"[*%]\d\r\n\$3\r\nget\r\n[*%]\d\r\n\$7\r\nsummary")
+same("slowlog slowlog|get slowlog|len slowlog|reset", """
+    SLOWLOG RESET
+    SLOWLOG LEN
+    SLOWLOG GET
+    SLOWLOG GET 5
+    SLOWLOG GET -1
+    SLOWLOG GET -2
+    SLOWLOG LEN x
+    SLOWLOG
+    SLOWLOG NONSENSE
+""")
+differs("time", "it is later now", "TIME", r"\*2\r\n\$10\r\n\d{10}\r\n\$\d\r\n\d+\r\n")
+differs("wait", "a majority of three nodes has every write", "WAIT 0 0", r":1\r\n")
+same("wait", """
+    WAIT x 0
+    WAIT 0 x
+    WAIT 0 -1
+    WAIT 0
+""")
+differs("role", OTHER_SERVER, "ROLE", r"\*3\r\n\$6\r\nmaster|\*5\r\n\$5\r\nslave")
+
+# --- clusters --------------------------------------------------------------------------------------
+
+for name, pattern in (("slots", r"\*1\r\n\*5\r\n:0\r\n:16383\r\n\*4\r\n\$9\r\n127.0.0.1"),
+                      ("shards", r"\*1\r\n[*%]\d\r\n\$5\r\nslots\r\n\*2\r\n:0\r\n:16383"),
+                      ("nodes", r"\$\d+\r\n[0-9a-f]{40} 127.0.0.1:\d+@0 "),
+                      ("info", r"\$\d+\r\ncluster_enabled:1\r\ncluster_state:ok"),
+                      ("myid", r"\$40\r\n[0-9a-f]{40}"),
+                      ("keyslot foo{hash_tag}", r":2515\r\n"),
+                      ("keyslot 123456789", r":12739\r\n"),
+                      ("countkeysinslot 3", r":0\r\n"),
+                      ("countkeysinslot 16384", r"-ERR Invalid slot")):
+    differs(f"cluster cluster|{name.split()[0]}", "this Redis is no cluster", f"CLUSTER {name}",
+            pattern)
+
+# --- what Redis does not have ----------------------------------------------------------------------
+
+ours("leasehold leasehold|help", "LEASEHOLD HELP", r"\*\d+\r\n\+LEASEHOLD <subcommand> ")
+ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
+ours("leasehold|readmode", """
+    LEASEHOLD READMODE quorum
+    LEASEHOLD READMODE
+""", r"\$6\r\nquorum")
+ours("leasehold|readmode", """
+    LEASEHOLD READMODE stale 500ms
+    SET k v
+    GET k
+    LEASEHOLD READMODE
+""", r"\$11\r\nstale 500ms")
+ours("leasehold|read", """
+    SET k v
+    LEASEHOLD READ log GET k
+""", r"\$1\r\nv")
+ours("leasehold|read", """
+    SET k v
+    LEASEHOLD READ stale 1s MGET k
+""", r"\*1\r\n\$1\r\nv")
+ours("leasehold|read", "LEASEHOLD READ quorum SET k v", r"-ERR 'SET' is no command that reads keys")
+ours("leasehold|explain", """
+    LEASEHOLD READ quorum GET k
+    LEASEHOLD EXPLAIN
+""", r"[*%]\d+\r\n\$6\r\nserved\r\n\$(6\r\nquorum|6\r\nleader)\r\n\$4\r\nmode\r\n\$6\r\nquorum")
+
+# --- refusals --------------------------------------------------------------------------------------
+
+for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v", "SETBIT k 1 1",
+              "INCRBYFLOAT k 1.5"):
+    differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
+for words in ("FLUSHALL", "EVAL 'return 1' 0", "SUBSCRIBE c", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b"):
+    differs("", "not supported, with the reason", words,
+            rf"-ERR '{words.split()[0]}' is not supported: ")
+differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")
+
+# QUIT ends the connection, so it comes alone.
+same("quit", "QUIT")
