@@ -222,6 +222,15 @@ bool Clients::answered_twice(Ticket ticket) {
   return true;
 }
 
+// How a read was justified, in the words of a trace file.
+const char* Clients::basis_of(const Attempt& attempt) const {
+  if (attempt.counter == &counts_.reads_off_thread) return "off_thread";
+  if (attempt.counter == &counts_.reads_lease) return "lease";
+  if (attempt.counter == &counts_.reads_quorum) return "quorum";
+  if (attempt.counter == &counts_.reads_leader) return "leader";
+  return attempt.counter == &counts_.reads_log ? "log" : "";
+}
+
 void Clients::finish(Ticket ticket, Outcome outcome) {
   Attempt& attempt = attempts_[ticket];
   if (attempt.outcome != Outcome::pending) return;  // gave up before
@@ -230,6 +239,10 @@ void Clients::finish(Ticket ticket, Outcome outcome) {
   if (outcome == Outcome::done) {
     operation.returned_ns = world_.queue.now().since_origin().count();
     if (operation.client != kProber) ++*attempt.counter;
+  }
+  if (world_.recorder) {
+    world_.recorder->answered(*attempt.node, operation, outcome == Outcome::done,
+                              outcome == Outcome::refused, basis_of(attempt));
   }
   world_.trace.add(TraceKind::returned, attempt.node->id().value(), operation.client,
                    static_cast<std::uint64_t>(outcome) - 1, operation.key, operation.value);

@@ -59,6 +59,7 @@ class Clients {
   void read_machine(Ticket ticket, raft::Index index);
   void on_proposed(Ticket ticket, const node::ProposeResult& result);
   void finish(Ticket ticket, Outcome outcome);
+  const char* basis_of(const Attempt& attempt) const;
   /// On a thread of the attempt's process, maybe after a pause.
   void step(Ticket ticket, EventQueue::Action action);
   bool answered_twice(Ticket ticket);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/sim/event_queue.h>
+#include <leasehold/story/record.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +71,8 @@ struct SimOptions {
   bool lease_oracles_only = false;
   /// Lines of the trace to keep for a report.
   std::size_t trace_tail = 40;
+  /// If set, hears every record of the run. Whether it is set changes nothing else.
+  story::Sink record;
 };
 
 /// An oracle's finding. The run stops at the first.

@@ -68,4 +68,18 @@ TrueInstant SimClock::when(lease::PromiseInstant local) const {
   return changed_ + Duration(whole + rest);
 }
 
+TrueInstant SimClock::estimate(const Line& line, Duration local) const {
+  const std::int64_t ahead = (local - line.local).count();
+  const std::int64_t whole = ahead / line.rate_ppm * kMillion;
+  return changed_ + Duration(whole + ahead % line.rate_ppm * kMillion / line.rate_ppm);
+}
+
+TrueInstant SimClock::estimate(lease::HolderInstant local) const {
+  return estimate(holder_, local.since_origin());
+}
+
+TrueInstant SimClock::estimate(lease::PromiseInstant local) const {
+  return estimate(promise_, local.since_origin());
+}
+
 }  // namespace leasehold::sim

@@ -27,6 +27,9 @@ class SimClock : public lease::Clock {
   /// The first true instant at which the promise clock shows `local` or more, at the present rate.
   /// Never, while suspended.
   TrueInstant when(lease::PromiseInstant local) const;
+  /// When a clock shows or showed `local`, at its present rate and as if nothing slept: for people.
+  TrueInstant estimate(lease::HolderInstant local) const;
+  TrueInstant estimate(lease::PromiseInstant local) const;
 
  private:
   struct Line {
@@ -34,6 +37,7 @@ class SimClock : public lease::Clock {
     std::int64_t rate_ppm = 1'000'000;
   };
   Duration read(const Line& line) const;
+  TrueInstant estimate(const Line& line, Duration local) const;
   /// Starts new lines at the present readings.
   void rebase();
 

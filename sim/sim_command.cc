@@ -1,5 +1,6 @@
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/sim/simulator.h>
+#include <leasehold/story/telling.h>
 
 #include <csignal>
 #include <cstdio>
@@ -23,7 +24,7 @@ const char* const kSimUsage =
     "  --trace-hash        print the hash of each seed's trace, and of all together\n"
     "  --drift-ppm N       every clock runs at exactly +N or -N parts per million while the nodes\n"
     "                      trust in 100000: above that an oracle has to notice\n"
-    "  --trace N           lines of the trace to print with a finding (default 40)\n"
+    "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
     "  --keep-going        do not stop at the first finding; report every seed's\n"
     "  --quiet             no progress line\n";
@@ -31,7 +32,7 @@ const char* const kSimUsage =
 namespace {
 
 constexpr std::uint64_t kJobsMax = 64;
-constexpr std::uint64_t kTraceMax = 10'000'000;
+constexpr std::uint64_t kTailMax = 10'000'000;
 
 struct Arguments {
   std::uint64_t first = 1;
@@ -41,6 +42,7 @@ struct Arguments {
   bool keep_going = false;
   bool quiet = false;
   SimOptions sim;
+  story::TellingOptions telling;
 };
 
 std::optional<std::uint64_t> parse_number(const std::string& text) {
@@ -73,9 +75,9 @@ bool set_value(const std::string& name, const std::string& value, Arguments& arg
     arguments.jobs = *number;
     return *number >= 1 && *number <= kJobsMax;
   }
-  if (name == "--trace") {
+  if (name == "--tail") {
     arguments.sim.trace_tail = static_cast<std::size_t>(*number);
-    return *number <= kTraceMax;
+    return *number <= kTailMax;
   }
   arguments.sim.drift_ppm = static_cast<std::int64_t>(*number);
   return *number < 1'000'000;
@@ -85,7 +87,9 @@ bool set_value(const std::string& name, const std::string& value, Arguments& arg
 std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string& name = given[i];
-    if (name == "--trace-hash") {
+    if (const auto wrong = story::take_telling_option(given, i, arguments.telling)) {
+      if (!wrong->empty()) return *wrong;
+    } else if (name == "--trace-hash") {
       arguments.trace_hash = true;
     } else if (name == "--lease-oracles") {
       arguments.sim.lease_oracles_only = true;
@@ -94,13 +98,16 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     } else if (name == "--quiet") {
       arguments.quiet = true;
     } else if (name == "--seed" || name == "--seeds" || name == "--jobs" || name == "--drift-ppm" ||
-               name == "--trace") {
+               name == "--tail") {
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
     } else {
       return "unknown option `" + name + "`";
     }
+  }
+  if (arguments.telling.wanted() && arguments.first != arguments.last) {
+    return "--story and --trace are about one seed: give --seed N";
   }
   return "";
 }
@@ -198,6 +205,7 @@ class Command {
   explicit Command(Arguments arguments) : arguments_(std::move(arguments)) {}
 
   int run() {
+    if (arguments_.telling.wanted()) return tell_one();
     for (std::uint64_t j = 0; j < arguments_.jobs && arguments_.first + j <= arguments_.last; ++j) {
       start(arguments_.first + j);
     }
@@ -212,6 +220,25 @@ class Command {
   }
 
  private:
+  /// One seed in this process, told while it runs. If an assertion fails the story ends there.
+  int tell_one() {
+    story::Telling telling(arguments_.telling);
+    Result<void> told = telling.open();
+    if (told) {
+      SimOptions options = arguments_.sim;
+      options.record = [&telling](const story::Record& record) { telling.take(record); };
+      const SeedReport report = run_seed(arguments_.first, options);
+      told = telling.finish();
+      on_report(report);
+    }
+    if (!told) {
+      std::fprintf(stderr, "leasehold sim: %s\n", told.error().message.c_str());
+      return 2;
+    }
+    summarize();
+    return findings_ == 0 ? 0 : 1;
+  }
+
   bool stopped() const { return findings_ > 0 && !arguments_.keep_going; }
 
   void start(std::uint64_t from) {
@@ -408,12 +435,12 @@ int run_sim_command(const std::vector<std::string>& given) {
   Arguments arguments;
   for (const std::string& name : given) {
     if (name != "--help" && name != "-h") continue;
-    std::printf("%s", kSimUsage);
+    std::printf("%s%s", kSimUsage, story::kTellingUsage);
     return 0;
   }
   const std::string wrong = parse(given, arguments);
   if (!wrong.empty()) {
-    std::fprintf(stderr, "leasehold sim: %s\n%s", wrong.c_str(), kSimUsage);
+    std::fprintf(stderr, "leasehold sim: %s\n%s%s", wrong.c_str(), kSimUsage, story::kTellingUsage);
     return 2;
   }
   return Command(std::move(arguments)).run();

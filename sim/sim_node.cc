@@ -248,6 +248,7 @@ void SimNode::act(lease::Now now, std::vector<node::Event> batch) {
     process_->driver->handle_batch(now, batch);
   }
   trace_lease();
+  if (world_.recorder) world_.recorder->turn(*this);
   // A node whose storage has failed hands nothing to it any more, and says nothing to anybody; what
   // its core still believes binds nobody.
   if (!process_->driver->failure()) oracles_.after_handle(*this);

@@ -1,3 +1,4 @@
+#include <leasehold/sim/recorder.h>
 #include <leasehold/sim/trace.h>
 
 #include <algorithm>
@@ -128,6 +129,7 @@ void Trace::add(TraceKind kind, std::uint64_t node, std::uint64_t a, std::uint64
   mix(static_cast<std::uint64_t>(line.at.since_origin().count()));
   mix(static_cast<std::uint64_t>(kind) * 1024 + node);
   for (std::uint64_t number : line.numbers) mix(number);
+  if (recorder_ != nullptr) recorder_->line(line);
   if (tail_max_ == 0) return;
   if (lines_.size() < tail_max_) {
     lines_.push_back(line);
@@ -139,11 +141,13 @@ void Trace::add(TraceKind kind, std::uint64_t node, std::uint64_t a, std::uint64
 
 void Trace::add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                         const net::PeerMessage& message) {
+  if (recorder_ != nullptr) recorder_->message(kind, node, peer, message);
   const Summary summary = summarize(message);
   add(kind, node.value(), peer.value(), summary.type, summary.term, summary.x, summary.y);
 }
 
 void Trace::add_event(const raft::Event& event) {
+  if (recorder_ != nullptr) recorder_->event(event);
   std::uint64_t n[3] = {0, 0, 0};
   std::visit(Overloaded{
                  [&n](const raft::RoleChanged& what) {

@@ -43,6 +43,8 @@ struct TraceLine {
   std::uint64_t numbers[5] = {0, 0, 0, 0, 0};
 };
 
+class Recorder;
+
 /// One seed has one hash under every compiler and build type: the lines hold nothing but integers
 /// that the simulation computed.
 class Trace {
@@ -55,6 +57,8 @@ class Trace {
   void add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                    const net::PeerMessage& message);
   void add_event(const raft::Event& event);
+  /// Tells `recorder` of everything as well; it has no say in the hash.
+  void set_recorder(Recorder* recorder) { recorder_ = recorder; }
 
   std::uint64_t hash() const { return hash_; }
   /// The newest lines, oldest first, for a person.
@@ -69,6 +73,7 @@ class Trace {
 
   const EventQueue& queue_;
   const std::size_t tail_max_;
+  Recorder* recorder_ = nullptr;
   std::uint64_t hash_ = 0x6c65617365;
   std::uint64_t count_ = 0;
   /// A ring: line n stands at n % tail_max_.

@@ -4,9 +4,11 @@
 #include <leasehold/sim/event_queue.h>
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/plan.h>
+#include <leasehold/sim/recorder.h>
 #include <leasehold/sim/trace.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -16,7 +18,11 @@ namespace leasehold::sim {
 /// there is nothing else that they share, and nothing global.
 struct World {
   World(std::uint64_t seed, const SimOptions& given)
-      : options(given), plan(draw_plan(seed, given)), trace(queue, given.trace_tail) {}
+      : options(given), plan(draw_plan(seed, given)), trace(queue, given.trace_tail) {
+    if (!given.record) return;
+    recorder = std::make_unique<Recorder>(queue, given.record);
+    trace.set_recorder(recorder.get());
+  }
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -30,6 +36,8 @@ struct World {
   Plan plan;
   EventQueue queue;
   Trace trace;
+  /// Only if SimOptions::record is set.
+  std::unique_ptr<Recorder> recorder;
   FaultSet faults_used;
   /// The faults have ended: nothing is lost, late or slow from now on.
   bool healed = false;

@@ -258,13 +258,16 @@ bool Teller::sum_up(const Record& r) {
     return true;
   }
   // Reads that have a number were asked for by name; those of a workload are many.
-  if (r.kind == Kind::read && r.number == 0 && r.why.empty()) {
-    const bool off_thread = r.what == "off_thread";
-    ++answers_[off_thread ? "reads by lease, off the ordering thread" : "reads by " + r.what];
+  if (r.kind == Kind::read && r.number == 0) {
+    if (!r.why.empty()) {
+      ++answers_["reads " + r.why];
+    } else {
+      ++answers_[r.what == "off_thread" ? "reads by lease, off the thread" : "reads by " + r.what];
+    }
     return true;
   }
-  if (r.kind == Kind::write && r.what == "done") {
-    ++answers_["writes"];
+  if (r.kind == Kind::write) {
+    ++answers_["writes " + r.what];
     return true;
   }
   return false;
@@ -293,7 +296,7 @@ void Teller::flush() {
   for (const auto& entry : answers_) {
     answers += (answers.empty() ? "" : ", ") + number(entry.second) + " " + entry.first;
   }
-  if (!answers.empty()) say(last_, "answered: " + answers);
+  if (!answers.empty()) say(last_, "clients: " + answers);
   extended_.clear();
   renewed_.clear();
   answers_.clear();

@@ -13,7 +13,7 @@ namespace leasehold::story {
 
 const char* const kTimelineUsage =
     "usage: leasehold timeline FILE [options]\n"
-    "Draws a trace (leasehold sim --trace-file) or a scenario as an SVG: one lane a node over "
+    "Draws a trace (leasehold sim --trace) or a scenario as an SVG: one lane a node over "
     "true\n"
     "time, with roles, promises, leases and the acknowledgements that move them, votes, reads and\n"
     "faults.\n"

@@ -1,7 +1,12 @@
 // The command line of `leasehold sim`.
 #include <gtest/gtest.h>
 #include <leasehold/sim/sim_command.h>
+#include <leasehold/story/files.h>
+#include <leasehold/story/telling.h>
+#include <leasehold/story/timeline.h>
+#include <leasehold/story/trace_file.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -66,6 +71,42 @@ TEST(SimCommand, KeepGoingReportsEverySeed) {
   EXPECT_NE(outcome.out.find("seeds 60, "), std::string::npos) << outcome.out;
 }
 
+// Looking on changes nothing, and what was seen can be read again and drawn.
+TEST(SimCommand, AStoryAndATraceLeaveTheRunAsItIs) {
+  const std::string file = testing::TempDir() + "sim_command_test.jsonl";
+  const Outcome plain = run({"--seeds", "4..4", "--trace-hash", "--quiet"});
+  const Outcome told = run({"--seed", "4", "--trace-hash", "--quiet", "--story", "--trace", file});
+  EXPECT_EQ(told.status, 0) << told.err;
+  EXPECT_EQ(last_line(told.out), last_line(plain.out));
+  for (const char* words : {" promises node ", "'s lease is extended to ", " acknowledged round ",
+                            ": it is bound to node ", "clients: "}) {
+    EXPECT_NE(told.out.find(words), std::string::npos) << words;
+  }
+  const auto text = story::read_file(file);
+  ASSERT_TRUE(text.ok());
+  const auto records = story::decode_trace(file, text.value());
+  ASSERT_TRUE(records.ok()) << records.error().message;
+  EXPECT_GT(records.value().size(), 1000U);
+  const auto timeline = story::make_timeline(records.value(), {});
+  ASSERT_TRUE(timeline.ok());
+  std::size_t edges = 0;
+  for (const story::Lane& lane : timeline.value().lanes) {
+    for (const story::LeaseWindow& lease : lane.leases) edges += lease.edges.size();
+  }
+  EXPECT_GT(edges, 100U);
+  EXPECT_EQ(std::remove(file.c_str()), 0);
+}
+
+TEST(SimCommand, APartOfAStoryIsThatPart) {
+  const std::vector<std::string> part = {"--seed", "4",   "--quiet", "--story",
+                                         "--from", "10s", "--until", "12s"};
+  const Outcome outcome = run(part);
+  const std::string first = outcome.out.substr(0, outcome.out.find('\n'));
+  EXPECT_EQ(first.substr(0, 2), "10") << first;
+  EXPECT_EQ(outcome.out.find("\n13"), std::string::npos);
+  EXPECT_NE(outcome.out.find("findings 0"), std::string::npos);
+}
+
 TEST(SimCommand, BadArgumentsAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--seed"}, "--seed needs a value"},
@@ -75,7 +116,10 @@ TEST(SimCommand, BadArgumentsAreNamed) {
       {{"--jobs", "0"}, "--jobs does not take `0`"},
       {{"--jobs", "65"}, "--jobs does not take `65`"},
       {{"--drift-ppm", "1000000"}, "--drift-ppm does not take `1000000`"},
-      {{"--trace", "-1"}, "--trace does not take `-1`"},
+      {{"--tail", "-1"}, "--tail does not take `-1`"},
+      {{"--seed", "1", "--trace", "-1"}, "--trace does not take `-1`"},
+      {{"--seed", "1", "--story", "--from", "soon"}, "allowed: 600ms"},
+      {{"--seeds", "1..2", "--story"}, "about one seed"},
       {{"--fast"}, "unknown option `--fast`"},
   };
   for (const auto& one : cases) {
@@ -89,7 +133,7 @@ TEST(SimCommand, BadArgumentsAreNamed) {
 TEST(SimCommand, HelpSaysHow) {
   const Outcome outcome = run({"--help"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_EQ(outcome.out, kSimUsage);
+  EXPECT_EQ(outcome.out, std::string(kSimUsage) + story::kTellingUsage);
 }
 
 }  // namespace
