@@ -32,6 +32,9 @@ struct DiskEvent {
 class DiskHistory {
  public:
   explicit DiskHistory(Image image = {}) : before_(image), now_(std::move(image)) {}
+  /// After the death of a process alone: reads see `cached`, but the disk holds only `durable`, and
+  /// a sync stores nothing of the difference, as after a sync that failed.
+  DiskHistory(Image durable, Image cached) : before_(std::move(durable)), now_(std::move(cached)) {}
 
   /// What the tests want to find in the row of events: "batch 7 was acknowledged".
   void note(std::uint64_t number) {
@@ -159,6 +162,18 @@ class CrashPoints {
       }
       show(random, note, limit, see);
     }
+  }
+
+  /// At the moment that visit() shows: what is on the disk for sure.
+  const Image& durable() const { return durable_; }
+  /// At that moment, with every write.
+  Image cached() const {
+    Image image = durable_;
+    for (const auto& file : waiting_) {
+      for (const auto& sector : file.second)
+        put(image, file.first, sector.first, sector.second.back());
+    }
+    return image;
   }
 
  private:

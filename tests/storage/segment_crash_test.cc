@@ -177,6 +177,41 @@ TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
   EXPECT_GT(nested, 200U);
 }
 
+// A process that is killed leaves writes in the kernel's memory, and if their sync had failed the
+// kernel takes them for stored. A log that was opened with them does not lose them later.
+TEST(SegmentCrash, WhatWasReadFromMemoryIsOnTheDiskWhenTheLogIsOpen) {
+  constexpr std::uint64_t kBatches = 40;
+  Random random(9);
+  const auto history = live(kBatches, 9);
+  CrashPoints points(history->before(), history->events());
+  int different = 0;
+  points.visit(random, 0, 1, [&](const Image& durable, std::uint64_t note) {
+    if (::testing::Test::HasFailure() || durable != points.durable()) return;
+    const Image cached = points.cached();
+    if (cached == durable) return;
+    ++different;
+    const auto again = std::make_shared<DiskHistory>(durable, cached);
+    std::uint64_t reached = 0;
+    {
+      std::uint64_t known = 0;
+      ASSERT_EQ(examine(std::make_shared<DiskHistory>(cached), note, kBatches, reached),
+                Outcome::opened);
+      auto opened = open_on(again);
+      ASSERT_TRUE(opened);
+      known = opened.value()->formed() ? kFormed + reached
+                                       : (opened.value()->confirmed_set().empty() ? 0 : kConfirmed);
+      again->note(known);
+    }
+    CrashPoints(durable, again->events())
+        .visit(random, note, 8, [&](const Image& left, std::uint64_t left_note) {
+          std::uint64_t found = 0;
+          ASSERT_EQ(examine(std::make_shared<DiskHistory>(left), left_note, kBatches, found),
+                    Outcome::opened);
+        });
+  });
+  EXPECT_GT(different, 20);
+}
+
 // A life goes on behind a torn write, and the next crash does not confuse the two.
 TEST(SegmentCrash, LivesFollowOneAnother) {
   Random random(5);
