@@ -13,7 +13,7 @@ if(LEASEHOLD_SANITIZE)
     -fno-sanitize-recover=all)
   target_link_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE})
   # What the sanitizers add to the code makes gcc 12 see uninitialized members in every variant.
-  target_compile_options(leasehold_flags INTERFACE -Wno-maybe-uninitialized)
+  target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(LEASEHOLD_SANITIZE MATCHES thread)
     # The thread sanitizer does not understand fences; asio does without where it is told to.
     target_compile_definitions(leasehold_flags INTERFACE ASIO_DISABLE_FENCED_BLOCK)

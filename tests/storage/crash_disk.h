@@ -46,6 +46,16 @@ class DiskHistory {
     const std::lock_guard lock(mutex_);
     return now_;
   }
+  /// From now on no file can be made, as on a full disk.
+  void fill_up(bool full) {
+    const std::lock_guard lock(mutex_);
+    full_ = full;
+  }
+  /// From now on no sync succeeds.
+  void break_syncs() {
+    const std::lock_guard lock(mutex_);
+    broken_ = true;
+  }
   Image before() const { return before_; }
   std::vector<DiskEvent> events() const {
     const std::lock_guard lock(mutex_);
@@ -59,6 +69,8 @@ class DiskHistory {
   Image before_;
   Image now_;
   std::vector<DiskEvent> events_;
+  bool full_ = false;
+  bool broken_ = false;
 };
 
 class CrashFile final : public DiskFile {
@@ -81,6 +93,7 @@ class CrashFile final : public DiskFile {
   }
   Result<void> sync() override {
     const std::lock_guard lock(history_->mutex_);
+    if (history_->broken_) return Error{ErrorCode::io, "cannot sync " + name_};
     history_->events_.push_back({DiskEvent::Kind::sync, name_, 0, {}});
     return {};
   }
@@ -116,6 +129,7 @@ class CrashDisk final : public Disk {
                                            std::uint64_t size) override {
     {
       const std::lock_guard lock(history_->mutex_);
+      if (history_->full_) return Error{ErrorCode::io, "cannot make " + name + ": no space"};
       std::string bytes(head);
       bytes.resize(size, '\0');
       history_->now_[name] = bytes;

@@ -320,6 +320,121 @@ TEST(SegmentDamage, EverySectorZeroedOrOverwritten) {
   }
 }
 
+/// Zeroes everything behind the last but `frames` frames of a segment.
+void forget(std::string& segment, std::size_t frames) {
+  std::vector<std::size_t> at;
+  for (std::size_t i = kFramesBegin; i < segment.size(); i += kFrameAlignment) {
+    const auto header = decode_header(std::string_view(segment).substr(i)).header;
+    if (header && header->kind != FrameKind::mark) at.push_back(i);
+  }
+  ASSERT_GE(at.size(), frames);
+  const std::size_t from = at[at.size() - frames];
+  segment.replace(from, segment.size() - from, segment.size() - from, '\0');
+}
+
+// Lost without a trace in its own segment, and without an entry whose gap would be seen: what
+// follows, and the mark of a clean close, know better.
+TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
+  const auto history = std::make_shared<DiskHistory>();
+  RecordingSink sink;
+  {
+    auto log = std::move(open_on(history)).value();
+    ASSERT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
+    ASSERT_TRUE(log->form());
+    static_cast<void>(log->take_initial_state());
+    log->start(sink);
+    for (std::uint64_t term = 1; term <= 40; ++term) {
+      raft::HardState hard;
+      hard.term = raft::Term(term);
+      hard.voted_for = raft::NodeId(2);
+      log->persist({raft::ReadyId(term), hard, std::nullopt, {}});
+      ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(term)));
+    }
+  }
+  const Image closed = history->now();
+  ASSERT_TRUE(open_on(std::make_shared<DiskHistory>(closed)));
+  const auto expect_refusal = [](const Image& image, const std::string& part) {
+    const auto opened = open_on(std::make_shared<DiskHistory>(image));
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupted);
+    EXPECT_NE(opened.error().message.find(part), std::string::npos) << opened.error().message;
+  };
+  std::string newest;
+  for (const auto& file : closed) {
+    if (file.first == kMarkName || file.second.find_last_not_of('\0') < kFramesBegin) continue;
+    newest = file.first;
+  }
+  ASSERT_NE(newest, segment_name(1));
+  Image image = closed;
+  forget(image[segment_name(1)], 1);
+  expect_refusal(image, "has to be");
+  image = closed;
+  forget(image[newest], 1);
+  expect_refusal(image, "the log was closed behind frame");
+}
+
+// Disks that refuse.
+
+TEST(SegmentDisk, AFullOneIsWrittenUntilTheSegmentIsFull) {
+  const auto history = std::make_shared<DiskHistory>();
+  RecordingSink sink;
+  auto log = std::move(open_on(history)).value();
+  ASSERT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
+  ASSERT_TRUE(log->form());
+  static_cast<void>(log->take_initial_state());
+  history->fill_up(true);
+  log->start(sink);
+  const auto append = [&](std::uint64_t index) {
+    raft::PersistBatch batch;
+    batch.id = raft::ReadyId(index);
+    batch.entries.push_back(command_entry(index, 1, std::string(100, 'x')));
+    log->persist(batch);
+  };
+  std::uint64_t index = 0;
+  for (; index < 5; ++index) {
+    append(index + 1);
+    ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(index + 1)));
+  }
+  // There is space again: the next segment is made when it is needed.
+  history->fill_up(false);
+  for (; index < 40; ++index) append(index + 1);
+  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(index)));
+  history->fill_up(true);
+  while (!sink.failure() && index < 1000) append(++index);
+  ASSERT_TRUE(sink.wait_failed());
+  EXPECT_EQ(sink.failure()->code, ErrorCode::io);
+  EXPECT_NE(sink.failure()->message.find("cannot make the next segment"), std::string::npos);
+  log.reset();
+  // What was acknowledged is there, and once there is space the log goes on.
+  history->fill_up(false);
+  auto again = open_on(history);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_GE(again.value()->take_initial_state().last_index.value(),
+            sink.persisted_ids().back().value());
+}
+
+TEST(SegmentDisk, AFailedSyncIsTheLastOne) {
+  const auto history = std::make_shared<DiskHistory>();
+  RecordingSink sink;
+  auto log = std::move(open_on(history)).value();
+  ASSERT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
+  ASSERT_TRUE(log->form());
+  static_cast<void>(log->take_initial_state());
+  log->start(sink);
+  Sequence sequence(kSeed);
+  log->persist(sequence.next());
+  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(1)));
+  history->break_syncs();
+  log->persist(sequence.next());
+  ASSERT_TRUE(sink.wait_failed());
+  EXPECT_EQ(sink.failure()->code, ErrorCode::io);
+  const std::size_t events = history->events().size();
+  log->persist(sequence.next());
+  log.reset();
+  EXPECT_EQ(sink.persisted_ids().size(), 1U);
+  EXPECT_EQ(history->events().size(), events) << "nothing is written any more, not even the mark";
+}
+
 // What the mark of an idle log is for: without it, a lost sector at the very end looks like a write
 // that was never made. Nothing but the last frame can be lost so.
 TEST(SegmentDamage, WithoutTheMarkOnlyTheLastFrameIsInDoubt) {
