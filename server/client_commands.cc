@@ -3,8 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <iostream>
 #include <thread>
 #include <utility>
@@ -20,56 +18,6 @@ using Json = nlohmann::ordered_json;
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 /// One server may take so long of the whole time.
 constexpr Timeout kConnectTimeout{1000};
-
-constexpr std::size_t kColumns = 9;
-using Row = std::array<std::string, kColumns>;
-
-std::string members_text(const Json& members) {
-  std::string out;
-  for (const Json& member : members) {
-    out += (out.empty() ? "" : " ") + member.at("id").dump();
-    if (!member.at("voter").get<bool>()) out += "(learner)";
-    if (!member.at("connected").get<bool>()) out += "(down)";
-  }
-  return out;
-}
-
-Row row_of(const std::string& server, const Json& status) {
-  const double lease_ms = status.at("lease_left").get<double>();
-  char lease[32] = "-";
-  if (lease_ms > 0) std::snprintf(lease, sizeof(lease), "%.0f ms", lease_ms);
-  const auto leader = status.at("leader").get<std::uint64_t>();
-  std::string members = members_text(status.at("members"));
-  if (!status.at("formed").get<bool>()) {
-    members = "not formed, waiting for";
-    for (const Json& id : status.at("missing")) members += " " + id.dump();
-  }
-  return {server,
-          status.at("id").dump(),
-          status.at("role").get<std::string>(),
-          status.at("term").dump(),
-          leader == 0 ? "-" : std::to_string(leader),
-          status.at("commit").dump(),
-          status.at("applied").dump(),
-          lease,
-          members};
-}
-
-void print_table(const std::vector<Row>& rows) {
-  std::array<std::size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const Row& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < kColumns; ++i) {
-      line += row[i];
-      if (i + 1 < kColumns) line.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    std::cout << line << "\n";
-  }
-}
 
 /// "The command was not executed": another server may take it.
 bool not_executed(const RespValue& reply) {
@@ -92,40 +40,6 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
     return Error{ErrorCode::malformed, "this is no Leasehold server: " + reply.value().text};
   }
   return status;
-}
-
-int run_status(const std::vector<std::string>& servers, bool json, Timeout timeout) {
-  std::vector<Row> rows = {
-      {"server", "id", "role", "term", "leader", "commit", "applied", "lease left", "members"}};
-  Json list = Json::array();
-  bool all_answered = true;
-  bool leased = false;
-  for (const std::string& server : servers) {
-    auto status = fetch_status(server, timeout);
-    Json object = Json::object({{"server", server}});
-    if (status) {
-      leased = leased || (status.value().at("role") == "leader" &&
-                          status.value().at("lease_left").get<double>() > 0);
-      rows.push_back(row_of(server, status.value()));
-      object.update(status.value());
-    } else {
-      all_answered = false;
-      const std::string& message = status.error().message;
-      rows.push_back({server, "-", "unreachable", "-", "-", "-", "-", "-", message});
-      for (const char* key :
-           {"id", "role", "term", "leader", "commit", "applied", "lease_left", "members"}) {
-        object[key] = nullptr;
-      }
-      object["error"] = message;
-    }
-    list.push_back(std::move(object));
-  }
-  if (json) {
-    std::cout << list.dump(2) << "\n";
-  } else {
-    print_table(rows);
-  }
-  return all_answered && leased ? 0 : 1;
 }
 
 Result<RespValue> run_anywhere(const std::vector<std::string>& servers,

@@ -1,4 +1,4 @@
-// `leasehold status|get|put|del`: the program as a client of running nodes.
+// `leasehold get|put|del`: the program as a client of running nodes.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -14,10 +14,6 @@ namespace leasehold::server {
 
 /// What LEASEHOLD STATUS of one node says. Errors: those of RespClient, and malformed.
 Result<nlohmann::ordered_json> fetch_status(const std::string& server, RespClient::Timeout timeout);
-
-/// Prints one row a node, or with `json` a list of objects. A node that does not answer is a row
-/// that says so. Returns 0 if all answered and one of them leads with a lease, 1 if not.
-int run_status(const std::vector<std::string>& servers, bool json, RespClient::Timeout timeout);
 
 /// Sends one command to the first server that takes it. A refusal that says "not executed" and a
 /// server out of reach lead to the next server, round and round until `timeout`. Errors: timed_out

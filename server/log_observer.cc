@@ -76,6 +76,12 @@ struct Line {
 
 }  // namespace
 
+void LogObserver::on_change(const node::Change& change) {
+  const auto* leadership = std::get_if<node::LeadershipChange>(&change);
+  if (leadership == nullptr) return;
+  leader_known_.store(leadership->leader != raft::kNobody, std::memory_order_relaxed);
+}
+
 void LogObserver::on_event(const raft::Event& event) {
   std::visit(Line{event.term.value()}, event.what);
 }

@@ -1,8 +1,9 @@
 // What happens in the node, as lines of its log.
 #pragma once
 
-#include <leasehold/node/driver.h>
+#include <leasehold/node/observer.h>
 
+#include <atomic>
 #include <string>
 
 namespace leasehold::server {
@@ -11,8 +12,15 @@ namespace leasehold::server {
 /// the node's thread and must not wait for a terminal.
 class LogObserver final : public node::Observer {
  public:
+  void on_change(const node::Change& change) override;
   void on_event(const raft::Event& event) override;
   void on_notice(const std::string& text) override;
+
+  /// Whether the node knows who leads; for any thread.
+  const std::atomic<bool>& leader_known() const { return leader_known_; }
+
+ private:
+  std::atomic<bool> leader_known_{false};
 };
 
 }  // namespace leasehold::server

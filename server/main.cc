@@ -4,6 +4,7 @@
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/settings.h>
+#include <leasehold/server/status_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/scenario_command.h>
 #include <leasehold/story/timeline_command.h>
@@ -41,9 +42,9 @@ constexpr const char* kClientExamples = R"(Examples:
   leasehold get --servers 127.0.0.1:7201,127.0.0.1:7202 greeting)";
 
 /// "1s" and the like, where CLI11 can say what is wrong.
-RespClient::Timeout to_timeout(const std::string& text) {
+RespClient::Timeout to_timeout(const char* flag, const std::string& text) {
   const auto duration = parse_duration(text);
-  if (!duration) throw CLI::ValidationError("--timeout", duration.error().message);
+  if (!duration) throw CLI::ValidationError(flag, duration.error().message);
   return std::chrono::ceil<RespClient::Timeout>(duration.value());
 }
 
@@ -92,6 +93,8 @@ struct ClientFlags {
   std::vector<std::string> servers;
   std::string timeout = "5s";
   bool json = false;
+  std::string watch;
+  Color color = Color::automatic;
   bool if_absent = false;
   std::string key;
   std::string value;
@@ -134,6 +137,15 @@ int run(int argc, char** argv) {
   ClientFlags flags;
   CLI::App* status = add_client_command(app, flags, "status", "Show one row for each node");
   status->add_flag("--json", flags.json, "A list of objects instead of a table");
+  CLI::Option* watch = status->add_option(
+      "--watch", flags.watch, "Ask again and again, with this pause (1s), until Ctrl-C");
+  watch->expected(0, 1)->type_name("[DURATION]");
+  status
+      ->add_option("--color", flags.color,
+                   "auto, always or never; auto: on a terminal, unless NO_COLOR is set")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
+          {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}}))
+      ->type_name("WHEN");
   CLI::App* get = add_client_command(app, flags, "get", "Read a value, linearizably");
   CLI::App* put = add_client_command(app, flags, "put", "Write a value");
   CLI::App* del = add_client_command(app, flags, "del", "Delete a key");
@@ -163,8 +175,15 @@ int run(int argc, char** argv) {
       demo_options.program = argv[0];
       return run_demo(demo_options);
     }
-    const RespClient::Timeout timeout = to_timeout(flags.timeout);
-    if (status->parsed()) return run_status(flags.servers, flags.json, timeout);
+    const RespClient::Timeout timeout = to_timeout("--timeout", flags.timeout);
+    if (status->parsed()) {
+      StatusOptions wanted{flags.servers, timeout, flags.json, flags.color, std::nullopt};
+      if (watch->count() > 0) {
+        const bool bare = flags.watch.empty() || flags.watch == "true";
+        wanted.watch = to_timeout("--watch", bare ? "1s" : flags.watch);
+      }
+      return run_status(wanted);
+    }
     if (get->parsed()) return run_key_command(flags.servers, {"GET", flags.key}, timeout);
     if (del->parsed()) return run_key_command(flags.servers, {"DEL", flags.key}, timeout);
     std::vector<std::string> words = {"SET", flags.key, flags.value};

@@ -4,7 +4,9 @@
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
+#include <leasehold/server/start_watch.h>
 #include <leasehold/server/tcp_front.h>
+#include <leasehold/server/terminal.h>
 
 #include <spdlog/async.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -32,15 +34,15 @@ constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
 /// is older is on the disk; each entry costs about twice its size here.
 constexpr std::size_t kEntryCacheBytes = 8U << 20U;
-/// How often formation is looked at, and a failure that ended the node.
+/// How often the start is looked at, and a failure that ended the node.
 constexpr timespec kWatchInterval{0, 200'000'000};
-/// "Waiting for members" is said at most so often.
-constexpr auto kSayAgain = std::chrono::seconds(10);
 
 void start_logging(const ServeSettings& settings) {
   // Never waits for a slow terminal: the node's own thread logs.
   spdlog::init_thread_pool(kLogLinesMax, 1);
-  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  const bool color = use_color(Color::automatic, STDERR_FILENO);
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(
+      color ? spdlog::color_mode::always : spdlog::color_mode::never);
   auto logger =
       std::make_shared<spdlog::async_logger>("leasehold", std::move(sink), spdlog::thread_pool(),
                                              spdlog::async_overflow_policy::overrun_oldest);
@@ -85,60 +87,10 @@ class Failure {
   std::optional<Error> error_;
 };
 
-/// Says what a first start waits for, until the group is formed.
-class FormationWatch {
- public:
-  explicit FormationWatch(node::Node& node) : node_(node), seen_(std::make_shared<Seen>()) {}
-
-  void look() {
-    if (done_) return;
-    std::optional<node::NodeStatus> status;
-    {
-      const std::lock_guard lock(seen_->mutex);
-      status = std::exchange(seen_->status, std::nullopt);
-    }
-    if (status) report(*status);
-    if (done_) return;
-    node_.status([seen = seen_](node::NodeStatus fresh) {
-      const std::lock_guard lock(seen->mutex);
-      seen->status = std::move(fresh);
-    });
-  }
-
- private:
-  struct Seen {
-    std::mutex mutex;
-    std::optional<node::NodeStatus> status;
-  };
-
-  void report(const node::NodeStatus& status) {
-    if (status.formed) {
-      done_ = true;  // the node's own notice says so
-      return;
-    }
-    std::string missing;
-    for (const raft::NodeId id : status.missing) {
-      missing += (missing.empty() ? "" : ", ") + std::to_string(id.value());
-    }
-    const auto now = std::chrono::steady_clock::now();
-    if (missing.empty() || (missing == said_ && now - said_at_ < kSayAgain)) return;
-    spdlog::info("waiting for member{} {} to confirm the group",
-                 status.missing.size() == 1 ? "" : "s", missing);
-    said_ = missing;
-    said_at_ = now;
-  }
-
-  node::Node& node_;
-  std::shared_ptr<Seen> seen_;  ///< outlives this: an answer may come late
-  std::string said_;
-  std::chrono::steady_clock::time_point said_at_;
-  bool done_ = false;
-};
-
 /// Waits for a signal or a failure.
-int watch(node::Node& node, const Failure& failure) {
+int watch(node::Node& node, const LogObserver& observer, const Failure& failure) {
   const sigset_t signals = ending_signals();
-  FormationWatch formation(node);
+  StartWatch start(node, observer.leader_known());
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
     if (signal > 0) {
@@ -149,7 +101,7 @@ int watch(node::Node& node, const Failure& failure) {
       spdlog::critical("this node cannot go on: {}", error->message);
       return 1;
     }
-    formation.look();
+    start.look();
   }
 }
 
@@ -186,7 +138,7 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int exit_status = watch(*node.value(), failure);
+  const int exit_status = watch(*node.value(), observer, failure);
   front.value()->stop_accepting();
   node.value()->stop();
   front.value()->stop();
