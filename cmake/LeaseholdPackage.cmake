@@ -188,3 +188,13 @@ if(TARGET leasehold)
   add_dependencies(leasehold_package leasehold)
   install(TARGETS leasehold RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
+if(TARGET leasehold_manual)
+  add_dependencies(leasehold_package leasehold_manual)
+  install(FILES ${LEASEHOLD_MANUAL_DIR}/leasehold.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
+  install(FILES ${LEASEHOLD_MANUAL_DIR}/leasehold COMPONENT program
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${LEASEHOLD_MANUAL_DIR}/_leasehold COMPONENT program
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${LEASEHOLD_MANUAL_DIR}/leasehold.fish COMPONENT program
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -18,6 +18,14 @@ using Json = nlohmann::ordered_json;
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 /// One server may take so long of the whole time.
 constexpr Timeout kConnectTimeout{1000};
+/// After this a person is told what takes so long.
+constexpr auto kPatience = std::chrono::seconds(1);
+
+// Exit statuses: see kExitStatuses.
+constexpr int kNo = 1;
+constexpr int kUsage = 2;
+constexpr int kOutcomeUnknown = 3;
+constexpr int kNotExecuted = 4;
 
 /// "The command was not executed": another server may take it.
 bool not_executed(const RespValue& reply) {
@@ -44,7 +52,9 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
 
 Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
                                const std::vector<std::string>& words, Timeout timeout) {
-  const auto deadline = Clock::now() + timeout;
+  const auto start = Clock::now();
+  const auto deadline = start + timeout;
+  bool told = false;
   const auto left = [deadline] {
     return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
   };
@@ -71,6 +81,10 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
     if (Clock::now() + kRetryPause >= deadline) {
       return Error{ErrorCode::timed_out, "nobody took the command; the last answer: " + last};
     }
+    if (!told && Clock::now() > start + kPatience) {
+      told = true;
+      std::cerr << "leasehold: still trying; the last answer: " << last << std::endl;
+    }
     std::this_thread::sleep_for(kRetryPause);
   }
 }
@@ -80,25 +94,29 @@ int run_key_command(const std::vector<std::string>& servers, const std::vector<s
   const auto reply = run_anywhere(servers, words, timeout);
   if (!reply) {
     std::cerr << "leasehold: " << reply.error().message << "\n";
-    return reply.error().code == ErrorCode::unavailable ? 3 : 2;
+    switch (reply.error().code) {
+      case ErrorCode::invalid_argument: return kUsage;
+      case ErrorCode::unavailable: return kOutcomeUnknown;
+      default: return kNotExecuted;
+    }
   }
   const RespValue& value = reply.value();
   switch (value.kind) {
     case RespValue::Kind::error:
       std::cerr << "leasehold: " << value.text << "\n";
-      return value.is_error("UNKNOWNOUTCOME") ? 3 : 2;
+      return value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
     case RespValue::Kind::null:
       std::cerr << (is_read(words) ? "leasehold: no such key\n" : "leasehold: the key exists\n");
-      return 1;
+      return kNo;
     case RespValue::Kind::integer:
       std::cout << value.integer << "\n";
-      return words.front() == "DEL" && value.integer == 0 ? 1 : 0;
+      return words.front() == "DEL" && value.integer == 0 ? kNo : 0;
     case RespValue::Kind::simple:
     case RespValue::Kind::bulk: std::cout << value.text << "\n"; return 0;
     case RespValue::Kind::array: break;
   }
   std::cerr << "leasehold: a reply of an unexpected kind\n";
-  return 2;
+  return kOutcomeUnknown;
 }
 
 }  // namespace leasehold::server

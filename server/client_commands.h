@@ -21,8 +21,9 @@ Result<nlohmann::ordered_json> fetch_status(const std::string& server, RespClien
 Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
                                const std::vector<std::string>& words, RespClient::Timeout timeout);
 
-/// Exit status of get, put and del: 0 done; 1 no such key (for put --if-absent: it exists); 2
-/// refused, or nobody took it; 3 outcome unknown.
+/// Exit status of get, put and del: 0 done; 1 no such key (for put --if-absent: it exists); 2 a
+/// wrong address; 3 outcome unknown; 4 not executed: refused, or nobody took it. kExitStatuses
+/// tells users.
 int run_key_command(const std::vector<std::string>& servers, const std::vector<std::string>& words,
                     RespClient::Timeout timeout);
 

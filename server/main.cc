@@ -1,6 +1,7 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
+#include <leasehold/server/manual.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/settings.h>
@@ -11,6 +12,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -37,6 +39,7 @@ The settings file has the same names without the dashes:
 A flag beats the file. Any Redis client speaks to --listen: redis-cli -p 7201 set k v)";
 
 constexpr const char* kClientExamples = R"(Examples:
+  leasehold status --servers 127.0.0.1:7201,127.0.0.1:7202 --watch 500ms
   leasehold status --servers 127.0.0.1:7201,127.0.0.1:7202,127.0.0.1:7203
   leasehold put --servers 127.0.0.1:7201 greeting hello
   leasehold get --servers 127.0.0.1:7201,127.0.0.1:7202 greeting)";
@@ -46,6 +49,18 @@ RespClient::Timeout to_timeout(const char* flag, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) throw CLI::ValidationError(flag, duration.error().message);
   return std::chrono::ceil<RespClient::Timeout>(duration.value());
+}
+
+/// One of a few words, and an error that names them.
+CLI::Validator one_of(const std::vector<std::string>& words) {
+  return CLI::Validator(
+      [words](std::string& given) -> std::string {
+        if (std::find(words.begin(), words.end(), given) != words.end()) return "";
+        std::string text = "'" + given + "' is none of:";
+        for (const std::string& word : words) text += " " + word;
+        return text;
+      },
+      "");
 }
 
 struct ServeFlags {
@@ -94,7 +109,7 @@ struct ClientFlags {
   std::string timeout = "5s";
   bool json = false;
   std::string watch;
-  Color color = Color::automatic;
+  std::string color = "auto";
   bool if_absent = false;
   std::string key;
   std::string value;
@@ -115,22 +130,73 @@ CLI::App* add_client_command(CLI::App& app, ClientFlags& flags, const char* name
   return command;
 }
 
+/// A command with a parser of its own. Its usage text lists a flag a line: the manual and the
+/// completions are made of it.
+struct OwnCommand {
+  const char* name;
+  const char* about;
+  const char* usage;
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+const std::vector<OwnCommand>& own_commands() {
+  static const std::vector<OwnCommand> commands = {
+      {"sim", "Run simulated clusters with faults, by seed, and check them", sim::kSimUsage,
+       sim::run_sim_command},
+      {"scenario", "Run stories with commands on real cores, and compare", story::kScenarioUsage,
+       story::run_scenario_command},
+      {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
+       story::run_timeline_command},
+  };
+  return commands;
+}
+
+const std::vector<std::string> kColors = {"auto", "always", "never"};
+const std::vector<std::string> kShells = {"bash", "zsh", "fish"};
+
+FlagHelp help_of(const CLI::Option& option) {
+  FlagHelp flag;
+  flag.name = option.get_positional() ? option.get_name() : "--" + option.get_lnames().front();
+  if (option.get_items_expected_max() > 0) flag.value = option.get_type_name();
+  flag.help = option.get_description();
+  flag.default_text = option.get_default_str();
+  flag.required = option.get_required();
+  if (flag.name == "--color") flag.choices = kColors;
+  if (flag.name == "shell") flag.choices = kShells;
+  return flag;
+}
+
+/// What --help knows of every command.
+std::vector<CommandHelp> command_helps(const CLI::App& app) {
+  std::vector<CommandHelp> helps;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    CommandHelp help{command->get_name(), command->get_description(), {}, command->get_footer()};
+    for (const CLI::Option* option : command->get_options()) {
+      if (option != command->get_help_ptr()) help.flags.push_back(help_of(*option));
+    }
+    for (const OwnCommand& own : own_commands()) {
+      if (help.name != own.name) continue;
+      help.flags = flags_of_usage(own.usage);
+      help.text = own.usage;
+    }
+    helps.push_back(std::move(help));
+  }
+  return helps;
+}
+
 int run(int argc, char** argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "sim") {
-    return sim::run_sim_command({argv + 2, argv + argc});
-  }
-  if (argc > 1 && std::string_view(argv[1]) == "scenario") {
-    return story::run_scenario_command({argv + 2, argv + argc});
-  }
-  if (argc > 1 && std::string_view(argv[1]) == "timeline") {
-    return story::run_timeline_command({argv + 2, argv + argc});
+  for (const OwnCommand& own : own_commands()) {
+    if (argc > 1 && std::string_view(argv[1]) == own.name) return own.run({argv + 2, argv + argc});
   }
   CLI::App app{
       "Leasehold: a replicated key-value store with linearizable reads from the leader's lease",
       "leasehold"};
   app.require_subcommand(1);
   app.set_version_flag("--version", std::string("leasehold ") + kVersion);
-  app.footer("leasehold COMMAND --help tells about one command. A first look: leasehold demo");
+  app.footer(
+      std::string(
+          "leasehold COMMAND --help tells about one command. A first look: leasehold demo\n\n") +
+      kExitStatuses);
 
   ServeFlags serve_flags;
   add_serve(app, serve_flags);
@@ -142,9 +208,9 @@ int run(int argc, char** argv) {
   watch->expected(0, 1)->type_name("[DURATION]");
   status
       ->add_option("--color", flags.color,
-                   "auto, always or never; auto: on a terminal, unless NO_COLOR is set")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
-          {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}}))
+                   "Colours: auto, always or never; auto is on a terminal, unless NO_COLOR is set")
+      ->check(one_of(kColors))
+      ->capture_default_str()
       ->type_name("WHEN");
   CLI::App* get = add_client_command(app, flags, "get", "Read a value, linearizably");
   CLI::App* put = add_client_command(app, flags, "put", "Write a value");
@@ -159,10 +225,15 @@ int run(int argc, char** argv) {
       "demo", "Start three replicas on this machine, kill the leader, and tell what happens");
   demo->add_flag("--keep", demo_options.keep, "Keep the folder with the data and the logs");
   CLI::App* version = app.add_subcommand("version", "Print the version");
-  // These have parsers of their own, see above.
-  app.add_subcommand("sim", "Run simulated clusters with faults, by seed, and check them");
-  app.add_subcommand("scenario", "Run stories with commands on real cores, and compare");
-  app.add_subcommand("timeline", "Draw a scenario or a trace as an SVG");
+  CLI::App* man = app.add_subcommand("man", "Print the manual page, for man -l -");
+  CLI::App* completion = app.add_subcommand("completion", "Print the completion script of a shell");
+  std::string shell;
+  completion->add_option("shell", shell, "bash, zsh or fish")
+      ->required()
+      ->check(one_of(kShells))
+      ->type_name("SHELL");
+  completion->footer("Examples:\n  source <(leasehold completion bash)");
+  for (const OwnCommand& own : own_commands()) app.add_subcommand(own.name, own.about);
 
   try {
     app.parse(argc, argv);
@@ -171,13 +242,25 @@ int run(int argc, char** argv) {
       std::cout << "leasehold " << kVersion << "\n";
       return 0;
     }
+    if (man->parsed()) {
+      std::cout << man_page(command_helps(app), kVersion);
+      return 0;
+    }
+    if (completion->parsed()) {
+      const auto script = completion_script(command_helps(app), shell);
+      if (!script) throw CLI::ValidationError("shell", script.error().message);
+      std::cout << script.value();
+      return 0;
+    }
     if (demo->parsed()) {
       demo_options.program = argv[0];
       return run_demo(demo_options);
     }
     const RespClient::Timeout timeout = to_timeout("--timeout", flags.timeout);
     if (status->parsed()) {
-      StatusOptions wanted{flags.servers, timeout, flags.json, flags.color, std::nullopt};
+      StatusOptions wanted{flags.servers, timeout, flags.json, Color::automatic, std::nullopt};
+      if (flags.color != "auto")
+        wanted.color = flags.color == "always" ? Color::always : Color::never;
       if (watch->count() > 0) {
         const bool bare = flags.watch.empty() || flags.watch == "true";
         wanted.watch = to_timeout("--watch", bare ? "1s" : flags.watch);

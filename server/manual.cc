@@ -155,10 +155,13 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
 
 std::string fish_script(const std::vector<CommandHelp>& commands) {
   const auto single = [](std::string_view text) {
-    return "'" + replaced(text, [](char c) -> std::string {
-             if (c == '\'' || c == '\\') return std::string("\\") + c;
-             return {c};
-           }) + "'";
+    return "'" +
+           replaced(text,
+                    [](char c) -> std::string {
+                      if (c == '\'' || c == '\\') return std::string("\\") + c;
+                      return {c};
+                    }) +
+           "'";
   };
   std::ostringstream out;
   out << "# fish completion for leasehold\n";
@@ -208,7 +211,8 @@ std::string man_page(const std::vector<CommandHelp>& commands, std::string_view 
   std::ostringstream out;
   out << ".TH LEASEHOLD 1 \"\" \"leasehold " << version << "\" \"Leasehold\"\n"
       << ".SH NAME\n"
-      << "leasehold \\- a replicated key\\-value store with linearizable reads from the leader\\(aqs "
+      << "leasehold \\- a replicated key\\-value store with linearizable reads from the "
+         "leader\\(aqs "
          "lease\n"
       << ".SH SYNOPSIS\n"
       << ".B leasehold\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n"

@@ -40,8 +40,7 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string waiting_text(const node::NodeStatus& status) {
-  const std::string problem =
-      status.problem.empty() ? "" : ". The last refusal: " + status.problem;
+  const std::string problem = status.problem.empty() ? "" : ". The last refusal: " + status.problem;
   if (!status.formed) {
     std::vector<std::string> missing;
     for (const raft::NodeId id : status.missing) {

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""The program as a person and a script use it: what a first start says that it waits for, the exit
+statuses of the client commands, and `status --watch`."""
+
+import json
+import signal
+import subprocess
+import time
+
+from cluster import Cluster, check, main, wait_for
+
+DONE, NO, USAGE, NOT_EXECUTED = 0, 1, 2, 4
+
+
+class Program:
+    def __init__(self, cluster):
+        self.binary = cluster.binary
+        self.servers = ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)
+
+    def __call__(self, status, command, *words):
+        run = subprocess.run([self.binary, command, "--servers", self.servers, *words],
+                             capture_output=True, text=True, timeout=60, check=False)
+        check(run.returncode == status,
+              f"{command} {' '.join(words)}: status {run.returncode}, not {status}: "
+              f"{run.stdout}{run.stderr}")
+        return run.stdout.rstrip("\n")
+
+    def watch(self, seconds, *words):
+        """What `status --watch` says until SIGINT, and its status."""
+        process = subprocess.Popen([self.binary, "status", "--servers", self.servers, "--watch",
+                                    *words], stdout=subprocess.PIPE, text=True)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        said, _ = process.communicate(timeout=30)
+        return said, process.returncode
+
+
+def first_start(cluster):
+    """Each node alone says whom it waits for, and where it looks for them."""
+    first, second, third = cluster.nodes
+    first.start()
+    wait_for("the first node's word", 10, lambda: "waiting for members" in first.log_text())
+    for other in (second, third):
+        address = dict(peer.split("=") for peer in first.peers.split(","))[str(other.id)]
+        check(f"{other.id} ({address}, not reached)" in first.log_text(),
+              f"{first} does not say where it looks for {other}: {first.log_text()}")
+    second.start()
+    wait_for("news of the second", 10, lambda: ", connected)" in first.log_text() or
+             "waiting for member 3" in first.log_text())
+    check("the group has formed" not in first.log_text(), "two of three formed a group")
+
+
+def exit_statuses(program):
+    program(DONE, "put", "key", "value")
+    check(program(DONE, "get", "key") == "value", "a wrong value")
+    program(NO, "get", "missing")
+    program(NO, "put", "key", "other", "--if-absent")
+    program(DONE, "del", "key")
+    program(NO, "del", "key")
+    program(NOT_EXECUTED, "put", "k" * 70000, "too long a key")
+    program(USAGE, "put", "key")
+    program(USAGE, "status", "--watch", "often")
+    program(DONE, "status")
+
+
+def watched(program, cluster):
+    said, status = program.watch(1.5, "200ms")
+    check(status == DONE, f"a healthy cluster's watch ended with status {status}")
+    check(said.count("healthy, after") >= 3, f"asked only {said.count('healthy, after')} times")
+    check("\x1b" not in said, "colours and cursor moves in a pipe")
+    said, status = program.watch(1.5, "200ms", "--json")
+    lists = [json.loads(line) for line in said.splitlines()]
+    check(len(lists) >= 3 and all(len(one) == 3 for one in lists), "--json: a list a line")
+    cluster.nodes[2].kill()
+    said, status = program.watch(1.0, "200ms")
+    check(status == NO, f"status {status} with a node out of reach")
+    check("unreachable" in said, "says nothing of the node that is gone")
+
+
+def no_majority(program, cluster):
+    """One of three: it says what is missing, and writes are not executed."""
+    survivor = cluster.nodes[0]
+    cluster.nodes[1].kill()
+    wait_for("the word of the last", 30, lambda: "no leader: 1 of 3 voters reached, 2 are needed"
+             in survivor.log_text())
+    program(NOT_EXECUTED, "put", "--timeout", "5s", "key", "value")
+
+
+def run(options):
+    with Cluster(options.binary, flags=["--command-timeout", "2s"], keep=options.keep) as cluster:
+        first_start(cluster)
+        cluster.nodes[2].start()
+        cluster.wait_leader()
+        program = Program(cluster)
+        exit_statuses(program)
+        watched(program, cluster)
+        no_majority(program, cluster)
+
+
+if __name__ == "__main__":
+    main(__doc__, run)
