@@ -8,6 +8,7 @@
 #include <leasehold/server/status_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/scenario_command.h>
+#include <leasehold/story/telling.h>
 #include <leasehold/story/timeline_command.h>
 
 #include <CLI/CLI.hpp>
@@ -135,16 +136,16 @@ CLI::App* add_client_command(CLI::App& app, ClientFlags& flags, const char* name
 struct OwnCommand {
   const char* name;
   const char* about;
-  const char* usage;
+  std::string usage;
   int (*run)(const std::vector<std::string>& arguments);
 };
 
 const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
-      {"sim", "Run simulated clusters with faults, by seed, and check them", sim::kSimUsage,
-       sim::run_sim_command},
-      {"scenario", "Run stories with commands on real cores, and compare", story::kScenarioUsage,
-       story::run_scenario_command},
+      {"sim", "Run simulated clusters with faults, by seed, and check them",
+       std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
+      {"scenario", "Run stories with commands on real cores, and compare",
+       std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
        story::run_timeline_command},
   };

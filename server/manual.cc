@@ -1,6 +1,5 @@
 #include <leasehold/server/manual.h>
 
-#include <cctype>
 #include <functional>
 #include <sstream>
 

@@ -11,7 +11,7 @@
 namespace leasehold::server {
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
+using Clock = std::chrono::steady_clock;
 
 /// The same sentence is said at most so often.
 constexpr auto kSayAgain = std::chrono::seconds(10);
@@ -81,7 +81,7 @@ StartWatch::StartWatch(node::Node& node, const std::atomic<bool>& leader_known)
 StartWatch::~StartWatch() = default;
 
 void StartWatch::look() {
-  const auto now = SteadyClock::now();
+  const auto now = Clock::now();
   std::optional<node::NodeStatus> status;
   {
     const std::lock_guard lock(seen_->mutex);
