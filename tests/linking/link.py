@@ -115,10 +115,14 @@ def pkg_config(options):
     prefix = os.path.join(options.work, "prefix")
     folders = [folder for folder, _, names in os.walk(prefix) if "leasehold.pc" in names]
     environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}
+    everything = run(["pkg-config", "--libs", "leasehold"], env=environment).split()
+    order = [word for word in everything if word.startswith("-lleasehold")]
+    if order != ["-lleasehold_kv", "-lleasehold_node", "-lleasehold_core"]:
+        sys.exit(f"the archives stand in the wrong order: {order}")
     for example, component in COMPONENT.items():
         source, _ = copy_of(options, "pkg_config", example)
-        package = "leasehold-core" if component == "core" else "leasehold"
-        words = run(["pkg-config", "--cflags", "--libs", package], env=environment).split()
+        words = run(["pkg-config", "--cflags", "--libs", f"leasehold-{component}"],
+                    env=environment).split()
         program = os.path.join(os.path.dirname(source), example)
         run([options.cxx, "-std=c++20", *options.flags.split(), os.path.join(source, "main.cc"),
              "-o", program, *words])
