@@ -2,7 +2,9 @@
 #include <leasehold/bench/raw_log.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
+#include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_log.h>
+#include <leasehold/storage/segment_store.h>
 
 #include <CLI/CLI.hpp>
 
@@ -51,6 +53,23 @@ class Waiter final : public storage::StorageSink {
   std::optional<Error> failure_;
 };
 
+storage::SegmentLogOptions log_options(const std::string& dir) {
+  storage::SegmentLogOptions options;
+  options.dir = dir;
+  options.group = raft::GroupId(1);
+  options.cluster_id = 1;
+  options.id = raft::NodeId(1);
+  return options;
+}
+
+raft::Member self_of(const storage::NodeIdentity& identity) {
+  raft::Member self;
+  self.id = identity.id;
+  self.uuid = identity.uuid;
+  self.address = "127.0.0.1:1";
+  return self;
+}
+
 /// The log of a cluster of one.
 struct NodeLog {
   Waiter waiter;  ///< outlives the log
@@ -58,19 +77,10 @@ struct NodeLog {
   std::uint64_t next = 1;
 
   Result<void> open(const std::string& dir) {
-    storage::SegmentLogOptions options;
-    options.dir = dir;
-    options.group = raft::GroupId(1);
-    options.cluster_id = 1;
-    options.id = raft::NodeId(1);
-    auto opened = storage::SegmentLog::open(options);
+    auto opened = storage::SegmentLog::open(log_options(dir));
     if (!opened) return opened.error();
     log = std::move(opened).value();
-    raft::Member self;
-    self.id = options.id;
-    self.uuid = log->identity().uuid;
-    self.address = "127.0.0.1:1";
-    auto confirmed = log->confirm_set({self});
+    auto confirmed = log->confirm_set({self_of(log->identity())});
     if (!confirmed) return confirmed;
     auto formed = log->form();
     if (!formed) return formed;
@@ -88,6 +98,41 @@ struct NodeLog {
     const raft::ReadyId id = batch.id;
     log->persist(std::move(batch));
     return waiter.wait_for(id);
+  }
+};
+
+/// What the log's writer does, on the calling thread: without the two hand-overs between threads.
+struct WriterAlone {
+  std::unique_ptr<storage::SegmentStore> store;
+  std::uint64_t next = 1;
+
+  Result<void> open(const std::string& dir) {
+    auto disk = storage::open_posix_disk(dir);
+    if (!disk) return disk.error();
+    auto opened = storage::SegmentStore::open(log_options(dir), std::move(disk).value());
+    if (!opened) return opened.error();
+    store = std::move(opened).value();
+    raft::Membership members;
+    members.members = {self_of(store->identity())};
+    members.voters = {store->identity().id};
+    storage::StateBody state;
+    state.confirmed = members;
+    state.base = storage::BaseRecord{{}, members};
+    auto written = store->write_state(std::move(state));
+    if (written) store->start();
+    return written;
+  }
+
+  Result<void> append(const Bytes& payload) {
+    const raft::Entry entry{{raft::Term(1), raft::Index(next)}, raft::EntryKind::command, payload};
+    storage::WriteGroup group;
+    group.body.state.last = entry.id;
+    group.body.first = entry.id.index;
+    group.body.previous_term = raft::Term(next == 1 ? 0 : 1);
+    group.entries = {&entry};
+    ++next;
+    auto written = store->append(group);
+    return written ? store->rest() : written;
   }
 };
 
@@ -120,20 +165,26 @@ Result<void> measure(const Options& options) {
   NodeLog node;
   auto opened = node.open((folder.path / "log").string());
   if (!opened) return opened;
+  WriterAlone writer;
+  opened = writer.open((folder.path / "writer").string());
+  if (!opened) return opened;
 
   const std::string record(options.entry_bytes, 'r');
   const Bytes payload{std::string(record)};
-  NamedHistograms rows = {
-      {"bare, preallocated", Histogram()}, {"bare, appending", Histogram()}, {"log", Histogram()}};
+  NamedHistograms rows = {{"bare, preallocated", Histogram()},
+                          {"bare, appending", Histogram()},
+                          {"log", Histogram()},
+                          {"log, its writer alone", Histogram()}};
   for (unsigned turn = 0; turn < options.blocks; ++turn) {
     // Forwards and backwards.
-    for (const unsigned place : {0U, 1U, 2U}) {
-      const unsigned target = turn % 2 == 0 ? place : 2 - place;
+    for (const unsigned place : {0U, 1U, 2U, 3U}) {
+      const unsigned target = turn % 2 == 0 ? place : 3 - place;
       for (unsigned i = 0; i < options.writes; ++i) {
         const std::uint64_t began = monotonic_ns();
         auto done = target == 0   ? append_raw(preallocated.value(), record)
                     : target == 1 ? append_raw(appending.value(), record)
-                                  : node.append(payload);
+                    : target == 2 ? node.append(payload)
+                                  : writer.append(payload);
         if (!done) return done;
         rows[target].second.record(monotonic_ns() - began);
       }
