@@ -167,6 +167,63 @@ TEST_P(TcpFrontTest, TooManyClientsAreToldSo) {
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 1U);
 }
 
+TEST_P(TcpFrontTest, TheLogIsToldOfRefusedClientsButNotOfEach) {
+  ServerOptions options;
+  options.clients_max = 1;
+  std::atomic<int> said{0};
+  options.notice = [&said](const std::string& text) {
+    EXPECT_THAT(text, StartsWith("1 client connections refused"));
+    ++said;
+  };
+  open(options);
+  RespClient first = connect();
+  EXPECT_EQ(call(first, {"PING"}).text, "PONG");
+  for (int i = 0; i < 5; ++i) {
+    RespClient refused = connect();
+    EXPECT_TRUE(refused.reply(kPatience).ok());
+  }
+  EXPECT_EQ(state_->sum(&Counters::connections_refused), 5U);
+  EXPECT_EQ(said, 1);
+}
+
+TEST_P(TcpFrontTest, AnIdleClientIsClosedAndABusyOneStays) {
+  ServerOptions options;
+  options.idle_timeout = std::chrono::seconds(1);
+  open(options);
+  RespClient idle = connect();
+  RespClient busy = connect();
+  EXPECT_EQ(call(idle, {"PING"}).text, "PONG");
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (state_->sum(&Counters::connections_idle) == 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    ASSERT_EQ(call(busy, {"PING"}).text, "PONG");
+  }
+  EXPECT_FALSE(idle.reply(kPatience).ok());
+  EXPECT_EQ(call(busy, {"PING"}).text, "PONG");
+  EXPECT_EQ(state_->sum(&Counters::connections_idle), 1U);
+}
+
+TEST_P(TcpFrontTest, ClientsAreListedAndKilledAcrossThreads) {
+  open();
+  std::vector<RespClient> clients;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(connect());
+    ASSERT_EQ(call(clients.back(), {"CLIENT", "SETNAME", "c" + std::to_string(i)}).text, "OK");
+  }
+  const std::string list = call(clients[0], {"CLIENT", "LIST"}).text;
+  for (int i = 0; i < 5; ++i) EXPECT_THAT(list, HasSubstr(" name=c" + std::to_string(i) + " "));
+  const auto id = std::to_string(call(clients[3], {"CLIENT", "ID"}).integer);
+  EXPECT_EQ(call(clients[0], {"CLIENT", "KILL", "ID", id}).integer, 1);
+  EXPECT_FALSE(clients[3].reply(kPatience).ok());
+  EXPECT_EQ(call(clients[0], {"CLIENT", "KILL", "ID", id}).integer, 0);
+  // Without ID or ADDR all are meant, but for the one that asks.
+  EXPECT_EQ(call(clients[1], {"CLIENT", "KILL", "SKIPME", "yes"}).integer, 3);
+  EXPECT_FALSE(clients[0].reply(kPatience).ok());
+  // One's own end comes behind the answer.
+  EXPECT_EQ(call(clients[1], {"CLIENT", "KILL", "SKIPME", "no"}).integer, 1);
+  EXPECT_FALSE(clients[1].reply(kPatience).ok());
+}
+
 TEST_P(TcpFrontTest, StopClosesEveryConnection) {
   open();
   RespClient client = connect();

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Hostile frames from many connections and a crowd of idle ones: how a good client fares meanwhile,
+and how much memory the node takes."""
+
+import os
+import random
+import resource
+import socket
+import statistics
+import subprocess
+import sys
+
+from bad_clients import KEY_MAX, MALFORMED, REFUSED
+from cluster import Cluster, Failed, check, main, wait_for
+import resp
+
+# A frame that breaks the connection has one of its own; the others come in pipelines.
+BREAKING_SHARE = 0.1
+PIPELINE = 50
+RESIDENT_MAX = 400 << 20
+ROUNDS = 5
+
+
+def arguments(parser):
+    parser.add_argument("--frames", type=int, default=1_000_000)
+    parser.add_argument("--idle", type=int, default=10_000, help="idle connections")
+    parser.add_argument("--floor", type=float, default=0.5,
+                        help="milliseconds; a p99 below it is good whatever the ratio")
+    parser.add_argument("--attack", type=int, help="(internal) the port to attack")
+    parser.add_argument("--seed", type=int, default=1)
+
+
+def hostile_pipeline(source):
+    """Frames that are in step, and wrong in every other way."""
+    small = [resp.encode(*words) for words, _ in REFUSED if sum(map(len, words)) < 1000]
+    small += [b"*0\r\n", b"*-1\r\n", b"\r\n", b"*1\r\n$0\r\n\r\n",
+              resp.encode("GET", "k" * (KEY_MAX + 1)), resp.encode("KEYS", "[" * 900),
+              resp.encode("SCAN", "0", "MATCH", "*a" * 400, "COUNT", "1000"),
+              resp.encode("MULTI"), resp.encode("EXEC"), resp.encode("WATCH", "a"),
+              resp.encode("MGET", *["a"] * 1000), resp.encode(*["x"] * 500)]
+    # What the last of them has begun, RESET ends.
+    ending = [resp.encode("RESET"), resp.encode("ECHO", "end")]
+    return [source.choice(small) for _ in range(PIPELINE)] + ending
+
+
+def attack(port, frames, seed):
+    """In a process of its own. Each connection comes from another address: the ports of one would
+    not last."""
+    os.nice(19)
+    source = random.Random(seed)
+    sent = 0
+    while sent < frames:
+        client = socket.socket()
+        client.bind((f"127.{source.randrange(1, 250)}.{source.randrange(1, 250)}.1", 0))
+        client.settimeout(30)
+        client.connect(("127.0.0.1", port))
+        # On average: PIPELINE frames in step for each (PIPELINE * share / (1 - share)) that break.
+        if source.random() < BREAKING_SHARE * PIPELINE / (1 + BREAKING_SHARE * (PIPELINE - 1)):
+            client.sendall(source.choice(MALFORMED)[0])
+            client.shutdown(socket.SHUT_WR)
+            while client.recv(1 << 16):
+                pass
+            sent += 1
+        else:
+            client.sendall(b"".join(hostile_pipeline(source)))
+            tail = b""
+            while not tail.endswith(b"$3\r\nend\r\n"):
+                data = client.recv(1 << 16)
+                if not data:
+                    raise Failed("a pipeline that was in step ended the connection")
+                tail = (tail + data)[-64:]
+            sent += PIPELINE
+        client.close()
+    print(sent)
+
+
+def p99(port, requests):
+    """Of GET by one connection, in milliseconds, measured by redis-benchmark."""
+    text = subprocess.run(["redis-benchmark", "-p", str(port), "-t", "get", "-c", "1", "-n",
+                           str(requests), "--csv"], capture_output=True, text=True, timeout=120,
+                          check=True).stdout
+    titles, values = (line.replace('"', "").split(",") for line in text.strip().splitlines()[-2:])
+    return float(dict(zip(titles, values))["p99_latency_ms"])
+
+
+def crowd(port, count):
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    check(limit == resource.RLIM_INFINITY or limit > count + 100,
+          f"only {limit} descriptors are allowed here")
+    clients = []
+    for i in range(count):
+        client = socket.socket()
+        client.bind((f"127.251.{i // 250 % 250}.{i % 250 + 1}", 0))
+        client.connect(("127.0.0.1", port))
+        client.sendall(resp.encode("PING"))
+        clients.append(client)
+    for client in clients:
+        client.settimeout(20)
+        check(client.recv(64) == b"+PONG\r\n", "an idle connection was not answered at first")
+    return clients
+
+
+def run(options):
+    if options.attack:
+        return attack(options.attack, options.frames, options.seed)
+    flags = ["--clients-max", str(options.idle + 200), "--lease", "3s", "--election-timeout", "3s"]
+    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
+        leader = cluster.start()
+        term = leader.status()["term"]
+        with leader.client() as client:
+            for i in range(1000):
+                client.call("SET", f"{'a' * 20}{i}", "value")
+        requests = 2000
+        p99(leader.port, requests)
+        idle = crowd(leader.port, options.idle)
+        rested = leader.status()["rss_bytes"]
+        print(f"{options.idle} idle connections: the node takes {rested >> 20} MiB")
+        attackers = []
+        calm, attacked, largest = [], [], rested
+        frames = options.frames // ROUNDS
+        for number in range(ROUNDS):
+            calm.append(p99(leader.port, requests))
+            attackers = [subprocess.Popen(
+                [sys.executable, "-B", __file__, "--binary", options.binary, "--attack",
+                 str(leader.port), "--frames", str(frames), "--seed", str(options.seed + number)],
+                stdout=subprocess.DEVNULL)]
+            while any(attacker.poll() is None for attacker in attackers):
+                attacked.append(p99(leader.port, requests))
+                largest = max(largest, leader.status()["rss_bytes"])
+            check(all(attacker.returncode == 0 for attacker in attackers), "an attacker failed")
+        status = leader.status()
+        normal, hostile = statistics.median(calm), statistics.median(attacked)
+        print(f"{frames * ROUNDS} hostile frames, {status['clients']['protocol_errors']} of which "
+              f"ended their connection: p99 of a GET {normal:.3f} ms without, {hostile:.3f} ms "
+              f"meanwhile (medians of {len(calm)} and {len(attacked)}); at most "
+              f"{largest >> 20} MiB")
+        check(largest < RESIDENT_MAX or options.no_memory_limit, "too much memory")
+        check(hostile <= max(2 * normal * options.slack, options.floor), "the good client suffers")
+        check(status["term"] == term, "the leader changed")
+        for client in idle[:: max(len(idle) // 100, 1)]:
+            client.sendall(resp.encode("PING"))
+            check(client.recv(64) == b"+PONG\r\n", "an idle connection was forgotten")
+        for client in idle:
+            client.close()
+        wait_for("the idle connections to be gone", 20,
+                 lambda: int(leader.info()["connected_clients"]) < 10)
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
