@@ -51,6 +51,8 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   note.mode = policy.mode;
   note.fallback = ReadFallback::none;
   note.end = ReadEnd::under_way;
+  note.index = raft::Index();
+  note.waited = lease::Duration(0);
   // The request is in memory: only now is the lease looked at, and the clock after it.
   note.look = view.look(context_.node.clock());
   note.applied = view.applied();

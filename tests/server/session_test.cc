@@ -18,6 +18,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class ManualExecutor final : public Executor {
@@ -465,6 +466,7 @@ class ReadModes : public SessionTest {
 };
 
 TEST_F(ReadModes, ExplainSaysWhyAReadWasServedAsItWas) {
+  write({"SET", "k", "v"});
   EXPECT_EQ(explained(), "*2\r\n$6\r\nserved\r\n$4\r\nnone\r\n");
   node_.grant_lease(milliseconds(500));
   feed("GET k\r\n");
@@ -477,6 +479,10 @@ TEST_F(ReadModes, ExplainSaysWhyAReadWasServedAsItWas) {
   EXPECT_THAT(explained(), HasSubstr(field("served", "leader")));
   EXPECT_THAT(explained(), HasSubstr(field("fallback", "the lease of this node had ended")));
   EXPECT_THAT(explained(), HasSubstr("lease_left_us\r\n:0\r\n"));
+  EXPECT_THAT(explained(), HasSubstr("$5\r\nindex\r\n"));
+  node_.grant_lease(milliseconds(500));
+  feed("GET k\r\n");
+  EXPECT_THAT(explained(), Not(HasSubstr("$5\r\nindex\r\n")));
 }
 
 TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
