@@ -11,9 +11,10 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMillion = 1'000'000;
-/// A client that has no answer for so long gives up; what it asked for may still happen.
-constexpr Duration kPatience = std::chrono::seconds(6);
+/// Some give up early and ask somebody else.
+constexpr Duration kImpatience = std::chrono::milliseconds(500);
 constexpr std::uint64_t kProber = 1000;
+constexpr std::uint64_t kWatcher = 2000;
 
 }  // namespace
 
@@ -32,18 +33,48 @@ void Clients::next_operation(std::uint64_t client) {
   const Duration period = world_.plan.workload.quiet_period;
   const bool quiet = period.count() > 0 && world_.queue.now().since_origin() % period > period / 3;
   const bool read = quiet || random_.below(100) < world_.plan.workload.read_percent;
-  run(client, node, read ? OperationKind::read : OperationKind::write, [this, client](bool) {
-    const Duration think = draw_duration(random_, Duration{0}, world_.plan.workload.think_max);
-    world_.queue.after(think, [this, client] { next_operation(client); });
-  });
+  const std::uint64_t key = draw_key();
+  run(client, node, read ? OperationKind::read : OperationKind::write, key,
+      [this, client, &node, read, key](bool done) {
+        if (done && !read) watch(node, key);
+        think(client);
+      });
 }
 
-void Clients::run(std::uint64_t client, SimNode& node, OperationKind kind,
+void Clients::think(std::uint64_t client) {
+  const Duration pause = draw_duration(random_, Duration{0}, world_.plan.workload.think_max);
+  world_.queue.after(pause, [this, client] { next_operation(client); });
+}
+
+// What is read anywhere after a write has completed must not be older.
+void Clients::watch(const SimNode& written_at, std::uint64_t key) {
+  while (watching_ < world_.plan.workload.watchers && random_.chance(2, 3)) {
+    ++watching_;
+    // After the write in true time, not at the same instant.
+    const Duration delay = draw_duration(random_, microseconds(1), microseconds(500));
+    world_.queue.after(delay, [this, &written_at, key] {
+      run(kWatcher, draw_other(written_at), OperationKind::read, key,
+          [this](bool) { --watching_; });
+    });
+  }
+}
+
+SimNode& Clients::draw_other(const SimNode& node) {
+  const std::size_t count = nodes_.size();
+  const bool deposed = random_.chance(1, 2);
+  const std::size_t away = static_cast<std::size_t>(1 + random_.below(count - 1));
+  for (SimNode* other : nodes_) {
+    if (deposed && other != &node && other->leads()) return *other;
+  }
+  return *nodes_[(node.id().value() - 1 + away) % count];
+}
+
+void Clients::run(std::uint64_t client, SimNode& node, OperationKind kind, std::uint64_t key,
                   std::function<void(bool)> then) {
   const Ticket ticket = attempts_.size();
   Attempt attempt;
   attempt.operation.client = client;
-  attempt.operation.key = random_.below(world_.plan.workload.keys);
+  attempt.operation.key = key;
   attempt.operation.kind = kind;
   if (kind == OperationKind::write) attempt.operation.value = next_value_++;
   attempt.operation.invoked_ns = world_.queue.now().since_origin().count();
@@ -58,7 +89,8 @@ void Clients::run(std::uint64_t client, SimNode& node, OperationKind kind,
   const Duration way =
       near ? Duration{0} : draw_duration(random_, microseconds(10), milliseconds(2));
   world_.queue.after(way, [this, ticket] { arrive(ticket); });
-  world_.queue.after(kPatience, [this, ticket] { finish(ticket, Outcome::unknown); });
+  const Duration patience = random_.chance(1, 3) ? kImpatience : world_.plan.workload.patience;
+  world_.queue.after(patience, [this, ticket] { finish(ticket, Outcome::unknown); });
 }
 
 void Clients::arrive(Ticket ticket) {
@@ -74,20 +106,24 @@ void Clients::arrive(Ticket ticket) {
     write(ticket);
     return;
   }
-  const std::uint64_t way = random_.below(10);
+  if (random_.chance(world_.plan.workload.quorum_percent, 100)) {
+    read_by_driver(ticket, node::ReadMode::quorum);
+    return;
+  }
+  const std::uint64_t way = random_.below(8);
   if (way < 5) {
     read_off_thread(ticket);
   } else if (way < 7) {
     read_by_driver(ticket, node::ReadMode::lease);
-  } else if (way < 9) {
-    read_by_driver(ticket, node::ReadMode::quorum);
   } else {
     read_by_driver(ticket, node::ReadMode::log);
   }
 }
 
 raft::PromiseInstant Clients::draw_deadline(const SimNode& node) {
-  return node.clock().now().promise + draw_duration(random_, milliseconds(200), milliseconds(4000));
+  const Duration longest =
+      world_.healed ? milliseconds(4000) : world_.plan.workload.patience * 2 / 3;
+  return node.clock().now().promise + draw_duration(random_, milliseconds(200), longest);
 }
 
 // ---- Writes ----
@@ -251,8 +287,9 @@ void Clients::finish(Ticket ticket, Outcome outcome) {
 }
 
 void Clients::node_died(const SimNode& node) {
-  // Attempts are in the order of their calls, and none lasts longer than kPatience.
-  const std::int64_t oldest = (world_.queue.now() - kPatience).since_origin().count();
+  // Attempts are in the order of their calls, and none lasts longer than the patience.
+  const std::int64_t oldest =
+      (world_.queue.now() - world_.plan.workload.patience).since_origin().count();
   for (Ticket ticket = attempts_.size(); ticket > 0; --ticket) {
     const Attempt& attempt = attempts_[ticket - 1];
     if (attempt.operation.invoked_ns < oldest) break;
@@ -288,7 +325,7 @@ void Clients::probe(SimNode& node, std::function<void()> done) {
 }
 
 void Clients::probe_again(SimNode* node, OperationKind kind, std::function<void()> done) {
-  run(kProber, *node, kind, [this, node, kind, done = std::move(done)](bool completed) {
+  run(kProber, *node, kind, draw_key(), [this, node, kind, done = std::move(done)](bool completed) {
     if (completed && kind == OperationKind::read) {
       done();
       return;

@@ -48,7 +48,12 @@ class Clients {
   using Ticket = std::size_t;
 
   void next_operation(std::uint64_t client);
-  void run(std::uint64_t client, SimNode& node, OperationKind kind, std::function<void(bool)> then);
+  void think(std::uint64_t client);
+  void watch(const SimNode& written_at, std::uint64_t key);
+  SimNode& draw_other(const SimNode& node);
+  std::uint64_t draw_key() { return random_.below(world_.plan.workload.keys); }
+  void run(std::uint64_t client, SimNode& node, OperationKind kind, std::uint64_t key,
+           std::function<void(bool)> then);
   void arrive(Ticket ticket);
   void write(Ticket ticket);
   void read_by_driver(Ticket ticket, node::ReadMode mode);
@@ -72,6 +77,8 @@ class Clients {
   std::uint64_t next_value_ = 1;
   std::vector<Attempt> attempts_;
   OperationCounts counts_;
+  /// Reads of watchers that have not ended.
+  std::uint64_t watching_ = 0;
 };
 
 }  // namespace leasehold::sim

@@ -9,6 +9,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Commits of a new leader at which it may be hunted.
+constexpr int kYoungCommits = 6;
+
 constexpr FaultClass kTriggered[] = {
     FaultClass::crash,       FaultClass::pause,  FaultClass::suspend,     FaultClass::partition,
     FaultClass::one_way_cut, FaultClass::replay, FaultClass::drift_change};
@@ -21,12 +24,15 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
       nodes_(std::move(nodes)),
       network_(network),
       oracles_(oracles),
-      random_(random_for(world.plan.seed, 3)) {
+      random_(random_for(world.plan.seed, 3)),
+      duel_(world, nodes_, duel_ports()) {
   for (const FaultClass fault : kTriggered) {
     if (world_.plan.enabled.has(fault)) choices_.push_back(fault);
+    if (fault == FaultClass::pause && world_.plan.wake_percent > 0) choices_.push_back(fault);
   }
   for (SimNode* node : nodes_) {
     node->set_on_elected([this, node] { on_elected(*node); });
+    node->set_on_commit([this, node](raft::Index before) { on_commit(*node, before); });
   }
 }
 
@@ -40,6 +46,7 @@ void Faults::start() {
   }
   if (world_.plan.drift_extreme) world_.used(FaultClass::extreme_drift);
   schedule_next();
+  if (world_.plan.duel) duel_.start();
   // Two chances for the one leader change that every seed has to have.
   for (const int percent : {40, 70}) {
     world_.queue.after(world_.options.chaos * percent / 100, [this] { force_leader_change(); });
@@ -111,6 +118,7 @@ void Faults::trigger(FaultClass fault) {
       network_.replay(static_cast<std::size_t>(random_.between(1, 12)));
       return;
     case FaultClass::drift_change:
+      if (world_.plan.drift_extreme && world_.plan.drift_against_leader) return;
       world_.used(fault);
       set_rates(draw_target());
       return;
@@ -149,11 +157,21 @@ void Faults::pause(SimNode& node, Duration longest) {
   world_.used(FaultClass::pause);
   const bool ordering_only = random_.chance(1, 3);
   Duration length = draw_duration(random_, milliseconds(5), longest);
-  // What wakes up at about the end of its lease is the most dangerous.
+  // What wakes up at about the end of its lease, or shortly before it would have to give up, is the
+  // most dangerous.
   const Duration lease = node.timing().lease;
   const Duration close = draw_duration(random_, lease * 8 / 10, lease * 13 / 10);
-  if (random_.chance(1, 4)) length = close;
+  const Duration closer = draw_duration(random_, lease * 95 / 100, lease * 115 / 100);
+  const std::uint64_t kind = random_.below(8);
+  if (kind < 2) length = close;
+  if (kind >= 2 && kind < 4) length = closer;
   node.pause(length, ordering_only);
+  // Its links may be dead as well, so that it does not find the news in its queues when it wakes
+  // up.
+  if (world_.plan.enabled.has(FaultClass::partition) && random_.chance(1, 2)) {
+    world_.used(FaultClass::partition);
+    cut(links_of(node), length + milliseconds(300));
+  }
 }
 
 void Faults::revive() {
@@ -173,26 +191,65 @@ void Faults::force_leader_change() {
     world_.used(FaultClass::pause);
     leading->pause(length, false);
   } else if (world_.plan.enabled.has(FaultClass::partition)) {
+    world_.used(FaultClass::partition);
     isolate(*leading, length);
   } else {
     crash(*leading, false);
   }
 }
 
-void Faults::isolate(const SimNode& node, Duration length) {
-  world_.used(FaultClass::partition);
-  std::vector<std::pair<std::size_t, std::size_t>> links;
+Faults::Links Faults::links_of(const SimNode& node) const {
+  Links links;
   const std::size_t alone = node.id().value() - 1;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == alone) continue;
     links.emplace_back(alone, i);
     links.emplace_back(i, alone);
   }
-  cut(links, length);
+  return links;
+}
+
+// The worst that the bound on the drift allows.
+void Faults::set_rates_against(const SimNode& leader) {
+  const std::int64_t most = world_.plan.drift_ppm_max;
+  for (SimNode* node : nodes_) {
+    const std::int64_t rate = node == &leader ? -most : most;
+    node->set_rates(rate, rate);
+  }
+}
+
+// As soon as the turn of this node is over.
+void Faults::at_once(const SimNode& node, EventQueue::Action action) {
+  world_.queue.after(Duration{0}, [this, &node, life = node.life(), action = std::move(action)] {
+    if (!world_.healed && life == node.life()) action();
+  });
+}
+
+Duel::Ports Faults::duel_ports() {
+  return {[this](SimNode& node) {
+            world_.used(FaultClass::partition);
+            cut(links_of(node), world_.options.chaos, 100);
+          },
+          [this] { join(); }, [this](SimNode& node) { crash(node, true); }};
 }
 
 void Faults::on_elected(SimNode& node) {
-  if (world_.healed || !random_.chance(world_.plan.young_leader_percent, 100)) return;
+  if (world_.healed) return;
+  if (world_.plan.drift_extreme && world_.plan.drift_against_leader) {
+    world_.queue.after(Duration{0}, [this, &node] {
+      if (!world_.healed) set_rates_against(node);
+    });
+  }
+  young_commits_ = kYoungCommits;
+  if (world_.plan.duel) {
+    at_once(node, [this, &node] { duel_.on_elected(node); });
+    return;
+  }
+  if (random_.chance(world_.plan.hunt_percent, 100)) {
+    hunt(node);
+    return;
+  }
+  if (!random_.chance(world_.plan.young_leader_percent, 100)) return;
   if (world_.plan.enabled.has(FaultClass::disk_stall) && random_.chance(1, 4)) {
     leave_with_a_stalled_voter(node);
     return;
@@ -205,6 +262,46 @@ void Faults::on_elected(SimNode& node) {
   });
 }
 
+void Faults::on_commit(SimNode& node, raft::Index before) {
+  if (world_.healed) return;
+  if (world_.plan.duel) at_once(node, [this, &node, before] { duel_.on_commit(node, before); });
+  if (young_commits_ == 0) return;
+  --young_commits_;
+  // Whoever slept through the election still believes what it did.
+  if (random_.chance(world_.plan.wake_percent, 100)) {
+    const Duration delay = draw_duration(random_, std::chrono::microseconds(500), milliseconds(80));
+    world_.queue.after(delay, [this] {
+      for (SimNode* sleeper : nodes_) sleeper->wake();
+    });
+  }
+  if (random_.chance(world_.plan.hunt_percent, 200)) hunt(node);
+}
+
+// What this leader has just won or committed is known to as few as can be: it is cut off or dies,
+// whoever was cut off before is back, and the others may lose what they were about to write.
+void Faults::hunt(SimNode& leader) {
+  const Duration shortest = world_.plan.election_timeout_max();
+  const Duration length = draw_duration(random_, shortest, world_.plan.lease_max() * 4);
+  const std::uint64_t in_flight_loss_percent = random_.chance(2, 3) ? 100 : 50;
+  const bool crashes = world_.plan.enabled.has(FaultClass::crash);
+  const bool leader_dies = crashes && random_.chance(1, 8);
+  const bool others_die = crashes && random_.chance(1, 3);
+  world_.queue.after(Duration{0}, [this, &leader, length, in_flight_loss_percent, leader_dies,
+                                   others_die, life = leader.life()] {
+    if (world_.healed || life != leader.life()) return;
+    join();
+    if (leader_dies) {
+      crash(leader, false);
+    } else {
+      world_.used(FaultClass::partition);
+      cut(links_of(leader), length, in_flight_loss_percent);
+    }
+    for (SimNode* node : nodes_) {
+      if (others_die && node != &leader && random_.chance(1, 2)) crash(*node, true);
+    }
+  });
+}
+
 // One voter's disk stalls on what the new leader sends first; when the others have helped the
 // leader to its first commit, they are cut off. Whatever the stalled voter says now, it may yet
 // forget.
@@ -214,7 +311,7 @@ void Faults::leave_with_a_stalled_voter(const SimNode& leader) {
   const Duration length = world_.plan.lease_max() * 2;
   world_.used(FaultClass::disk_stall);
   nodes_[stalled]->disk().stall_next(length);
-  std::vector<std::pair<std::size_t, std::size_t>> links;
+  Links links;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == at || i == stalled) continue;
     links.emplace_back(at, i);
@@ -235,21 +332,33 @@ void Faults::strike(SimNode& node) {
   } else if (kind <= 1 && world_.plan.enabled.has(FaultClass::pause)) {
     pause(node, milliseconds(3000));
   } else if (world_.plan.enabled.has(FaultClass::partition)) {
+    world_.used(FaultClass::partition);
     isolate(node, draw_duration(random_, milliseconds(100), milliseconds(2500)));
   }
 }
 
 // ---- Links ----
 
-void Faults::cut(const std::vector<std::pair<std::size_t, std::size_t>>& links, Duration length) {
+void Faults::cut(Links links, Duration length, std::uint64_t in_flight_loss_percent) {
   for (const std::pair<std::size_t, std::size_t>& link : links) {
-    network_.block(nodes_[link.first]->id(), nodes_[link.second]->id());
+    network_.block(nodes_[link.first]->id(), nodes_[link.second]->id(), in_flight_loss_percent);
   }
-  world_.queue.after(length, [this, links] {
-    for (const std::pair<std::size_t, std::size_t>& link : links) {
-      network_.unblock(nodes_[link.first]->id(), nodes_[link.second]->id());
-    }
-  });
+  const std::uint64_t number = next_cut_++;
+  cuts_.emplace(number, std::move(links));
+  world_.queue.after(length, [this, number] { end_cut(number); });
+}
+
+void Faults::join() {
+  while (!cuts_.empty()) end_cut(cuts_.begin()->first);
+}
+
+void Faults::end_cut(std::uint64_t number) {
+  const auto found = cuts_.find(number);
+  if (found == cuts_.end()) return;  // it was ended before its time
+  for (const std::pair<std::size_t, std::size_t>& link : found->second) {
+    network_.unblock(nodes_[link.first]->id(), nodes_[link.second]->id());
+  }
+  cuts_.erase(found);
 }
 
 void Faults::partition() {
@@ -263,7 +372,7 @@ void Faults::partition() {
     const bool drawn = random_.chance(1, 2);
     side[i] = kind == 0 ? i == target : drawn;
   }
-  std::vector<std::pair<std::size_t, std::size_t>> links;
+  Links links;
   for (std::size_t a = 0; a < count; ++a) {
     for (std::size_t b = 0; b < count; ++b) {
       if (a == b) continue;
@@ -287,7 +396,7 @@ void Faults::one_way_cut() {
   world_.used(FaultClass::one_way_cut);
   const std::size_t target = draw_target().id().value() - 1;
   const std::uint64_t kind = random_.below(3);
-  std::vector<std::pair<std::size_t, std::size_t>> links;
+  Links links;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (i == target) continue;
     const bool outgoing = random_.chance(1, 2);
@@ -303,6 +412,7 @@ void Faults::one_way_cut() {
 void Faults::heal() {
   world_.healed = true;
   world_.trace.add(TraceKind::healed, 0);
+  join();
   network_.heal();
   for (SimNode* node : nodes_) {
     node->heal();

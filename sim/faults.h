@@ -1,12 +1,15 @@
 // Makes things go wrong: what, where and when, as the plan allows.
 #pragma once
 
+#include <leasehold/sim/duel.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_network.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,9 @@ class Faults {
   void heal();
 
  private:
+  /// By position, from and to.
+  using Links = std::vector<std::pair<std::size_t, std::size_t>>;
+
   void set_rates(SimNode& node);
   std::int64_t draw_rate();
   void schedule_next();
@@ -36,10 +42,19 @@ class Faults {
   void pause(SimNode& node, Duration longest);
   void partition();
   void one_way_cut();
-  void cut(const std::vector<std::pair<std::size_t, std::size_t>>& links, Duration length);
+  void cut(Links links, Duration length) { cut(std::move(links), length, 50 * random_.below(3)); }
+  void cut(Links links, Duration length, std::uint64_t in_flight_loss_percent);
+  void end_cut(std::uint64_t number);
   void force_leader_change();
-  void isolate(const SimNode& node, Duration length);
+  void isolate(const SimNode& node, Duration length) { cut(links_of(node), length); }
+  Links links_of(const SimNode& node) const;
+  void join();
+  Duel::Ports duel_ports();
   void on_elected(SimNode& node);
+  void on_commit(SimNode& node, raft::Index before);
+  void at_once(const SimNode& node, EventQueue::Action action);
+  void set_rates_against(const SimNode& leader);
+  void hunt(SimNode& node);
   void strike(SimNode& node);
   void leave_with_a_stalled_voter(const SimNode& leader);
   /// Processes that died of themselves (a failed disk, a crash at a send) start again.
@@ -51,6 +66,12 @@ class Faults {
   const Oracles& oracles_;
   Random random_;
   std::vector<FaultClass> choices_;
+  Duel duel_;
+  /// The cuts that have not ended, by number.
+  std::map<std::uint64_t, Links> cuts_;
+  std::uint64_t next_cut_ = 1;
+  /// What the newest leader may still commit before it is no longer hunted.
+  int young_commits_ = 0;
 };
 
 }  // namespace leasehold::sim

@@ -26,11 +26,11 @@ lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int
 void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
   const lease::Timing choices[] = {
       timing(1000, 100, 100'000, 10, 300), timing(2000, 200, 100'000, 10, 300),
-      timing(600, 60, 50'000, 5, 200), timing(2000, 100, 10'000, 1, 200),
-      timing(3000, 200, 100'000, 10, 150)};
+      timing(600, 60, 50'000, 5, 200),     timing(2000, 100, 10'000, 1, 200),
+      timing(3000, 200, 100'000, 10, 150), timing(2000, 100, 100'000, 5, 100)};
   // The default settings are the most common ones in life, too.
-  const std::uint64_t drawn = random.below(7);
-  lease::Timing base = choices[drawn < 5 ? drawn : 0];
+  const std::uint64_t drawn = random.below(8);
+  lease::Timing base = choices[drawn < 6 ? drawn : 0];
   if (options.drift_ppm) base.max_clock_drift_ppm = 100'000;
   const bool differ = random.chance(1, 5);
   for (NodePlan& node : plan.nodes) {
@@ -78,6 +78,13 @@ void draw_disk(Random& random, Plan& plan) {
     plan.disk.stall_ppm = static_cast<std::uint64_t>(random.between(1'000, 40'000));
     plan.disk.stall_max = milliseconds(random.between(100, 3000));
   }
+  for (NodePlan& node : plan.nodes) {
+    node.sync_max = plan.disk.sync_max;
+    // One disk of the cluster may be much slower than the others: what waits for it waits long.
+    const bool slow = random.chance(1, 4);
+    const Duration long_sync = milliseconds(random.between(20, 120));
+    if (plan.enabled.has(FaultClass::disk_stall) && slow) node.sync_max = long_sync;
+  }
   plan.disk.loses_unsynced = plan.enabled.has(FaultClass::unsynced_loss);
   if (plan.enabled.has(FaultClass::disk_error)) plan.disk.error_ppm = 500;
 }
@@ -102,6 +109,10 @@ void draw_workload(Random& random, Plan& plan) {
   plan.workload.read_percent = static_cast<std::uint64_t>(random.between(30, 85));
   if (random.chance(1, 2)) plan.workload.quiet_period = milliseconds(random.between(2000, 12'000));
   plan.workload.think_max = milliseconds(random.between(30, 300));
+  const std::uint64_t quorum_percent[] = {20, 20, 50};
+  plan.workload.quorum_percent = quorum_percent[random.below(3)];
+  const std::uint64_t watchers[] = {0, 2, 6};
+  plan.workload.watchers = watchers[random.below(3)];
   if (plan.enabled.has(FaultClass::reader_pause)) {
     plan.workload.reader_pause_ppm = static_cast<std::uint64_t>(random.between(10'000, 200'000));
     plan.workload.reader_pause_max = 3 * plan.lease_max();
@@ -124,17 +135,63 @@ void draw_limits(Random& random, Plan& plan) {
 
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
-void draw_figure_8(Plan& plan) {
+void draw_figure_8(Random& random, Plan& plan) {
   plan.enabled.add(FaultClass::crash);
   plan.enabled.add(FaultClass::partition);
+  // What is not synced takes longer than a message, and is lost.
+  plan.disk.loses_unsynced = true;
+  plan.enabled.add(FaultClass::unsynced_loss);
+  const bool slow_disks = random.chance(1, 2);
+  const Duration sync_max = milliseconds(random.between(5, 30));
+  for (NodePlan& node : plan.nodes) {
+    if (slow_disks) node.sync_max = std::max(node.sync_max, sync_max);
+  }
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(100)));
+  plan.workload.read_percent = std::min<std::uint64_t>(plan.workload.read_percent, 50);
+  // Most of them wait most of the time, at leaders that get nowhere.
+  plan.workload.clients = static_cast<std::uint64_t>(random.between(16, 32));
+  // A key that is written again hides what was lost before.
+  plan.workload.keys = static_cast<std::uint64_t>(random.between(4, 20));
+  plan.workload.watchers = 8;
+  plan.workload.patience = std::chrono::seconds(18);
   plan.young_leader_percent = 85;
-  plan.driver.append_bytes_max = 1;
+  // One entry at a time, or one command with the empty entry of a leader, or two.
+  const std::size_t append_bytes[] = {1, 50, 90};
+  plan.driver.append_bytes_max = append_bytes[random.below(3)];
   plan.driver.core.inflight_messages_max = 1;
+  const std::uint64_t hunt_percent[] = {35, 55, 75};
+  plan.hunt_percent = hunt_percent[random.below(3)];
+  plan.duel = random.chance(2, 3);
+  if (plan.duel) {
+    plan.hunt_percent = 0;
+    plan.young_leader_percent = 0;
+  }
   // Short ones, so that many elections fit into a run.
   const std::int64_t drift_ppm = std::min<std::int64_t>(plan.drift_ppm_max, 50'000);
   plan.drift_ppm_max = drift_ppm;
   for (NodePlan& node : plan.nodes) {
     node.timing = timing(300, 30, drift_ppm, 5, 100);
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
+}
+
+/// Every leader's clocks are as slow as they may be, the others' as fast; elections take little of
+/// a long lease. Between the end of its promises and the moment at which it has to notice, a leader
+/// that was deposed lives as long as it can, and there it wakes up.
+void draw_edge_of_the_lease(Plan& plan) {
+  plan.enabled.add(FaultClass::extreme_drift);
+  plan.enabled.add(FaultClass::pause);
+  plan.enabled.add(FaultClass::partition);
+  plan.drift_extreme = true;
+  plan.drift_against_leader = true;
+  plan.wake_percent = 40;
+  plan.fault_interval = std::min(plan.fault_interval, Duration(milliseconds(1500)));
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(60)));
+  plan.workload.watchers = 6;
+  plan.workload.quorum_percent = 50;
+  plan.drift_ppm_max = 100'000;
+  for (NodePlan& node : plan.nodes) {
+    node.timing = timing(2000, 100, plan.drift_ppm_max, 5, 60);
     LEASEHOLD_ASSERT(node.timing.validate().ok());
   }
 }
@@ -173,14 +230,20 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
   const std::uint64_t young[] = {0, 0, 25, 60};
   plan.young_leader_percent = young[random.below(4)];
-  const bool figure_8 = random.chance(1, 6);
-  if (figure_8 && !options.drift_ppm) draw_figure_8(plan);
+  const std::uint64_t hunt[] = {0, 0, 20, 60};
+  const std::uint64_t hunt_percent = hunt[random.below(4)];
+  if (plan.enabled.has(FaultClass::partition)) plan.hunt_percent = hunt_percent;
+  plan.wake_percent = random.chance(1, 2) ? 30 : 0;
   if (options.drift_ppm) {
     plan.drift_extreme = true;
     plan.enabled.add(FaultClass::extreme_drift);
     plan.drift_ppm_max = *options.drift_ppm;
   }
   plan.fault_interval = milliseconds(random.between(400, 5000));
+  plan.drift_against_leader = random.chance(1, 2);
+  const std::uint64_t ground = options.drift_ppm ? 19 : random.below(20);
+  if (ground < 4) draw_figure_8(random, plan);
+  if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
   }

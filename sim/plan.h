@@ -26,7 +26,7 @@ struct LinkPlan {
 
 struct DiskPlan {
   Duration sync_min{0};
-  Duration sync_max{0};
+  Duration sync_max{0};  ///< of a good disk; NodePlan has each node's own
   std::uint64_t stall_ppm = 0;
   Duration stall_max{0};
   bool loses_unsynced = false;
@@ -37,6 +37,7 @@ struct NodePlan {
   lease::Timing timing;
   Duration apply_min{0};
   Duration apply_max{0};
+  Duration sync_max{0};
   /// The ordering thread sleeps up to late_max between sampling the clock and acting.
   std::uint64_t late_ppm = 0;
   Duration late_max{0};
@@ -50,6 +51,13 @@ struct WorkloadPlan {
   /// written, everybody's log is up to date, so everybody may win an election.
   Duration quiet_period{0};
   Duration think_max{0};
+  /// A client that has no answer for so long gives up; what it asked for may still happen.
+  Duration patience = std::chrono::seconds(6);
+  /// Of the reads, those that ask for a quorum.
+  std::uint64_t quorum_percent = 0;
+  /// Watchers read a key at another node as soon as somebody's write of it has completed, if they
+  /// can at one that does not know yet that it was deposed. So many reads at a time.
+  std::uint64_t watchers = 0;
   std::uint64_t reader_pause_ppm = 0;
   Duration reader_pause_max{0};
 };
@@ -65,6 +73,9 @@ struct Plan {
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;
   bool drift_extreme = false;
+  /// With drift_extreme: whoever leads has the slowest clocks that are allowed, all others the
+  /// fastest. No lease comes closer to the promises that it stands on.
+  bool drift_against_leader = false;
   /// Mean time between two faults of the kind that somebody has to trigger.
   Duration fault_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.
@@ -72,6 +83,14 @@ struct Plan {
   /// Chance that a node that has just been elected is struck, so that its first entries stay behind
   /// on a few nodes (figure 8 of the Raft paper).
   std::uint64_t young_leader_percent = 0;
+  /// Chance that a leader is cut off at the very instant at which it is elected, or commits one of
+  /// its first entries, while all that were cut off before are joined again: so that what it has
+  /// just won stands on as few nodes as it can.
+  std::uint64_t hunt_percent = 0;
+  /// The faults follow the script of duel.h.
+  bool duel = false;
+  /// Chance that whoever is paused wakes up right after a new leader has committed.
+  std::uint64_t wake_percent = 0;
   /// Chance that a node crashes while a batch waits for its sync.
   std::uint64_t crash_at_persist_ppm = 0;
   /// The longest D of any node.

@@ -50,7 +50,9 @@ std::pair<std::size_t, std::size_t> SimDisk::crash() {
   const std::size_t waiting = waiting_.size();
   std::size_t survive = waiting;
   if (world_.plan.disk.loses_unsynced && waiting > 0) {
-    survive = static_cast<std::size_t>(random_.below(waiting + 1));
+    // Often all of it goes.
+    const std::size_t drawn = static_cast<std::size_t>(random_.below(waiting + 1));
+    survive = random_.chance(1, 2) ? 0 : drawn;
     if (survive < waiting) world_.used(FaultClass::unsynced_loss);
   }
   for (std::size_t i = 0; i < survive; ++i) durable_.apply(waiting_[i]);
@@ -81,11 +83,13 @@ void SimDisk::persist(raft::PersistBatch batch) {
 
 Duration SimDisk::draw_sync_time() {
   const DiskPlan& plan = world_.plan.disk;
-  if (!world_.healed && plan.stall_ppm > 0 && random_.chance(plan.stall_ppm, kMillion)) {
+  if (world_.healed) return draw_duration(random_, plan.sync_min, plan.sync_max);
+  const Duration longest = world_.plan.nodes[node_ - 1].sync_max;
+  if (plan.stall_ppm > 0 && random_.chance(plan.stall_ppm, kMillion)) {
     world_.used(FaultClass::disk_stall);
-    return draw_duration(random_, plan.sync_max, plan.sync_max + plan.stall_max);
+    return draw_duration(random_, longest, longest + plan.stall_max);
   }
-  return draw_duration(random_, plan.sync_min, plan.sync_max);
+  return draw_duration(random_, plan.sync_min, longest);
 }
 
 void SimDisk::start_sync() {

@@ -86,7 +86,8 @@ void SimNetwork::carry_copy(raft::NodeId from, raft::NodeId to, const net::PeerM
 void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message,
                         bool replayed) {
   // A cut may take what is under way with it, or let it through.
-  if (link(from, to).blocks > 0 && random_.chance(1, 2)) {
+  const Link& on = link(from, to);
+  if (on.blocks > 0 && random_.chance(on.in_flight_loss_percent, 100)) {
     world_.trace.add_message(TraceKind::lost, from, to, message);
     return;
   }
@@ -95,8 +96,10 @@ void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessa
   deliver_(to, from, message);
 }
 
-void SimNetwork::block(raft::NodeId from, raft::NodeId to) {
-  ++link(from, to).blocks;
+void SimNetwork::block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent) {
+  Link& on = link(from, to);
+  ++on.blocks;
+  on.in_flight_loss_percent = in_flight_loss_percent;
   world_.trace.add(TraceKind::blocked, from.value(), to.value());
 }
 

@@ -24,8 +24,9 @@ class SimNetwork {
   void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
 
   void send(raft::NodeId from, raft::NodeId to, net::PeerMessage message);
-  /// Cuts may overlap: a link is whole when each cut of it has ended.
-  void block(raft::NodeId from, raft::NodeId to);
+  /// Cuts may overlap: a link is whole when each cut of it has ended. What is under way when the
+  /// newest cut begins is lost with the given chance.
+  void block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent);
   void unblock(raft::NodeId from, raft::NodeId to);
   /// Old frames arrive again, after a while.
   void replay(std::size_t frames);
@@ -35,6 +36,7 @@ class SimNetwork {
  private:
   struct Link {
     int blocks = 0;
+    std::uint64_t in_flight_loss_percent = 0;
     TrueInstant last_arrival;
     /// A ring: frame n stands at n % kKeptFrames.
     std::vector<net::PeerMessage> kept;

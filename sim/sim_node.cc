@@ -47,7 +47,7 @@ SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::Node
              draw_origin(world.plan.seed, id.value(), 1)),
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) {
         oracles_.on_persist(*this, batch);
-        maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.disk.sync_max);
+        maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
       }) {}
 
 const node::Driver& SimNode::driver() const {
@@ -126,12 +126,19 @@ void SimNode::pause(Duration length, bool ordering_thread_only) {
   LEASEHOLD_ASSERT(up());
   world_.trace.add(TraceKind::paused, id_.value(), static_cast<std::uint64_t>(length.count()),
                    ordering_thread_only ? 1 : 0);
-  ordering_thread_only ? ++process_->ordering_paused : ++process_->paused;
-  world_.queue.after(length, [this, life = life_, ordering_thread_only] {
-    if (life != life_ || world_.healed) return;
-    ordering_thread_only ? --process_->ordering_paused : --process_->paused;
-    thaw();
+  const std::uint64_t number = ++pauses_;
+  (ordering_thread_only ? process_->ordering_paused : process_->paused).insert(number);
+  world_.queue.after(length, [this, life = life_, number] {
+    if (life != life_) return;
+    if (process_->paused.erase(number) + process_->ordering_paused.erase(number) > 0) thaw();
   });
+}
+
+void SimNode::wake() {
+  if (!up() || (process_->paused.empty() && process_->ordering_paused.empty())) return;
+  process_->paused.clear();
+  process_->ordering_paused.clear();
+  thaw();
 }
 
 void SimNode::suspend(Duration length) {
@@ -160,8 +167,8 @@ void SimNode::heal() {
     clock_.resume();
   }
   if (!up()) return;
-  process_->paused = 0;
-  process_->ordering_paused = 0;
+  process_->paused.clear();
+  process_->ordering_paused.clear();
   thaw();
 }
 
@@ -204,7 +211,7 @@ void SimNode::post(node::Event event) {
 void SimNode::pump() {
   if (process_->pumping) return;
   process_->pumping = true;
-  while (!process_->inbox.empty() && !frozen() && process_->ordering_paused == 0 &&
+  while (!process_->inbox.empty() && !frozen() && process_->ordering_paused.empty() &&
          process_->late_batch.empty() && !process_->stopping && !world_.failed()) {
     std::vector<node::Event> batch = take_batch();
     // Sampled after the events were in memory; acted upon maybe much later.
@@ -251,7 +258,12 @@ void SimNode::act(lease::Now now, std::vector<node::Event> batch) {
   if (world_.recorder) world_.recorder->turn(*this);
   // A node whose storage has failed hands nothing to it any more, and says nothing to anybody; what
   // its core still believes binds nobody.
-  if (!process_->driver->failure()) oracles_.after_handle(*this);
+  if (!process_->driver->failure()) {
+    oracles_.after_handle(*this);
+    const raft::Index commit = process_->driver->core().commit_index();
+    const raft::Index before = std::exchange(process_->commit, commit);
+    if (commit > before && leads() && on_commit_) on_commit_(before);
+  }
   for (const std::function<void()>& complete : process_->driver->take_completions()) complete();
   if (process_->driver->failure()) {
     // As in production: the process ends.

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace leasehold::sim {
@@ -53,6 +54,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void crash(bool reboot);
   /// Nothing of the process (or only not its ordering thread) runs for so long. Clocks go on.
   void pause(Duration length, bool ordering_thread_only);
+  /// Every pause ends now.
+  void wake();
   /// The machine sleeps.
   void suspend(Duration length);
   void set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm);
@@ -66,6 +69,11 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void run_in_process(std::uint64_t life, EventQueue::Action action);
   /// Called when this node has been elected, inside the turn that did it.
   void set_on_elected(std::function<void()> on_elected) { on_elected_ = std::move(on_elected); }
+  /// Called when this node leads and has just committed more than `before`, after the turn that did
+  /// it.
+  void set_on_commit(std::function<void(raft::Index before)> on_commit) {
+    on_commit_ = std::move(on_commit);
+  }
   /// Called when the process has died.
   void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
 
@@ -77,8 +85,9 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
     std::deque<node::Event> inbox;
     /// What waits for the process to continue.
     std::deque<EventQueue::Action> thawed;
-    int paused = 0;
-    int ordering_paused = 0;
+    /// The pauses that have not ended, by number: of all of it, and of the ordering thread alone.
+    std::set<std::uint64_t> paused;
+    std::set<std::uint64_t> ordering_paused;
     /// What the ordering thread is about to act upon, with a clock sample that grows old.
     std::vector<node::Event> late_batch;
     bool pumping = false;
@@ -86,6 +95,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
     TrueInstant tick_at = TrueInstant::never();
     std::uint64_t tick_number = 0;
     raft::LeaseState traced;
+    raft::Index commit;
   };
 
   void send(raft::NodeId to, net::PeerMessage message) override;
@@ -94,7 +104,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void failed(Error error) override;
   void on_event(const raft::Event& event) override;
 
-  bool frozen() const { return suspended_ || process_->paused > 0; }
+  bool frozen() const { return suspended_ || !process_->paused.empty(); }
   node::DriverOptions driver_options();
   void make_process();
   void pump();
@@ -120,8 +130,10 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   raft::Incarnation incarnation_;
   bool suspended_ = false;
   std::uint64_t suspends_ = 0;
+  std::uint64_t pauses_ = 0;
   std::unique_ptr<Process> process_;
   std::function<void()> on_elected_;
+  std::function<void(raft::Index before)> on_commit_;
   std::function<void()> on_death_;
 };
 

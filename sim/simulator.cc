@@ -71,10 +71,14 @@ void Simulator::check_recovered() {
 }
 
 void Simulator::check_history() {
+  const std::string wrong = judge_history();
+  if (!wrong.empty()) world_.fail("linearizability", wrong);
+}
+
+std::string Simulator::judge_history() const {
   const CheckReport report = check_linearizable(clients_->history());
-  if (report.verdict != Verdict::linearizable) {
-    world_.fail("linearizability", "key " + std::to_string(report.key) + ": " + report.explanation);
-  }
+  if (report.verdict == Verdict::linearizable) return "";
+  return "key " + std::to_string(report.key) + ": " + report.explanation;
 }
 
 SeedReport Simulator::report() const {

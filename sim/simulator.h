@@ -34,6 +34,9 @@ class Simulator {
   SeedReport run();
   /// The newest lines of the trace: for a handler that runs when an assertion has failed.
   std::vector<std::string> trace_tail() const { return world_.trace.tail(); }
+  /// What is wrong with the history of the clients so far; empty if nothing is. For that handler,
+  /// too: a process that dies of an assertion may have answered somebody before.
+  std::string judge_history() const;
 
  private:
   void run_until(TrueInstant end);
