@@ -27,7 +27,8 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
       random_(random_for(world.plan.seed, 3)),
       duel_(world, nodes_, duel_ports()) {
   for (const FaultClass fault : kTriggered) {
-    if (world_.plan.enabled.has(fault)) choices_.push_back(fault);
+    if (!world_.plan.enabled.has(fault)) continue;
+    choices_.push_back(fault);
     if (fault == FaultClass::pause && world_.plan.wake_percent > 0) choices_.push_back(fault);
   }
   for (SimNode* node : nodes_) {
