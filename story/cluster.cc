@@ -237,6 +237,8 @@ void Cluster::step(StoryNode& node, const Flight& flight) {
   record.number = flight.number;
   record.from = flight.sent;
   tell(record);
+  const auto* append = std::get_if<raft::AppendRequest>(&flight.message);
+  if (append != nullptr && !leads(flight.from, append->term)) return;
   node.core->step(node.clock.at(now_), flight.from, flight.message);
   drain(node);
 }
@@ -446,7 +448,24 @@ void Cluster::persist(StoryNode& node) {
 
 // ---- What no instant may show ----
 
+// A core that is told of two leaders in one term stops with an assertion; a forged append can make
+// the first of them.
+bool Cluster::leads(NodeId id, Term term) {
+  const NodeId known = leaders_.emplace(term, id).first->second;
+  if (known != id && violation_.empty()) {
+    violation_ = "node " + std::to_string(known.value()) + " and node " +
+                 std::to_string(id.value()) + " both lead term " + std::to_string(term.value());
+  }
+  return known == id;
+}
+
 void Cluster::check() {
+  for (const auto& entry : nodes_) {
+    const StoryNode& node = entry.second;
+    if (node.core != nullptr && node.up && node.core->role() == raft::Role::leader) {
+      leads(node.id, node.core->term());
+    }
+  }
   if (!violation_.empty()) return;
   const StoryNode* holder = nullptr;
   for (const auto& entry : nodes_) {

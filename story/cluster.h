@@ -107,7 +107,7 @@ class Cluster {
   bool knows(NodeId id) const { return nodes_.count(id) != 0; }
   const std::deque<Flight>& flights() const { return flights_; }
   const std::map<std::uint64_t, StoryRead>& reads() const { return reads_; }
-  /// What no instant may show, if one did: two valid leases, or one that outlives its promises.
+  /// What no run may show, if this one did: two valid leases at one instant, two leaders of a term.
   const std::string& violation() const { return violation_; }
 
   // ---- Before anything has happened: a history to start from ----
@@ -167,6 +167,7 @@ class Cluster {
   void take(std::size_t position, bool lost);
   Duration next_timer() const;
   void check();
+  bool leads(NodeId id, Term term);
   Record record(Kind kind, NodeId id) const;
 
   Duration now_{0};
@@ -183,6 +184,8 @@ class Cluster {
   std::map<std::uint64_t, StoryRead> reads_;
   std::uint64_t next_read_ = 1;
   std::string violation_;
+  /// Who led a term, or was made to by a forged append.
+  std::map<Term, NodeId> leaders_;
 };
 
 }  // namespace leasehold::story

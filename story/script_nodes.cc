@@ -2,6 +2,7 @@
 
 #include <leasehold/story/script.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -69,6 +70,14 @@ Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequ
   if (m.term == Term()) return wrong("nobody leads term 0; a term from 1 on, please");
   if (!node.up) return {};
   const raft::Core& core = *node.core;
+  Index committed;
+  for (std::uint64_t i = 1; i <= cluster_->size(); ++i) {
+    const StoryNode& other_node = cluster_->node(NodeId(i));
+    if (other_node.up) committed = std::max(committed, other_node.core->commit_index());
+  }
+  if (m.commit > committed) {
+    return wrong("nobody has committed index " + std::to_string(m.commit.value()));
+  }
   const bool leads = core.role() == raft::Role::leader;
   const bool other = core.leader() != raft::kNobody && core.leader() != from;
   if (m.term == core.term() && (leads || other)) {

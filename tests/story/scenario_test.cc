@@ -127,6 +127,14 @@ TEST(ScenarioCommands, TwoValidLeasesEndAScenario) {
   EXPECT_THAT(outcome.problems.back(), HasSubstr("both hold a valid lease"));
 }
 
+TEST(ScenarioCommands, TwoLeadersOfOneTermEndAScenario) {
+  EXPECT_THAT(problem("> nodes 3\n  nothing\n> forge 1->2 append term=5\n> restart 2\n"
+                      "> forge 3->2 append term=5\n"),
+              HasSubstr("both lead term 5"));
+  EXPECT_THAT(problem("> nodes 3\n  nothing\n> forge 1->2 append term=5 commit=1\n"),
+              HasSubstr("nobody has committed index 1"));
+}
+
 TEST(ScenarioCommands, TheSameTextGivesTheSameRun) {
   const std::string text = kHead + "> nodes 5 seed=7\n> run 3s full\n";
   EXPECT_EQ(run(text).rewritten, run(text).rewritten);
