@@ -371,6 +371,19 @@ TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
   image = closed;
   forget(image[newest], 1);
   expect_refusal(image, "the log was closed behind frame");
+  // Nothing is torn in a log that was closed.
+  image = closed;
+  image[newest][image[newest].size() - 1] = 'x';
+  expect_refusal(image, "a torn frame where none can be");
+  // The right frame with the salt of another segment.
+  image = closed;
+  std::string& bytes = image[segment_name(1)];
+  FrameHeader header = *decode_header(std::string_view(bytes).substr(kFramesBegin)).header;
+  header.salt ^= 1;
+  const std::string body = bytes.substr(kFramesBegin + kFrameHeaderBytes, header.body_bytes);
+  const std::string frame = encode_frame(header, body);
+  bytes.replace(kFramesBegin, frame.size(), frame);
+  expect_refusal(image, segment_name(1));
 }
 
 // Disks that refuse.
