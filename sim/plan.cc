@@ -196,6 +196,34 @@ void draw_edge_of_the_lease(Plan& plan) {
   }
 }
 
+/// Commands are forwarded most of the time, their copies come late, and leaders are deposed while
+/// they live: a copy meets a node that took the command when it still led.
+void draw_late_copies(Random& random, Plan& plan) {
+  plan.enabled.add(FaultClass::duplication);
+  plan.enabled.add(FaultClass::reordering);
+  plan.enabled.add(FaultClass::replay);
+  plan.enabled.add(FaultClass::partition);
+  plan.enabled.add(FaultClass::pause);
+  plan.link.duplicate_ppm = 400'000;
+  plan.link.keeps_order = false;
+  plan.link.spike_ppm = 20'000;
+  plan.link.spike_max = milliseconds(random.between(200, 1500));
+  plan.link.loss_ppm = 20'000;
+  plan.fault_interval = std::min(plan.fault_interval, Duration(milliseconds(1000)));
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(40)));
+  plan.workload.read_percent = 30;
+  plan.workload.clients = static_cast<std::uint64_t>(random.between(10, 20));
+  plan.workload.keys = 3;
+  plan.workload.quiet_period = Duration{0};
+  // Short ones, so that many leaders are deposed.
+  const std::int64_t drift_ppm = std::min<std::int64_t>(plan.drift_ppm_max, 50'000);
+  plan.drift_ppm_max = drift_ppm;
+  for (NodePlan& node : plan.nodes) {
+    node.timing = timing(300, 30, drift_ppm, 5, 100);
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
+}
+
 }  // namespace
 
 Duration draw_duration(Random& random, Duration low, Duration high) {
@@ -244,6 +272,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   const std::uint64_t ground = options.drift_ppm ? 19 : random.below(20);
   if (ground < 4) draw_figure_8(random, plan);
   if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
+  if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
   }
