@@ -255,6 +255,13 @@ FrameHeader SegmentStore::next_header(FrameKind kind, const Segment& segment) co
   return header;
 }
 
+/// The reference stays good while the preparing thread adds segments behind it; the look-up itself
+/// would not.
+Segment& SegmentStore::current_segment() {
+  const Lock lock(mutex_);
+  return segments_[current_];
+}
+
 /// The segment whose end takes a frame and, behind it, a mark.
 Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
   const auto fits = [frame_bytes](const Segment& segment) {
@@ -352,7 +359,7 @@ void SegmentStore::written(Segment& segment, const WriteGroup& group) {
 Result<void> SegmentStore::rest() {
   LEASEHOLD_ASSERT(healthy_);
   if (marked_ == sequence_) return {};
-  Segment& segment = segments_[current_];
+  Segment& segment = current_segment();
   FrameHeader header;
   header.kind = FrameKind::mark;
   header.salt = segment.salt;

@@ -114,6 +114,7 @@ class SegmentStore {
   Result<void> write_mark();
   Result<void> repair(const std::vector<Repair>& repairs);
   FrameHeader next_header(FrameKind kind, const Segment& segment) const;
+  Segment& current_segment();
   Result<Segment*> room_for(std::uint64_t frame_bytes);
   Result<void> write_frame(Segment& segment);
   void written(Segment& segment, const WriteGroup& group);
