@@ -11,6 +11,7 @@ const char* error_code_name(ErrorCode code) {
     case ErrorCode::wrong_cluster: return "wrong_cluster";
     case ErrorCode::in_use: return "in_use";
     case ErrorCode::not_found: return "not_found";
+    case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::io: return "io";
     case ErrorCode::overloaded: return "overloaded";
     case ErrorCode::unavailable: return "unavailable";

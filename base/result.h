@@ -19,6 +19,7 @@ enum class ErrorCode {
   wrong_cluster,       ///< the directory or the peer belongs to another cluster or node
   in_use,              ///< another process holds the resource
   not_found,           ///< what was asked for is not there
+  unsupported,         ///< what was asked for is not offered here
   io,                  ///< the operating system or the database refused an operation
   overloaded,          ///< a bounded queue is full; nothing was done, try again
   unavailable,         ///< no leader, or not formed yet; nothing was done, try again

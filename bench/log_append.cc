@@ -34,6 +34,7 @@ class Waiter final : public storage::StorageSink {
     changed_.notify_one();
   }
   void entries_read(std::uint64_t, Result<std::vector<raft::Entry>>) override {}
+  void space(bool) override {}
   void failed(Error error) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     failure_ = std::move(error);

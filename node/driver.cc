@@ -72,6 +72,12 @@ class Driver::Impl {
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);
   void on(lease::Now now, Applied& event);
+  // Until a log is cut, nothing asks for the first four, and nobody has to mind the last.
+  void on(lease::Now, MachineDurable&) { LEASEHOLD_UNREACHABLE(); }
+  void on(lease::Now, SnapshotTaken&) { LEASEHOLD_UNREACHABLE(); }
+  void on(lease::Now, SnapshotRead&) { LEASEHOLD_UNREACHABLE(); }
+  void on(lease::Now, ChunkStored&) { LEASEHOLD_UNREACHABLE(); }
+  void on(lease::Now, StorageSpace&) {}
   void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
   void on(lease::Now, Stop&) { stop(); }
 
@@ -224,6 +230,7 @@ void Driver::Impl::finish(lease::Now now) {
 
 void Driver::Impl::drain(lease::Now now) {
   while (!stopped_ && context_.core.take_ready(ready_)) {
+    LEASEHOLD_ASSERT(ready_.snapshots.empty() && ready_.chunks.empty() && !ready_.install);
     act(now);
     proposals_.flush(now);
   }

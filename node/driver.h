@@ -102,6 +102,35 @@ struct Applied {
   raft::Index last;
   std::vector<AppliedCommand> own;
 };
+/// The answer to Snapshots::make_durable().
+struct MachineDurable {
+  Result<raft::Index> index;
+};
+/// A snapshot that this node took and can send.
+struct TakenSnapshot {
+  raft::Index last;
+  std::uint64_t tag = 0;  ///< names it; random
+  std::uint64_t size = 0;
+};
+/// The answer to Snapshots::take().
+struct SnapshotTaken {
+  Result<TakenSnapshot> snapshot;
+};
+/// The answer to Snapshots::read().
+struct SnapshotRead {
+  std::uint64_t token = 0;
+  Result<Bytes> data;
+};
+/// The answer to Snapshots::store().
+struct ChunkStored {
+  raft::Core::StoredChunk stored;
+  /// Set: this was the last byte, and the whole snapshot is verified and durable.
+  std::optional<raft::Membership> complete;
+};
+/// The disk of the log is full, or has space again.
+struct StorageSpace {
+  bool full = false;
+};
 /// The storage failed: the node stops (Driver::failure() says why).
 struct StorageFailed {
   Error error;
@@ -110,7 +139,8 @@ struct StorageFailed {
 struct Stop {};
 
 using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, Cancel, Persisted,
-                           EntriesRead, Applied, StorageFailed, Stop>;
+                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
+                           ChunkStored, StorageSpace, StorageFailed, Stop>;
 
 /// Applies committed entries on another thread (or at another simulated instant). Answers each
 /// call, in order, with one Applied event. It strips the envelope of each command and keeps the
@@ -119,6 +149,31 @@ class Applier {
  public:
   virtual ~Applier() = default;
   virtual void apply(std::vector<raft::Entry> entries) = 0;
+  /// Installs the snapshot that Snapshots::store() completed; answered, in order with the calls of
+  /// apply(), with one Applied whose `last` is id.last.index.
+  virtual void install(const raft::SnapshotId& id) = 0;
+};
+
+/// Snapshots of the state machine: taken, read for a peer, and received from one. The work is done
+/// on another thread (or at other simulated instants); each call that has an answer gets one event.
+class Snapshots {
+ public:
+  virtual ~Snapshots() = default;
+  /// Makes what is applied durable, so that the log can be cut: MachineDurable.
+  virtual void make_durable() = 0;
+  /// Takes a snapshot and keeps it until release(): SnapshotTaken.
+  virtual void take() = 0;
+  /// Reads `bytes` bytes of a taken snapshot: SnapshotRead.
+  virtual void read(std::uint64_t token, std::uint64_t tag, std::uint64_t offset,
+                    std::size_t bytes) = 0;
+  virtual void release(std::uint64_t tag) = 0;
+  /// Stores a chunk of an arriving snapshot: ChunkStored, in order. A chunk of another snapshot
+  /// than the one that is arriving begins a new one, and only at offset 0; one that does not
+  /// continue what is stored is left out, and the answer says from where to go on. What has arrived
+  /// survives a restart. While a complete one waits to be installed, chunks of others are refused.
+  virtual void store(const raft::ReceivedChunk& received) = 0;
+  /// A snapshot that store() completed is not needed.
+  virtual void discard() = 0;
 };
 
 struct DriverOptions {
@@ -172,6 +227,7 @@ class Driver {
     net::Transport& transport;
     storage::Storage& storage;
     Applier& applier;
+    Snapshots& snapshots;
     LeaseView& view;
     Observer& observer;
   };

@@ -4,6 +4,7 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/net/tcp_transport.h>
 #include <leasehold/node/formation.h>
+#include <leasehold/node/no_snapshots.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
@@ -154,6 +155,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
     post(EntriesRead{token, std::move(entries)});
   }
+  void space(bool full) override { post(StorageSpace{full}); }
   void failed(Error error) override { post(StorageFailed{std::move(error)}); }
 
   // The node's thread.
@@ -181,6 +183,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   Observer& observer_;
   Changes changes_;
   LeaseView view_;
+  NoSnapshots snapshots_{[this](Event event) { post(std::move(event)); }};
   Mailbox mailbox_;
 
   asio::io_context io_;
@@ -294,9 +297,9 @@ Result<void> NodeShell::start_driver() {
         }
       });
   log_->start(*this);
-  driver_ = std::make_unique<Driver>(options, std::move(initial),
-                                     Driver::Ports{*transport_, *log_, *applier_, view_, observer_},
-                                     clock_.now());
+  driver_ = std::make_unique<Driver>(
+      options, std::move(initial),
+      Driver::Ports{*transport_, *log_, *applier_, snapshots_, view_, observer_}, clock_.now());
   return {};
 }
 

@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/node/apply.h>
 #include <leasehold/node/node_apply_thread.h>
 
@@ -28,6 +29,10 @@ void ApplyThread::apply(std::vector<raft::Entry> entries) {
     calls_.push_back(std::move(entries));
   }
   changed_.notify_one();
+}
+
+void ApplyThread::install(const raft::SnapshotId& /*id*/) {
+  LEASEHOLD_UNREACHABLE();  // no snapshot is ever complete: see NoSnapshots
 }
 
 void ApplyThread::stop() {

@@ -30,6 +30,7 @@ class ApplyThread final : public Applier {
   ApplyThread& operator=(const ApplyThread&) = delete;
 
   void apply(std::vector<raft::Entry> entries) override;
+  void install(const raft::SnapshotId& id) override;
   /// Ends the call that is under way, forgets the rest, joins the thread. Idempotent.
   void stop();
 

@@ -288,7 +288,8 @@ bool Core::take_ready(Ready& ready) {
   if (apply_to > announced_apply_) pending_.apply_to = announced_apply_ = apply_to;
 
   const bool anything = pending_.lease || !pending_.messages.empty() || !pending_.intents.empty() ||
-                        !pending_.persist.empty() || !pending_.held.empty() ||
+                        !pending_.snapshots.empty() || !pending_.persist.empty() ||
+                        !pending_.held.empty() || !pending_.chunks.empty() || pending_.install ||
                         pending_.apply_to.value() != 0 || pending_.commit.value() != 0 ||
                         !pending_.reads.empty() || !pending_.events.empty();
   ready.clear();

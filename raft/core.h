@@ -82,6 +82,33 @@ class Core {
   /// holds.
   bool current(const AppendIntent& intent) const;
 
+  /// The front of the log, up to and including `to`, is no longer needed: the state machine has
+  /// made its effect durable. Does nothing when `to` is at or below the base; asserts that it is
+  /// committed and durable here.
+  void cut_log(Now now, Index to);
+  /// Completes a chunk that is about to leave for the intent's peer with the term, the newest round
+  /// and its D. False: the intent is no longer open, and nothing may be sent for it.
+  bool stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const;
+  bool current(const SnapshotIntent& intent) const;
+  /// The sending for `intent` has ended: the peer took all of it, refused it, or it failed. If the
+  /// peer still needs one, another intent follows with the next round.
+  void snapshot_ended(Now now, const SnapshotIntent& intent);
+  /// A chunk of Ready::chunks was stored (or was not). `stored` is what the answer shall say of the
+  /// snapshot; term, promise and round are the core's.
+  struct StoredChunk {
+    NodeId from;
+    Term request_term;
+    Round round;
+    SnapshotId id;
+    bool refused = false;
+    std::uint64_t offset = 0;
+  };
+  void chunk_stored(Now now, const StoredChunk& stored);
+  /// All of snapshot `id` has arrived, was verified, and is durable. True: it takes the place of
+  /// the log; Ready::install follows when that is durable, and the file has to stay until it is
+  /// installed. False: it is not needed (any more).
+  bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
+
   /// Moves the effects since the last call into `ready`, whose old content is dropped. False: there
   /// are none.
   bool take_ready(Ready& ready);
@@ -228,6 +255,10 @@ class Core {
   void refuse_reads();
   void ask_leader(ReadMode mode);
   void answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis);
+
+  // core_snapshot.cc
+  void handle(NodeId from, SnapshotChunk& m);
+  void handle(NodeId from, const SnapshotReply& m);
 
   // core_invariants.cc
   void check_invariants() const;

@@ -73,13 +73,30 @@ struct SettingsDiffer {
   friend bool operator==(const SettingsDiffer&, const SettingsDiffer&) = default;
 };
 
+/// The log of this node now begins behind `to`: what it says is in the state machine, durably.
+struct LogCut {
+  Index to;
+  friend bool operator==(const LogCut&, const LogCut&) = default;
+};
+/// A leader begins to send a snapshot: the peer needs entries that are cut off.
+struct SnapshotSending {
+  NodeId peer;
+  friend bool operator==(const SnapshotSending&, const SnapshotSending&) = default;
+};
+/// A snapshot from the leader took the place of this node's log, durably. The state machine is
+/// given it next.
+struct SnapshotInstalled {
+  LogId last;  ///< the last entry whose effect is in it
+  friend bool operator==(const SnapshotInstalled&, const SnapshotInstalled&) = default;
+};
+
 struct Event {
   GroupId group;
   NodeId node;
   Term term;
   Now at;
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
-               LeaseLost, SettingsDiffer>
+               LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled>
       what;
 };
 

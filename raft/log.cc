@@ -62,6 +62,34 @@ void Log::truncate(Index from) {
   while (memberships_.back().index > last_) memberships_.pop_back();
 }
 
+void Log::cut(Index to) {
+  LEASEHOLD_ASSERT(to > base_.index);
+  LEASEHOLD_ASSERT(to <= last_);
+  Membership membership = membership_at(to);
+  base_ = {term_at(to).value(), to};
+  // The last run that begins at or below the new front is the first that stays.
+  auto stays = runs_.end();
+  if (to < last_) {
+    stays = std::prev(
+        std::upper_bound(runs_.begin(), runs_.end(), to.next(),
+                         [](Index wanted, const TermRun& run) { return wanted < run.first; }));
+    stays->first = to.next();
+  }
+  runs_.erase(runs_.begin(), stays);
+  const auto above = std::find_if(memberships_.begin(), memberships_.end(),
+                                  [to](const MembershipAt& at) { return at.index > to; });
+  memberships_.erase(memberships_.begin(), above);
+  memberships_.insert(memberships_.begin(), {to, std::move(membership)});
+}
+
+void Log::reset(LogId base, Membership membership) {
+  base_ = base;
+  last_ = base.index;
+  runs_.clear();
+  memberships_.clear();
+  memberships_.push_back({base.index, std::move(membership)});
+}
+
 const Membership& Log::membership() const {
   return memberships_.back().membership;
 }

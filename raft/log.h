@@ -38,8 +38,12 @@ struct InitialState {
   Index last_index;
   /// The membership entries that the log holds, ascending.
   std::vector<MembershipAt> memberships;
-  /// What the state machine has applied durably; at most last_index. Committed, therefore.
+  /// What the state machine has applied durably; from base.index to last_index. Committed,
+  /// therefore. A state machine that is behind the base is first given the snapshot that the base
+  /// stands on.
   Index applied;
+  /// Payload bytes of the entries that the log holds, about.
+  std::uint64_t bytes = 0;
 };
 
 /// The shape. Invariant: indices base+1 .. last are covered by runs_ without a gap, terms never
@@ -66,6 +70,10 @@ class Log {
   void append(Term term, const Membership* membership);
   /// Removes `from` and everything above it.
   void truncate(Index from);
+  /// Removes everything up to and including `to`, which becomes the base. base < to <= last.
+  void cut(Index to);
+  /// Empties the log; it begins, and ends, at `base`.
+  void reset(LogId base, Membership membership);
 
   /// The newest membership, committed or not: the one that counts (section 6).
   const Membership& membership() const;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <leasehold/raft/entry.h>
+#include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -83,7 +85,46 @@ struct ReadIndexReply {
   friend bool operator==(const ReadIndexReply&, const ReadIndexReply&) = default;
 };
 
-using Message = std::variant<PreVoteRequest, PreVoteReply, VoteRequest, VoteReply, AppendRequest,
-                             AppendReply, ReadIndexRequest, ReadIndexReply>;
+/// Names the bytes of one snapshot: two of the same name are equal byte for byte.
+struct SnapshotId {
+  LogId last;  ///< the last entry whose effect is in it
+  /// Random, drawn by the node that took it: what it wrote for one `last` differs from what another
+  /// node, or the same one later, writes for it.
+  std::uint64_t tag = 0;
+  friend bool operator==(const SnapshotId&, const SnapshotId&) = default;
+};
+
+/// A piece of a snapshot, for a peer that needs entries which the leader has cut off
+/// (InstallSnapshot, Raft paper section 7). Like an append of the term it renews the receiver's
+/// promise.
+struct SnapshotChunk {
+  Term term;
+  Round round;        ///< the newest round when this was sent
+  Duration lease{0};  ///< the D that the round stands for
+  SnapshotId id;
+  Membership membership;     ///< as it stands at id.last
+  std::uint64_t size = 0;    ///< of the whole snapshot, above 0
+  std::uint64_t offset = 0;  ///< of `data`; offset + data <= size
+  Bytes data;                ///< not empty
+  friend bool operator==(const SnapshotChunk&, const SnapshotChunk&) = default;
+};
+
+/// What became of a chunk.
+struct SnapshotReply {
+  Term request_term;      ///< the chunk's term
+  Term term;              ///< the responder's term
+  bool promised = false;  ///< the responder promised at least the round's D
+  Round round;            ///< echo of the chunk's round
+  SnapshotId id;          ///< echo
+  /// The responder does not want this snapshot: it needs none, or it cannot store one now.
+  bool refused = false;
+  /// The responder holds everything of the snapshot below this offset; send on from here.
+  std::uint64_t offset = 0;
+  friend bool operator==(const SnapshotReply&, const SnapshotReply&) = default;
+};
+
+using Message =
+    std::variant<PreVoteRequest, PreVoteReply, VoteRequest, VoteReply, AppendRequest, AppendReply,
+                 ReadIndexRequest, ReadIndexReply, SnapshotChunk, SnapshotReply>;
 
 }  // namespace leasehold::raft

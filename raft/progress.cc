@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/raft/progress.h>
 
 #include <algorithm>
@@ -22,6 +23,12 @@ void Progress::become_probe() {
 
 void Progress::become_replicate() {
   restart_at_match(*this, ProgressState::replicate);
+}
+
+void Progress::become_snapshot(Index base) {
+  LEASEHOLD_ASSERT(match_index <= base);
+  restart_at_match(*this, ProgressState::snapshot);
+  next_index = base.next();
 }
 
 bool Progress::acknowledged(Index index) {

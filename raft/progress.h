@@ -15,6 +15,7 @@ namespace leasehold::raft {
 enum class ProgressState : std::uint8_t {
   probe,  ///< where the logs agree is not known: one message at a time, answered before the next
   replicate,  ///< known: messages are pipelined, next_index runs ahead of the acknowledgements
+  snapshot,   ///< the peer needs entries that are gone: heartbeats only, until it has a snapshot
 };
 
 /// A sent message with entries that the peer has not acknowledged.
@@ -35,7 +36,7 @@ struct Progress {
   /// Sent in state `replicate`. Invariant: ascending; at most CoreOptions::inflight_messages_max.
   std::deque<Inflight> inflights;
   std::size_t inflight_bytes = 0;
-  /// The one open intent; 0 when there is none.
+  /// The one open intent, of entries or, in state `snapshot`, of a snapshot; 0 when there is none.
   std::uint64_t intent = 0;
   /// The newest commit index that was sent.
   Index sent_commit;
@@ -52,6 +53,9 @@ struct Progress {
   void become_probe();
   /// Where the logs agree is known: everything after match_index may be pipelined.
   void become_replicate();
+  /// The peer needs what lies at or below `base`, where the log begins: probes stand at the base
+  /// until one of them matches.
+  void become_snapshot(Index base);
   /// The peer holds everything up to `index` durably. True if that is news.
   bool acknowledged(Index index);
 };

@@ -7,11 +7,16 @@ void Ready::clear() {
   lease.reset();
   messages.clear();
   intents.clear();
+  snapshots.clear();
   persist.id = ReadyId();
   persist.hard_state.reset();
+  persist.reset.reset();
   persist.truncate_from.reset();
   persist.entries.clear();
+  persist.cut.reset();
   held.clear();
+  chunks.clear();
+  install.reset();
   apply_to = Index();
   commit = Index();
   reads.clear();

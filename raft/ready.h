@@ -4,6 +4,7 @@
 
 #include <leasehold/raft/entry.h>
 #include <leasehold/raft/event.h>
+#include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/types.h>
 
@@ -38,15 +39,29 @@ struct LeaseState {
   friend bool operator==(const LeaseState&, const LeaseState&) = default;
 };
 
+/// Where a log begins: entries up to `id` are gone from it, because a state machine holds their
+/// effect durably, or a complete and durable snapshot does.
+struct LogBase {
+  LogId id;
+  Membership membership;  ///< as it stands at `id`
+  friend bool operator==(const LogBase&, const LogBase&) = default;
+};
+
 /// One atomic, durable write. Batches become durable in the order in which they were handed out.
 struct PersistBatch {
   ReadyId id;
   std::optional<HardState> hard_state;
+  /// A snapshot takes the place of the whole log: nothing of it stays, and it begins (and ends) at
+  /// this base. Comes before everything below. Never together with `cut`.
+  std::optional<LogBase> reset;
   /// Removes this index and all above it, before `entries` are appended.
   std::optional<Index> truncate_from;
   std::vector<Entry> entries;
+  /// Removes everything up to this base from the front, after `entries` were appended. The space
+  /// may be given back later than the batch is durable, but the entries are gone with it.
+  std::optional<LogBase> cut;
 
-  bool empty() const { return !hard_state && !truncate_from && entries.empty(); }
+  bool empty() const { return !hard_state && !reset && !truncate_from && entries.empty() && !cut; }
 };
 
 struct OutgoingMessage {
@@ -76,6 +91,24 @@ struct AppendIntent {
   Duration lease{0};
 };
 
+/// "Bring `to` up to date by a snapshot": it needs entries that the log no longer holds. At most
+/// one is open per peer. The driver takes a snapshot (or uses a recent one whose last entry is at
+/// or above the log's base), sends it in chunks that Core::stamp() has completed, and reports
+/// snapshot_ended().
+struct SnapshotIntent {
+  std::uint64_t id = 0;  ///< unique within the core's life
+  NodeId to;
+  Term term;
+  friend bool operator==(const SnapshotIntent&, const SnapshotIntent&) = default;
+};
+
+/// A chunk that came from the leader of the current term. To be stored, and answered with
+/// Core::chunk_stored().
+struct ReceivedChunk {
+  NodeId from;
+  SnapshotChunk chunk;
+};
+
 /// How a linearizable read was justified.
 enum class ReadBasis : std::uint8_t { lease, quorum, leader };
 
@@ -98,11 +131,17 @@ struct Ready {
   /// 2. May leave at once; a leader's appends overtake its own disk.
   std::vector<OutgoingMessage> messages;
   std::vector<AppendIntent> intents;
+  std::vector<SnapshotIntent> snapshots;
   /// 3. One durable write; answered with persisted(persist.id). Not handed to storage when empty().
   PersistBatch persist;
   /// 4. Wait for the durable write that they name (which may be an earlier one).
   std::vector<HeldMessage> held;
-  /// 5. Apply up to here: committed, and durable on this node. Zero: no news.
+  /// To store; may be done at any time, in order.
+  std::vector<ReceivedChunk> chunks;
+  /// 5. First put the state of this snapshot, which was received whole, in place of the state
+  /// machine's: the log begins behind it, durably.
+  std::optional<SnapshotId> install;
+  /// Then apply up to here: committed, and durable on this node. Zero: no news.
   Index apply_to;
   /// Committed up to here, as far as this node knows. Zero: no news.
   Index commit;

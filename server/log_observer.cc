@@ -72,6 +72,17 @@ struct Line {
     spdlog::warn("term {}: node {} has --lease {}, which is not this node's: make them equal", term,
                  e.peer.value(), format_duration(e.theirs));
   }
+  void operator()(const raft::LogCut& e) const {
+    spdlog::debug("term {}: the log is cut up to entry {}", term, e.to.value());
+  }
+  void operator()(const raft::SnapshotSending& e) const {
+    spdlog::info("term {}: node {} needs entries that are cut off: it is sent a snapshot", term,
+                 e.peer.value());
+  }
+  void operator()(const raft::SnapshotInstalled& e) const {
+    spdlog::info("term {}: a snapshot up to entry {} takes the place of the log", term,
+                 e.last.index.value());
+  }
 };
 
 }  // namespace

@@ -24,7 +24,10 @@ class RegisterMachine : public node::StateMachine {
   raft::Index applied() const { return present_.applied; }
 
   /// Everything applied so far survives a crash.
-  void make_durable() { durable_ = present_; }
+  Result<raft::Index> make_durable() override {
+    durable_ = present_;
+    return durable_.applied;
+  }
   void crash() { present_ = durable_; }
 
   /// Commands that did not decode. None is ever proposed, so one is a bug.

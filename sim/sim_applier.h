@@ -26,6 +26,7 @@ class SimApplier : public node::Applier {
   SimApplier(World& world, raft::NodeId node, raft::Incarnation incarnation, Ports ports);
 
   void apply(std::vector<raft::Entry> entries) override;
+  void install(const raft::SnapshotId& id) override;
 
  private:
   void start_next();

@@ -101,12 +101,16 @@ void SimNode::make_process() {
                         [this](const std::vector<raft::Entry>& entries) {
                           oracles_.on_applied(*this, entries);
                         }});
+  process_->snapshots =
+      std::make_unique<node::NoSnapshots>([this](node::Event event) { post(std::move(event)); });
   raft::InitialState initial = disk_.initial_state(initial_membership(world_.plan.nodes.size()));
   initial.applied = machine_.durable_index();
   const lease::Now now = clock_.now();
   process_->driver = std::make_unique<node::Driver>(
       driver_options(), std::move(initial),
-      node::Driver::Ports{*this, disk_, *process_->applier, process_->view, *this}, now);
+      node::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
+                          *this},
+      now);
 }
 
 void SimNode::crash(bool reboot) {
@@ -334,6 +338,10 @@ void SimNode::persisted(raft::ReadyId id) {
 
 void SimNode::entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) {
   post(node::EntriesRead{token, std::move(entries)});
+}
+
+void SimNode::space(bool full) {
+  post(node::StorageSpace{full});
 }
 
 void SimNode::failed(Error error) {

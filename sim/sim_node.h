@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/node/driver.h>
+#include <leasehold/node/no_snapshots.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_applier.h>
@@ -81,6 +82,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   struct Process {
     node::LeaseView view;
     std::unique_ptr<SimApplier> applier;
+    std::unique_ptr<node::NoSnapshots> snapshots;
     std::unique_ptr<node::Driver> driver;
     std::deque<node::Event> inbox;
     /// What waits for the process to continue.
@@ -101,6 +103,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void send(raft::NodeId to, net::PeerMessage message) override;
   void persisted(raft::ReadyId id) override;
   void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override;
+  void space(bool full) override;
   void failed(Error error) override;
   void on_event(const raft::Event& event) override;
 

@@ -22,18 +22,24 @@ struct Summary {
   std::uint64_t y = 0;
 };
 
-constexpr const char* kMessageNames[] = {"PreVoteRequest",   "PreVoteReply",    "VoteRequest",
-                                         "VoteReply",        "AppendRequest",   "AppendReply",
-                                         "ReadIndexRequest", "ReadIndexReply",  "ForwardRequest",
-                                         "ForwardReply",     "FormationConfirm"};
+constexpr const char* kMessageNames[] = {
+    "PreVoteRequest",   "PreVoteReply",     "VoteRequest",    "VoteReply",      "AppendRequest",
+    "AppendReply",      "ReadIndexRequest", "ReadIndexReply", "ForwardRequest", "ForwardReply",
+    "FormationConfirm", "SnapshotChunk",    "SnapshotReply"};
 /// The meaning of x and y, by type.
-constexpr const char* kMessageNumbers[][2] = {
-    {"last term", "last index"}, {"request term", "granted"},
-    {"last term", "last index"}, {"request term", "granted"},
-    {"last", "commit"},          {"index", "promised+2*matched"},
-    {"incarnation", "id"},       {"id", "index"},
-    {"incarnation", "sequence"}, {"sequence", "reason"},
-    {"members", "formed"}};
+constexpr const char* kMessageNumbers[][2] = {{"last term", "last index"},
+                                              {"request term", "granted"},
+                                              {"last term", "last index"},
+                                              {"request term", "granted"},
+                                              {"last", "commit"},
+                                              {"index", "promised+2*matched"},
+                                              {"incarnation", "id"},
+                                              {"id", "index"},
+                                              {"incarnation", "sequence"},
+                                              {"sequence", "reason"},
+                                              {"members", "formed"},
+                                              {"snapshot's last", "offset"},
+                                              {"offset", "promised+2*refused"}};
 
 Summary summarize(const raft::Message& message) {
   return std::visit(
@@ -64,6 +70,13 @@ Summary summarize(const raft::Message& message) {
           [](const raft::ReadIndexReply& m) {
             return Summary{7, 0, m.id, m.index ? m.index->value() : 0};
           },
+          [](const raft::SnapshotChunk& m) {
+            return Summary{11, m.term.value(), m.id.last.index.value(), m.offset};
+          },
+          [](const raft::SnapshotReply& m) {
+            const std::uint64_t flags = (m.promised ? 1U : 0U) + (m.refused ? 2U : 0U);
+            return Summary{12, m.term.value(), m.offset, flags};
+          },
       },
       message);
 }
@@ -84,9 +97,10 @@ Summary summarize(const net::PeerMessage& message) {
                     message.payload);
 }
 
-constexpr const char* kEventNames[] = {"role changed", "leader known",   "vote granted",
-                                       "vote refused", "promise given",  "lease gained",
-                                       "lease lost",   "settings differ"};
+constexpr const char* kEventNames[] = {"role changed",     "leader known",      "vote granted",
+                                       "vote refused",     "promise given",     "lease gained",
+                                       "lease lost",       "settings differ",   "log cut",
+                                       "snapshot sending", "snapshot installed"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
 constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
                                         "election won", "higher term",      "leader appeared",
@@ -105,6 +119,10 @@ std::string format_event(const TraceLine& line) {
            name_of(kReasonNames, n[4]) + ")";
   }
   if (n[0] == 5 || n[0] == 6) return text;
+  if (n[0] == 8) return text + ", up to entry " + std::to_string(n[2]);
+  if (n[0] == 10) {
+    return text + ", up to entry " + std::to_string(n[2]) + " of term " + std::to_string(n[3]);
+  }
   text += ", node " + std::to_string(n[2]);
   if (n[0] == 2 || n[0] == 3) text += n[3] != 0 ? " (pre-vote)" : " (vote)";
   return text;
@@ -169,6 +187,12 @@ void Trace::add_event(const raft::Event& event) {
                  [](const raft::LeaseGained&) {},
                  [](const raft::LeaseLost&) {},
                  [&n](const raft::SettingsDiffer& what) { n[0] = what.peer.value(); },
+                 [&n](const raft::LogCut& what) { n[0] = what.to.value(); },
+                 [&n](const raft::SnapshotSending& what) { n[0] = what.peer.value(); },
+                 [&n](const raft::SnapshotInstalled& what) {
+                   n[0] = what.last.index.value();
+                   n[1] = what.last.term.value();
+                 },
              },
              event.what);
   add(TraceKind::raft_event, event.node.value(), event.what.index(), event.term.value(), n[0], n[1],

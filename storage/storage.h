@@ -30,8 +30,12 @@ class StorageSink {
   virtual void persisted(raft::ReadyId id) = 0;
   /// A prefix of what was asked for, never empty on success. Entries of batches that were handed
   /// over before the read are found whether they are durable or not. Error not_found: the log was
-  /// cut or truncated meanwhile.
+  /// cut, truncated or reset meanwhile.
   virtual void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) = 0;
+  /// The disk is full, or has space again. While it is full the log still takes everything, on the
+  /// space that it has set aside for that, but the node should stop to append commands: when that
+  /// space is used up, failed() follows.
+  virtual void space(bool full) = 0;
   /// The log can no longer be trusted to be durable: a write or a sync failed, and it is never
   /// retried. The node has to stop. Nothing is persisted after this.
   virtual void failed(Error error) = 0;

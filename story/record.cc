@@ -71,6 +71,18 @@ std::string text_of(const raft::AppendReply& m) {
          number(m.index.value());
 }
 
+std::string text_of(const raft::SnapshotChunk& m) {
+  return "term " + number(m.term.value()) + ", round " + number(m.round.value()) + ", bytes " +
+         number(m.offset) + ".." + number(m.offset + m.data.size()) + " of " + number(m.size) +
+         ", the state after " + text_of(m.id.last);
+}
+
+std::string text_of(const raft::SnapshotReply& m) {
+  return "term " + number(m.term.value()) + ", round " + number(m.round.value()) +
+         (m.promised ? ", promised" : ", no promise") +
+         (m.refused ? ", refused" : ", holds up to byte " + number(m.offset));
+}
+
 std::string ask(Term term, raft::LogId last) {
   return "term " + number(term.value()) + ", last is " + text_of(last);
 }
@@ -105,6 +117,8 @@ const char* kind_name(Kind kind) {
     case Kind::lease: return "lease";
     case Kind::lease_lost: return "lease_lost";
     case Kind::settings: return "settings";
+    case Kind::log_cut: return "log_cut";
+    case Kind::snapshot: return "snapshot";
     case Kind::round: return "round";
     case Kind::sent: return "sent";
     case Kind::delivered: return "delivered";
@@ -166,6 +180,23 @@ std::optional<Record> record_of(Duration at, const raft::Event& event) {
                                      record.text = format_time(e.theirs);
                                      return true;
                                    },
+                                   [&record](const raft::LogCut& e) {
+                                     record.kind = Kind::log_cut;
+                                     record.index = e.to;
+                                     return true;
+                                   },
+                                   [&record](const raft::SnapshotSending& e) {
+                                     record.kind = Kind::snapshot;
+                                     record.peer = e.peer;
+                                     record.what = "sending";
+                                     return true;
+                                   },
+                                   [&record](const raft::SnapshotInstalled& e) {
+                                     record.kind = Kind::snapshot;
+                                     record.index = e.last.index;
+                                     record.what = "installed";
+                                     return true;
+                                   },
                                },
                                event.what);
   if (!told) return std::nullopt;
@@ -182,6 +213,8 @@ std::string message_name(const raft::Message& message) {
                         [](const raft::AppendReply&) { return "append_reply"; },
                         [](const raft::ReadIndexRequest&) { return "read_index"; },
                         [](const raft::ReadIndexReply&) { return "read_index_reply"; },
+                        [](const raft::SnapshotChunk&) { return "snapshot"; },
+                        [](const raft::SnapshotReply&) { return "snapshot_reply"; },
                     },
                     message);
 }
@@ -202,6 +235,8 @@ std::string message_text(const raft::Message& message) {
             return "request " + number(m.id) +
                    (m.index ? ", index " + number(m.index->value()) : ", refused");
           },
+          [](const raft::SnapshotChunk& m) { return text_of(m); },
+          [](const raft::SnapshotReply& m) { return text_of(m); },
       },
       message);
 }
@@ -240,6 +275,18 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::M
                  },
                  [](const raft::ReadIndexRequest&) {},
                  [](const raft::ReadIndexReply&) {},
+                 [&record](const raft::SnapshotChunk& m) {
+                   record.term = m.term;
+                   record.round = m.round;
+                   record.index = m.id.last.index;
+                   record.why = "entries";
+                 },
+                 [&record](const raft::SnapshotReply& m) {
+                   record.term = m.term;
+                   record.round = m.round;
+                   record.index = m.id.last.index;
+                   record.why = m.promised ? (m.refused ? "unmatched" : "matched") : "unpromised";
+                 },
              },
              message);
   return record;

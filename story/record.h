@@ -46,6 +46,8 @@ enum class Kind : std::uint8_t {
   lease,  ///< the lease of a leader reaches from `from` to `until`; peer and round tell on what
   lease_lost,  ///< given up before its end
   settings,    ///< peer promised another D
+  log_cut,     ///< the log begins behind index
+  snapshot,    ///< what: sending (to peer), or installed (in place of everything up to index)
   round,       ///< a leader begins a broadcast round
   sent,        ///< to peer; what: the message's type; why: its verdict; number: which message
   delivered,   ///< from peer, sent at `from`

@@ -192,6 +192,13 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::settings:
       return name(r.node) + " is set to another lease than " + name(r.peer) + ", which asks for " +
              r.text;
+    case Kind::log_cut:
+      return name(r.node) + " cuts its log: it begins behind entry " + number(r.index.value());
+    case Kind::snapshot:
+      return r.what == "sending" ? name(r.node) + " sends a snapshot to " + name(r.peer) +
+                                       ", which needs entries that are cut off"
+                                 : name(r.node) + " takes a snapshot up to entry " +
+                                       number(r.index.value()) + " in place of its log";
     case Kind::round:
       return name(r.node) + " begins round " + number(r.round.value()) + " of term " +
              number(r.term.value());

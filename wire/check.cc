@@ -1,5 +1,7 @@
 #include <leasehold/wire/check.h>
 
+#include <leasehold/base/assert.h>
+
 #include <chrono>
 #include <initializer_list>
 #include <string>
@@ -142,6 +144,8 @@ struct Check {
     return kHolds;
   }
 
+  Verdict operator()(const raft::SnapshotChunk&) const { LEASEHOLD_UNREACHABLE(); }
+  Verdict operator()(const raft::SnapshotReply&) const { LEASEHOLD_UNREACHABLE(); }
   Verdict operator()(const raft::Message& m) const { return std::visit(*this, m); }
 
   static Verdict incarnation(raft::Incarnation value) {

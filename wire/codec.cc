@@ -136,6 +136,8 @@ struct ToProtobuf {
       to_member->set_address(member.address);
     }
   }
+  void operator()(const raft::SnapshotChunk&) { LEASEHOLD_UNREACHABLE(); }
+  void operator()(const raft::SnapshotReply&) { LEASEHOLD_UNREACHABLE(); }
   void operator()(const raft::Message& m) { std::visit(*this, m); }
 };
 

@@ -4,6 +4,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/apply.h>
 #include <leasehold/node/driver.h>
+#include <leasehold/node/no_snapshots.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -79,8 +80,9 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   Rig(const DriverOptions& options, const raft::Membership& membership, lease::Now now,
       Disk disk = {})
       : options_(options), disk_(std::move(disk)) {
-    driver_ = std::make_unique<Driver>(options, disk_.initial(membership, raft::Index(0)),
-                                       Driver::Ports{*this, *this, *this, view_, *this}, now);
+    driver_ =
+        std::make_unique<Driver>(options, disk_.initial(membership, raft::Index(0)),
+                                 Driver::Ports{*this, *this, *this, snapshots_, view_, *this}, now);
   }
 
   Driver& driver() { return *driver_; }
@@ -165,11 +167,13 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     effect("apply");
     applies_.push_back(std::move(entries));
   }
+  void install(const raft::SnapshotId&) override { LEASEHOLD_UNREACHABLE(); }
   void on_event(const raft::Event& event) override { events_.push_back(event); }
 
   DriverOptions options_;
   Disk disk_;
   LeaseView view_;
+  NoSnapshots snapshots_{[](const Event&) { LEASEHOLD_UNREACHABLE(); }};
   RecordingMachine machine_;
   std::vector<Sent> sent_;
   std::deque<raft::PersistBatch> writes_;

@@ -80,7 +80,7 @@ TEST(RegisterMachine, ForgetsWhatWasNotDurable) {
   const Bytes two = RegisterMachine::encode_set(5, 2);
   const raft::Term term(1);
   machine.apply({{{term, raft::Index(1)}, one.view()}}, raft::Index(1));
-  machine.make_durable();
+  EXPECT_TRUE(machine.make_durable().ok());
   machine.apply({{{term, raft::Index(2)}, two.view()}}, raft::Index(3));
   EXPECT_EQ(machine.value(5), 2U);
   EXPECT_EQ(machine.applied(), raft::Index(3));
@@ -100,6 +100,7 @@ raft::PersistBatch batch(std::uint64_t ready, std::uint64_t term, std::uint64_t 
 struct Sink : storage::StorageSink {
   void persisted(raft::ReadyId id) override { newest = id; }
   void entries_read(std::uint64_t, Result<std::vector<raft::Entry>>) override {}
+  void space(bool) override {}
   void failed(Error) override {}
   raft::ReadyId newest;
 };

@@ -27,6 +27,7 @@ class PrintingSink final : public StorageSink {
     changed_.notify_all();
   }
   void entries_read(std::uint64_t, Result<std::vector<raft::Entry>>) override {}
+  void space(bool) override {}
   void failed(Error) override { std::_Exit(4); }
 
   /// Waits until few batches are under way.

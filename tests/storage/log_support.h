@@ -38,6 +38,7 @@ class RecordingSink final : public StorageSink {
     EXPECT_TRUE(reads_.emplace(token, std::move(entries)).second) << "answered twice";
     changed_.notify_all();
   }
+  void space(bool) override {}
   void failed(Error error) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(failure_) << "failed twice";

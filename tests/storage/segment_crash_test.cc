@@ -37,6 +37,7 @@ class NotingSink final : public StorageSink {
   void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
     inner_.entries_read(token, std::move(entries));
   }
+  void space(bool full) override { inner_.space(full); }
   void failed(Error error) override { inner_.failed(std::move(error)); }
   RecordingSink& inner() { return inner_; }
 
@@ -348,7 +349,7 @@ TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
       raft::HardState hard;
       hard.term = raft::Term(term);
       hard.voted_for = raft::NodeId(2);
-      log->persist({raft::ReadyId(term), hard, std::nullopt, {}});
+      log->persist({raft::ReadyId(term), hard, {}, {}, {}, {}});
       ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(term)));
     }
   }

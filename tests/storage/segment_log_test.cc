@@ -302,7 +302,7 @@ TEST(SegmentLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
   }
   EXPECT_EQ(sink.failure()->code, ErrorCode::io);
   EXPECT_NE(sink.failure()->message.find(folder.path("log")), std::string::npos);
-  log->persist({raft::ReadyId(3), raft::HardState(), std::nullopt, {}});
+  log->persist({raft::ReadyId(3), raft::HardState(), {}, {}, {}, {}});
   log.reset();
   EXPECT_EQ(sink.persisted_ids().size(), 1U);
   // The torn write is cut off; what was acknowledged is there.
