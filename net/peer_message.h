@@ -24,7 +24,11 @@ struct ForwardRequest {
   friend bool operator==(const ForwardRequest&, const ForwardRequest&) = default;
 };
 
-enum class ForwardRefusal : std::uint8_t { not_leader = 0, overloaded = 1 };
+enum class ForwardRefusal : std::uint8_t {
+  not_leader = 0,
+  overloaded = 1,
+  disk_full = 2,  ///< the leader has no space for it
+};
 
 /// The command was not appended and never will be: safe to try again.
 struct ForwardReply {

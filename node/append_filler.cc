@@ -45,6 +45,11 @@ bool AppendFiller::entries_read(lease::Now now, EntriesRead& event, std::optiona
     fill(now, intent);
     return true;
   }
+  if (pending.first <= context_.core.log().base().index) {
+    // The log was cut while the disk was read. Nothing is sent: the core sees to the peer anew.
+    context_.core.filled(now, intent, intent.prev.index, 0);
+    return true;
+  }
   if (!event.entries.ok()) {
     failure = event.entries.error();
     return true;

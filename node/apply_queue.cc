@@ -13,6 +13,7 @@ void ApplyQueue::raise_target(raft::Index target) {
 
 void ApplyQueue::pump() {
   const DriverOptions& options = context_.options;
+  if (handed_ < context_.core.log().base().index) return;  // the snapshot comes first
   while (handed_ < target_ && under_way_ < options.applies_max && token_ == 0) {
     const raft::Index first = handed_.next();
     if (!cache_.contains(first)) {
@@ -34,14 +35,28 @@ void ApplyQueue::hand_over(std::vector<raft::Entry> entries) {
   context_.ports.applier.apply(std::move(entries));
 }
 
-void ApplyQueue::applied() {
+void ApplyQueue::install(const raft::SnapshotId& id) {
+  LEASEHOLD_ASSERT(id.last.index > handed_ && !installing_);
+  handed_ = id.last.index;
+  raise_target(handed_);
+  token_ = 0;  // what it reads is in the snapshot
+  installing_ = id.last;
+  ++under_way_;
+  context_.ports.applier.install(id);
+}
+
+std::optional<raft::LogId> ApplyQueue::applied(raft::Index last) {
   LEASEHOLD_ASSERT(under_way_ > 0);
   --under_way_;
+  if (!installing_ || installing_->index != last) return std::nullopt;
+  return std::exchange(installing_, std::nullopt);
 }
 
 bool ApplyQueue::entries_read(EntriesRead& event, std::optional<Error>& failure) {
   if (token_ == 0 || event.token != token_) return false;
   token_ = 0;
+  // A snapshot took the place of the log meanwhile: install() follows.
+  if (handed_ < context_.core.log().base().index) return true;
   if (!event.entries.ok()) {
     failure = event.entries.error();
     return true;

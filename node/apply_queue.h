@@ -10,7 +10,8 @@
 namespace leasehold::node {
 
 /// Entries come from the cache, or from the storage after a restart or when the applier is far
-/// behind. While the allowed calls are under way the rest waits and makes one larger call later.
+/// behind. Between the reset of the log by a snapshot and install() there is nothing to hand over.
+/// While the allowed calls are under way the rest waits and makes one larger call later.
 class ApplyQueue {
  public:
   /// `applied`: what the state machine has applied already.
@@ -27,8 +28,12 @@ class ApplyQueue {
   void raise_target(raft::Index target);
   /// Gives the applier what it can take now.
   void pump();
-  /// A call of the applier ended.
-  void applied();
+  /// The state of a snapshot takes the place of everything up to its last entry: behind what was
+  /// handed over, and without a limit, because there is only ever one.
+  void install(const raft::SnapshotId& id);
+  /// A call of the applier ended, with everything up to `last` applied. Gives the last entry of the
+  /// snapshot when the call was install().
+  std::optional<raft::LogId> applied(raft::Index last);
   /// The answer to a read of this part. False: the token is not the one of this part.
   bool entries_read(EntriesRead& event, std::optional<Error>& failure);
 
@@ -43,6 +48,8 @@ class ApplyQueue {
   std::size_t under_way_ = 0;
   /// Of the read under way; 0: none.
   std::uint64_t token_ = 0;
+  /// The last entry of the snapshot that is being installed.
+  std::optional<raft::LogId> installing_;
 };
 
 }  // namespace leasehold::node

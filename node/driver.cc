@@ -4,8 +4,11 @@
 #include <leasehold/node/driver.h>
 #include <leasehold/node/driver_context.h>
 #include <leasehold/node/entry_cache.h>
+#include <leasehold/node/log_keeper.h>
 #include <leasehold/node/proposals.h>
 #include <leasehold/node/reads.h>
+#include <leasehold/node/snapshot_receiver.h>
+#include <leasehold/node/snapshot_sender.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -19,10 +22,14 @@ class Driver::Impl {
  public:
   Impl(const DriverOptions& options, raft::InitialState initial, const Ports& ports, lease::Now now)
       : applied_at_start_(initial.applied),
+        log_bytes_at_start_(initial.bytes),
         context_(options, std::move(initial), ports, now),
         cache_(options.cache_bytes_max),
         filler_(context_, cache_),
         apply_(context_, cache_, applied_at_start_),
+        sender_(context_),
+        receiver_(context_),
+        keeper_(context_, now, log_bytes_at_start_, applied_at_start_),
         proposals_(context_),
         reads_(context_) {
     context_.applied = applied_at_start_;
@@ -46,6 +53,7 @@ class Driver::Impl {
   raft::PromiseInstant next_deadline() const {
     if (stopped_) return raft::PromiseInstant::never();
     raft::PromiseInstant next = std::min(context_.core.next_deadline(), retry_at_);
+    next = std::min(next, sender_.next_deadline());
     if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
     return next;
   }
@@ -54,6 +62,13 @@ class Driver::Impl {
   std::size_t pending() const { return proposals_.size() + reads_.size(); }
   bool awaits_applied() const { return pending() > 0 || apply_.behind(); }
   const std::optional<Error>& failure() const { return failure_; }
+  const LogKeeper& keeper() const { return keeper_; }
+  std::vector<SnapshotTransfer> transfers() const {
+    std::vector<SnapshotTransfer> all;
+    sender_.status(all);
+    receiver_.status(all);
+    return all;
+  }
 
  private:
   void begin() {
@@ -72,16 +87,17 @@ class Driver::Impl {
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);
   void on(lease::Now now, Applied& event);
-  // Until a log is cut, nothing asks for the first four, and nobody has to mind the last.
-  void on(lease::Now, MachineDurable&) { LEASEHOLD_UNREACHABLE(); }
-  void on(lease::Now, SnapshotTaken&) { LEASEHOLD_UNREACHABLE(); }
-  void on(lease::Now, SnapshotRead&) { LEASEHOLD_UNREACHABLE(); }
-  void on(lease::Now, ChunkStored&) { LEASEHOLD_UNREACHABLE(); }
-  void on(lease::Now, StorageSpace&) {}
+  void on(lease::Now, MachineDurable& event);
+  void on(lease::Now now, SnapshotTaken& event) { sender_.taken(now, event); }
+  void on(lease::Now now, SnapshotRead& event) { sender_.read(now, event); }
+  void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
+  void on(lease::Now, StorageSpace& event) { context_.disk_full = event.full; }
   void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
   void on(lease::Now, Stop&) { stop(); }
 
   void refuse(Event& event);
+  void step(lease::Now now, raft::NodeId from, raft::Message& message);
+  void make_heartbeat(raft::AppendRequest& request) const;
 
   void drain(lease::Now now);
   void act(lease::Now now);
@@ -95,10 +111,14 @@ class Driver::Impl {
   void stop();
 
   raft::Index applied_at_start_;
+  std::uint64_t log_bytes_at_start_;
   DriverContext context_;
   EntryCache cache_;
   AppendFiller filler_;
   ApplyQueue apply_;
+  SnapshotSender sender_;
+  SnapshotReceiver receiver_;
+  LogKeeper keeper_;
   Proposals proposals_;
   Reads reads_;
 
@@ -136,12 +156,13 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
 
 void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
   if (event.message.group != context_.options.core.group) return;
+  sender_.heard(event.from);
   std::visit(
       [this, now, &event](auto& payload) {
         using What = std::decay_t<decltype(payload)>;
         if constexpr (std::is_same_v<What, raft::Message>) {
           proposals_.flush(now);
-          context_.core.step(now, event.from, std::move(payload));
+          step(now, event.from, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardRequest>) {
           context_.core.listens(now, event.from);
           proposals_.forwarded(event.from, payload);
@@ -153,6 +174,36 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
         }
       },
       event.message.payload);
+}
+
+void Driver::Impl::step(lease::Now now, raft::NodeId from, raft::Message& message) {
+  if (context_.disk_full) {
+    raft::AppendRequest* append = std::get_if<raft::AppendRequest>(&message);
+    if (append != nullptr) make_heartbeat(*append);
+  }
+  std::optional<raft::SnapshotReply> reply;
+  if (const auto* snapshot = std::get_if<raft::SnapshotReply>(&message)) reply = *snapshot;
+  context_.core.step(now, from, std::move(message));
+  // Behind the core: the answer may have shown that this node leads no more.
+  if (reply) sender_.replied(now, from, *reply);
+}
+
+/// Without space for entries an append is taken for what else it is: a prefix of an append is an
+/// append that the leader could have sent, and so is an empty one behind any entry that is
+/// committed. So the log does not grow, the leader is heard, and it is not made to look for the
+/// place where the logs agree, over and over.
+void Driver::Impl::make_heartbeat(raft::AppendRequest& request) const {
+  const raft::Core& core = context_.core;
+  request.entries.clear();
+  if (request.term < core.term() || core.log().matches(request.prev)) return;
+  const raft::Index commit = core.commit_index();
+  if (request.prev.index > commit) request.prev = {*core.log().term_at(commit), commit};
+}
+
+void Driver::Impl::on(lease::Now, MachineDurable& event) {
+  std::optional<Error> failure;
+  keeper_.answered(event, failure);
+  if (failure) fail(std::move(*failure));
 }
 
 void Driver::Impl::on(lease::Now now, Read& event) {
@@ -184,8 +235,13 @@ void Driver::Impl::on(lease::Now now, EntriesRead& event) {
 
 void Driver::Impl::on(lease::Now, Applied& event) {
   LEASEHOLD_ASSERT(event.last > context_.applied);
-  apply_.applied();
+  const std::optional<raft::LogId> installed = apply_.applied(event.last);
   context_.applied = event.last;
+  if (installed) {
+    ++context_.counters.snapshots_installed;
+    keeper_.installed(installed->index);
+    proposals_.installed(*installed);
+  }
   const auto term = context_.core.log().term_at(event.last);
   proposals_.applied(event.own, term.value_or(raft::Term(0)));
   reads_.applied();
@@ -229,12 +285,13 @@ void Driver::Impl::finish(lease::Now now) {
 }
 
 void Driver::Impl::drain(lease::Now now) {
-  while (!stopped_ && context_.core.take_ready(ready_)) {
-    LEASEHOLD_ASSERT(ready_.snapshots.empty() && ready_.chunks.empty() && !ready_.install);
-    act(now);
-    proposals_.flush(now);
-  }
-  if (stopped_) return;
+  do {
+    while (!stopped_ && context_.core.take_ready(ready_)) {
+      act(now);
+      proposals_.flush(now);
+    }
+    if (stopped_) return;
+  } while (sender_.turn(now) || keeper_.turn(now, sender_.holds()));
   apply_.pump();
   cache_.trim(context_.core.durable_index(), apply_.handed());
 }
@@ -256,6 +313,9 @@ void Driver::Impl::act(lease::Now now) {
       held_.push_back(std::move(held));
     }
   }
+  for (const raft::SnapshotIntent& intent : ready_.snapshots) sender_.send(intent);
+  for (const raft::ReceivedChunk& received : ready_.chunks) receiver_.received(now, received);
+  if (ready_.install) apply_.install(*ready_.install);
   apply_.raise_target(ready_.apply_to);
   if (ready_.commit > raft::Index(0)) proposals_.committed(ready_.commit);
   for (const raft::ReadAnswer& answer : ready_.reads) reads_.answered(answer);
@@ -271,8 +331,16 @@ void Driver::Impl::act(lease::Now now) {
 /// a leader's appends overtake its own write.
 void Driver::Impl::act_on_log(lease::Now now) {
   raft::PersistBatch& batch = ready_.persist;
-  if (batch.truncate_from) cache_.truncate(*batch.truncate_from);
+  if (batch.reset) {
+    cache_.clear();
+    keeper_.reset(now, batch.reset->id.index);
+  }
+  if (batch.truncate_from) {
+    cache_.truncate(*batch.truncate_from);
+    keeper_.truncated(*batch.truncate_from);
+  }
   for (const raft::Entry& entry : batch.entries) cache_.append(entry);
+  keeper_.appended(now, batch.entries);
   for (const raft::AppendIntent& intent : ready_.intents) filler_.fill(now, intent);
   if (batch.empty()) return;
   ++context_.counters.batches_persisted;
@@ -380,6 +448,18 @@ std::size_t Driver::pending() const {
 }
 bool Driver::awaits_applied() const {
   return impl_->awaits_applied();
+}
+std::vector<SnapshotTransfer> Driver::transfers() const {
+  return impl_->transfers();
+}
+std::uint64_t Driver::log_bytes() const {
+  return impl_->keeper().bytes();
+}
+bool Driver::log_never_cut() const {
+  return impl_->keeper().never_cuts();
+}
+bool Driver::disk_full() const {
+  return impl_->context().disk_full;
 }
 const std::optional<Error>& Driver::failure() const {
   return impl_->failure();

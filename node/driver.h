@@ -35,7 +35,9 @@ struct ProposeResult {
   raft::LogId id;           ///< committed: where
   Bytes result;             ///< committed: what apply() returned
   bool overloaded = false;  ///< dropped: because a bounded queue is full
-  raft::NodeId leader;      ///< a hint; kNobody if unknown
+  /// dropped: because the disk of this node has no space left for its log; kNobody: it was not.
+  raft::NodeId disk_full_at;
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
 };
 using ProposeCompletion = std::function<void(ProposeResult)>;
 
@@ -199,6 +201,33 @@ struct DriverOptions {
   /// Bytes that a leader has appended but not committed. Past it forwarded and own proposals are
   /// dropped as overloaded.
   std::size_t uncommitted_bytes_max = 64U << 20U;
+
+  // The log is cut, once the state machine has made durable what goes: down to log_tail_bytes when
+  // there are log_cut_bytes more than that, and what is older than log_age_max. A follower that
+  // needs what is gone is sent a snapshot, which costs more than entries: the tail should hold what
+  // is written while a member restarts.
+
+  std::uint64_t log_tail_bytes = 64U << 20U;
+  /// A larger one makes cuts rarer, and with them the writes of the state machine.
+  std::uint64_t log_cut_bytes = 64U << 20U;
+  /// Zero: the age does not matter.
+  lease::Duration log_age_max = std::chrono::hours(24);
+  /// While a snapshot is sent, the entries after it are kept for the time when it has arrived, up
+  /// to so many bytes: a peer that takes it too slowly needs another one then.
+  std::uint64_t log_held_bytes_max = 1ULL << 30U;
+
+  /// One chunk of a snapshot. It must fit into a frame between the nodes.
+  std::size_t snapshot_chunk_bytes = 256U << 10U;
+  /// Bytes of a snapshot that may be under way to one peer.
+  std::size_t snapshot_window_bytes = 1U << 20U;
+  /// What all snapshots that are sent may take together, a second. 0: no limit.
+  std::uint64_t snapshot_bytes_per_second = 0;
+  /// A peer that confirms nothing for so long is given up until it is heard from again.
+  lease::Duration snapshot_patience = std::chrono::seconds(30);
+  /// A snapshot that nobody needs any more is kept for so long, for another peer.
+  lease::Duration snapshot_keep = std::chrono::seconds(10);
+  /// Arriving chunks that wait to be stored. Past it they are dropped, as if lost.
+  std::size_t chunks_storing_max = 16;
 };
 
 /// Counters since the start. Read on the node's thread.
@@ -216,6 +245,24 @@ struct DriverCounters {
   std::uint64_t heartbeats_sent = 0;    ///< append messages without
   std::uint64_t batches_persisted = 0;  ///< batches handed to storage
   std::uint64_t elections_won = 0;
+  std::uint64_t log_cuts = 0;
+  std::uint64_t snapshots_taken = 0;      ///< by this node's state machine, to be sent
+  std::uint64_t snapshots_sent = 0;       ///< whole, to one peer each
+  std::uint64_t snapshots_installed = 0;  ///< here
+  std::uint64_t chunks_sent = 0;
+  std::uint64_t chunk_bytes_sent = 0;
+  std::uint64_t chunks_received = 0;
+  std::uint64_t chunks_dropped = 0;  ///< received, but there was no room: see chunks_storing_max
+};
+
+/// A snapshot on its way, for people.
+struct SnapshotTransfer {
+  raft::NodeId peer;        ///< the other end
+  bool sending = false;     ///< from this node to the peer; else to this node
+  raft::Index last;         ///< the last entry that is in it
+  std::uint64_t bytes = 0;  ///< that have arrived
+  std::uint64_t size = 0;   ///< of the whole, above 0
+  friend bool operator==(const SnapshotTransfer&, const SnapshotTransfer&) = default;
 };
 
 /// Passive: one handle(event) at a time, on one thread; no asio, no mutex, no clock, no thread of
@@ -259,6 +306,14 @@ class Driver {
   /// Whether the next Applied lets this driver do something: complete a caller, or hand over more
   /// to apply. Otherwise it may be fed together with whatever comes next.
   bool awaits_applied() const;
+  /// Snapshots that are on their way to or from this node.
+  std::vector<SnapshotTransfer> transfers() const;
+  /// Payload bytes of the entries that the log holds, about.
+  std::uint64_t log_bytes() const;
+  /// The state machine does not support to be made durable: the log grows for ever.
+  bool log_never_cut() const;
+  /// The disk of the log is full: no command is taken.
+  bool disk_full() const;
   /// Why the node has to stop, if it has to.
   const std::optional<Error>& failure() const;
 

@@ -95,6 +95,8 @@ struct DriverContext {
   std::uint64_t last_read_token = 0;
   /// The state machine has applied and shows this index.
   raft::Index applied;
+  /// The disk has no space left for the log.
+  bool disk_full = false;
 };
 
 }  // namespace leasehold::node

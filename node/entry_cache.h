@@ -28,6 +28,10 @@ class EntryCache {
   void append(const raft::Entry& entry);
   /// Removes `from` and everything above it.
   void truncate(raft::Index from);
+  void clear() {
+    entries_.clear();
+    bytes_ = 0;
+  }
   /// Removes the oldest entries until the limit is met. An entry above `durable` stays whatever
   /// the limit says, because no other copy of it can be trusted to exist. An entry above `handed`
   /// (not yet given to the applier) stays up to twice the limit; past it the applier reads it back

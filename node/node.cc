@@ -4,11 +4,11 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/net/tcp_transport.h>
 #include <leasehold/node/formation.h>
-#include <leasehold/node/no_snapshots.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
 #include <leasehold/node/node_mailbox.h>
+#include <leasehold/node/node_snapshots.h>
 #include <leasehold/storage/segment_log.h>
 
 #include <pthread.h>
@@ -163,10 +163,13 @@ class NodeShell final : public Node, private storage::StorageSink {
   void schedule_turn();
   void turn();
   void run_driver(lease::Now now);
+  void notice_log();
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
   void act_on_formation();
   Result<void> start_driver();
+  Result<void> install(const raft::SnapshotId& id);
+  void start_threads();
   void fail(Error error);
   void report_failure();
   net::TcpCallbacks callbacks();
@@ -183,7 +186,6 @@ class NodeShell final : public Node, private storage::StorageSink {
   Observer& observer_;
   Changes changes_;
   LeaseView view_;
-  NoSnapshots snapshots_{[this](Event event) { post(std::move(event)); }};
   Mailbox mailbox_;
 
   asio::io_context io_;
@@ -197,6 +199,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::unique_ptr<storage::SegmentLog> log_;
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
+  std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
   /// None until the group is formed.
   std::unique_ptr<Driver> driver_;
@@ -208,6 +211,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   /// Callers that wait until the group is formed. Bounded by DriverOptions::proposals_max.
   std::vector<Event> unformed_;
   raft::PromiseInstant next_repeat_ = raft::PromiseInstant::earliest();
+
+  bool told_full_ = false;
+  bool told_never_cut_ = false;
 
   std::optional<Error> failure_;
   std::function<void(Error)> on_failure_;
@@ -272,6 +278,12 @@ Result<void> NodeShell::start() {
 Result<void> NodeShell::start_driver() {
   const storage::NodeIdentity& self = log_->identity();
   raft::InitialState initial = log_->take_initial_state();
+  if (machine_.durable_index() < initial.base.index) {
+    if (const auto done =
+            SnapshotThread::install_at_start(options_.data_dir, initial.base, machine_);
+        !done.ok())
+      return done;
+  }
   initial.applied = machine_.durable_index();
   if (initial.applied > initial.last_index) {
     return Error{ErrorCode::corrupted,
@@ -288,19 +300,38 @@ Result<void> NodeShell::start_driver() {
   options.core.timing = options_.timing;
   options.core.seed = random_u64();
   options.core.commit_news_delay = kCommitNewsDelay;
+  start_threads();
+  log_->start(*this);
+  driver_ = std::make_unique<Driver>(
+      options, std::move(initial),
+      Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, observer_}, clock_.now());
+  return {};
+}
+
+void NodeShell::start_threads() {
+  snapshots_ = std::make_unique<SnapshotThread>(machine_, options_.data_dir, cluster_id_,
+                                                machine_.durable_index(),
+                                                [this](Event event) { post(std::move(event)); });
   applier_ = std::make_unique<ApplyThread>(
-      machine_, view_, options_.id, self.incarnation, [this](Result<Applied> applied) {
+      machine_, view_, options_.id, log_->identity().incarnation,
+      [this](const raft::SnapshotId& id) { return install(id); },
+      [this](Result<Applied> applied) {
         if (applied.ok()) {
           post(std::move(applied).value(), Mailbox::Haste::when_awaited);
         } else {
           post(StorageFailed{applied.error()});
         }
       });
-  log_->start(*this);
-  driver_ = std::make_unique<Driver>(
-      options, std::move(initial),
-      Driver::Ports{*transport_, *log_, *applier_, snapshots_, view_, observer_}, clock_.now());
-  return {};
+}
+
+/// Thread of the applier.
+Result<void> NodeShell::install(const raft::SnapshotId& id) {
+  const auto staged = SnapshotThread::complete(options_.data_dir);
+  if (!staged.ok()) return staged.error();
+  LEASEHOLD_ASSERT(staged.value()->id() == id);
+  const Result<void> done = machine_.install_snapshot(*staged.value());
+  if (done.ok()) snapshots_->installed();
+  return done;
 }
 
 // ---- The other threads ----
@@ -373,11 +404,26 @@ void NodeShell::turn() {
 void NodeShell::run_driver(lease::Now now) {
   driver_->handle_batch(now, batch_);
   changes_.look(driver_->core(), now.holder, !stopping_ && !driver_->failure());
+  notice_log();
   for (auto& completion : driver_->take_completions()) completion();
   if (!failure_ && driver_->failure()) {
     failure_ = driver_->failure();
     transport_->stop();
     report_failure();
+  }
+}
+
+/// What a person has to know about the log, once each time.
+void NodeShell::notice_log() {
+  if (driver_->disk_full() != std::exchange(told_full_, driver_->disk_full())) {
+    observer_.on_notice(told_full_ ? "the disk of " + options_.data_dir +
+                                         " is full: no command is taken until it has space again"
+                                   : "the disk of " + options_.data_dir + " has space again");
+  }
+  if (driver_->log_never_cut() && !std::exchange(told_never_cut_, true)) {
+    observer_.on_notice(
+        "the log is never cut: the state machine does not make itself durable, so the log grows "
+        "until the disk is full");
   }
 }
 
@@ -575,6 +621,10 @@ NodeStatus NodeShell::make_status() const {
   status.last = core.log().last_index();
   status.durable = core.durable_index();
   if (!failure_ && core.lease_end() > now) status.lease_left = core.lease_end() - now;
+  status.first = core.log().base().index.next();
+  status.log_bytes = driver_->log_bytes();
+  status.disk_full = driver_->disk_full();
+  status.transfers = driver_->transfers();
   status.counters = driver_->counters();
   for (const raft::Member& member : core.membership().members) {
     MemberStatus shown{member.id, member.address, core.membership().is_voter(member.id),
@@ -599,6 +649,7 @@ void NodeShell::stop_now() {
   // From here on this is the only thread that runs the shell.
   mailbox_.close();
   if (applier_) applier_->stop();
+  if (snapshots_) snapshots_->stop();
   if (transport_) transport_->stop();
   stopping_ = true;
   if (formation_ && transport_) turn();  // what came in between

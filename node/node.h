@@ -25,7 +25,8 @@ struct Peer {
 
 struct NodeOptions {
   raft::NodeId id;
-  std::string data_dir;  ///< made if it does not exist; the log lives in its folder `log`
+  std::string data_dir;  ///< made if it does not exist; the log lives in its folder `log`,
+                         ///< snapshots that arrive in `snapshot`
   std::string cluster = "default";  ///< name; with the peers it makes the cluster id
   std::vector<Peer> peers;          ///< every initial member, this node included
   std::string
@@ -77,7 +78,11 @@ struct NodeStatus {
   raft::Term term;
   raft::NodeId leader;
   raft::Index commit, applied, last, durable;
-  lease::Duration lease_left{0};  ///< zero without a valid lease
+  raft::Index first;            ///< of the log: what is below it was cut off; 0 until formed
+  std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about
+  bool disk_full = false;       ///< no command is taken
+  std::vector<SnapshotTransfer> transfers;  ///< snapshots on their way to or from this node
+  lease::Duration lease_left{0};            ///< zero without a valid lease
   std::vector<MemberStatus> members;
   DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
@@ -87,10 +92,11 @@ struct NodeStatus {
 /// One running replica. open() starts its threads, the destructor (or stop()) ends them.
 ///
 /// Threads: "lh-node" runs the core, the driver and the peer connections; "lh-apply" calls the
-/// state machine; the log has its own. Every method may be called from any thread, those that wait
-/// from any but the node's. Completions are called exactly once, never inside the call that took
-/// them, on lh-node: they must be quick and must not block. Once stop() has returned there is no
-/// such thread: then a call answers at once, inside itself.
+/// state machine, and "lh-snap" takes and stores snapshots; the log has its own. Every method may
+/// be called from any thread, those that wait from any but the node's. Completions are called
+/// exactly once, never inside the call that took them, on lh-node: they must be quick and must not
+/// block. Once stop() has returned there is no such thread: then a call answers at once, inside
+/// itself.
 ///
 /// A call whose timeout passes, or that is cancelled, ends at once: a proposal as unknown if it may
 /// have been appended and else as dropped, a read without an index.

@@ -1,4 +1,3 @@
-#include <leasehold/base/assert.h>
 #include <leasehold/node/apply.h>
 #include <leasehold/node/node_apply_thread.h>
 
@@ -9,11 +8,12 @@
 namespace leasehold::node {
 
 ApplyThread::ApplyThread(StateMachine& machine, LeaseView& view, raft::NodeId id,
-                         raft::Incarnation incarnation, Done done)
+                         raft::Incarnation incarnation, Install install, Done done)
     : machine_(machine),
       view_(view),
       id_(id),
       incarnation_(incarnation),
+      install_(std::move(install)),
       done_(std::move(done)),
       thread_([this] { run(); }) {
   pthread_setname_np(thread_.native_handle(), "lh-apply");
@@ -24,15 +24,19 @@ ApplyThread::~ApplyThread() {
 }
 
 void ApplyThread::apply(std::vector<raft::Entry> entries) {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    calls_.push_back(std::move(entries));
-  }
-  changed_.notify_one();
+  add(std::move(entries));
 }
 
-void ApplyThread::install(const raft::SnapshotId& /*id*/) {
-  LEASEHOLD_UNREACHABLE();  // no snapshot is ever complete: see NoSnapshots
+void ApplyThread::install(const raft::SnapshotId& id) {
+  add(id);
+}
+
+void ApplyThread::add(Call call) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    calls_.push_back(std::move(call));
+  }
+  changed_.notify_one();
 }
 
 void ApplyThread::stop() {
@@ -44,8 +48,18 @@ void ApplyThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+Result<Applied> ApplyThread::run(const Call& call) {
+  if (const auto* entries = std::get_if<std::vector<raft::Entry>>(&call)) {
+    return apply_entries(*entries, id_, incarnation_, machine_);
+  }
+  const raft::SnapshotId& id = std::get<raft::SnapshotId>(call);
+  const Result<void> installed = install_(id);
+  if (!installed.ok()) return installed.error();
+  return Applied{id.last.index, {}};
+}
+
 void ApplyThread::run() {
-  std::vector<std::vector<raft::Entry>> calls;
+  std::vector<Call> calls;
   for (;;) {
     calls.clear();
     {
@@ -54,8 +68,8 @@ void ApplyThread::run() {
       if (stopping_) return;
       calls.swap(calls_);
     }
-    for (const std::vector<raft::Entry>& entries : calls) {
-      Result<Applied> applied = apply_entries(entries, id_, incarnation_, machine_);
+    for (const Call& call : calls) {
+      Result<Applied> applied = run(call);
       const bool ok = applied.ok();
       // The state machine shows the effects before any reader is told that they are there.
       if (ok) view_.publish_applied(applied.value().last);

@@ -11,19 +11,22 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <variant>
 #include <vector>
 
 namespace leasehold::node {
 
 /// Applies each call on its own thread, publishes the index, then tells `done` there. Its queue is
-/// bounded by DriverOptions::applies_max.
+/// bounded by DriverOptions::applies_max, and one install().
 class ApplyThread final : public Applier {
  public:
   using Done = std::function<void(Result<Applied>)>;
+  /// Puts the snapshot that has arrived into the state machine.
+  using Install = std::function<Result<void>(const raft::SnapshotId&)>;
 
   /// `machine` and `view` outlive it.
   ApplyThread(StateMachine& machine, LeaseView& view, raft::NodeId id,
-              raft::Incarnation incarnation, Done done);
+              raft::Incarnation incarnation, Install install, Done done);
   /// Calls stop().
   ~ApplyThread() override;
   ApplyThread(const ApplyThread&) = delete;
@@ -35,17 +38,22 @@ class ApplyThread final : public Applier {
   void stop();
 
  private:
+  using Call = std::variant<std::vector<raft::Entry>, raft::SnapshotId>;
+
+  void add(Call call);
+  Result<Applied> run(const Call& call);
   void run();
 
   StateMachine& machine_;
   LeaseView& view_;
   const raft::NodeId id_;
   const raft::Incarnation incarnation_;
+  const Install install_;
   const Done done_;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::vector<raft::Entry>> calls_;
+  std::vector<Call> calls_;
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -44,6 +44,11 @@ void Proposals::take(lease::Now now, Waiter waiter) {
 void Proposals::route(Waiters::iterator waiter) {
   const std::uint64_t sequence = waiter->first;
   const raft::CoreOptions& core = context_.options.core;
+  // A follower without space could not apply what it forwards.
+  if (context_.disk_full) {
+    drop_for_space(waiter);
+    return;
+  }
   if (context_.leads()) {
     if (overloaded()) {
       drop(waiter, true);
@@ -107,6 +112,10 @@ void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
     refuse(forward, net::ForwardRefusal::not_leader);
     return;
   }
+  if (context_.disk_full) {
+    refuse(forward, net::ForwardRefusal::disk_full);
+    return;
+  }
   if (overloaded() || request.command.size() > context_.options.command_bytes_max) {
     refuse(forward, net::ForwardRefusal::overloaded);
     return;
@@ -129,6 +138,13 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
     drop(waiter, true);
     return;
   }
+  if (reply.reason == net::ForwardRefusal::disk_full) {
+    ProposeResult result;
+    result.status = ProposeStatus::dropped;
+    result.disk_full_at = from;
+    finish(waiter, std::move(result));
+    return;
+  }
   // It goes out again once another leader is known, or after a pause.
   hold(renew(waiter));
 }
@@ -136,6 +152,7 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
 Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {
   auto node = waiters_.extract(waiter);
   node.key() = ++last_sequence_;
+  node.mapped().hidden = false;
   const auto again = waiters_.insert(waiters_.end(), std::move(node));
   context_.deadlines.add(again->second.deadline, WaiterKind::proposal, again->first);
   return again;
@@ -200,12 +217,36 @@ void Proposals::applied(std::vector<AppliedCommand>& own, raft::Term term) {
   }
   if (term <= applied_term_) return;
   applied_term_ = term;
-  std::vector<std::uint64_t> dead;
+  for (const std::uint64_t sequence : sent_before(term)) {
+    const auto waiter = waiters_.find(sequence);
+    if (waiter->second.hidden) {
+      finish(waiter, ProposeResult{});
+    } else {
+      route(renew(waiter));
+    }
+  }
+}
+
+// Terms never fall along the committed log. What was sent in a lower term than that of the
+// snapshot's last entry was committed before it, unseen, or never; what was sent in the same term
+// may still come; what was sent in a higher one lies behind it.
+void Proposals::installed(raft::LogId last) {
+  for (const std::uint64_t sequence : sent_before(last.term)) {
+    finish(waiters_.find(sequence), ProposeResult{});
+  }
+  for (const std::uint64_t sequence : sent_before(last.term.next())) {
+    waiters_.find(sequence)->second.hidden = true;
+  }
+  applied_term_ = std::max(applied_term_, last.term);
+}
+
+std::vector<std::uint64_t> Proposals::sent_before(raft::Term term) const {
+  std::vector<std::uint64_t> sequences;
   for (const auto& [sequence, waiter] : waiters_) {
     const bool sent = waiter.place == Place::appended || waiter.place == Place::forwarded;
-    if (sent && waiter.sent_in < term) dead.push_back(sequence);
+    if (sent && waiter.sent_in < term) sequences.push_back(sequence);
   }
-  for (const std::uint64_t sequence : dead) route(renew(waiters_.find(sequence)));
+  return sequences;
 }
 
 void Proposals::expired(std::uint64_t sequence) {
@@ -246,6 +287,13 @@ void Proposals::drop(Waiters::iterator waiter, bool overloaded_now) {
   ProposeResult result;
   result.status = ProposeStatus::dropped;
   result.overloaded = overloaded_now;
+  finish(waiter, std::move(result));
+}
+
+void Proposals::drop_for_space(Waiters::iterator waiter) {
+  ProposeResult result;
+  result.status = ProposeStatus::dropped;
+  result.disk_full_at = context_.options.core.id;
   finish(waiter, std::move(result));
 }
 

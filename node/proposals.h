@@ -20,6 +20,9 @@ namespace leasehold::node {
 ///   the command. Whoever took it appended it in term T exactly, and terms never fall along the
 ///   committed log, so no further entry of term T will ever be committed.
 ///
+/// A snapshot that takes the place of entries hides what was in them: of a command that may be
+/// among them nobody can tell any more, and it ends as unknown.
+///
 /// An own command waits in one of four places:
 ///
 ///     held ──leader known──> forwarded ──applied here──> committed
@@ -50,6 +53,8 @@ class Proposals {
   void committed(raft::Index commit);
   /// `own` was applied, and everything up to an entry of `term`.
   void applied(std::vector<AppliedCommand>& own, raft::Term term);
+  /// A snapshot whose last entry is `last` was put in place of what had been applied.
+  void installed(raft::LogId last);
   void expired(std::uint64_t sequence);
   void cancelled(CallGroup group);
   /// The node stops: nothing of this is sent any more.
@@ -70,6 +75,7 @@ class Proposals {
     Place place = Place::held;
     raft::NodeId sent_to;  ///< forwarded: to whom
     raft::Term sent_in;    ///< forwarded or appended: in which term
+    bool hidden = false;   ///< it may be among the entries that a snapshot took the place of
   };
   using Waiters = std::map<std::uint64_t, Waiter>;
   /// A command that the next flush() appends.
@@ -90,9 +96,13 @@ class Proposals {
              const Bytes& command);
   bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
   void refuse(const Queued& forward, net::ForwardRefusal reason);
+  /// Whose fate is decided once an entry of `term` is committed.
+  std::vector<std::uint64_t> sent_before(raft::Term term) const;
   /// Gives the waiter a fresh sequence; the earlier send is proven dead.
   Waiters::iterator renew(Waiters::iterator waiter);
   void drop(Waiters::iterator waiter, bool overloaded_now);
+  /// The disk has no space for the command.
+  void drop_for_space(Waiters::iterator waiter);
   void finish(Waiters::iterator waiter, ProposeResult result);
 
   DriverContext& context_;

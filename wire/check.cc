@@ -122,7 +122,8 @@ struct Check {
   Verdict operator()(const net::ForwardReply& m) const {
     switch (m.reason) {
       case net::ForwardRefusal::not_leader:
-      case net::ForwardRefusal::overloaded: return incarnation(m.incarnation);
+      case net::ForwardRefusal::overloaded:
+      case net::ForwardRefusal::disk_full: return incarnation(m.incarnation);
     }
     return "I9: the reason of a refusal is not known";
   }

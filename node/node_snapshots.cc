@@ -1,0 +1,304 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node_snapshots.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace leasehold::node {
+namespace {
+
+/// Of the thread, from 0 (like everybody) to 19: reads come before a snapshot.
+constexpr int kNiceness = 10;
+
+std::string folder_of(const std::string& data_dir) {
+  return data_dir + "/snapshot";
+}
+std::string incoming_in(const std::string& folder) {
+  return folder + "/incoming";
+}
+std::string complete_in(const std::string& folder) {
+  return folder + "/complete";
+}
+
+Result<void> sync_folder(const std::string& folder) {
+  const int opened = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = opened >= 0 && ::fsync(opened) == 0;
+  const int number = errno;
+  if (opened >= 0) ::close(opened);
+  if (synced) return {};
+  return Error{ErrorCode::io,
+               "cannot sync the folder " + folder + ": " + std::generic_category().message(number)};
+}
+
+Result<void> rename_in(const std::string& folder, const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) return Error{ErrorCode::io, "cannot rename " + from + ": " + error.message()};
+  return sync_folder(folder);
+}
+
+/// Never 0.
+std::uint64_t random_tag() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  const std::uint64_t low = device();
+  const std::uint64_t tag = (high << 32U) | (low & 0xffffffffU);
+  return tag == 0 ? 1 : tag;
+}
+
+}  // namespace
+
+SnapshotThread::SnapshotThread(StateMachine& machine, std::string data_dir,
+                               std::uint64_t cluster_id, raft::Index durable, Post post)
+    : machine_(machine),
+      folder_(folder_of(data_dir)),
+      cluster_id_(cluster_id),
+      durable_at_start_(durable),
+      post_(std::move(post)),
+      thread_([this] { run(); }) {
+  pthread_setname_np(thread_.native_handle(), "lh-snap");
+}
+
+SnapshotThread::~SnapshotThread() {
+  stop();
+}
+
+void SnapshotThread::add(Task task) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+}
+
+void SnapshotThread::stop() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void SnapshotThread::run() {
+  // Of this thread alone, on Linux. A hint: it works without.
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
+  recover();
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      if (stopping_) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    if (!failed_) task();
+  }
+}
+
+void SnapshotThread::fail(const Error& error) {
+  failed_ = true;
+  post_(StorageFailed{error});
+}
+
+// ---- The state machine's ----
+
+void SnapshotThread::make_durable() {
+  add([this] { post_(MachineDurable{machine_.make_durable()}); });
+}
+
+void SnapshotThread::take() {
+  add([this] {
+    Result<std::shared_ptr<const Snapshot>> snapshot = machine_.take_snapshot();
+    if (!snapshot.ok()) {
+      post_(SnapshotTaken{snapshot.error()});
+      return;
+    }
+    const TakenSnapshot taken{snapshot.value()->last(), random_tag(), snapshot.value()->size()};
+    taken_.emplace(taken.tag, std::move(snapshot).value());
+    post_(SnapshotTaken{taken});
+  });
+}
+
+void SnapshotThread::read(std::uint64_t token, std::uint64_t tag, std::uint64_t offset,
+                          std::size_t bytes) {
+  add([this, token, tag, offset, bytes] {
+    const auto found = taken_.find(tag);
+    LEASEHOLD_ASSERT(found != taken_.end());
+    std::string data(bytes, '\0');
+    const Result<void> done = found->second->read(offset, data.data(), bytes);
+    if (done.ok()) {
+      post_(SnapshotRead{token, Bytes(std::move(data))});
+    } else {
+      post_(SnapshotRead{token, done.error()});
+    }
+  });
+}
+
+void SnapshotThread::release(std::uint64_t tag) {
+  add([this, tag] { taken_.erase(tag); });
+}
+
+// ---- What arrives ----
+
+Result<std::shared_ptr<const StagedSnapshot>> SnapshotThread::complete(
+    const std::string& data_dir) {
+  const std::string path = complete_in(folder_of(data_dir));
+  Result<std::unique_ptr<SnapshotFile>> file = SnapshotFile::open(path);
+  if (!file.ok()) return file.error();
+  if (!file.value()->complete()) {
+    return Error{ErrorCode::corrupted,
+                 path + " is damaged behind byte " + std::to_string(file.value()->received())};
+  }
+  return std::shared_ptr<const StagedSnapshot>(
+      std::make_shared<StagedSnapshot>(std::move(file).value()));
+}
+
+Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft::LogId base,
+                                              StateMachine& machine) {
+  const auto staged = complete(data_dir);
+  if (staged.ok() && staged.value()->id().last == base) {
+    const Result<void> done = machine.install_snapshot(*staged.value());
+    if (!done.ok()) return done;
+    if (machine.durable_index() >= base.index) return {};
+  }
+  const std::string why =
+      staged.ok() ? "the one that is there does not fit" : staged.error().message;
+  return Error{ErrorCode::corrupted,
+               data_dir + ": the log begins behind entry " + std::to_string(base.index.value()) +
+                   ", but the state machine holds only " +
+                   std::to_string(machine.durable_index().value()) +
+                   ", and no snapshot fills the gap (" + why +
+                   "): they do not belong together, or the state machine's files were lost. "
+                   "Restore both from one backup, or remove this node from the group and add it "
+                   "anew"};
+}
+
+/// What an earlier process left. One that was complete, but had not taken the place of the log when
+/// that process ended, only waits to be offered again.
+void SnapshotThread::recover() {
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) {
+    fail({ErrorCode::io, "cannot make the folder " + folder_ + ": " + error.message()});
+    return;
+  }
+  if (!std::filesystem::exists(complete_in(folder_), error)) return;
+  const Result<std::unique_ptr<SnapshotFile>> file = SnapshotFile::open(complete_in(folder_));
+  const bool of_use = file.ok() && file.value()->head().id.last.index > durable_at_start_;
+  if (!of_use) {
+    remove(complete_in(folder_));
+  } else if (const auto renamed = rename_in(folder_, complete_in(folder_), incoming_in(folder_));
+             !renamed.ok()) {
+    fail(renamed.error());
+  }
+}
+
+void SnapshotThread::store(const raft::ReceivedChunk& received) {
+  add([this, received] {
+    Place place = store_now(received.chunk);
+    if (failed_) return;
+    const raft::SnapshotChunk& chunk = received.chunk;
+    raft::Core::StoredChunk stored;
+    stored.from = received.from;
+    stored.request_term = chunk.term;
+    stored.round = chunk.round;
+    stored.id = chunk.id;
+    stored.refused = place.refused;
+    stored.offset = place.offset;
+    post_(ChunkStored{stored, std::move(place.complete)});
+  });
+}
+
+SnapshotThread::Place SnapshotThread::store_now(const raft::SnapshotChunk& chunk) {
+  Place place;
+  if (complete_) {
+    place.refused = *complete_ != chunk.id;
+    place.offset = place.refused ? 0 : chunk.size;
+    return place;
+  }
+  Result<Place> added = add_chunk(chunk);
+  if (added.ok()) return std::move(added).value();
+  incoming_.reset();
+  if (added.error().code != ErrorCode::overloaded) {
+    fail(added.error());
+    return place;
+  }
+  // The space is given back: the log needs it more.
+  remove(incoming_in(folder_));
+  place.refused = true;
+  return place;
+}
+
+Result<SnapshotThread::Place> SnapshotThread::add_chunk(const raft::SnapshotChunk& chunk) {
+  Place place;
+  const Result<bool> opened = open_incoming(chunk);
+  if (!opened.ok()) return opened.error();
+  if (!opened.value()) return place;
+  if (chunk.offset == incoming_->received()) {
+    if (const auto added = incoming_->append(chunk.data.view()); !added.ok()) return added.error();
+  }
+  place.offset = incoming_->received();
+  if (!incoming_->complete()) return place;
+  if (const auto finished = finish(); !finished.ok()) return finished.error();
+  place.complete = chunk.membership;
+  return place;
+}
+
+/// Makes incoming_ the file of the chunk's snapshot. False: there is none, and the chunk does not
+/// begin one.
+Result<bool> SnapshotThread::open_incoming(const raft::SnapshotChunk& chunk) {
+  if (!std::exchange(looked_, true)) {
+    Result<std::unique_ptr<SnapshotFile>> left = SnapshotFile::open(incoming_in(folder_));
+    if (left.ok()) {
+      incoming_ = std::move(left).value();
+    } else if (left.error().code == ErrorCode::io) {
+      return left.error();
+    }
+  }
+  const SnapshotHead head{cluster_id_, chunk.id, chunk.membership, chunk.size};
+  if (incoming_ && incoming_->head() == head) return true;
+  if (chunk.offset != 0) return false;
+  // Another one, or a damaged one.
+  incoming_.reset();
+  remove(incoming_in(folder_));
+  Result<std::unique_ptr<SnapshotFile>> made = SnapshotFile::create(incoming_in(folder_), head);
+  if (!made.ok()) return made.error();
+  incoming_ = std::move(made).value();
+  return true;
+}
+
+Result<void> SnapshotThread::finish() {
+  const raft::SnapshotId id = incoming_->head().id;
+  if (const auto synced = incoming_->sync(); !synced.ok()) return synced;
+  incoming_.reset();
+  if (const auto renamed = rename_in(folder_, incoming_in(folder_), complete_in(folder_));
+      !renamed.ok()) {
+    return renamed;
+  }
+  complete_ = id;
+  return {};
+}
+
+void SnapshotThread::discard() {
+  add([this] {
+    complete_.reset();
+    remove(complete_in(folder_));
+  });
+}
+
+void SnapshotThread::remove(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
+}  // namespace leasehold::node
