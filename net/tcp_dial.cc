@@ -153,7 +153,7 @@ void TcpTransport::Impl::connected_to(Link& link) {
   link.out = std::make_shared<TcpConnection>(std::move(*socket), TcpConnection::Side::dialled,
                                              *this, scratch_, counters_);
   link.out->start(options_.limits);
-  wire::encode_hello(my_hello(link.id), link.out->out());
+  wire::encode_hello(my_hello(link.id, link.purpose), link.out->out());
   link.out->flush();
 }
 
@@ -175,8 +175,25 @@ void TcpTransport::Impl::forgive_later(Link& link) {
   });
 }
 
+void TcpTransport::Impl::hang_up_idle(Link& link) {
+  link.used = false;
+  link.timer.expires_after(options_.limits.snapshot_idle);
+  link.timer.async_wait([weak = weak_from_this(), id = link.id,
+                         attempt = link.attempt](const asio::error_code& error) {
+    const std::shared_ptr<Impl> self = weak.lock();
+    if (error || !self) return;
+    Link* stands = self->find_attempt(id, attempt);
+    if (stands == nullptr) return;
+    if (stands->used || !stands->out->out().empty()) {
+      self->hang_up_idle(*stands);
+    } else {
+      self->hang_up(*stands);
+    }
+  });
+}
+
 void TcpTransport::Impl::hang_up(Link& link) {
-  link.attempt = ++last_attempt_;
+  link.attempt = link.purpose == wire::Purpose::messages ? ++last_attempt_ : 0;
   link.timer.cancel();
   link.resolver.cancel();
   link.waiting = false;
@@ -198,7 +215,7 @@ void TcpTransport::Impl::hang_up(Link& link) {
 void TcpTransport::Impl::redial_later(Link& link) {
   const TcpLimits& limits = options_.limits;
   hang_up(link);
-  if (stopped_) return;
+  if (stopped_ || link.purpose == wire::Purpose::snapshots) return;
   std::int64_t pause = limits.reconnect_min.count();
   for (std::uint32_t i = 0; i < link.failures && pause < limits.reconnect_max.count(); ++i) {
     pause *= 2;
@@ -219,11 +236,13 @@ void TcpTransport::Impl::redial_later(Link& link) {
 void TcpTransport::Impl::remove(TcpConnection& connection) {
   if (Link* link = link_of_dialled(connection)) return redial_later(*link);
   connection.close();
-  for (auto& [id, link] : links_) {
-    if (link->in.get() == &connection) {
-      ++counters_.disconnects;
-      link->in.reset();
-      return;
+  for (Links* links : {&links_, &snapshot_links_}) {
+    for (auto& [id, link] : *links) {
+      if (link->in.get() == &connection) {
+        ++counters_.disconnects;
+        link->in.reset();
+        return;
+      }
     }
   }
   std::erase_if(strangers_, [&connection](const ConnectionPtr& stranger) {
@@ -232,13 +251,19 @@ void TcpTransport::Impl::remove(TcpConnection& connection) {
 }
 
 TcpTransport::Impl::Link* TcpTransport::Impl::find_attempt(raft::NodeId id, std::uint64_t attempt) {
-  Link* link = find(id);
-  return link != nullptr && link->attempt == attempt && !stopped_ ? link : nullptr;
+  if (stopped_) return nullptr;
+  for (Links* links : {&links_, &snapshot_links_}) {
+    const auto at = links->find(id);
+    if (at != links->end() && at->second->attempt == attempt) return at->second.get();
+  }
+  return nullptr;
 }
 
 TcpTransport::Impl::Link* TcpTransport::Impl::link_of_dialled(const TcpConnection& connection) {
-  for (auto& [id, link] : links_) {
-    if (link->out.get() == &connection) return link.get();
+  for (Links* links : {&links_, &snapshot_links_}) {
+    for (auto& [id, link] : *links) {
+      if (link->out.get() == &connection) return link.get();
+    }
   }
   return nullptr;
 }

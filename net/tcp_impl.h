@@ -42,13 +42,18 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   using Tcp = asio::ip::tcp;
   using ConnectionPtr = std::shared_ptr<TcpConnection>;
 
-  /// One peer.
+  /// One peer, or the connection for snapshots to it.
   struct Link {
-    Link(asio::io_context& io, PeerAddress peer)
-        : id(peer.id), address(std::move(peer.address)), timer(io), resolver(io) {}
+    Link(asio::io_context& io, PeerAddress peer, wire::Purpose what_for)
+        : id(peer.id),
+          address(std::move(peer.address)),
+          purpose(what_for),
+          timer(io),
+          resolver(io) {}
 
     raft::NodeId id;
     std::string address;
+    wire::Purpose purpose;
     PeerHistory history;
 
     /// The connection that this node dialled. Invariant: at most one of `dialling`, `out` and
@@ -70,7 +75,10 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
     /// The connection that the peer dialled and that completed the handshake.
     ConnectionPtr in;
+    /// For snapshots: something was sent since the timer was set.
+    bool used = false;
   };
+  using Links = std::map<raft::NodeId, std::unique_ptr<Link>>;
 
   // TcpConnection::Owner
   void on_frame(TcpConnection& connection, wire::Frame frame) override;
@@ -78,7 +86,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   // tcp_transport.cc
   Result<void> validate() const;
-  wire::Hello my_hello(raft::NodeId to) const;
+  wire::Hello my_hello(raft::NodeId to, wire::Purpose purpose) const;
+  void send_on(Link& link, const PeerMessage& message, std::size_t queue_bytes_max);
+  Link* snapshot_link(const Link& link);
   void on_hello(TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
   void let_in_dialled(TcpConnection& connection, const wire::Hello& hello);
@@ -100,13 +110,17 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void dial_timed_out(Link& link);
   /// A connection that stands for reconnect_max was a success; one that is lost before was not.
   void forgive_later(Link& link);
+  /// Hangs up a connection for snapshots when it was not used since this was called.
+  void hang_up_idle(Link& link);
   /// Ends what is under way on the dialled side.
   void hang_up(Link& link);
-  /// hang_up(), and dial again after a pause.
+  /// hang_up(), and dial again after a pause; one for snapshots when it is needed.
   void redial_later(Link& link);
   /// Closes `connection` and forgets it; a dialled one is dialled again later.
   void remove(TcpConnection& connection);
 
+  /// Closes what the peer has dialled.
+  void drop_accepted(Link& link);
   Link* find(raft::NodeId id);
   const Link* find(raft::NodeId id) const;
   /// The link whose dial `attempt` is still under way.
@@ -122,7 +136,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   Tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
   std::uint16_t port_ = 0;
-  std::map<raft::NodeId, std::unique_ptr<Link>> links_;
+  Links links_;
+  /// Those for snapshots; each peer here is in links_ too.
+  Links snapshot_links_;
   /// Accepted, handshake not done; the oldest first.
   std::deque<ConnectionPtr> strangers_;
   std::uint64_t last_attempt_ = 0;

@@ -141,10 +141,12 @@ void TcpTransport::Impl::stop() {
   accept_pause_.cancel();
   for (const ConnectionPtr& stranger : strangers_) stranger->close();
   strangers_.clear();
-  for (auto& [id, link] : links_) {
-    hang_up(*link);
-    if (link->in) link->in->close();
-    link->in.reset();
+  for (Links* links : {&links_, &snapshot_links_}) {
+    for (auto& [id, link] : *links) {
+      hang_up(*link);
+      if (link->in) link->in->close();
+      link->in.reset();
+    }
   }
 }
 
@@ -154,11 +156,15 @@ Result<void> TcpTransport::Impl::set_peer(PeerAddress peer) {
   if (Result<HostPort> parsed = parse_address(peer.address); !parsed.ok()) return parsed.error();
   std::unique_ptr<Link>& link = links_[peer.id];
   if (!link) {
-    link = std::make_unique<Link>(io_, std::move(peer));
+    link = std::make_unique<Link>(io_, std::move(peer), wire::Purpose::messages);
   } else if (link->address == peer.address) {
     return {};
   } else {
     link->address = std::move(peer.address);
+    if (const auto at = snapshot_links_.find(link->id); at != snapshot_links_.end()) {
+      hang_up(*at->second);
+      at->second->address = link->address;
+    }
   }
   if (started_ && !stopped_) {
     hang_up(*link);
@@ -171,11 +177,20 @@ void TcpTransport::Impl::remove_peer(raft::NodeId peer) {
   Link* link = find(peer);
   if (link == nullptr) return;
   hang_up(*link);
-  if (link->in) {
-    ++counters_.disconnects;
-    link->in->close();
-  }
+  drop_accepted(*link);
   links_.erase(peer);
+  const auto at = snapshot_links_.find(peer);
+  if (at == snapshot_links_.end()) return;
+  hang_up(*at->second);
+  drop_accepted(*at->second);
+  snapshot_links_.erase(at);
+}
+
+void TcpTransport::Impl::drop_accepted(Link& link) {
+  if (!link.in) return;
+  ++counters_.disconnects;
+  link.in->close();
+  link.in.reset();
 }
 
 TcpTransport::Impl::Link* TcpTransport::Impl::find(raft::NodeId id) {
@@ -204,9 +219,36 @@ void TcpTransport::Impl::send(raft::NodeId to, const PeerMessage& message) {
     ++counters_.dropped_unconnected;
     return;
   }
-  wire::SendBuffer& out = link->out->out();
-  if (!out.empty() &&
-      out.bytes() + wire::payload_bytes(message) >= options_.limits.queue_bytes_max) {
+  const auto* of_raft = std::get_if<raft::Message>(&message.payload);
+  if (of_raft == nullptr || !std::holds_alternative<raft::SnapshotChunk>(*of_raft)) {
+    return send_on(*link, message, options_.limits.queue_bytes_max);
+  }
+  if (link->out->peer->versions.max < wire::kSnapshotVersion) {
+    ++counters_.dropped_unconnected;
+    return;
+  }
+  Link* own = snapshot_link(*link);
+  if (!own->up) {
+    ++counters_.dropped_unconnected;
+    if (!own->out && !own->dialling && own->attempt == 0) dial(*own);
+    return;
+  }
+  own->used = true;
+  send_on(*own, message, options_.limits.snapshot_queue_bytes_max);
+}
+
+TcpTransport::Impl::Link* TcpTransport::Impl::snapshot_link(const Link& link) {
+  std::unique_ptr<Link>& own = snapshot_links_[link.id];
+  if (!own) {
+    own = std::make_unique<Link>(io_, PeerAddress{link.id, link.address}, wire::Purpose::snapshots);
+  }
+  return own.get();
+}
+
+void TcpTransport::Impl::send_on(Link& link, const PeerMessage& message,
+                                 std::size_t queue_bytes_max) {
+  wire::SendBuffer& out = link.out->out();
+  if (!out.empty() && out.bytes() + wire::payload_bytes(message) >= queue_bytes_max) {
     ++counters_.dropped_full;
     return;
   }
@@ -225,13 +267,15 @@ void TcpTransport::Impl::schedule_flush() {
     const std::shared_ptr<Impl> self = weak.lock();
     if (!self) return;
     self->flush_scheduled_ = false;
-    for (auto& [id, link] : self->links_) {
-      if (link->up) link->out->flush();
+    for (const Links* links : {&self->links_, &self->snapshot_links_}) {
+      for (const auto& [id, link] : *links) {
+        if (link->up) link->out->flush();
+      }
     }
   });
 }
 
-wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to) const {
+wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to, wire::Purpose purpose) const {
   wire::Hello hello;
   hello.cluster_id = options_.cluster_id;
   hello.from = options_.id;
@@ -239,6 +283,7 @@ wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to) const {
   hello.uuid = options_.uuid;
   hello.incarnation = options_.incarnation;
   hello.process = options_.process;
+  hello.purpose = purpose;
   return hello;
 }
 
@@ -308,8 +353,8 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& conn
                                                        const wire::Hello& hello) {
   using wire::RefusalCode;
   const Link* dialled = link_of_dialled(connection);
-  if (auto refusal =
-          judge_hello(my_hello(dialled == nullptr ? raft::kNobody : dialled->id), hello)) {
+  if (auto refusal = judge_hello(
+          my_hello(dialled == nullptr ? raft::kNobody : dialled->id, hello.purpose), hello)) {
     return refusal;
   }
   const Link* link = find(hello.from);
@@ -323,7 +368,9 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& conn
   if (auto refusal = link->history.judge(hello, link->up || link->in != nullptr)) return refusal;
   if (dialled == nullptr && link->in == nullptr) {
     std::size_t accepted = 0;
-    for (const auto& [id, other] : links_) accepted += other->in != nullptr ? 1 : 0;
+    for (const Links* links : {&links_, &snapshot_links_}) {
+      for (const auto& [id, other] : *links) accepted += other->in != nullptr ? 1 : 0;
+    }
     if (accepted >= options_.limits.connections_max) {
       return wire::Refusal{RefusalCode::too_many, "too many connections: raise connections_max",
                            wire::VersionRange{}};
@@ -355,17 +402,20 @@ void TcpTransport::Impl::on_hello(TcpConnection& connection, const wire::Hello& 
 void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::Hello& hello) {
   Link* link = link_of_dialled(connection);
   LEASEHOLD_ASSERT(link != nullptr);
-  link->history.let_in(hello);
   link->up = true;
   ++counters_.connects;
+  if (link->purpose == wire::Purpose::snapshots) return hang_up_idle(*link);
+  link->history.let_in(hello);
   forgive_later(*link);
   if (callbacks_.on_peer) callbacks_.on_peer(hello.from, hello.uuid, hello.incarnation);
 }
 
 void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::Hello& hello) {
-  Link* link = find(hello.from);
-  LEASEHOLD_ASSERT(link != nullptr);
-  link->history.let_in(hello);
+  Link* const peer = find(hello.from);
+  LEASEHOLD_ASSERT(peer != nullptr);
+  peer->history.let_in(hello);
+  const bool for_snapshots = hello.purpose == wire::Purpose::snapshots;
+  Link* const link = for_snapshots ? snapshot_link(*peer) : peer;
   if (link->in) {
     // The peer dialled again: what came before is dead, even if TCP has not noticed.
     ++counters_.disconnects;
@@ -374,9 +424,10 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   link->in = connection.shared_from_this();
   std::erase(strangers_, link->in);
   connection.allow(options_.limits.frame_bytes_max);
-  wire::encode_hello(my_hello(hello.from), connection.out());
+  wire::encode_hello(my_hello(hello.from, hello.purpose), connection.out());
   connection.flush();
   ++counters_.accepts;
+  if (for_snapshots) return;
 
   // It is alive, so dial back at once: it pauses no longer, and a connection to an earlier process
   // of it, or an attempt that began before it came back, would only be noticed later.

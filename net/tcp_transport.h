@@ -29,11 +29,15 @@ struct TcpLimits {
   /// Encoded bytes that wait for one peer. A message that does not fit is dropped, unless nothing
   /// waits.
   std::size_t queue_bytes_max = std::size_t{64} << 20U;
+  /// The same for chunks of snapshots, which have a connection of their own. Above
+  /// DriverOptions::snapshot_window_bytes.
+  std::size_t snapshot_queue_bytes_max = std::size_t{4} << 20U;
   /// One frame, header included, in either direction. A longer one closes the connection before any
   /// of it is stored; one's own is dropped. Must be the same on every node, and above the largest
   /// append message plus the largest command.
   std::size_t frame_bytes_max = std::size_t{32} << 20U;
-  /// Accepted connections that have completed the handshake. There is one per peer.
+  /// Accepted connections that have completed the handshake. There is one per peer, and another one
+  /// while it sends a snapshot.
   std::size_t connections_max = 64;
   /// Accepted connections that have not. Past it the oldest of them is closed for a newer one, so
   /// that silent ones cannot keep a peer out.
@@ -47,6 +51,8 @@ struct TcpLimits {
   /// drawn from the upper half of that. A peer that dials this node is dialled back at once.
   std::chrono::milliseconds reconnect_min{20};
   std::chrono::milliseconds reconnect_max{1000};
+  /// A connection for snapshots on which nothing is sent for so long is closed.
+  std::chrono::milliseconds snapshot_idle{10'000};
 };
 
 struct TcpOptions {
@@ -138,6 +144,9 @@ struct TcpCounters {
 /// Threads: none of its own. The one thread that runs `io` is the node's thread; every method but
 /// the constructor is called on it (or while nobody runs `io`). The transport may be destroyed
 /// before `io`; handlers that are still queued then do nothing.
+///
+/// Chunks of snapshots travel on a connection of their own, which is dialled when the first one is
+/// sent (that one is lost) and closed when none is: heartbeats never wait behind them.
 ///
 /// send() queues, and everything queued in one turn leaves with one gathered write. A connection
 /// that misbehaves is closed and counted, and nothing else is disturbed.

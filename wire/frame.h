@@ -30,6 +30,8 @@ namespace leasehold::wire {
 /// The versions of the message format that this build speaks.
 inline constexpr std::uint16_t kWireVersionMin = 1;
 inline constexpr std::uint16_t kWireVersionMax = 1;
+/// The first one with chunks of snapshots; a peer that does not speak it is sent none.
+inline constexpr std::uint16_t kSnapshotVersion = 2;
 /// Frames of the handshake carry this one; every build reads it.
 inline constexpr std::uint16_t kHandshakeVersion = 0;
 

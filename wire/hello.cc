@@ -63,6 +63,7 @@ void encode_hello(const Hello& hello, SendBuffer& out) {
   form.set_uuid_low(hello.uuid.low);
   form.set_incarnation(hello.incarnation.value());
   form.set_process(hello.process);
+  form.set_purpose(static_cast<std::uint32_t>(hello.purpose));
   append_frame(FrameKind::hello, form.SerializeAsString(), out);
 }
 
@@ -89,6 +90,9 @@ Result<Hello> decode_hello(const Frame& frame) {
   if (form.incarnation() == 0 || form.incarnation() > kPositionMax) {
     return malformed("the incarnation is zero or out of range");
   }
+  if (form.purpose() > static_cast<std::uint32_t>(Purpose::snapshots)) {
+    return malformed("the purpose of the connection is not known");
+  }
   Hello hello;
   hello.versions = VersionRange{form.version_min(), form.version_max()};
   hello.cluster_id = form.cluster_id();
@@ -97,6 +101,7 @@ Result<Hello> decode_hello(const Frame& frame) {
   hello.uuid = raft::Uuid{form.uuid_high(), form.uuid_low()};
   hello.incarnation = raft::Incarnation(form.incarnation());
   hello.process = form.process();
+  hello.purpose = static_cast<Purpose>(form.purpose());
   return hello;
 }
 

@@ -26,6 +26,13 @@ struct VersionRange {
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 
+/// What a connection is for. Pinned. Only a peer that speaks version 2 or above is told of
+/// snapshots.
+enum class Purpose : std::uint32_t {
+  messages = 0,
+  snapshots = 1,  ///< chunks of snapshots, so that nothing else waits behind them
+};
+
 /// "This is who I am, and whom I want to reach."
 /// Invariants, checked by decode_hello: 1 <= versions.min <= versions.max; cluster_id, from, to,
 /// uuid and incarnation not zero; incarnation at most kPositionMax.
@@ -37,6 +44,7 @@ struct Hello {
   raft::Uuid uuid;
   raft::Incarnation incarnation;
   std::uint64_t process = 0;  ///< drawn at each start of a process
+  Purpose purpose = Purpose::messages;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

@@ -400,5 +400,36 @@ TEST(TcpTransport, BadOptionsSayWhatToDo) {
   EXPECT_EQ(start_error(options).code, ErrorCode::invalid_argument);
 }
 
+TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
+  TcpRig rig;
+  TestNode& one = rig.start(1);
+  TestNode& two = rig.start(2);
+  ASSERT_TRUE(rig.connect_all());
+  // Node 2 dials a second time, as it does when it has a snapshot for node 1.
+  wire::Hello hello = test_hello(2, 1);
+  hello.process = two.options.process;
+  hello.uuid = two.options.uuid;
+  hello.incarnation = two.options.incarnation;
+  hello.purpose = wire::Purpose::snapshots;
+  Stranger second(one.transport->port());
+  second.send(hello_bytes(hello));
+  ASSERT_TRUE(rig.run_until([&] { return one.transport->counters().accepts == 2; }));
+  second.send(message_bytes(numbered(7)));
+  two.transport->send(NodeId(1), numbered(8));
+  ASSERT_TRUE(rig.run_until([&] { return one.received.size() == 2; }));
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  EXPECT_EQ(two.transport->counters().disconnects, 0U);
+  EXPECT_FALSE(second.ended());
+
+  // A newer one takes its place, and only its place.
+  Stranger third(one.transport->port());
+  third.send(hello_bytes(hello));
+  EXPECT_TRUE(rig.run_until([&] { return second.ended(); }));
+  EXPECT_EQ(one.transport->counters().disconnects, 1U);
+  EXPECT_TRUE(two.transport->connected(NodeId(1)));
+  one.transport->remove_peer(NodeId(2));
+  EXPECT_TRUE(rig.run_until([&] { return third.ended(); }));
+}
+
 }  // namespace
 }  // namespace leasehold::net

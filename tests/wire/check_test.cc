@@ -126,7 +126,7 @@ TEST(Check, ForwardReply) {
   net::ForwardReply m;
   m.incarnation = raft::Incarnation(1);
   EXPECT_EQ(verdict(m), "holds");
-  m.reason = static_cast<net::ForwardRefusal>(2);
+  m.reason = static_cast<net::ForwardRefusal>(3);
   EXPECT_THAT(verdict(m), HasSubstr("I9"));
 }
 

@@ -71,6 +71,17 @@ TEST(Hello, RoundTrip) {
   EXPECT_EQ(back.value(), good_hello());
 }
 
+TEST(Hello, SaysWhatTheConnectionIsFor) {
+  EXPECT_EQ(through_the_wire(good_hello()).value().purpose, Purpose::messages);
+  Hello hello = good_hello();
+  hello.purpose = Purpose::snapshots;
+  EXPECT_EQ(through_the_wire(hello).value(), hello);
+  hello.purpose = static_cast<Purpose>(2);
+  const Result<Hello> unknown = through_the_wire(hello);
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::malformed);
+}
+
 TEST(Hello, EveryZeroIsRefused) {
   const auto refused = [](const std::function<void(Hello&)>& change) {
     Hello hello = good_hello();
