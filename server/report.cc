@@ -146,6 +146,9 @@ void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.add("applied_index", status.applied.value());
   lines.add("last_index", status.last.value());
   lines.add("durable_index", status.durable.value());
+  lines.add("log_first_index", status.first.value());
+  lines.add("log_bytes", status.log_bytes);
+  lines.add("disk_full", status.disk_full ? "yes" : "no");
   lines.add("members", status.members.size());
   lines.add("log_syncs", status.syncs);
   lines.add("peer_frames_rejected", status.frames_rejected);
@@ -170,6 +173,17 @@ nlohmann::ordered_json counts_json(const NamedCount* first, std::size_t count,
   return out;
 }
 
+nlohmann::ordered_json snapshots_json(const node::NodeStatus& status) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const node::SnapshotTransfer& transfer : status.transfers) {
+    out.push_back({{"peer", transfer.peer.value()},
+                   {"sending", transfer.sending},
+                   {"last", transfer.last.value()},
+                   {"percent", 100 * transfer.bytes / transfer.size}});
+  }
+  return out;
+}
+
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
   const node::DriverCounters& counters = status.counters;
   return {
@@ -186,6 +200,13 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
       {"heartbeats_sent", counters.heartbeats_sent},
       {"batches_persisted", counters.batches_persisted},
       {"elections_won", counters.elections_won},
+      {"log_cuts", counters.log_cuts},
+      {"snapshots_taken", counters.snapshots_taken},
+      {"snapshots_sent", counters.snapshots_sent},
+      {"snapshots_installed", counters.snapshots_installed},
+      {"chunks_sent", counters.chunks_sent},
+      {"chunk_bytes_sent", counters.chunk_bytes_sent},
+      {"chunks_received", counters.chunks_received},
       {"log_syncs", status.syncs},
       {"frames_rejected", status.frames_rejected},
   };
@@ -257,6 +278,10 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"missing", missing},
       {"last", status.last.value()},
       {"durable", status.durable.value()},
+      {"first", status.first.value()},
+      {"log_bytes", status.log_bytes},
+      {"disk_full", status.disk_full},
+      {"snapshots", snapshots_json(status)},
       {"keys", keys},
       {"version", kVersion},
       {"pid", getpid()},

@@ -339,7 +339,13 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
       break;
     case node::ProposeStatus::dropped:
       context_.counters.writes_dropped.add();
-      append_not_executed(reply, result.overloaded, result.leader);
+      if (result.disk_full_at != raft::kNobody) {
+        append_error(reply, "TRYAGAIN the disk of node " +
+                                std::to_string(result.disk_full_at.value()) +
+                                " is full; the command was not executed");
+      } else {
+        append_not_executed(reply, result.overloaded, result.leader);
+      }
       break;
     case node::ProposeStatus::unknown:
       context_.counters.writes_unknown.add();

@@ -171,6 +171,39 @@ Result<void> set_slowlog_threshold(ServeSettings& settings, const std::string& t
   return {};
 }
 
+/// "64M": a number, and K, M or G for 1024, 1024 K and 1024 M.
+Result<std::uint64_t> parse_bytes(const std::string& text) {
+  std::string digits = text;
+  unsigned shift = 0;
+  if (!digits.empty()) {
+    switch (digits.back()) {
+      case 'K': shift = 10; break;
+      case 'M': shift = 20; break;
+      case 'G': shift = 30; break;
+      default: break;
+    }
+    if (shift != 0) digits.pop_back();
+  }
+  const auto number = parse_number(digits, 0, (std::uint64_t{1} << 60U) >> shift);
+  if (!number) return invalid(quoted(text) + " is no number of bytes: write 4096, 64K, 64M or 2G");
+  return number.value() << shift;
+}
+
+template <std::uint64_t node::DriverOptions::*kMember>
+Result<void> set_bytes(ServeSettings& settings, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) return bytes.error();
+  settings.node.limits.*kMember = bytes.value();
+  return {};
+}
+
+Result<void> set_log_max_age(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  settings.node.limits.log_age_max = duration.value();
+  return {};
+}
+
 Result<void> check_together(ServeSettings& settings) {
   const node::NodeOptions& node = settings.node;
   if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
@@ -208,6 +241,10 @@ void describe(ServeSettings& settings) {
       {"idle-timeout", format_duration(settings.server.idle_timeout)},
       {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
       {"command-timeout", format_duration(settings.server.command_timeout)},
+      {"log-tail", std::to_string(settings.node.limits.log_tail_bytes)},
+      {"log-cut", std::to_string(settings.node.limits.log_cut_bytes)},
+      {"log-max-age", format_duration(settings.node.limits.log_age_max)},
+      {"snapshot-rate", std::to_string(settings.node.limits.snapshot_bytes_per_second)},
       {"lease", format_duration(timing.lease)},
       {"heartbeat", format_duration(timing.heartbeat)},
       {"election-timeout", format_duration(timing.election_timeout)},
@@ -292,6 +329,18 @@ const std::vector<SettingSpec>& setting_specs() {
        "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
       {"slowlog-threshold", "DURATION", "10ms",
        "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
+      {"log-tail", "BYTES", "64M",
+       "What the log keeps for members that were away for a while; one that needs more is sent a "
+       "snapshot",
+       set_bytes<&node::DriverOptions::log_tail_bytes>},
+      {"log-cut", "BYTES", "64M", "The log is cut once it is so much larger than --log-tail",
+       set_bytes<&node::DriverOptions::log_cut_bytes>},
+      {"log-max-age", "DURATION", "1440m",
+       "Older entries are cut off though the log is small; 0s: the age does not matter",
+       set_log_max_age},
+      {"snapshot-rate", "BYTES", "0",
+       "What the snapshots that this node sends may take together, a second; 0: no limit",
+       set_bytes<&node::DriverOptions::snapshot_bytes_per_second>},
       {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
   };
   return specs;

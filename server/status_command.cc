@@ -62,6 +62,21 @@ Row row_of(const Json& status) {
           paint};
 }
 
+/// What stands in no column. A node of an earlier version, or one that did not answer, lacks the
+/// keys.
+void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
+  if (node.value("disk_full", false)) {
+    const std::string text = "node " + node.at("id").dump() +
+                             ": its disk is full, it takes no commands until it has space again";
+    lines.push_back(painted(text, Paint::red, color));
+  }
+  for (const Json& snapshot : node.value("snapshots", Json::array())) {
+    if (!snapshot.at("sending").get<bool>()) continue;
+    lines.push_back("node " + node.at("id").dump() + " sends node " + snapshot.at("peer").dump() +
+                    " a snapshot: " + snapshot.at("percent").dump() + " %");
+  }
+}
+
 void print_json(const ClusterStatus& status, bool one_line) {
   Json list = Json::array();
   for (const Json& node : status.nodes) list.push_back(node);
@@ -164,6 +179,7 @@ std::vector<std::string> status_table(const ClusterStatus& status, bool color) {
     line.erase(line.find_last_not_of(' ') + 1);
     lines.push_back(painted(line, row.paint, color));
   }
+  for (const Json& node : status.nodes) add_remarks(node, color, lines);
   return lines;
 }
 
