@@ -140,7 +140,7 @@ TEST_F(Hostile, AfterTheHandshakeBadFramesEndOnlyTheirConnection) {
       }
       case 4: {  // a newer wire version
         std::string newer = good_frame;
-        newer[4] = 2;
+        newer[4] = static_cast<char>(wire::kWireVersionMax + 1);
         stream += newer;
         break;
       }
