@@ -4,55 +4,45 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/apply.h>
 #include <leasehold/node/driver.h>
-#include <leasehold/node/no_snapshots.h>
+#include <leasehold/tests/node/snapshot_script.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace leasehold::node::testing {
 
 using std::chrono::milliseconds;
 
-/// Remembers the commands that it was given; answers each with "done:" and the command.
-class RecordingMachine : public StateMachine {
- public:
-  raft::Index durable_index() const override { return raft::Index(0); }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
-    LEASEHOLD_ASSERT(last > last_);
-    last_ = last;
-    std::vector<Bytes> results;
-    for (const Command& command : commands) {
-      commands_.emplace_back(command.bytes);
-      results.emplace_back("done:" + std::string(command.bytes));
-    }
-    return results;
-  }
-  const std::vector<std::string>& commands() const { return commands_; }
-
- private:
-  raft::Index last_;
-  std::vector<std::string> commands_;
-};
-
 /// What a disk holds: survives a restart of the rig.
 struct Disk {
   raft::HardState hard_state;
-  std::vector<raft::Entry> entries;  ///< the first has index 1
+  std::optional<raft::LogBase> base;  ///< of a log that was cut
+  std::vector<raft::Entry> entries;   ///< the first stands behind the base
+  Recorded machine;                   ///< what the state machine has made durable
 
-  raft::InitialState initial(const raft::Membership& membership, raft::Index applied) const {
+  raft::Index base_index() const { return base ? base->id.index : raft::Index(0); }
+  raft::Index last() const { return base_index() + entries.size(); }
+  const raft::Entry& at(raft::Index index) const {
+    return entries.at(static_cast<std::size_t>(index - base_index()) - 1);
+  }
+  raft::InitialState initial(const raft::Membership& membership) const {
     raft::InitialState state;
     state.hard_state = hard_state;
-    state.base_membership = membership;
-    state.last_index = raft::Index(entries.size());
-    state.applied = applied;
+    if (base) state.base = base->id;
+    state.base_membership = base ? base->membership : membership;
+    state.last_index = last();
+    state.applied = machine.last;
     for (const raft::Entry& entry : entries) {
+      state.bytes += entry.payload.size();
       if (state.runs.empty() || state.runs.back().term != entry.id.term) {
         state.runs.push_back({entry.id.term, entry.id.index});
       }
@@ -61,8 +51,19 @@ struct Disk {
   }
   void write(const raft::PersistBatch& batch) {
     if (batch.hard_state) hard_state = *batch.hard_state;
-    if (batch.truncate_from) entries.resize(batch.truncate_from->value() - 1);
+    if (batch.reset) {
+      base = batch.reset;
+      entries.clear();
+    }
+    if (batch.truncate_from) {
+      entries.resize(static_cast<std::size_t>(*batch.truncate_from - base_index()) - 1);
+    }
     entries.insert(entries.end(), batch.entries.begin(), batch.entries.end());
+    if (batch.cut) {
+      const auto gone = static_cast<std::ptrdiff_t>(batch.cut->id.index - base_index());
+      entries.erase(entries.begin(), entries.begin() + gone);
+      base = batch.cut;
+    }
   }
 };
 
@@ -79,15 +80,25 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
 
   Rig(const DriverOptions& options, const raft::Membership& membership, lease::Now now,
       Disk disk = {})
-      : options_(options), disk_(std::move(disk)) {
+      : options_(options), disk_(std::move(disk)), machine_(disk_.machine) {
+    snapshots_.set_durable(disk_.machine);
     driver_ =
-        std::make_unique<Driver>(options, disk_.initial(membership, raft::Index(0)),
+        std::make_unique<Driver>(options, disk_.initial(membership),
                                  Driver::Ports{*this, *this, *this, snapshots_, view_, *this}, now);
   }
 
   Driver& driver() { return *driver_; }
   const LeaseView& view() const { return view_; }
-  const Disk& disk() const { return disk_; }
+  /// As it stands now, with what the state machine has made durable.
+  Disk disk() const {
+    Disk disk = disk_;
+    disk.machine = snapshots_.durable();
+    return disk;
+  }
+  SnapshotScript& snapshots() { return snapshots_; }
+  void finish_snapshots(lease::Now now) {
+    snapshots_.finish([this, now](Event event) { handle(now, std::move(event)); });
+  }
   RecordingMachine& machine() { return machine_; }
   raft::NodeId id() const { return options_.core.id; }
   bool leads() const { return driver_->core().role() == raft::Role::leader; }
@@ -120,24 +131,42 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     for (const storage::ReadRequest& request : std::exchange(reads_, {})) {
       Disk written = disk_;
       for (const raft::PersistBatch& batch : writes_) written.write(batch);
+      ++reads_finished_;
+      if (request.first <= written.base_index()) {
+        handle(now, EntriesRead{request.token, Error{ErrorCode::not_found, "the log was cut"}});
+        continue;
+      }
       std::vector<raft::Entry> found;
       std::size_t bytes = 0;
       for (raft::Index i = request.first; i <= request.last; i = i.next()) {
-        const raft::Entry& entry = written.entries.at(i.value() - 1);
+        const raft::Entry& entry = written.at(i);
         if (!found.empty() && bytes + entry.payload.size() > request.bytes_max) break;
         bytes += entry.payload.size();
         found.push_back(entry);
       }
-      ++reads_finished_;
       handle(now, EntriesRead{request.token, std::move(found)});
     }
   }
 
   // The state machine.
   std::size_t applies_waiting() const { return applies_.size(); }
-  const std::deque<std::vector<raft::Entry>>& applies() const { return applies_; }
+  /// The entries of a call.
+  const std::vector<raft::Entry>& entries_of_apply(std::size_t call) const {
+    return std::get<std::vector<raft::Entry>>(applies_.at(call));
+  }
   void finish_apply(lease::Now now) {
-    auto applied = apply_entries(applies_.front(), id(), options_.core.incarnation, machine_);
+    if (const auto* id = std::get_if<raft::SnapshotId>(&applies_.front())) {
+      LEASEHOLD_ASSERT(snapshots_.complete() && snapshots_.complete()->id == *id);
+      machine_.install(Recorded::from(snapshots_.complete()->data));
+      snapshots_.set_durable(machine_.state());
+      snapshots_.forget_complete();
+      const Applied installed{id->last.index, {}};
+      applies_.pop_front();
+      view_.publish_applied(installed.last);
+      handle(now, installed);
+      return;
+    }
+    auto applied = apply_entries(entries_of_apply(0), id(), options_.core.incarnation, machine_);
     LEASEHOLD_ASSERT(applied.ok());
     applies_.pop_front();
     view_.publish_applied(applied.value().last);
@@ -167,19 +196,22 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     effect("apply");
     applies_.push_back(std::move(entries));
   }
-  void install(const raft::SnapshotId&) override { LEASEHOLD_UNREACHABLE(); }
+  void install(const raft::SnapshotId& id) override {
+    effect("install");
+    applies_.emplace_back(id);
+  }
   void on_event(const raft::Event& event) override { events_.push_back(event); }
 
   DriverOptions options_;
   Disk disk_;
   LeaseView view_;
-  NoSnapshots snapshots_{[](const Event&) { LEASEHOLD_UNREACHABLE(); }};
   RecordingMachine machine_;
+  SnapshotScript snapshots_{machine_};
   std::vector<Sent> sent_;
   std::deque<raft::PersistBatch> writes_;
   std::vector<storage::ReadRequest> reads_;
   std::size_t reads_finished_ = 0;
-  std::deque<std::vector<raft::Entry>> applies_;
+  std::deque<std::variant<std::vector<raft::Entry>, raft::SnapshotId>> applies_;
   std::vector<raft::Event> events_;
   std::unique_ptr<Driver> driver_;
 };
@@ -215,13 +247,16 @@ class Cluster {
   raft::PromiseInstant in(lease::Duration d) const { return now().promise + d; }
   Rig& node(std::uint64_t id) { return *rigs_.at(id - 1); }
 
-  /// A new process on the same disk, with nothing applied.
+  /// A new process on the same disk, with nothing applied but what was made durable.
   void restart(std::uint64_t id) {
     DriverOptions& options = options_.at(id - 1);
     options.core.incarnation = options.core.incarnation.next();
     Disk disk = node(id).disk();
     rigs_.at(id - 1) = std::make_unique<Rig>(options, membership_, now(), std::move(disk));
   }
+
+  /// Asked for each message whether it is lost.
+  std::function<bool(raft::NodeId from, const Rig::Sent& sent)> lose;
 
   void cut(std::uint64_t id) { cut_.insert(raft::NodeId(id)); }
   void heal() { cut_.clear(); }
@@ -242,9 +277,14 @@ class Cluster {
           rig->finish_apply(now());
           moved = true;
         }
+        while (rig->snapshots().waiting()) {
+          rig->finish_snapshots(now());
+          moved = true;
+        }
         for (Rig::Sent& sent : rig->take_sent()) {
           moved = true;
           if (cut_.count(rig->id()) != 0 || cut_.count(sent.to) != 0) continue;
+          if (lose && lose(rig->id(), sent)) continue;
           node(sent.to.value()).handle(now(), PeerMessageReceived{rig->id(), sent.message});
         }
       }

@@ -1,0 +1,270 @@
+// The thread that stores snapshots, on a real disk.
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node_snapshots.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 60s;
+
+/// Bytes in memory.
+class TextSnapshot final : public Snapshot {
+ public:
+  TextSnapshot(raft::Index last, std::string text) : last_(last), text_(std::move(text)) {}
+  raft::Index last() const override { return last_; }
+  std::uint64_t size() const override { return text_.size(); }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    LEASEHOLD_ASSERT(offset + bytes <= text_.size());
+    std::memcpy(to, text_.data() + offset, bytes);
+    return {};
+  }
+
+ private:
+  raft::Index last_;
+  std::string text_;
+};
+
+/// All commands one after the other. What it has made durable survives as long as the object does,
+/// if forget() says that the process has ended.
+class TextMachine final : public StateMachine {
+ public:
+  raft::Index durable_index() const override {
+    const std::lock_guard lock(mutex_);
+    return durable_;
+  }
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+    const std::lock_guard lock(mutex_);
+    for (const Command& command : commands) text_ += command.bytes;
+    last_ = last;
+    return std::vector<Bytes>(commands.size());
+  }
+  Result<raft::Index> make_durable() override {
+    const std::lock_guard lock(mutex_);
+    durable_ = last_;
+    durable_text_ = text_;
+    return durable_;
+  }
+  Result<std::shared_ptr<const Snapshot>> take_snapshot() override {
+    const std::lock_guard lock(mutex_);
+    return std::shared_ptr<const Snapshot>(
+        std::make_shared<TextSnapshot>(last_, std::to_string(last_.value()) + ":" + text_));
+  }
+  Result<void> install_snapshot(const Snapshot& snapshot) override {
+    std::string bytes(static_cast<std::size_t>(snapshot.size()), '\0');
+    if (const auto read = snapshot.read(0, bytes.data(), bytes.size()); !read.ok()) return read;
+    const std::lock_guard lock(mutex_);
+    durable_text_ = text_ = bytes.substr(bytes.find(':') + 1);
+    durable_ = last_ = snapshot.last();
+    ++installs_;
+    return {};
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    last_ = durable_;
+    text_ = durable_text_;
+  }
+  void wipe() {
+    const std::lock_guard lock(mutex_);
+    last_ = durable_ = raft::Index(0);
+    text_.clear();
+    durable_text_.clear();
+  }
+  std::string text() const {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+  int installs() const {
+    const std::lock_guard lock(mutex_);
+    return installs_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  raft::Index last_, durable_;
+  std::string text_, durable_text_;
+  int installs_ = 0;
+};
+
+class Folder {
+ public:
+  Folder() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "leasehold_snapshots_XXXXXX").string();
+    LEASEHOLD_ASSERT(mkdtemp(pattern.data()) != nullptr);
+    path_ = pattern;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  const std::string& path() const { return path_; }
+  std::string file(const char* name) const { return path_ + "/snapshot/" + name; }
+
+ private:
+  std::string path_;
+};
+
+raft::Membership one_member() {
+  raft::Membership membership;
+  membership.members.push_back({raft::NodeId(1), raft::Uuid{1, 1}, "127.0.0.1:7001"});
+  membership.voters.push_back(raft::NodeId(1));
+  return membership;
+}
+
+/// The thread, and its newest answers.
+class Store {
+ public:
+  explicit Store(const Folder& folder, raft::Index durable = raft::Index(0))
+      : thread_(machine_, folder.path(), 7, durable, [this](Event event) {
+          const std::lock_guard lock(mutex_);
+          events_.push_back(std::move(event));
+          changed_.notify_all();
+        }) {}
+
+  /// `text` is the whole snapshot; sends the part at `offset`.
+  ChunkStored put(std::uint64_t tag, const std::string& text, std::size_t offset,
+                  std::size_t bytes) {
+    raft::ReceivedChunk received;
+    received.from = raft::NodeId(2);
+    received.chunk.term = raft::Term(3);
+    received.chunk.id = {{raft::Term(2), raft::Index(50)}, tag};
+    received.chunk.membership = one_member();
+    received.chunk.size = text.size();
+    received.chunk.offset = offset;
+    received.chunk.data = Bytes(text.substr(offset, bytes));
+    thread_.store(received);
+    Event event = next();
+    LEASEHOLD_ASSERT(std::holds_alternative<ChunkStored>(event));
+    return std::get<ChunkStored>(std::move(event));
+  }
+  Event next() {
+    std::unique_lock lock(mutex_);
+    LEASEHOLD_ASSERT(changed_.wait_for(lock, kPatience, [this] { return !events_.empty(); }));
+    Event event = std::move(events_.front());
+    events_.erase(events_.begin());
+    return event;
+  }
+  SnapshotThread& thread() { return thread_; }
+
+ private:
+  TextMachine machine_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Event> events_;
+  SnapshotThread thread_;
+};
+
+std::string text_of(std::size_t bytes) {
+  std::string text;
+  while (text.size() < bytes) text += std::to_string(text.size()) + ",";
+  text.resize(bytes);
+  return text;
+}
+
+TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
+  const Folder folder;
+  const std::string text = text_of(700'000);
+  Store store(folder);
+  EXPECT_EQ(store.put(9, text, 1000, 1000).stored.offset, 0U) << "it begins at its beginning";
+  EXPECT_EQ(store.put(9, text, 0, 300'000).stored.offset, 300'000U);
+  EXPECT_EQ(store.put(9, text, 400'000, 1000).stored.offset, 300'000U) << "a gap";
+  EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 300'000U) << "once more";
+  const ChunkStored last = store.put(9, text, 300'000, 400'000);
+  EXPECT_EQ(last.stored.offset, 700'000U);
+  EXPECT_EQ(last.complete, one_member());
+  const ChunkStored again = store.put(9, text, 600'000, 100'000);
+  EXPECT_FALSE(again.complete.has_value());
+  EXPECT_EQ(again.stored.offset, 700'000U);
+  EXPECT_TRUE(store.put(10, text, 0, 1000).stored.refused) << "one waits to be installed";
+
+  const auto staged = SnapshotThread::complete(folder.path());
+  ASSERT_TRUE(staged.ok()) << staged.error().message;
+  std::string read(700'000, '\0');
+  ASSERT_TRUE(staged.value()->read(0, read.data(), read.size()).ok());
+  EXPECT_EQ(read, text);
+  EXPECT_EQ(staged.value()->last(), raft::Index(50));
+  store.thread().installed();
+  EXPECT_FALSE(store.put(10, text, 0, 1000).stored.refused);
+  EXPECT_FALSE(std::filesystem::exists(folder.file("complete")));
+}
+
+TEST(SnapshotThread, APartSurvivesTheProcess) {
+  const Folder folder;
+  const std::string text = text_of(900'000);
+  constexpr std::uint64_t kBlock = 256U << 10U;
+  { EXPECT_EQ(Store(folder).put(9, text, 0, 600'000).stored.offset, 600'000U); }
+  {
+    Store store(folder);
+    EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 2 * kBlock) << "whole blocks count";
+    EXPECT_EQ(store.put(9, text, 2 * kBlock, 300'000).stored.offset, 2 * kBlock + 300'000);
+  }
+  {
+    // What the disk lost is noticed.
+    std::fstream file(folder.file("incoming"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(65536 + static_cast<std::streamoff>(kBlock) + 5);
+    file.put('!');
+  }
+  Store store(folder);
+  EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, kBlock);
+  EXPECT_EQ(store.put(8, text, 0, 1000).stored.offset, 1000U) << "another one takes its place";
+  EXPECT_EQ(store.put(9, text, kBlock, 1000).stored.offset, 0U);
+}
+
+TEST(SnapshotThread, ADamagedHeadIsNoPart) {
+  const Folder folder;
+  const std::string text = text_of(300'000);
+  { Store(folder).put(9, text, 0, 290'000); }
+  {
+    std::fstream file(folder.file("incoming"), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(40);
+    file.put('!');
+  }
+  Store store(folder);
+  EXPECT_EQ(store.put(9, text, 1000, 1000).stored.offset, 0U);
+  EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 1000U);
+}
+
+TEST(SnapshotThread, ACompleteOneThatTookNoPlaceIsOfferedAgain) {
+  const Folder folder;
+  const std::string text = text_of(10'000);
+  { EXPECT_TRUE(Store(folder).put(9, text, 0, 10'000).complete.has_value()); }
+  {
+    Store store(folder);
+    EXPECT_TRUE(store.put(9, text, 0, 1000).complete.has_value()) << "it has all of it already";
+  }
+  Store store(folder, raft::Index(50));
+  EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 1000U) << "that one was installed";
+}
+
+TEST(SnapshotHead, IsReadBackAndDamageIsSeen) {
+  const SnapshotHead head{7, {{raft::Term(2), raft::Index(3)}, 4}, one_member(), 5};
+  const std::string bytes = encode_snapshot_head(head);
+  ASSERT_TRUE(decode_snapshot_head(bytes).ok());
+  EXPECT_EQ(decode_snapshot_head(bytes).value(), head);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_FALSE(decode_snapshot_head(bytes.substr(0, i)).ok()) << i;
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_FALSE(decode_snapshot_head(damaged).ok()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::node
