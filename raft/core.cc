@@ -18,8 +18,9 @@ Core::Core(const CoreOptions& options, InitialState initial, Now now)
            initial.last_index, std::move(initial.memberships)) {
   LEASEHOLD_ASSERT(options_.timing.validate().ok());
   LEASEHOLD_ASSERT(options_.id != kNobody);
+  LEASEHOLD_ASSERT(initial.applied >= log_.base().index);
   LEASEHOLD_ASSERT(initial.applied <= log_.last_index());
-  commit_ = std::max(log_.base().index, initial.applied);
+  commit_ = initial.applied;
   durable_ = log_.last_index();
   handed_out_ = log_.last_index();
   announced_commit_ = commit_;
@@ -29,7 +30,8 @@ Core::Core(const CoreOptions& options, InitialState initial, Now now)
   promise_ = lease::VoterPromise::restarted(hard_state_.promise.duration, now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
-  checked_ = {hard_state_.term, commit_, hard_state_.term, HolderInstant::earliest()};
+  checked_ = {hard_state_.term, log_.base().index, commit_, hard_state_.term,
+              HolderInstant::earliest()};
   restart_election_timer();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
   check_invariants();
@@ -157,7 +159,15 @@ void Core::persisted(Now now, ReadyId id) {
   LEASEHOLD_ASSERT(id < next_ready_);
   durable_batch_ = std::max(durable_batch_, id);
   while (!unanswered_.empty() && unanswered_.front().id <= id) {
-    durable_ = std::max(durable_, unanswered_.front().last);
+    const UnansweredBatch& batch = unanswered_.front();
+    durable_ = std::max(durable_, batch.last);
+    if (batch.installs) {
+      // Nothing below it was announced since the snapshot came in, and nothing will be.
+      LEASEHOLD_ASSERT(announced_apply_ < batch.installs->last.index);
+      announced_apply_ = batch.installs->last.index;
+      pending_.install = batch.installs;
+      emit(SnapshotInstalled{batch.installs->last});
+    }
     unanswered_.pop_front();
   }
   if (Candidate* candidate = as_candidate()) {
@@ -284,8 +294,11 @@ bool Core::take_ready(Ready& ready) {
   }
   if (commit_ > announced_commit_) pending_.commit = announced_commit_ = commit_;
   // Only what is durable here is applied: the state machine never runs ahead of the own log.
+  // What a snapshot replaces is gone from the log and is applied no more.
   const Index apply_to = std::min(commit_, durable_);
-  if (apply_to > announced_apply_) pending_.apply_to = announced_apply_ = apply_to;
+  if (apply_to > announced_apply_ && !resetting()) {
+    pending_.apply_to = announced_apply_ = apply_to;
+  }
 
   const bool anything = pending_.lease || !pending_.messages.empty() || !pending_.intents.empty() ||
                         !pending_.snapshots.empty() || !pending_.persist.empty() ||
@@ -299,9 +312,10 @@ bool Core::take_ready(Ready& ready) {
   next_ready_ = next_ready_.next();
   if (!pending_.persist.empty()) {
     if (pending_.persist.hard_state) hard_state_batch_ = id;
-    const Index last =
-        pending_.persist.entries.empty() ? Index() : pending_.persist.entries.back().id.index;
-    unanswered_.push_back({id, last, now_.promise});
+    Index last = pending_.persist.reset ? pending_.persist.reset->id.index : Index();
+    if (!pending_.persist.entries.empty()) last = pending_.persist.entries.back().id.index;
+    unanswered_.push_back({id, last, now_.promise, received_});
+    received_.reset();
     handed_out_ = log_.last_index();
   }
   std::swap(ready, pending_);

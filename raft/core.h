@@ -143,6 +143,8 @@ class Core {
     /// The last entry of the batch that still stands in the log; 0 if it has none (any more).
     Index last;
     PromiseInstant handed_out;
+    /// The snapshot that takes the place of the log with it.
+    std::optional<SnapshotId> installs;
   };
 
   struct Follower {};
@@ -232,15 +234,18 @@ class Core {
   // core_lease.cc
   void begin_round();
   void renew_promise(NodeId leader, Duration carried);
-  void acknowledge_round(Progress& progress, const AppendReply& m);
+  void acknowledge_round(Progress& progress, Round round);
   void update_lease();
   HolderInstant quorum_deadline(const Leader& leader) const;
 
   // core_replication.cc
+  bool hear_leader(NodeId from, Term term, Duration lease);
   void handle(NodeId from, AppendRequest& m);
   void handle(NodeId from, const AppendReply& m);
+  void handle_refusal(Progress& progress, const AppendReply& m);
   void append_from_leader(NodeId from, AppendRequest& m);
   void refuse_append(NodeId from, const AppendRequest& m);
+  void skip_below_base(AppendRequest& m) const;
   void maybe_commit();
   AppendRequest empty_append(Progress& progress) const;
   bool keeps_news(const Progress& progress) const;
@@ -259,6 +264,8 @@ class Core {
   // core_snapshot.cc
   void handle(NodeId from, SnapshotChunk& m);
   void handle(NodeId from, const SnapshotReply& m);
+  bool accept_snapshot(const SnapshotId& id, const Membership& membership);
+  bool resetting() const;
 
   // core_invariants.cc
   void check_invariants() const;
@@ -282,13 +289,16 @@ class Core {
   Term settings_reported_;
 
   Log log_;
-  /// Invariant: commit_ <= log_.last_index(). Never moves back.
+  /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
   Index commit_;
-  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index().
+  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index(), and
+  /// it is below the log's base exactly while a snapshot's place there is not durable.
   Index durable_;
   /// The last entry that was handed to storage and still stands.
   Index handed_out_;
   std::deque<UnansweredBatch> unanswered_;
+  /// The snapshot of pending_.persist.reset.
+  std::optional<SnapshotId> received_;
   ReadyId next_ready_{1};
   /// The newest batch with a hard state.
   ReadyId hard_state_batch_;
@@ -308,6 +318,7 @@ class Core {
   /// What the last check saw: for the invariants of a step.
   struct {
     Term term;
+    Index base;
     Index commit;
     Term lease_term;
     HolderInstant lease_end = HolderInstant::earliest();

@@ -7,9 +7,15 @@ namespace leasehold::raft {
 
 void Core::check_invariants() const {
   // Of a state.
+  LEASEHOLD_ASSERT(commit_ >= log_.base().index);
   LEASEHOLD_ASSERT(commit_ <= log_.last_index());
   LEASEHOLD_ASSERT(durable_ <= log_.last_index());
+  LEASEHOLD_ASSERT((durable_ < log_.base().index) == resetting());
+  LEASEHOLD_ASSERT(handed_out_ >= log_.base().index);
   LEASEHOLD_ASSERT(handed_out_ <= log_.last_index());
+  LEASEHOLD_ASSERT(announced_apply_ <= commit_);
+  LEASEHOLD_ASSERT(received_.has_value() == pending_.persist.reset.has_value());
+  LEASEHOLD_ASSERT(!pending_.persist.reset || !pending_.persist.cut);
   LEASEHOLD_ASSERT(log_.last_term() <= hard_state_.term);
   LEASEHOLD_ASSERT(hard_state_.promise.term <= hard_state_.term);
   LEASEHOLD_ASSERT((hard_state_.promise.holder == kNobody) ==
@@ -34,7 +40,12 @@ void Core::check_invariants() const {
         LEASEHOLD_ASSERT(id != options_.id);
         LEASEHOLD_ASSERT(progress.match_index < progress.next_index);
         LEASEHOLD_ASSERT(progress.next_index <= log_.last_index().next());
+        LEASEHOLD_ASSERT(progress.next_index.prev() >= log_.base().index);
         LEASEHOLD_ASSERT(progress.inflights.size() <= options_.inflight_messages_max);
+        if (progress.state != ProgressState::snapshot) continue;
+        LEASEHOLD_ASSERT(progress.match_index < log_.base().index);
+        LEASEHOLD_ASSERT(progress.next_index.prev() == log_.base().index);
+        LEASEHOLD_ASSERT(progress.inflights.empty());
       }
       break;
     }
@@ -42,12 +53,14 @@ void Core::check_invariants() const {
 
   // Of a step.
   LEASEHOLD_ASSERT(hard_state_.term >= checked_.term);
+  LEASEHOLD_ASSERT(log_.base().index >= checked_.base);
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
     LEASEHOLD_ASSERT(end >= checked_.lease_end);
   }
   checked_.term = hard_state_.term;
+  checked_.base = log_.base().index;
   checked_.commit = commit_;
   checked_.lease_term = hard_state_.term;
   checked_.lease_end = end;

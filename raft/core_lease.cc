@@ -20,15 +20,15 @@ void Core::begin_round() {
   // An empty append to everybody, whatever flow control says: it is answered without waiting for a
   // disk.
   for (auto& [id, progress] : leader->progress) {
-    progress.paused = false;
+    if (progress.state != ProgressState::snapshot) progress.paused = false;
     send_now(id, empty_append(progress));
   }
   update_lease();
 }
 
-void Core::acknowledge_round(Progress& progress, const AppendReply& m) {
+void Core::acknowledge_round(Progress& progress, Round round) {
   Leader* leader = as_leader();
-  const std::optional<lease::RoundStart> start = leader->rounds.find(m.round);
+  const std::optional<lease::RoundStart> start = leader->rounds.find(round);
   if (!start) return;
   // The newest one counts, not the last to arrive.
   if (progress.acked_round && progress.acked_round->round >= start->round) return;
@@ -74,8 +74,8 @@ HolderInstant Core::quorum_deadline(const Leader& leader) const {
 
 // ---- The voter's side ----
 
-// Any append of the current term renews the promise, also one whose log check fails, whatever this
-// node's role in the membership is.
+// Any append or snapshot chunk of the current term renews the promise, also an append whose log
+// check fails, whatever this node's role in the membership is.
 void Core::renew_promise(NodeId leader, Duration carried) {
   const Duration duration = std::max(options_.timing.lease, carried);
   StoredPromise& stored = hard_state_.promise;

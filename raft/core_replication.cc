@@ -17,19 +17,12 @@ constexpr Duration kListens = std::chrono::seconds(1);
 
 // ---- The follower ----
 
-void Core::handle(NodeId from, AppendRequest& m) {
-  if (m.term < hard_state_.term) {
-    // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
-    AppendReply reply;
-    reply.request_term = m.term;
-    reply.term = hard_state_.term;
-    reply.round = m.round;
-    reply.rejected_prev = m.prev.index;
-    send_after(hard_state_ready(), from, reply);
-    return;
-  }
+// What an append and a snapshot chunk have in common: they show that `from` leads `term`. False: no
+// longer, the term is old.
+bool Core::hear_leader(NodeId from, Term term, Duration lease) {
+  if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
-  if (m.term > hard_state_.term) adopt_term(m.term, RoleChangeReason::higher_term);
+  if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
   LEASEHOLD_ASSERT(as_leader() == nullptr);  // election safety (section 5.2)
   campaign_at_once_ = false;
   if (role() != Role::follower) become_follower(RoleChangeReason::leader_appeared);
@@ -43,13 +36,38 @@ void Core::handle(NodeId from, AppendRequest& m) {
     hard_state_.vote_committed = true;
     mark_hard_state();
   }
-  renew_promise(from, m.lease);
+  renew_promise(from, lease);
+  return true;
+}
 
+void Core::handle(NodeId from, AppendRequest& m) {
+  if (!hear_leader(from, m.term, m.lease)) {
+    // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
+    AppendReply reply;
+    reply.request_term = m.term;
+    reply.term = hard_state_.term;
+    reply.round = m.round;
+    reply.rejected_prev = m.prev.index;
+    send_after(hard_state_ready(), from, reply);
+    return;
+  }
+  if (m.prev.index < log_.base().index) skip_below_base(m);
   if (log_.matches(m.prev)) {
     append_from_leader(from, m);
   } else {
     refuse_append(from, m);
   }
+}
+
+// What is cut off was committed, so the log of every later leader has it (section 5.4.3): the base
+// matches, whether this is a late copy or a leader that probes low.
+void Core::skip_below_base(AppendRequest& m) const {
+  const LogId base = log_.base();
+  const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
+    return entry.id.index > base.index;
+  });
+  m.entries.erase(m.entries.begin(), above);
+  m.prev = base;
 }
 
 void Core::append_from_leader(NodeId from, AppendRequest& m) {
@@ -132,29 +150,50 @@ void Core::handle(NodeId from, const AppendReply& m) {
   // Only a promise of this very term counts, for the lease and for the log.
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
   Progress& progress = found->second;
-  acknowledge_round(progress, m);
+  acknowledge_round(progress, m.round);
 
   if (m.matched) {
     if (m.index > log_.last_index()) return;
     const bool news = progress.acknowledged(m.index);
-    if (progress.state == ProgressState::probe) {
+    if (progress.state == ProgressState::replicate) {
+      if (news) progress.paused = false;
+    } else if (progress.match_index >= log_.base().index) {
       progress.become_replicate();
-    } else if (news) {
-      progress.paused = false;
     }
     if (news) maybe_commit();
-  } else if (progress.state == ProgressState::replicate) {
-    // Sent and lost, or overtaken. What was refused and has been acknowledged since is old news.
-    if (m.rejected_prev > progress.match_index) progress.become_probe();
-  } else if (m.rejected_prev == progress.next_index.prev() &&
-             m.rejected_prev > progress.match_index) {
-    const Index probe =
-        log_.last_index_with_term_at_most(m.hint_term, std::min(m.index, m.rejected_prev.prev()));
-    progress.next_index = std::max(progress.match_index, probe).next();
-    progress.paused = false;
-    progress.intent = 0;
+  } else if (m.rejected_prev > progress.match_index) {
+    // What was refused and has been acknowledged since is old news.
+    handle_refusal(progress, m);
   }
   answer_leader_reads();
+}
+
+void Core::handle_refusal(Progress& progress, const AppendReply& m) {
+  const Index base = log_.base().index;
+  switch (progress.state) {
+    case ProgressState::replicate:
+      // Sent and lost, or overtaken.
+      progress.become_probe(base);
+      break;
+    case ProgressState::snapshot:
+      // It still lacks the base.
+      if (m.rejected_prev <= base && m.round > progress.snapshot_ended) progress.paused = false;
+      break;
+    case ProgressState::probe: {
+      if (m.rejected_prev != progress.next_index.prev()) break;  // not the probe that is out
+      const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
+      if (limit < base) {
+        // The logs part below the base, and so does everything that could be probed.
+        progress.become_snapshot(base);
+        break;
+      }
+      const Index probe = log_.last_index_with_term_at_most(m.hint_term, limit);
+      progress.next_index = std::max(progress.match_index, probe).next();
+      progress.paused = false;
+      progress.intent = 0;
+      break;
+    }
+  }
 }
 
 void Core::maybe_commit() {
@@ -214,6 +253,13 @@ void Core::emit_intents() {
   Leader* leader = as_leader();
   for (auto& [id, progress] : leader->progress) {
     if (progress.intent != 0) continue;
+    if (progress.state == ProgressState::snapshot) {
+      if (progress.paused) continue;
+      progress.intent = next_intent_++;
+      pending_.snapshots.push_back({progress.intent, id, hard_state_.term});
+      emit(SnapshotSending{id});
+      continue;
+    }
     const bool room = progress.inflights.size() < options_.inflight_messages_max &&
                       progress.inflight_bytes < options_.inflight_bytes_max;
     if (progress.next_index <= log_.last_index() && !progress.paused && room) {

@@ -1,44 +1,152 @@
 // The log is cut at the front, and a peer that needs what was cut off gets a snapshot (Raft paper,
 // section 7).
+//
+// The core knows of a snapshot only its name. Bytes are the driver's: it sends the chunks, stores
+// those that come in, and says what became of them. What a chunk means for the term, the promise
+// and the lease is decided here, by the same rules as for an append.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace leasehold::raft {
 
-// Nothing calls any of these yet, and no peer sends a chunk: the log is not cut.
+// ---- The front of the own log ----
 
-void Core::cut_log(Now /*now*/, Index /*to*/) {
-  LEASEHOLD_UNREACHABLE();
+void Core::cut_log(Now now, Index to) {
+  begin_input(now);
+  if (to > log_.base().index) {
+    // Of what is not committed nothing is applied, and what is not durable may yet be needed whole.
+    LEASEHOLD_ASSERT(to <= commit_);
+    LEASEHOLD_ASSERT(to <= durable_);
+    log_.cut(to);
+    pending_.persist.cut = LogBase{log_.base(), log_.membership_at(to)};
+    if (Leader* leader = as_leader()) {
+      for (auto& [id, progress] : leader->progress) {
+        if (progress.next_index <= to) progress.become_snapshot(to);
+      }
+    }
+    emit(LogCut{to});
+  }
+  end_input();
 }
 
-bool Core::stamp(const SnapshotIntent& /*intent*/, SnapshotChunk& /*chunk*/) const {
-  LEASEHOLD_UNREACHABLE();
+// ---- The leader ----
+
+bool Core::current(const SnapshotIntent& intent) const {
+  const Leader* leader = as_leader();
+  if (leader == nullptr || intent.term != hard_state_.term) return false;
+  const auto progress = leader->progress.find(intent.to);
+  return progress != leader->progress.end() && progress->second.intent == intent.id;
 }
 
-bool Core::current(const SnapshotIntent& /*intent*/) const {
-  LEASEHOLD_UNREACHABLE();
+// The round is the newest when the chunk leaves, not when the snapshot was begun: the answer proves
+// a promise that is as fresh as the chunk (lease/README.md).
+bool Core::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const {
+  if (!current(intent)) return false;
+  const Leader* leader = as_leader();
+  chunk.term = hard_state_.term;
+  chunk.round = leader->rounds.newest();
+  chunk.lease = leader->rounds.find(chunk.round)->duration;
+  return true;
 }
 
-void Core::snapshot_ended(Now /*now*/, const SnapshotIntent& /*intent*/) {
-  LEASEHOLD_UNREACHABLE();
+void Core::snapshot_ended(Now now, const SnapshotIntent& intent) {
+  begin_input(now);
+  if (current(intent)) {
+    Leader* leader = as_leader();
+    Progress& progress = leader->progress.find(intent.to)->second;
+    progress.intent = 0;
+    progress.paused = true;
+    progress.snapshot_ended = leader->rounds.newest();
+  }
+  end_input();
 }
 
-void Core::chunk_stored(Now /*now*/, const StoredChunk& /*stored*/) {
-  LEASEHOLD_UNREACHABLE();
+void Core::handle(NodeId from, const SnapshotReply& m) {
+  if (learn_term_from_reply(m.term)) return;
+  Leader* leader = as_leader();
+  if (leader == nullptr) return;
+  const auto found = leader->progress.find(from);
+  if (found == leader->progress.end()) return;
+  if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
+  acknowledge_round(found->second, m.round);
+  answer_leader_reads();
 }
 
-bool Core::snapshot_received(Now /*now*/, const SnapshotId& /*id*/,
-                             const Membership& /*membership*/) {
-  LEASEHOLD_UNREACHABLE();
+// ---- The follower ----
+
+void Core::handle(NodeId from, SnapshotChunk& m) {
+  if (!hear_leader(from, m.term, m.lease)) {
+    SnapshotReply reply;
+    reply.request_term = m.term;
+    reply.term = hard_state_.term;
+    reply.round = m.round;
+    reply.id = m.id;
+    send_after(hard_state_ready(), from, reply);
+    return;
+  }
+  pending_.chunks.push_back({from, std::move(m)});
 }
 
-void Core::handle(NodeId /*from*/, SnapshotChunk& /*m*/) {
-  LEASEHOLD_UNREACHABLE();
+void Core::chunk_stored(Now now, const StoredChunk& stored) {
+  begin_input(now);
+  SnapshotReply reply;
+  reply.request_term = stored.request_term;
+  reply.term = hard_state_.term;
+  // The chunk renewed the promise when it came in, and storing it took time: the promise may have
+  // gone to a later leader since, and this one's round must not be echoed then.
+  const StoredPromise& promise = hard_state_.promise;
+  reply.promised = hard_state_.term == stored.request_term && promise.term == stored.request_term &&
+                   promise.holder == stored.from;
+  reply.round = stored.round;
+  reply.id = stored.id;
+  reply.refused = stored.refused;
+  reply.offset = stored.offset;
+  send_after(hard_state_ready(), stored.from, reply);
+  end_input();
 }
 
-void Core::handle(NodeId /*from*/, const SnapshotReply& /*m*/) {
-  LEASEHOLD_UNREACHABLE();
+bool Core::snapshot_received(Now now, const SnapshotId& id, const Membership& membership) {
+  begin_input(now);
+  const bool needed = accept_snapshot(id, membership);
+  end_input();
+  return needed;
+}
+
+bool Core::accept_snapshot(const SnapshotId& id, const Membership& membership) {
+  LEASEHOLD_ASSERT(id.last.term <= hard_state_.term);
+  if (as_leader() != nullptr || id.last.index <= commit_) return false;
+  if (log_.matches(id.last)) {
+    // "Retain log entries following it" (section 7), and those before: what is in a snapshot is
+    // committed.
+    advance_commit(id.last.index);
+    return false;
+  }
+  // The durable prefix is no longer than what was committed before, until the snapshot stands in
+  // its place: a batch that is still under way may speak of entries that are now gone, and could
+  // differ from what the snapshot stands for (the A-B-A race, as in truncate_log()).
+  durable_ = std::min(durable_, commit_);
+  for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, commit_);
+  log_.reset(id.last, membership);
+  commit_ = id.last.index;
+  handed_out_ = id.last.index;
+  PersistBatch& batch = pending_.persist;
+  batch.reset = LogBase{id.last, membership};
+  batch.truncate_from.reset();
+  batch.entries.clear();
+  batch.cut.reset();
+  received_ = id;
+  return true;
+}
+
+/// A snapshot has taken the place of the log, and that is not durable yet.
+bool Core::resetting() const {
+  return received_.has_value() ||
+         std::any_of(unanswered_.begin(), unanswered_.end(),
+                     [](const UnansweredBatch& batch) { return batch.installs.has_value(); });
 }
 
 }  // namespace leasehold::raft

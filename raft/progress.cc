@@ -17,8 +17,9 @@ void restart_at_match(Progress& progress, ProgressState state) {
 
 }  // namespace
 
-void Progress::become_probe() {
+void Progress::become_probe(Index base) {
   restart_at_match(*this, ProgressState::probe);
+  next_index = std::max(match_index, base).next();
 }
 
 void Progress::become_replicate() {
@@ -26,8 +27,8 @@ void Progress::become_replicate() {
 }
 
 void Progress::become_snapshot(Index base) {
-  LEASEHOLD_ASSERT(match_index <= base);
-  restart_at_match(*this, ProgressState::snapshot);
+  LEASEHOLD_ASSERT(match_index < base);
+  if (state != ProgressState::snapshot) restart_at_match(*this, ProgressState::snapshot);
   next_index = base.next();
 }
 

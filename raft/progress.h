@@ -31,13 +31,16 @@ struct Progress {
   /// The first entry to send next.
   Index next_index{1};
   /// No entries until the next round or the next acknowledgement: a probe is out, or the driver had
-  /// nothing to send.
+  /// nothing to send. In state `snapshot`: no other one until the peer says that it still needs it.
   bool paused = false;
   /// Sent in state `replicate`. Invariant: ascending; at most CoreOptions::inflight_messages_max.
   std::deque<Inflight> inflights;
   std::size_t inflight_bytes = 0;
   /// The one open intent, of entries or, in state `snapshot`, of a snapshot; 0 when there is none.
   std::uint64_t intent = 0;
+  /// The round in which the sending of a snapshot last ended. What the peer refused before, it may
+  /// have by now: only a refusal of a newer round asks for another snapshot.
+  Round snapshot_ended;
   /// The newest commit index that was sent.
   Index sent_commit;
   /// When a newer one has to be sent, if no append carries it before; never() when there is none.
@@ -48,13 +51,14 @@ struct Progress {
   /// a new member: an acknowledgement never comes from a default.
   std::optional<lease::RoundStart> acked_round;
 
-  /// Where the logs agree has to be found again. Forgets what is in flight and cancels the open
-  /// intent.
-  void become_probe();
+  /// Where the logs agree has to be found again, from what was acknowledged on, but not below
+  /// `base`, where the log begins. Forgets what is in flight and cancels the open intent.
+  void become_probe(Index base);
   /// Where the logs agree is known: everything after match_index may be pipelined.
   void become_replicate();
-  /// The peer needs what lies at or below `base`, where the log begins: probes stand at the base
-  /// until one of them matches.
+  /// The peer needs entries at or below `base`, where the log begins: heartbeats stand at the base
+  /// until one of them matches. When it is so already, `base` has moved on, and a snapshot that is
+  /// being sent goes on.
   void become_snapshot(Index base);
   /// The peer holds everything up to `index` durably. True if that is news.
   bool acknowledged(Index index);

@@ -7,10 +7,13 @@
 namespace leasehold::raft::test {
 namespace {
 
-InitialState initial_state(const Replica& replica, const Membership& membership) {
+InitialState initial_state(const Replica& replica) {
   InitialState state;
   state.hard_state = replica.disk_hard_state;
-  state.base_membership = membership;
+  state.base = replica.disk_base.id;
+  state.base_membership = replica.disk_base.membership;
+  state.last_index = state.base.index;
+  state.applied = Index(replica.disk_machine.size());
   for (const Entry& entry : replica.disk_log) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
@@ -18,6 +21,22 @@ InitialState initial_state(const Replica& replica, const Membership& membership)
   }
   if (!replica.disk_log.empty()) state.last_index = replica.disk_log.back().id.index;
   return state;
+}
+
+/// Moves `base` and `log` as `batch` says.
+void write(const PersistBatch& batch, Index& base, std::vector<Entry>& log) {
+  if (batch.reset) {
+    base = batch.reset->id.index;
+    log.clear();
+  }
+  if (batch.truncate_from) log.resize(batch.truncate_from->value() - base.value() - 1);
+  log.insert(log.end(), batch.entries.begin(), batch.entries.end());
+  if (batch.cut) {
+    const std::uint64_t count = batch.cut->id.index.value() - base.value();
+    LEASEHOLD_ASSERT(log.at(count - 1).id == batch.cut->id);
+    log.erase(log.begin(), log.begin() + static_cast<std::ptrdiff_t>(count));
+    base = batch.cut->id.index;
+  }
 }
 
 }  // namespace
@@ -36,9 +55,8 @@ Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit
     replica.options.timing = timing;
     replica.options.seed = seed * 1000 + member.id.value();
     replica.options.commit_news_delay = commit_news_delay;
-    replica.core =
-        std::make_unique<Core>(replica.options, initial_state(replica, membership_), now_);
-    drain(static_cast<int>(member.id.value()));
+    replica.disk_base.membership = membership_;
+    start(replica);
   }
 }
 
@@ -94,12 +112,24 @@ int Group::elect() {
 void Group::tick(int id) {
   if (!replica(id).up) return;
   core(id).tick(now_);
+  for (const auto& [to, sending] : replica(id).sendings) {
+    if (core(id).current(sending.intent)) {
+      send(replica(id).options.id, to, chunk(id, sending));
+    }
+  }
   drain(id);
 }
 
 void Group::step(int from, int to, Message message) {
   if (!replica(to).up) return;
-  core(to).step(now_, NodeId(static_cast<std::uint64_t>(from)), std::move(message));
+  const NodeId sender(static_cast<std::uint64_t>(from));
+  const auto* reply = std::get_if<SnapshotReply>(&message);
+  if (reply == nullptr) {
+    core(to).step(now_, sender, std::move(message));
+  } else {
+    core(to).step(now_, sender, message);
+    answered(replica(to), sender, *reply);
+  }
   drain(to);
 }
 
@@ -126,21 +156,121 @@ void Group::drain(int id) {
   while (replica.core->take_ready(ready)) {
     if (ready.lease) replica.view = *ready.lease;
     // The payloads are in memory from here on: an intent of this very Ready may ask for them.
-    if (ready.persist.truncate_from) replica.log.resize(ready.persist.truncate_from->value() - 1);
-    replica.log.insert(replica.log.end(), ready.persist.entries.begin(),
-                       ready.persist.entries.end());
+    write(ready.persist, replica.base, replica.log);
     for (OutgoingMessage& m : ready.messages) send(replica.options.id, m.to, std::move(m.message));
     for (const AppendIntent& intent : ready.intents) fill(replica, intent);
     for (HeldMessage& m : ready.held) replica.held.push_back(std::move(m));
-    if (ready.apply_to.value() != 0) replica.applied = ready.apply_to;
+    if (ready.install) install(replica, *ready.install);
+    if (ready.apply_to.value() != 0) apply(replica, ready.apply_to);
     replica.reads.insert(replica.reads.end(), ready.reads.begin(), ready.reads.end());
     replica.events.insert(replica.events.end(), ready.events.begin(), ready.events.end());
     if (!ready.persist.empty()) {
       replica.unsynced.push_back(ready.persist);
       if (replica.auto_sync) sync(id);
     }
+    // What these lead to comes with the next Ready.
+    for (const SnapshotIntent& intent : ready.snapshots) {
+      if (sends_snapshots) {
+        send_snapshot(id, intent);
+      } else {
+        replica.intents.push_back(intent);
+      }
+    }
+    for (const ReceivedChunk& received : ready.chunks) store(replica, received);
   }
 }
+
+// ---- Snapshots ----
+
+void Group::cut_log(int id, Index to) {
+  Replica& replica = this->replica(id);
+  replica.disk_machine = replica.machine;
+  replica.core->cut_log(now_, to);
+  drain(id);
+}
+
+SnapshotId Group::add_snapshot(Machine machine) {
+  const SnapshotId id{machine.back().id, next_tag_++};
+  snapshots_[id.tag] = std::move(machine);
+  return id;
+}
+
+SnapshotChunk Group::chunk(int from, const Sending& sending) {
+  SnapshotChunk chunk;
+  const bool open = core(from).stamp(sending.intent, chunk);
+  LEASEHOLD_ASSERT(open);
+  chunk.id = sending.id;
+  chunk.membership = sending.membership;
+  chunk.size = kSnapshotBytes;
+  chunk.offset = sending.offset;
+  chunk.data = Bytes("x");
+  return chunk;
+}
+
+void Group::send_snapshot(int id, const SnapshotIntent& intent) {
+  Replica& replica = this->replica(id);
+  if (!replica.core->current(intent)) return;
+  LEASEHOLD_ASSERT(replica.applied >= replica.core->log().base().index);
+  const Membership& membership = replica.core->log().membership_at(replica.applied);
+  const Sending sending{intent, take_snapshot(id), membership, 0};
+  replica.sendings[intent.to] = sending;
+  send(replica.options.id, intent.to, chunk(id, sending));
+}
+
+void Group::answered(Replica& replica, NodeId from, const SnapshotReply& reply) {
+  const auto found = replica.sendings.find(from);
+  if (found == replica.sendings.end() || !(found->second.id == reply.id)) return;
+  Sending& sending = found->second;
+  if (replica.core->current(sending.intent) && !reply.refused && reply.offset < kSnapshotBytes) {
+    if (reply.offset == sending.offset) return;
+    sending.offset = reply.offset;
+    send(replica.options.id, from, chunk(static_cast<int>(replica.options.id.value()), sending));
+    return;
+  }
+  replica.core->snapshot_ended(now_, sending.intent);
+  replica.sendings.erase(found);
+}
+
+// As node::Snapshots::store() says.
+void Group::store(Replica& replica, const ReceivedChunk& received) {
+  const SnapshotChunk& chunk = received.chunk;
+  Core::StoredChunk stored{received.from, chunk.term, chunk.round, chunk.id, false, 0};
+  std::optional<Arriving>& arriving = replica.arriving;
+  if (replica.disk_snapshot) {
+    stored.refused = true;
+  } else {
+    if (!arriving || !(arriving->id == chunk.id)) arriving = Arriving{chunk.id, 0};
+    if (chunk.offset == arriving->offset) arriving->offset += chunk.data.size();
+    stored.offset = arriving->offset;
+    if (arriving->offset == chunk.size) {
+      arriving.reset();
+      replica.disk_snapshot = chunk.id;
+      if (!replica.core->snapshot_received(now_, chunk.id, chunk.membership)) {
+        replica.disk_snapshot.reset();
+      }
+    }
+  }
+  replica.core->chunk_stored(now_, stored);
+}
+
+void Group::install(Replica& replica, const SnapshotId& id) {
+  LEASEHOLD_ASSERT(id.last.index > replica.applied);
+  LEASEHOLD_ASSERT(replica.disk_base.id.index >= id.last.index);
+  replica.machine = replica.disk_machine = snapshots_.at(id.tag);
+  replica.applied = id.last.index;
+  replica.installed.push_back(id);
+  if (replica.disk_snapshot == id) replica.disk_snapshot.reset();
+}
+
+void Group::apply(Replica& replica, Index to) {
+  for (Index i = replica.applied.next(); i <= to; i = i.next()) {
+    replica.machine.push_back(replica.entry(i));
+    LEASEHOLD_ASSERT(replica.machine.back().id.index == i);
+  }
+  replica.applied = to;
+}
+
+// ---- Disks ----
 
 void Group::fill(Replica& replica, const AppendIntent& intent) {
   AppendRequest m;
@@ -151,7 +281,7 @@ void Group::fill(Replica& replica, const AppendIntent& intent) {
   m.lease = intent.lease;
   std::size_t bytes = 0;
   for (Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
-    m.entries.push_back(replica.log[i.value() - 1]);
+    m.entries.push_back(replica.entry(i));
     bytes += m.entries.back().payload.size();
   }
   const Index last = m.entries.empty() ? intent.prev.index : m.entries.back().id.index;
@@ -161,20 +291,25 @@ void Group::fill(Replica& replica, const AppendIntent& intent) {
 
 void Group::persist(Replica& replica, const PersistBatch& batch) {
   if (batch.hard_state) replica.disk_hard_state = *batch.hard_state;
-  if (batch.truncate_from) replica.disk_log.resize(batch.truncate_from->value() - 1);
-  replica.disk_log.insert(replica.disk_log.end(), batch.entries.begin(), batch.entries.end());
+  Index base = replica.disk_base.id.index;
+  write(batch, base, replica.disk_log);
+  if (batch.reset) replica.disk_base = *batch.reset;
+  if (batch.cut) replica.disk_base = *batch.cut;
 }
 
 void Group::sync(int id) {
   Replica& replica = this->replica(id);
-  while (!replica.unsynced.empty()) {
-    const PersistBatch batch = std::move(replica.unsynced.front());
-    replica.unsynced.pop_front();
-    persist(replica, batch);
-    replica.core->persisted(now_, batch.id);
-    release(replica, batch.id);
-  }
+  while (!replica.unsynced.empty()) sync_one(id);
   if (!replica.auto_sync) drain(id);
+}
+
+void Group::sync_one(int id) {
+  Replica& replica = this->replica(id);
+  const PersistBatch batch = std::move(replica.unsynced.front());
+  replica.unsynced.pop_front();
+  persist(replica, batch);
+  replica.core->persisted(now_, batch.id);
+  release(replica, batch.id);
 }
 
 void Group::release(Replica& replica, ReadyId durable) {
@@ -194,8 +329,25 @@ void Group::crash(int id) {
   replica.up = false;
   replica.unsynced.clear();
   replica.held.clear();
-  replica.log = replica.disk_log;
   replica.view = LeaseState{};
+  replica.intents.clear();
+  replica.sendings.clear();
+}
+
+// A state machine that is behind the log's base is first given the snapshot that stands there.
+void Group::start(Replica& replica) {
+  replica.base = replica.disk_base.id.index;
+  replica.log = replica.disk_log;
+  if (Index(replica.disk_machine.size()) < replica.base) {
+    LEASEHOLD_ASSERT(replica.disk_snapshot.has_value());
+    LEASEHOLD_ASSERT(replica.disk_snapshot->last == replica.disk_base.id);
+    replica.disk_machine = snapshots_.at(replica.disk_snapshot->tag);
+  }
+  replica.disk_snapshot.reset();
+  replica.machine = replica.disk_machine;
+  replica.applied = Index(replica.machine.size());
+  replica.core = std::make_unique<Core>(replica.options, initial_state(replica), now_);
+  drain(static_cast<int>(replica.options.id.value()));
 }
 
 void Group::restart(int id) {
@@ -203,8 +355,7 @@ void Group::restart(int id) {
   Replica& replica = this->replica(id);
   replica.up = true;
   replica.options.incarnation = replica.options.incarnation.next();
-  replica.core = std::make_unique<Core>(replica.options, initial_state(replica, membership_), now_);
-  drain(id);
+  start(replica);
 }
 
 std::optional<LogId> Group::propose(int id, std::string payload) {

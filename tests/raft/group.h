@@ -21,15 +21,38 @@ struct Envelope {
   Message message;
 };
 
+/// What a state machine is: everything that was applied, the first entry first.
+using Machine = std::vector<Entry>;
+
+/// A snapshot on its way to a peer.
+struct Sending {
+  SnapshotIntent intent;
+  SnapshotId id;
+  Membership membership;
+  /// Of the chunk that is out; it is sent again with each tick until it is answered.
+  std::uint64_t offset = 0;
+};
+
+/// A snapshot on its way from the leader.
+struct Arriving {
+  SnapshotId id;
+  std::uint64_t offset = 0;
+};
+
 /// One core with its disk and what it has told the world.
 struct Replica {
   std::unique_ptr<Core> core;
   CoreOptions options;
   bool up = true;
-  /// What a crash leaves.
+  /// What a crash leaves. The entries begin behind the base.
   HardState disk_hard_state;
+  LogBase disk_base;
   std::vector<Entry> disk_log;
+  Machine disk_machine;
+  /// Complete and not installed.
+  std::optional<SnapshotId> disk_snapshot;
   /// Everything that was handed to storage, durable or not.
+  Index base;
   std::vector<Entry> log;
   std::deque<PersistBatch> unsynced;
   std::deque<HeldMessage> held;
@@ -39,6 +62,14 @@ struct Replica {
   std::vector<Event> events;
   LeaseState view;
   Index applied;
+  Machine machine;
+  /// Intents that no sending serves: all of them while Group::sends_snapshots is off.
+  std::vector<SnapshotIntent> intents;
+  std::map<NodeId, Sending> sendings;
+  std::optional<Arriving> arriving;
+  std::vector<SnapshotId> installed;
+
+  const Entry& entry(Index index) const { return log.at(index.value() - base.value() - 1); }
 };
 
 class Group {
@@ -68,8 +99,27 @@ class Group {
   void isolate(int id);
   void heal() { cut_.clear(); }
   std::deque<Envelope>& in_flight() { return in_flight_; }
+  const std::deque<Envelope>& in_flight() const { return in_flight_; }
+  /// The one that the group was formed with.
+  const Membership& membership() const { return membership_; }
+
+  /// Makes the state machine durable and cuts the log up to and including `to`.
+  void cut_log(int id, Index to);
+  /// Each snapshot has so many bytes, and each chunk one.
+  static constexpr std::uint64_t kSnapshotBytes = 3;
+  /// Off: the intents wait in Replica::intents for send_snapshot().
+  bool sends_snapshots = true;
+  /// Takes a snapshot of what `id` has applied and sends its first chunk.
+  void send_snapshot(int id, const SnapshotIntent& intent);
+  /// What `id` has applied, under a name that any replica can install it by.
+  SnapshotId take_snapshot(int id) { return add_snapshot(replica(id).machine); }
+  SnapshotId add_snapshot(Machine machine);
+  /// A chunk as the leader `from` would send it now. Asserts that the intent is open.
+  SnapshotChunk chunk(int from, const Sending& sending);
 
   void sync(int id);
+  /// One batch only.
+  void sync_one(int id);
   void crash(int id);
   void restart(int id);
 
@@ -85,12 +135,20 @@ class Group {
   void persist(Replica& replica, const PersistBatch& batch);
   void release(Replica& replica, ReadyId durable);
   void send(NodeId from, NodeId to, Message message);
+  void store(Replica& replica, const ReceivedChunk& received);
+  void answered(Replica& replica, NodeId from, const SnapshotReply& reply);
+  void apply(Replica& replica, Index to);
+  void install(Replica& replica, const SnapshotId& id);
+  void start(Replica& replica);
   Membership membership_;
   std::map<NodeId, Replica> replicas_;
   std::set<std::pair<NodeId, NodeId>> cut_;
   std::deque<Envelope> in_flight_;
   Now now_;
   std::uint64_t next_read_ = 1;
+  /// Of every snapshot that was ever taken, by its tag.
+  std::map<std::uint64_t, Machine> snapshots_;
+  std::uint64_t next_tag_ = 1;
 };
 
 inline Duration ms(std::int64_t n) {

@@ -88,5 +88,51 @@ TEST(LogTest, AgreesWithAPlainList) {
   }
 }
 
+TEST(LogTest, ACutKeepsTheTermOfItsBaseAndWhatIsAbove) {
+  Log log = log_of_terms({1, 1, 3, 3, 5});
+  log.cut(Index(1));
+  EXPECT_EQ(log.base(), at(1, 1));
+  EXPECT_TRUE(log.matches(at(1, 1)));
+  EXPECT_TRUE(log.matches(at(1, 2)));
+  EXPECT_FALSE(log.term_at(Index(0)).has_value());
+  log.cut(Index(4));
+  EXPECT_EQ(log.base(), at(3, 4));
+  EXPECT_EQ(log.last(), at(5, 5));
+  EXPECT_EQ(log.last_index_with_term_at_most(Term(4), Index(5)), Index(4));
+  log.cut(Index(5));
+  EXPECT_EQ(log.base(), at(5, 5));
+  EXPECT_EQ(log.last(), at(5, 5));
+  log.append(Term(5), nullptr);
+  EXPECT_TRUE(log.matches(at(5, 6)));
+}
+
+TEST(LogTest, ACutKeepsTheMembershipThatCounts) {
+  Log log({}, {}, {}, Index(), {});
+  Membership first;
+  first.members = {{NodeId(1), Uuid{1, 1}, "a"}};
+  Membership second;
+  second.members = {{NodeId(2), Uuid{2, 2}, "b"}};
+  log.append(Term(1), &first);
+  log.append(Term(1), nullptr);
+  log.append(Term(1), &second);
+  log.cut(Index(2));
+  EXPECT_EQ(log.membership_at(Index(2)), first);
+  EXPECT_EQ(log.membership(), second);
+  log.truncate(Index(3));
+  EXPECT_EQ(log.membership(), first);
+  EXPECT_EQ(log.membership_index(), Index(2));
+}
+
+TEST(LogTest, AResetLeavesOnlyTheBase) {
+  Log log = log_of_terms({1, 1, 3});
+  Membership membership;
+  membership.members = {{NodeId(1), Uuid{1, 1}, "a"}};
+  log.reset(at(2, 9), membership);
+  EXPECT_EQ(log.base(), at(2, 9));
+  EXPECT_EQ(log.last(), at(2, 9));
+  EXPECT_EQ(log.membership(), membership);
+  EXPECT_FALSE(log.term_at(Index(3)).has_value());
+}
+
 }  // namespace
 }  // namespace leasehold::raft

@@ -42,11 +42,14 @@ class Schedule {
     group_.run(ms(1000));
     for (int id = 1; id <= size_; ++id) {
       ASSERT_GE(group_.core(id).commit_index(), last->index);
-      ASSERT_EQ(group_.replica(id).disk_log, group_.replica(leader).disk_log);
+      ASSERT_EQ(group_.replica(id).machine, group_.replica(leader).machine);
+      installed_ += static_cast<int>(group_.replica(id).installed.size());
     }
   }
 
   int lease_seconds() const { return leases_; }
+  int cuts() const { return cuts_; }
+  int installed() const { return installed_; }
 
  private:
   int any() { return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(size_))); }
@@ -75,6 +78,14 @@ class Schedule {
     } else if (what < 960) {
       const int id = any();
       group_.replica(id).auto_sync = random_.chance(1, 2);
+    } else if (what < 965) {
+      const int id = any();
+      const Replica& replica = group_.replica(id);
+      if (!replica.up || replica.applied <= replica.base) return;
+      group_.cut_log(id, Index(static_cast<std::uint64_t>(random_.between(
+                             static_cast<std::int64_t>(replica.base.value()),
+                             static_cast<std::int64_t>(replica.applied.value() + 1)))));
+      ++cuts_;
     } else if (what < 990) {
       const int id = any();
       if (group_.replica(id).up) group_.ask(id, random_.next(), ReadMode::quorum);
@@ -110,9 +121,9 @@ class Schedule {
         const auto [leader, added] = leaders_.emplace(core.term(), core.id());
         ASSERT_EQ(leader->second, core.id()) << "two leaders in term " << core.term().value();
       }
-      for (Index i(1); i <= replica.applied; i = i.next()) {
-        const auto [entry, added] = committed_.emplace(i, replica.log[i.value() - 1]);
-        ASSERT_EQ(entry->second, replica.log[i.value() - 1]) << "index " << i.value();
+      for (const Entry& applied : replica.machine) {
+        const auto [entry, added] = committed_.emplace(applied.id.index, applied);
+        ASSERT_EQ(entry->second, applied) << "index " << applied.id.index.value();
       }
       if (replica.view.end > group_.now().holder) {
         ASSERT_EQ(holder, 0) << "two leases";
@@ -133,10 +144,14 @@ class Schedule {
   std::map<Term, NodeId> leaders_;
   std::map<Index, Entry> committed_;
   int leases_ = 0;
+  int cuts_ = 0;
+  int installed_ = 0;
 };
 
 TEST(RandomSchedules, KeepEveryPromise) {
   int leases = 0;
+  int cuts = 0;
+  int installed = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Schedule schedule(seed % 3 == 0 ? 5 : 3, seed);
@@ -145,8 +160,12 @@ TEST(RandomSchedules, KeepEveryPromise) {
     schedule.heal();
     if (HasFatalFailure()) return;
     leases += schedule.lease_seconds();
+    cuts += schedule.cuts();
+    installed += schedule.installed();
   }
   EXPECT_GT(leases, 10000);
+  EXPECT_GT(cuts, 1000);
+  EXPECT_GT(installed, 100);
 }
 
 }  // namespace
