@@ -1,6 +1,6 @@
 #include <leasehold/wire/check.h>
 
-#include <leasehold/base/assert.h>
+#include <leasehold/raft/membership.h>
 
 #include <chrono>
 #include <initializer_list>
@@ -53,6 +53,15 @@ Verdict check_vote_reply(const Reply& m) {
   return kHolds;
 }
 
+/// AppendRequest and SnapshotChunk.
+Verdict check_round(raft::Round round, lease::Duration lease) {
+  if (round.value() == 0) return "I7: no round";
+  if (lease <= lease::Duration(0) || lease > kLeaseMax) {
+    return "I7: the lease is not within (0, 1 hour]";
+  }
+  return kHolds;
+}
+
 Verdict check_entries(const raft::AppendRequest& m) {
   if (m.entries.size() > kEntriesMax) return "I8: too many entries";
   LogId before = m.prev;
@@ -92,10 +101,7 @@ struct Check {
     }
     if (m.term.value() == 0) return kI2;
     if (!whole(m.prev)) return kI3;
-    if (m.round.value() == 0) return "I7: no round";
-    if (m.lease <= lease::Duration(0) || m.lease > kLeaseMax) {
-      return "I7: the lease is not within (0, 1 hour]";
-    }
+    if (const Verdict verdict = check_round(m.round, m.lease)) return verdict;
     return check_entries(m);
   }
 
@@ -145,8 +151,33 @@ struct Check {
     return kHolds;
   }
 
-  Verdict operator()(const raft::SnapshotChunk&) const { LEASEHOLD_UNREACHABLE(); }
-  Verdict operator()(const raft::SnapshotReply&) const { LEASEHOLD_UNREACHABLE(); }
+  Verdict operator()(const raft::SnapshotChunk& m) const {
+    if (!in_range(
+            {m.term.value(), m.round.value(), m.id.last.term.value(), m.id.last.index.value()})) {
+      return kI1;
+    }
+    if (m.term.value() == 0) return kI2;
+    if (const Verdict verdict = check_round(m.round, m.lease)) return verdict;
+    if (m.id.last.index.value() == 0 || !whole(m.id.last)) return "I11: the empty log's snapshot";
+    if (m.id.last.term > m.term) return "I11: the snapshot's term is above the message's";
+    if (m.data.empty()) return "I11: no bytes";
+    if (m.offset > m.size || m.data.size() > m.size - m.offset) {
+      return "I11: bytes behind the snapshot's end";
+    }
+    if (!raft::decode_membership(raft::encode_membership(m.membership).view()).ok()) {
+      return "I11: the membership is not one";
+    }
+    return kHolds;
+  }
+
+  Verdict operator()(const raft::SnapshotReply& m) const {
+    if (!in_range({m.request_term.value(), m.term.value(), m.round.value(), m.id.last.term.value(),
+                   m.id.last.index.value()})) {
+      return kI1;
+    }
+    return m.request_term.value() == 0 ? kI2 : kHolds;
+  }
+
   Verdict operator()(const raft::Message& m) const { return std::visit(*this, m); }
 
   static Verdict incarnation(raft::Incarnation value) {

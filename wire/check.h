@@ -10,12 +10,14 @@
 //  I4  A candidate's last entry is of a term below the one it asks votes for.
 //  I5  AppendRequest: prev.term <= first entry's term <= ... <= last entry's term <= term.
 //  I6  AppendRequest: the first entry has the index after prev, each next one the index after that.
-//  I7  AppendRequest: a round of at least 1, and 0 < lease <= one hour.
+//  I7  AppendRequest, SnapshotChunk: a round of at least 1, and 0 < lease <= one hour.
 //  I8  AppendRequest: at most kEntriesMax entries, each of a known kind; an empty entry has no
 //      payload, and a membership entry's payload decodes.
 //  I9  ForwardReply: a known reason.
 //  I10 FormationConfirm: 1 to kMembersMax members, ascending by id, each once; id and uuid not
 //      zero; an address of 1 to kAddressBytesMax printable ASCII characters without a space.
+//  I11 SnapshotChunk: the snapshot's last entry is not (0, 0), and its term is not above the
+//      message's; 0 < offset + bytes <= size, and at least one byte; a membership that decodes.
 //
 // What they do not promise: that the numbers fit the receiver's own log or term. The core expects
 // any of them, late, twice and out of order.

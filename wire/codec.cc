@@ -104,6 +104,7 @@ struct ToProtobuf {
     auto* to = out.mutable_read_index_request();
     to->set_incarnation(m.incarnation.value());
     to->set_id(m.id);
+    to->set_quorum(m.quorum);
   }
   void operator()(const raft::ReadIndexReply& m) {
     auto* to = out.mutable_read_index_reply();
@@ -136,8 +137,31 @@ struct ToProtobuf {
       to_member->set_address(member.address);
     }
   }
-  void operator()(const raft::SnapshotChunk&) { LEASEHOLD_UNREACHABLE(); }
-  void operator()(const raft::SnapshotReply&) { LEASEHOLD_UNREACHABLE(); }
+  void operator()(const raft::SnapshotChunk& m) {
+    auto* to = out.mutable_snapshot_chunk();
+    to->set_term(m.term.value());
+    to->set_round(m.round.value());
+    to->set_lease_ns(m.lease.count());
+    to->set_last_term(m.id.last.term.value());
+    to->set_last_index(m.id.last.index.value());
+    to->set_tag(m.id.tag);
+    const Bytes membership = raft::encode_membership(m.membership);
+    to->set_membership(membership.view().data(), membership.size());
+    to->set_size(m.size);
+    to->set_offset(m.offset);
+  }
+  void operator()(const raft::SnapshotReply& m) {
+    auto* to = out.mutable_snapshot_reply();
+    to->set_request_term(m.request_term.value());
+    to->set_term(m.term.value());
+    to->set_promised(m.promised);
+    to->set_round(m.round.value());
+    to->set_last_term(m.id.last.term.value());
+    to->set_last_index(m.id.last.index.value());
+    to->set_tag(m.id.tag);
+    to->set_refused(m.refused);
+    to->set_offset(m.offset);
+  }
   void operator()(const raft::Message& m) { std::visit(*this, m); }
 };
 
@@ -147,6 +171,8 @@ void for_each_payload(const net::PeerMessage& message, See&& see) {
   if (const auto* m = std::get_if<raft::Message>(&message.payload)) {
     if (const auto* append = std::get_if<raft::AppendRequest>(m)) {
       for (const raft::Entry& entry : append->entries) see(entry.payload);
+    } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(m)) {
+      see(chunk->data);
     }
   } else if (const auto* forward = std::get_if<net::ForwardRequest>(&message.payload)) {
     see(forward->command);
@@ -224,6 +250,33 @@ raft::ReadIndexReply read_index_reply(const pb::ReadIndexReply& m) {
   return reply;
 }
 
+Result<raft::SnapshotChunk> snapshot_chunk(const pb::SnapshotChunk& m, const Bytes& payload) {
+  Result<raft::Membership> membership = raft::decode_membership(m.membership());
+  if (!membership.ok()) return malformed("the membership of a snapshot does not decode");
+  raft::SnapshotChunk chunk;
+  chunk.term = raft::Term(m.term());
+  chunk.round = raft::Round(m.round());
+  chunk.lease = lease::Duration(m.lease_ns());
+  chunk.id = raft::SnapshotId{log_id(m.last_term(), m.last_index()), m.tag()};
+  chunk.membership = std::move(membership).value();
+  chunk.size = m.size();
+  chunk.offset = m.offset();
+  chunk.data = payload;
+  return chunk;
+}
+
+raft::SnapshotReply snapshot_reply(const pb::SnapshotReply& m) {
+  raft::SnapshotReply reply;
+  reply.request_term = raft::Term(m.request_term());
+  reply.term = raft::Term(m.term());
+  reply.promised = m.promised();
+  reply.round = raft::Round(m.round());
+  reply.id = raft::SnapshotId{log_id(m.last_term(), m.last_index()), m.tag()};
+  reply.refused = m.refused();
+  reply.offset = m.offset();
+  return reply;
+}
+
 Result<net::ForwardReply> forward_reply(const pb::ForwardReply& m) {
   if (m.reason() > std::numeric_limits<std::uint8_t>::max()) {
     return malformed("the reason of a refusal is not known");
@@ -287,8 +340,9 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
       return {};
     case Case::kReadIndexRequest:
       if (!known_fields_only(m.read_index_request())) return unknown();
-      to = raft::Message(raft::ReadIndexRequest{
-          raft::Incarnation(m.read_index_request().incarnation()), m.read_index_request().id()});
+      to = raft::Message(
+          raft::ReadIndexRequest{raft::Incarnation(m.read_index_request().incarnation()),
+                                 m.read_index_request().id(), m.read_index_request().quorum()});
       return {};
     case Case::kReadIndexReply:
       if (!known_fields_only(m.read_index_reply())) return unknown();
@@ -307,6 +361,17 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
     case Case::kFormationConfirm:
       if (!known_fields_only(m.formation_confirm())) return unknown();
       return take(formation_confirm(m.formation_confirm()), to);
+    case Case::kSnapshotChunk: {
+      if (!known_fields_only(m.snapshot_chunk())) return unknown();
+      Result<raft::SnapshotChunk> chunk = snapshot_chunk(m.snapshot_chunk(), payload);
+      if (!chunk.ok()) return chunk.error();
+      to = raft::Message(std::move(chunk).value());
+      return {};
+    }
+    case Case::kSnapshotReply:
+      if (!known_fields_only(m.snapshot_reply())) return unknown();
+      to = raft::Message(snapshot_reply(m.snapshot_reply()));
+      return {};
     case Case::PAYLOAD_NOT_SET: break;
   }
   return malformed("no kind of message that this wire version names");
@@ -316,7 +381,8 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
 bool has_payload_part(const net::Payload& payload) {
   if (std::holds_alternative<net::ForwardRequest>(payload)) return true;
   const auto* m = std::get_if<raft::Message>(&payload);
-  return m != nullptr && std::holds_alternative<raft::AppendRequest>(*m);
+  return m != nullptr && (std::holds_alternative<raft::AppendRequest>(*m) ||
+                          std::holds_alternative<raft::SnapshotChunk>(*m));
 }
 
 }  // namespace

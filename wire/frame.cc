@@ -62,11 +62,12 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
   }
   FrameHeader header;
   header.version = static_cast<std::uint16_t>(load_little(bytes, 4, 2));
-  if (header.version > kWireVersionMax) {
+  const bool spoken = header.version >= kWireVersionMin && header.version <= kWireVersionMax;
+  if (!spoken && header.version != kHandshakeVersion) {
     return Error{ErrorCode::unsupported_format,
                  "frame of wire version " + std::to_string(header.version) +
                      "; this build speaks " + std::to_string(kWireVersionMin) + " to " +
-                     std::to_string(kWireVersionMax) + ": upgrade it"};
+                     std::to_string(kWireVersionMax) + ": run one release on all nodes"};
   }
   if (load_little(bytes, 20, 4) != crc32c(bytes.substr(0, 20))) {
     return malformed("the header's checksum is wrong");

@@ -28,14 +28,14 @@
 namespace leasehold::wire {
 
 /// The versions of the message format that this build speaks.
-inline constexpr std::uint16_t kWireVersionMin = 1;
-inline constexpr std::uint16_t kWireVersionMax = 1;
+inline constexpr std::uint16_t kWireVersionMin = 2;
+inline constexpr std::uint16_t kWireVersionMax = 2;
 /// The first one with chunks of snapshots; a peer that does not speak it is sent none.
 inline constexpr std::uint16_t kSnapshotVersion = 2;
 /// Frames of the handshake carry this one; every build reads it.
 inline constexpr std::uint16_t kHandshakeVersion = 0;
 
-/// Pinned. The first two belong to version 0, the third to version 1.
+/// Pinned. The first two belong to version 0, the third to the versions of messages.
 enum class FrameKind : std::uint8_t { hello = 1, refusal = 2, message = 3 };
 
 inline constexpr std::size_t kFrameHeaderBytes = 24;

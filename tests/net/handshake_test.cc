@@ -63,7 +63,7 @@ TEST(JudgeHello, DisjointVersionsAreToldWithBothRanges) {
   const auto refusal = judge_hello(hello(1, 2), theirs);
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->code, RefusalCode::version);
-  EXPECT_THAT(refusal->reason, HasSubstr("1 to 1"));
+  EXPECT_THAT(refusal->reason, HasSubstr("2 to 2"));
   EXPECT_THAT(refusal->reason, HasSubstr("3 to 9"));
   theirs.versions = wire::VersionRange{1, 9};
   EXPECT_FALSE(judge_hello(hello(1, 2), theirs));

@@ -134,7 +134,8 @@ TEST_F(Hostile, AfterTheHandshakeBadFramesEndOnlyTheirConnection) {
         break;
       }
       case 3: {  // a header that announces 4 GiB
-        wire::FrameHeader header{1, wire::FrameKind::message, 0x7fffffff, 0x7fffffff, 0};
+        wire::FrameHeader header{wire::kWireVersionMax, wire::FrameKind::message, 0x7fffffff,
+                                 0x7fffffff, 0};
         wire::append_header(header, stream);
         break;
       }
@@ -213,7 +214,7 @@ TEST_F(Hostile, AnnouncedFramesCostNoMemory) {
   ASSERT_TRUE(victim->transport->set_peer(PeerAddress{NodeId(3), "127.0.0.1:1"}).ok());
   const std::size_t before = resident_bytes();
   std::string announced = hello_bytes(test_hello(3, 1));
-  wire::FrameHeader header{1, wire::FrameKind::message, 30, 31U << 20U, 0};
+  wire::FrameHeader header{wire::kWireVersionMax, wire::FrameKind::message, 30, 31U << 20U, 0};
   wire::append_header(header, announced);
   announced += std::string(1000, 'x');
   const std::string hello = hello_bytes(test_hello(3, 1));

@@ -52,7 +52,7 @@ def cases(seed):
         ("a hello of 1 MiB", header(protobuf_bytes=1 << 20)),
         ("a hello that is no message", header(body=b"\xff\xff\xff\xff") + b"\xff\xff\xff\xff"),
         ("an empty hello", header()),
-        ("a message before the hello", header(version=1, kind=MESSAGE, body=b"\x08\x01") +
+        ("a message before the hello", header(version=2, kind=MESSAGE, body=b"\x08\x01") +
          b"\x08\x01"),
     ]
 

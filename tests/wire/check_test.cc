@@ -115,6 +115,38 @@ TEST(Check, Votes) {
   EXPECT_THAT(verdict(raft::Message(raft::AppendReply{})), HasSubstr("I2"));
 }
 
+TEST(Check, SnapshotChunks) {
+  using Chunk = raft::SnapshotChunk;
+  const auto of = [](const std::function<void(Chunk&)>& change) {
+    Chunk m;
+    m.term = Term(7);
+    m.round = raft::Round(1);
+    m.lease = std::chrono::seconds(1);
+    m.id = {LogId{Term(7), Index(9)}, 3};
+    m.membership.members = {raft::Member{raft::NodeId(1), raft::Uuid{0, 1}, "a:1"}};
+    m.membership.voters = {raft::NodeId(1)};
+    m.size = 10;
+    m.offset = 4;
+    m.data = Bytes(std::string(6, 'x'));
+    change(m);
+    return verdict(raft::Message(m));
+  };
+  EXPECT_EQ(of([](Chunk&) {}), "holds");
+  EXPECT_THAT(of([](Chunk& m) { m.term = Term(); }), HasSubstr("I2"));
+  EXPECT_THAT(of([](Chunk& m) { m.id.last.index = Index(kPositionMax + 1); }), HasSubstr("I1"));
+  EXPECT_THAT(of([](Chunk& m) { m.round = raft::Round(); }), HasSubstr("I7"));
+  EXPECT_THAT(of([](Chunk& m) { m.lease = lease::Duration(0); }), HasSubstr("I7"));
+  EXPECT_THAT(of([](Chunk& m) { m.id.last = LogId{}; }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.id.last.term = Term(); }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.id.last.term = Term(8); }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.data = Bytes(); }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.size = 9; }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.size = 0; }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.offset = ~std::uint64_t{0}; }), HasSubstr("I11"));
+  EXPECT_THAT(of([](Chunk& m) { m.membership.voters = {raft::NodeId(2)}; }), HasSubstr("I11"));
+  EXPECT_THAT(verdict(raft::Message(raft::SnapshotReply{})), HasSubstr("I2"));
+}
+
 TEST(Check, IncarnationsAreNeverZero) {
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexRequest{})), HasSubstr("I2"));
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexReply{})), HasSubstr("I2"));

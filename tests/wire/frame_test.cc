@@ -19,7 +19,7 @@ constexpr std::size_t kLimit = 1U << 20U;
 
 std::string frame_of(std::string_view protobuf, std::string_view payload) {
   FrameHeader header;
-  header.version = 1;
+  header.version = kWireVersionMax;
   header.kind = FrameKind::message;
   header.protobuf_bytes = static_cast<std::uint32_t>(protobuf.size());
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
@@ -45,7 +45,7 @@ Error refusal_of(const std::string& stream, std::size_t limit = kLimit) {
 }
 
 TEST(FrameHeader, RoundTrip) {
-  const FrameHeader header{1, FrameKind::message, 0x01020304, 0x05060708, 0x090a0b0c};
+  const FrameHeader header{kWireVersionMax, FrameKind::message, 0x01020304, 0x05060708, 0x090a0b0c};
   std::string bytes;
   append_header(header, bytes);
   ASSERT_EQ(bytes.size(), kFrameHeaderBytes);
@@ -66,7 +66,13 @@ TEST(FrameHeader, ANewerVersionIsRefusedWithBothNumbers) {
   const Error error = refusal_of(resealed(frame));
   EXPECT_EQ(error.code, ErrorCode::unsupported_format);
   EXPECT_THAT(error.message, HasSubstr("version 9"));
-  EXPECT_THAT(error.message, HasSubstr("speaks 1 to 1"));
+  EXPECT_THAT(error.message, HasSubstr("speaks 2 to 2"));
+}
+
+TEST(FrameHeader, AVersionThatIsNotSpokenAnyMoreIsRefused) {
+  std::string frame = frame_of("abc", "");
+  frame[4] = 1;
+  EXPECT_EQ(refusal_of(resealed(frame)).code, ErrorCode::unsupported_format);
 }
 
 TEST(FrameHeader, KindsBelongToTheirVersion) {
@@ -89,7 +95,7 @@ TEST(FrameReader, OversizedIsRefusedByItsHeaderAlone) {
 }
 
 TEST(FrameReader, HugeLengthsDoNotOverflow) {
-  FrameHeader header{1, FrameKind::message, 0xffffffff, 0xffffffff, 0};
+  FrameHeader header{kWireVersionMax, FrameKind::message, 0xffffffff, 0xffffffff, 0};
   std::string bytes;
   append_header(header, bytes);
   EXPECT_EQ(refusal_of(bytes).code, ErrorCode::overloaded);

@@ -81,7 +81,7 @@ void see(const Frame& frame) {
 /// A frame of `kind` around `protobuf` and `payload`, with the checksums that make it whole.
 std::string sealed(FrameKind kind, std::string_view protobuf, std::string_view payload) {
   FrameHeader header;
-  header.version = kind == FrameKind::message ? std::uint16_t{1} : kHandshakeVersion;
+  header.version = kind == FrameKind::message ? kWireVersionMax : kHandshakeVersion;
   header.kind = kind;
   header.protobuf_bytes = static_cast<std::uint32_t>(protobuf.size());
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());

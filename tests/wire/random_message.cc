@@ -128,6 +128,42 @@ raft::AppendReply append_reply(Random& random) {
   return m;
 }
 
+raft::SnapshotId snapshot_id(Random& random, std::uint64_t term_max) {
+  raft::SnapshotId id;
+  id.last.term = Term(1 + random.below(term_max));
+  id.last.index = Index(position(random, 1));
+  id.tag = random.next();
+  return id;
+}
+
+raft::SnapshotChunk snapshot_chunk(Random& random) {
+  raft::SnapshotChunk m;
+  m.term = Term(position(random, 1));
+  m.round = raft::Round(position(random, 1));
+  m.lease = lease::Duration(
+      static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
+  m.id = snapshot_id(random, m.term.value());
+  const std::uint64_t first = 1 + random.below(5);
+  m.membership.members.push_back(member(random, first));
+  m.membership.voters.push_back(NodeId(first));
+  m.data = Bytes(std::string(1 + random.below(3000), 'd'));
+  m.offset = flip(random) ? 0 : random.below(1000);
+  m.size = m.offset + m.data.size() + (flip(random) ? 0 : random.below(1000));
+  return m;
+}
+
+raft::SnapshotReply snapshot_reply(Random& random) {
+  raft::SnapshotReply m;
+  m.request_term = Term(position(random, 1));
+  m.term = Term(position(random));
+  m.promised = flip(random);
+  m.round = raft::Round(position(random));
+  m.id = snapshot_id(random, kPositionMax);
+  m.refused = flip(random);
+  m.offset = random.next();
+  return m;
+}
+
 net::Payload random_payload(Random& random, std::uint64_t kind) {
   switch (kind) {
     case 0: return raft::Message(vote_request<raft::PreVoteRequest>(random));
@@ -140,6 +176,7 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
       raft::ReadIndexRequest m;
       m.incarnation = Incarnation(position(random, 1));
       m.id = random.next();
+      m.quorum = flip(random);
       return raft::Message(m);
     }
     case 7: {
@@ -176,6 +213,8 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
       m.formed = flip(random);
       return m;
     }
+    case 11: return raft::Message(snapshot_chunk(random));
+    case 12: return raft::Message(snapshot_reply(random));
     default: LEASEHOLD_UNREACHABLE();
   }
 }
