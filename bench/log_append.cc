@@ -116,12 +116,9 @@ struct WriterAlone {
     raft::Membership members;
     members.members = {self_of(store->identity())};
     members.voters = {store->identity().id};
-    storage::StateBody state;
-    state.confirmed = members;
-    state.base = storage::BaseRecord{{}, members};
-    auto written = store->write_state(std::move(state));
-    if (written) store->start();
-    return written;
+    auto laid = store->lay({members, raft::LogBase{{}, members}});
+    if (laid) store->start({});
+    return laid;
   }
 
   Result<void> append(const Bytes& payload) {

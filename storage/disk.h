@@ -14,6 +14,9 @@
 
 namespace leasehold::storage {
 
+/// How create() says that there is no space: full, nothing was done, and it may be tried again.
+inline constexpr ErrorCode kNoSpace = ErrorCode::overloaded;
+
 /// A file of fixed size. read() from any thread; write() and sync() from one at a time.
 class DiskFile {
  public:
@@ -41,9 +44,15 @@ class Disk {
   virtual Result<std::shared_ptr<DiskFile>> open(const std::string& name) const = 0;
   /// Makes a file that holds `head` and then zeroes, `size` bytes in all, or replaces the one that
   /// has the name. Made under kNewSuffix and renamed: durable on return, and never seen half made.
-  /// The zeroes are written, so that overwriting them later changes nothing but data. Errors: io.
+  /// The zeroes are written, so that overwriting them later changes nothing but data. Errors:
+  /// kNoSpace (nothing of it stays), io.
   virtual Result<std::shared_ptr<DiskFile>> create(const std::string& name, std::string_view head,
                                                    std::uint64_t size) = 0;
+  /// Removes a file, which stays readable where it is open. Durable at the latest after the next
+  /// create(). A success when there is none. Errors: io.
+  virtual Result<void> remove(const std::string& name) = 0;
+  /// How much more may be stored, by this process and the others of its user. Errors: io.
+  virtual Result<std::uint64_t> free_bytes() const = 0;
 };
 
 /// Names that end so are what a crash left of create(); the next one takes their place.

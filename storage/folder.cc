@@ -1,12 +1,16 @@
 // The mark is text, so that a person can read it:
 //
-//   leasehold-log 2
+//   leasehold-log 3
 //   cluster 16 hex digits
 //   node 1
 //   uuid 32 hex digits
 //   incarnation 5
 //   segments 1 4 open      or, with segment, end and sequence: segments 1 4 closed 3 34567 981
+//   predecessor 16 hex digits of a salt, a sequence; zeroes before the segment 1
 //   check 8 hex digits     CRC32C of everything above
+//
+// and spaces up to its fixed size.
+#include <leasehold/base/assert.h>
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/segment_record.h>
 #include <leasehold/wire/crc32c.h>
@@ -63,16 +67,24 @@ std::string body_of(const FolderMark& mark) {
   out += "uuid " + hex(mark.uuid.high, 16) + hex(mark.uuid.low, 16) + "\n";
   out += "incarnation " + std::to_string(mark.incarnation.value()) + "\n";
   out += "segments " + std::to_string(mark.first_segment) + " " + std::to_string(mark.last_segment);
-  if (!mark.closed) return out + " open\n";
-  return out + " closed " + std::to_string(mark.closed->segment) + " " +
-         std::to_string(mark.closed->end) + " " + std::to_string(mark.closed->sequence) + "\n";
+  if (mark.closed) {
+    out += " closed " + std::to_string(mark.closed->segment) + " " +
+           std::to_string(mark.closed->end) + " " + std::to_string(mark.closed->sequence) + "\n";
+  } else {
+    out += " open\n";
+  }
+  return out + "predecessor " + hex(mark.predecessor.salt, 16) + " " +
+         std::to_string(mark.predecessor.sequence) + "\n";
 }
 
 }  // namespace
 
 std::string encode_mark(const FolderMark& mark) {
-  const std::string body = body_of(mark);
-  return body + "check " + hex(wire::crc32c(body), 8) + "\n";
+  std::string out = body_of(mark);
+  out += "check " + hex(wire::crc32c(out), 8) + "\n";
+  LEASEHOLD_ASSERT(out.size() < kMarkBytes);
+  out.resize(kMarkBytes - 1, ' ');
+  return out + "\n";
 }
 
 Result<FolderMark> decode_mark(std::string_view bytes) {
@@ -98,7 +110,13 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
     closed.end = in.decimal(" ");
     closed.sequence = in.decimal(" ");
     mark.closed = closed;
+    in.expect("\n");
+  } else {
+    in.expect(" open\n");
   }
+  in.expect("predecessor ");
+  mark.predecessor.salt = in.number(16, 16);
+  mark.predecessor.sequence = in.decimal(" ");
   // Whatever the lines above let through, only the one true spelling passes here.
   if (!in.ok() || encode_mark(mark) != bytes) return damaged;
   return mark;

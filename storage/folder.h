@@ -20,6 +20,14 @@ struct ClosedAt {
   friend bool operator==(const ClosedAt&, const ClosedAt&) = default;
 };
 
+/// What stood in front of the first segment. It is gone, but it can be told that nothing is missing
+/// behind it.
+struct Predecessor {
+  std::uint64_t salt = 0;      ///< of the segment before; 0 before the first of all
+  std::uint64_t sequence = 0;  ///< of the last frame that is gone
+  friend bool operator==(const Predecessor&, const Predecessor&) = default;
+};
+
 /// The content of the file `LEASEHOLD` in the folder. It is what makes a folder a log, and it knows
 /// what the segments alone cannot: how many there are. A missing newest one would look like a log
 /// that ends earlier.
@@ -28,17 +36,20 @@ struct FolderMark {
   raft::NodeId id;
   raft::Uuid uuid;
   raft::Incarnation incarnation;  ///< of the newest open
-  /// The segments first..last have to exist; last is 0 before the first one was made.
+  /// The segments first..last have to exist; last is 0 before the first one was made. Those below
+  /// the first were cut off: where one is left, it is removed.
   std::uint64_t first_segment = 1;
   std::uint64_t last_segment = 0;
+  Predecessor predecessor;
   /// Set by a clean close.
   std::optional<ClosedAt> closed;
   friend bool operator==(const FolderMark&, const FolderMark&) = default;
 };
 
 inline constexpr std::string_view kMarkName = "LEASEHOLD";
-/// No mark is near this long.
-inline constexpr std::size_t kMarkBytesMax = 1024;
+/// The size of every mark: one sector, so that a full disk, on which no second file can be made,
+/// takes another one in its place.
+inline constexpr std::size_t kMarkBytes = 512;
 
 std::string encode_mark(const FolderMark& mark);
 /// Accepts exactly what encode_mark makes. Errors: unsupported_format (with both numbers),

@@ -6,25 +6,45 @@
 
 namespace leasehold::storage {
 
-MemoryLog::MemoryLog(raft::Membership base_membership)
-    : base_membership_(std::move(base_membership)) {}
+MemoryLog::MemoryLog(raft::Membership base_membership) {
+  durable_.base.membership = std::move(base_membership);
+  newest_ = durable_;
+}
 
 void MemoryLog::start(StorageSink& sink) {
   sink_ = &sink;
 }
 
 void MemoryLog::Image::apply(const raft::PersistBatch& batch) {
+  LEASEHOLD_ASSERT(!(batch.reset && batch.cut));
   if (batch.hard_state) hard_state = *batch.hard_state;
-  if (batch.truncate_from) {
-    LEASEHOLD_ASSERT(batch.truncate_from->value() >= 1);
-    LEASEHOLD_ASSERT(batch.truncate_from->value() <= entries.size());
-    entries.resize(batch.truncate_from->value() - 1);
+  if (batch.reset) {
+    LEASEHOLD_ASSERT(batch.reset->id.index >= base.id.index);
+    entries.clear();
+    base = *batch.reset;
   }
+  if (batch.truncate_from) truncate(*batch.truncate_from);
   for (const raft::Entry& entry : batch.entries) {
-    LEASEHOLD_ASSERT(entry.id.index.value() == entries.size() + 1);
-    LEASEHOLD_ASSERT(entries.empty() || entry.id.term >= entries.back().id.term);
+    LEASEHOLD_ASSERT(entry.id.index == last().index.next());
+    LEASEHOLD_ASSERT(entry.id.term >= last().term);
     entries.push_back(entry);
   }
+  if (batch.cut) cut(*batch.cut);
+}
+
+void MemoryLog::Image::truncate(raft::Index from) {
+  LEASEHOLD_ASSERT(from > base.id.index);
+  LEASEHOLD_ASSERT(from <= last().index.next());
+  entries.resize(from - base.id.index - 1);
+}
+
+void MemoryLog::Image::cut(const raft::LogBase& to) {
+  LEASEHOLD_ASSERT(to.id.index >= base.id.index);
+  LEASEHOLD_ASSERT(to.id.index <= last().index);
+  const std::uint64_t count = to.id.index - base.id.index;
+  LEASEHOLD_ASSERT((count == 0 ? base.id : entries[count - 1].id) == to.id);
+  entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(count));
+  base = to;
 }
 
 void MemoryLog::persist(raft::PersistBatch batch) {
@@ -71,19 +91,25 @@ void MemoryLog::answer(const ReadRequest& request) {
   }
   std::vector<raft::Entry> found;
   std::size_t bytes = 0;
-  for (std::uint64_t i = request.first.value();
-       i <= request.last.value() && i <= newest_.entries.size(); ++i) {
-    const raft::Entry& entry = newest_.entries[i - 1];
+  const raft::Index base = newest_.base.id.index;
+  for (raft::Index i = request.first; i > base && i <= request.last && i <= newest_.last().index;
+       i = i.next()) {
+    const raft::Entry& entry = newest_.entries[i - base - 1];
     bytes += entry.payload.size();
     if (!found.empty() && bytes > request.bytes_max) break;
     found.push_back(entry);
   }
   if (found.empty()) {
     sink_->entries_read(request.token,
-                        Error{ErrorCode::not_found, "the log was truncated meanwhile"});
+                        Error{ErrorCode::not_found, "the log was cut or truncated meanwhile"});
     return;
   }
   sink_->entries_read(request.token, std::move(found));
+}
+
+void MemoryLog::announce_space(bool full) {
+  LEASEHOLD_ASSERT(sink_ != nullptr);
+  if (!failed_) sink_->space(full);
 }
 
 void MemoryLog::fail(Error error) {
@@ -105,7 +131,9 @@ void MemoryLog::crash() {
 raft::InitialState MemoryLog::initial_state() const {
   raft::InitialState state;
   state.hard_state = durable_.hard_state;
-  state.base_membership = base_membership_;
+  state.base = durable_.base.id;
+  state.base_membership = durable_.base.membership;
+  state.last_index = durable_.base.id.index;
   for (const raft::Entry& entry : durable_.entries) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back(raft::TermRun{entry.id.term, entry.id.index});
@@ -117,6 +145,7 @@ raft::InitialState MemoryLog::initial_state() const {
           raft::MembershipAt{entry.id.index, std::move(membership).value()});
     }
     state.last_index = entry.id.index;
+    state.bytes += entry.payload.size();
   }
   return state;
 }

@@ -30,6 +30,9 @@ class MemoryLog final : public Storage {
   /// them, then answers every read that was asked for before the call. Returns whether anything was
   /// delivered.
   bool pump(std::size_t batches_max = static_cast<std::size_t>(-1));
+  /// Delivers space(full), as a disk would that is full, or has space again. The log takes
+  /// everything as before.
+  void announce_space(bool full);
   /// Delivers failed(error); from now on nothing is persisted and reads are answered with
   /// `stopped`.
   void fail(Error error);
@@ -40,22 +43,28 @@ class MemoryLog final : public Storage {
   /// What a core starts from after crash() or at first, `applied` left at 0. Covers what is
   /// durable.
   raft::InitialState initial_state() const;
-  /// Durable entries, from index 1 on.
+  /// Where the durable log begins.
+  const raft::LogBase& durable_base() const { return durable_.base; }
+  /// Durable entries, ascending, from the one behind durable_base() on.
   const std::vector<raft::Entry>& durable_entries() const { return durable_.entries; }
   std::size_t batches_waiting() const { return waiting_.size(); }
   std::uint64_t syncs() const { return syncs_; }
 
  private:
-  /// What a disk holds. Invariant: entries[i] has index i + 1.
+  /// What a disk holds. Invariant: entries[i] has index base.id.index + 1 + i.
   struct Image {
     raft::HardState hard_state;
+    raft::LogBase base;
     std::vector<raft::Entry> entries;
+
+    raft::LogId last() const { return entries.empty() ? base.id : entries.back().id; }
     void apply(const raft::PersistBatch& batch);
+    void truncate(raft::Index from);
+    void cut(const raft::LogBase& to);
   };
 
   void answer(const ReadRequest& request);
 
-  raft::Membership base_membership_;
   Image durable_;
   /// The newest entries, durable or not: what read() sees.
   Image newest_;

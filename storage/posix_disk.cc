@@ -5,6 +5,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +24,10 @@ constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
 Error system_error(const std::string& what, int number) {
   const char* hint = "";
   if (number == EACCES || number == EPERM || number == EROFS) hint = ": make it writable";
-  if (number == ENOSPC || number == EDQUOT) hint = ": free some space on its disk";
-  return {ErrorCode::io, what + ": " + std::generic_category().message(number) + hint};
+  const bool full = number == ENOSPC || number == EDQUOT;
+  if (full) hint = ": free some space on its disk";
+  return {full ? kNoSpace : ErrorCode::io,
+          what + ": " + std::generic_category().message(number) + hint};
 }
 
 class Descriptor {
@@ -72,6 +75,14 @@ class PosixFile final : public DiskFile {
       offset += static_cast<std::uint64_t>(count);
     }
     return {};
+  }
+
+  /// Asks for the space of all of it before any of it is written: a disk that is full says so at
+  /// once. Not every file system can tell.
+  Result<void> reserve() {
+    if (::fallocate(file_.get(), 0, 0, static_cast<off_t>(size_)) == 0) return {};
+    if (errno != ENOSPC && errno != EDQUOT) return {};
+    return system_error("cannot make " + path_, errno);
   }
 
   Result<void> sync() override {
@@ -140,16 +151,33 @@ class PosixDisk final : public Disk {
         ::openat(folder_.get(), fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (opened.get() < 0) return failed("make", fresh);
     auto file = std::make_shared<PosixFile>(full(name), std::move(opened), size);
-    if (auto filled = fill(*file, head); !filled) {
+    auto made = fill(*file, head);
+    if (made && ::renameat(folder_.get(), fresh.c_str(), folder_.get(), name.c_str()) != 0) {
+      made = failed("make", name);
+    }
+    if (!made) {
       // What is missing may be space.
       ::unlinkat(folder_.get(), fresh.c_str(), 0);
-      return filled.error();
+      return made.error();
     }
-    if (::renameat(folder_.get(), fresh.c_str(), folder_.get(), name.c_str()) != 0) {
-      return failed("make", name);
+    // Whether the file has its name is not known after a failure, whatever its reason.
+    if (::fsync(folder_.get()) != 0) {
+      return Error{ErrorCode::io, system_error("cannot sync the folder " + path_, errno).message};
     }
-    if (::fsync(folder_.get()) != 0) return system_error("cannot sync the folder " + path_, errno);
     return std::shared_ptr<DiskFile>(std::move(file));
+  }
+
+  Result<void> remove(const std::string& name) override {
+    if (::unlinkat(folder_.get(), name.c_str(), 0) == 0 || errno == ENOENT) return {};
+    return failed("remove", name);
+  }
+
+  Result<std::uint64_t> free_bytes() const override {
+    struct statvfs status {};
+    if (::fstatvfs(folder_.get(), &status) == 0) {
+      return std::uint64_t{status.f_bavail} * status.f_frsize;
+    }
+    return system_error("cannot ask how much space is left for the folder " + path_, errno);
   }
 
  private:
@@ -159,6 +187,7 @@ class PosixDisk final : public Disk {
   }
 
   static Result<void> fill(PosixFile& file, std::string_view head) {
+    if (auto reserved = file.reserve(); !reserved) return reserved;
     if (auto written = file.write(0, head); !written) return written;
     const std::string zeroes(
         static_cast<std::size_t>(std::min<std::uint64_t>(kZeroBytes, file.size() - head.size())),

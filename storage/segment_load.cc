@@ -4,6 +4,7 @@
 #include <leasehold/wire/crc32c.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace leasehold::storage {
@@ -46,7 +47,7 @@ class FrameWalk {
     if (read.other_format) return unsupported_format("a frame", *read.other_format);
     if (!read.header || read.header->salt != salt_) return false;
     header_ = *read.header;
-    if (header_.kind != FrameKind::batch && header_.kind != FrameKind::state) return false;
+    if (header_.kind != FrameKind::batch) return false;
     if (header_.body_bytes > segment_.size() - at_ - kFrameHeaderBytes) return false;
     return wire::crc32c(body()) == header_.body_check;
   }
@@ -61,7 +62,13 @@ class FrameWalk {
 
 class Loader {
  public:
-  Loader(const FolderMark& mark, raft::GroupId group) : mark_(mark), group_(group) {}
+  Loader(const FolderMark& mark, raft::GroupId group)
+      : mark_(mark),
+        group_(group),
+        previous_salt_(mark.predecessor.salt),
+        floating_(mark.predecessor.sequence != 0) {
+    log_.sequence = mark.predecessor.sequence;
+  }
 
   /// Takes the next segment, in the order of their numbers.
   Result<void> add(std::uint64_t number, std::shared_ptr<DiskFile> file);
@@ -71,11 +78,14 @@ class Loader {
  private:
   Result<void> read_head(Segment& segment) const;
   Result<void> take_frames(std::string_view bytes);
-  Result<void> take_state_frame(std::string_view body);
-  Result<void> take_batch(std::string_view body, std::uint64_t body_offset);
+  Result<void> take_frame(std::string_view body, std::uint64_t body_offset);
+  Result<void> lay(const Foundation& foundation);
+  Result<void> find_place(const BatchBody& batch);
+  Result<void> append(const EntryView& entry);
+  Result<void> cut(const raft::LogBase& base);
   Result<void> take_tail(std::string_view bytes);
-  Result<void> repair_after_crash();
-  void cut(raft::Index from);
+  void truncate(raft::Index from);
+  void begin_at(raft::LogId base);
   Error in_segment(const Error& error, std::uint64_t at) const {
     return {error.code, "the file " + segment_name(log_.segments.back().number) + ", byte " +
                             std::to_string(at) + ": " + error.message};
@@ -84,7 +94,12 @@ class Loader {
   const FolderMark& mark_;
   const raft::GroupId group_;
   LoadedLog log_;
-  std::uint64_t previous_salt_ = 0;
+  std::uint64_t previous_salt_;
+  /// The beginning of the log is not known yet: its shape stands on what the frames say of what is
+  /// gone.
+  bool floating_;
+  bool begun_ = false;                       ///< a frame was taken
+  std::deque<std::uint32_t> payload_sizes_;  ///< of the entries of the shape
   bool torn_ = false;
   std::string last_frame_;
   std::uint64_t last_frame_at_ = 0;
@@ -94,6 +109,7 @@ Result<void> Loader::add(std::uint64_t number, std::shared_ptr<DiskFile> file) {
   Segment segment;
   segment.number = number;
   segment.file = std::move(file);
+  segment.first_sequence = log_.sequence + 1;
   log_.segments.push_back(std::move(segment));
   Segment& added = log_.segments.back();
   if (auto head = read_head(added); !head) return in_segment(head.error(), 0);
@@ -123,8 +139,7 @@ Result<void> Loader::read_head(Segment& segment) const {
   HeadBody expected;
   expected.segment = segment.number;
   expected.segment_bytes = segment.file->size();
-  expected.previous_salt =
-      segment.number == mark_.first_segment ? head.value().previous_salt : previous_salt_;
+  expected.previous_salt = previous_salt_;
   expected.cluster_id = mark_.cluster_id;
   expected.id = mark_.id;
   expected.uuid = mark_.uuid;
@@ -157,10 +172,9 @@ Result<void> Loader::take_frames(std::string_view bytes) {
       log_.current = log_.segments.size() - 1;
       segment.positions.emplace();
     }
-    auto taken = walk.header().kind == FrameKind::batch
-                     ? take_batch(walk.body(), walk.at() + kFrameHeaderBytes)
-                     : take_state_frame(walk.body());
-    if (!taken) return in_segment(taken.error(), walk.at());
+    if (auto taken = take_frame(walk.body(), walk.at() + kFrameHeaderBytes); !taken) {
+      return in_segment(taken.error(), walk.at());
+    }
     log_.sequence = walk.header().sequence;
     last_frame_.assign(walk.frame());
     last_frame_at_ = walk.at();
@@ -170,71 +184,131 @@ Result<void> Loader::take_frames(std::string_view bytes) {
   return {};
 }
 
-Result<void> Loader::take_state_frame(std::string_view body) {
-  auto state = decode_state(body);
-  if (!state) return state.error();
-  // Today the log begins where it began: a base is set once, in an empty log.
-  if (state.value().state.last != log_.shape.last()) {
-    return corrupted("the state does not fit the log before it");
+Result<void> Loader::take_frame(std::string_view body, std::uint64_t body_offset) {
+  std::string_view rest = body;
+  const auto taken = take_batch(rest);
+  if (!taken) return taken.error();
+  const BatchBody& batch = taken.value();
+  if (batch.reset) {
+    floating_ = false;
+    begin_at(batch.foundation.base->id);
   }
-  if (state.value().base && !log_.state.base) {
-    log_.shape = Shape(state.value().base->base, {}, state.value().base->base);
-  }
-  log_.state = std::move(state).value();
-  return {};
-}
-
-Result<void> Loader::take_batch(std::string_view body, std::uint64_t body_offset) {
-  const auto decoded = decode_batch(body);
-  if (!decoded) return decoded.error();
-  const BatchBody& batch = decoded.value();
-  if (!log_.state.base) return corrupted("entries stand before the group was formed");
-  if (batch.first <= log_.shape.base().index ||
-      log_.shape.term_at(batch.first.prev()) != batch.previous_term) {
-    return corrupted("entry " + std::to_string(batch.first.value()) +
-                     " does not follow from the one before");
-  }
-  cut(batch.first);
-  Segment& segment = log_.segments.back();
-  std::string_view rest = body.substr(kBatchBodyBytes);
+  if (auto found = find_place(batch); !found) return found;
+  truncate(batch.first);
   for (std::uint32_t i = 0; i < batch.count; ++i) {
     const std::uint64_t offset = body_offset + (body.size() - rest.size());
     const std::size_t before = rest.size();
     const auto entry = take_entry(rest);
     if (!entry) return entry.error();
-    const raft::LogId id = entry.value().id;
-    if (id.index != log_.shape.last().index.next() || id.term < log_.shape.last().term ||
-        id.term == raft::Term(0)) {
-      return corrupted("entry " + std::to_string(id.index.value()) +
-                       " does not follow from the one before");
-    }
-    if (entry.value().kind == raft::EntryKind::membership) {
-      auto membership = raft::decode_membership(entry.value().payload);
-      if (!membership) {
-        return Error{
-            membership.error().code == ErrorCode::unsupported_format ? ErrorCode::unsupported_format
-                                                                     : ErrorCode::corrupted,
-            "entry " + std::to_string(id.index.value()) + ": " + membership.error().message};
-      }
-      log_.memberships.push_back({id.index, std::move(membership).value()});
-    }
-    log_.shape.append(id);
-    segment.add(id.index, offset, before - rest.size());
+    if (auto appended = append(entry.value()); !appended) return appended;
+    log_.segments.back().add(entry.value().id.index, offset, before - rest.size());
   }
   if (!rest.empty() || batch.state.last != log_.shape.last()) {
     return corrupted("the batch does not hold what it says");
   }
-  log_.state.state = batch.state;
+  log_.hard_state = batch.state.hard_state;
+  return lay(batch.foundation);
+}
+
+/// What the batch hangs on.
+Result<void> Loader::find_place(const BatchBody& batch) {
+  const auto stray = [&batch] {
+    return corrupted("entry " + std::to_string(batch.first.value()) +
+                     " does not follow from the one before");
+  };
+  if (batch.first == raft::Index(0)) return stray();
+  const raft::LogId before{batch.previous_term, batch.first.prev()};
+  const auto& base = log_.foundation.base;
+  if (floating_ && (!base || before.index >= base->id.index) &&
+      (!begun_ || before.index < log_.shape.base().index)) {
+    begin_at(before);
+    // Everything that stood above the base and is gone was taken back.
+    if (base && before == base->id) floating_ = false;
+  }
+  begun_ = true;
+  if (!base && !floating_ && !batch.reset && batch.count > 0) {
+    return corrupted("entries stand before the group was formed");
+  }
+  if (log_.shape.term_at(before.index) != before.term) return stray();
   return {};
 }
 
-void Loader::cut(raft::Index from) {
+Result<void> Loader::append(const EntryView& entry) {
+  const raft::LogId id = entry.id;
+  if (id.index != log_.shape.last().index.next() || id.term < log_.shape.last().term ||
+      id.term == raft::Term(0) || id.index == raft::Index(0)) {
+    return corrupted("entry " + std::to_string(id.index.value()) +
+                     " does not follow from the one before");
+  }
+  if (entry.kind == raft::EntryKind::membership) {
+    auto membership = raft::decode_membership(entry.payload);
+    if (!membership) {
+      return Error{membership.error().code == ErrorCode::unsupported_format
+                       ? ErrorCode::unsupported_format
+                       : ErrorCode::corrupted,
+                   "entry " + std::to_string(id.index.value()) + ": " + membership.error().message};
+    }
+    log_.memberships.push_back({id.index, std::move(membership).value()});
+  }
+  log_.shape.append(id);
+  payload_sizes_.push_back(static_cast<std::uint32_t>(entry.payload.size()));
+  return {};
+}
+
+Result<void> Loader::lay(const Foundation& foundation) {
+  if (foundation.confirmed) {
+    const auto& known = log_.foundation.confirmed;
+    if (known && !(*known == *foundation.confirmed)) {
+      return corrupted("it holds another confirmed set of members than the log before it");
+    }
+    log_.foundation.confirmed = foundation.confirmed;
+  }
+  return foundation.base ? cut(*foundation.base) : Result<void>();
+}
+
+Result<void> Loader::cut(const raft::LogBase& base) {
+  const auto& known = log_.foundation.base;
+  const raft::LogId begin = log_.shape.base();
+  const bool back = known && base.id.index < known->id.index;
+  // A cut that left something of what a later one took: the later one says where the log begins.
+  const bool gone = floating_ && base.id.index < begin.index;
+  if (back || (!gone && log_.shape.term_at(base.id.index) != base.id.term)) {
+    return corrupted("the log cannot begin behind entry " + std::to_string(base.id.index.value()) +
+                     ": it is not there");
+  }
+  log_.foundation.base = base;
+  log_.base_segment = log_.segments.back().number;
+  if (gone) return {};
+  floating_ = false;
+  log_.shape.cut(base.id);
+  const std::uint64_t count = base.id.index - begin.index;
+  payload_sizes_.erase(payload_sizes_.begin(),
+                       payload_sizes_.begin() + static_cast<std::ptrdiff_t>(count));
+  auto& memberships = log_.memberships;
+  const auto above =
+      std::find_if(memberships.begin(), memberships.end(),
+                   [&base](const raft::MembershipAt& at) { return at.index > base.id.index; });
+  memberships.erase(memberships.begin(), above);
+  for (Segment& segment : log_.segments) segment.cut(base.id.index);
+  return {};
+}
+
+/// Nothing that was taken so far is of the log.
+void Loader::begin_at(raft::LogId base) {
+  log_.shape = Shape(base, {}, base);
+  log_.memberships.clear();
+  payload_sizes_.clear();
+  for (Segment& segment : log_.segments) segment.clear();
+}
+
+void Loader::truncate(raft::Index from) {
   log_.shape.truncate(from);
+  payload_sizes_.resize(log_.shape.last().index - log_.shape.base().index);
   while (!log_.memberships.empty() && log_.memberships.back().index >= from) {
     log_.memberships.pop_back();
   }
   for (auto segment = log_.segments.rbegin(); segment != log_.segments.rend(); ++segment) {
-    segment->cut(from);
+    segment->truncate(from);
     if (segment->has_entries()) break;
   }
 }
@@ -256,6 +330,9 @@ Result<void> Loader::take_tail(std::string_view bytes) {
 }
 
 Result<LoadedLog> Loader::finish() {
+  if (floating_) return corrupted("no frame says where the log begins");
+  log_.payload_bytes =
+      std::accumulate(payload_sizes_.begin(), payload_sizes_.end(), std::uint64_t{0});
   if (!log_.segments.empty()) {
     Segment& current = log_.segments[log_.current];
     const ClosedAt end{current.number, current.end, log_.sequence};
@@ -306,11 +383,39 @@ void Shape::append(raft::LogId id) {
   last_ = id;
 }
 
+void Shape::cut(raft::LogId to) {
+  LEASEHOLD_ASSERT(term_at(to.index) == to.term);
+  const auto after =
+      std::partition_point(runs_.begin(), runs_.end(),
+                           [to](const raft::TermRun& run) { return run.first <= to.index.next(); });
+  if (to.index == last_.index) {
+    runs_.clear();
+  } else {
+    runs_.erase(runs_.begin(), std::prev(after));
+    runs_.front().first = to.index.next();
+  }
+  base_ = to;
+}
+
 // Segment.
 
-void Segment::cut(raft::Index from) {
+void Segment::truncate(raft::Index from) {
   if (from <= last) last = from.prev();
   if (positions) positions->cut(from);
+}
+
+void Segment::cut(raft::Index base) {
+  if (base >= last) {
+    clear();
+  } else {
+    first = std::max(first, base.next());
+  }
+}
+
+void Segment::clear() {
+  first = raft::Index(1);
+  last = raft::Index(0);
+  if (positions) positions->cut(raft::Index(0));
 }
 
 void Segment::add(raft::Index index, std::uint64_t offset, std::uint64_t bytes) {
@@ -323,6 +428,7 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
   const auto names = disk.list();
   if (!names) return names.error();
   std::uint64_t next = mark.first_segment;
+  std::vector<std::string> leftovers;
   Loader loader(mark, group);
   for (const std::string& name : names.value()) {
     if (name == kMarkName) continue;
@@ -333,6 +439,10 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
     }
     const auto number = segment_number(name);
     if (!number) return corrupted("it holds the file " + name + ", which is not the log's");
+    if (*number < mark.first_segment) {
+      leftovers.push_back(name);
+      continue;
+    }
     // One more than the mark knows: a crash came before the mark was written.
     if (*number != next || *number > mark.last_segment + 1) {
       if (*number > next && next <= mark.last_segment) break;
@@ -346,7 +456,9 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
   if (next <= mark.last_segment) {
     return corrupted("the file " + segment_name(next) + " is missing");
   }
-  return loader.finish();
+  auto log = loader.finish();
+  if (log) log.value().leftovers = std::move(leftovers);
+  return log;
 }
 
 Result<Positions> read_positions(const DiskFile& file, std::uint64_t number, std::uint64_t salt,
@@ -362,19 +474,17 @@ Result<Positions> read_positions(const DiskFile& file, std::uint64_t number, std
   while (walk.at() < end) {
     const auto good = walk.look();
     if (!good || !good.value()) return damaged();
-    if (walk.header().kind == FrameKind::batch) {
-      const auto batch = decode_batch(walk.body());
-      if (!batch) return damaged();
-      positions.cut(batch.value().first);
-      std::string_view rest = walk.body().substr(kBatchBodyBytes);
-      for (std::uint32_t i = 0; i < batch.value().count; ++i) {
-        const std::uint64_t offset =
-            walk.at() + kFrameHeaderBytes + (walk.body().size() - rest.size());
-        const std::size_t before = rest.size();
-        const auto entry = take_entry(rest);
-        if (!entry) return damaged();
-        positions.add(entry.value().id.index, offset, before - rest.size());
-      }
+    std::string_view rest = walk.body();
+    const auto batch = take_batch(rest);
+    if (!batch) return damaged();
+    positions.cut(batch.value().reset ? raft::Index(0) : batch.value().first);
+    for (std::uint32_t i = 0; i < batch.value().count; ++i) {
+      const std::uint64_t offset =
+          walk.at() + kFrameHeaderBytes + (walk.body().size() - rest.size());
+      const std::size_t before = rest.size();
+      const auto entry = take_entry(rest);
+      if (!entry) return damaged();
+      positions.add(entry.value().id.index, offset, before - rest.size());
     }
     walk.skip();
   }

@@ -43,6 +43,8 @@ class Shape {
   void truncate(raft::Index from);
   /// Asserts that the entry follows from the last one.
   void append(raft::LogId id);
+  /// Removes everything up to `to`, which becomes the base. Asserts that it stands in the log.
+  void cut(raft::LogId to);
 
  private:
   raft::LogId base_;
@@ -57,6 +59,8 @@ struct Segment {
   std::shared_ptr<DiskFile> file;
   /// Where the next frame goes; kFramesBegin in a segment without frames.
   std::uint64_t end = kFramesBegin;
+  /// The frame that is, or would be, the first one in it. Known once the segments before are left.
+  std::uint64_t first_sequence = 0;
   /// The entries of the log that stand here; none if first > last.
   raft::Index first{1};
   raft::Index last{0};
@@ -65,8 +69,12 @@ struct Segment {
   std::uint64_t used = 0;  ///< when the positions were last asked for
 
   bool has_entries() const { return first <= last; }
-  /// The log was cut to what is below `from`.
-  void cut(raft::Index from);
+  /// `from` and everything above it was taken back.
+  void truncate(raft::Index from);
+  /// Everything up to `base` is gone.
+  void cut(raft::Index base);
+  /// Nothing that stands here is of the log any more.
+  void clear();
   /// An entry was appended to the log.
   void add(raft::Index index, std::uint64_t offset, std::uint64_t bytes);
 };
@@ -80,16 +88,24 @@ struct Repair {
 };
 
 struct LoadedLog {
-  StateBody state;
+  raft::HardState hard_state;
+  Foundation foundation;
   Shape shape;
   std::vector<raft::MembershipAt> memberships;
-  std::deque<Segment> segments;  ///< ascending by number, without gaps
-  std::size_t current = 0;       ///< place of the newest segment with frames; 0 if none has any
-  std::uint64_t sequence = 0;    ///< of the last frame
+  std::deque<Segment> segments;     ///< ascending by number, without gaps
+  std::size_t current = 0;          ///< place of the newest segment with frames; 0 if none has any
+  std::uint64_t sequence = 0;       ///< of the last frame
+  std::uint64_t base_segment = 0;   ///< the number of the segment in which the newest base stands
+  std::uint64_t payload_bytes = 0;  ///< of the entries of the log
   std::vector<Repair> repairs;
+  std::vector<std::string> leftovers;  ///< files that a cut left behind; not read
 };
 
-/// Reads every byte of every segment.
+/// Reads every byte of every segment that the mark names, and of one more.
+///
+/// Where the front was cut off, the first segment begins in the middle of a log: what its first
+/// frames hang on is gone, and is taken at their word until the frame of the cut, which has to
+/// come, says where the log begins.
 ///
 /// A group of batches whose sync never returned may be torn; it was never acknowledged, and is left
 /// out. Anything else that is not as it was written is refused: a damaged frame that had been

@@ -39,26 +39,46 @@ struct Pending {
 };
 using PendingList = std::deque<std::shared_ptr<const Pending>>;
 
-/// What one sync makes durable of the batches of `group`: where the log is cut first, and what
-/// follows. Entries that a later batch of the group takes back are left out.
+/// What one sync makes durable of the batches of `group`: where the log is cut first, what follows,
+/// and where it begins. Entries that a later batch of the group takes back are left out.
 WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
   WriteGroup out;
-  std::optional<raft::Index> first;
+  BatchBody& body = out.body;
+  bool touched = false;
   for (const auto& pending : group) {
-    const auto lowest = pending->lowest();
-    if (!lowest) continue;
-    if (!first || *lowest <= *first) {
-      first = lowest;
-      out.body.previous_term = pending->previous_term;
+    if (pending->batch.reset) {
+      body.foundation.base = pending->batch.reset;
+      body.reset = true;
+      touched = false;
       out.entries.clear();
-    } else {
-      out.entries.resize(*lowest - *first);
     }
-    for (const raft::Entry& entry : pending->batch.entries) out.entries.push_back(&entry);
+    if (const auto lowest = pending->lowest()) {
+      if (!touched || *lowest <= body.first) {
+        touched = true;
+        body.first = *lowest;
+        body.previous_term = pending->previous_term;
+        out.entries.clear();
+      } else {
+        out.entries.resize(*lowest - body.first);
+      }
+      for (const raft::Entry& entry : pending->batch.entries) out.entries.push_back(&entry);
+    }
+    if (pending->batch.cut) body.foundation.base = pending->batch.cut;
   }
-  out.body.state = group.back()->state;
-  out.body.first = first.value_or(out.body.state.last.index.next());
-  if (!first) out.body.previous_term = out.body.state.last.term;
+  body.state = group.back()->state;
+  if (!touched) {
+    body.first = body.state.last.index.next();
+    body.previous_term = body.state.last.term;
+  }
+  if (!body.reset) return out;
+  // A cut may have come behind the reset: the log begins there at once.
+  const raft::LogId base = body.foundation.base->id;
+  const auto below =
+      std::find_if(out.entries.begin(), out.entries.end(),
+                   [base](const auto* entry) { return entry->id.index > base.index; });
+  out.entries.erase(out.entries.begin(), below);
+  body.first = base.index.next();
+  body.previous_term = base.term;
   return out;
 }
 
@@ -77,7 +97,7 @@ class SegmentLog::Impl {
   void read(const ReadRequest& request);
 
   const SegmentStore& store() const { return *store_; }
-  bool formed() const { return store_->state().base.has_value(); }
+  bool formed() const { return store_->foundation().base.has_value(); }
   const std::vector<raft::Member>& confirmed() const { return confirmed_; }
 
  private:
@@ -90,6 +110,7 @@ class SegmentLog::Impl {
   void fail(Error error);
   void deliver_failure();
   void deliver_persisted(raft::ReadyId id);
+  void deliver_space(bool full);
   void read_loop();
   Result<std::vector<raft::Entry>> answer(const ReadRequest& request);
   const Options options_;
@@ -123,7 +144,7 @@ class SegmentLog::Impl {
 
 SegmentLog::Impl::Impl(const Options& options, std::unique_ptr<SegmentStore> store)
     : options_(options), store_(std::move(store)) {
-  if (store_->state().confirmed) confirmed_ = store_->state().confirmed->members;
+  if (store_->foundation().confirmed) confirmed_ = store_->foundation().confirmed->members;
 }
 
 SegmentLog::Impl::~Impl() {
@@ -134,6 +155,7 @@ SegmentLog::Impl::~Impl() {
   write_wanted_.notify_all();
   read_wanted_.notify_all();
   if (writer_.joinable()) writer_.join();
+  store_->stop();
   if (reader_.joinable()) reader_.join();
 }
 
@@ -162,22 +184,22 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
     return Error{ErrorCode::invalid_argument,
                  "the set of initial members is not valid: " + decoded.error().message};
   }
-  StateBody state = store_->state();
-  state.confirmed = std::move(set);
-  auto written = store_->write_state(std::move(state));
-  if (written) confirmed_ = store_->state().confirmed->members;
-  return written;
+  Foundation foundation = store_->foundation();
+  foundation.confirmed = std::move(set);
+  auto laid = store_->lay(std::move(foundation));
+  if (laid) confirmed_ = store_->foundation().confirmed->members;
+  return laid;
 }
 
 Result<void> SegmentLog::Impl::form() {
   LEASEHOLD_ASSERT(!writer_.joinable());
   if (formed()) return {};
-  StateBody state = store_->state();
-  if (!state.confirmed) {
+  Foundation foundation = store_->foundation();
+  if (!foundation.confirmed) {
     return Error{ErrorCode::invalid_argument, "no set of initial members was confirmed"};
   }
-  state.base = BaseRecord{{}, *state.confirmed};
-  return store_->write_state(std::move(state));
+  foundation.base = raft::LogBase{{}, *foundation.confirmed};
+  return store_->lay(std::move(foundation));
 }
 
 raft::InitialState SegmentLog::Impl::take_initial_state() {
@@ -185,15 +207,16 @@ raft::InitialState SegmentLog::Impl::take_initial_state() {
   LEASEHOLD_ASSERT(!state_taken_);
   state_taken_ = true;
   shape_ = store_->shape();
-  hard_state_ = store_->state().state.hard_state;
+  hard_state_ = store_->hard_state();
 
   raft::InitialState state;
   state.hard_state = hard_state_;
   state.base = shape_.base();
-  state.base_membership = store_->state().base->membership;
+  state.base_membership = store_->foundation().base->membership;
   state.runs = shape_.runs();
   state.last_index = shape_.last().index;
   state.memberships = store_->memberships();
+  state.bytes = store_->payload_bytes();
   return state;
 }
 
@@ -201,7 +224,8 @@ void SegmentLog::Impl::start(StorageSink& sink) {
   LEASEHOLD_ASSERT(state_taken_);
   LEASEHOLD_ASSERT(sink_ == nullptr);
   sink_ = &sink;
-  store_->start();
+  store_->start({[this](bool full) { deliver_space(full); },
+                 [this](Error error) { fail(std::move(error)); }});
   writer_ = std::thread([this] { write_loop(); });
   reader_ = std::thread([this] { read_loop(); });
 }
@@ -210,14 +234,25 @@ void SegmentLog::Impl::start(StorageSink& sink) {
 
 void SegmentLog::Impl::persist(raft::PersistBatch batch) {
   LEASEHOLD_ASSERT(sink_ != nullptr);
+  LEASEHOLD_ASSERT(!(batch.reset && batch.cut));
   auto pending = std::make_shared<Pending>();
   if (batch.hard_state) hard_state_ = *batch.hard_state;
+  if (batch.reset) {
+    LEASEHOLD_ASSERT(batch.reset->id.index >= shape_.base().index);
+    shape_ = Shape(batch.reset->id, {}, batch.reset->id);
+  }
   if (batch.truncate_from) shape_.truncate(*batch.truncate_from);
   pending->previous_term = shape_.last().term;
   pending->bytes = kBatchOverheadBytes;
   for (const raft::Entry& entry : batch.entries) {
     shape_.append(entry.id);
     pending->bytes += kEntryOverheadBytes + entry.payload.size();
+  }
+  if (batch.cut) shape_.cut(batch.cut->id);
+  if (batch.reset || batch.cut) {
+    const auto& membership = (batch.reset ? batch.reset : batch.cut)->membership;
+    pending->bytes += raft::encode_membership(membership).size() +
+                      raft::encode_membership(*store_->foundation().confirmed).size();
   }
   pending->state = {hard_state_, shape_.last()};
   pending->batch = std::move(batch);
@@ -246,10 +281,13 @@ std::vector<std::shared_ptr<const Pending>> SegmentLog::Impl::next_to_write() {
   Lock lock(mutex_);
   write_wanted_.wait(lock, [this] { return !pending_.empty() || stopping_ || failure_; });
   if (failure_) return group;
+  if (pending_.empty()) return group;
+  const std::size_t bytes_max =
+      std::min(options_.sync_bytes_max, store_->group_bytes_max(pending_.front()->bytes));
   std::size_t bytes = 0;
   for (const auto& pending : pending_) {
     bytes += pending->bytes;
-    if (!group.empty() && bytes > options_.sync_bytes_max) break;
+    if (!group.empty() && bytes > bytes_max) break;
     group.push_back(pending);
   }
   return group;
@@ -322,6 +360,15 @@ void SegmentLog::Impl::deliver_persisted(raft::ReadyId id) {
   sink_->persisted(id);
 }
 
+void SegmentLog::Impl::deliver_space(bool full) {
+  const std::lock_guard delivering(delivery_);
+  {
+    const Lock lock(mutex_);
+    if (failure_) return;
+  }
+  sink_->space(full);
+}
+
 // Reading.
 
 void SegmentLog::Impl::read(const ReadRequest& request) {
@@ -370,27 +417,32 @@ void SegmentLog::Impl::read_loop() {
 Result<std::vector<raft::Entry>> SegmentLog::Impl::answer(const ReadRequest& request) {
   PendingList pending;
   ReadPlan plan;
-  // Entries from `touched` on are those of the pending batches, or are gone.
+  // Entries from `touched` on are those of the pending batches, or are gone; so are those up to
+  // `base`.
   raft::Index touched = request.last.next();
+  raft::Index base;
   {
     // Each batch that was handed over stands in one of the two, or in both, which is the same.
     const Lock lock(mutex_);
     pending = pending_;
-    for (const auto& batch : pending) {
-      if (const auto lowest = batch->lowest()) touched = std::min(touched, *lowest);
+    for (const auto& at : pending) {
+      if (at->batch.reset) base = at->batch.reset->id.index;
+      if (at->batch.reset) touched = base.next();
+      if (const auto lowest = at->lowest()) touched = std::min(touched, *lowest);
+      if (at->batch.cut) base = at->batch.cut->id.index;
     }
-    if (request.first < touched) {
+    if (request.first > base && request.first < touched) {
       plan = store_->plan(request.first, touched.prev(), request.bytes_max);
     }
   }
   Collector out(request);
   if (auto collected = store_->read(plan, out); !collected) return collected.error();
-  while (out.next() >= touched && !out.full()) {
+  while (out.next() > base && out.next() >= touched && !out.full()) {
     const raft::Entry* found = nullptr;
     for (auto batch = pending.rbegin(); batch != pending.rend() && found == nullptr; ++batch) {
       found = (*batch)->find(out.next());
       const auto& truncated = (*batch)->batch.truncate_from;
-      if (truncated && *truncated <= out.next()) break;
+      if ((truncated && *truncated <= out.next()) || (*batch)->batch.reset) break;
     }
     if (found == nullptr) break;
     out.add(*found);
@@ -405,7 +457,10 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(const Options& options) {
     return Error{ErrorCode::invalid_argument, "the log needs a folder: give `dir`"};
   }
   auto disk = open_posix_disk(options.dir);
-  if (!disk) return disk.error();
+  if (!disk) {
+    const ErrorCode code = disk.error().code;
+    return Error{code == kNoSpace ? ErrorCode::io : code, disk.error().message};
+  }
   return open(options, std::move(disk).value());
 }
 

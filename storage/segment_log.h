@@ -10,6 +10,7 @@
 #include <leasehold/storage/disk.h>
 #include <leasehold/storage/storage.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,13 +45,21 @@ struct SegmentLogOptions {
   std::size_t sync_bytes_max = 16U << 20U;
   /// Reads that wait. Past it a read is answered with overloaded.
   std::size_t reads_max = 4096;
-  /// Size of a file of the log; a batch that is larger gets a larger one. The next file is made
-  /// while one is being filled, so the disk holds up to this much that is still empty. Opening
-  /// reads one file at a time into memory.
+  /// Size of a file of the log; a batch that is larger gets a larger one. The next two files are
+  /// made while one is being filled, so the disk holds up to twice this much that is still empty:
+  /// the second one is the reserve for a disk that becomes full. Opening reads one file at a time
+  /// into memory.
   std::uint64_t segment_bytes = 16U << 20U;
   /// Size of the first one. Each next one is four times as large, up to segment_bytes: a new node
   /// starts at once, however slow its disk.
   std::uint64_t first_segment_bytes = 256U << 10U;
+  /// With less free space than this, the disk counts as full: no file of the log is made that would
+  /// leave less. It is for the state machine that lives beside the log, which has to be able to
+  /// store what was applied before the log can be cut: the default is sixteen memtables of the one
+  /// that ships. 0: the log takes all there is.
+  std::uint64_t free_bytes_min = 64U << 20U;
+  /// How long after it failed for want of space the making of a file is tried again. Above 0.
+  std::chrono::milliseconds space_retry{1000};
 };
 
 /// The log of one group in segments: files of fixed size, filled with zeroes before they are used.
@@ -62,14 +71,21 @@ struct SegmentLogOptions {
 /// syncs() on any. The calls before start() block on the disk, those after it never do.
 ///
 /// Threads: start() makes one writer, which commits everything that waits with one sync, one
-/// reader, and one that makes the next segment. The sink's persisted() and failed() arrive on the
-/// writer, entries_read() on the reader. The destructor makes what was handed over durable (unless
+/// reader, and one that makes and removes files. The sink's persisted() arrives on the writer,
+/// entries_read() on the reader, space() on the thread of the files, failed() on any of the first
+/// two. The destructor makes what was handed over durable (unless
 /// the log has failed), delivers its completions, answers reads that wait with `stopped`, and joins
 /// them; the sink outlives it.
 ///
-/// A write or a sync that fails is never tried again: nobody knows what the kernel still holds. A
-/// full disk is noticed while the next segment is made: the log goes on until the current one is
-/// full, tries once more, and fails.
+/// A write or a sync that fails is never tried again: nobody knows what the kernel still holds.
+///
+/// A full disk is noticed when a file is to be made, which happens two files ahead. The sink hears
+/// space(true) before the last of them, the reserve, is touched; from then on the log takes what it
+/// is given until the reserve is used up, and fails only then. It tries to make a file again from
+/// time to time, and whenever a cut has given space back; when the reserve is whole again, the sink
+/// hears space(false).
+///
+/// A cut gives back the files that lie wholly below the base, on the thread that makes files.
 class SegmentLog final : public Storage {
  public:
   using Options = SegmentLogOptions;

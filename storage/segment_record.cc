@@ -5,9 +5,10 @@
 //
 //   head:    {segment u64}{file bytes u64}{previous salt u64}
 //            {cluster u64}{node u64}{uuid high u64}{uuid low u64}{group u64}
-//   state:   {state record}{flags u8: bit 0 confirmed, bit 1 base}
+//   batch:   {state record}{first u64}{previous term u64}{count u32}
+//            {flags u8: bit 0 confirmed, bit 1 base, bit 2 reset}
 //            [{length u32}{membership}] [{base term u64}{base index u64}{length u32}{membership}]
-//   batch:   {state record}{first u64}{previous term u64}{count u32}{entries}
+//            {entries}
 //   entry:   {check u32: CRC32C of the rest}{payload bytes u32}{kind u8}{index u64}{term u64}
 //            {payload}
 //
@@ -25,6 +26,7 @@ namespace {
 constexpr std::uint8_t kVoteCommittedFlag = 1;
 constexpr std::uint8_t kConfirmedFlag = 1;
 constexpr std::uint8_t kBaseFlag = 2;
+constexpr std::uint8_t kResetFlag = 4;
 constexpr std::size_t kHeaderCheckOffset = 4;
 
 template <class Number>
@@ -195,47 +197,6 @@ Result<HeadBody> decode_head(std::string_view bytes) {
   return body;
 }
 
-std::string encode_state(const StateBody& body) {
-  std::string out;
-  put_state(out, body.state);
-  std::uint8_t flags = 0;
-  if (body.confirmed) flags |= kConfirmedFlag;
-  if (body.base) flags |= kBaseFlag;
-  put(out, flags);
-  if (body.confirmed) put_membership(out, *body.confirmed);
-  if (body.base) {
-    put(out, body.base->base.term.value());
-    put(out, body.base->base.index.value());
-    put_membership(out, body.base->membership);
-  }
-  return out;
-}
-
-Result<StateBody> decode_state(std::string_view bytes) {
-  Cursor in(bytes);
-  StateBody body;
-  const auto state = take_state(in);
-  const std::uint8_t flags = in.u8();
-  if (!state || !in.ok() || (flags & ~(kConfirmedFlag | kBaseFlag)) != 0) return damaged("state");
-  body.state = *state;
-  if ((flags & kConfirmedFlag) != 0) {
-    auto confirmed = take_membership("confirmed set of members", in);
-    if (!confirmed) return confirmed.error();
-    body.confirmed = std::move(confirmed).value();
-  }
-  if ((flags & kBaseFlag) != 0) {
-    BaseRecord base;
-    base.base.term = raft::Term(in.u64());
-    base.base.index = raft::Index(in.u64());
-    auto membership = take_membership("membership at the log's base", in);
-    if (!membership) return membership.error();
-    base.membership = std::move(membership).value();
-    body.base = std::move(base);
-  }
-  if (!in.at_end()) return damaged("state");
-  return body;
-}
-
 BatchEncoder::BatchEncoder(std::string& out, const BatchBody& body) : out_(out) {
   out_.clear();
   out_.resize(kFrameHeaderBytes, '\0');
@@ -243,7 +204,17 @@ BatchEncoder::BatchEncoder(std::string& out, const BatchBody& body) : out_(out) 
   put(out_, body.first.value());
   put(out_, body.previous_term.value());
   put(out_, body.count);
+  const auto& [confirmed, base] = body.foundation;
+  LEASEHOLD_ASSERT((confirmed || !base) && (base || !body.reset));
+  put(out_, static_cast<std::uint8_t>((confirmed ? kConfirmedFlag : 0U) | (base ? kBaseFlag : 0U) |
+                                      (body.reset ? kResetFlag : 0U)));
   LEASEHOLD_ASSERT(out_.size() == kFrameHeaderBytes + kBatchBodyBytes);
+  if (confirmed) put_membership(out_, *confirmed);
+  if (base) {
+    put(out_, base->id.term.value());
+    put(out_, base->id.index.value());
+    put_membership(out_, base->membership);
+  }
 }
 
 void BatchEncoder::add(const raft::Entry& entry) {
@@ -292,15 +263,37 @@ HeaderRead decode_header(std::string_view bytes) {
   return {header, std::nullopt};
 }
 
-Result<BatchBody> decode_batch(std::string_view bytes) {
+Result<BatchBody> take_batch(std::string_view& bytes) {
   Cursor in(bytes);
   BatchBody body;
   const auto state = take_state(in);
   body.first = raft::Index(in.u64());
   body.previous_term = raft::Term(in.u64());
   body.count = in.u32();
-  if (!state || !in.ok()) return damaged("batch");
+  const std::uint8_t flags = in.u8();
+  const bool confirmed = (flags & kConfirmedFlag) != 0;
+  const bool base = (flags & kBaseFlag) != 0;
+  body.reset = (flags & kResetFlag) != 0;
+  if (!state || !in.ok() || (flags & ~(kConfirmedFlag | kBaseFlag | kResetFlag)) != 0 ||
+      (base && !confirmed) || (body.reset && !base)) {
+    return damaged("batch");
+  }
   body.state = *state;
+  if (confirmed) {
+    auto set = take_membership("confirmed set of members", in);
+    if (!set) return set.error();
+    body.foundation.confirmed = std::move(set).value();
+  }
+  if (base) {
+    raft::LogBase begin;
+    begin.id.term = raft::Term(in.u64());
+    begin.id.index = raft::Index(in.u64());
+    auto membership = take_membership("membership at the log's base", in);
+    if (!membership) return membership.error();
+    begin.membership = std::move(membership).value();
+    body.foundation.base = std::move(begin);
+  }
+  bytes = in.rest();
   return body;
 }
 

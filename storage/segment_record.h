@@ -18,7 +18,7 @@
 namespace leasehold::storage {
 
 /// The version of the folder and of every frame in it.
-inline constexpr std::uint8_t kLogFormat = 2;
+inline constexpr std::uint8_t kLogFormat = 3;
 
 /// "NAME has format 3, this build knows 2: …", with what to do.
 Error unsupported_format(std::string_view what, unsigned long found);
@@ -38,9 +38,8 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint64_t alignment) {
 /// Pinned.
 enum class FrameKind : std::uint8_t {
   head = 1,   ///< first in each segment: whose it is. Sequence 0
-  state = 2,  ///< how the group was formed, and the hard state
-  batch = 3,  ///< what shared one sync: the hard state, the end of the log, entries
-  mark = 4,   ///< no content of its own: says that frames are durable. Takes no sequence number
+  batch = 2,  ///< what shared one sync: the hard state, the ends of the log, entries
+  mark = 3,   ///< no content of its own: says that frames are durable. Takes no sequence number
 };
 
 struct FrameHeader {
@@ -67,12 +66,6 @@ struct StateRecord {
   friend bool operator==(const StateRecord&, const StateRecord&) = default;
 };
 
-struct BaseRecord {
-  raft::LogId base;
-  raft::Membership membership;
-  friend bool operator==(const BaseRecord&, const BaseRecord&) = default;
-};
-
 struct HeadBody {
   std::uint64_t segment = 0;
   std::uint64_t segment_bytes = 0;  ///< the file's size
@@ -84,16 +77,17 @@ struct HeadBody {
   friend bool operator==(const HeadBody&, const HeadBody&) = default;
 };
 
-struct StateBody {
-  StateRecord state;
+/// How a group was formed and where its log begins: what stays when entries are cut off.
+struct Foundation {
   /// The confirmed set of initial members, as a membership of which all vote.
   std::optional<raft::Membership> confirmed;
   /// Where the log begins; present once the group is formed.
-  std::optional<BaseRecord> base;
-  friend bool operator==(const StateBody&, const StateBody&) = default;
+  std::optional<raft::LogBase> base;
+  friend bool operator==(const Foundation&, const Foundation&) = default;
 };
 
-/// The log is cut to the entries below `first`, then `count` entries follow up to state.last.
+/// The log is cut to the entries below `first`, then `count` entries follow up to state.last, then
+/// everything up to a base goes from the front.
 struct BatchBody {
   StateRecord state;
   raft::Index first;
@@ -101,8 +95,15 @@ struct BatchBody {
   /// the right log before them.
   raft::Term previous_term;
   std::uint32_t count = 0;
+  /// What changed of it; a base stands with the confirmed set, so that nothing before the frame is
+  /// needed for either.
+  Foundation foundation;
+  /// Nothing of the log before this frame stays: the entries follow the base.
+  bool reset = false;
+  friend bool operator==(const BatchBody&, const BatchBody&) = default;
 };
-inline constexpr std::size_t kBatchBodyBytes = 77;
+/// Without the foundation.
+inline constexpr std::size_t kBatchBodyBytes = 78;
 
 /// Before each entry's payload. Entries have checksums of their own, because they are read one by
 /// one.
@@ -121,7 +122,6 @@ struct EntryView {
 /// zeroes up to the next frame.
 std::string encode_frame(FrameHeader header, std::string_view body);
 std::string encode_head(const HeadBody& body);
-std::string encode_state(const StateBody& body);
 
 /// Makes a batch frame in place: payloads are copied once.
 class BatchEncoder {
@@ -148,9 +148,8 @@ HeaderRead decode_header(std::string_view bytes);
 // Each checks every length and enumerator. Errors: corrupted; unsupported_format (a membership's).
 
 Result<HeadBody> decode_head(std::string_view body);
-Result<StateBody> decode_state(std::string_view body);
-/// The entries follow from kBatchBodyBytes on.
-Result<BatchBody> decode_batch(std::string_view body);
+/// Takes everything before the entries off the front of `body`.
+Result<BatchBody> take_batch(std::string_view& body);
 /// Takes one entry off the front of `bytes`.
 Result<EntryView> take_entry(std::string_view& bytes);
 

@@ -5,12 +5,18 @@
 //   3. write the mark with the next incarnation
 //   4. repair what a crash left: write the last frame again (a sync that failed may have left it in
 //      memory only, marked as written), put zeroes over a torn one, sync
-//   5. make the first segment if there is none
+//   5. remove what a cut left
+//   6. make the first segment if there is none
+//
+// A cut is durable by its frame. Then the mark forgets the segments in front, then they are
+// removed: a crash between leaves segments that hold nothing of the log, or files that the mark
+// does not name.
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_store.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace leasehold::storage {
@@ -38,12 +44,12 @@ Error in_folder(const std::string& dir, const Error& error) {
         ". This log cannot be trusted: wipe the node's data folder and let the node join again as "
         "a new member";
   }
-  return {error.code, std::move(message)};
+  return {error.code == kNoSpace ? ErrorCode::io : error.code, std::move(message)};
 }
 
 /// The mark of a folder that may be used by this node; a new one if the folder is blank.
 Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options) {
-  const auto bytes = disk.load(std::string(kMarkName), kMarkBytesMax);
+  const auto bytes = disk.load(std::string(kMarkName), kMarkBytes + 1);
   if (!bytes) return bytes.error();
   if (bytes.value()) {
     auto mark = decode_mark(*bytes.value());
@@ -70,6 +76,12 @@ Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options
   return mark;
 }
 
+/// How large a frame fits at the end of `segment`, with a mark behind it.
+std::uint64_t room_in(const Segment& segment) {
+  const std::uint64_t end = segment.file->size() / kSectorBytes * kSectorBytes;
+  return end < segment.end + kSectorBytes ? 0 : end - kSectorBytes - segment.end;
+}
+
 Result<void> check_options(const SegmentLogOptions& options) {
   const auto invalid = [](const char* message) {
     return Error{ErrorCode::invalid_argument, message};
@@ -78,6 +90,7 @@ Result<void> check_options(const SegmentLogOptions& options) {
   if (options.queue_bytes_max == 0 || options.sync_bytes_max == 0 || options.reads_max == 0) {
     return invalid("the limits of the log have to be above 0");
   }
+  if (options.space_retry.count() <= 0) return invalid("space_retry has to be above 0");
   const auto whole = [](std::uint64_t bytes) {
     return bytes >= kSegmentBytesMin && bytes % kSegmentBytesMin == 0;
   };
@@ -133,22 +146,33 @@ Result<void> SegmentStore::adopt(LoadedLog log) {
   mark_.incarnation = mark_.incarnation.next();
   mark_.closed.reset();
   if (!log.segments.empty()) mark_.last_segment = log.segments.back().number;
+  predecessor_ = mark_.predecessor;
   if (auto written = write_mark(); !written) return written;
   identity_ = {mark_.cluster_id, mark_.id, mark_.uuid, mark_.incarnation};
 
-  state_ = std::move(log.state);
+  hard_state_ = log.hard_state;
+  foundation_ = std::move(log.foundation);
   shape_ = std::move(log.shape);
   memberships_ = std::move(log.memberships);
   sequence_ = log.sequence;
   segments_ = std::move(log.segments);
   current_ = log.current;
+  base_ = shape_.base().index;
+  base_segment_ = log.base_segment;
+  payload_bytes_ = log.payload_bytes;
   if (auto repaired = repair(log.repairs); !repaired) return repaired;
+  for (const std::string& name : log.leftovers) {
+    if (auto removed = disk_->remove(name); !removed) return removed;
+  }
   if (segments_.empty()) {
     auto first = make_segment(mark_.first_segment, 0, 0);
     if (!first) return first.error();
     segments_.push_back(std::move(first).value());
     segments_.back().positions.emplace();
+    segments_.back().first_sequence = sequence_ + 1;
   }
+  // A crash may have come between a cut and what follows from it.
+  drop_front();
   healthy_ = true;
   return rest();
 }
@@ -163,14 +187,18 @@ Result<void> SegmentStore::repair(const std::vector<Repair>& repairs) {
   return {};
 }
 
-SegmentStore::~SegmentStore() {
+void SegmentStore::stop() {
   {
     const Lock lock(mutex_);
     stopping_ = true;
   }
   prepare_wanted_.notify_all();
   if (preparer_.joinable()) preparer_.join();
-  if (!healthy_) return;
+}
+
+SegmentStore::~SegmentStore() {
+  stop();
+  if (!healthy_ || prepare_error_) return;
   const Segment& current = segments_[current_];
   mark_.closed = ClosedAt{current.number, current.end, sequence_};
   // If this fails, the next open treats the log as after a crash, which is right too.
@@ -179,13 +207,23 @@ SegmentStore::~SegmentStore() {
 
 Result<void> SegmentStore::write_mark() {
   const std::string bytes = encode_mark(mark_);
-  const auto made = disk_->create(std::string(kMarkName), bytes, bytes.size());
-  return made ? Result<void>() : made.error();
+  const std::string name(kMarkName);
+  const auto made = disk_->create(name, bytes, bytes.size());
+  if (made) return {};
+  if (made.error().code != kNoSpace) return made.error();
+  // On a full disk the old one gives its space: it lies inside one sector, so that a crash leaves
+  // the one or the other.
+  auto old = disk_->open(name);
+  if (!old || old.value()->size() != bytes.size()) return made.error();
+  auto done = old.value()->write(0, bytes);
+  if (done) done = old.value()->sync();
+  // Whatever the reason, it is not known what is there now.
+  return done ? done : Error{ErrorCode::io, done.error().message};
 }
 
-// Making segments.
+// Making and removing segments.
 
-/// Makes a segment and says so in the mark: from now on it has to be there.
+/// Makes a segment and says so in the mark: from now on it has to be there. Errors: kNoSpace, io.
 Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t previous_salt,
                                            std::uint64_t bytes_min) {
   std::uint64_t bytes = options_.first_segment_bytes;
@@ -194,6 +232,15 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
   }
   bytes = std::max(bytes, align_up(bytes_min, kSegmentBytesMin));
 
+  if (options_.free_bytes_min > 0) {
+    const auto left = disk_->free_bytes();
+    if (!left) return Error{ErrorCode::io, left.error().message};
+    if (left.value() < options_.free_bytes_min + bytes) {
+      return Error{kNoSpace, "its disk has " + std::to_string(left.value()) + " bytes left, and " +
+                                 std::to_string(options_.free_bytes_min) +
+                                 " have to stay free beside a file of " + std::to_string(bytes)};
+    }
+  }
   Segment segment;
   segment.number = number;
   if (auto filled = fill_random(&segment.salt, sizeof(segment.salt)); !filled) {
@@ -218,37 +265,101 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
   return segment;
 }
 
-void SegmentStore::start() {
+void SegmentStore::start(Listener listener) {
+  listener_ = std::move(listener);
   preparer_ = std::thread([this] { prepare_loop(); });
 }
 
 void SegmentStore::prepare_loop() {
+  const auto work = [this] {
+    return stopping_ || !dropped_.empty() || (segment_wanted() && (!full_ || urgent_));
+  };
   Lock lock(mutex_);
   for (;;) {
-    prepare_wanted_.wait(lock, [this] {
-      return stopping_ || (current_ + 1 == segments_.size() && !prepare_error_);
-    });
-    if (stopping_) return;
-    const std::uint64_t number = segments_.back().number + 1;
-    const std::uint64_t salt = segments_.back().salt;
-    const std::uint64_t bytes = std::exchange(bytes_wanted_, 0);
-    lock.unlock();
-    auto made = make_segment(number, salt, bytes);
-    lock.lock();
-    if (made) {
-      segments_.push_back(std::move(made).value());
+    if (full_) {
+      prepare_wanted_.wait_for(lock, options_.space_retry, work);
     } else {
-      prepare_error_ = made.error();
+      prepare_wanted_.wait(lock, work);
     }
-    prepared_.notify_all();
+    // What this gives back is what a full disk waits for.
+    if (!dropped_.empty() && !remove_dropped(lock)) return;
+    if (stopping_) return;
+    if (segment_wanted() && !prepare(lock)) return;
+  }
+}
+
+/// Makes one segment. False: the log has failed.
+bool SegmentStore::prepare(Lock& lock) {
+  const std::uint64_t number = segments_.back().number + 1;
+  const std::uint64_t salt = segments_.back().salt;
+  const std::uint64_t bytes = std::exchange(bytes_wanted_, 0);
+  const bool was_full = full_;
+  urgent_ = false;
+  lock.unlock();
+  auto made = make_segment(number, salt, bytes);
+  const bool full = !made && made.error().code == kNoSpace;
+  // Told before the writer may touch the reserve.
+  if (full && !was_full) listener_.space(true);
+  lock.lock();
+  if (!made && !full) {
+    preparer_failed(lock, made.error());
+    return false;
+  }
+  if (made) segments_.push_back(std::move(made).value());
+  const bool whole = ahead() >= kAhead;
+  full_ = full || (was_full && !whole);
+  urgent_ = urgent_ || (full_ && !full);  // there is some space again: on with the rest
+  ++attempts_;
+  prepared_.notify_all();
+  if (was_full && !full_) {
+    lock.unlock();
+    listener_.space(false);
+    lock.lock();
+  }
+  return true;
+}
+
+/// Removes the segments that a cut has left. False: the log has failed.
+bool SegmentStore::remove_dropped(Lock& lock) {
+  const std::vector<std::string> names = std::exchange(dropped_, {});
+  mark_.first_segment = segments_.front().number;
+  mark_.predecessor = predecessor_;
+  lock.unlock();
+  auto done = write_mark();
+  for (const std::string& name : names) {
+    if (done) done = disk_->remove(name);
+  }
+  lock.lock();
+  if (done) return true;
+  preparer_failed(lock, done.error());
+  return false;
+}
+
+void SegmentStore::preparer_failed(Lock& lock, Error error) {
+  prepare_error_ = error;
+  prepared_.notify_all();
+  lock.unlock();
+  listener_.failed(in_folder(path(), error));
+  lock.lock();
+}
+
+/// Sets aside for removal what lies in front and holds nothing of the log any more. Under mutex_.
+void SegmentStore::drop_front() {
+  while (segments_.front().number < base_segment_ && !segments_.front().has_entries()) {
+    LEASEHOLD_ASSERT(current_ > 0);
+    const std::uint64_t salt = segments_.front().salt;
+    dropped_.push_back(segment_name(segments_.front().number));
+    segments_.pop_front();
+    --current_;
+    predecessor_ = {salt, segments_.front().first_sequence - 1};
   }
 }
 
 // Writing.
 
-FrameHeader SegmentStore::next_header(FrameKind kind, const Segment& segment) const {
+FrameHeader SegmentStore::next_header(const Segment& segment) const {
   FrameHeader header;
-  header.kind = kind;
+  header.kind = FrameKind::batch;
   header.salt = segment.salt;
   header.sequence = sequence_ + 1;
   header.synced_through = sequence_;
@@ -264,30 +375,48 @@ Segment& SegmentStore::current_segment() {
 
 /// The segment whose end takes a frame and, behind it, a mark.
 Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
-  const auto fits = [frame_bytes](const Segment& segment) {
-    return align_up(segment.end + frame_bytes, kSectorBytes) + kSectorBytes <= segment.file->size();
-  };
   Lock lock(mutex_);
-  if (fits(segments_[current_])) return &segments_[current_];
-  // Making the next one failed before, for want of space perhaps: it is tried once more.
-  prepare_error_.reset();
-  do {
-    bytes_wanted_ = kFramesBegin + align_up(frame_bytes, kSectorBytes) + kSectorBytes;
-    prepare_wanted_.notify_all();
-    prepared_.wait(
-        lock, [this] { return current_ + 1 < segments_.size() || prepare_error_.has_value(); });
-    if (current_ + 1 == segments_.size()) {
-      return Error{prepare_error_->code,
-                   "cannot make the next segment: " + prepare_error_->message};
+  for (;;) {
+    std::size_t place = current_;
+    while (place < segments_.size() && room_in(segments_[place]) < frame_bytes) ++place;
+    if (place == current_) return &segments_[current_];
+    if (prepare_error_) return *prepare_error_;
+    const bool exists = place < segments_.size();
+    if (exists && (full_ || place + 1 < segments_.size())) {
+      // One that was made ahead may be too small for a large frame: it stays without frames.
+      while (current_ < place) {
+        ++current_;
+        segments_[current_].first_sequence = sequence_ + 1;
+        segments_[current_].positions.emplace();
+        bound_positions();
+      }
+      bytes_wanted_ = 0;
+      prepare_wanted_.notify_all();
+      return &segments_[current_];
     }
-    // One that was made ahead may be too small for a large frame: it stays without frames.
-    ++current_;
-    segments_[current_].positions.emplace();
-    bound_positions();
-  } while (!fits(segments_[current_]));
-  bytes_wanted_ = 0;
-  prepare_wanted_.notify_all();
-  return &segments_[current_];
+    const bool was_full = full_;
+    const std::uint64_t attempts = attempts_;
+    // One to write to, or any that stands behind the reserve.
+    bytes_wanted_ = exists ? 1 : kFramesBegin + align_up(frame_bytes, kSectorBytes) + kSectorBytes;
+    urgent_ = true;
+    prepare_wanted_.notify_all();
+    prepared_.wait(lock, [&] { return attempts_ != attempts || prepare_error_; });
+    if (!exists && was_full && full_) {
+      return Error{kNoSpace,
+                   "the disk is full, and the space that was set aside is used up: free some space "
+                   "on it, then start the node again"};
+    }
+  }
+}
+
+std::size_t SegmentStore::group_bytes_max(std::size_t bytes_min) {
+  const Lock lock(mutex_);
+  if (!full_) return std::numeric_limits<std::size_t>::max();
+  for (std::size_t place = current_; place < segments_.size(); ++place) {
+    const std::uint64_t room = room_in(segments_[place]);
+    if (room >= bytes_min) return room;
+  }
+  return bytes_min;
 }
 
 /// Writes frame_ at the end of `segment` and syncs.
@@ -297,63 +426,81 @@ Result<void> SegmentStore::write_frame(Segment& segment) {
   if (done) done = segment.file->sync();
   if (!done) {
     healthy_ = false;
-    return in_folder(path(), done.error());
+    return in_folder(
+        path(),
+        {done.error().code, done.error().message +
+                                ". It is not known what is on the disk, and the write is not tried "
+                                "again: check the disk, then start the node again"});
   }
   syncs_.fetch_add(1, std::memory_order_relaxed);
   return {};
 }
 
-Result<void> SegmentStore::write_state(StateBody state) {
+Result<void> SegmentStore::lay(Foundation foundation) {
   LEASEHOLD_ASSERT(!preparer_.joinable());
   Segment& segment = segments_[current_];
-  frame_ = encode_frame(next_header(FrameKind::state, segment), encode_state(state));
-  if (align_up(segment.end + frame_.size(), kSectorBytes) + kSectorBytes > segment.file->size()) {
+  WriteGroup group;
+  group.body.state = {hard_state_, shape_.last()};
+  group.body.first = shape_.last().index.next();
+  group.body.previous_term = shape_.last().term;
+  group.body.foundation = foundation;
+  BatchEncoder encoder(frame_, group.body);
+  encoder.finish(next_header(segment));
+  if (room_in(segment) < frame_.size()) {
     return in_folder(path(), {ErrorCode::invalid_argument, "the set of members is too large"});
   }
   if (auto done = write_frame(segment); !done) return done;
-  ++sequence_;
-  segment.end += frame_.size();
-  if (state.base && !state_.base) shape_ = Shape(state.base->base, {}, state.base->base);
-  state_ = std::move(state);
+  written(segment, group, segment.end + frame_.size());
+  if (foundation.base) shape_ = Shape(foundation.base->id, {}, foundation.base->id);
+  foundation_ = std::move(foundation);
   return rest();
 }
 
 Result<void> SegmentStore::append(const WriteGroup& group) {
   std::uint64_t bytes = kFrameHeaderBytes + kBatchBodyBytes;
   for (const raft::Entry* entry : group.entries) bytes += kEntryHeadBytes + entry->payload.size();
-  const auto room = room_for(align_up(bytes, kFrameAlignment));
+  frame_.reserve(align_up(bytes, kFrameAlignment));
+  BatchBody body = group.body;
+  body.count = static_cast<std::uint32_t>(group.entries.size());
+  if (body.foundation.base) body.foundation.confirmed = foundation_.confirmed;
+  BatchEncoder encoder(frame_, body);
+  const std::uint64_t entries_at = encoder.position();
+  for (const raft::Entry* entry : group.entries) encoder.add(*entry);
+
+  const auto room = room_for(align_up(frame_.size(), kFrameAlignment));
   if (!room) {
     healthy_ = false;
     return in_folder(path(), room.error());
   }
   Segment& segment = *room.value();
-
-  frame_.reserve(align_up(bytes, kFrameAlignment));
-  BatchBody body = group.body;
-  body.count = static_cast<std::uint32_t>(group.entries.size());
-  BatchEncoder encoder(frame_, body);
-  for (const raft::Entry* entry : group.entries) encoder.add(*entry);
-  encoder.finish(next_header(FrameKind::batch, segment));
+  encoder.finish(next_header(segment));
   if (auto done = write_frame(segment); !done) return done;
-  written(segment, group);
+  written(segment, group, segment.end + entries_at);
   return {};
 }
 
-void SegmentStore::written(Segment& segment, const WriteGroup& group) {
+/// The frame of `group` is durable: the first of its entries stands at `entries_at`.
+void SegmentStore::written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at) {
   const Lock lock(mutex_);
   ++sequence_;
   for (auto at = segments_.rbegin(); at != segments_.rend(); ++at) {
-    at->cut(group.body.first);
+    if (group.body.reset) at->clear();
+    at->truncate(group.body.first);
     if (at->has_entries()) break;
   }
-  std::uint64_t offset = segment.end + kFrameHeaderBytes + kBatchBodyBytes;
   for (const raft::Entry* entry : group.entries) {
     const std::uint64_t bytes = kEntryHeadBytes + entry->payload.size();
-    segment.add(entry->id.index, offset, bytes);
-    offset += bytes;
+    segment.add(entry->id.index, entries_at, bytes);
+    entries_at += bytes;
   }
   segment.end += frame_.size();
   if (frame_.capacity() > kFrameKeptBytes) frame_ = std::string();
+  if (!group.body.foundation.base) return;
+  base_ = group.body.foundation.base->id.index;
+  base_segment_ = segment.number;
+  for (Segment& each : segments_) each.cut(base_);
+  drop_front();
+  if (!dropped_.empty()) prepare_wanted_.notify_all();
 }
 
 Result<void> SegmentStore::rest() {
@@ -380,6 +527,7 @@ ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t byt
   ReadPlan plan;
   std::uint64_t bytes = 0;
   const Lock lock(mutex_);
+  if (first <= base_) return plan;
   for (Segment& segment : segments_) {
     if (!segment.has_entries() || segment.last < first) continue;
     if (segment.first > last || bytes > bytes_max) break;
@@ -430,6 +578,7 @@ Result<void> SegmentStore::find_runs(ReadPlan::Part& part) {
 
 void SegmentStore::keep_positions(std::uint64_t number, const Positions& positions) {
   const Lock lock(mutex_);
+  if (number < segments_.front().number) return;  // the log was cut since
   Segment& segment = segments_[number - segments_.front().number];
   if (segment.positions) return;
   segment.positions = positions;

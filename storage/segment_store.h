@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,7 +24,8 @@ namespace leasehold::storage {
 
 /// What one sync makes durable.
 struct WriteGroup {
-  BatchBody body;  ///< `count` is taken from the entries
+  /// `count` is taken from the entries, the confirmed set from the log when there is a base.
+  BatchBody body;
   std::vector<const raft::Entry*> entries;
 };
 
@@ -64,12 +66,25 @@ struct ReadPlan {
 };
 
 /// Threads: one user at a time for the calls before start(); after it one thread writes (append(),
-/// rest()), and others may plan() and read(). A thread of its own makes the next segment.
+/// rest()), and others may plan() and read(). A thread of its own, the preparer, makes segments and
+/// removes them.
 class SegmentStore {
  public:
   /// Segments whose positions are kept in memory beside the newest one's. Some 2 MiB each when
   /// every batch has one tiny entry, far less otherwise.
   static constexpr std::size_t kPositionsMax = 4;
+  /// Segments that are made ahead of the one that is being written. The last of them is the
+  /// reserve: it is entered only when another one stands behind it, or when the disk is known to be
+  /// full.
+  static constexpr std::size_t kAhead = 2;
+
+  /// What the preparer tells, from its own thread.
+  struct Listener {
+    /// The disk is full (told before the reserve is touched), or the reserve is whole again.
+    std::function<void(bool full)> space = [](bool) {};
+    /// A segment could not be made, or one could not be removed, for another reason than space.
+    std::function<void(Error error)> failed = [](Error) {};
+  };
 
   /// Errors: as SegmentLog::open.
   static Result<std::unique_ptr<SegmentStore>> open(const SegmentLogOptions& options,
@@ -81,17 +96,28 @@ class SegmentStore {
 
   const NodeIdentity& identity() const { return identity_; }
   const std::string& path() const { return disk_->path(); }
-  const StateBody& state() const { return state_; }
+
+  // As it was when it was opened; the foundation follows lay().
+  const raft::HardState& hard_state() const { return hard_state_; }
+  const Foundation& foundation() const { return foundation_; }
   const Shape& shape() const { return shape_; }
   const std::vector<raft::MembershipAt>& memberships() const { return memberships_; }
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
 
-  /// Replaces the state of a log without entries. Durable on return. Errors: io.
-  Result<void> write_state(StateBody state);
+  /// Replaces the foundation of a log without entries; before start(). Durable on return. Errors:
+  /// invalid_argument (too large), io.
+  Result<void> lay(Foundation foundation);
 
-  /// Starts to make segments ahead.
-  void start();
-  /// Writes and syncs. After an error nothing more may be written. Errors: io.
+  /// Starts to make segments ahead, and to remove what a cut has left.
+  void start(Listener listener);
+  /// Ends that, when nothing more is appended: the listener hears nothing any more.
+  void stop();
+  /// Writes and syncs. After an error nothing more may be written. Errors: io, also when the
+  /// reserve of a full disk is used up.
   Result<void> append(const WriteGroup& group);
+  /// How large a group may be in memory, if it has at least `bytes_min`, to fit into what is set
+  /// aside: no limit while the disk has space. Any thread.
+  std::size_t group_bytes_max(std::size_t bytes_min);
   /// There is nothing to write for now: leaves a mark behind the last frame which says that it is
   /// durable. Errors: io.
   Result<void> rest();
@@ -99,7 +125,7 @@ class SegmentStore {
   std::uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }
 
   /// Where the entries from `first` to `last` stand, or a prefix of them that has at least
-  /// `bytes_max` bytes of payload. Any thread.
+  /// `bytes_max` bytes of payload; nothing when `first` was cut off. Any thread.
   ReadPlan plan(raft::Index first, raft::Index last, std::size_t bytes_max);
   /// Adds the planned entries until `out` is full. Errors: corrupted, io.
   Result<void> read(ReadPlan& plan, Collector& out);
@@ -113,12 +139,18 @@ class SegmentStore {
                                std::uint64_t bytes_min);
   Result<void> write_mark();
   Result<void> repair(const std::vector<Repair>& repairs);
-  FrameHeader next_header(FrameKind kind, const Segment& segment) const;
+  FrameHeader next_header(const Segment& segment) const;
   Segment& current_segment();
   Result<Segment*> room_for(std::uint64_t frame_bytes);
   Result<void> write_frame(Segment& segment);
-  void written(Segment& segment, const WriteGroup& group);
+  void written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at);
+  void drop_front();
+  std::size_t ahead() const { return segments_.size() - 1 - current_; }
+  bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
   void prepare_loop();
+  bool prepare(Lock& lock);
+  bool remove_dropped(Lock& lock);
+  void preparer_failed(Lock& lock, Error error);
   void bound_positions();
   Result<void> find_runs(ReadPlan::Part& part);
   void keep_positions(std::uint64_t number, const Positions& positions);
@@ -128,9 +160,12 @@ class SegmentStore {
   std::unique_ptr<Disk> disk_;
   FolderMark mark_;
   NodeIdentity identity_;
-  StateBody state_;
+  raft::HardState hard_state_;
+  Foundation foundation_;
   Shape shape_;
   std::vector<raft::MembershipAt> memberships_;
+  std::uint64_t payload_bytes_ = 0;
+  Listener listener_;
 
   // The writer's.
   std::string frame_;
@@ -145,8 +180,15 @@ class SegmentStore {
   // Under mutex_. The writer alone moves `current_` and the end of the segment that it names.
   std::deque<Segment> segments_;
   std::size_t current_ = 0;
-  std::uint64_t bytes_wanted_ = 0;  ///< the next segment has at least so many
+  std::uint64_t bytes_wanted_ = 0;  ///< above 0: another segment is wanted, of at least so many
   std::optional<Error> prepare_error_;
+  std::uint64_t attempts_ = 0;  ///< to make a segment, that have ended
+  bool urgent_ = false;         ///< the writer waits: try now, even if the disk is full
+  bool full_ = false;           ///< and the listener knows
+  raft::Index base_;
+  std::uint64_t base_segment_ = 0;    ///< the segment in which the newest base stands
+  std::vector<std::string> dropped_;  ///< the names of segments that are not of the log any more
+  Predecessor predecessor_;           ///< of the first segment that is
   std::uint64_t uses_ = 0;
   bool stopping_ = false;
 

@@ -21,7 +21,7 @@ using Image = std::map<std::string, std::string>;
 
 /// What happened to a disk, in order.
 struct DiskEvent {
-  enum class Kind { create, write, sync, note };
+  enum class Kind { create, write, sync, remove, note };
   Kind kind = Kind::note;
   std::string name;          ///< of the file
   std::uint64_t offset = 0;  ///< of a write; the number of a note
@@ -46,15 +46,35 @@ class DiskHistory {
     const std::lock_guard lock(mutex_);
     return now_;
   }
-  /// From now on no file can be made, as on a full disk.
-  void fill_up(bool full) {
+  /// From now on the files together have at most so many bytes.
+  void set_capacity(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
-    full_ = full;
+    capacity_ = bytes;
   }
-  /// From now on no sync succeeds.
-  void break_syncs() {
+  /// From now on no file can be made, as on a full disk.
+  void fill_up(bool full) { set_capacity(full ? 0 : kEndless); }
+  /// The next `count` syncs fail, and store nothing of what was written before them, now or ever:
+  /// so it is on Linux, where another sync after that succeeds.
+  void break_syncs(std::uint64_t count) {
     const std::lock_guard lock(mutex_);
-    broken_ = true;
+    broken_syncs_ = count;
+  }
+  /// From now on making a file fails, and not for want of space.
+  void break_creation() {
+    const std::lock_guard lock(mutex_);
+    creation_broken_ = true;
+  }
+  void break_removal(bool broken = true) {
+    const std::lock_guard lock(mutex_);
+    removal_broken_ = broken;
+  }
+  std::uint64_t syncs_asked() const {
+    const std::lock_guard lock(mutex_);
+    return syncs_asked_;
+  }
+  std::uint64_t creations_asked() const {
+    const std::lock_guard lock(mutex_);
+    return creations_asked_;
   }
   Image before() const { return before_; }
   std::vector<DiskEvent> events() const {
@@ -68,9 +88,20 @@ class DiskHistory {
   mutable std::mutex mutex_;
   Image before_;
   Image now_;
+  Image removed_;  ///< files that are read although they are gone
   std::vector<DiskEvent> events_;
-  bool full_ = false;
-  bool broken_ = false;
+  static constexpr std::uint64_t kEndless = std::uint64_t{1} << 50U;
+  std::uint64_t left() const {
+    std::uint64_t used = 0;
+    for (const auto& file : now_) used += file.second.size();
+    return used < capacity_ ? capacity_ - used : 0;
+  }
+  std::uint64_t capacity_ = kEndless;
+  std::uint64_t broken_syncs_ = 0;
+  bool creation_broken_ = false;
+  bool removal_broken_ = false;
+  std::uint64_t syncs_asked_ = 0;
+  std::uint64_t creations_asked_ = 0;
 };
 
 class CrashFile final : public DiskFile {
@@ -82,7 +113,9 @@ class CrashFile final : public DiskFile {
   std::uint64_t size() const override { return size_; }
   Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
     const std::lock_guard lock(history_->mutex_);
-    history_->now_.at(name_).copy(to, bytes, offset);
+    const auto found = history_->now_.find(name_);
+    (found == history_->now_.end() ? history_->removed_.at(name_) : found->second)
+        .copy(to, bytes, offset);
     return {};
   }
   Result<void> write(std::uint64_t offset, std::string_view bytes) override {
@@ -93,7 +126,11 @@ class CrashFile final : public DiskFile {
   }
   Result<void> sync() override {
     const std::lock_guard lock(history_->mutex_);
-    if (history_->broken_) return Error{ErrorCode::io, "cannot sync " + name_};
+    ++history_->syncs_asked_;
+    if (history_->broken_syncs_ > 0) {
+      --history_->broken_syncs_;
+      return Error{ErrorCode::io, "cannot sync " + name_};
+    }
     history_->events_.push_back({DiskEvent::Kind::sync, name_, 0, {}});
     return {};
   }
@@ -129,13 +166,31 @@ class CrashDisk final : public Disk {
                                            std::uint64_t size) override {
     {
       const std::lock_guard lock(history_->mutex_);
-      if (history_->full_) return Error{ErrorCode::io, "cannot make " + name + ": no space"};
+      ++history_->creations_asked_;
+      if (history_->creation_broken_) return Error{ErrorCode::io, "cannot make " + name};
+      if (history_->left() < size) {
+        return Error{kNoSpace, "cannot make " + name + ": no space"};
+      }
       std::string bytes(head);
       bytes.resize(size, '\0');
       history_->now_[name] = bytes;
       history_->events_.push_back({DiskEvent::Kind::create, name, 0, std::move(bytes)});
     }
     return open(name);
+  }
+  Result<void> remove(const std::string& name) override {
+    const std::lock_guard lock(history_->mutex_);
+    const auto found = history_->now_.find(name);
+    if (history_->removal_broken_) return Error{ErrorCode::io, "cannot remove " + name};
+    if (found == history_->now_.end()) return {};
+    history_->removed_[name] = std::move(found->second);
+    history_->now_.erase(found);
+    history_->events_.push_back({DiskEvent::Kind::remove, name, 0, {}});
+    return {};
+  }
+  Result<std::uint64_t> free_bytes() const override {
+    const std::lock_guard lock(history_->mutex_);
+    return history_->left();
   }
 
  private:
@@ -144,7 +199,8 @@ class CrashDisk final : public Disk {
 };
 
 /// Walks through a history and shows each state that a crash could leave: everything that was
-/// synced, and of each sector that was not any of its versions.
+/// synced, of each sector that was not any of its versions, and each file that was removed since
+/// the folder was synced, or not.
 class CrashPoints {
  public:
   CrashPoints(const Image& before, std::vector<DiskEvent> events)
@@ -163,6 +219,12 @@ class CrashPoints {
         half[event.name + ".new"] = event.bytes.substr(0, event.bytes.size() / 2);
         see(half, note);
         durable_[event.name] = event.bytes;
+        waiting_.erase(event.name);
+        lingering_.clear();
+      } else if (event.kind == DiskEvent::Kind::remove) {
+        // Of a file that nobody names any more, the last writes do not matter.
+        lingering_[event.name] = std::move(durable_.at(event.name));
+        durable_.erase(event.name);
         waiting_.erase(event.name);
       } else if (event.kind == DiskEvent::Kind::note) {
         note = event.offset;
@@ -224,6 +286,7 @@ class CrashPoints {
         states = std::min(states * (sector.second.size() + 1), limit + 1);
       }
     }
+    for (std::size_t i = 0; i < lingering_.size(); ++i) states = std::min(states * 2, limit + 1);
     const bool all = states <= limit;
     for (std::size_t state = 0; state < std::min(states, limit); ++state) {
       Image image = durable_;
@@ -241,12 +304,18 @@ class CrashPoints {
         }
         if (version > 0) put(image, place.first, place.second, versions[version - 1]);
       }
+      for (const auto& file : lingering_) {
+        const bool stays = all ? rest % 2 == 1 : state == 0 || (state > 1 && random.chance(1, 2));
+        rest /= 2;
+        if (stays) image.insert(file);
+      }
       see(image, note);
     }
   }
 
   Image durable_;
   std::map<std::string, Sectors> waiting_;
+  Image lingering_;  ///< removed, but perhaps not durably
   std::vector<DiskEvent> events_;
 };
 

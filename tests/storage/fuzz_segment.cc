@@ -39,8 +39,12 @@ class Input {
   std::string_view rest_;
 };
 
-FolderMark the_mark() {
+/// What stood before a log whose front was cut off.
+constexpr Predecessor kGone{kSalt, 6};
+
+FolderMark the_mark(bool cut) {
   FolderMark mark;
+  if (cut) mark.predecessor = kGone;
   mark.cluster_id = 77;
   mark.id = raft::NodeId(1);
   mark.uuid = {1, 1};
@@ -48,11 +52,11 @@ FolderMark the_mark() {
   return mark;
 }
 
-std::string empty_segment(std::uint64_t number) {
+std::string empty_segment(std::uint64_t number, bool cut) {
   HeadBody head;
   head.segment = number;
   head.segment_bytes = kFileBytes;
-  head.previous_salt = number == 1 ? 0 : kSalt + number - 1;
+  head.previous_salt = number == 1 && !cut ? 0 : kSalt + number - 1;
   head.cluster_id = 77;
   head.id = raft::NodeId(1);
   head.uuid = {1, 1};
@@ -64,19 +68,28 @@ std::string empty_segment(std::uint64_t number) {
   return bytes;
 }
 
-std::string formed_state() {
+Foundation foundation_at(raft::LogId base) {
   raft::Membership membership;
   membership.members = {{raft::NodeId(1), {1, 1}, "a:1"}};
   membership.voters = {raft::NodeId(1)};
-  StateBody body;
-  body.confirmed = membership;
-  body.base = BaseRecord{{}, membership};
-  return encode_state(body);
+  return {membership, raft::LogBase{base, membership}};
+}
+
+std::string formation() {
+  BatchBody body;
+  body.first = raft::Index(1);
+  body.foundation = foundation_at({});
+  std::string frame;
+  const BatchEncoder encoder(frame, body);
+  return frame.substr(kFrameHeaderBytes);
 }
 
 /// A batch with good checks around what the input says.
 std::string batch_of(Input& in, std::uint64_t& last) {
   BatchBody body;
+  const std::uint8_t turn = in.byte();
+  body.reset = turn % 32 == 1;
+  if (body.reset) last += turn / 32U;
   const std::uint8_t count = in.byte() % 4;
   // Mostly as it has to be, or nothing would ever be accepted.
   const std::uint8_t odd = in.byte();
@@ -89,6 +102,14 @@ std::string batch_of(Input& in, std::uint64_t& last) {
   body.state.last = {raft::Term(last == 0 ? 0 : 1), raft::Index(last)};
   if (odd == 252) body.state.last.index = raft::Index(in.byte());
   body.state.hard_state.term = raft::Term(in.byte());
+  if (body.reset) {
+    body.foundation = foundation_at({body.previous_term, body.first.prev()});
+  } else if (turn % 8 == 2) {
+    const std::uint64_t base = last - std::min<std::uint64_t>(turn / 8U, last);
+    body.foundation = foundation_at({raft::Term(base == 0 ? 0 : 1), raft::Index(base)});
+  } else if (turn % 32 == 3) {
+    body.foundation.confirmed = foundation_at({}).confirmed;
+  }
   std::string frame;
   BatchEncoder encoder(frame, body);
   for (std::uint8_t i = 0; i < count; ++i) {
@@ -102,23 +123,22 @@ std::string batch_of(Input& in, std::uint64_t& last) {
 }
 
 /// Frames with good checks, one behind the other, some of them not quite as they have to be.
-Image image_of_frames(Input& in) {
+Image image_of_frames(Input& in, bool cut) {
   Image image;
-  std::uint64_t sequence = 0;
-  std::uint64_t last = 0;
+  std::uint64_t sequence = cut ? kGone.sequence : 0;
+  std::uint64_t last = cut ? 9 : 0;
   for (std::uint64_t number = 1; number <= 2; ++number) {
-    std::string segment = empty_segment(number);
+    std::string segment = empty_segment(number, cut);
     std::size_t at = kFramesBegin;
     while (!in.empty()) {
       const std::uint8_t what = in.byte();
       if (what % 16 == 15) break;  // on to the next segment
       FrameHeader header;
       header.kind = what % 16 == 14 ? static_cast<FrameKind>(in.byte()) : FrameKind::batch;
-      if (sequence == 0) header.kind = FrameKind::state;
       header.salt = kSalt + number;
       header.sequence = ++sequence + (what == 13 ? in.byte() : 0);
       header.synced_through = header.sequence - (what == 29 ? in.byte() : 1);
-      const std::string body = header.kind == FrameKind::state   ? formed_state()
+      const std::string body = sequence == 1                     ? formation()
                                : header.kind == FrameKind::batch ? batch_of(in, last)
                                                                  : std::string(in.bytes(20));
       const std::string frame = encode_frame(header, body);
@@ -137,10 +157,10 @@ Image image_of_frames(Input& in) {
 }
 
 /// Whatever was accepted holds together, and is accepted again as it is after its repair.
-void load(Image image) {
+void load(Image image, bool cut) {
   const auto history = std::make_shared<DiskHistory>(image);
   const CrashDisk disk(history);
-  const auto loaded = load_segments(disk, the_mark(), raft::GroupId());
+  const auto loaded = load_segments(disk, the_mark(cut), raft::GroupId());
   if (!loaded) {
     LEASEHOLD_ASSERT(!loaded.error().message.empty());
     return;
@@ -157,7 +177,7 @@ void load(Image image) {
     next = segment.last.next();
     Positions kept = positions.value();
     kept.cut(segment.last.next());
-    LEASEHOLD_ASSERT(!kept.empty() && kept.runs().front().first == segment.first &&
+    LEASEHOLD_ASSERT(!kept.empty() && kept.runs().front().first <= segment.first &&
                      kept.runs().back().last() == segment.last);
   }
   LEASEHOLD_ASSERT(next == log.shape.last().index.next());
@@ -166,7 +186,7 @@ void load(Image image) {
         .replace(repair.offset, repair.bytes.size(), repair.bytes);
   }
   const CrashDisk repaired(std::make_shared<DiskHistory>(image));
-  FolderMark closed = the_mark();
+  FolderMark closed = the_mark(cut);
   closed.closed =
       ClosedAt{log.segments[log.current].number, log.segments[log.current].end, log.sequence};
   const auto again = load_segments(repaired, closed, raft::GroupId());
@@ -178,15 +198,19 @@ void load(Image image) {
 
 void fuzz_segment(std::string_view input) {
   Input in(input);
-  switch (in.byte() % 4) {
+  const std::uint8_t way = in.byte();
+  const bool cut = way / 4 % 2 == 1;
+  switch (way % 4) {
     case 0: {
       if (in.rest().size() >= kFrameHeaderBytes) static_cast<void>(decode_header(in.rest()));
       static_cast<void>(decode_head(in.rest()).ok());
-      if (const auto state = decode_state(in.rest())) {
-        LEASEHOLD_ASSERT(encode_state(state.value()) == in.rest());
-      }
-      static_cast<void>(decode_batch(in.rest()).ok());
       std::string_view rest = in.rest();
+      if (const auto batch = take_batch(rest)) {
+        std::string frame;
+        const BatchEncoder encoder(frame, batch.value());
+        LEASEHOLD_ASSERT(frame.substr(kFrameHeaderBytes) + std::string(rest) == in.rest());
+      }
+      rest = in.rest();
       static_cast<void>(take_entry(rest).ok());
       return;
     }
@@ -197,13 +221,14 @@ void fuzz_segment(std::string_view input) {
       return;
     }
     case 2: {
-      Image image{{segment_name(1), empty_segment(1)}, {segment_name(2), empty_segment(2)}};
+      Image image{{segment_name(1), empty_segment(1, cut)},
+                  {segment_name(2), empty_segment(2, cut)}};
       const std::string_view bytes = in.bytes(kFileBytes - kFramesBegin);
       image[segment_name(1)].replace(kFramesBegin, bytes.size(), bytes);
-      load(std::move(image));
+      load(std::move(image), cut);
       return;
     }
-    default: load(image_of_frames(in)); return;
+    default: load(image_of_frames(in, cut), cut); return;
   }
 }
 

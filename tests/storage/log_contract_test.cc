@@ -113,6 +113,15 @@ class LogContract : public ::testing::TestWithParam<Kind> {
     return batch.id;
   }
 
+  /// Cuts the front off up to an entry.
+  raft::ReadyId cut(std::uint64_t term, std::uint64_t index, raft::Membership membership) {
+    raft::PersistBatch batch;
+    batch.id = raft::ReadyId(++ready_);
+    batch.cut = raft::LogBase{{raft::Term(term), raft::Index(index)}, std::move(membership)};
+    subject_->log().persist(batch);
+    return batch.id;
+  }
+
   std::uint64_t ask(std::uint64_t first, std::uint64_t last, std::size_t bytes_max = 1U << 30U) {
     subject_->log().read({++token_, raft::Index(first), raft::Index(last), bytes_max});
     return token_;
@@ -219,26 +228,128 @@ TEST_P(LogContract, AWholeLogCanBeTruncated) {
   EXPECT_TRUE(state.runs.empty());
 }
 
+TEST_P(LogContract, ACutTakesTheFrontAndNothingElse) {
+  ASSERT_TRUE(subject_->settle(append(1, 4, 1)));
+  append(5, 9, 2);
+  ASSERT_TRUE(subject_->settle(cut(2, 6, three_voters({6, 6}))));
+  EXPECT_EQ(read(1, 9), "not_found");
+  EXPECT_EQ(read(6, 9), "not_found");
+  EXPECT_EQ(read(7, 9), "7/2 8/2 9/2");
+  append(10, 10, 3);
+  const auto state = subject_->reopen();
+  EXPECT_EQ(state.base, (raft::LogId{raft::Term(2), raft::Index(6)}));
+  EXPECT_EQ(state.base_membership, three_voters({6, 6}));
+  EXPECT_EQ(state.last_index, raft::Index(10));
+  EXPECT_EQ(state.runs, (std::vector<raft::TermRun>{{raft::Term(2), raft::Index(7)},
+                                                    {raft::Term(3), raft::Index(10)}}));
+  EXPECT_EQ(state.bytes, 5U);  // "7", "8", "9" and "10"
+  EXPECT_EQ(read(6, 6), "not_found");
+  EXPECT_EQ(read(7, 10), "7/2 8/2 9/2 10/3");
+}
+
+TEST_P(LogContract, ACutComesAfterTheEntriesOfItsBatch) {
+  append(1, 3, 1);
+  raft::PersistBatch batch;
+  batch.id = raft::ReadyId(++ready_);
+  batch.truncate_from = raft::Index(3);
+  for (std::uint64_t i = 3; i <= 6; ++i) batch.entries.push_back(command_entry(i, 2, "x"));
+  batch.cut = raft::LogBase{{raft::Term(2), raft::Index(4)}, three_voters()};
+  subject_->log().persist(batch);
+  EXPECT_EQ(read(4, 9), "not_found");
+  EXPECT_EQ(read(5, 9), "5/2 6/2");
+  ASSERT_TRUE(subject_->settle(batch.id));
+  EXPECT_EQ(read(5, 9), "5/2 6/2");
+  EXPECT_EQ(subject_->reopen().base.index, raft::Index(4));
+}
+
+TEST_P(LogContract, AWholeLogCanBeCut) {
+  append(1, 5, 3);
+  ASSERT_TRUE(subject_->settle(cut(3, 5, three_voters())));
+  auto state = subject_->reopen();
+  EXPECT_EQ(state.base, (raft::LogId{raft::Term(3), raft::Index(5)}));
+  EXPECT_EQ(state.last_index, raft::Index(5));
+  EXPECT_TRUE(state.runs.empty());
+  EXPECT_EQ(state.bytes, 0U);
+  ASSERT_TRUE(subject_->settle(append(6, 7, 3)));
+  EXPECT_EQ(read(6, 7), "6/3 7/3");
+  state = subject_->reopen();
+  EXPECT_EQ(state.runs, (std::vector<raft::TermRun>{{raft::Term(3), raft::Index(6)}}));
+}
+
+TEST_P(LogContract, AfterACutTheRestCanBeTruncated) {
+  append(1, 9, 1);
+  cut(1, 4, three_voters());
+  ASSERT_TRUE(subject_->settle(append(5, 6, 2, true)));
+  EXPECT_EQ(read(5, 9), "5/2 6/2");
+  const auto state = subject_->reopen();
+  EXPECT_EQ(state.base, (raft::LogId{raft::Term(1), raft::Index(4)}));
+  EXPECT_EQ(state.last_index, raft::Index(6));
+}
+
+TEST_P(LogContract, AResetPutsABaseInTheLogsPlace) {
+  append(1, 4, 1);
+  raft::HardState hard;
+  hard.term = raft::Term(9);
+  raft::PersistBatch batch;
+  batch.id = raft::ReadyId(++ready_);
+  batch.hard_state = hard;
+  batch.reset = raft::LogBase{{raft::Term(8), raft::Index(100)}, three_voters({8, 8})};
+  subject_->log().persist(batch);
+  for (const std::uint64_t index : {1, 4, 100, 101}) EXPECT_EQ(read(index, 101), "not_found");
+  append(101, 102, 9);
+  EXPECT_EQ(read(4, 4), "not_found");
+  EXPECT_EQ(read(101, 105), "101/9 102/9");
+  ASSERT_TRUE(subject_->settle(raft::ReadyId(ready_)));
+  EXPECT_EQ(read(4, 4), "not_found");
+  EXPECT_EQ(read(101, 105), "101/9 102/9");
+  const auto state = subject_->reopen();
+  EXPECT_EQ(state.hard_state, hard);
+  EXPECT_EQ(state.base, (raft::LogId{raft::Term(8), raft::Index(100)}));
+  EXPECT_EQ(state.base_membership, three_voters({8, 8}));
+  EXPECT_EQ(state.last_index, raft::Index(102));
+  EXPECT_EQ(state.runs, (std::vector<raft::TermRun>{{raft::Term(9), raft::Index(101)}}));
+  EXPECT_EQ(read(101, 105), "101/9 102/9");
+}
+
+// The snapshot's last entry may stand in the log, and more behind it: that goes too.
+TEST_P(LogContract, AResetLeavesNothingOfALongerLog) {
+  ASSERT_TRUE(subject_->settle(append(1, 9, 1)));
+  raft::PersistBatch batch;
+  batch.id = raft::ReadyId(++ready_);
+  batch.reset = raft::LogBase{{raft::Term(2), raft::Index(5)}, three_voters()};
+  batch.entries.push_back(command_entry(6, 3, "x"));
+  subject_->log().persist(batch);
+  ASSERT_TRUE(subject_->settle(batch.id));
+  EXPECT_EQ(read(6, 9), "6/3");
+  EXPECT_EQ(subject_->reopen().last_index, raft::Index(6));
+  EXPECT_EQ(read(6, 9), "6/3");
+}
+
 TEST_P(LogContract, RandomBatchesAndReopeningsAgreeWithAVector) {
   Random random(GetParam() == Kind::memory ? 11 : 12);
   Model model;
-  model.base_membership = subject_->base_membership();
+  model.base.membership = subject_->base_membership();
   std::uint64_t id = 0;
-  for (int life = 0; life < 12; ++life) {
+  for (int life = 0; life < 30; ++life) {
+    const Cuts cuts = life < 10 ? Cuts::none : life < 20 ? Cuts::some : Cuts::many;
     const std::uint64_t batches = random.below(120);
     for (std::uint64_t i = 0; i < batches; ++i) {
-      const auto batch = random_batch(random, model, ++id);
+      const auto batch = random_batch(random, model, ++id, cuts);
       model.apply(batch);
       subject_->log().persist(batch);
       if (model.entries.empty() || !random.chance(1, 4)) continue;
-      const std::uint64_t first = random.below(model.entries.size()) + 1;
+      const std::uint64_t base = model.base.id.index.value();
+      const std::uint64_t first = base + random.below(model.entries.size()) + 1;
       const std::uint64_t last = first + random.below(40);
       const auto entries = answer(ask(first, last));
       ASSERT_TRUE(entries) << entries.error().message;
-      const auto end = std::min<std::uint64_t>(last, model.entries.size());
+      const auto end = std::min<std::uint64_t>(last, model.last().index.value());
       ASSERT_EQ(entries.value().size(), end - first + 1);
       for (std::uint64_t at = first; at <= end; ++at) {
-        EXPECT_EQ(entries.value()[at - first], model.entries[at - 1]);
+        EXPECT_EQ(entries.value()[at - first], model.entries[at - base - 1]);
+      }
+      if (base > 0) {
+        EXPECT_EQ(read(base - random.below(std::min<std::uint64_t>(base, 30)), last), "not_found");
       }
     }
     if (batches > 0) {

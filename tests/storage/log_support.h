@@ -38,7 +38,13 @@ class RecordingSink final : public StorageSink {
     EXPECT_TRUE(reads_.emplace(token, std::move(entries)).second) << "answered twice";
     changed_.notify_all();
   }
-  void space(bool) override {}
+  void space(bool full) override {
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(failure_) << "space after failed";
+    EXPECT_NE(full, full_) << "said twice";
+    full_ = full;
+    changed_.notify_all();
+  }
   void failed(Error error) override {
     const std::lock_guard lock(mutex_);
     EXPECT_FALSE(failure_) << "failed twice";
@@ -51,6 +57,13 @@ class RecordingSink final : public StorageSink {
   }
   bool wait_failed() {
     return wait([&] { return failure_.has_value(); });
+  }
+  bool wait_space(bool full) {
+    return wait([&] { return full_ == full; });
+  }
+  bool full() {
+    const std::lock_guard lock(mutex_);
+    return full_;
   }
   bool wait_read(std::uint64_t token) {
     return wait([&] { return reads_.count(token) != 0; });
@@ -81,6 +94,7 @@ class RecordingSink final : public StorageSink {
   std::vector<raft::ReadyId> persisted_;
   std::map<std::uint64_t, Result<std::vector<raft::Entry>>> reads_;
   std::optional<Error> failure_;
+  bool full_ = false;
 };
 
 /// A folder of its own, removed at the end.
@@ -121,19 +135,43 @@ inline raft::Entry command_entry(std::uint64_t index, std::uint64_t term, std::s
 /// The log as a vector.
 struct Model {
   raft::HardState hard_state;
-  raft::Membership base_membership;
-  std::vector<raft::Entry> entries;
+  raft::LogBase base;
+  std::vector<raft::Entry> entries;  ///< from the one behind the base on
+
+  raft::LogId last() const { return entries.empty() ? base.id : entries.back().id; }
+  raft::LogId id_at(raft::Index index) const {
+    return index == base.id.index ? base.id : entries.at(index - base.id.index - 1).id;
+  }
+  /// The newest membership at or below `index`.
+  raft::Membership membership_at(raft::Index index) const {
+    for (std::size_t i = index - base.id.index; i-- > 0;) {
+      if (entries[i].kind != raft::EntryKind::membership) continue;
+      return raft::decode_membership(entries[i].payload.view()).value();
+    }
+    return base.membership;
+  }
 
   void apply(const raft::PersistBatch& batch) {
     if (batch.hard_state) hard_state = *batch.hard_state;
-    if (batch.truncate_from) entries.resize(batch.truncate_from->value() - 1);
+    if (batch.reset) {
+      entries.clear();
+      base = *batch.reset;
+    }
+    if (batch.truncate_from) entries.resize(*batch.truncate_from - base.id.index - 1);
     entries.insert(entries.end(), batch.entries.begin(), batch.entries.end());
+    if (!batch.cut) return;
+    entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(
+                                                         batch.cut->id.index - base.id.index));
+    base = *batch.cut;
   }
-  std::uint64_t last_term() const { return entries.empty() ? 0 : entries.back().id.term.value(); }
 };
 
+/// Which batches random_batch() may make.
+enum class Cuts { none, some, many };
+
 /// A random batch that a correct core could hand out.
-inline raft::PersistBatch random_batch(Random& random, const Model& model, std::uint64_t id) {
+inline raft::PersistBatch random_batch(Random& random, const Model& model, std::uint64_t id,
+                                       Cuts cuts = Cuts::some) {
   raft::PersistBatch batch;
   batch.id = raft::ReadyId(id);
   std::uint64_t term = std::max<std::uint64_t>(1, model.hard_state.term.value());
@@ -147,14 +185,21 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
                     raft::Duration(static_cast<std::int64_t>(random.below(1000000000)))};
     batch.hard_state = hard;
   }
-  std::uint64_t next = model.entries.size() + 1;
-  if (!model.entries.empty() && random.chance(1, 5)) {
-    next -= random.below(std::min<std::uint64_t>(model.entries.size(), 20)) + 1;
-    batch.truncate_from = raft::Index(next);
+  raft::Index next = model.last().index.next();
+  const std::uint64_t odds = cuts == Cuts::many ? 8 : 30;
+  if (cuts != Cuts::none && random.chance(1, odds * 2)) {
+    // Far ahead, or in the middle of the log, as that of a leader that has the rest otherwise.
+    const std::uint64_t step = random.chance(1, 2) ? random.below(1000) : random.below(5);
+    batch.reset = raft::LogBase{{raft::Term(term), model.base.id.index + step},
+                                three_voters({random.next(), 8})};
+    next = batch.reset->id.index.next();
+  } else if (!model.entries.empty() && random.chance(1, 5)) {
+    next = next - random.below(std::min<std::uint64_t>(model.entries.size(), 20)) - 1;
+    batch.truncate_from = next;
   }
   const std::uint64_t count = random.below(8);
   for (std::uint64_t i = 0; i < count; ++i) {
-    raft::Entry entry = command_entry(next + i, term, "");
+    raft::Entry entry = command_entry(next.value() + i, term, "");
     const std::uint64_t kind = random.below(12);
     if (kind == 0) {
       entry.kind = raft::EntryKind::membership;
@@ -166,6 +211,12 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
     }
     batch.entries.push_back(std::move(entry));
   }
+  if (cuts == Cuts::none || batch.reset || !random.chance(1, odds)) return batch;
+  Model after = model;
+  after.apply(batch);
+  if (after.entries.empty()) return batch;
+  const raft::Index to = after.base.id.index + random.below(after.entries.size()) + 1;
+  batch.cut = raft::LogBase{after.id_at(to), after.membership_at(to)};
   return batch;
 }
 
@@ -173,24 +224,35 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
 /// number of the batch, so that a log tells which of them it has seen.
 class Sequence {
  public:
-  explicit Sequence(std::uint64_t seed) : random_(seed) { model_.base_membership = three_voters(); }
+  explicit Sequence(std::uint64_t seed, Cuts cuts = Cuts::some) : random_(seed), cuts_(cuts) {
+    model_.base.membership = three_voters();
+  }
 
   /// How many batches were taken.
   std::uint64_t number() const { return number_; }
   const Model& model() const { return model_; }
 
   raft::PersistBatch next() {
-    raft::PersistBatch batch = random_batch(random_, model_, ++number_);
+    raft::PersistBatch batch = random_batch(random_, model_, ++number_, cuts_);
     raft::HardState hard = batch.hard_state.value_or(model_.hard_state);
     hard.term = raft::Term(number_);
     batch.hard_state = hard;
     for (raft::Entry& entry : batch.entries) entry.id.term = raft::Term(number_);
+    if (batch.reset) batch.reset->id.term = raft::Term(number_);
+    if (batch.cut) {
+      Model after = model_;
+      auto uncut = batch;
+      uncut.cut.reset();
+      after.apply(uncut);
+      batch.cut->id = after.id_at(batch.cut->id.index);
+    }
     model_.apply(batch);
     return batch;
   }
 
  private:
   Random random_;
+  Cuts cuts_;
   Model model_;
   std::uint64_t number_ = 0;
 };
@@ -198,13 +260,15 @@ class Sequence {
 /// Whether what the log says of itself is what the model holds.
 inline void expect_initial_state(const raft::InitialState& state, const Model& model) {
   EXPECT_EQ(state.hard_state, model.hard_state);
-  EXPECT_EQ(state.base, raft::LogId{});
-  EXPECT_EQ(state.base_membership, model.base_membership);
-  EXPECT_EQ(state.last_index.value(), model.entries.size());
+  EXPECT_EQ(state.base, model.base.id);
+  EXPECT_EQ(state.base_membership, model.base.membership);
+  EXPECT_EQ(state.last_index, model.last().index);
   EXPECT_EQ(state.applied.value(), 0U);
+  std::uint64_t bytes = 0;
   std::vector<raft::TermRun> runs;
   std::vector<raft::MembershipAt> memberships;
   for (const raft::Entry& entry : model.entries) {
+    bytes += entry.payload.size();
     if (runs.empty() || runs.back().term != entry.id.term) {
       runs.push_back({entry.id.term, entry.id.index});
     }
@@ -215,6 +279,7 @@ inline void expect_initial_state(const raft::InitialState& state, const Model& m
   }
   EXPECT_EQ(state.runs, runs);
   EXPECT_EQ(state.memberships, memberships);
+  EXPECT_EQ(state.bytes, bytes);
 }
 
 }  // namespace leasehold::storage::testing

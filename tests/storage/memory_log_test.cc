@@ -58,6 +58,33 @@ TEST_F(MemoryLogTest, ACrashLosesWhatWaitsAndOnlyThat) {
   EXPECT_EQ(log_.durable_entries().back().id.term, raft::Term(3));
 }
 
+TEST_F(MemoryLogTest, SaysWhenItIsTold) {
+  log_.announce_space(true);
+  EXPECT_TRUE(sink_.full());
+  append(1);
+  log_.pump();
+  EXPECT_EQ(sink_.persisted_ids().size(), 1U);
+  log_.announce_space(false);
+  EXPECT_FALSE(sink_.full());
+}
+
+TEST_F(MemoryLogTest, ACutThatIsNotDurableIsLostInACrash) {
+  append(1);
+  append(2);
+  log_.pump();
+  raft::PersistBatch batch;
+  batch.id = raft::ReadyId(3);
+  batch.cut = raft::LogBase{{raft::Term(1), raft::Index(1)}, three_voters()};
+  log_.persist(batch);
+  log_.crash();
+  EXPECT_EQ(log_.initial_state().base, raft::LogId{});
+  log_.start(sink_);
+  log_.persist(batch);
+  log_.pump();
+  EXPECT_EQ(log_.durable_base(), *batch.cut);
+  EXPECT_EQ(log_.durable_entries().front().id.index, raft::Index(2));
+}
+
 TEST_F(MemoryLogTest, NothingIsPersistedAfterAFailure) {
   append(1);
   log_.fail({ErrorCode::io, "the disk is gone"});

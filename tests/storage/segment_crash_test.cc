@@ -1,140 +1,12 @@
 // What a crash and what damage leave of a log: everything that was acknowledged and nothing that
 // was invented, or a refusal.
 #include <leasehold/storage/segment_load.h>
-#include <leasehold/storage/segment_log.h>
-#include <leasehold/tests/storage/crash_disk.h>
-#include <leasehold/tests/storage/log_support.h>
+#include <leasehold/tests/storage/segment_rig.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace leasehold::storage::testing {
 namespace {
-
-constexpr std::uint64_t kSeed = 71;
-
-SegmentLog::Options small_options() {
-  SegmentLog::Options options;
-  options.cluster_id = 77;
-  options.id = raft::NodeId(1);
-  options.first_segment_bytes = 4096;
-  options.segment_bytes = 16384;
-  return options;
-}
-
-/// Notes in the history of the disk what was acknowledged: 1 the confirmed set, 2 the formation,
-/// and 2 + N batch N.
-constexpr std::uint64_t kConfirmed = 1;
-constexpr std::uint64_t kFormed = 2;
-
-class NotingSink final : public StorageSink {
- public:
-  explicit NotingSink(std::shared_ptr<DiskHistory> history) : history_(std::move(history)) {}
-  void persisted(raft::ReadyId id) override {
-    history_->note(kFormed + id.value());
-    inner_.persisted(id);
-  }
-  void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
-    inner_.entries_read(token, std::move(entries));
-  }
-  void space(bool full) override { inner_.space(full); }
-  void failed(Error error) override { inner_.failed(std::move(error)); }
-  RecordingSink& inner() { return inner_; }
-
- private:
-  std::shared_ptr<DiskHistory> history_;
-  RecordingSink inner_;
-};
-
-Result<std::unique_ptr<SegmentLog>> open_on(const std::shared_ptr<DiskHistory>& history) {
-  return SegmentLog::open(small_options(), std::make_unique<CrashDisk>(history));
-}
-
-/// The first `count` batches of the sequence, in one model.
-Model model_after(std::uint64_t count, raft::Uuid uuid) {
-  Sequence sequence(kSeed);
-  while (sequence.number() < count) sequence.next();
-  Model model = sequence.model();
-  model.base_membership = three_voters(uuid);
-  return model;
-}
-
-/// Writes the batches of the sequence behind `done`, up to `until`.
-void write(SegmentLog& log, NotingSink& sink, std::uint64_t done, std::uint64_t until,
-           Random& random) {
-  Sequence sequence(kSeed);
-  while (sequence.number() < done) sequence.next();
-  while (sequence.number() < until) {
-    log.persist(sequence.next());
-    if (random.chance(1, 2)) sink.inner().wait_persisted(raft::ReadyId(sequence.number()));
-  }
-  EXPECT_TRUE(sink.inner().wait_persisted(raft::ReadyId(until)));
-}
-
-/// A life of a log from its beginning; `close` ends it in a tidy way. Returns the history, which
-/// without a close ends when the writer rests.
-std::shared_ptr<DiskHistory> live(std::uint64_t batches, std::uint64_t seed,
-                                  Image* at_the_end = nullptr) {
-  Random random(seed);
-  const auto history = std::make_shared<DiskHistory>();
-  NotingSink sink(history);
-  auto log = std::move(open_on(history)).value();
-  EXPECT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
-  history->note(kConfirmed);
-  EXPECT_TRUE(log->form());
-  history->note(kFormed);
-  static_cast<void>(log->take_initial_state());
-  log->start(sink);
-  write(*log, sink, 0, batches, random);
-  if (at_the_end != nullptr) {
-    // The mark of the rest comes right behind the last completion.
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    const auto rested = [&] {
-      const auto events = history->events();
-      for (auto at = events.rbegin(); at != events.rend(); ++at) {
-        if (at->kind == DiskEvent::Kind::note) return false;
-        if (at->kind == DiskEvent::Kind::write) return at->bytes.size() == kFrameHeaderBytes;
-      }
-      return false;
-    };
-    while (!rested() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    EXPECT_TRUE(rested());
-    *at_the_end = history->now();
-  }
-  log.reset();
-  return history;
-}
-
-enum class Outcome { refused, opened };
-
-/// Opens what is left, and proves that it is the model after `reached` batches, at least those that
-/// were acknowledged. A refusal is for the caller to judge.
-Outcome examine(const std::shared_ptr<DiskHistory>& history, std::uint64_t acknowledged,
-                std::uint64_t batches, std::uint64_t& reached) {
-  auto opened = open_on(history);
-  if (!opened) return Outcome::refused;
-  SegmentLog& log = *opened.value();
-  reached = 0;
-  EXPECT_TRUE(acknowledged < kConfirmed || !log.confirmed_set().empty());
-  EXPECT_TRUE(acknowledged < kFormed || log.formed());
-  if (!log.formed()) return Outcome::opened;
-  const auto state = log.take_initial_state();
-  reached = state.hard_state.term.value();
-  EXPECT_GE(reached + kFormed, acknowledged);
-  EXPECT_LE(reached, batches);
-  const Model model = model_after(reached, log.identity().uuid);
-  expect_initial_state(state, model);
-  RecordingSink sink;
-  log.start(sink);
-  if (!model.entries.empty()) {
-    log.read({1, raft::Index(1), raft::Index(model.entries.size()), std::size_t{1} << 40U});
-    EXPECT_TRUE(sink.wait_read(1));
-    const auto entries = sink.take_read(1);
-    EXPECT_TRUE(entries && entries.value() == model.entries);
-  }
-  opened.value().reset();
-  return Outcome::opened;
-}
 
 // Crashes.
 
@@ -349,7 +221,10 @@ TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
       raft::HardState hard;
       hard.term = raft::Term(term);
       hard.voted_for = raft::NodeId(2);
-      log->persist({raft::ReadyId(term), hard, {}, {}, {}, {}});
+      raft::PersistBatch batch;
+      batch.id = raft::ReadyId(term);
+      batch.hard_state = hard;
+      log->persist(batch);
       ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(term)));
     }
   }
@@ -386,78 +261,6 @@ TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
   const std::string frame = encode_frame(header, body);
   bytes.replace(kFramesBegin, frame.size(), frame);
   expect_refusal(image, segment_name(1));
-}
-
-// Disks that refuse.
-
-TEST(SegmentDisk, AFullOneIsWrittenUntilTheSegmentIsFull) {
-  const auto history = std::make_shared<DiskHistory>();
-  RecordingSink sink;
-  auto log = std::move(open_on(history)).value();
-  ASSERT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
-  ASSERT_TRUE(log->form());
-  static_cast<void>(log->take_initial_state());
-  history->fill_up(true);
-  log->start(sink);
-  const auto append = [&](std::uint64_t index) {
-    raft::PersistBatch batch;
-    batch.id = raft::ReadyId(index);
-    batch.entries.push_back(command_entry(index, 1, std::string(100, 'x')));
-    log->persist(batch);
-  };
-  std::uint64_t index = 0;
-  for (; index < 5; ++index) {
-    append(index + 1);
-    ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(index + 1)));
-  }
-  // There is space again: the next segment is made when it is needed.
-  history->fill_up(false);
-  for (; index < 40; ++index) append(index + 1);
-  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(index)));
-  history->fill_up(true);
-  while (!sink.failure() && index < 1000) append(++index);
-  ASSERT_TRUE(sink.wait_failed());
-  EXPECT_EQ(sink.failure()->code, ErrorCode::io);
-  EXPECT_NE(sink.failure()->message.find("cannot make the next segment"), std::string::npos);
-  log.reset();
-  // What was acknowledged is there, and once there is space the log goes on.
-  history->fill_up(false);
-  auto again = open_on(history);
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_GE(again.value()->take_initial_state().last_index.value(),
-            sink.persisted_ids().back().value());
-}
-
-TEST(SegmentDisk, AFailedSyncIsTheLastOne) {
-  const auto history = std::make_shared<DiskHistory>();
-  RecordingSink sink;
-  auto log = std::move(open_on(history)).value();
-  ASSERT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
-  ASSERT_TRUE(log->form());
-  static_cast<void>(log->take_initial_state());
-  log->start(sink);
-  Sequence sequence(kSeed);
-  log->persist(sequence.next());
-  ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(1)));
-  history->break_syncs();
-  log->persist(sequence.next());
-  ASSERT_TRUE(sink.wait_failed());
-  EXPECT_EQ(sink.failure()->code, ErrorCode::io);
-  // The thread that prepares segments may still be making one, which says nothing.
-  const auto frames = [&history] {
-    const std::vector<DiskEvent> events = history->events();
-    return std::count_if(events.begin(), events.end(), [](const DiskEvent& event) {
-      return event.kind == DiskEvent::Kind::write || event.kind == DiskEvent::Kind::sync;
-    });
-  };
-  const auto before = frames();
-  log->persist(sequence.next());
-  log.reset();
-  EXPECT_EQ(sink.persisted_ids().size(), 1U);
-  EXPECT_EQ(frames(), before) << "nothing is written any more";
-  const auto mark = decode_mark(history->now().at(std::string(kMarkName)));
-  ASSERT_TRUE(mark) << mark.error().message;
-  EXPECT_FALSE(mark.value().closed) << "nobody says that it ended well";
 }
 
 // What the mark of an idle log is for: without it, a lost sector at the very end looks like a write
@@ -608,7 +411,7 @@ TEST(SegmentDamage, FoundWhileReadingIsReportedAndNotServed) {
       EXPECT_EQ(entries.error().code, ErrorCode::corrupted);
       EXPECT_NE(entries.error().message.find(".seg"), std::string::npos);
     } else if (entries) {
-      Sequence sequence(kSeed);
+      Sequence sequence(kPlain.seed, kPlain.cuts);
       while (sequence.number() < kDamagedBatches) sequence.next();
       EXPECT_EQ(entries.value(), sequence.model().entries);
     }

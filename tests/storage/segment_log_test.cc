@@ -54,9 +54,9 @@ ErrorCode refusal(const SegmentLog::Options& options, std::string_view expected)
 }
 
 /// Every entry of the log.
-std::vector<raft::Entry> read_all(SegmentLog& log, RecordingSink& sink, std::uint64_t last) {
-  if (last == 0) return {};
-  log.read({1, raft::Index(1), raft::Index(last), std::size_t{1} << 40U});
+std::vector<raft::Entry> read_all(SegmentLog& log, RecordingSink& sink, const Model& model) {
+  if (model.entries.empty()) return {};
+  log.read({1, model.base.id.index.next(), model.last().index, std::size_t{1} << 40U});
   EXPECT_TRUE(sink.wait_read(1));
   auto entries = sink.take_read(1);
   if (entries) return std::move(entries).value();
@@ -74,11 +74,11 @@ bool opens_as(const std::string& dir, Model model) {
   SegmentLog& log = *opened.value();
   EXPECT_TRUE(log.formed());
   if (!log.formed()) return true;
-  model.base_membership = three_voters(log.identity().uuid);
+  if (model.base.id == raft::LogId{}) model.base.membership = three_voters(log.identity().uuid);
   expect_initial_state(log.take_initial_state(), model);
   RecordingSink sink;
   log.start(sink);
-  EXPECT_EQ(read_all(log, sink, model.entries.size()), model.entries);
+  EXPECT_EQ(read_all(log, sink, model), model.entries);
   opened.value().reset();  // before the sink
   return true;
 }
@@ -129,12 +129,12 @@ TEST(SegmentLogFolder, AnotherFormatIsRefusedBeforeAnythingIsTouched) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   open_log(options).reset();
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 3\nnobody knows\n";
-  EXPECT_EQ(refusal(options, "has format 3, this build knows 2: use a newer build"),
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 4\nnobody knows\n";
+  EXPECT_EQ(refusal(options, "has format 4, this build knows 3: use a newer build"),
             ErrorCode::unsupported_format);
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 1\ncluster 00\n";
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\ncluster 00\n";
   EXPECT_EQ(
-      refusal(options, "has format 1, this build knows 2: go on with the build that wrote it"),
+      refusal(options, "has format 2, this build knows 3: go on with the build that wrote it"),
       ErrorCode::unsupported_format);
 }
 
@@ -296,13 +296,16 @@ TEST(SegmentLog, AFailedDiskFailsOnceAndPersistsNothingMore) {
     raft::PersistBatch batch;
     batch.id = raft::ReadyId(2);
     batch.entries.push_back(
-        command_entry(sequence.model().entries.size() + 1, 5, std::string(300000, 'x')));
+        command_entry(sequence.model().last().index.value() + 1, 5, std::string(300000, 'x')));
     log->persist(batch);
     ASSERT_TRUE(sink.wait_failed());
   }
   EXPECT_EQ(sink.failure()->code, ErrorCode::io);
   EXPECT_NE(sink.failure()->message.find(folder.path("log")), std::string::npos);
-  log->persist({raft::ReadyId(3), raft::HardState(), {}, {}, {}, {}});
+  raft::PersistBatch late;
+  late.id = raft::ReadyId(3);
+  late.hard_state = raft::HardState();
+  log->persist(late);
   log.reset();
   EXPECT_EQ(sink.persisted_ids().size(), 1U);
   // The torn write is cut off; what was acknowledged is there.

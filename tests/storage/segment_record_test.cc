@@ -67,7 +67,30 @@ std::string some_batch_frame(std::string& out) {
   return out;
 }
 
-// The bytes that stand on every disk. They never change for format 2.
+/// The body of a batch without entries.
+std::string encode_batch(const BatchBody& body) {
+  std::string out;
+  const BatchEncoder encoder(out, body);
+  return out.substr(kFrameHeaderBytes);
+}
+
+Result<BatchBody> decode_batch(const std::string& bytes) {
+  std::string_view rest(bytes);
+  return take_batch(rest);
+}
+
+/// What a log is cut with.
+BatchBody some_cut() {
+  BatchBody body;
+  body.state = some_state();
+  body.first = raft::Index(901);
+  body.previous_term = raft::Term(5);
+  body.foundation.confirmed = three_voters();
+  body.foundation.base = raft::LogBase{{raft::Term(4), raft::Index(5)}, three_voters({5, 5})};
+  return body;
+}
+
+// The bytes that stand on every disk. They never change for format 3.
 
 TEST(FrameFormat, AMarkIsPinned) {
   FrameHeader header;
@@ -76,10 +99,10 @@ TEST(FrameFormat, AMarkIsPinned) {
   header.sequence = 31;
   header.synced_through = 31;
   EXPECT_EQ(hex(encode_frame(header, {})),
-            "02"
-            "04"
+            "03"
+            "03"
             "0000"
-            "25e37004"
+            "dd9c7453"
             "1122334455667788"
             "000000000000001f"
             "000000000000001f"
@@ -96,11 +119,12 @@ TEST(FrameFormat, ABatchIsPinned) {
             "1122334455667788"
             "000000000000001f"
             "000000000000001e"
-            "0000000000000081");
+            "0000000000000082");
   EXPECT_EQ(hex(frame.substr(64, kBatchBodyBytes)), std::string(kSomeStateHex) +
                                                         "0000000000000383"
                                                         "0000000000000004"
-                                                        "00000002");
+                                                        "00000002"
+                                                        "00");
   EXPECT_EQ(hex(frame.substr(64 + kBatchBodyBytes + 4, kEntryHeadBytes - 4 + 2)),
             "00000002"
             "00"
@@ -109,7 +133,7 @@ TEST(FrameFormat, ABatchIsPinned) {
             "6162");
 }
 
-TEST(FrameFormat, HeadAndStateArePinned) {
+TEST(FrameFormat, AHeadIsPinned) {
   EXPECT_EQ(hex(encode_head(some_head())),
             "0000000000000004"
             "0000000000004000"
@@ -119,28 +143,37 @@ TEST(FrameFormat, HeadAndStateArePinned) {
             "0000000000000001"
             "0000000000000002"
             "0000000000000009");
-  StateBody body;
-  body.state = some_state();
-  EXPECT_EQ(hex(encode_state(body)), std::string(kSomeStateHex) + "00");
-  body.confirmed = three_voters();
-  body.base = BaseRecord{{raft::Term(4), raft::Index(5)}, three_voters()};
-  const Bytes membership = raft::encode_membership(three_voters());
-  std::string length(4, '\0');
-  length[3] = static_cast<char>(membership.size());
-  EXPECT_EQ(encode_state(body).substr(57), "\3" + length + std::string(membership.view()) +
-                                               std::string("\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\5", 16) +
-                                               length + std::string(membership.view()));
+}
+
+TEST(FrameFormat, ABaseIsPinned) {
+  BatchBody body = some_cut();
+  const auto part = [](const raft::Membership& membership) {
+    const Bytes bytes = raft::encode_membership(membership);
+    std::string out(4, '\0');
+    out[3] = static_cast<char>(bytes.size());
+    return out + std::string(bytes.view());
+  };
+  const std::string parts = part(three_voters()) +
+                            std::string("\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\5", 16) +
+                            part(three_voters({5, 5}));
+  EXPECT_EQ(encode_batch(body).substr(kBatchBodyBytes - 1), "\3" + parts);
+  body.reset = true;
+  EXPECT_EQ(encode_batch(body).substr(kBatchBodyBytes - 1), "\7" + parts);
+  body.foundation.base.reset();
+  body.reset = false;
+  EXPECT_EQ(encode_batch(body).substr(kBatchBodyBytes - 1), "\1" + part(three_voters()));
 }
 
 TEST(FrameCodec, DecodesWhatWasEncoded) {
   EXPECT_EQ(decode_head(encode_head(some_head())).value(), some_head());
-  StateBody state;
-  EXPECT_EQ(decode_state(encode_state(state)).value(), state);
-  state.state = some_state();
-  state.confirmed = three_voters();
-  EXPECT_EQ(decode_state(encode_state(state)).value(), state);
-  state.base = BaseRecord{{raft::Term(4), raft::Index(5)}, three_voters({5, 5})};
-  EXPECT_EQ(decode_state(encode_state(state)).value(), state);
+  EXPECT_EQ(decode_batch(encode_batch({})).value(), BatchBody());
+  BatchBody cut = some_cut();
+  EXPECT_EQ(decode_batch(encode_batch(cut)).value(), cut);
+  cut.reset = true;
+  EXPECT_EQ(decode_batch(encode_batch(cut)).value(), cut);
+  cut.reset = false;
+  cut.foundation.base.reset();
+  EXPECT_EQ(decode_batch(encode_batch(cut)).value(), cut);
 
   std::string frame;
   some_batch_frame(frame);
@@ -149,13 +182,12 @@ TEST(FrameCodec, DecodesWhatWasEncoded) {
   EXPECT_EQ(header->kind, FrameKind::batch);
   EXPECT_EQ(header->frame_bytes(), frame.size());
   std::string_view body(frame.data() + kFrameHeaderBytes, header->body_bytes);
-  const auto batch = decode_batch(body);
+  const auto batch = take_batch(body);
   ASSERT_TRUE(batch);
   EXPECT_EQ(batch.value().state, some_state());
   EXPECT_EQ(batch.value().first, raft::Index(899));
   EXPECT_EQ(batch.value().previous_term, raft::Term(4));
   EXPECT_EQ(batch.value().count, 2U);
-  body.remove_prefix(kBatchBodyBytes);
   const auto first = take_entry(body);
   ASSERT_TRUE(first);
   EXPECT_EQ(first.value().payload, "ab");
@@ -193,15 +225,11 @@ TEST(FrameCodec, EveryPrefixIsCorrupted) {
       EXPECT_EQ(decoded.error().code, ErrorCode::corrupted);
     }
   };
-  StateBody state;
-  state.confirmed = three_voters();
-  state.base = BaseRecord{{}, three_voters()};
-  prefixes(encode_state(state), [](const std::string& bytes) { return decode_state(bytes); });
+  prefixes(encode_batch(some_cut()), &decode_batch);
   prefixes(encode_head({}), [](const std::string& bytes) { return decode_head(bytes); });
   std::string frame;
   some_batch_frame(frame);
-  prefixes(frame.substr(kFrameHeaderBytes, kBatchBodyBytes),
-           [](const std::string& bytes) { return decode_batch(bytes); });
+  prefixes(frame.substr(kFrameHeaderBytes, kBatchBodyBytes), &decode_batch);
   prefixes(frame.substr(kFrameHeaderBytes + kBatchBodyBytes, kEntryHeadBytes + 2),
            [](const std::string& bytes) {
              std::string_view rest(bytes);
@@ -211,25 +239,26 @@ TEST(FrameCodec, EveryPrefixIsCorrupted) {
 
 TEST(FrameCodec, BytesTooManyOrUnknownAreCorrupted) {
   EXPECT_EQ(decode_head(encode_head({}) + "x").error().code, ErrorCode::corrupted);
-  EXPECT_EQ(decode_state(encode_state({}) + "x").error().code, ErrorCode::corrupted);
-  std::string vote_flags = encode_state({});
+  std::string vote_flags = encode_batch({});
   vote_flags[16] = 2;
-  EXPECT_EQ(decode_state(vote_flags).error().code, ErrorCode::corrupted);
-  std::string flags = encode_state({});
-  flags.back() = 4;
-  EXPECT_EQ(decode_state(flags).error().code, ErrorCode::corrupted);
+  EXPECT_EQ(decode_batch(vote_flags).error().code, ErrorCode::corrupted);
+  std::string flags = encode_batch(some_cut());
+  // A base without the confirmed set, a reset without a base, and a flag that nobody knows.
+  for (const char bad : {'\2', '\5', '\13'}) {
+    flags[kBatchBodyBytes - 1] = bad;
+    EXPECT_EQ(decode_batch(flags).error().code, ErrorCode::corrupted);
+  }
 }
 
 TEST(FrameCodec, HostileBytesAreHandled) {
   Random random(61);
   for (int round = 0; round < 50000; ++round) {
-    std::string bytes(kFrameHeaderBytes + random.below(200), '\2');
+    std::string bytes(kFrameHeaderBytes + random.below(200), '\3');
     for (char& c : bytes) {
       if (random.chance(1, 2)) c = static_cast<char>(random.below(256));
     }
     EXPECT_FALSE(decode_header(bytes).header);
     static_cast<void>(decode_head(bytes).ok());
-    static_cast<void>(decode_state(bytes).ok());
     static_cast<void>(decode_batch(bytes).ok());
     std::string_view rest(bytes);
     EXPECT_FALSE(take_entry(rest));
@@ -249,16 +278,26 @@ FolderMark some_mark() {
 TEST(FolderMark, IsPinned) {
   FolderMark mark = some_mark();
   const std::string head =
-      "leasehold-log 2\n"
+      "leasehold-log 3\n"
       "cluster 0000000000abcdef\n"
       "node 3\n"
       "uuid 00000000000000110000000000000022\n"
       "incarnation 5\n";
-  const std::string open = head + "segments 1 12 open\ncheck ";
+  const std::string nothing = "predecessor 0000000000000000 0\ncheck ";
+  const std::string open = head + "segments 1 12 open\n" + nothing;
   EXPECT_EQ(encode_mark(mark).substr(0, open.size()), open);
+  EXPECT_EQ(encode_mark(mark).substr(open.size() + 8),
+            "\n" + std::string(kMarkBytes - open.size() - 10, ' ') + "\n");
   mark.closed = ClosedAt{11, 34567, 981};
-  const std::string closed = head + "segments 1 12 closed 11 34567 981\ncheck ";
+  const std::string closed = head + "segments 1 12 closed 11 34567 981\n" + nothing;
   EXPECT_EQ(encode_mark(mark).substr(0, closed.size()), closed);
+  mark.first_segment = 7;
+  mark.predecessor = {0xfeed, 512};
+  const std::string cut = head +
+                          "segments 7 12 closed 11 34567 981\n"
+                          "predecessor 000000000000feed 512\ncheck ";
+  EXPECT_EQ(encode_mark(mark).substr(0, cut.size()), cut);
+  EXPECT_EQ(encode_mark(mark).size(), kMarkBytes);
   EXPECT_EQ(decode_mark(encode_mark(mark)).value(), mark);
   EXPECT_EQ(decode_mark(encode_mark(some_mark())).value(), some_mark());
 }
@@ -279,14 +318,14 @@ TEST(FolderMark, EveryFlippedBitAndEveryCutIsRefused) {
 }
 
 TEST(FolderMark, AnotherFormatNamesBothNumbers) {
-  const auto newer = decode_mark("leasehold-log 3\nwhatever comes");
+  const auto newer = decode_mark("leasehold-log 4\nwhatever comes");
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::unsupported_format);
-  EXPECT_EQ(newer.error().message, "the log has format 3, this build knows 2: use a newer build");
-  const auto older = decode_mark("leasehold-log 1\ncluster 00");
+  EXPECT_EQ(newer.error().message, "the log has format 4, this build knows 3: use a newer build");
+  const auto older = decode_mark("leasehold-log 2\ncluster 00");
   ASSERT_FALSE(older);
   EXPECT_EQ(older.error().code, ErrorCode::unsupported_format);
-  EXPECT_NE(older.error().message.find("the log has format 1, this build knows 2: go on with the "
+  EXPECT_NE(older.error().message.find("the log has format 2, this build knows 3: go on with the "
                                        "build that wrote it, or wipe"),
             std::string::npos);
 }
@@ -328,6 +367,27 @@ TEST(PosixDisk, FilesAreMadeOfAHeadAndZeroesAndReplaced) {
   EXPECT_EQ(file.value()->read((3U << 20U) - 2, read.data(), read.size()).error().code,
             ErrorCode::io);
   EXPECT_EQ(disk.open("b").error().code, ErrorCode::io);
+  // Removed, and still readable where it is open.
+  ASSERT_TRUE(disk.remove("a"));
+  ASSERT_TRUE(disk.remove("a"));
+  EXPECT_TRUE(disk.list().value().empty());
+  ASSERT_TRUE(file.value()->read(1999999, read.data(), read.size()));
+  EXPECT_EQ(read, std::string("\0here\0", 6));
+  EXPECT_GT(disk.free_bytes().value(), 0U);
+}
+
+TEST(PosixDisk, AFileForWhichThereIsNoSpaceLeavesNothing) {
+  const TemporaryFolder temporary;
+  const auto opened = open_posix_disk(temporary.path("log"));
+  ASSERT_TRUE(opened);
+  Disk& disk = *opened.value();
+  const std::uint64_t free = disk.free_bytes().value();
+  if (free > std::uint64_t{1} << 44U) GTEST_SKIP() << "the disk is too large to be too small";
+  const auto made = disk.create("a", "abc", free + (std::uint64_t{1} << 32U));
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, kNoSpace) << made.error().message;
+  EXPECT_NE(made.error().message.find("free some space"), std::string::npos);
+  EXPECT_TRUE(disk.list().value().empty());
 }
 
 }  // namespace
