@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Breaks one rule at a time and expects the simulator to notice.
+"""Breaks one rule at a time and expects the simulator, or a test, to notice.
 
 Each *.patch here is a deliberate bug: a diff against the tree under a header of `Name: value`
 lines (Rule, Hazard, Oracle). The runner copies the portable part of the tree, applies one patch,
 builds the program leasehold_sim and runs seeds until an oracle speaks. A mutant that survives its
 seeds means that the simulator does not test that rule.
+
+What the simulator cannot see, because it has its own disk, is for a test: `Oracle: test TARGET`, the
+target of a test program, with a filter for GoogleTest behind it. The whole tree is copied then, and
+the program has to fail.
 
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
@@ -43,13 +47,16 @@ class Mutant:
             if field not in self.fields:
                 sys.exit(f"{name}.patch: the header lacks `{field}: …`")
         # "lease": any oracle of the lease, or linearizability. "raft": any oracle.
-        if self.fields["Oracle"] not in ("lease", "raft"):
-            sys.exit(f"{name}.patch: `Oracle:` is `lease` or `raft`")
+        words = self.fields["Oracle"].split()
+        self.test = words[1:] if words[0] == "test" else None
+        if self.fields["Oracle"] not in ("lease", "raft") and len(self.test or []) not in (1, 2):
+            sys.exit(f"{name}.patch: `Oracle:` is `lease`, `raft`, or `test TARGET [FILTER]`")
 
 
-def copy_tree(target):
+def copy_tree(target, whole=False):
     """Copies what differs only, so that ninja rebuilds little."""
-    for part in PORTABLE:
+    everything = [f for f in os.listdir(TREE) if not f.startswith(".") and f != "build"]
+    for part in everything if whole else PORTABLE:
         source = os.path.join(TREE, part)
         if os.path.isdir(source):
             shutil.copytree(source, os.path.join(target, part), dirs_exist_ok=True,
@@ -92,6 +99,35 @@ def build(tree, folder):
     return os.path.join(folder, "sim", "leasehold_sim")
 
 
+def build_test(tree, folder, target):
+    configure = ["cmake", "-S", tree, "-B", folder, "-G", "Ninja",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS=-w"]
+    for command in (configure, ["ninja", "-C", folder, target]):
+        done = subprocess.run(command, text=True, capture_output=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    for place, _, files in os.walk(folder):
+        if target in files:
+            return os.path.join(place, target)
+    sys.exit(f"{target} was not built under {folder}")
+
+
+def failed_test(test, work):
+    """What the tree under `work` fails in: the name of a test, "a crash", or None."""
+    program = build_test(os.path.join(work, "whole"), os.path.join(work, "build-whole"), test[0])
+    command = [program, "--gtest_brief=1", "--gtest_fail_fast"]
+    if len(test) > 1:
+        command.append("--gtest_filter=" + test[1])
+    try:
+        done = subprocess.run(command, text=True, capture_output=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        return "a test that does not end"
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^\[  FAILED  \] (\S+)", done.stdout, flags=re.MULTILINE)
+    return found.group(1) if found else "a crash"
+
+
 def first_finding(program, seeds, jobs, extra):
     """(seed, oracle) of the first finding, or None."""
     done = subprocess.run([program, "--seeds", f"1..{seeds}", "--jobs", str(jobs), "--quiet"] + extra,
@@ -104,7 +140,34 @@ def first_finding(program, seeds, jobs, extra):
     return None
 
 
+def run_test_mutant(mutant, work):
+    copy_tree(os.path.join(work, "whole"), whole=True)
+    apply_patch(mutant, os.path.join(work, "whole"))
+    begin = time.monotonic()
+    failed = failed_test(mutant.test, work)
+    seconds = time.monotonic() - begin
+    if failed is None:
+        print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passed ({seconds:.1f} s)", flush=True)
+        return False
+    print(f"killed    {mutant.name}: {failed}, {seconds:.1f} s", flush=True)
+    return True
+
+
+def run_test_control(mutants, work):
+    """The tests that mutants name, without one."""
+    good = True
+    for target in sorted({mutant.test[0] for mutant in mutants if mutant.test}):
+        copy_tree(os.path.join(work, "whole"), whole=True)
+        failed = failed_test([target], work)
+        print(f"control   the unpatched tree passes {target}" if failed is None else
+              f"CONTROL   the unpatched tree fails {failed} in {target}", flush=True)
+        good = good and failed is None
+    return good
+
+
 def run_mutant(mutant, work, seeds, jobs):
+    if mutant.test:
+        return run_test_mutant(mutant, work)
     tree = os.path.join(work, "tree")
     copy_tree(tree)
     apply_patch(mutant, tree)
@@ -154,7 +217,7 @@ def main():
     if options.check:
         for mutant in mutants:
             shutil.rmtree(os.path.join(options.work, "check"), ignore_errors=True)
-            copy_tree(os.path.join(options.work, "check"))
+            copy_tree(os.path.join(options.work, "check"), whole=mutant.test is not None)
             apply_patch(mutant, os.path.join(options.work, "check"))
         print(f"{len(mutants)} patches apply")
         return 0
@@ -162,7 +225,9 @@ def main():
     for mutant in mutants:
         good = run_mutant(mutant, options.work, options.seeds, options.jobs) and good
     if options.control > 0:
-        good = run_control(options.work, options.control, options.jobs) and good
+        if any(not mutant.test for mutant in mutants):
+            good = run_control(options.work, options.control, options.jobs) and good
+        good = run_test_control(mutants, options.work) and good
     return 0 if good else 1
 
 
