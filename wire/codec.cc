@@ -453,7 +453,9 @@ Result<net::PeerMessage> decode_message(const Frame& frame) {
   if (!known_fields_only(*form)) {
     return malformed("a field that this wire version does not name");
   }
-  net::PeerMessage message;
+  // Made where it is returned: g++ 12 takes a moved variant for uninitialised.
+  Result<net::PeerMessage> decoded = net::PeerMessage{};
+  net::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());
   if (Result<void> read = read_payload(*form, frame.payload, message.payload); !read.ok()) {
     return read.error();
@@ -462,7 +464,7 @@ Result<net::PeerMessage> decode_message(const Frame& frame) {
     return malformed("a payload part behind a message that has none");
   }
   if (Result<void> checked = check_message(message); !checked.ok()) return checked.error();
-  return message;
+  return decoded;
 }
 
 }  // namespace leasehold::wire
