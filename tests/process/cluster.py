@@ -24,12 +24,17 @@ import resp
 PORTS = range(20000, 32000)
 PR_SET_PDEATHSIG = 1
 LOG_LINES_SHOWN = 30
+SKIPPED_STATUS = 77
 # What no node may ever say, whether the test notices its end or not.
 BUGS = ("assertion failed", "Sanitizer", "runtime error:", "terminate called")
 
 
 class Failed(Exception):
     """The test's own verdict."""
+
+
+class Skipped(Exception):
+    """What the test needs is not here."""
 
 
 def check(condition, message):
@@ -98,6 +103,7 @@ class Node:
         self.port = port
         self.log_path = log_path
         self.flags = list(flags)
+        self.environment = {}  # what it gets beyond the test's own
         self.process = None
 
     def __repr__(self):
@@ -117,7 +123,8 @@ class Node:
         check(not self.running, f"{self} runs already")
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, preexec_fn=_die_with_parent)
+                                            stderr=log, preexec_fn=_die_with_parent,
+                                            env={**os.environ, **self.environment})
         _processes.add(self.process)
 
     @property
@@ -284,7 +291,8 @@ class Cluster:
 
 
 def main(description, run, arguments=lambda parser: None):
-    """The frame of each test program: flags, exit status, and the time it took."""
+    """The frame of each test program: flags, exit status, and the time it took. Status 77: it
+    cannot run here, and why was printed."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--binary", required=True, help="the leasehold program")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the nodes")
@@ -299,6 +307,9 @@ def main(description, run, arguments=lambda parser: None):
     begun = time.monotonic()
     try:
         run(options)
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIPPED_STATUS)
     except (Failed, resp.ConnectionLost, resp.TimedOut, resp.ProtocolError) as error:
         print(f"FAILED: {type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(1)
