@@ -308,6 +308,15 @@ std::vector<Operation> Clients::history() const {
   return history;
 }
 
+std::vector<std::uint64_t> Clients::refused_values() const {
+  std::vector<std::uint64_t> values;
+  for (const Attempt& attempt : attempts_) {
+    const bool write = attempt.operation.kind == OperationKind::write;
+    if (write && attempt.outcome == Outcome::refused) values.push_back(attempt.operation.value);
+  }
+  return values;
+}
+
 std::uint64_t Clients::unknown() const {
   std::uint64_t count = 0;
   for (const Attempt& attempt : attempts_) {

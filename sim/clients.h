@@ -28,6 +28,8 @@ class Clients {
 
   /// Everything that the checker has to explain.
   std::vector<Operation> history() const;
+  /// The values of writes that certainly never happened.
+  std::vector<std::uint64_t> refused_values() const;
   const OperationCounts& counts() const { return counts_; }
   /// Writes that may or may not have happened.
   std::uint64_t unknown() const;

@@ -25,6 +25,7 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
       network_(network),
       oracles_(oracles),
       random_(random_for(world.plan.seed, 3)),
+      straggler_random_(random_for(world.plan.seed, 5)),
       duel_(world, nodes_, duel_ports()) {
   for (const FaultClass fault : kTriggered) {
     if (!world_.plan.enabled.has(fault)) continue;
@@ -47,6 +48,7 @@ void Faults::start() {
   }
   if (world_.plan.drift_extreme) world_.used(FaultClass::extreme_drift);
   schedule_next();
+  schedule_straggler();
   if (world_.plan.duel) duel_.start();
   // Two chances for the one leader change that every seed has to have.
   for (const int percent : {40, 70}) {
@@ -175,10 +177,57 @@ void Faults::pause(SimNode& node, Duration longest) {
   }
 }
 
+// A sequence of its own, beside the others: what makes snapshots necessary, and what makes them
+// impossible.
+void Faults::schedule_straggler() {
+  const Duration pause = draw_duration(straggler_random_, milliseconds(300), milliseconds(5000));
+  world_.queue.after(pause, [this] {
+    if (world_.healed) return;
+    const bool fill = straggler_random_.chance(1, 3);
+    const Duration full =
+        draw_duration(straggler_random_, milliseconds(50), world_.plan.disk.full_max);
+    SimNode& node = *nodes_[static_cast<std::size_t>(straggler_random_.below(nodes_.size()))];
+    if (fill && world_.plan.enabled.has(FaultClass::full_disk)) node.disk().fill(full);
+    if (world_.plan.enabled.has(FaultClass::straggler)) straggle(node);
+    schedule_straggler();
+  });
+}
+
+// Somebody who does not lead is away, in whichever way: the others go on, and what it needs when it
+// is back is gone from their logs.
+void Faults::straggle(SimNode& node) {
+  const Duration length = draw_duration(straggler_random_, milliseconds(500), milliseconds(8000));
+  const std::uint64_t kind = straggler_random_.below(4);
+  const bool deaf = straggler_random_.chance(1, 2);
+  const std::uint64_t in_flight_loss_percent = 50 * straggler_random_.below(3);
+  if (!node.up() || node.leads() || node.suspended()) return;
+  world_.used(FaultClass::straggler);
+  switch (kind) {
+    case 0: node.pause(length, false); return;
+    case 1: cut(links_of(node), length, in_flight_loss_percent); return;
+    case 2: {
+      // It hears nobody, or nobody hears it.
+      const std::size_t self = node.id().value() - 1;
+      Links links;
+      for (const std::pair<std::size_t, std::size_t>& link : links_of(node)) {
+        if ((deaf ? link.second : link.first) == self) links.push_back(link);
+      }
+      cut(std::move(links), length, in_flight_loss_percent);
+      return;
+    }
+    default:
+      node.crash(false);
+      world_.queue.after(length, [&node] {
+        if (!node.up() && !node.suspended()) node.start();
+      });
+  }
+}
+
 void Faults::revive() {
-  if (world_.healed) return;
+  // Who has yet to learn that its disk failed dies after the faults have ended.
   for (SimNode* node : nodes_) {
-    if (!node->up() && !node->suspended() && random_.chance(1, 20)) node->start();
+    const bool now = world_.healed || random_.chance(1, 20);
+    if (!node->up() && !node->suspended() && now) node->start();
   }
   world_.queue.after(milliseconds(100), [this] { revive(); });
 }
@@ -416,6 +465,7 @@ void Faults::heal() {
   join();
   network_.heal();
   for (SimNode* node : nodes_) {
+    node->disk().empty();
     node->heal();
     if (!node->up()) node->start();
   }

@@ -40,6 +40,8 @@ class Faults {
   void crash(SimNode& node, bool quick);
   void crash_some();
   void pause(SimNode& node, Duration longest);
+  void schedule_straggler();
+  void straggle(SimNode& node);
   void partition();
   void one_way_cut();
   void cut(Links links, Duration length) { cut(std::move(links), length, 50 * random_.below(3)); }
@@ -65,6 +67,7 @@ class Faults {
   SimNetwork& network_;
   const Oracles& oracles_;
   Random random_;
+  Random straggler_random_;
   std::vector<FaultClass> choices_;
   Duel duel_;
   /// The cuts that have not ended, by number.

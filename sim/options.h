@@ -25,14 +25,16 @@ enum class FaultClass : std::uint8_t {
   replay,         ///< old frames arrive again, long after, at later incarnations too
   disk_stall,     ///< a sync takes longer than an election timeout
   unsynced_loss,  ///< a crash loses what was not synced: any suffix of the waiting batches
-  disk_error,     ///< a sync fails: the node has to stop
+  disk_error,     ///< a sync fails: the node has to stop; a snapshot cannot be taken
   extreme_drift,  ///< every clock runs at exactly the bound, fast or slow
   drift_change,   ///< clock rates change under way
   slow_apply,     ///< the state machine lags
   late_handling,  ///< the ordering thread sleeps between reading the clock and acting
   reader_pause,   ///< a reader's thread sleeps between any two of its steps
+  straggler,      ///< a follower is away for long, while the others cut their logs
+  full_disk,      ///< no space for the log but a reserve, which may be used up
 };
-inline constexpr std::size_t kFaultClasses = 17;
+inline constexpr std::size_t kFaultClasses = 19;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);
@@ -96,6 +98,28 @@ struct OperationCounts {
   }
 };
 
+/// What happened to logs and snapshots.
+struct SnapshotCounts {
+  std::uint64_t cuts = 0;      ///< of logs, at the front
+  std::uint64_t taken = 0;     ///< snapshots, to be sent
+  std::uint64_t arrived = 0;   ///< whole
+  std::uint64_t resets = 0;    ///< durable: one took the place of a log
+  std::uint64_t installs = 0;  ///< the state machine was given one, by a running process
+  std::uint64_t installs_at_start = 0;
+  std::uint64_t resumed = 0;  ///< begun by one process of a machine and continued by another
+  std::uint64_t bytes = 0;    ///< that were stored of snapshots
+  std::uint64_t full_disks = 0;
+  // Processes that died while a snapshot was being taken, sent, received or installed there. One
+  // that was at several of these counts for the last.
+  std::uint64_t crashes_taking = 0;
+  std::uint64_t crashes_sending = 0;
+  std::uint64_t crashes_receiving = 0;
+  std::uint64_t crashes_installing = 0;
+  std::uint64_t crashes() const {
+    return crashes_taking + crashes_sending + crashes_receiving + crashes_installing;
+  }
+};
+
 /// What one seed did.
 struct SeedReport {
   std::uint64_t seed = 0;
@@ -104,6 +128,7 @@ struct SeedReport {
   OperationCounts operations;
   std::uint64_t operations_unknown = 0;
   std::uint64_t leader_changes = 0;
+  SnapshotCounts snapshots;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;
   std::optional<Violation> violation;

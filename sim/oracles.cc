@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/node/command_envelope.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_node.h>
 
@@ -47,6 +48,8 @@ void Oracles::on_start(const SimNode& node) {
 }
 
 void Oracles::on_crash(const SimNode& node) {
+  const std::optional<raft::LogBase>& base = node.disk().durable().base;
+  if (base) check_base(node, *base);
   if (ledger_.empty()) return;
   // Only the newest: Log Matching carries the ones before it.
   const raft::LogId id{ledger_.back().term, committed()};
@@ -94,8 +97,10 @@ void Oracles::advance_ledger(const SimNode& node) {
   Memory& known = memory(node);
   const raft::Index commit = node.driver().core().commit_index();
   const DiskImage& log = node.disk().written();
-  for (raft::Index i = known.commit.next(); i <= commit; i = i.next()) {
-    if (i > log.last_index()) {
+  // What is below the base was judged when the log was cut or reset there.
+  const raft::Index known_up_to = std::max(known.commit, log.base_id().index);
+  for (raft::Index i = known_up_to.next(); i <= commit; i = i.next()) {
+    if (i > log.last_index() || i > committed().next()) {
       world_.fail("log_matching", name(node) + " has committed index " + std::to_string(i.value()) +
                                       " that its log does not hold");
       break;
@@ -108,8 +113,7 @@ void Oracles::advance_ledger(const SimNode& node) {
                                       id_text({expected.term, i}) + " was committed before");
       continue;
     }
-    ledger_.push_back({entry.id.term, node.driver().core().term(), digest(entry)});
-    newest_committed_term_ = std::max(newest_committed_term_, entry.id.term);
+    add_to_ledger(node, entry);
   }
   if (commit > known.commit && commit == committed() &&
       !durable_on_quorum({ledger_.back().term, commit})) {
@@ -120,15 +124,46 @@ void Oracles::advance_ledger(const SimNode& node) {
   known.commit = std::max(known.commit, commit);
 }
 
+void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
+  Committed added{entry.id.term, node.driver().core().term(), digest(entry), std::nullopt, 0};
+  if (entry.kind == raft::EntryKind::command) {
+    const Result<node::CommandEnvelope> envelope = node::decode_envelope(entry.payload);
+    LEASEHOLD_ASSERT(envelope.ok());
+    added.set = RegisterMachine::decode_set(envelope.value().command.view());
+  }
+  if (added.set) {
+    const auto [known, fresh] = executed_.emplace(added.set->value, entry.id.index);
+    if (!fresh) {
+      world_.fail("exactly_once", id_text(entry.id) + " holds the command that was committed at " +
+                                      std::to_string(known->second.value()) + " already: value " +
+                                      std::to_string(added.set->value));
+    }
+    RegisterMachine::apply_to(tip_, entry.id.index, *added.set);
+    tip_.values.clear();
+  }
+  added.history = tip_.history;
+  ledger_.push_back(added);
+  newest_committed_term_ = std::max(newest_committed_term_, entry.id.term);
+}
+
 void Oracles::on_persist(const SimNode& node, const raft::PersistBatch& batch) {
-  if (!batch.truncate_from) return;
+  // From now on a crash may leave it.
+  if (batch.cut) check_base(node, *batch.cut);
+  if (batch.reset) {
+    check_base(node, *batch.reset);
+    check_removal(node, batch.reset->id.index.next());
+  }
+  if (batch.truncate_from) check_removal(node, *batch.truncate_from);
+}
+
+void Oracles::check_removal(const SimNode& node, raft::Index from) {
   const DiskImage& log = node.disk().written();
-  for (raft::Index i = *batch.truncate_from; i <= log.last_index() && i <= committed();
-       i = i.next()) {
+  for (raft::Index i = std::max(from, log.base_id().index.next());
+       i <= log.last_index() && i <= committed(); i = i.next()) {
     const raft::LogId id = log.entry(i).id;
     // An overtaken leader may still remove it from a node that no quorum for it has counted.
     if (id.term == ledger_[i.value() - 1].term && !durable_on_quorum(id, &node)) {
-      world_.fail("lost_commit", name(node) + " truncates the committed " + id_text(id) +
+      world_.fail("lost_commit", name(node) + " removes the committed " + id_text(id) +
                                      ", which no quorum of the others holds");
       return;
     }
@@ -171,6 +206,112 @@ void Oracles::on_applied(const SimNode& node, const std::vector<raft::Entry>& en
       world_.fail("state_machine_safety", name(node) + " applies " + id_text(entry.id) + ", but " +
                                               id_text({expected.term, i}) + " is committed");
     }
+  }
+  const RegisterMachine::State& state = node.machine().present();
+  const std::uint64_t at = state.applied.value();
+  if (at > 0 && at <= ledger_.size() && state.history != ledger_[at - 1].history) {
+    world_.fail("state_machine_safety", name(node) + " has applied up to " + std::to_string(at) +
+                                            " something else than was committed");
+  }
+}
+
+// ---- Snapshots ----
+
+bool Oracles::is_committed(raft::LogId id) const {
+  const std::uint64_t index = id.index.value();
+  return index > 0 && index <= ledger_.size() && ledger_[index - 1].term == id.term;
+}
+
+const RegisterMachine::State& Oracles::state_at(raft::Index index) {
+  LEASEHOLD_ASSERT(index <= committed());
+  if (index < state_.applied) state_ = {};
+  for (raft::Index i = state_.applied.next(); i <= index; i = i.next()) {
+    const Committed& entry = ledger_[i.value() - 1];
+    if (entry.set) RegisterMachine::apply_to(state_, i, *entry.set);
+    state_.applied = i;
+  }
+  return state_;
+}
+
+/// A log may begin there if what is below it would survive a crash at this instant.
+void Oracles::check_base(const SimNode& node, const raft::LogBase& base) {
+  const std::optional<StagedSnapshot>& staged = node.staged();
+  const bool arrived = staged && staged->complete && staged->id.last == base.id;
+  if (node.machine().durable_index() < base.id.index && !arrived) {
+    world_.fail("cut_beyond_durable", name(node) + "'s log begins behind " + id_text(base.id) +
+                                          ", but its state machine is durable only up to " +
+                                          std::to_string(node.machine().durable_index().value()));
+  }
+  if (!is_committed(base.id)) {
+    world_.fail("log_matching", name(node) + "'s log begins behind " + id_text(base.id) +
+                                    ", which is not committed");
+  }
+}
+
+void Oracles::on_snapshot_taken(const SimNode& node, std::uint64_t tag,
+                                const SnapshotBytes& snapshot) {
+  taken_.emplace(tag, snapshot);
+  if (snapshot.last() > committed()) {
+    world_.fail("snapshot_state", name(node) + " takes a snapshot of what is not committed");
+    return;
+  }
+  const auto state = RegisterMachine::decode(snapshot.bytes().view());
+  if (!state || !(*state == state_at(snapshot.last()))) {
+    world_.fail("snapshot_state", name(node) + " takes a snapshot up to " +
+                                      std::to_string(snapshot.last().value()) +
+                                      " that is not what was committed");
+  }
+}
+
+void Oracles::on_snapshot_arrived(const SimNode& node, const StagedSnapshot& snapshot) {
+  const std::string what =
+      "the snapshot up to " + id_text(snapshot.id.last) + " that " + name(node) + " was sent ";
+  const auto taken = taken_.find(snapshot.id.tag);
+  if (taken == taken_.end() || taken->second.last() != snapshot.id.last.index) {
+    world_.fail("snapshot_state", what + "was never taken");
+  } else if (taken->second.bytes().view() != snapshot.bytes) {
+    world_.fail("snapshot_state", what + "is not the one that was taken");
+  } else if (!is_committed(snapshot.id.last)) {
+    world_.fail("snapshot_state", what + "ends at an entry that is not committed");
+  }
+}
+
+void Oracles::on_snapshot_deleted(const SimNode& node) {
+  const raft::LogId base = node.disk().written().base_id();
+  if (base.index <= node.machine().durable_index()) return;
+  world_.fail("cut_beyond_durable", name(node) + " deletes the snapshot that its log stands on, " +
+                                        "which begins behind " + id_text(base));
+}
+
+void Oracles::on_install_asked(const SimNode& node, const raft::SnapshotId& id) {
+  if (node.disk().durable().base_id() == id.last) return;
+  world_.fail("state_machine_safety", name(node) + " installs the snapshot up to " +
+                                          id_text(id.last) +
+                                          " before its log begins there durably");
+}
+
+void Oracles::on_installed(const SimNode& node, const raft::SnapshotId& id, bool at_start) {
+  Memory& known = memory(node);
+  if (!at_start && id.last.index <= known.applied) {
+    world_.fail("monotonic", name(node) + " installs a snapshot up to " +
+                                 std::to_string(id.last.index.value()) + " after applying " +
+                                 std::to_string(known.applied.value()));
+  }
+  known.applied = id.last.index;
+  if (!is_committed(id.last) || !(node.machine().present() == state_at(id.last.index))) {
+    world_.fail("snapshot_state", name(node) + " has installed a state up to " + id_text(id.last) +
+                                      " that is not what was committed");
+  }
+}
+
+void Oracles::check_dropped(const std::vector<std::uint64_t>& values) {
+  for (const std::uint64_t value : values) {
+    const auto found = executed_.find(value);
+    if (found == executed_.end()) continue;
+    world_.fail("exactly_once", "the write of value " + std::to_string(value) +
+                                    " was refused as never executed, and is committed at " +
+                                    std::to_string(found->second.value()));
+    return;
   }
 }
 
@@ -221,8 +362,16 @@ void Oracles::check_view_order(const SimNode& node, const raft::Message& message
       what = "tells of commit " + std::to_string(append->commit.value()) + " while readers see " +
              std::to_string(state.commit.value());
     }
+  } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(&message)) {
+    term = chunk->term;
+    if (chunk->id.last.index > state.commit) {
+      what = "sends a snapshot up to " + std::to_string(chunk->id.last.index.value()) +
+             " while readers see " + std::to_string(state.commit.value());
+    }
   } else if (const auto* reply = std::get_if<raft::AppendReply>(&message)) {
     term = reply->term;
+  } else if (const auto* stored = std::get_if<raft::SnapshotReply>(&message)) {
+    term = stored->term;
   } else if (const auto* vote = std::get_if<raft::VoteReply>(&message)) {
     term = vote->term;
     if (vote->granted) what = "grants a vote";

@@ -4,10 +4,12 @@
 #include <leasehold/net/peer_message.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/world.h>
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 namespace leasehold::sim {
 
 class SimNode;
+struct StagedSnapshot;
 
 /// Judges a run. The oracles, by the name that a violation carries:
 ///
@@ -31,7 +34,14 @@ class SimNode;
 ///   state_machine_safety    an entry was applied that is not the committed one, or out of order
 ///   lost_commit             a committed entry is not durable on a quorum, or will not be
 ///   vote_durability         a vote left before it was durable, or two went to different candidates
-///   monotonic               a term, a commit index or a lease end moved back
+///   monotonic               a term, a commit index, an applied index or a lease end moved back
+/// of snapshots and of logs that are cut:
+///   cut_beyond_durable      a log begins behind what neither the state machine nor a snapshot that
+///                           has arrived whole would still hold after a crash
+///   snapshot_state          a snapshot, or a state that came of one, is not byte for byte what the
+///                           committed entries up to its index make
+///   exactly_once            a command was committed twice, or its caller was told that it never
+///                           will be
 class Oracles {
  public:
   explicit Oracles(World& world);
@@ -45,6 +55,15 @@ class Oracles {
   void on_persist(const SimNode& node, const raft::PersistBatch& batch);
   void on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries);
   void on_applied(const SimNode& node, const std::vector<raft::Entry>& entries);
+  void on_install_asked(const SimNode& node, const raft::SnapshotId& id);
+  /// `at_start`: before the process runs.
+  void on_installed(const SimNode& node, const raft::SnapshotId& id, bool at_start);
+  void on_snapshot_taken(const SimNode& node, std::uint64_t tag, const SnapshotBytes& snapshot);
+  void on_snapshot_arrived(const SimNode& node, const StagedSnapshot& snapshot);
+  /// One that has arrived whole.
+  void on_snapshot_deleted(const SimNode& node);
+  /// The callers of these were told that it was not and will not be executed.
+  void check_dropped(const std::vector<std::uint64_t>& values);
   void after_handle(const SimNode& node);
   /// After every action of the queue, whatever it was.
   void after_step();
@@ -69,6 +88,9 @@ class Oracles {
     raft::Term term;
     raft::Term committed_in;
     std::uint64_t digest = 0;
+    std::optional<RegisterMachine::Set> set;
+    /// RegisterMachine::State::history of a state machine that has applied it.
+    std::uint64_t history = 0;
   };
 
   Memory& memory(const SimNode& node);
@@ -79,6 +101,12 @@ class Oracles {
   void check_view_order(const SimNode& node, const raft::Message& message);
   void check_monotonic(const SimNode& node);
   void advance_ledger(const SimNode& node);
+  void add_to_ledger(const SimNode& node, const raft::Entry& entry);
+  /// What the committed entries up to `index` make.
+  const RegisterMachine::State& state_at(raft::Index index);
+  bool is_committed(raft::LogId id) const;
+  void check_base(const SimNode& node, const raft::LogBase& base);
+  void check_removal(const SimNode& node, raft::Index from);
   void check_new_leader(const SimNode& node, raft::Term term);
   bool durable_on_quorum(raft::LogId id, const SimNode* without = nullptr) const;
 
@@ -87,6 +115,14 @@ class Oracles {
   std::vector<Memory> memories_;
   /// Every entry that was ever committed; index i stands at i - 1.
   std::vector<Committed> ledger_;
+  /// The state at some index, where the next question begins that is not about an earlier one.
+  RegisterMachine::State state_;
+  /// The state without registers, up to the newest entry.
+  RegisterMachine::State tip_;
+  /// By the value that it writes, which no other command does: where a command was committed.
+  std::map<std::uint64_t, raft::Index> executed_;
+  /// The bytes of every snapshot that was taken, by its tag.
+  std::map<std::uint64_t, SnapshotBytes> taken_;
   raft::Term newest_committed_term_;
   std::map<raft::Term, raft::NodeId> leaders_;
   std::map<std::pair<raft::NodeId, raft::Term>, raft::NodeId> votes_;

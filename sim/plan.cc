@@ -41,7 +41,8 @@ void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
 }
 
 void draw_faults(Random& random, Plan& plan) {
-  for (std::size_t i = 0; i < kFaultClasses; ++i) {
+  // Those of draw_snapshots() are behind it.
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(FaultClass::reader_pause); ++i) {
     if (random.chance(1, 2)) plan.enabled.add(static_cast<FaultClass>(i));
   }
   // A seed in which no leader is ever disturbed shows nothing about leases.
@@ -131,6 +132,56 @@ void draw_limits(Random& random, Plan& plan) {
   plan.driver.core.inflight_messages_max = inflights[random.below(3)];
   // As production does, and at once.
   if (plan.seed % 4 == 3) plan.driver.core.commit_news_delay = std::chrono::milliseconds(1);
+}
+
+/// When logs are cut, and how snapshots travel: in most seeds far more often, and in smaller parts,
+/// than in life. A sequence of its own, so that all else in a seed is as it would be without.
+void draw_snapshots(Plan& plan) {
+  Random random = random_for(plan.seed, 4);
+  SnapshotPlan& snapshots = plan.snapshots;
+  const std::int64_t work_us[] = {500, 5'000, 50'000, 300'000};
+  snapshots.work_min = microseconds(50);
+  snapshots.work_max = microseconds(work_us[random.below(4)]);
+  snapshots.flushes = random.chance(1, 2);
+  snapshots.quick_return = random.chance(2, 3);
+  const bool straggler = random.chance(1, 2);
+  if (straggler) plan.enabled.add(FaultClass::straggler);
+  const bool full_disk = random.chance(1, 3);
+  if (full_disk) plan.enabled.add(FaultClass::full_disk);
+  plan.disk.full_max = milliseconds(random.between(200, 6000));
+  const std::uint64_t crash_ppm[] = {0, 20'000, 80'000, 250'000};
+  const std::uint64_t drawn_crash_ppm = crash_ppm[random.below(4)];
+  if (plan.enabled.has(FaultClass::crash)) snapshots.crash_ppm = drawn_crash_ppm;
+  if (plan.enabled.has(FaultClass::disk_error)) snapshots.failure_ppm = 100'000;
+
+  node::DriverOptions& driver = plan.driver;
+  const std::uint64_t tail_bytes[] = {0, 150, 1'000, 8'000};
+  const std::uint64_t cut_bytes[] = {1, 100, 1'000};
+  const std::uint64_t held_bytes[] = {0, 400, 1U << 30U};
+  const std::size_t chunk_bytes[] = {9, 40, 40, 150, 256U << 10U};
+  const std::size_t window[] = {1, 3, 16};
+  const std::uint64_t bytes_per_second[] = {0, 0, 3'000};
+  const Duration ages[] = {Duration{0}, Duration{0}, milliseconds(700), milliseconds(6000)};
+  const Duration patience[] = {milliseconds(600), milliseconds(3000), milliseconds(30'000)};
+  const Duration keep[] = {Duration{0}, milliseconds(200), milliseconds(10'000)};
+  const bool cuts = random.chance(5, 6);
+  const std::uint64_t tail = tail_bytes[random.below(4)];
+  const std::uint64_t cut = cut_bytes[random.below(3)];
+  const Duration age = ages[random.below(4)];
+  if (cuts) {
+    driver.log_tail_bytes = tail;
+    driver.log_cut_bytes = cut;
+    driver.log_age_max = age;
+  }
+  driver.log_held_bytes_max = held_bytes[random.below(3)];
+  const std::size_t window_chunks = window[random.below(3)];
+  driver.snapshot_chunk_bytes = chunk_bytes[random.below(5)];
+  driver.snapshot_window_bytes = driver.snapshot_chunk_bytes * window_chunks;
+  driver.snapshot_bytes_per_second = bytes_per_second[random.below(3)];
+  driver.snapshot_patience = patience[random.below(3)];
+  driver.snapshot_keep = keep[random.below(3)];
+  // Room for a window: what is dropped costs a silence of heartbeats each time.
+  driver.chunks_storing_max = window_chunks + random.below(4);
 }
 
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
@@ -226,6 +277,10 @@ void draw_late_copies(Random& random, Plan& plan) {
 
 }  // namespace
 
+Random random_for(std::uint64_t seed, std::uint64_t part) {
+  return Random(seed * 0x2545f4914f6cdd1dU + part);
+}
+
 Duration draw_duration(Random& random, Duration low, Duration high) {
   return Duration(random.between(low.count(), high.count() + 1));
 }
@@ -254,6 +309,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_nodes(random, plan);
   draw_workload(random, plan);
   draw_limits(random, plan);
+  draw_snapshots(plan);
   plan.drift_extreme = plan.enabled.has(FaultClass::extreme_drift);
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
   const std::uint64_t young[] = {0, 0, 25, 60};

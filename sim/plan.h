@@ -31,6 +31,22 @@ struct DiskPlan {
   Duration stall_max{0};
   bool loses_unsynced = false;
   std::uint64_t error_ppm = 0;
+  /// The longest time for which a disk is full.
+  Duration full_max{0};
+};
+
+/// What is done with snapshots takes time, and is a good moment to die. When logs are cut, and how
+/// snapshots are sent, is in Plan::driver.
+struct SnapshotPlan {
+  Duration work_min{0};
+  Duration work_max{0};
+  /// The state machine makes itself durable now and then, without being asked.
+  bool flushes = true;
+  /// Chances: a snapshot cannot be taken; the process dies at a SnapshotMoment, or shortly after.
+  std::uint64_t failure_ppm = 0;
+  std::uint64_t crash_ppm = 0;
+  /// A machine that died is back soon enough to go on where it was.
+  bool quick_return = false;
 };
 
 struct NodePlan {
@@ -68,6 +84,7 @@ struct Plan {
   std::vector<NodePlan> nodes;  ///< 3 or 5
   LinkPlan link;
   DiskPlan disk;
+  SnapshotPlan snapshots;
   WorkloadPlan workload;
   node::DriverOptions driver;  ///< limits only; `core` is made for each start
   /// Clock rates stay within this of true time.
@@ -99,6 +116,10 @@ struct Plan {
 };
 
 Plan draw_plan(std::uint64_t seed, const SimOptions& options);
+
+/// An independent random sequence for one part of a simulation: so that a change in one part
+/// does not reshuffle the others.
+Random random_for(std::uint64_t seed, std::uint64_t part);
 
 /// Uniform in [low, high]; `low` is not above `high`.
 Duration draw_duration(Random& random, Duration low, Duration high);

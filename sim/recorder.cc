@@ -92,6 +92,12 @@ void Recorder::line(const TraceLine& line) {
     case TraceKind::blocked:
     case TraceKind::unblocked: link(line); return;
     case TraceKind::rates_changed: rates(line); return;
+    case TraceKind::space: {
+      Record space = record(Kind::disk, id);
+      space.what = line.numbers[0] == 0 ? "full" : "has_space";
+      sink_(space);
+      return;
+    }
     default: return;
   }
 }

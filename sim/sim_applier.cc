@@ -3,6 +3,7 @@
 #include <leasehold/sim/sim_applier.h>
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace leasehold::sim {
@@ -17,12 +18,18 @@ SimApplier::SimApplier(World& world, raft::NodeId node, raft::Incarnation incarn
 void SimApplier::apply(std::vector<raft::Entry> entries) {
   LEASEHOLD_ASSERT(!entries.empty());
   ports_.asked(entries);
-  waiting_.push_back(std::move(entries));
-  if (!busy_) start_next();
+  add({std::move(entries), std::nullopt});
 }
 
-void SimApplier::install(const raft::SnapshotId& /*id*/) {
-  LEASEHOLD_UNREACHABLE();  // no snapshot is ever complete: see node::NoSnapshots
+void SimApplier::install(const raft::SnapshotId& id) {
+  ports_.install_asked(id);
+  ++installs_;
+  add({{}, id});
+}
+
+void SimApplier::add(Call call) {
+  waiting_.push_back(std::move(call));
+  if (!busy_) start_next();
 }
 
 void SimApplier::start_next() {
@@ -36,18 +43,55 @@ void SimApplier::start_next() {
 }
 
 void SimApplier::finish() {
-  const std::vector<raft::Entry> entries = std::move(waiting_.front());
+  const Call call = std::move(waiting_.front());
   waiting_.pop_front();
+  if (call.snapshot) {
+    install_now(*call.snapshot);
+    return;
+  }
+  const std::vector<raft::Entry>& entries = call.entries;
   Result<node::Applied> answer = node::apply_entries(entries, node_, incarnation_, ports_.machine);
   LEASEHOLD_ASSERT(answer.ok());
   LEASEHOLD_ASSERT(ports_.machine.malformed() == 0);
   ports_.view.publish_applied(answer.value().last);
   world_.trace.add(TraceKind::applied, node_.value(), answer.value().last.value());
   ports_.applied(entries);
-  if (random_.chance(1, 8)) static_cast<void>(ports_.machine.make_durable());
+  if (world_.plan.snapshots.flushes && random_.chance(1, 8)) {
+    ports_.machine.make_durable(ports_.machine.present());
+  }
+  end(std::move(answer).value());
+}
+
+// At one instant the state machine has the new state, durably; at a later one the callers know.
+void SimApplier::install_now(const raft::SnapshotId& id) {
+  const std::optional<StagedSnapshot>& staged = ports_.staged;
+  if (!staged || !staged->complete || staged->id != id) {
+    world_.fail("cut_beyond_durable",
+                "node " + std::to_string(node_.value()) + " installs a snapshot that is not there");
+    return;
+  }
+  const Result<void> done =
+      ports_.machine.install_snapshot(SnapshotBytes(id.last.index, Bytes(staged->bytes)));
+  LEASEHOLD_ASSERT(done.ok());
+  world_.trace.add(TraceKind::installed, node_.value(), id.last.index.value());
+  ports_.installed(id);
+  const SnapshotPlan& plan = world_.plan.snapshots;
+  const Duration delay =
+      draw_duration(random_, plan.work_min, world_.healed ? plan.work_min : plan.work_max);
+  world_.queue.after(delay, [this, id, run = ports_.run] {
+    run([this, id] {
+      --installs_;
+      ports_.view.publish_applied(id.last.index);
+      ports_.install_known();
+      end({id.last.index, {}});
+    });
+  });
+}
+
+void SimApplier::end(node::Applied answer) {
   busy_ = false;
   if (!waiting_.empty()) start_next();
-  ports_.post(std::move(answer).value());
+  ports_.post(std::move(answer));
 }
 
 }  // namespace leasehold::sim

@@ -4,9 +4,11 @@
 #include <leasehold/node/driver.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_disk.h>
+#include <leasehold/sim/sim_snapshots.h>
 
 #include <deque>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace leasehold::sim {
@@ -16,21 +18,38 @@ class SimApplier : public node::Applier {
  public:
   struct Ports {
     RegisterMachine& machine;
+    /// What install() installs.
+    std::optional<StagedSnapshot>& staged;
     node::LeaseView& view;
     RunInProcess run;
     std::function<void(node::Event)> post;
     /// Told of each call before anything is applied, and of each run after it.
     std::function<void(const std::vector<raft::Entry>&)> asked;
     std::function<void(const std::vector<raft::Entry>&)> applied;
+    /// The same of a snapshot. It is durable when the second is called, and the third is called
+    /// when the callers know.
+    std::function<void(const raft::SnapshotId&)> install_asked;
+    std::function<void(const raft::SnapshotId&)> installed;
+    std::function<void()> install_known;
   };
   SimApplier(World& world, raft::NodeId node, raft::Incarnation incarnation, Ports ports);
 
   void apply(std::vector<raft::Entry> entries) override;
   void install(const raft::SnapshotId& id) override;
+  /// A snapshot waits to be installed, or is being installed.
+  bool installing() const { return installs_ > 0; }
 
  private:
+  /// One call: entries, or a snapshot in their place.
+  struct Call {
+    std::vector<raft::Entry> entries;
+    std::optional<raft::SnapshotId> snapshot;
+  };
+  void add(Call call);
   void start_next();
   void finish();
+  void install_now(const raft::SnapshotId& id);
+  void end(node::Applied answer);
 
   World& world_;
   const raft::NodeId node_;
@@ -38,8 +57,9 @@ class SimApplier : public node::Applier {
   Ports ports_;
   Random random_;
   bool busy_ = false;
+  int installs_ = 0;
   /// Bounded by DriverOptions::applies_max.
-  std::deque<std::vector<raft::Entry>> waiting_;
+  std::deque<Call> waiting_;
 };
 
 }  // namespace leasehold::sim

@@ -116,6 +116,22 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
 
 // ---- What a child tells its parent: one line per message ----
 
+constexpr std::uint64_t SnapshotCounts::*kSnapshotCounts[] = {
+    &SnapshotCounts::cuts,
+    &SnapshotCounts::taken,
+    &SnapshotCounts::arrived,
+    &SnapshotCounts::resets,
+    &SnapshotCounts::installs,
+    &SnapshotCounts::installs_at_start,
+    &SnapshotCounts::resumed,
+    &SnapshotCounts::bytes,
+    &SnapshotCounts::full_disks,
+    &SnapshotCounts::crashes_taking,
+    &SnapshotCounts::crashes_sending,
+    &SnapshotCounts::crashes_receiving,
+    &SnapshotCounts::crashes_installing,
+};
+
 /// "seed N": about to run it.
 /// "done N …numbers…": the report.
 /// "text …": a line of the story of the last report's violation, which "done" announces.
@@ -127,7 +143,11 @@ std::string encode(const SeedReport& report) {
        << o.writes << ' ' << o.reads_off_thread << ' ' << o.reads_lease << ' ' << o.reads_quorum
        << ' ' << o.reads_leader << ' ' << o.reads_log << ' ' << report.operations_unknown << ' '
        << report.leader_changes << ' ' << report.faults.bits() << ' ' << report.trace_hash << ' '
-       << (report.violation ? 1 : 0) << '\n';
+       << (report.violation ? 1 : 0);
+  for (const std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
+    line << ' ' << report.snapshots.*count;
+  }
+  line << '\n';
   if (!report.violation) return line.str();
   const Violation& found = *report.violation;
   line << "oracle " << found.oracle << '\n'
@@ -148,6 +168,7 @@ SeedReport decode_numbers(const std::string& line) {
   in >> report.seed >> simulated >> report.steps >> o.writes >> o.reads_off_thread >>
       o.reads_lease >> o.reads_quorum >> o.reads_leader >> o.reads_log >>
       report.operations_unknown >> report.leader_changes >> faults >> report.trace_hash >> violated;
+  for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
   if (violated != 0) report.violation = Violation{};
@@ -399,6 +420,9 @@ class Command {
     operations_.reads_quorum += report.operations.reads_quorum;
     operations_.reads_leader += report.operations.reads_leader;
     operations_.reads_log += report.operations.reads_log;
+    for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
+      snapshots_.*count += report.snapshots.*count;
+    }
     for (std::size_t i = 0; i < kFaultClasses; ++i) {
       if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
     }
@@ -427,6 +451,17 @@ class Command {
         "by lease %llu, quorum %llu, leader %llu, log %llu\n",
         number(o.total()), number(o.writes), number(unknown_), number(o.reads_off_thread),
         number(o.reads_lease), number(o.reads_quorum), number(o.reads_leader), number(o.reads_log));
+    const SnapshotCounts& s = snapshots_;
+    std::printf(
+        "logs cut %llu; snapshots: taken %llu, arrived %llu (%llu bytes, %llu continued after a "
+        "restart), installed %llu and %llu more at a start; full disks %llu\n",
+        number(s.cuts), number(s.taken), number(s.arrived), number(s.bytes), number(s.resumed),
+        number(s.installs), number(s.installs_at_start), number(s.full_disks));
+    std::printf(
+        "crashes during a snapshot %llu: taking %llu, sending %llu, receiving %llu, "
+        "installing %llu\n",
+        number(s.crashes()), number(s.crashes_taking), number(s.crashes_sending),
+        number(s.crashes_receiving), number(s.crashes_installing));
     if (died_ > 0) {
       std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                   number(died_));
@@ -451,6 +486,7 @@ class Command {
   std::uint64_t unknown_ = 0;
   std::uint64_t hash_ = 0;
   OperationCounts operations_;
+  SnapshotCounts snapshots_;
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

@@ -11,22 +11,37 @@ constexpr std::uint64_t kMillion = 1'000'000;
 
 void DiskImage::apply(const raft::PersistBatch& batch) {
   if (batch.hard_state) hard_state = *batch.hard_state;
+  if (batch.reset) {
+    LEASEHOLD_ASSERT(!batch.cut);
+    base = *batch.reset;
+    entries.clear();
+  }
+  const std::uint64_t front = base_id().index.value();
   if (batch.truncate_from) {
-    LEASEHOLD_ASSERT(batch.truncate_from->value() > 0);
-    if (batch.truncate_from->value() <= entries.size()) {
-      entries.resize(batch.truncate_from->value() - 1);
+    LEASEHOLD_ASSERT(batch.truncate_from->value() > front);
+    if (*batch.truncate_from <= last_index()) {
+      entries.resize(batch.truncate_from->value() - front - 1);
     }
   }
   for (const raft::Entry& entry : batch.entries) {
-    LEASEHOLD_ASSERT(entry.id.index.value() == entries.size() + 1);
+    LEASEHOLD_ASSERT(entry.id.index == last_index().next());
     entries.push_back(entry);
   }
+  if (batch.cut) cut(*batch.cut);
+}
+
+void DiskImage::cut(const raft::LogBase& to) {
+  LEASEHOLD_ASSERT(to.id.index > base_id().index && to.id.index <= last_index());
+  LEASEHOLD_ASSERT(entry(to.id.index).id == to.id);
+  const std::uint64_t gone = to.id.index.value() - base_id().index.value();
+  entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(gone));
+  base = to;
 }
 
 const raft::Entry& DiskImage::entry(raft::Index index) const {
-  LEASEHOLD_ASSERT(index.value() > 0);
-  LEASEHOLD_ASSERT(index.value() <= entries.size());
-  return entries[index.value() - 1];
+  LEASEHOLD_ASSERT(index > base_id().index);
+  LEASEHOLD_ASSERT(index <= last_index());
+  return entries[index.value() - base_id().index.value() - 1];
 }
 
 SimDisk::SimDisk(World& world, std::uint64_t node,
@@ -39,6 +54,11 @@ SimDisk::SimDisk(World& world, std::uint64_t node,
 void SimDisk::open(storage::StorageSink& sink, RunInProcess run) {
   sink_ = &sink;
   run_ = std::move(run);
+  if (!full_) return;
+  // Told when the process runs, not while it is being made.
+  world_.queue.after(Duration{0}, [this, life = life_] {
+    if (life == life_) tell_space();
+  });
 }
 
 std::pair<std::size_t, std::size_t> SimDisk::crash() {
@@ -64,11 +84,13 @@ std::pair<std::size_t, std::size_t> SimDisk::crash() {
 raft::InitialState SimDisk::initial_state(const raft::Membership& formed_with) const {
   raft::InitialState state;
   state.hard_state = durable_.hard_state;
-  state.base_membership = formed_with;
+  state.base = durable_.base_id();
+  state.base_membership = durable_.base ? durable_.base->membership : formed_with;
   for (const raft::Entry& entry : durable_.entries) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
     }
+    state.bytes += entry.payload.size();
   }
   state.last_index = durable_.last_index();
   return state;
@@ -77,9 +99,51 @@ raft::InitialState SimDisk::initial_state(const raft::Membership& formed_with) c
 void SimDisk::persist(raft::PersistBatch batch) {
   watch_(batch);
   written_.apply(batch);
+  use_reserve(batch);
   waiting_.push_back(std::move(batch));
   if (!syncing_ && !broken_) start_sync();
 }
+
+// ---- A full disk ----
+
+void SimDisk::fill(Duration length) {
+  if (full_) return;
+  world_.used(FaultClass::full_disk);
+  ++world_.snapshots.full_disks;
+  full_ = true;
+  // From a few heartbeats' worth to more than is used until there is space again.
+  reserve_ = static_cast<std::uint64_t>(random_.between(300, 60'000));
+  world_.trace.add(TraceKind::space, node_, 0, reserve_);
+  tell_space();
+  world_.queue.after(length, [this, filling = ++fillings_] {
+    if (filling == fillings_) empty();
+  });
+}
+
+void SimDisk::empty() {
+  if (!full_) return;
+  full_ = false;
+  ++fillings_;
+  world_.trace.add(TraceKind::space, node_, 1, reserve_);
+  tell_space();
+}
+
+void SimDisk::tell_space() {
+  if (sink_ == nullptr) return;
+  run_([this, full = full_] { sink_->space(full); });
+}
+
+void SimDisk::use_reserve(const raft::PersistBatch& batch) {
+  if (!full_ || broken_) return;
+  std::uint64_t bytes = 20;
+  for (const raft::Entry& entry : batch.entries) bytes += 20 + entry.payload.size();
+  reserve_ -= std::min(reserve_, bytes);
+  if (reserve_ > 0) return;
+  broken_ = true;
+  run_([this] { sink_->failed({ErrorCode::io, "simulated: the disk is full"}); });
+}
+
+// ---- Syncs and reads ----
 
 Duration SimDisk::draw_sync_time() {
   const DiskPlan& plan = world_.plan.disk;
@@ -104,6 +168,7 @@ void SimDisk::start_sync() {
 }
 
 void SimDisk::finish_sync(std::size_t batches) {
+  if (broken_) return;  // the reserve of a full disk was used up meanwhile
   const std::uint64_t error_ppm = world_.healed ? 0 : world_.plan.disk.error_ppm;
   if (error_ppm > 0 && random_.chance(error_ppm, kMillion)) {
     world_.used(FaultClass::disk_error);
@@ -137,7 +202,8 @@ void SimDisk::read(const storage::ReadRequest& request) {
 void SimDisk::deliver_entries(const storage::ReadRequest& request) {
   std::vector<raft::Entry> entries;
   std::size_t bytes = 0;
-  for (raft::Index i = request.first; i <= request.last && i <= written_.last_index();
+  const bool there = request.first > written_.base_id().index;
+  for (raft::Index i = request.first; there && i <= request.last && i <= written_.last_index();
        i = i.next()) {
     const raft::Entry& entry = written_.entry(i);
     bytes += entry.payload.size();
@@ -145,7 +211,7 @@ void SimDisk::deliver_entries(const storage::ReadRequest& request) {
     entries.push_back(entry);
   }
   if (entries.empty()) {
-    sink_->entries_read(request.token, Error{ErrorCode::not_found, "the log was truncated"});
+    sink_->entries_read(request.token, Error{ErrorCode::not_found, "it is cut off or truncated"});
     return;
   }
   sink_->entries_read(request.token, std::move(entries));

@@ -32,6 +32,7 @@ bool binds(const net::PeerMessage& message) {
   if (raft_message == nullptr) return false;
   if (const auto* reply = std::get_if<raft::VoteReply>(raft_message)) return reply->granted;
   if (const auto* reply = std::get_if<raft::AppendReply>(raft_message)) return reply->promised;
+  if (const auto* reply = std::get_if<raft::SnapshotReply>(raft_message)) return reply->promised;
   return std::holds_alternative<raft::VoteRequest>(*raft_message);
 }
 
@@ -45,10 +46,8 @@ SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::Node
       random_(random_for(world.plan.seed, 300 + id.value())),
       clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
              draw_origin(world.plan.seed, id.value(), 1)),
-      disk_(world, id.value(), [this](const raft::PersistBatch& batch) {
-        oracles_.on_persist(*this, batch);
-        maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
-      }) {}
+      disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
+      machine_(1000 * id.value()) {}
 
 const node::Driver& SimNode::driver() const {
   LEASEHOLD_ASSERT(up());
@@ -74,6 +73,7 @@ node::DriverOptions SimNode::driver_options() {
 
 void SimNode::start() {
   LEASEHOLD_ASSERT(!up());
+  if (disk_.exhausted() || !install_staged()) return;
   ++life_;
   incarnation_ = incarnation_.next();
   world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
@@ -91,18 +91,9 @@ void SimNode::make_process() {
     run_in_process(life, std::move(action));
   };
   disk_.open(*this, run);
-  process_->applier = std::make_unique<SimApplier>(
-      world_, id_, incarnation_,
-      SimApplier::Ports{machine_, process_->view, run,
-                        [this](node::Event event) { post(std::move(event)); },
-                        [this](const std::vector<raft::Entry>& entries) {
-                          oracles_.on_apply_asked(*this, entries);
-                        },
-                        [this](const std::vector<raft::Entry>& entries) {
-                          oracles_.on_applied(*this, entries);
-                        }});
+  process_->applier = std::make_unique<SimApplier>(world_, id_, incarnation_, applier_ports(run));
   process_->snapshots =
-      std::make_unique<node::NoSnapshots>([this](node::Event event) { post(std::move(event)); });
+      std::make_unique<SimSnapshots>(world_, id_, incarnation_, snapshot_ports(run));
   raft::InitialState initial = disk_.initial_state(initial_membership(world_.plan.nodes.size()));
   initial.applied = machine_.durable_index();
   const lease::Now now = clock_.now();
@@ -113,17 +104,101 @@ void SimNode::make_process() {
       now);
 }
 
+SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
+  SimApplier::Ports ports{machine_, staged_, process_->view, run, {}, {}, {}, {}, {}, {}};
+  ports.post = [this](node::Event event) { post(std::move(event)); };
+  ports.asked = [this](const std::vector<raft::Entry>& entries) {
+    oracles_.on_apply_asked(*this, entries);
+  };
+  ports.applied = [this](const std::vector<raft::Entry>& entries) {
+    oracles_.on_applied(*this, entries);
+  };
+  ports.install_asked = [this](const raft::SnapshotId& id) {
+    oracles_.on_install_asked(*this, id);
+    on_snapshot_moment(SnapshotMoment::installing);
+  };
+  ports.installed = [this](const raft::SnapshotId& id) {
+    ++world_.snapshots.installs;
+    oracles_.on_installed(*this, id, false);
+    on_snapshot_moment(SnapshotMoment::installing);
+  };
+  ports.install_known = [this] { process_->snapshots->installed(); };
+  return ports;
+}
+
+SimSnapshots::Ports SimNode::snapshot_ports(const RunInProcess& run) {
+  SimSnapshots::Ports ports{machine_, staged_, run, {}, {}, {}, {}, {}, {}};
+  ports.post = [this](node::Event event) { post(std::move(event)); };
+  ports.moment = [this](SnapshotMoment moment) { on_snapshot_moment(moment); };
+  ports.taken = [this](std::uint64_t tag, const SnapshotBytes& snapshot) {
+    oracles_.on_snapshot_taken(*this, tag, snapshot);
+  };
+  ports.arrived = [this](const StagedSnapshot& snapshot) {
+    ++world_.snapshots.arrived;
+    oracles_.on_snapshot_arrived(*this, snapshot);
+  };
+  ports.deleting = [this] { oracles_.on_snapshot_deleted(*this); };
+  ports.full = [this] { return disk_.full(); };
+  return ports;
+}
+
+/// As production starts: a state machine that is behind its log is given the snapshot that the log
+/// begins with. False: there is none, and this machine is lost.
+bool SimNode::install_staged() {
+  const raft::LogId base = disk_.durable().base_id();
+  const raft::Index applied = machine_.durable_index();
+  if (applied >= base.index) {
+    if (staged_ && staged_->complete && staged_->id.last.index <= applied) staged_.reset();
+    return true;
+  }
+  if (!staged_ || !staged_->complete || staged_->id.last != base) {
+    world_.fail("cut_beyond_durable",
+                "node " + std::to_string(id_.value()) + " starts with a log that begins behind " +
+                    std::to_string(base.index.value()) + ", and its state machine holds only " +
+                    std::to_string(applied.value()));
+    return false;
+  }
+  const Result<void> done =
+      machine_.install_snapshot(SnapshotBytes(base.index, Bytes(staged_->bytes)));
+  LEASEHOLD_ASSERT(done.ok());
+  ++world_.snapshots.installs_at_start;
+  world_.trace.add(TraceKind::installed, id_.value(), base.index.value(), 1);
+  oracles_.on_installed(*this, staged_->id, true);
+  staged_.reset();
+  return true;
+}
+
 void SimNode::crash(bool reboot) {
   LEASEHOLD_ASSERT(up());
+  count_crash();
   ++life_;
   const auto [waiting, survived] = disk_.crash();
   machine_.crash();
+  SimSnapshots::crash(world_, random_, staged_);
   // Whatever the driver still holds is destroyed with it: nobody is called any more.
   process_ = nullptr;
   if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
   world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
   oracles_.on_crash(*this);
   if (on_death_) on_death_();
+}
+
+void SimNode::count_crash() {
+  SnapshotCounts& counts = world_.snapshots;
+  const SimSnapshots& snapshots = *process_->snapshots;
+  bool sends = false;
+  for (const auto& [peer, progress] : driver().core().progress()) {
+    sends = sends || progress.state == raft::ProgressState::snapshot;
+  }
+  if (process_->applier->installing()) {
+    ++counts.crashes_installing;
+  } else if (snapshots.receiving()) {
+    ++counts.crashes_receiving;
+  } else if (snapshots.keeps() && sends) {
+    ++counts.crashes_sending;
+  } else if (snapshots.taking()) {
+    ++counts.crashes_taking;
+  }
 }
 
 void SimNode::pause(Duration length, bool ordering_thread_only) {
@@ -329,7 +404,33 @@ void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {
     if (life != life_ || world_.healed || suspended_) return;
     world_.used(FaultClass::crash);
     crash(random_.chance(1, 4));
+    if (!world_.plan.snapshots.quick_return) return;
+    const Duration down =
+        draw_duration(random_, std::chrono::milliseconds(1), std::chrono::milliseconds(60));
+    world_.queue.after(down, [this] {
+      if (!up() && !suspended_ && !world_.healed) start();
+    });
   });
+}
+
+void SimNode::on_persist(const raft::PersistBatch& batch) {
+  oracles_.on_persist(*this, batch);
+  if (batch.cut) ++world_.snapshots.cuts;
+  if (batch.reset) {
+    ++world_.snapshots.resets;
+    on_snapshot_moment(SnapshotMoment::resetting);
+  }
+  maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
+}
+
+/// Half of them die before what they do is done, the others at any time until a while after it.
+void SimNode::on_snapshot_moment(SnapshotMoment moment) {
+  std::uint64_t chance = world_.plan.snapshots.crash_ppm;
+  // There are many parts to one snapshot.
+  if (moment == SnapshotMoment::sending || moment == SnapshotMoment::storing) chance /= 6;
+  const bool soon = world_.healed || chance == 0 || random_.chance(1, 2);
+  const Duration work = world_.plan.snapshots.work_max;
+  maybe_crash(chance, soon ? work : 4 * work);
 }
 
 void SimNode::persisted(raft::ReadyId id) {

@@ -3,19 +3,20 @@
 #pragma once
 
 #include <leasehold/node/driver.h>
-#include <leasehold/node/no_snapshots.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_applier.h>
 #include <leasehold/sim/sim_clock.h>
 #include <leasehold/sim/sim_disk.h>
 #include <leasehold/sim/sim_network.h>
+#include <leasehold/sim/sim_snapshots.h>
 #include <leasehold/sim/world.h>
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -38,6 +39,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   SimDisk& disk() { return disk_; }
   const SimDisk& disk() const { return disk_; }
   const RegisterMachine& machine() const { return machine_; }
+  /// A snapshot that has arrived, or is arriving; outlives the process.
+  const std::optional<StagedSnapshot>& staged() const { return staged_; }
   /// Whether a process runs here, frozen or not.
   bool up() const { return process_ != nullptr; }
   /// Of the running process. Asserts up().
@@ -49,6 +52,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   std::uint64_t life() const { return life_; }
   const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
 
+  /// Nothing happens on a machine whose disk is so full that no process can run.
   void start();
   /// The process dies; what its disk had not made durable may be lost. With `reboot` the machine
   /// does, and its clocks start again.
@@ -82,7 +86,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   struct Process {
     node::LeaseView view;
     std::unique_ptr<SimApplier> applier;
-    std::unique_ptr<node::NoSnapshots> snapshots;
+    std::unique_ptr<SimSnapshots> snapshots;
     std::unique_ptr<node::Driver> driver;
     std::deque<node::Event> inbox;
     /// What waits for the process to continue.
@@ -110,6 +114,12 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   bool frozen() const { return suspended_ || !process_->paused.empty(); }
   node::DriverOptions driver_options();
   void make_process();
+  bool install_staged();
+  SimApplier::Ports applier_ports(const RunInProcess& run);
+  SimSnapshots::Ports snapshot_ports(const RunInProcess& run);
+  void on_snapshot_moment(SnapshotMoment moment);
+  void on_persist(const raft::PersistBatch& batch);
+  void count_crash();
   void pump();
   bool sleeps_before_acting(lease::Now now, std::vector<node::Event>& batch);
   std::vector<node::Event> take_batch();
@@ -129,6 +139,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   SimClock clock_;
   SimDisk disk_;
   RegisterMachine machine_;
+  std::optional<StagedSnapshot> staged_;
   std::uint64_t life_ = 0;
   raft::Incarnation incarnation_;
   bool suspended_ = false;

@@ -73,6 +73,7 @@ void Simulator::check_recovered() {
 void Simulator::check_history() {
   const std::string wrong = judge_history();
   if (!wrong.empty()) world_.fail("linearizability", wrong);
+  oracles_.check_dropped(clients_->refused_values());
 }
 
 std::string Simulator::judge_history() const {
@@ -89,6 +90,7 @@ SeedReport Simulator::report() const {
   report.operations = clients_->counts();
   report.operations_unknown = clients_->unknown();
   report.leader_changes = oracles_.leader_changes();
+  report.snapshots = world_.snapshots;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();
   report.violation = world_.violation;

@@ -251,6 +251,20 @@ std::string Trace::format(const TraceLine& line) {
       return text + "client " + std::to_string(n[0]) + " " +
              (n[1] == 0 ? "is answered" : (n[1] == 1 ? "is refused" : "does not know")) + ": " +
              number_pair("key", n[2], "value", n[3]);
+    case TraceKind::space:
+      return text + (n[0] == 0 ? "its disk is full; in reserve (bytes): " + std::to_string(n[1])
+                               : "its disk has space again");
+    case TraceKind::machine_durable:
+      return text + "its state machine is durable up to " + std::to_string(n[0]);
+    case TraceKind::snapshot_taken:
+      return text + "takes a snapshot: " + number_pair("last", n[0], "bytes", n[2]);
+    case TraceKind::chunk_stored:
+      return text + "of the snapshot from node " + std::to_string(n[0]) + ": " +
+             number_pair("offset given", n[1], "holds up to", n[2]) +
+             (n[3] != 0 ? ", refused" : "") + (n[4] != 0 ? ", complete" : "");
+    case TraceKind::installed:
+      return text + "its state machine is given the snapshot up to " + std::to_string(n[0]) +
+             (n[1] != 0 ? " as it starts" : "");
   }
   return text;
 }

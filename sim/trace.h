@@ -33,6 +33,11 @@ enum class TraceKind : std::uint8_t {
   healed,
   invoked,
   returned,
+  space,
+  machine_durable,
+  snapshot_taken,
+  chunk_stored,
+  installed,
 };
 
 /// One line. What the numbers mean depends on the kind; see Trace::format().

@@ -25,6 +25,8 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::slow_apply: return "slow_apply";
     case FaultClass::late_handling: return "late_handling";
     case FaultClass::reader_pause: return "reader_pause";
+    case FaultClass::straggler: return "straggler";
+    case FaultClass::full_disk: return "full_disk";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -47,10 +49,6 @@ void World::fail(const char* oracle, std::string story) {
   if (violation) return;
   if (options.lease_oracles_only && !is_lease_oracle(oracle)) return;
   violation = Violation{oracle, queue.now(), std::move(story), trace.tail()};
-}
-
-Random random_for(std::uint64_t seed, std::uint64_t part) {
-  return Random(seed * 0x2545f4914f6cdd1dU + part);
 }
 
 }  // namespace leasehold::sim

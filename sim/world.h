@@ -39,6 +39,7 @@ struct World {
   /// Only if SimOptions::record is set.
   std::unique_ptr<Recorder> recorder;
   FaultSet faults_used;
+  SnapshotCounts snapshots;
   /// The faults have ended: nothing is lost, late or slow from now on.
   bool healed = false;
   std::optional<Violation> violation;
@@ -46,9 +47,5 @@ struct World {
 
 /// Whether this oracle judges what readers are promised, and not an internal rule of Raft.
 bool is_lease_oracle(const std::string& oracle);
-
-/// An independent random sequence for one part of a simulation: so that a change in one part
-/// does not reshuffle the others.
-Random random_for(std::uint64_t seed, std::uint64_t part);
 
 }  // namespace leasehold::sim

@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t {
   cut,         ///< the link to peer carries nothing
   join,        ///< it carries again
   heal,        ///< all faults end
-  disk,        ///< what: stalls or continues
+  disk,        ///< what: stalls, continues, full or has_space
   role,        ///< what: the new role; why
   leader,      ///< the node learns that peer leads
   vote,        ///< granted to peer; what: vote or pre_vote

@@ -131,6 +131,8 @@ std::optional<std::string> from_outside(const Record& r) {
     case Kind::join: return name(r.node) + " can reach " + name(r.peer) + " again";
     case Kind::heal: return "all faults end";
     case Kind::disk:
+      if (r.what == "full") return name(r.node) + "'s disk is full";
+      if (r.what == "has_space") return name(r.node) + "'s disk has space again";
       return name(r.node) + (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
     case Kind::mark: return "---- " + r.text + " ----";
     default: return std::nullopt;

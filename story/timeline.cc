@@ -66,6 +66,8 @@ class Builder {
       case Kind::cut:
       case Kind::join:
       case Kind::disk:
+      case Kind::log_cut:
+      case Kind::snapshot:
       case Kind::fail: lane.signs.push_back(r); break;
       default: break;
     }

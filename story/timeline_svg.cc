@@ -93,7 +93,15 @@ Words words_of(const Record& r) {
     case Kind::crash: return {"red", "crash", ""};
     case Kind::start: return {"muted", "restart", ""};
     case Kind::fail: return {"red", "disk failed", ""};
-    case Kind::disk: return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
+    case Kind::disk:
+      if (r.what == "full") return {"red", "disk full", ""};
+      if (r.what == "has_space") return {"muted", "disk has space", ""};
+      return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
+    // Often: a sign alone.
+    case Kind::log_cut: return {"", "", "cuts its log up to " + number(r.index.value())};
+    case Kind::snapshot:
+      if (r.what == "sending") return {"muted", "snapshot to " + peer, ""};
+      return {"", "snapshot up to " + number(r.index.value()), ""};
     case Kind::cut: return {"red", "cut from " + peer, ""};
     case Kind::join: return {"muted", "hears " + peer, ""};
     case Kind::lease_lost: return {"red", "lease given up", ""};
@@ -531,6 +539,9 @@ class Painter {
         svg_.circle("yes", at, middle, r.what == "vote" ? 45 : 25, words_of(r).title);
       } else if (r.kind == Kind::refusal) {
         svg_.path("no", cross(at, middle), words_of(r).title);
+      } else if (r.kind == Kind::log_cut || r.kind == Kind::snapshot) {
+        const Words words = words_of(r);
+        svg_.path("calm", diamond(at, middle), words.label.empty() ? words.title : words.label);
       } else if (r.kind != Kind::write && r.kind != Kind::join) {
         svg_.path(r.kind == Kind::start ? "calm" : "fault", diamond(at, middle), words_of(r).label);
       }
