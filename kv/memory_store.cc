@@ -2,6 +2,7 @@
 // so it evaluates without any lock; it locks the shards that one command changes, all of them at
 // once, only while it installs the changes. So a command is seen as a whole or not at all.
 #include <leasehold/base/assert.h>
+#include <leasehold/kv/coding.h>
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/memory_store.h>
 
@@ -19,6 +20,8 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::size_t kShards = 64;
+constexpr std::string_view kMagic("LHMEMS\r\n", 8);
+constexpr std::uint8_t kFormat = 1;
 
 struct Shard {
   mutable std::mutex mutex;
@@ -40,6 +43,23 @@ struct Change {
   std::size_t shard = 0;
   std::string key;
   std::optional<Value> value;
+};
+
+/// A snapshot that is a string.
+class EncodedSnapshot final : public node::Snapshot {
+ public:
+  EncodedSnapshot(raft::Index last, std::string bytes) : last_(last), bytes_(std::move(bytes)) {}
+  raft::Index last() const override { return last_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    LEASEHOLD_ASSERT(offset <= bytes_.size() && bytes <= bytes_.size() - offset);
+    bytes_.copy(to, bytes, offset);
+    return {};
+  }
+
+ private:
+  const raft::Index last_;
+  const std::string bytes_;
 };
 
 }  // namespace
@@ -69,11 +89,17 @@ class MemoryStore::Impl final : public Backend {
     return encode_reply(reply.value());
   }
 
+  /// See take_snapshot(). The caller holds applying_.
+  std::string encode() const;
+  Result<void> install(std::string_view bytes, raft::Index last);
+
   const Shard& shard(std::string_view key) const { return shards_[shard_of(key)]; }
 
   std::atomic<std::uint64_t> revision_{0};
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> applied_{0};
+  /// Held by whoever needs the values and the numbers to stand still.
+  std::mutex applying_;
 
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
                                                     Load load) const {
@@ -157,6 +183,81 @@ class MemoryStore::Impl final : public Backend {
   std::vector<Change> changes_;
 };
 
+// {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
+// {key: length u32, bytes}{create u64}{mod u64}{version u64}{value: length u32, bytes}
+std::string MemoryStore::Impl::encode() const {
+  std::vector<std::pair<std::string_view, const Value*>> all;
+  for (const Shard& shard : shards_) {
+    for (const auto& [key, value] : shard.values) all.emplace_back(key, &value);
+  }
+  std::sort(all.begin(), all.end());
+  std::string out(kMagic);
+  put_u8(out, kFormat);
+  put_u64(out, applied_.load());
+  put_u64(out, revision_.load());
+  put_u64(out, all.size());
+  for (const auto& [key, value] : all) {
+    put_sized(out, key);
+    put_u64(out, value->create_revision);
+    put_u64(out, value->mod_revision);
+    put_u64(out, value->version);
+    put_sized(out, value->bytes.view());
+  }
+  return out;
+}
+
+Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last) {
+  const Error damaged{ErrorCode::corrupted, "the snapshot of a store in memory is damaged"};
+  Cursor in(bytes);
+  if (in.take(kMagic.size()) != kMagic) {
+    return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
+  }
+  const unsigned format = in.u8();
+  if (in.ok() && format != kFormat) return kv::unsupported("the snapshot has", format, kFormat);
+  const std::uint64_t applied = in.u64();
+  const std::uint64_t revision = in.u64();
+  const std::uint64_t keys = in.u64();
+  if (applied != last.value()) return damaged;
+  std::array<std::unordered_map<std::string, Value>, kShards> fresh;
+  std::string previous;
+  for (std::uint64_t i = 0; i < keys && in.ok(); ++i) {
+    std::string key(in.sized());
+    if (i > 0 && key <= previous) return damaged;
+    Value value;
+    value.create_revision = in.u64();
+    value.mod_revision = in.u64();
+    value.version = in.u64();
+    value.bytes = Bytes(in.sized());
+    previous = key;
+    fresh[shard_of(key)].emplace(std::move(key), std::move(value));
+  }
+  if (!in.at_end()) return damaged;
+  const Locked locked(*this, std::bitset<kShards>().set());
+  for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
+  revision_.store(revision, std::memory_order_release);
+  keys_.store(keys, std::memory_order_release);
+  applied_.store(applied, std::memory_order_release);
+  return {};
+}
+
+Result<raft::Index> MemoryStore::make_durable() {
+  return Error{ErrorCode::unsupported,
+               "a store in memory is never durable: its log is kept from the beginning"};
+}
+
+Result<std::shared_ptr<const node::Snapshot>> MemoryStore::take_snapshot() {
+  const std::lock_guard lock(impl_->applying_);
+  return std::shared_ptr<const node::Snapshot>(
+      std::make_shared<EncodedSnapshot>(applied_index(), impl_->encode()));
+}
+
+Result<void> MemoryStore::install_snapshot(const node::Snapshot& snapshot) {
+  std::string bytes(snapshot.size(), '\0');
+  if (auto read = snapshot.read(0, bytes.data(), bytes.size()); !read) return read;
+  const std::lock_guard lock(impl_->applying_);
+  return impl_->install(bytes, snapshot.last());
+}
+
 MemoryStore::MemoryStore() : impl_(std::make_unique<Impl>()) {}
 MemoryStore::~MemoryStore() = default;
 
@@ -166,6 +267,7 @@ raft::Index MemoryStore::durable_index() const {
 
 std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands,
                                       raft::Index last) {
+  const std::lock_guard lock(impl_->applying_);
   raft::Index previous = applied_index();
   LEASEHOLD_ASSERT(last > previous);
   std::vector<Bytes> replies;

@@ -7,9 +7,10 @@
 
 namespace leasehold::kv {
 
-/// See store.h. durable_index() is always 0. A read takes the short lock of one of many
-/// shards (a read of several keys those of several) and copies no bytes of the value. keys_after()
-/// looks at every key, whatever `count` is.
+/// See store.h. durable_index() is always 0, and make_durable() is unsupported: a log that was cut
+/// could never bring this store back. Snapshots are copies of everything, in memory. A read takes
+/// the short lock of one of many shards (a read of several keys those of several) and copies no
+/// bytes of the value. keys_after() looks at every key, whatever `count` is.
 class MemoryStore final : public Store {
  public:
   MemoryStore();
@@ -17,6 +18,12 @@ class MemoryStore final : public Store {
 
   raft::Index durable_index() const override;
   std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
+
+  Result<raft::Index> make_durable() override;
+  /// Everything is encoded during the call, while apply() waits. Any thread.
+  Result<std::shared_ptr<const node::Snapshot>> take_snapshot() override;
+  /// Errors: corrupted, unsupported_format, io (the snapshot's own).
+  Result<void> install_snapshot(const node::Snapshot& snapshot) override;
 
   Result<std::optional<Value>> get(std::string_view key) const override;
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,

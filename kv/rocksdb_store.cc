@@ -1,86 +1,34 @@
-// One column family, no write-ahead log. Keys and records, numbers big-endian:
-//
-//   {0}{1}             identity: {format u8}{cluster u64}{node u64}
-//   {0}{2}             counters: {format u8}{applied index u64}{revision u64}{keys u64}
-//   {1}{key}           value:    {format u8}{create revision u64}{mod revision u64}{version
-//   u64}{bytes}
-//
-// The counters are part of every write, so whatever was flushed is a state that the log once led
-// to: a write is atomic in the memtable, and a flush takes whole memtables in their order.
+// Threads. apply() and install_snapshot() run on one thread and change what there is; reads run on
+// any and pin the database that they read (Pinned). make_durable() and take_snapshot() run on one
+// more, and hold replaced_, so that the database under them is not replaced meanwhile.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/rocksdb_database.h>
+#include <leasehold/kv/rocksdb_folder.h>
+#include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb_store.h>
 
-#include <rocksdb/cache.h>
-#include <rocksdb/db.h>
-#include <rocksdb/filter_policy.h>
 #include <rocksdb/snapshot.h>
-#include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <mutex>
-#include <system_error>
+#include <thread>
 #include <utility>
 
 namespace leasehold::kv {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
-constexpr std::string_view kIdentityKey("\0\1", 2);
-constexpr std::string_view kCountersKey("\0\2", 2);
-constexpr char kDataSpace = 1;
-
-constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
-constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
-constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
-constexpr double kFilterBitsPerKey = 10;
 /// Values that one apply() collects before it writes them, give or take one command.
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
-
-using Record = std::vector<std::uint64_t>;
-
-/// {format u8} and numbers.
-std::string encode(std::initializer_list<std::uint64_t> numbers) {
-  std::string out(1, static_cast<char>(kFormat));
-  for (const std::uint64_t number : numbers) {
-    for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(number >> shift));
-  }
-  return out;
-}
-
-/// The reverse, for `count` numbers; whatever follows them stays in `bytes`.
-Result<Record> decode(std::string_view what, std::string_view& bytes, std::size_t count) {
-  const std::string name = "the " + std::string(what) + " record ";
-  if (bytes.empty()) return Error{ErrorCode::corrupted, name + "is empty"};
-  const auto format = static_cast<std::uint8_t>(bytes[0]);
-  if (format != kFormat) {
-    return Error{ErrorCode::unsupported_format,
-                 name + "has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
-  }
-  if (bytes.size() < 1 + 8 * count) return Error{ErrorCode::corrupted, name + "is damaged"};
-  Record numbers(count, 0);
-  for (std::size_t i = 0; i < 8 * count; ++i) {
-    numbers[i / 8] = (numbers[i / 8] << 8U) | static_cast<unsigned char>(bytes[1 + i]);
-  }
-  bytes.remove_prefix(1 + 8 * count);
-  return numbers;
-}
-
-/// As decode(), for a record that ends there.
-Result<Record> decode_whole(std::string_view what, std::string_view bytes, std::size_t count) {
-  auto numbers = decode(what, bytes, count);
-  if (numbers && !bytes.empty()) {
-    return Error{ErrorCode::corrupted, "the " + std::string(what) + " record is damaged"};
-  }
-  return numbers;
-}
+/// How long a wait for space goes without asking whether it shall end.
+constexpr std::chrono::milliseconds kWaitStep{20};
 
 Result<Value> decode_value(std::string_view bytes) {
-  const auto numbers = decode("value", bytes, 3);
+  const auto numbers = decode_record("value", bytes, 3);
   if (!numbers) return numbers.error();
   const Record& n = numbers.value();
   return Value{Bytes(bytes), n[0], n[1], n[2]};
@@ -93,91 +41,64 @@ std::string data_key(std::string_view key) {
   return out.append(key);
 }
 
-rocksdb::Options database_options() {
-  rocksdb::Options options;
-  options.paranoid_checks = true;
-  options.max_bgerror_resume_count = 0;  // a disk that failed is not tried again
-
-  options.write_buffer_size = kMemtableBytes;
-  options.max_write_buffer_number = 2;
-  options.max_background_jobs = 2;
-  options.compression = rocksdb::kNoCompression;
-  options.allow_concurrent_memtable_write = false;  // there is one writer
-  options.enable_write_thread_adaptive_yield = false;
-  options.max_open_files = 256;
-
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
-  table.cache_index_and_filter_blocks = true;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = kInfoLogBytes;
-  options.keep_log_file_num = 2;
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
-  return options;
+std::string name_of(std::uint64_t cluster, raft::NodeId node) {
+  std::string hex(16, '0');
+  for (std::size_t i = hex.size(); i-- > 0; cluster >>= 4U) {
+    hex[i] = "0123456789abcdef"[cluster & 0xfU];
+  }
+  return "node " + std::to_string(node.value()) + " of cluster " + hex;
 }
 
-Error status_error(const std::string& what, const rocksdb::Status& status) {
-  const std::string message = what + ": " + status.ToString();
-  if (status.IsIOError() && message.find("LOCK") != std::string::npos) {
-    return {ErrorCode::in_use, message + ": another process has it open, stop it"};
+Result<void> validate(const RocksdbStoreOptions& options) {
+  if (options.dir.empty() || options.id == raft::kNobody) {
+    return Error{ErrorCode::invalid_argument, "the store needs a folder and a node id above 0"};
   }
-  if (status.IsNoSpace()) return {ErrorCode::io, message + ": free some space on its disk"};
-  if (status.IsIOError() && !status.IsPathNotFound()) return {ErrorCode::io, message};
-  return {ErrorCode::corrupted, message};
+  if (options.full_retry <= std::chrono::milliseconds(0)) {
+    return Error{ErrorCode::invalid_argument, "a full disk is tried again after more than 0 ms"};
+  }
+  return {};
 }
 
-Error in_folder(const std::string& dir, const Error& error) {
-  std::string message = "the store in " + dir + ": " + error.message;
-  if (error.code == ErrorCode::corrupted) {
-    message +=
-        ". It cannot be trusted: wipe this folder, and the store is made again from the log while "
-        "the log still reaches back to its beginning";
+/// The database that is live now, which stays open as long as this lives.
+///
+/// A reader counts itself at the database that it found, and then looks whether that is still the
+/// live one. The thread that replaces it first stores the new one, then waits until nobody is
+/// counted at the old one. Both in one total order: so either the reader sees the new one and goes
+/// there, or the other thread sees the reader. The old one's object stays, so counting is always
+/// allowed.
+class Pinned {
+ public:
+  explicit Pinned(const std::atomic<Database*>& live) {
+    for (;;) {
+      database_ = live.load();
+      readers_ = &database_->readers();
+      readers_->fetch_add(1);
+      if (live.load() == database_) return;
+      readers_->fetch_sub(1);
+    }
   }
-  return {error.code, std::move(message)};
-}
+  ~Pinned() { readers_->fetch_sub(1, std::memory_order_release); }
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
 
-/// Whether the folder holds nothing that a database ever stood on.
-Result<bool> may_create(const std::string& dir) {
-  std::error_code error;
-  std::filesystem::create_directories(dir, error);
-  std::filesystem::directory_iterator at(dir, error);
-  bool current = false;
-  bool data = false;
-  bool foreign = false;
-  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    const std::string extension = at->path().extension().string();
-    current = current || name == "CURRENT";
-    data = data || extension == ".sst";
-    const bool ours = name == "LOCK" || name == "IDENTITY" || name.rfind("LOG", 0) == 0 ||
-                      name.rfind("MANIFEST-", 0) == 0 || name.rfind("OPTIONS-", 0) == 0 ||
-                      extension == ".log" || extension == ".dbtmp";
-    foreign = foreign || !ours;
-  }
-  if (error) {
-    return Error{ErrorCode::io, "cannot use the folder: " + error.message() +
-                                    ": check that its parent exists and is writable"};
-  }
-  if (current) return false;
-  if (data) return Error{ErrorCode::corrupted, "the file CURRENT is missing"};
-  if (foreign) {
-    return Error{ErrorCode::corrupted, "the folder is not empty and holds no database"};
-  }
-  return true;
-}
+  rocksdb::DB& db() const { return database_->db(); }
+
+ private:
+  Database* database_;
+  std::atomic<std::uint32_t>* readers_;
+};
 
 }  // namespace
 
 class RocksdbStore::Impl final : private Backend {
  public:
-  explicit Impl(Options options) : options_(std::move(options)) {}
+  explicit Impl(Options options) : options_(std::move(options)) {
+    if (options_.env == nullptr) options_.env = rocksdb::Env::Default();
+  }
   ~Impl() override;
 
   Result<void> open();
+  Result<raft::Index> restore(const node::Snapshot& snapshot);
   std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last);
   Result<std::optional<Value>> get(std::string_view key) const;
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
@@ -185,30 +106,51 @@ class RocksdbStore::Impl final : private Backend {
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const;
   Result<bool> exists(std::string_view key) const;
-  Result<void> flush();
+  Result<raft::Index> make_durable();
+  Result<std::shared_ptr<const node::Snapshot>> take_snapshot();
+  Result<void> install_snapshot(const node::Snapshot& snapshot);
+  void interrupt() { interrupted_.store(true); }
 
-  std::atomic<std::uint64_t> durable_{0};
-  std::atomic<std::uint64_t> applied_{0};
-  std::atomic<std::uint64_t> revision_{0};
-  std::atomic<std::uint64_t> keys_{0};
+  /// Its numbers belong together, and may be read without a pin: the object is never destroyed
+  /// before the store.
+  Database& live() const { return *live_.load(std::memory_order_acquire); }
 
  private:
   Result<std::optional<Value>> load(std::string_view key) override;
   void put(std::string_view key, Value value) override;
   void erase(std::string_view key) override;
 
-  Result<std::optional<Value>> get(std::string_view key, const rocksdb::ReadOptions& options) const;
-  Result<void> check_identity();
-  Result<void> load_counters();
+  Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
+                                   const rocksdb::ReadOptions& options) const;
+  Result<void> open_folder();
+  Result<void> check_identity(rocksdb::DB& db) const;
+  Result<void> make_first_database();
+  Result<std::unique_ptr<Database>> unpack_database(const node::Snapshot& snapshot,
+                                                    bool any_cluster);
+  void take_over(std::unique_ptr<Database> database);
   Result<void> write_changes(const Counters& counters, raft::Index last);
+  Result<void> flush(Database& database);
+  template <class Attempt>
+  rocksdb::Status with_space(Database& database, const Attempt& attempt);
+  void wait_for_space(Database& database);
+  void report_full(bool waits);
   Error fail(const Error& error) const;
   std::optional<Error> failure() const;
 
-  const Options options_;
-  std::unique_ptr<rocksdb::DB> db_;
+  Options options_;
+  std::unique_ptr<Folder> folder_;
+  /// The live database is the last one; the others are closed and empty but for their numbers.
+  std::vector<std::unique_ptr<Database>> databases_;
+  std::atomic<Database*> live_{nullptr};
+  /// Held while the live database is replaced, and by those who need it for long.
+  std::mutex replaced_;
   /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
+
+  std::atomic<bool> interrupted_{false};
+  std::mutex full_mutex_;
+  int waiting_ = 0;  ///< threads that wait for space; with full_mutex_
 
   // The first failure. A reader checks the flag first, so that the mutex is never touched while all
   // is well.
@@ -218,88 +160,185 @@ class RocksdbStore::Impl final : private Backend {
 };
 
 Result<void> RocksdbStore::Impl::open() {
-  if (options_.dir.empty() || options_.id == raft::kNobody) {
-    return Error{ErrorCode::invalid_argument, "the store needs a folder and a node id above 0"};
-  }
-  const auto create = may_create(options_.dir);
-  if (!create) return create.error();
-  rocksdb::Options options = database_options();
-  options.create_if_missing = create.value();
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(options, options_.dir, &db);
-  if (!status.ok()) return status_error("RocksDB cannot open it", status);
-  db_.reset(db);
-  if (auto checked = check_identity(); !checked) return checked;
-  return load_counters();
+  if (auto opened = open_folder(); !opened) return opened;
+  if (!folder_->has_live()) return make_first_database();
+  auto database = Database::open(folder_->live(), false, options_.env);
+  if (!database) return database.error();
+  if (auto checked = check_identity(database.value()->db()); !checked) return checked;
+  take_over(std::move(database).value());
+  return {};
 }
 
-Result<void> RocksdbStore::Impl::check_identity() {
-  std::string bytes;
-  const std::string own = encode({options_.cluster_id, options_.id.value()});
-  rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), std::string(kIdentityKey), &bytes);
-  if (status.IsNotFound()) {
-    std::string counters;
-    if (db_->Get(rocksdb::ReadOptions(), std::string(kCountersKey), &counters).ok()) {
-      return Error{ErrorCode::corrupted, "the identity record is missing"};
-    }
-    // Flushed at once: a database with data has an identity.
-    rocksdb::WriteOptions unlogged;
-    unlogged.disableWAL = true;
-    status = db_->Put(unlogged, std::string(kIdentityKey), own);
-    if (status.ok()) status = db_->Flush(rocksdb::FlushOptions());
-    if (!status.ok()) return status_error("cannot write the identity", status);
-    return {};
-  }
-  if (!status.ok()) return status_error("cannot read the identity", status);
-  const auto found = decode_whole("identity", bytes, 2);
+Result<void> RocksdbStore::Impl::open_folder() {
+  if (auto valid = validate(options_); !valid) return valid;
+  auto folder = Folder::open(options_.dir, options_.env);
+  if (!folder) return folder.error();
+  folder_ = std::move(folder).value();
+  return {};
+}
+
+Result<void> RocksdbStore::Impl::make_first_database() {
+  auto database = Database::open(folder_->new_database(), true, options_.env);
+  if (!database) return database.error();
+  if (auto owned = database.value()->own({options_.cluster_id, options_.id}); !owned) return owned;
+  if (auto made = folder_->make_live(); !made) return made;
+  take_over(std::move(database).value());
+  return {};
+}
+
+Result<void> RocksdbStore::Impl::check_identity(rocksdb::DB& db) const {
+  const auto found = read_identity(db);
   if (!found) return found.error();
-  if (bytes == own) return {};
-  const auto name = [](std::uint64_t cluster, std::uint64_t node) {
-    std::string hex(16, '0');
-    for (std::size_t i = hex.size(); i-- > 0; cluster >>= 4U) {
-      hex[i] = "0123456789abcdef"[cluster & 0xfU];
-    }
-    return "node " + std::to_string(node) + " of cluster " + hex;
-  };
+  if (!found.value()) return Error{ErrorCode::corrupted, "the identity record is missing"};
+  const StoreIdentity& owner = *found.value();
+  if (owner.cluster_id == options_.cluster_id && owner.id == options_.id) return {};
   return Error{ErrorCode::wrong_cluster,
-               "it belongs to " + name(found.value()[0], found.value()[1]) + ", but this is " +
-                   name(options_.cluster_id, options_.id.value()) +
+               "it belongs to " + name_of(owner.cluster_id, owner.id) + ", but this is " +
+                   name_of(options_.cluster_id, options_.id) +
                    ": give this node its own folder, or start it with the id, the cluster name and "
                    "the initial peers it was made with"};
 }
 
-Result<void> RocksdbStore::Impl::load_counters() {
-  std::string bytes;
-  const rocksdb::Status status =
-      db_->Get(rocksdb::ReadOptions(), std::string(kCountersKey), &bytes);
-  if (status.IsNotFound()) return {};
-  if (!status.ok()) return status_error("cannot read the counters", status);
-  const auto found = decode_whole("counters", bytes, 3);
-  if (!found) return found.error();
-  durable_ = found.value()[0];
-  applied_ = found.value()[0];
-  revision_ = found.value()[1];
-  keys_ = found.value()[2];
-  return {};
-}
-
 RocksdbStore::Impl::~Impl() {
-  if (!db_) return;
   // What cannot be flushed is applied again from the log.
-  if (!failed_.load()) static_cast<void>(flush());
-  static_cast<void>(db_->Close());
+  if (databases_.empty() || failed_.load() || live().full()) return;
+  static_cast<void>(live().db().Flush(rocksdb::FlushOptions()));
 }
 
-Result<void> RocksdbStore::Impl::flush() {
-  const std::uint64_t applied = applied_.load();
-  if (applied == durable_.load()) return {};
-  const rocksdb::Status status = db_->Flush(rocksdb::FlushOptions());
+// ---- Snapshots ----
+
+/// Flushes until everything applied before the call is durable.
+Result<void> RocksdbStore::Impl::flush(Database& database) {
+  const std::uint64_t applied = database.applied_.load();
+  Result<void> raised;
+  const rocksdb::Status status = with_space(database, [&] {
+    const rocksdb::Status flushed = database.db().Flush(rocksdb::FlushOptions());
+    if (!flushed.ok()) return flushed;
+    // Flush() is not to be believed: while another thread's Resume() fails, it answers ok without
+    // having flushed anything. What the tables hold is.
+    raised = database.raise_durable();
+    if (!raised || database.durable_.load() >= applied) return rocksdb::Status::OK();
+    return rocksdb::Status::NoSpace("a flush was given up");
+  });
   if (!status.ok()) return fail(status_error("a flush failed", status));
-  // Another flush may have gone further meanwhile.
-  std::uint64_t durable = durable_.load();
-  while (durable < applied && !durable_.compare_exchange_weak(durable, applied)) {
-  }
+  if (!raised) return fail(raised.error());
   return {};
+}
+
+Result<raft::Index> RocksdbStore::Impl::make_durable() {
+  if (auto failed = failure()) return *failed;
+  const std::lock_guard lock(replaced_);
+  Database& database = live();
+  if (database.durable_.load() < database.applied_.load()) {
+    if (auto flushed = flush(database); !flushed) return flushed.error();
+  }
+  return raft::Index(database.durable_.load());
+}
+
+Result<std::shared_ptr<const node::Snapshot>> RocksdbStore::Impl::take_snapshot() {
+  if (auto failed = failure()) return *failed;
+  const std::lock_guard lock(replaced_);
+  Database& database = live();
+  // By itself first, so that nothing but the hard links and a copy of the manifest is left.
+  if (auto flushed = flush(database); !flushed) return flushed.error();
+  auto taken = take_checkpoint(database, folder_->new_snapshot(), options_.env);
+  if (!taken) return in_folder(options_.dir, taken.error());
+  return taken;
+}
+
+Result<void> RocksdbStore::Impl::install_snapshot(const node::Snapshot& snapshot) {
+  if (auto failed = failure()) return *failed;
+  LEASEHOLD_ASSERT(changes_.empty());
+  if (snapshot.last().value() < live().applied_.load()) {
+    return Error{ErrorCode::invalid_argument,
+                 "the snapshot is of index " + std::to_string(snapshot.last().value()) +
+                     ", and index " + std::to_string(live().applied_.load()) + " is applied"};
+  }
+  auto made = unpack_database(snapshot, false);
+  if (!made) return made.error();
+  if (auto switched = folder_->make_live(); !switched) return fail(switched.error());
+  take_over(std::move(made).value());
+  return {};
+}
+
+Result<raft::Index> RocksdbStore::Impl::restore(const node::Snapshot& snapshot) {
+  if (auto opened = open_folder(); !opened) return opened.error();
+  if (folder_->has_live()) {
+    return Error{ErrorCode::in_use, "there is a store already: choose a new folder"};
+  }
+  auto made = unpack_database(snapshot, true);
+  if (!made) return made.error();
+  if (auto switched = folder_->make_live(); !switched) return switched.error();
+  take_over(std::move(made).value());
+  return raft::Index(live().applied_.load());
+}
+
+/// Everything that can be wrong is found before anything is replaced.
+Result<std::unique_ptr<Database>> RocksdbStore::Impl::unpack_database(
+    const node::Snapshot& snapshot, bool any_cluster) {
+  const auto head = read_head(snapshot);
+  if (!head) return head.error();
+  if (!any_cluster && head.value().cluster_id != options_.cluster_id) {
+    return Error{ErrorCode::wrong_cluster,
+                 "the snapshot was taken by a " +
+                     name_of(head.value().cluster_id, raft::kNobody).substr(5) + ", but this is " +
+                     name_of(options_.cluster_id, options_.id)};
+  }
+  const std::string path = folder_->new_database();
+  if (auto unpacked = unpack(snapshot, head.value(), path, options_.env); !unpacked) {
+    return unpacked.error();
+  }
+  auto opened = open_unpacked(head.value(), path, {options_.cluster_id, options_.id}, options_.env);
+  if (!opened) Folder::remove(options_.env, path);
+  return opened;
+}
+
+/// Shows readers the new database, waits for those of the old one, and removes it.
+void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
+  const std::lock_guard lock(replaced_);
+  databases_.push_back(std::move(database));
+  Database* const old = live_.exchange(databases_.back().get());
+  if (old == nullptr) return;
+  // As long as the longest read: none of them blocks on anything but the disk.
+  while (!old->read_by_nobody()) std::this_thread::yield();
+  old->retire();
+}
+
+// ---- A full disk ----
+
+/// Repeats `attempt`, which is one of RocksDB's calls, as long as it fails because the disk is
+/// full. A write that RocksDB refused was not done, not even in part; and doing it twice would
+/// change nothing, because it stores what is, not what changes.
+template <class Attempt>
+rocksdb::Status RocksdbStore::Impl::with_space(Database& database, const Attempt& attempt) {
+  bool waited = false;
+  rocksdb::Status status = attempt();
+  // Incomplete: RocksDB has no room in memory, because it cannot flush.
+  while (status.IsNoSpace() || (database.full() && (status.IsIncomplete() || status.IsIOError()))) {
+    if (interrupted_.load()) break;
+    if (!std::exchange(waited, true)) report_full(true);
+    wait_for_space(database);
+    status = attempt();
+  }
+  if (waited) report_full(false);
+  return status;
+}
+
+void RocksdbStore::Impl::wait_for_space(Database& database) {
+  for (auto left = options_.full_retry; left > left.zero() && !interrupted_.load();
+       left -= kWaitStep) {
+    const auto step = std::chrono::microseconds(std::min(left, kWaitStep));
+    options_.env->SleepForMicroseconds(static_cast<int>(step.count()));
+  }
+  const std::lock_guard lock(full_mutex_);
+  if (database.full()) database.resume();
+}
+
+void RocksdbStore::Impl::report_full(bool waits) {
+  const std::lock_guard lock(full_mutex_);
+  waiting_ += waits ? 1 : -1;
+  const bool changed = waiting_ == (waits ? 1 : 0);
+  if (changed && options_.on_full) options_.on_full(waits);
 }
 
 /// Remembers the first failure and tells the owner; returns what to answer.
@@ -340,13 +379,14 @@ void RocksdbStore::Impl::erase(std::string_view key) {
 
 std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& commands,
                                              raft::Index last) {
-  raft::Index previous(applied_.load(std::memory_order_relaxed));
+  Database& database = live();
+  raft::Index previous(database.applied_.load(std::memory_order_relaxed));
   LEASEHOLD_ASSERT(last > previous);
   std::vector<Bytes> replies;
   replies.reserve(commands.size());
   std::optional<Error> failed = failure();
-  Counters counters{revision_.load(std::memory_order_relaxed),
-                    keys_.load(std::memory_order_relaxed)};
+  Counters counters{database.revision_.load(std::memory_order_relaxed),
+                    database.keys_.load(std::memory_order_relaxed)};
   for (const node::Command& command : commands) {
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
@@ -375,9 +415,9 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
                    encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
     return replies;
   }
-  revision_.store(counters.revision, std::memory_order_release);
-  keys_.store(counters.keys, std::memory_order_release);
-  applied_.store(last.value(), std::memory_order_release);
+  database.revision_.store(counters.revision, std::memory_order_release);
+  database.keys_.store(counters.keys, std::memory_order_release);
+  database.applied_.store(last.value(), std::memory_order_release);
   return replies;
 }
 
@@ -390,18 +430,22 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
       continue;
     }
     const std::string whole_key = data_key(key);
-    const std::string head = encode({value->create_revision, value->mod_revision, value->version});
+    const std::string head =
+        encode_record({value->create_revision, value->mod_revision, value->version});
     const rocksdb::Slice key_part(whole_key);
     const rocksdb::Slice parts[] = {head, {value->bytes.data(), value->bytes.size()}};
     LEASEHOLD_ASSERT(
         batch.Put(rocksdb::SliceParts(&key_part, 1), rocksdb::SliceParts(parts, 2)).ok());
   }
-  LEASEHOLD_ASSERT(
-      batch.Put(std::string(kCountersKey), encode({last.value(), counters.revision, counters.keys}))
-          .ok());
+  LEASEHOLD_ASSERT(batch
+                       .Put(std::string(kCountersKey),
+                            encode_record({last.value(), counters.revision, counters.keys}))
+                       .ok());
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  const rocksdb::Status status = db_->Write(options, &batch);
+  Database& database = live();
+  const rocksdb::Status status =
+      with_space(database, [&] { return database.db().Write(options, &batch); });
   if (!status.ok()) return status_error("a write failed", status);
   changes_.clear();
   changed_bytes_ = 0;
@@ -409,15 +453,15 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
 }
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const {
-  return get(key, rocksdb::ReadOptions());
+  if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
+  return get(key, pinned.db(), rocksdb::ReadOptions());
 }
 
-Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key,
+Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocksdb::DB& db,
                                                      const rocksdb::ReadOptions& options) const {
-  if (auto failed = failure()) return *failed;
   rocksdb::PinnableSlice bytes;
-  const rocksdb::Status status =
-      db_->Get(options, db_->DefaultColumnFamily(), data_key(key), &bytes);
+  const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), data_key(key), &bytes);
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));
   auto value = decode_value({bytes.data(), bytes.size()});
@@ -427,14 +471,16 @@ Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key,
 
 Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
     const std::vector<std::string_view>& keys, Load load) const {
-  rocksdb::ManagedSnapshot snapshot(db_.get());
+  if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
+  rocksdb::ManagedSnapshot snapshot(&pinned.db());
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.snapshot();
   std::vector<std::optional<Value>> out;
   out.reserve(keys.size());
   std::size_t bytes = 0;
   for (const std::string_view key : keys) {
-    auto value = get(key, options);
+    auto value = get(key, pinned.db(), options);
     if (!value) return value.error();
     out.push_back(std::move(value).value());
     if (!out.back()) continue;
@@ -448,8 +494,9 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
 Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
     std::optional<std::string_view> after, std::size_t count) const {
   if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
   // An iterator sees one instant. The data is the last space of the database.
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(rocksdb::ReadOptions()));
+  const std::unique_ptr<rocksdb::Iterator> at(pinned.db().NewIterator(rocksdb::ReadOptions()));
   const std::string from = data_key(after.value_or(std::string_view()));
   at->Seek(from);
   if (after && at->Valid() && at->key() == rocksdb::Slice(from)) at->Next();
@@ -463,9 +510,10 @@ Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
 
 Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
   if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
   rocksdb::PinnableSlice bytes;
-  const rocksdb::Status status =
-      db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), data_key(key), &bytes);
+  const rocksdb::Status status = pinned.db().Get(
+      rocksdb::ReadOptions(), pinned.db().DefaultColumnFamily(), data_key(key), &bytes);
   if (status.ok() || status.IsNotFound()) return status.ok();
   return fail(status_error("a read failed", status));
 }
@@ -477,11 +525,26 @@ Result<std::unique_ptr<RocksdbStore>> RocksdbStore::open(Options options) {
   return std::unique_ptr<RocksdbStore>(new RocksdbStore(std::move(impl)));
 }
 
+Result<std::shared_ptr<const node::Snapshot>> RocksdbStore::open_archive(const std::string& path) {
+  return open_archive_file(path, rocksdb::Env::Default());
+}
+Result<raft::Index> RocksdbStore::restore(Options options, const node::Snapshot& snapshot) {
+  const std::string dir = options.dir;
+  Impl impl(std::move(options));
+  auto restored = impl.restore(snapshot);
+  if (!restored && restored.error().code == ErrorCode::corrupted) {
+    return Error{ErrorCode::corrupted,
+                 "cannot restore to " + dir + ": " + restored.error().message};
+  }
+  if (!restored) return in_folder(dir, restored.error());
+  return restored;
+}
+
 RocksdbStore::RocksdbStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RocksdbStore::~RocksdbStore() = default;
 
 raft::Index RocksdbStore::durable_index() const {
-  return raft::Index(impl_->durable_.load());
+  return raft::Index(impl_->live().durable_.load());
 }
 std::vector<Bytes> RocksdbStore::apply(const std::vector<node::Command>& commands,
                                        raft::Index last) {
@@ -502,16 +565,25 @@ Result<bool> RocksdbStore::exists(std::string_view key) const {
   return impl_->exists(key);
 }
 std::uint64_t RocksdbStore::size() const {
-  return impl_->keys_.load(std::memory_order_acquire);
+  return impl_->live().keys_.load(std::memory_order_acquire);
 }
 std::uint64_t RocksdbStore::revision() const {
-  return impl_->revision_.load(std::memory_order_acquire);
+  return impl_->live().revision_.load(std::memory_order_acquire);
 }
 raft::Index RocksdbStore::applied_index() const {
-  return raft::Index(impl_->applied_.load(std::memory_order_acquire));
+  return raft::Index(impl_->live().applied_.load(std::memory_order_acquire));
 }
-Result<void> RocksdbStore::flush() {
-  return impl_->flush();
+Result<raft::Index> RocksdbStore::make_durable() {
+  return impl_->make_durable();
+}
+Result<std::shared_ptr<const node::Snapshot>> RocksdbStore::take_snapshot() {
+  return impl_->take_snapshot();
+}
+Result<void> RocksdbStore::install_snapshot(const node::Snapshot& snapshot) {
+  return impl_->install_snapshot(snapshot);
+}
+void RocksdbStore::interrupt() {
+  impl_->interrupt();
 }
 
 }  // namespace leasehold::kv

@@ -4,25 +4,40 @@
 
 #include <leasehold/kv/store.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 
+namespace rocksdb {
+class Env;
+}  // namespace rocksdb
+
 namespace leasehold::kv {
 
 struct RocksdbStoreOptions {
-  /// The database's own folder. Made, with its parents, if it does not exist.
+  /// The store's own folder. Made, with its parents, if it does not exist.
   std::string dir;
   std::uint64_t cluster_id = 0;
   raft::NodeId id;  ///< of this node, above 0
   /// Called once, on the thread that met it, when the disk fails: the node has to stop. May be
   /// empty.
   std::function<void(Error)> on_failure;
+  /// Told when a write begins to wait for space on a full disk (true), and when none waits any more
+  /// (false). Called on the threads that write; quick. May be empty.
+  std::function<void(bool)> on_full;
+  /// How often a full disk is tried again; above 0.
+  std::chrono::milliseconds full_retry{500};
+  /// The files below, for tests; null: the machine's.
+  rocksdb::Env* env = nullptr;
 };
 
 /// See store.h. Each apply() is one atomic write of its data, the applied index and the revision
 /// into memory, which RocksDB flushes in its own time. After a crash durable_index() is what was
 /// flushed; the destructor flushes, so that a planned restart applies nothing again.
+///
+/// A full disk is no failure: apply(), make_durable() and take_snapshot() wait until there is space
+/// again, reads go on. interrupt() ends the wait.
 class RocksdbStore final : public Store {
  public:
   using Options = RocksdbStoreOptions;
@@ -34,7 +49,7 @@ class RocksdbStore final : public Store {
   RocksdbStore(const RocksdbStore&) = delete;
   RocksdbStore& operator=(const RocksdbStore&) = delete;
 
-  /// What was durable at open() or by the last flush() since.
+  /// What was durable at open(), or has been flushed since, by make_durable() or by RocksDB itself.
   raft::Index durable_index() const override;
   std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
 
@@ -48,8 +63,28 @@ class RocksdbStore final : public Store {
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;
 
-  /// Makes everything applied so far durable. Blocks on the disk; any thread.
-  Result<void> flush();
+  /// Errors: io, corrupted (the store has failed).
+  Result<raft::Index> make_durable() override;
+  /// The archive of a checkpoint (docs/formats/snapshot.md). It takes space only for what is
+  /// overwritten later; its files are removed with it, or when the store is opened again.
+  Result<std::shared_ptr<const node::Snapshot>> take_snapshot() override;
+  /// Also: wrong_cluster (another cluster's snapshot), unsupported_format (with both numbers),
+  /// invalid_argument (older than what is applied). After io that tells of LIVE the store has
+  /// failed; after every other error the old state goes on.
+  Result<void> install_snapshot(const node::Snapshot& snapshot) override;
+
+  /// Ends every wait for space on a full disk, now and from now on: what waits fails as on any disk
+  /// error, and is applied again from the log at the next start. For a node that stops. Any thread.
+  void interrupt();
+
+  /// A snapshot that was written to a file, as bytes: a backup. Errors: corrupted,
+  /// unsupported_format (of its head), io.
+  static Result<std::shared_ptr<const node::Snapshot>> open_archive(const std::string& path);
+
+  /// Makes a new store of a snapshot that may be any cluster's. `options.dir` must not exist or be
+  /// empty; after an error its content is of no use. Returns the applied index. Errors: as open()
+  /// and install_snapshot(), and in_use when there is a store already.
+  static Result<raft::Index> restore(Options options, const node::Snapshot& snapshot);
 
  private:
   class Impl;

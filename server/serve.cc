@@ -120,6 +120,13 @@ Result<int> serve(const ServeSettings& settings) {
   store_options.cluster_id = net::cluster_id(settings.node.cluster, std::move(addresses));
   store_options.id = settings.node.id;
   store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
+  store_options.on_full = [dir = store_options.dir](bool full) {
+    if (full) {
+      spdlog::warn("the disk of {} is full: writes wait, reads go on; free some space", dir);
+    } else {
+      spdlog::info("the disk of {} has space again", dir);
+    }
+  };
   auto store = kv::RocksdbStore::open(std::move(store_options));
   if (!store) return store.error();
 
@@ -140,6 +147,7 @@ Result<int> serve(const ServeSettings& settings) {
 
   const int exit_status = watch(*node.value(), observer, failure);
   front.value()->stop_accepting();
+  store.value()->interrupt();  // or a full disk would hold the apply thread
   node.value()->stop();
   front.value()->stop();
   return exit_status;

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
 
 namespace leasehold::bench {
 namespace {
@@ -76,7 +78,11 @@ Result<void> measure(const Options& options) {
   const Folder folder{std::filesystem::path(options.dir) /
                       ("floor_get." + std::to_string(monotonic_ns()))};
   kv::MemoryStore memory;
-  auto opened = kv::RocksdbStore::open({folder.path.string(), 1, raft::NodeId(1), nullptr});
+  kv::RocksdbStore::Options store_options;
+  store_options.dir = folder.path.string();
+  store_options.cluster_id = 1;
+  store_options.id = raft::NodeId(1);
+  auto opened = kv::RocksdbStore::open(std::move(store_options));
   if (!opened) return opened.error();
   kv::RocksdbStore& rocksdb = *opened.value();
   for (kv::Store* store : {static_cast<kv::Store*>(&memory), static_cast<kv::Store*>(&rocksdb)}) {

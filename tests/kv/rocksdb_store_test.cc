@@ -44,15 +44,16 @@ TEST(RocksdbStore, AFlushMovesTheDurableIndex) {
   const TemporaryFolder folder;
   const auto store = open_store(folder.path("kv"));
   apply(*store, 1, {encoded(Set{"k", "v"})});
-  ASSERT_TRUE(store->flush());
+  ASSERT_TRUE(store->make_durable());
   EXPECT_EQ(store->durable_index(), raft::Index(1));
 }
 
 /// Applies commands in another process (see store_child.cc), which dies without warning.
 void apply_and_die(const std::string& dir, std::uint64_t seed, std::size_t upto,
                    std::size_t flush_at) {
-  const std::vector<std::string> words = {LEASEHOLD_STORE_CHILD, dir, std::to_string(seed),
-                                          std::to_string(upto), std::to_string(flush_at)};
+  const std::vector<std::string> words = {
+      LEASEHOLD_STORE_CHILD,   "apply", dir, std::to_string(seed), std::to_string(upto),
+      std::to_string(flush_at)};
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -142,10 +143,12 @@ TEST(RocksdbStore, OptionsAreChecked) {
   EXPECT_EQ(refusal(options, "above 0"), ErrorCode::invalid_argument);
 }
 
-/// Every file of a closed store, by name.
+/// Every file of a closed store, but its lock.
 std::vector<fs::path> files_of(const std::string& dir) {
   std::vector<fs::path> found;
-  for (const auto& file : fs::directory_iterator(dir)) found.push_back(file.path());
+  for (const auto& file : fs::recursive_directory_iterator(dir)) {
+    if (file.is_regular_file() && file.path().filename() != "LOCK") found.push_back(file.path());
+  }
   return found;
 }
 
@@ -157,7 +160,7 @@ void make_two_tables(const std::string& dir, std::size_t value_bytes = 200) {
       commands.push_back(encoded(Set{"key" + std::to_string(i), std::string(value_bytes, 'v')}));
     }
     apply(*store, store->applied_index().value() + 1, commands);
-    ASSERT_TRUE(store->flush());
+    ASSERT_TRUE(store->make_durable());
   }
 }
 
@@ -167,8 +170,8 @@ TEST(RocksdbStore, AMissingFileIsRefused) {
   make_two_tables(dir);
   for (const fs::path& file : files_of(dir)) {
     const std::string name = file.filename().string();
-    const bool data =
-        file.extension() == ".sst" || name == "CURRENT" || name.rfind("MANIFEST-", 0) == 0;
+    const bool data = file.extension() == ".sst" || name == "CURRENT" ||
+                      name.rfind("MANIFEST-", 0) == 0 || name == "LIVE";
     if (!data) continue;
     fs::rename(file, folder.path("aside"));
     EXPECT_EQ(refusal(store_options(dir), "cannot be trusted"), ErrorCode::corrupted) << name;

@@ -1,0 +1,41 @@
+// The records of the store's database (docs/formats/kv.md), and RocksDB's outcomes as errors. Not
+// for other rooms.
+#pragma once
+
+#include <leasehold/base/result.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rocksdb {
+class Status;
+}  // namespace rocksdb
+
+namespace leasehold::kv {
+
+inline constexpr std::string_view kIdentityKey("\0\1", 2);
+inline constexpr std::string_view kCountersKey("\0\2", 2);
+/// The first byte of every key of data; its space is the last one of the database.
+inline constexpr char kDataSpace = 1;
+
+using Record = std::vector<std::uint64_t>;
+
+/// {format u8} and numbers.
+std::string encode_record(std::initializer_list<std::uint64_t> numbers);
+/// The reverse, for `count` numbers; whatever follows them stays in `bytes`. Errors: corrupted,
+/// unsupported_format.
+Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count);
+/// As decode_record(), for a record that ends there.
+Result<Record> decode_whole_record(std::string_view what, std::string_view bytes,
+                                   std::size_t count);
+
+/// What RocksDB said, as in_use, io or corrupted.
+Error status_error(const std::string& what, const rocksdb::Status& status);
+/// `error` with the folder named, and what to do about a damaged one.
+Error in_folder(const std::string& dir, const Error& error);
+
+}  // namespace leasehold::kv

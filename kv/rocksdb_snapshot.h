@@ -1,0 +1,41 @@
+// Snapshots of a store: taken as a checkpoint of its database, read as an archive, unpacked again.
+// Not for other rooms.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/kv/rocksdb_database.h>
+#include <leasehold/node/state_machine.h>
+
+#include <memory>
+#include <string>
+
+namespace leasehold::kv {
+
+/// A checkpoint of `database` in the folder `path`, which must not exist and is removed with the
+/// snapshot. Hard links where the tables are: it takes space only for what is written or compacted
+/// later. Flushes; any thread. Errors: corrupted, unsupported_format, io.
+Result<std::shared_ptr<const node::Snapshot>> take_checkpoint(const Database& database,
+                                                              const std::string& path,
+                                                              rocksdb::Env* env);
+
+/// An archive that was written to a file. Errors: corrupted, unsupported_format, io.
+Result<std::shared_ptr<const node::Snapshot>> open_archive_file(const std::string& path,
+                                                                rocksdb::Env* env);
+
+/// The head of an archive, after all checks that it allows by itself: the length of the whole too.
+/// Errors: corrupted, unsupported_format, io.
+Result<ArchiveHead> read_head(const node::Snapshot& snapshot);
+
+/// Unpacks an archive whose head is `head` into the folder `path`, which must not exist; durable
+/// but for the folder's own name. Checks the free space of the disk first. Errors: corrupted, io;
+/// then there is nothing at `path`.
+Result<void> unpack(const node::Snapshot& snapshot, const ArchiveHead& head,
+                    const std::string& path, rocksdb::Env* env);
+
+/// The database that unpack() made, open, after a read of everything in it; it belongs to `owner`,
+/// durably. Errors: corrupted, unsupported_format, io.
+Result<std::unique_ptr<Database>> open_unpacked(const ArchiveHead& head, const std::string& path,
+                                                StoreIdentity owner, rocksdb::Env* env);
+
+}  // namespace leasehold::kv

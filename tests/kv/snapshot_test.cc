@@ -1,0 +1,536 @@
+// Snapshots: taken while the store goes on, damaged on the way, installed, and killed meanwhile.
+#include <leasehold/kv/coding.h>
+#include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/tests/kv/snapshot_support.h>
+#include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/watched_env.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <set>
+#include <thread>
+
+namespace leasehold::kv::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::set<std::string> names_in(const std::string& dir) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+/// A store of node 2 with `commands` commands of `seed`, and its twin.
+void fill(Store& store, Twin& twin, std::uint64_t seed, std::size_t commands) {
+  CommandSource source(seed);
+  for (std::size_t i = 0; i < commands; ++i) {
+    const Bytes command = source.next();
+    twin.run(decode_command(command.view()).value());
+    apply(store, store.applied_index().value() + 1, {command});
+  }
+}
+
+RocksdbStore::Options node_2(const std::string& dir) {
+  auto options = store_options(dir);
+  options.id = raft::NodeId(2);
+  return options;
+}
+
+struct Taken {
+  std::string bytes;
+  raft::Index last;
+  Twin twin;
+};
+
+/// What node 2 would send after `commands` commands.
+Taken archive_of(const std::string& dir, std::uint64_t seed, std::size_t commands) {
+  Taken out;
+  const auto store = RocksdbStore::open(node_2(dir)).value();
+  fill(*store, out.twin, seed, commands);
+  const auto snapshot = store->take_snapshot().value();
+  out.bytes = bytes_of(*snapshot);
+  out.last = snapshot->last();
+  return out;
+}
+
+void write_file(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// ---- Both stores ----
+
+TEST(Snapshot, OfAStoreInMemoryCarriesEverything) {
+  MemoryStore from;
+  Twin twin;
+  fill(from, twin, 61, 400);
+  const auto snapshot = from.take_snapshot().value();
+  Twin later = twin;
+  fill(from, later, 62, 50);
+  EXPECT_EQ(snapshot->last(), raft::Index(400));
+  MemoryStore to;
+  Twin other;
+  fill(to, other, 63, 100);
+  ASSERT_TRUE(to.install_snapshot(*snapshot));
+  expect_same(to, twin);
+  EXPECT_EQ(to.applied_index(), raft::Index(400));
+  fill(to, twin, 62, 50);
+  expect_same(to, later);
+  EXPECT_EQ(bytes_of(*to.take_snapshot().value()), bytes_of(*from.take_snapshot().value()));
+  EXPECT_EQ(to.make_durable().error().code, ErrorCode::unsupported);
+}
+
+TEST(Snapshot, OfAStoreInMemoryIsRefusedWhenItIsDamaged) {
+  MemoryStore from;
+  Twin twin;
+  fill(from, twin, 61, 30);
+  const std::string good = bytes_of(*from.take_snapshot().value());
+  MemoryStore to;
+  Twin kept;
+  fill(to, kept, 63, 20);
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    const BytesSnapshot cut(good.substr(0, length), raft::Index(30));
+    ASSERT_FALSE(to.install_snapshot(cut)) << length;
+  }
+  ASSERT_FALSE(to.install_snapshot(BytesSnapshot(good + "x", raft::Index(30))));
+  ASSERT_FALSE(to.install_snapshot(BytesSnapshot(good, raft::Index(31))));
+  expect_same(to, kept);
+}
+
+TEST(Snapshot, CarriesEverythingAndIsNotChangedByWhatFollows) {
+  const TemporaryFolder folder;
+  const auto from = RocksdbStore::open(node_2(folder.path("from"))).value();
+  Twin twin;
+  fill(*from, twin, 61, 400);
+  const auto snapshot = from->take_snapshot().value();
+  const std::string before = bytes_of(*snapshot);
+  Twin later = twin;
+  fill(*from, later, 62, 200);
+  ASSERT_TRUE(from->make_durable());
+  EXPECT_EQ(bytes_of(*snapshot), before);
+  EXPECT_EQ(snapshot->last(), raft::Index(400));
+
+  const std::string dir = folder.path("to");
+  {
+    const auto to = open_store(dir);
+    Twin other;
+    fill(*to, other, 63, 100);
+    ASSERT_TRUE(to->install_snapshot(*snapshot));
+    expect_same(*to, twin);
+    EXPECT_EQ(to->applied_index(), raft::Index(400));
+    EXPECT_EQ(to->durable_index(), raft::Index(400));
+    EXPECT_EQ(names_in(dir), (std::set<std::string>{"LIVE", "LOCK", "db-2"}));
+    fill(*to, twin, 62, 200);
+    expect_same(*to, later);
+  }
+  const auto again = open_store(dir);
+  expect_same(*again, later);
+  EXPECT_EQ(again->durable_index(), raft::Index(600));
+}
+
+TEST(Snapshot, ReadsFromAnyOffset) {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.path("kv"));
+  // Several blocks, the last one short.
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    apply(*store, i, {encoded(Set{"key" + std::to_string(i), std::string(50'000, 'v')})});
+  }
+  const auto snapshot = store->take_snapshot().value();
+  const std::string whole = bytes_of(*snapshot);
+  ASSERT_GT(whole.size(), 3 * kArchiveBlockBytes);
+  Random random(64);
+  for (int i = 0; i < 400; ++i) {
+    const std::uint64_t offset = random.below(whole.size() + 1);
+    std::string part(random.below(whole.size() - offset + 1), '\0');
+    if (i % 2 == 0) part.resize(std::min<std::size_t>(part.size(), 40));
+    ASSERT_TRUE(snapshot->read(offset, part.data(), part.size()));
+    ASSERT_TRUE(part == whole.substr(offset, part.size())) << offset << " " << part.size();
+  }
+}
+
+TEST(Snapshot, OfANewStoreIsEmpty) {
+  const TemporaryFolder folder;
+  const auto from = RocksdbStore::open(node_2(folder.path("from"))).value();
+  const auto to = open_store(folder.path("to"));
+  ASSERT_TRUE(to->install_snapshot(*from->take_snapshot().value()));
+  EXPECT_EQ(to->applied_index(), raft::Index(0));
+  EXPECT_EQ(to->size(), 0U);
+}
+
+/// The numbers of a snapshot are those of what is in it, whatever is applied meanwhile.
+TEST(Snapshot, IsTakenWhileWritesGoOn) {
+  constexpr std::size_t kCommands = 3000;
+  const TemporaryFolder folder;
+  const auto store = RocksdbStore::open(node_2(folder.path("from"))).value();
+  CommandSource source(65);
+  std::vector<Bytes> commands;
+  for (std::size_t i = 0; i < kCommands; ++i) commands.push_back(source.next());
+  std::vector<std::shared_ptr<const node::Snapshot>> taken;
+  std::atomic<bool> done{false};
+  std::thread taker([&] {
+    while (!done.load() && taken.size() < 12) {
+      const raft::Index durable = store->make_durable().value();
+      taken.push_back(store->take_snapshot().value());
+      EXPECT_GE(taken.back()->last(), durable);
+    }
+  });
+  for (std::size_t i = 0; i < commands.size(); ++i) apply(*store, i + 1, {commands[i]});
+  done = true;
+  taker.join();
+  ASSERT_FALSE(taken.empty());
+  Twin twin;
+  std::uint64_t at = 0;
+  int number = 0;
+  for (const auto& snapshot : taken) {
+    while (at < snapshot->last().value()) {
+      twin.run(decode_command(commands[at++].view()).value());
+    }
+    const auto options = store_options(folder.path("to" + std::to_string(++number)));
+    ASSERT_EQ(RocksdbStore::restore(options, *snapshot).value(), snapshot->last());
+    expect_same(*open_store(options.dir), twin);
+  }
+}
+
+TEST(Snapshot, ItsFolderGoesWithItAndLeftoversGoAtTheNextOpen) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("kv");
+  {
+    const auto store = open_store(dir);
+    apply(*store, 1, {encoded(Set{"k", "v"})});
+    auto snapshot = store->take_snapshot().value();
+    EXPECT_EQ(names_in(dir).count("snapshot-1"), 1U);
+    snapshot.reset();
+    EXPECT_EQ(names_in(dir).count("snapshot-1"), 0U);
+  }
+  for (const char* left : {"db-7", "snapshot-3", "snapshot-4.tmp"}) {
+    fs::create_directories(dir + "/" + left);
+    write_file(dir + "/" + left + "/000001.sst", "x");
+  }
+  EXPECT_EQ(open_store(dir)->get("k").value()->bytes.view(), "v");
+  EXPECT_EQ(names_in(dir), (std::set<std::string>{"LIVE", "LOCK", "db-1"}));
+}
+
+TEST(Snapshot, WhatRocksdbFlushesByItselfIsDurable) {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.path("kv"));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  std::uint64_t index = 0;
+  while (store->durable_index() == raft::Index(0)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    apply(*store, ++index,
+          {encoded(Set{"k" + std::to_string(index % 64), std::string(60'000, 'v')})});
+  }
+  EXPECT_LE(store->durable_index().value(), index);
+  EXPECT_EQ(store->make_durable().value(), raft::Index(index));
+}
+
+// ---- What arrives is not what was sent ----
+
+class Refusal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    taken_ = archive_of(folder_.path("from"), 61, 20);
+    store_ = open_store(folder_.path("to"));
+    fill(*store_, kept_, 63, 10);
+  }
+  Error refusal(std::string bytes) {
+    const auto installed = store_->install_snapshot(BytesSnapshot(std::move(bytes), taken_.last));
+    if (!installed) return installed.error();
+    ADD_FAILURE() << "it was installed";
+    return {ErrorCode::stopped, ""};
+  }
+  void expect_kept() {
+    expect_same(*store_, kept_);
+    EXPECT_EQ(names_in(folder_.path("to")), (std::set<std::string>{"LIVE", "LOCK", "db-1"}));
+    ASSERT_TRUE(store_->install_snapshot(BytesSnapshot(taken_.bytes, taken_.last)));
+    expect_same(*store_, taken_.twin);
+  }
+
+  TemporaryFolder folder_;
+  Taken taken_;
+  std::unique_ptr<RocksdbStore> store_;
+  Twin kept_;
+};
+
+TEST_F(Refusal, OfEveryFlippedByte) {
+  Random random(66);
+  for (std::size_t at = 0; at < taken_.bytes.size(); ++at) {
+    std::string bytes = taken_.bytes;
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.below(8)));
+    const Error error = refusal(std::move(bytes));
+    ASSERT_TRUE(error.code == ErrorCode::corrupted ||
+                (at == 8 && error.code == ErrorCode::unsupported_format))
+        << at << ": " << error.message;
+  }
+  expect_kept();
+}
+
+TEST_F(Refusal, OfOneThatIsShorterOrLonger) {
+  Random random(67);
+  for (int i = 0; i < 60; ++i) {
+    const std::size_t length =
+        i < 40 ? static_cast<std::size_t>(i) : random.below(taken_.bytes.size());
+    EXPECT_EQ(refusal(taken_.bytes.substr(0, length)).code, ErrorCode::corrupted) << length;
+  }
+  EXPECT_EQ(refusal(taken_.bytes.substr(0, taken_.bytes.size() - 1)).code, ErrorCode::corrupted);
+  EXPECT_EQ(refusal(taken_.bytes + std::string(1, '\0')).code, ErrorCode::corrupted);
+  expect_kept();
+}
+
+TEST_F(Refusal, OfANewerFormat) {
+  std::string bytes = taken_.bytes;
+  bytes[8] = 2;
+  const Error error = refusal(bytes);
+  EXPECT_EQ(error.code, ErrorCode::unsupported_format);
+  EXPECT_EQ(error.message, "the snapshot has format 2, this build knows 1: use a newer build");
+  expect_kept();
+}
+
+TEST_F(Refusal, OfAnotherClusterAndOfAnotherIndex) {
+  auto foreign = node_2(folder_.path("foreign"));
+  foreign.cluster_id = 78;
+  const auto other = RocksdbStore::open(foreign).value();
+  Twin twin;
+  fill(*other, twin, 61, 20);
+  const Error error = refusal(bytes_of(*other->take_snapshot().value()));
+  EXPECT_EQ(error.code, ErrorCode::wrong_cluster);
+  EXPECT_NE(error.message.find("cluster 000000000000004e"), std::string::npos) << error.message;
+  EXPECT_EQ(store_->install_snapshot(BytesSnapshot(taken_.bytes, raft::Index(21))).error().code,
+            ErrorCode::corrupted);
+  expect_kept();
+}
+
+TEST_F(Refusal, OfWhatIsBehind) {
+  fill(*store_, kept_, 68, 30);
+  EXPECT_EQ(refusal(taken_.bytes).code, ErrorCode::invalid_argument);
+  expect_same(*store_, kept_);
+}
+
+// ---- The head ----
+
+ArchiveHead some_head() {
+  ArchiveHead head;
+  head.cluster_id = 77;
+  head.applied = 5;
+  head.revision = 4;
+  head.keys = 3;
+  head.files = {{"000007.sst", 70'000}, {"CURRENT", 16}, {"MANIFEST-000005", 300}};
+  return head;
+}
+
+/// As encode_head() would, without its rules.
+std::string forged_head(const std::vector<ArchiveFile>& files) {
+  std::string out = encode_head(some_head()).substr(0, 13 + 32);
+  put_u32(out, static_cast<std::uint32_t>(files.size()));
+  for (const ArchiveFile& file : files) {
+    put_sized(out, file.name);
+    put_u64(out, file.size);
+  }
+  std::string length;
+  put_u32(length, static_cast<std::uint32_t>(out.size() + 4));
+  out.replace(9, 4, length);
+  put_u32(out, wire::crc32c(out));
+  return out;
+}
+
+TEST(ArchiveHead, RoundTrip) {
+  const ArchiveHead head = some_head();
+  EXPECT_EQ(decode_head(encode_head(head)).value(), head);
+  EXPECT_EQ(forged_head(head.files), encode_head(head));
+  EXPECT_EQ(archive_bytes(head), encode_head(head).size() + 70'000 + 8 + 20 + 304);
+}
+
+TEST(ArchiveHead, NamesThatNoDatabaseHasAreRefused) {
+  const std::vector<ArchiveFile> good = some_head().files;
+  ASSERT_TRUE(decode_head(forged_head(good)));
+  for (const char* name :
+       {"", ".", "..", "../000007.sst", "/etc/passwd", "a/000007.sst", "LOCK", "LOG", "LIVE",
+        "000007.sst/..", ".sst", "000007.log", "MANIFEST-", "MANIFEST-1/2", "CURRENT2", "7.sst.tmp",
+        "OPTIONS-000007", "000000000000000000000000000000000000007.sst"}) {
+    EXPECT_FALSE(archive_carries(name)) << name;
+    std::vector<ArchiveFile> files = good;
+    files[0].name = name;
+    EXPECT_EQ(decode_head(forged_head(files)).error().code, ErrorCode::corrupted) << name;
+  }
+  const std::vector<std::vector<ArchiveFile>> odd = {
+      {},
+      {good[0], good[1]},
+      {good[1], good[2], good[2]},
+      {good[1], good[0], good[2]},
+      {good[0], good[0], good[1], good[2]},
+      {good[1], good[2], {"MANIFEST-000006", 1}},
+      {{"000007.sst", std::uint64_t{1} << 63U}, good[1], good[2]}};
+  for (const auto& files : odd) {
+    EXPECT_EQ(decode_head(forged_head(files)).error().code, ErrorCode::corrupted);
+  }
+}
+
+TEST(ArchiveHead, ChanceFindsNothingThatIsTakenAmiss) {
+  Random random(69);
+  const std::string good = encode_head(some_head());
+  for (int i = 0; i < 30'000; ++i) {
+    std::string bytes = good;
+    const std::uint64_t flips = random.below(4);
+    for (std::uint64_t flip = 0; flip < flips; ++flip) {
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    }
+    if (random.chance(1, 4)) bytes.resize(random.below(bytes.size() + 20));
+    if (bytes.size() > 49 && random.chance(1, 2)) {  // past the checksum
+      bytes.resize(bytes.size() - 4);
+      put_u32(bytes, wire::crc32c(bytes));
+    }
+    const auto head = decode_head(bytes);
+    if (head) {
+      ASSERT_EQ(encode_head(head.value()), bytes);
+    }
+  }
+}
+
+// ---- A crash at every change of the disk ----
+
+int run_child(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words = {LEASEHOLD_STORE_CHILD};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t child = 0;
+  EXPECT_EQ(::posix_spawn(&child, argv[0], nullptr, nullptr, argv.data(), environ), 0);
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(Crash, WhileInstallingLeavesTheOldStateOrTheNewOne) {
+  const TemporaryFolder folder;
+  const Taken taken = archive_of(folder.path("from"), 61, 200);
+  write_file(folder.path("archive"), taken.bytes);
+  Twin old;
+  {
+    const auto store = open_store(folder.path("old"));
+    fill(*store, old, 63, 100);
+  }
+  int olds = 0;
+  int news = 0;
+  for (std::uint64_t kill_at = 1;; ++kill_at) {
+    ASSERT_LT(kill_at, 2000U);
+    const std::string dir = folder.path("kv");
+    fs::remove_all(dir);
+    fs::copy(folder.path("old"), dir, fs::copy_options::recursive);
+    const int status = run_child({"install", dir, folder.path("archive"), std::to_string(kill_at)});
+    if (status != 0) {
+      ASSERT_EQ(status, kKilled) << kill_at;
+    }
+    const auto store = open_store(dir);
+    ASSERT_NE(store, nullptr) << kill_at;
+    const bool is_new = store->applied_index() == taken.last;
+    expect_same(*store, is_new ? taken.twin : old);
+    ASSERT_TRUE(is_new || store->applied_index() == raft::Index(100)) << kill_at;
+    ASSERT_TRUE(is_new || news == 0) << "old again at " << kill_at;
+    const auto names = names_in(dir);
+    EXPECT_EQ(names.size(), 3U) << kill_at;  // LIVE, LOCK and the database
+    ++(is_new ? news : olds);
+    if (status == 0) break;
+  }
+  EXPECT_GT(olds, 20);
+  EXPECT_GT(news, 3);
+}
+
+TEST(Crash, WhileANewStoreIsMadeOrRestoredIsNoObstacle) {
+  const TemporaryFolder folder;
+  const Taken taken = archive_of(folder.path("from"), 61, 100);
+  write_file(folder.path("archive"), taken.bytes);
+  for (const char* what : {"take", "restore"}) {
+    const bool restores = what == std::string("restore");
+    for (std::uint64_t kill_at = 1;; ++kill_at) {
+      ASSERT_LT(kill_at, 2000U);
+      const std::string dir = folder.path("kv");
+      fs::remove_all(dir);
+      const int status = run_child({what, dir, folder.path("archive"), std::to_string(kill_at)});
+      if (status != 0) {
+        ASSERT_EQ(status, kKilled) << what << " " << kill_at;
+      }
+      const auto store = open_store(dir);
+      ASSERT_NE(store, nullptr) << what << " " << kill_at;
+      if (store->applied_index() != raft::Index(0)) {
+        expect_same(*store, taken.twin);
+      } else {
+        ASSERT_FALSE(restores && status == 0);
+        EXPECT_EQ(store->size(), 0U);
+      }
+      if (status == 0) break;
+    }
+  }
+}
+
+// ---- Readers ----
+
+/// Two keys and the numbers are written together; whoever reads while snapshots replace everything
+/// sees them together, and never goes back.
+TEST(Snapshot, ReadersSeeOneStateOrTheOther) {
+  constexpr int kInstalls = 12;
+  const TemporaryFolder folder;
+  const auto from = RocksdbStore::open(node_2(folder.path("from"))).value();
+  const auto store = open_store(folder.path("to"));
+  const auto write = [](Store& to, std::uint64_t index) {
+    const std::string text = std::to_string(index);
+    apply(to, index, {encoded(MSet{false, {{"a", text}, {"b", text}}})});
+  };
+  write(*store, 1);
+  std::atomic<bool> done{false};
+  std::atomic<std::uint64_t> reads{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      std::uint64_t seen = 0;
+      while (!done.load()) {
+        const auto values = store->get_all({"a", "b"}, Load::whole).value();
+        ASSERT_EQ(values[0]->bytes, values[1]->bytes);
+        const std::uint64_t value = std::stoull(std::string(values[0]->bytes.view()));
+        ASSERT_GE(value, seen);
+        const std::uint64_t one = std::stoull(std::string(store->get("b").value()->bytes.view()));
+        ASSERT_GE(one, value);
+        ASSERT_EQ(store->keys_after(std::nullopt, 9).value().size(), 2U);
+        seen = one;
+        ++reads;
+      }
+    });
+  }
+  std::uint64_t index = 1;
+  for (int i = 0; i < kInstalls; ++i) {
+    while (from->applied_index().value() < index + 5)
+      write(*from, from->applied_index().value() + 1);
+    ASSERT_TRUE(store->install_snapshot(*from->take_snapshot().value()));
+    index = store->applied_index().value();
+    EXPECT_EQ(store->revision(), index);
+    write(*store, ++index);
+  }
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_GT(reads.load(), 0U);
+  EXPECT_EQ(names_in(folder.path("to")),
+            (std::set<std::string>{"LIVE", "LOCK", "db-" + std::to_string(kInstalls + 1)}));
+}
+
+TEST(Snapshot, RestoreMakesAStoreOfAnyClustersArchiveOnce) {
+  const TemporaryFolder folder;
+  const Taken taken = archive_of(folder.path("from"), 61, 100);
+  auto options = store_options(folder.path("new"));
+  options.cluster_id = 99;
+  const BytesSnapshot snapshot(taken.bytes, taken.last);
+  EXPECT_EQ(RocksdbStore::restore(options, snapshot).value(), taken.last);
+  EXPECT_EQ(RocksdbStore::restore(options, snapshot).error().code, ErrorCode::in_use);
+  expect_same(*RocksdbStore::open(options).value(), taken.twin);
+  EXPECT_EQ(RocksdbStore::open(store_options(options.dir)).error().code, ErrorCode::wrong_cluster);
+}
+
+}  // namespace
+}  // namespace leasehold::kv::testing
