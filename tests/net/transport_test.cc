@@ -431,5 +431,49 @@ TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
   EXPECT_TRUE(rig.run_until([&] { return third.ended(); }));
 }
 
+PeerMessage chunk_of(std::size_t bytes) {
+  raft::SnapshotChunk chunk;
+  chunk.term = raft::Term(2);
+  chunk.round = raft::Round(1);
+  chunk.lease = std::chrono::seconds(1);
+  chunk.id = {{raft::Term(1), raft::Index(9)}, 5};
+  chunk.membership.members.push_back({NodeId(1), raft::Uuid{1, 1}, "127.0.0.1:1"});
+  chunk.membership.voters.push_back(NodeId(1));
+  chunk.size = bytes;
+  chunk.data = Bytes(std::string(bytes, 's'));
+  return PeerMessage{raft::GroupId(), raft::Message(std::move(chunk))};
+}
+
+TEST(TcpTransport, ChunksOfSnapshotsDialAConnectionOfTheirOwn) {
+  TcpRig rig;
+  TcpOptions options = TcpRig::options(1);
+  options.limits.snapshot_idle = std::chrono::milliseconds(50);
+  options.limits.snapshot_queue_bytes_max = 300'000;
+  TestNode& one = rig.start(options);
+  TestNode& two = rig.start(2);
+  ASSERT_TRUE(rig.connect_all());
+  one.transport->send(NodeId(2), chunk_of(100'000));
+  EXPECT_EQ(one.transport->counters().dropped_unconnected, 1U) << "it only dials";
+  ASSERT_TRUE(rig.run_until([&] { return one.transport->counters().connects == 2; }));
+  EXPECT_EQ(one.peers_up.size(), 1U) << "the peer was reached before";
+
+  // More than the queue takes, and a message that does not wait behind it.
+  for (int i = 0; i < 10; ++i) one.transport->send(NodeId(2), chunk_of(100'000));
+  EXPECT_GT(one.transport->counters().dropped_full, 0U);
+  EXPECT_LT(one.transport->queued_bytes(NodeId(2)), 1000U);
+  one.transport->send(NodeId(2), numbered(1));
+  const std::size_t sent = 11 - one.transport->counters().dropped_full;
+  ASSERT_TRUE(rig.run_until([&] { return two.received.size() == sent; }));
+
+  ASSERT_TRUE(rig.run_until([&] { return one.transport->counters().disconnects == 1; })) << "idle";
+  EXPECT_TRUE(one.transport->connected(NodeId(2)));
+  ASSERT_TRUE(rig.run_until([&] { return two.transport->counters().disconnects == 1; }));
+  const std::size_t before = two.received.size();
+  ASSERT_TRUE(rig.run_until([&] {
+    one.transport->send(NodeId(2), chunk_of(1000));
+    return two.received.size() > before;
+  }));
+}
+
 }  // namespace
 }  // namespace leasehold::net

@@ -1,20 +1,28 @@
-// The thread that stores snapshots, on a real disk.
+// The thread that stores snapshots, on a real disk, and nodes that are brought up to date by one.
 #include <leasehold/base/assert.h>
+#include <leasehold/node/node.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/system_clock.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -264,6 +272,144 @@ TEST(SnapshotHead, IsReadBackAndDamageIsSeen) {
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     EXPECT_FALSE(decode_snapshot_head(damaged).ok()) << i;
   }
+}
+
+// ---- Whole nodes ----
+
+std::vector<std::uint16_t> free_ports(std::size_t count) {
+  asio::io_context io;
+  std::vector<asio::ip::tcp::acceptor> acceptors;
+  std::vector<std::uint16_t> ports;
+  for (std::size_t i = 0; i < count; ++i) {
+    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
+    ports.push_back(acceptors.back().local_endpoint().port());
+  }
+  return ports;
+}
+
+class SnapshotNodes : public ::testing::Test {
+ protected:
+  struct Replica {
+    TextMachine machine;
+    SystemClock clock;
+    Observer observer;
+    std::unique_ptr<Node> node;
+  };
+
+  void SetUp() override {
+    const auto ports = free_ports(3);
+    for (std::uint64_t id = 1; id <= 3; ++id) {
+      peers_.push_back({raft::NodeId(id), "127.0.0.1:" + std::to_string(ports[id - 1])});
+    }
+    for (std::uint64_t id = 1; id <= 3; ++id) start(id);
+  }
+  Result<void> open(std::uint64_t id) {
+    NodeOptions options;
+    options.id = raft::NodeId(id);
+    options.data_dir = folder_.path() + "/node" + std::to_string(id);
+    options.peers = peers_;
+    options.limits.log_tail_bytes = 20'000;
+    options.limits.log_cut_bytes = 20'000;
+    options.limits.snapshot_chunk_bytes = 10'000;
+    options.limits.snapshot_window_bytes = 40'000;
+    Replica& replica = replicas_[id - 1];
+    auto opened = Node::open(std::move(options), replica.machine, replica.clock, replica.observer);
+    if (!opened.ok()) return opened.error();
+    replica.node = std::move(opened).value();
+    return {};
+  }
+  void start(std::uint64_t id) {
+    const Result<void> opened = open(id);
+    if (!opened.ok()) ADD_FAILURE() << opened.error().message;
+  }
+  void kill(std::uint64_t id) {
+    replica(id).node.reset();
+    replica(id).machine.forget();
+  }
+  Replica& replica(std::uint64_t id) { return replicas_[id - 1]; }
+  NodeStatus status(std::uint64_t id) {
+    auto answer = std::make_shared<std::promise<NodeStatus>>();
+    auto future = answer->get_future();
+    replica(id).node->status([answer](NodeStatus now) { answer->set_value(std::move(now)); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+  void write(std::uint64_t id, int count) {
+    for (int i = 0; i < count; ++i) {
+      std::string command = std::to_string(++written_) + ".";
+      command.resize(1000, 'x');
+      const ProposeResult result =
+          replica(id).node->propose_and_wait(Bytes(std::move(command)), 30s);
+      ASSERT_EQ(result.status, ProposeStatus::committed);
+    }
+  }
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::yield();
+    }
+    return false;
+  }
+  bool same(std::uint64_t a, std::uint64_t b) {
+    return eventually([&] { return replica(a).machine.text() == replica(b).machine.text(); });
+  }
+
+  Folder folder_;
+  std::vector<Peer> peers_;
+  std::array<Replica, 3> replicas_;
+  int written_ = 0;
+};
+
+TEST_F(SnapshotNodes, AMemberThatWasAwayComesBackByASnapshot) {
+  write(1, 5);
+  kill(3);
+  write(1, 200);
+  ASSERT_TRUE(eventually([&] { return status(1).first > raft::Index(100); }));
+  ASSERT_TRUE(eventually([&] { return status(2).first > raft::Index(100); }));
+  start(3);
+  ASSERT_TRUE(same(1, 3));
+  EXPECT_EQ(replica(3).machine.installs(), 1);
+  EXPECT_TRUE(eventually([&] { return status(3).counters.snapshots_installed == 1; }));
+  write(1, 50);
+  EXPECT_TRUE(same(1, 3));
+  // All of them stop, and start on logs that were cut.
+  for (std::uint64_t id = 1; id <= 3; ++id) kill(id);
+  for (std::uint64_t id = 1; id <= 3; ++id) start(id);
+  write(2, 10);
+  EXPECT_TRUE(same(2, 3));
+  EXPECT_TRUE(same(2, 1));
+  EXPECT_EQ(replica(3).machine.installs(), 1);
+}
+
+TEST_F(SnapshotNodes, AMemberThatIsKilledDuringTheTransferComesBack) {
+  write(1, 5);
+  kill(3);
+  write(1, 300);
+  ASSERT_TRUE(eventually([&] { return status(1).first > raft::Index(100); }));
+  for (int round = 0; round < 4; ++round) {
+    start(3);
+    const auto enough = static_cast<std::uint64_t>(round);
+    ASSERT_TRUE(eventually([&] {
+      const NodeStatus now = status(3);
+      return now.counters.chunks_received > enough || now.first > raft::Index(100);
+    }));
+    kill(3);
+  }
+  start(3);
+  ASSERT_TRUE(same(1, 3));
+}
+
+TEST_F(SnapshotNodes, ALogWithoutItsStateMachineIsRefusedWithTheReason) {
+  write(1, 200);
+  ASSERT_TRUE(eventually([&] { return status(3).first > raft::Index(100); }));
+  kill(3);
+  replica(3).machine.wipe();
+  const Result<void> opened = open(3);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::corrupted);
+  EXPECT_NE(opened.error().message.find("no snapshot fills the gap"), std::string::npos)
+      << opened.error().message;
 }
 
 }  // namespace
