@@ -8,6 +8,8 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every node.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
+/// Ten times what the busiest seeds take.
+constexpr std::uint64_t kStepsMax = 4'000'000;
 
 std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& nodes) {
   std::vector<SimNode*> all;
@@ -52,7 +54,13 @@ SeedReport Simulator::run() {
 }
 
 void Simulator::run_until(TrueInstant end) {
-  while (!world_.failed() && world_.queue.run_next(end)) oracles_.after_step();
+  while (!world_.failed() && world_.queue.run_next(end)) {
+    oracles_.after_step();
+    if (world_.queue.steps() > kStepsMax) {
+      world_.fail("liveness", "the nodes keep each other busy without end");
+      return;
+    }
+  }
 }
 
 void Simulator::recover() {
