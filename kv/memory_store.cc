@@ -19,7 +19,8 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr std::size_t kShards = 64;
+/// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
+constexpr std::size_t kShards = 32;
 constexpr std::string_view kMagic("LHMEMS\r\n", 8);
 constexpr std::uint8_t kFormat = 1;
 
