@@ -239,6 +239,7 @@ class Core {
   HolderInstant quorum_deadline(const Leader& leader) const;
 
   // core_replication.cc
+  bool open_intent(NodeId to, Term term, std::uint64_t id) const;
   bool hear_leader(NodeId from, Term term, Duration lease);
   void handle(NodeId from, AppendRequest& m);
   void handle(NodeId from, const AppendReply& m);

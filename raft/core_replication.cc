@@ -215,11 +215,16 @@ void Core::maybe_commit() {
   answer_leader_reads();
 }
 
-bool Core::current(const AppendIntent& intent) const {
+// An intent means something while this node leads its term and has given its peer no newer one.
+bool Core::open_intent(NodeId to, Term term, std::uint64_t id) const {
   const Leader* leader = as_leader();
-  if (leader == nullptr || intent.term != hard_state_.term) return false;
-  const auto progress = leader->progress.find(intent.to);
-  return progress != leader->progress.end() && progress->second.intent == intent.id;
+  if (leader == nullptr || term != hard_state_.term) return false;
+  const auto progress = leader->progress.find(to);
+  return progress != leader->progress.end() && progress->second.intent == id;
+}
+
+bool Core::current(const AppendIntent& intent) const {
+  return open_intent(intent.to, intent.term, intent.id);
 }
 
 void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {

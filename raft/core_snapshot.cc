@@ -36,10 +36,7 @@ void Core::cut_log(Now now, Index to) {
 // ---- The leader ----
 
 bool Core::current(const SnapshotIntent& intent) const {
-  const Leader* leader = as_leader();
-  if (leader == nullptr || intent.term != hard_state_.term) return false;
-  const auto progress = leader->progress.find(intent.to);
-  return progress != leader->progress.end() && progress->second.intent == intent.id;
+  return open_intent(intent.to, intent.term, intent.id);
 }
 
 // The round is the newest when the chunk leaves, not when the snapshot was begun: the answer proves
