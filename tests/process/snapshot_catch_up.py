@@ -12,9 +12,12 @@ BATCH = 200
 VALUE_BYTES = 4096
 TAIL = 1 << 20
 CUT = 1 << 20
-# Beside the tail and what waits to be cut: a segment that is being filled, and two made ahead.
-LOG_FILES_MAX = TAIL + 2 * CUT + 3 * (16 << 20)
+# The tail and what waits to be cut stand in one segment or across two; two more are made ahead. The
+# log's mark takes a block.
+SEGMENT_BYTES = 16 << 20
+LOG_FILES_MAX = 4 * SEGMENT_BYTES + 4096
 CATCH_UP_SECONDS = 60
+CUT_SECONDS = 10
 
 
 def arguments(parser):
@@ -97,9 +100,9 @@ def run(options):
                   f"{installed(away)} more", flush=True)
 
         for node in cluster.nodes:
-            size = log_files(node)
-            print(f"{node}: the files of its log take {size >> 20} MiB", flush=True)
-            check(size <= LOG_FILES_MAX, f"the log of {node} takes {size} bytes of its disk")
+            wait_for(f"the log of {node} to be cut to {LOG_FILES_MAX} bytes of its disk",
+                     CUT_SECONDS * options.slack, lambda: log_files(node) <= LOG_FILES_MAX)
+            print(f"{node}: the files of its log take {log_files(node) >> 20} MiB", flush=True)
             check(not os.listdir(os.path.join(node.data_dir, "snapshot")),
                   f"{node} has kept what arrived of a snapshot")
         check(leader.status()["term"] == term or options.slack > 1,
