@@ -185,7 +185,9 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   }
   void send(raft::NodeId to, net::PeerMessage message) override {
     effect("send");
-    sent_.push_back({to, std::move(message)});
+    Sent& sent = sent_.emplace_back();
+    sent.to = to;
+    sent.message = std::move(message);
   }
   void persist(raft::PersistBatch batch) override {
     effect("persist");

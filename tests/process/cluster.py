@@ -62,6 +62,13 @@ def wait_for(what, seconds, probe, pause=0.01):
 _ports_given = set()
 
 
+def built(path):
+    """The type of a flag that names a program or a library of the build."""
+    if not os.path.isfile(path):
+        raise argparse.ArgumentTypeError(f"{path} does not exist: build it first (README.md)")
+    return os.path.abspath(path)
+
+
 def free_port():
     for _ in range(1000):
         port = random.SystemRandom().choice(PORTS)
@@ -212,7 +219,7 @@ class Cluster:
     was told to keep it."""
 
     def __init__(self, binary, size=3, flags=(), keep=False):
-        self.binary = os.path.abspath(binary)
+        self.binary = binary
         self.flags = list(flags)
         self.keep = keep
         self.folder = tempfile.mkdtemp(prefix="leasehold-process-")
@@ -294,7 +301,7 @@ def main(description, run, arguments=lambda parser: None):
     """The frame of each test program: flags, exit status, and the time it took. Status 77: it
     cannot run here, and why was printed."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--binary", required=True, help="the leasehold program")
+    parser.add_argument("--binary", required=True, type=built, help="the leasehold program")
     parser.add_argument("--keep", action="store_true", help="keep the folder of the nodes")
     parser.add_argument("--slack", type=float, default=1.0,
                         help="factor on the limits of time, for builds that are slow on purpose")

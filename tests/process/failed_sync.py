@@ -10,7 +10,7 @@ import random
 import re
 
 import disk
-from cluster import Cluster, check, main
+from cluster import Cluster, built, check, main
 from history import History, Ledger
 from load import Load
 
@@ -23,8 +23,8 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, help="the check_history program")
-    parser.add_argument("--shim", required=True, help="the disk_shim library")
+    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
 

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 
 import disk
-from cluster import Cluster, Node, check, main, wait_for
+from cluster import Cluster, Node, built, check, main, wait_for
 
 WRITES = 12
 # Behind the last frame stand zeroes to the end of the file: of those the near ones, and then every
@@ -35,8 +35,8 @@ def ignored(name):
 
 
 def arguments(parser):
-    parser.add_argument("--log-dump", required=True, help="the log_dump program")
-    parser.add_argument("--store-dump", required=True, help="the store_dump program")
+    parser.add_argument("--log-dump", required=True, type=built, help="the log_dump program")
+    parser.add_argument("--store-dump", required=True, type=built, help="the store_dump program")
     parser.add_argument("--step", type=int, default=1, help="every so many bytes of the log")
     parser.add_argument("--store-step", type=int, default=1, help="the same of the store")
     parser.add_argument("--starts", type=int, default=300, help="of the real program")

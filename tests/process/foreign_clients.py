@@ -5,14 +5,15 @@ against every node, and their cluster clients."""
 import os
 import subprocess
 
-from cluster import Cluster, check, main
+from cluster import Cluster, built, check, main
 
 SECONDS = 90
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def arguments(parser):
-    parser.add_argument("--hiredis", required=True, help="the program of clients/hiredis_client.cc")
+    parser.add_argument("--hiredis", required=True, type=built,
+                        help="the program of clients/hiredis_client.cc")
 
 
 def client(*command):

@@ -6,7 +6,7 @@ import argparse
 import subprocess
 
 import resp
-from cluster import Failed, check
+from cluster import Failed, built, check
 from history import History, Ledger
 
 
@@ -103,7 +103,7 @@ def parser():
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--checker", required=True, help="the check_history program")
+    options.add_argument("--checker", required=True, type=built, help="the check_history program")
     checker = options.parse_args().checker
     ledger()
     history(checker)

@@ -5,7 +5,7 @@ and the first lease read, and is every acknowledged write still there at the end
 import asyncio
 import statistics
 
-from cluster import Cluster, Failed, check, main
+from cluster import Cluster, Failed, built, check, main
 from history import History, Ledger
 from load import GapMeter, Load, spread
 
@@ -19,7 +19,7 @@ MEDIAN_KILLS = 20
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--writes", type=int, default=10000,
                         help="acknowledged unique writes, at least")

@@ -13,7 +13,7 @@ import os
 import random
 
 import disk
-from cluster import Cluster, Failed, check, main, wait_for
+from cluster import Cluster, Failed, built, check, main, wait_for
 from history import History, Ledger
 from load import Load
 
@@ -31,9 +31,9 @@ class Lost(Failed):
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, help="the check_history program")
-    parser.add_argument("--log-dump", required=True, help="the log_dump program")
-    parser.add_argument("--shim", required=True, help="the disk_shim library")
+    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--log-dump", required=True, type=built, help="the log_dump program")
+    parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--way", choices=("shim", "ext4"), default="shim")
     parser.add_argument("--cuts", type=int, default=100, help="of one node")
     parser.add_argument("--cuts-of-all", type=int, default=20)

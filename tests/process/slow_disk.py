@@ -9,7 +9,7 @@ import os
 import time
 
 import disk
-from cluster import Cluster, Failed, check, main
+from cluster import Cluster, Failed, built, check, main
 from history import History, Ledger
 from load import Connection, Load, spread
 
@@ -27,8 +27,8 @@ WRITE_MAX = ELECTION_TIMEOUT
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, help="the check_history program")
-    parser.add_argument("--shim", required=True, help="the disk_shim library")
+    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--rounds", type=int, default=10, help="of each kind with one second")
     parser.add_argument("--long-rounds", type=int, default=3, help="of each kind with ten seconds")
 

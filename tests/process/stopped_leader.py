@@ -6,7 +6,7 @@ answered with what was overwritten.
 With --expect-stale the verdict is turned around: for a build without the lease check, on which this
 test has to fail."""
 
-from cluster import Cluster, Failed, check, main, wait_for
+from cluster import Cluster, Failed, built, check, main, wait_for
 from history import History
 
 import resp
@@ -18,7 +18,7 @@ SETUP, STOPPED, WRITER, OTHER = 0, 1, 2, 3
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--expect-stale", action="store_true")
 
