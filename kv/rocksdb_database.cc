@@ -14,6 +14,8 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kTableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kFirstLevelBytes = std::size_t{16} << 20U;
 constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
 constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
 constexpr double kFilterBitsPerKey = 10;
@@ -34,6 +36,12 @@ rocksdb::Options database_options(rocksdb::Env* env) {
   options.allow_concurrent_memtable_write = false;  // there is one writer
   options.enable_write_thread_adaptive_yield = false;
   options.max_open_files = 256;
+
+  // Old versions of what is overwritten take a tenth of the live data, not as much again: the
+  // levels are measured from the last one up, and few tables are rewritten at a time.
+  options.level_compaction_dynamic_level_bytes = true;
+  options.max_bytes_for_level_base = kFirstLevelBytes;
+  options.target_file_size_base = kTableBytes;
 
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
