@@ -90,7 +90,7 @@ class SegmentLog::Impl {
   ~Impl();
 
   Result<void> confirm_set(std::vector<raft::Member> members);
-  Result<void> form();
+  Result<void> form(raft::LogId base);
   raft::InitialState take_initial_state();
   void start(StorageSink& sink);
   void persist(raft::PersistBatch batch);
@@ -191,14 +191,14 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
   return laid;
 }
 
-Result<void> SegmentLog::Impl::form() {
+Result<void> SegmentLog::Impl::form(raft::LogId base) {
   LEASEHOLD_ASSERT(!writer_.joinable());
   if (formed()) return {};
   Foundation foundation = store_->foundation();
   if (!foundation.confirmed) {
     return Error{ErrorCode::invalid_argument, "no set of initial members was confirmed"};
   }
-  foundation.base = raft::LogBase{{}, *foundation.confirmed};
+  foundation.base = raft::LogBase{base, *foundation.confirmed};
   return store_->lay(std::move(foundation));
 }
 
@@ -484,8 +484,8 @@ const std::vector<raft::Member>& SegmentLog::confirmed_set() const {
 Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members) {
   return impl_->confirm_set(std::move(members));
 }
-Result<void> SegmentLog::form() {
-  return impl_->form();
+Result<void> SegmentLog::form(raft::LogId base) {
+  return impl_->form(base);
 }
 bool SegmentLog::formed() const {
   return impl_->formed();

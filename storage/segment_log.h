@@ -115,10 +115,11 @@ class SegmentLog final : public Storage {
   /// return. Confirming the same set again is a success without a write. Errors: wrong_cluster when
   /// another set was confirmed (it stays), invalid_argument, io (the log is of no further use).
   Result<void> confirm_set(std::vector<raft::Member> members);
-  /// Forms the group: the confirmed set, all of them voters, becomes the membership at the log's
-  /// base. Durable on return; a success without a write when already formed. Errors:
+  /// Forms the group: the confirmed set, all of them voters, becomes the membership at `base`,
+  /// where the log begins: at nothing, or behind what the members were restored from. Durable on
+  /// return; a success without a write when already formed. Errors:
   /// invalid_argument when no set was confirmed, io.
-  Result<void> form();
+  Result<void> form(raft::LogId base = {});
   bool formed() const;
 
   /// What the core starts from, `applied` left at 0: that is the state machine's to say. Asserts

@@ -440,17 +440,27 @@ Result<void> SegmentStore::lay(Foundation foundation) {
   LEASEHOLD_ASSERT(!preparer_.joinable());
   Segment& segment = segments_[current_];
   WriteGroup group;
-  group.body.state = {hard_state_, shape_.last()};
-  group.body.first = shape_.last().index.next();
-  group.body.previous_term = shape_.last().term;
-  group.body.foundation = foundation;
-  BatchEncoder encoder(frame_, group.body);
+  BatchBody& body = group.body;
+  body.foundation = foundation;
+  body.state = {hard_state_, shape_.last()};
+  if (foundation.base) {
+    const raft::LogId base = foundation.base->id;
+    body.state.last = base;
+    // The group has had this term, but nobody has voted in it.
+    body.state.hard_state.term = std::max(hard_state_.term, base.term);
+    // Entries that were never here: the frame itself says that the log begins behind them.
+    body.reset = base.index > raft::Index(0);
+  }
+  body.first = body.state.last.index.next();
+  body.previous_term = body.state.last.term;
+  BatchEncoder encoder(frame_, body);
   encoder.finish(next_header(segment));
   if (room_in(segment) < frame_.size()) {
     return in_folder(path(), {ErrorCode::invalid_argument, "the set of members is too large"});
   }
   if (auto done = write_frame(segment); !done) return done;
   written(segment, group, segment.end + frame_.size());
+  hard_state_ = body.state.hard_state;
   if (foundation.base) shape_ = Shape(foundation.base->id, {}, foundation.base->id);
   foundation_ = std::move(foundation);
   return rest();

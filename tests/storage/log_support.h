@@ -220,12 +220,15 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
   return batch;
 }
 
-/// An endless sequence of batches that one seed determines. Each has a hard state whose term is the
-/// number of the batch, so that a log tells which of them it has seen.
+/// An endless sequence of batches that one seed determines, for a log that begins at `base`. Each
+/// has a hard state whose term is the number of the batch, counted from that of the base on, so
+/// that a log tells which of them it has seen.
 class Sequence {
  public:
-  explicit Sequence(std::uint64_t seed, Cuts cuts = Cuts::some) : random_(seed), cuts_(cuts) {
-    model_.base.membership = three_voters();
+  explicit Sequence(std::uint64_t seed, Cuts cuts = Cuts::some, raft::LogId base = {})
+      : random_(seed), cuts_(cuts), first_term_(base.term) {
+    model_.hard_state.term = base.term;
+    model_.base = {base, three_voters()};
   }
 
   /// How many batches were taken.
@@ -235,10 +238,10 @@ class Sequence {
   raft::PersistBatch next() {
     raft::PersistBatch batch = random_batch(random_, model_, ++number_, cuts_);
     raft::HardState hard = batch.hard_state.value_or(model_.hard_state);
-    hard.term = raft::Term(number_);
+    hard.term = raft::Term(first_term_.value() + number_);
     batch.hard_state = hard;
-    for (raft::Entry& entry : batch.entries) entry.id.term = raft::Term(number_);
-    if (batch.reset) batch.reset->id.term = raft::Term(number_);
+    for (raft::Entry& entry : batch.entries) entry.id.term = hard.term;
+    if (batch.reset) batch.reset->id.term = hard.term;
     if (batch.cut) {
       Model after = model_;
       auto uncut = batch;
@@ -253,6 +256,7 @@ class Sequence {
  private:
   Random random_;
   Cuts cuts_;
+  raft::Term first_term_;
   Model model_;
   std::uint64_t number_ = 0;
 };

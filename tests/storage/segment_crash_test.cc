@@ -10,21 +10,22 @@ namespace {
 
 // Crashes.
 
-TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
+/// A crash at every point of lives that `story` tells, and another while the log opens.
+void expect_every_crash_survived(const Story& story) {
   constexpr std::uint64_t kBatches = 60;
   constexpr std::size_t kStatesOfAPoint = 64;
   std::size_t states = 0;
   std::size_t nested = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     Random random(seed);
-    const auto history = live(kBatches, seed);
+    const auto history = live(kBatches, seed, nullptr, story);
     CrashPoints points(history->before(), history->events());
     points.visit(random, 0, kStatesOfAPoint, [&](const Image& image, std::uint64_t note) {
       if (::testing::Test::HasFailure()) return;
       ++states;
       const auto left = std::make_shared<DiskHistory>(image);
       std::uint64_t reached = 0;
-      ASSERT_EQ(examine(left, note, kBatches, reached), Outcome::opened)
+      ASSERT_EQ(examine(left, note, kBatches, reached, story), Outcome::opened)
           << open_on(std::make_shared<DiskHistory>(image)).error().message;
       // What was opened was perhaps told to others: another crash does not take it away, wherever
       // it comes. While it was being opened, what was acknowledged before still counts.
@@ -39,16 +40,25 @@ TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
           .visit(random, note, 8, [&](const Image& second, std::uint64_t second_note) {
             ++nested;
             std::uint64_t found = 0;
-            ASSERT_EQ(examine(std::make_shared<DiskHistory>(second), second_note, kBatches, found),
-                      Outcome::opened);
+            ASSERT_EQ(
+                examine(std::make_shared<DiskHistory>(second), second_note, kBatches, found, story),
+                Outcome::opened);
           });
     });
     ASSERT_FALSE(::testing::Test::HasFailure());
   }
-  RecordProperty("states", static_cast<int>(states));
-  RecordProperty("nested", static_cast<int>(nested));
+  ::testing::Test::RecordProperty("states", static_cast<int>(states));
+  ::testing::Test::RecordProperty("nested", static_cast<int>(nested));
   EXPECT_GT(states, 3000U);
   EXPECT_GT(nested, 200U);
+}
+
+TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
+  expect_every_crash_survived(kPlain);
+}
+
+TEST(SegmentCrash, SoDoesALogThatBeginsBehindWhatWasRestored) {
+  expect_every_crash_survived({72, Cuts::some, {raft::Term(1), raft::Index(500)}});
 }
 
 // A process that is killed leaves writes in the kernel's memory, and if their sync had failed the

@@ -199,6 +199,54 @@ TEST(SegmentLogFormation, OneSetForEver) {
   EXPECT_EQ(state.last_index, raft::Index(0));
 }
 
+// Of a group that was restored from a backup: the entries below are in the state machines.
+TEST(SegmentLogFormation, ALogMayBeginBehindABase) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  const raft::LogId base{raft::Term(1), raft::Index(4711)};
+  raft::Membership members;
+  {
+    const auto log = open_log(options);
+    members = three_voters(log->identity().uuid);
+    ASSERT_TRUE(log->confirm_set(members.members));
+    ASSERT_TRUE(log->form(base));
+    EXPECT_TRUE(log->form()) << "formed once, it stays what it is";
+  }
+  raft::HardState hard;
+  hard.term = raft::Term(1);
+  const auto expect_base = [&](const raft::InitialState& state, raft::Index last) {
+    EXPECT_EQ(state.base, base);
+    EXPECT_EQ(state.base_membership, members);
+    EXPECT_EQ(state.last_index, last);
+    EXPECT_EQ(state.hard_state, hard);
+  };
+  {
+    const auto log = open_log(options);
+    ASSERT_TRUE(log->formed());
+    expect_base(log->take_initial_state(), base.index);
+    RecordingSink sink;
+    log->start(sink);
+    log->read({1, base.index, base.index, 100});
+    ASSERT_TRUE(sink.wait_read(1));
+    EXPECT_EQ(sink.take_read(1).error().code, ErrorCode::not_found);
+    raft::PersistBatch batch;
+    batch.id = raft::ReadyId(1);
+    hard.term = raft::Term(3);
+    hard.voted_for = raft::NodeId(2);
+    batch.hard_state = hard;
+    batch.entries.push_back(command_entry(4712, 3, "first"));
+    log->persist(batch);
+    ASSERT_TRUE(sink.wait_persisted(raft::ReadyId(1)));
+  }
+  const auto log = open_log(options);
+  expect_base(log->take_initial_state(), base.index.next());
+  RecordingSink sink;
+  log->start(sink);
+  log->read({1, base.index.next(), base.index.next(), 100});
+  ASSERT_TRUE(sink.wait_read(1));
+  EXPECT_EQ(sink.take_read(1).value().front(), command_entry(4712, 3, "first"));
+}
+
 TEST(SegmentLogFormation, AnInvalidSetIsRefused) {
   const TemporaryFolder folder;
   const auto log = open_log(log_options(folder.path("log")));

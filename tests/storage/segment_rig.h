@@ -13,10 +13,11 @@
 
 namespace leasehold::storage::testing {
 
-/// Which batches a log is given.
+/// Which batches a log is given, and where it begins.
 struct Story {
   std::uint64_t seed = 71;
   Cuts cuts = Cuts::none;
+  raft::LogId base{};
 };
 inline constexpr Story kPlain{};
 
@@ -61,17 +62,17 @@ inline Result<std::unique_ptr<SegmentLog>> open_on(
 
 /// The first `count` batches of the sequence, in one model.
 inline Model model_after(std::uint64_t count, raft::Uuid uuid, const Story& story = kPlain) {
-  Sequence sequence(story.seed, story.cuts);
+  Sequence sequence(story.seed, story.cuts, story.base);
   while (sequence.number() < count) sequence.next();
   Model model = sequence.model();
-  if (model.base.id == raft::LogId{}) model.base.membership = three_voters(uuid);
+  if (model.base.id == story.base) model.base.membership = three_voters(uuid);
   return model;
 }
 
 /// Writes the batches of the sequence behind `done`, up to `until`.
 inline void write(SegmentLog& log, NotingSink& sink, std::uint64_t done, std::uint64_t until,
                   Random& random, const Story& story = kPlain) {
-  Sequence sequence(story.seed, story.cuts);
+  Sequence sequence(story.seed, story.cuts, story.base);
   while (sequence.number() < done) sequence.next();
   while (sequence.number() < until) {
     log.persist(sequence.next());
@@ -90,7 +91,7 @@ inline std::shared_ptr<DiskHistory> live(std::uint64_t batches, std::uint64_t se
   auto log = std::move(open_on(history)).value();
   EXPECT_TRUE(log->confirm_set(three_voters(log->identity().uuid).members));
   history->note(kConfirmed);
-  EXPECT_TRUE(log->form());
+  EXPECT_TRUE(log->form(story.base));
   history->note(kFormed);
   static_cast<void>(log->take_initial_state());
   log->start(sink);
@@ -128,7 +129,7 @@ inline Outcome examine(const std::shared_ptr<DiskHistory>& history, std::uint64_
   EXPECT_TRUE(acknowledged < kFormed || log.formed());
   if (!log.formed()) return Outcome::opened;
   const auto state = log.take_initial_state();
-  reached = state.hard_state.term.value();
+  reached = state.hard_state.term.value() - story.base.term.value();
   EXPECT_GE(reached + kFormed, acknowledged);
   EXPECT_LE(reached, batches);
   const Model model = model_after(reached, log.identity().uuid, story);
