@@ -49,9 +49,11 @@ wire::Refusal refuse(wire::RefusalCode code, std::string reason) {
 
 // The text that is hashed, pinned:
 //   cluster := "leasehold-cluster-1\n" length ":" name "\n" { id "=" length ":" address "\n" }
+//              [ "generation " length ":" number "\n" ]
 // with the members ascending by id and every number in decimal. The lengths keep two different
 // inputs from giving one text.
-std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers) {
+std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers,
+                         std::uint64_t generation) {
   std::sort(peers.begin(), peers.end(), [](const PeerAddress& a, const PeerAddress& b) {
     return a.id != b.id ? a.id < b.id : a.address < b.address;
   });
@@ -68,6 +70,10 @@ std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers) 
     hash.add(std::to_string(peer.id.value()));
     hash.add("=");
     add_text(peer.address);
+  }
+  if (generation != 0) {
+    hash.add("generation ");
+    add_text(std::to_string(generation));
   }
   return hash.value() == 0 ? 1 : hash.value();
 }

@@ -24,8 +24,10 @@ struct PeerAddress {
 };
 
 /// The number by which nodes of one cluster know each other: a hash of the cluster's name and its
-/// initial members, in any order. Pinned: it stands in every data directory. Never 0.
-std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers);
+/// initial members, in any order, and of the backup that the group was restored from (0: none).
+/// Pinned: it stands in every data directory. Never 0.
+std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers,
+                         std::uint64_t generation = 0);
 
 /// host and port of an address. Errors: invalid_argument, which quotes the address.
 struct HostPort {

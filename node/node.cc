@@ -8,6 +8,7 @@
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
 #include <leasehold/node/node_mailbox.h>
+#include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/storage/segment_log.h>
 
@@ -196,6 +197,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   raft::PromiseInstant armed_for_ = raft::PromiseInstant::never();
 
   std::uint64_t cluster_id_ = 0;
+  std::optional<Restored> restored_;
   std::unique_ptr<storage::SegmentLog> log_;
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
@@ -234,7 +236,10 @@ Result<void> NodeShell::start() {
     members.push_back({peer.id, raft::Uuid{}, peer.address});
     if (peer.id == options_.id && listen.empty()) listen = peer.address;
   }
-  cluster_id_ = net::cluster_id(options_.cluster, addresses);
+  const auto restored = load_restored(options_.data_dir);
+  if (!restored.ok()) return restored.error();
+  restored_ = restored.value();
+  cluster_id_ = net::cluster_id(options_.cluster, addresses, restored_ ? restored_->generation : 0);
 
   storage::SegmentLogOptions log_options;
   log_options.dir = options_.data_dir + "/log";
@@ -261,11 +266,10 @@ Result<void> NodeShell::start() {
 
   if (log_->formed()) {
     if (const auto started = start_driver(); !started.ok()) return started.error();
-  } else if (machine_.durable_index() > raft::Index(0)) {
-    return Error{ErrorCode::wrong_cluster,
-                 options_.data_dir + ": the log is new, but the state machine holds data up to " +
-                     std::to_string(machine_.durable_index().value()) +
-                     "; restore the log's folder, or remove the state machine's"};
+  } else if (const auto fits =
+                 check_new_log(options_.data_dir, restored_, machine_.durable_index());
+             !fits.ok()) {
+    return fits.error();
   }
   act_on_formation();
   if (failure_) return *failure_;
@@ -486,7 +490,7 @@ void NodeShell::act_on_formation() {
     } else if (auto* send = std::get_if<Formation::Send>(&output)) {
       transport_->send(send->to, {kGroup, std::move(send->message)});
     } else {
-      done = log_->form();
+      done = log_->form(restored_ ? restored_->begin() : raft::LogId{});
       if (done.ok()) done = start_driver();
       if (done.ok()) {
         observer_.on_notice("the group has formed");

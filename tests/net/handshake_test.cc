@@ -39,6 +39,16 @@ TEST(ClusterId, Golden) {
   EXPECT_EQ(cluster_id("default", {PeerAddress{NodeId(1), "a:1"}}), 0xdfc7be45ec049ddaU);
 }
 
+// A group that was restored from a backup is another cluster than the one of the backup, and than
+// one that was restored from another backup.
+TEST(ClusterId, DependsOnTheBackupThatTheGroupWasRestoredFrom) {
+  const std::vector<PeerAddress> peers = {PeerAddress{NodeId(1), "a:1"}};
+  EXPECT_EQ(cluster_id("default", peers, 0), cluster_id("default", peers));
+  // Of "leasehold-cluster-1\n7:default\n1=3:a:1\ngeneration 2:17\n".
+  EXPECT_EQ(cluster_id("default", peers, 17), 0xa137b987ad762532U);
+  EXPECT_NE(cluster_id("default", peers, 17), cluster_id("default", peers, 18));
+}
+
 TEST(Address, ParsesHostsAndPorts) {
   EXPECT_EQ(parse_address("127.0.0.1:7101").value(), (HostPort{"127.0.0.1", 7101}));
   EXPECT_EQ(parse_address("node-1.example:0").value(), (HostPort{"node-1.example", 0}));

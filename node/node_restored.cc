@@ -1,0 +1,191 @@
+// The file RESTORED is text, so that a person can read it:
+//
+//   leasehold-restored 1
+//   generation 16 hex digits
+//   index 4711
+//   check 8 hex digits     CRC32C of everything above
+//
+// Of RESTORING it matters only that it is there.
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node_restored.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+constexpr unsigned kFormat = 1;
+constexpr std::string_view kHeading = "leasehold-restored ";
+constexpr const char* kName = "/RESTORED";
+constexpr const char* kBegunName = "/RESTORING";
+constexpr std::string_view kBegunText =
+    "leasehold restore began here and has not finished: run it again.\n";
+constexpr std::size_t kBytesMax = 1024;
+
+std::string hex(std::uint64_t value, std::size_t digits) {
+  std::string out(digits, '0');
+  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
+  return out;
+}
+
+/// The number behind `name`; 0 if there is none.
+std::uint64_t number_behind(std::string_view text, std::string_view name, int base) {
+  const std::size_t at = text.find(name);
+  std::uint64_t number = 0;
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + name.size());
+  static_cast<void>(std::from_chars(text.data(), text.data() + text.size(), number, base));
+  return number;
+}
+
+Error system_error(const std::string& what, int code) {
+  return {ErrorCode::io, what + ": " + std::generic_category().message(code)};
+}
+
+/// Closes it at the end.
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+Result<void> sync_folder(const std::string& path) {
+  const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.number < 0 || ::fsync(folder.number) != 0) {
+    return system_error("cannot make the folder " + path + " durable", errno);
+  }
+  return {};
+}
+
+/// Not its name.
+Result<void> write_file(const std::string& path, std::string_view text) {
+  const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  const bool written =
+      file.number >= 0 &&
+      ::write(file.number, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::fsync(file.number) == 0;
+  if (!written) return system_error("cannot write " + path, errno);
+  return {};
+}
+
+}  // namespace
+
+std::string encode_restored(const Restored& restored) {
+  std::string out = std::string(kHeading) + std::to_string(kFormat) + "\n";
+  out += "generation " + hex(restored.generation, 16) + "\n";
+  out += "index " + std::to_string(restored.base.value()) + "\n";
+  return out + "check " + hex(wire::crc32c(out), 8) + "\n";
+}
+
+Result<Restored> decode_restored(const std::string& text) {
+  const std::uint64_t format = number_behind(text, kHeading, 10);
+  const bool plain = text.find(std::string(kHeading) + std::to_string(format) + "\n") == 0;
+  if (plain && format != kFormat) {
+    return Error{ErrorCode::unsupported_format,
+                 "it has format " + std::to_string(format) + ", this build knows " +
+                     std::to_string(kFormat) + ": use a newer build"};
+  }
+  Restored restored;
+  restored.generation = number_behind(text, "\ngeneration ", 16);
+  restored.base = raft::Index(number_behind(text, "\nindex ", 10));
+  // Whatever the lines above let through, only the one true spelling passes here.
+  if (restored.generation == 0 || encode_restored(restored) != text) {
+    return Error{ErrorCode::corrupted,
+                 "it is damaged: restore this directory again from the backup"};
+  }
+  return restored;
+}
+
+Result<std::optional<Restored>> load_restored(const std::string& data_dir) {
+  const auto begun = restoration_begun(data_dir);
+  if (!begun.ok()) return begun.error();
+  if (begun.value()) {
+    return Error{ErrorCode::corrupted,
+                 data_dir +
+                     ": a backup was being restored to this directory and it never ended: run the "
+                     "same leasehold restore again, or remove the directory"};
+  }
+  const std::string path = data_dir + kName;
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.number < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::optional<Restored>();
+    return system_error("cannot open " + path, errno);
+  }
+  std::string text(kBytesMax, '\0');
+  const ssize_t length = ::read(file.number, text.data(), text.size());
+  if (length < 0) return system_error("cannot read " + path, errno);
+  text.resize(static_cast<std::size_t>(length));
+  const auto restored = decode_restored(text);
+  if (!restored.ok()) return Error{restored.error().code, path + ": " + restored.error().message};
+  return std::optional<Restored>(restored.value());
+}
+
+Result<bool> restoration_begun(const std::string& data_dir) {
+  const std::string path = data_dir + kBegunName;
+  if (::access(path.c_str(), F_OK) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return system_error("cannot look for " + path, errno);
+}
+
+Result<void> begin_restoration(const std::string& data_dir) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path = fs::absolute(data_dir, error).lexically_normal();
+  // What is durable inside must not hang on a name that is not.
+  std::vector<fs::path> parents;
+  for (fs::path at = path; !error && at.has_relative_path() && !fs::exists(at, error);
+       at = at.parent_path()) {
+    parents.push_back(at.parent_path());
+  }
+  if (!error) fs::create_directories(path, error);
+  if (error) {
+    return Error{ErrorCode::io, "cannot make the folder " + data_dir + ": " + error.message()};
+  }
+  for (const fs::path& parent : parents) {
+    if (auto synced = sync_folder(parent.string()); !synced.ok()) return synced;
+  }
+  if (auto written = write_file(data_dir + kBegunName, kBegunText); !written.ok()) return written;
+  return sync_folder(data_dir);
+}
+
+Result<void> finish_restoration(const std::string& data_dir, const Restored& restored) {
+  LEASEHOLD_ASSERT(restored.generation != 0);
+  const std::string path = data_dir + kName;
+  const std::string fresh = path + ".new";
+  if (auto written = write_file(fresh, encode_restored(restored)); !written.ok()) return written;
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
+    return system_error("cannot name " + path, errno);
+  }
+  if (auto synced = sync_folder(data_dir); !synced.ok()) return synced;
+  const std::string begun = data_dir + kBegunName;
+  if (::unlink(begun.c_str()) != 0) return system_error("cannot remove " + begun, errno);
+  return sync_folder(data_dir);
+}
+
+Result<void> check_new_log(const std::string& data_dir, const std::optional<Restored>& restored,
+                           raft::Index durable) {
+  if (durable == (restored ? restored->base : raft::Index(0))) return {};
+  if (restored) {
+    return Error{ErrorCode::corrupted,
+                 data_dir + ": restored up to " + std::to_string(restored->base.value()) +
+                     ", but the state machine holds data up to " + std::to_string(durable.value()) +
+                     ": remove this directory and restore it again"};
+  }
+  return Error{ErrorCode::wrong_cluster,
+               data_dir + ": the log is new, but the state machine holds data up to " +
+                   std::to_string(durable.value()) +
+                   "; restore the log's folder, or remove the state machine's"};
+}
+
+}  // namespace leasehold::node
