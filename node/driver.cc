@@ -83,6 +83,7 @@ class Driver::Impl {
   void on(lease::Now now, Propose& event) { proposals_.propose(now, event); }
   void on(lease::Now now, Read& event);
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
+  void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
   void on(lease::Now, Cancel& event);
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);
@@ -257,6 +258,8 @@ void Driver::Impl::refuse(Event& event) {
     context_.completions.add(read->done, ReadResult{});
   } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
     context_.completions.add(wait->done, ReadResult{});
+  } else if (CutLog* cut = std::get_if<CutLog>(&event)) {
+    context_.completions.add(cut->done, Error{ErrorCode::stopped, "the node is stopping"});
   }
 }
 
@@ -413,6 +416,7 @@ void Driver::Impl::stop() {
       {context_.core.term(), raft::HolderInstant::earliest(), context_.core.commit_index()});
   proposals_.complete_all();
   reads_.complete_all();
+  keeper_.complete_all();
   held_.clear();
   context_.deadlines.clear();
 }
@@ -454,6 +458,9 @@ std::vector<SnapshotTransfer> Driver::transfers() const {
 }
 std::uint64_t Driver::log_bytes() const {
   return impl_->keeper().bytes();
+}
+raft::Index Driver::machine_durable() const {
+  return impl_->keeper().machine_durable();
 }
 bool Driver::log_never_cut() const {
   return impl_->keeper().never_cuts();

@@ -82,6 +82,22 @@ struct WaitApplied {
   ReadCompletion done;
   CallGroup group{};
 };
+/// How a log was cut because somebody asked for it.
+struct LogCut {
+  raft::Index durable;       ///< what the state machine holds durably now
+  raft::Index first_before;  ///< the first entry of the log; what is below it was cut off
+  raft::Index first;
+  std::uint64_t bytes_before = 0;  ///< payload bytes of the entries in the log, about
+  std::uint64_t bytes = 0;
+};
+/// Errors: unsupported (the state machine never makes itself durable), overloaded, stopped.
+using LogCutCompletion = std::function<void(Result<LogCut>)>;
+/// Make what is applied durable, then cut the log to the tail that slow followers may need
+/// (DriverOptions::log_tail_bytes), however little that is. On a full disk only what is durable
+/// already can go. Has no deadline.
+struct CutLog {
+  LogCutCompletion done;
+};
 /// Complete everything of `group` that waits, as if its deadline had passed. Looks at every waiter.
 struct Cancel {
   CallGroup group;
@@ -140,9 +156,9 @@ struct StorageFailed {
 /// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
 struct Stop {};
 
-using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, Cancel, Persisted,
-                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
-                           ChunkStored, StorageSpace, StorageFailed, Stop>;
+using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, CutLog, Cancel,
+                           Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
+                           SnapshotRead, ChunkStored, StorageSpace, StorageFailed, Stop>;
 
 /// Applies committed entries on another thread (or at another simulated instant). Answers each
 /// call, in order, with one Applied event. It strips the envelope of each command and keeps the
@@ -228,6 +244,8 @@ struct DriverOptions {
   lease::Duration snapshot_keep = std::chrono::seconds(10);
   /// Arriving chunks that wait to be stored. Past it they are dropped, as if lost.
   std::size_t chunks_storing_max = 16;
+  /// Callers that wait for a CutLog. Past it one is refused as overloaded.
+  std::size_t cuts_waiting_max = 64;
 };
 
 /// Counters since the start. Read on the node's thread.
@@ -310,6 +328,8 @@ class Driver {
   std::vector<SnapshotTransfer> transfers() const;
   /// Payload bytes of the entries that the log holds, about.
   std::uint64_t log_bytes() const;
+  /// What the state machine has made durable, as far as this driver was told.
+  raft::Index machine_durable() const;
   /// The state machine does not support to be made durable: the log grows for ever.
   bool log_never_cut() const;
   /// The disk of the log is full: no command is taken.

@@ -66,6 +66,10 @@ class Completions {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
   }
+  void add(LogCutCompletion& done, Result<LogCut> result) {
+    if (!done) return;
+    due_.push_back([done = std::move(done), result = std::move(result)] { done(result); });
+  }
   std::vector<std::function<void()>> take() { return std::exchange(due_, {}); }
 
  private:

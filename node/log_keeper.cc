@@ -2,6 +2,7 @@
 #include <leasehold/node/log_keeper.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::node {
 namespace {
@@ -97,6 +98,15 @@ raft::Index LogKeeper::old_up_to(lease::Now now) const {
   return old;
 }
 
+/// Nothing goes that is not applied, or that a peer needs behind the snapshot it is sent.
+raft::Index LogKeeper::allowed(raft::Index want, std::optional<raft::Index> holds) const {
+  want = std::min(want, context_.applied);
+  if (holds && tail_.bytes - bytes_up_to(*holds) <= context_.options.log_held_bytes_max) {
+    want = std::min(want, *holds);
+  }
+  return want;
+}
+
 std::optional<raft::Index> LogKeeper::wanted(lease::Now now,
                                              std::optional<raft::Index> holds) const {
   const DriverOptions& options = context_.options;
@@ -104,34 +114,91 @@ std::optional<raft::Index> LogKeeper::wanted(lease::Now now,
   if (bytes() >= options.log_tail_bytes + options.log_cut_bytes) {
     want = std::max(want, index_at(tail_.bytes - options.log_tail_bytes));
   }
-  want = std::min(want, context_.applied);
-  if (holds && tail_.bytes - bytes_up_to(*holds) <= options.log_held_bytes_max) {
-    want = std::min(want, *holds);
-  }
+  want = allowed(want, holds);
   if (want <= marks_.front().index) return std::nullopt;
   return want;
 }
 
+void LogKeeper::ask(lease::Now now) {
+  asking_ = true;
+  ask_at_ = now.promise + kAskPause;
+  demands_asked_ = demands_.size();
+  context_.ports.snapshots.make_durable();
+}
+
+void LogKeeper::cut(lease::Now now, raft::Index to) {
+  context_.core.cut_log(now, to);
+  ++context_.counters.log_cuts;
+  const Mark mark{to, bytes_up_to(to), marks_.front().at};
+  while (!marks_.empty() && marks_.front().index <= to) marks_.pop_front();
+  marks_.push_front(mark);
+}
+
+void LogKeeper::demanded(CutLog& event) {
+  if (unsupported_) {
+    context_.completions.add(
+        event.done, Error{ErrorCode::unsupported,
+                          "the log is never cut: the state machine does not make itself durable"});
+  } else if (demands_.size() >= context_.options.cuts_waiting_max) {
+    context_.completions.add(event.done,
+                             Error{ErrorCode::overloaded, "too many callers wait for a snapshot"});
+  } else {
+    demands_.push_back(std::move(event.done));
+  }
+}
+
+/// True: the core was told something.
+bool LogKeeper::meet_demands(lease::Now now, std::optional<raft::Index> holds) {
+  LogCut done;
+  done.durable = machine_durable_;
+  done.first_before = marks_.front().index.next();
+  done.bytes_before = bytes();
+  const std::uint64_t tail = std::min(bytes(), context_.options.log_tail_bytes);
+  const raft::Index want = std::max(old_up_to(now), index_at(tail_.bytes - tail));
+  const raft::Index to =
+      std::min({allowed(want, holds), machine_durable_, context_.core.durable_index()});
+  const bool cuts = to > marks_.front().index;
+  if (cuts) cut(now, to);
+  done.first = marks_.front().index.next();
+  done.bytes = bytes();
+  for (std::size_t i = 0; i < demands_answered_; ++i) context_.completions.add(demands_[i], done);
+  demands_.erase(demands_.begin(),
+                 demands_.begin() + static_cast<std::ptrdiff_t>(demands_answered_));
+  demands_asked_ -= std::min(demands_asked_, demands_answered_);
+  demands_answered_ = 0;
+  return cuts;
+}
+
+void LogKeeper::complete_all() {
+  for (LogCutCompletion& demand : demands_) {
+    context_.completions.add(demand, Error{ErrorCode::stopped, "the node is stopping"});
+  }
+  demands_.clear();
+  demands_asked_ = 0;
+  demands_answered_ = 0;
+}
+
 bool LogKeeper::turn(lease::Now now, std::optional<raft::Index> holds) {
+  // On a full disk to ask could only fail: what is durable already may go.
+  if (context_.disk_full) demands_answered_ = demands_.size();
+  if (demands_answered_ > 0 && meet_demands(now, holds)) return true;
   if (unsupported_ || asking_) return false;
+  if (!demands_.empty()) {
+    ask(now);
+    return false;
+  }
   const std::optional<raft::Index> want = wanted(now, holds);
   if (!want) return false;
   const raft::Index base = marks_.front().index;
   const raft::Index to = std::min({*want, machine_durable_, context_.core.durable_index()});
   const std::uint64_t freed = bytes_up_to(to) - marks_.front().bytes;
   if (to > base && (to == *want || freed >= context_.options.log_cut_bytes / 2)) {
-    context_.core.cut_log(now, to);
-    ++context_.counters.log_cuts;
-    const Mark mark{to, bytes_up_to(to), marks_.front().at};
-    while (!marks_.empty() && marks_.front().index <= to) marks_.pop_front();
-    marks_.push_front(mark);
+    cut(now, to);
     return true;
   }
   // On a full disk it could only fail.
   if (machine_durable_ < *want && !context_.disk_full && now.promise >= ask_at_) {
-    asking_ = true;
-    ask_at_ = now.promise + kAskPause;
-    context_.ports.snapshots.make_durable();
+    ask(now);
   }
   return false;
 }
@@ -141,8 +208,14 @@ void LogKeeper::answered(MachineDurable& event, std::optional<Error>& failure) {
   asking_ = false;
   if (event.index.ok()) {
     machine_durable_ = std::max(machine_durable_, event.index.value());
+    demands_answered_ = demands_asked_;
   } else if (event.index.error().code == ErrorCode::unsupported) {
     unsupported_ = true;
+    demands_asked_ = 0;
+    for (LogCutCompletion& demand : std::exchange(demands_, {})) {
+      CutLog again{std::move(demand)};
+      demanded(again);
+    }
   } else {
     failure = event.index.error();
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace leasehold::node {
 
@@ -35,11 +36,16 @@ class LogKeeper {
   void answered(MachineDurable& event, std::optional<Error>& failure);
   /// The state machine was given a snapshot, durably.
   void installed(raft::Index index);
+  /// Somebody wants the log cut now; completed when it is.
+  void demanded(CutLog& event);
+  /// The node stops: nobody is left waiting.
+  void complete_all();
 
   /// The state machine does not make anything durable by itself: the log is kept for ever.
   bool never_cuts() const { return unsupported_; }
   /// Of the entries that the log holds, about.
   std::uint64_t bytes() const { return tail_.bytes - marks_.front().bytes; }
+  raft::Index machine_durable() const { return machine_durable_; }
 
  private:
   struct Mark {
@@ -51,7 +57,11 @@ class LogKeeper {
   std::uint64_t bytes_up_to(raft::Index index) const;
   raft::Index index_at(std::uint64_t bytes) const;
   raft::Index old_up_to(lease::Now now) const;
+  raft::Index allowed(raft::Index want, std::optional<raft::Index> holds) const;
   std::optional<raft::Index> wanted(lease::Now now, std::optional<raft::Index> holds) const;
+  void ask(lease::Now now);
+  void cut(lease::Now now, raft::Index to);
+  bool meet_demands(lease::Now now, std::optional<raft::Index> holds);
   void thin_out();
 
   DriverContext& context_;
@@ -66,6 +76,11 @@ class LogKeeper {
   bool unsupported_ = false;
   /// Not asked again before this.
   raft::PromiseInstant ask_at_ = raft::PromiseInstant::earliest();
+  /// Who waits for a cut, in order: first those whose question the state machine has answered, then
+  /// those for whom it was asked, then the others.
+  std::vector<LogCutCompletion> demands_;
+  std::size_t demands_asked_ = 0;     ///< the first so many were there when it was asked
+  std::size_t demands_answered_ = 0;  ///< and of these, so many may be met
 };
 
 }  // namespace leasehold::node

@@ -130,6 +130,9 @@ class NodeShell final : public Node, private storage::StorageSink {
     post(WaitApplied{index, deadline(options), std::move(done), options.group});
   }
   void cancel(CallGroup group) override { post(Cancel{group}); }
+  void cut_log(LogCutCompletion done) override {
+    post_task([this, done = std::move(done)] { feed_cut(done); });
+  }
   const LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(NodeStatus)> done) override {
@@ -164,6 +167,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void schedule_turn();
   void turn();
   void run_driver(lease::Now now);
+  void feed_cut(const LogCutCompletion& done);
   void notice_log();
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
@@ -417,6 +421,13 @@ void NodeShell::run_driver(lease::Now now) {
   }
 }
 
+void NodeShell::feed_cut(const LogCutCompletion& done) {
+  if (stopping_) return done(Error{ErrorCode::stopped, "the node is stopping"});
+  if (!driver_) return done(Error{ErrorCode::unavailable, "the group has not formed yet"});
+  batch_.push_back(CutLog{done});
+  schedule_turn();
+}
+
 /// What a person has to know about the log, once each time.
 void NodeShell::notice_log() {
   if (driver_->disk_full() != std::exchange(told_full_, driver_->disk_full())) {
@@ -627,6 +638,7 @@ NodeStatus NodeShell::make_status() const {
   if (!failure_ && core.lease_end() > now) status.lease_left = core.lease_end() - now;
   status.first = core.log().base().index.next();
   status.log_bytes = driver_->log_bytes();
+  status.machine_durable = driver_->machine_durable();
   status.disk_full = driver_->disk_full();
   status.transfers = driver_->transfers();
   status.counters = driver_->counters();

@@ -80,6 +80,7 @@ struct NodeStatus {
   raft::Index commit, applied, last, durable;
   raft::Index first;            ///< of the log: what is below it was cut off; 0 until formed
   std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about
+  raft::Index machine_durable;  ///< what the state machine has made durable
   bool disk_full = false;       ///< no command is taken
   std::vector<SnapshotTransfer> transfers;  ///< snapshots on their way to or from this node
   lease::Duration lease_left{0};            ///< zero without a valid lease
@@ -132,6 +133,11 @@ class Node {
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
   /// and asks nobody: two clock reads at most. See examples/read_point for the parts it is made of.
   ReadResult read_point(ReadMode mode, CallOptions options);
+
+  /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog): what the
+  /// node does by itself later, for a person who wants it now. Completes on lh-node, however long
+  /// it takes. Errors: unavailable (the group has not formed), and those of LogCutCompletion.
+  virtual void cut_log(LogCutCompletion done) = 0;
 
   /// The lock-free door for lease reads on the caller's own thread.
   virtual const LeaseView& lease_view() const = 0;

@@ -1,15 +1,25 @@
 // What a data directory knows of its backup: the two files, damage, and a restoration that a crash
 // interrupts.
 #include <leasehold/base/random.h>
+#include <leasehold/node/node.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/node/system_clock.h>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace leasehold::node {
 namespace {
@@ -116,6 +126,110 @@ TEST_F(RestoredTest, WhatTheStateMachineHoldsHasToFit) {
             ErrorCode::wrong_cluster);
   EXPECT_EQ(check_new_log("d", kRestored, raft::Index(0)).error().code, ErrorCode::corrupted);
   EXPECT_EQ(check_new_log("d", kRestored, raft::Index(4712)).error().code, ErrorCode::corrupted);
+}
+
+// ---- A node on such a directory ----
+
+/// What it was restored to is durable, and everything that it applies.
+class CountingMachine final : public StateMachine {
+ public:
+  explicit CountingMachine(raft::Index restored) : last_(restored.value()) {}
+  raft::Index durable_index() const override { return raft::Index(last_.load()); }
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+    EXPECT_GT(last.value(), last_.load());
+    last_ = last.value();
+    return std::vector<Bytes>(commands.size());
+  }
+  Result<raft::Index> make_durable() override { return durable_index(); }
+
+ private:
+  std::atomic<std::uint64_t> last_;
+};
+
+class RestoredNodeTest : public RestoredTest {
+ protected:
+  RestoredNodeTest() {
+    asio::io_context io;
+    const asio::ip::tcp::acceptor acceptor(
+        io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
+    address_ = "127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
+  }
+  Result<std::unique_ptr<Node>> open() {
+    NodeOptions options;
+    options.id = raft::NodeId(1);
+    options.data_dir = dir();
+    options.peers = {{raft::NodeId(1), address_}};
+    if (waits_for_another_) options.peers.push_back({raft::NodeId(2), "127.0.0.1:1"});
+    options.limits.log_tail_bytes = 100;
+    return Node::open(std::move(options), machine_, clock_, observer_);
+  }
+  static Result<LogCut> cut(Node& node) {
+    auto answer = std::make_shared<std::promise<Result<LogCut>>>();
+    auto future = answer->get_future();
+    node.cut_log([answer](Result<LogCut> result) { answer->set_value(std::move(result)); });
+    EXPECT_EQ(future.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    return future.get();
+  }
+
+  std::string address_;
+  bool waits_for_another_ = false;
+  CountingMachine machine_{kRestored.base};
+  SystemClock clock_;
+  Observer observer_;
+};
+
+TEST_F(RestoredNodeTest, TheLogGoesOnBehindWhatWasRestored) {
+  ASSERT_TRUE(begin_restoration(dir()));
+  EXPECT_EQ(open().error().code, ErrorCode::corrupted) << "half a restoration";
+  ASSERT_TRUE(finish_restoration(dir(), kRestored));
+  raft::LogId last;
+  {
+    const auto node = std::move(open()).value();
+    for (int i = 0; i < 10; ++i) {
+      const auto result =
+          node->propose_and_wait(Bytes(std::string(100, 'x')), std::chrono::minutes(1));
+      ASSERT_EQ(result.status, ProposeStatus::committed);
+      EXPECT_GT(result.id.index, kRestored.base);
+      EXPECT_GT(result.id.term, kRestored.begin().term) << "its own election";
+      last = result.id;
+    }
+    const auto done = cut(*node);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done.value().first_before, kRestored.base.next());
+    EXPECT_GT(done.value().first, kRestored.base.next());
+    EXPECT_GE(done.value().durable, last.index);
+    node->stop();
+    EXPECT_EQ(cut(*node).error().code, ErrorCode::stopped);
+  }
+  {
+    const auto node = std::move(open()).value();
+    const auto result = node->propose_and_wait(Bytes("again"), std::chrono::minutes(1));
+    ASSERT_EQ(result.status, ProposeStatus::committed);
+    EXPECT_GT(result.id.index, last.index);
+  }
+  // Without the mark, or with that of another backup, it is of another cluster.
+  fs::remove(dir() + "/RESTORED");
+  EXPECT_EQ(open().error().code, ErrorCode::wrong_cluster);
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), {kGeneration + 1, kRestored.base}));
+  EXPECT_EQ(open().error().code, ErrorCode::wrong_cluster);
+}
+
+TEST_F(RestoredNodeTest, ADirectoryWhoseStateIsOfAnotherIndexIsRefused) {
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), {kGeneration, raft::Index(4712)}));
+  const auto opened = open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::corrupted);
+  EXPECT_NE(opened.error().message.find("restore it again"), std::string::npos);
+}
+
+TEST_F(RestoredNodeTest, BeforeItIsFormedThereIsNothingToCut) {
+  waits_for_another_ = true;
+  ASSERT_TRUE(begin_restoration(dir()));
+  ASSERT_TRUE(finish_restoration(dir(), kRestored));
+  const auto node = std::move(open()).value();
+  EXPECT_EQ(cut(*node).error().code, ErrorCode::unavailable);
 }
 
 }  // namespace

@@ -68,8 +68,14 @@ class SnapshotTest : public ::testing::Test {
     });
   }
 
+  /// Asks for a cut and notes the answer.
+  void demand(Rig& at) {
+    at.handle(cluster.now(), CutLog{[this](Result<LogCut> result) { cuts.push_back(result); }});
+  }
+
   Cluster cluster{3, small_limits()};
   int written = 0;
+  std::vector<Result<LogCut>> cuts;
 };
 
 TEST_F(SnapshotTest, TheLogIsCutDownToItsTailOnEveryNode) {
@@ -286,6 +292,93 @@ TEST_F(SnapshotTest, AStateMachineThatIsNeverDurableIsAskedOnce) {
   EXPECT_TRUE(leads.driver().log_never_cut());
   EXPECT_EQ(base_of(leads), raft::Index(0));
   EXPECT_EQ(leads.driver().counters().log_cuts, 0U);
+}
+
+TEST_F(SnapshotTest, OnDemandALogThatIsLessThanACutBeyondItsTailIsCutToo) {
+  Rig& leads = leader();
+  write(leads, 45);
+  cluster.advance(seconds(3));
+  ASSERT_EQ(base_of(leads), raft::Index(0));
+  demand(leads);
+  demand(leads);
+  EXPECT_TRUE(cuts.empty()) << "the state machine has to be durable first";
+  cluster.advance(milliseconds(50));
+  ASSERT_EQ(cuts.size(), 2U);
+  const LogCut first = cuts[0].value();
+  EXPECT_EQ(first.durable, leads.driver().applied());
+  EXPECT_EQ(first.durable, leads.driver().machine_durable());
+  EXPECT_EQ(first.first_before, raft::Index(1));
+  EXPECT_EQ(first.first, base_of(leads).next());
+  EXPECT_GT(first.first, raft::Index(10));
+  EXPECT_GT(first.bytes_before, 5000U);
+  EXPECT_LE(first.bytes, 4200U);
+  EXPECT_GE(first.bytes, 3800U) << "the tail stays";
+  const LogCut second = cuts[1].value();
+  EXPECT_EQ(second.first_before, first.first);
+  EXPECT_EQ(second.first, first.first) << "there was nothing left to cut";
+  EXPECT_EQ(leads.driver().counters().log_cuts, 1U);
+  EXPECT_EQ(leads.disk().base_index(), base_of(leads));
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    if (cluster.node(id).id() != leads.id()) {
+      EXPECT_EQ(base_of(cluster.node(id)), raft::Index(0));
+    }
+  }
+}
+
+TEST_F(SnapshotTest, ACutOnDemandLeavesWhatAPeerNeedsBehindItsSnapshot) {
+  Rig& follower = strand_one();
+  Rig& leads = leader();
+  cluster.lose = [](raft::NodeId, const Rig::Sent& sent) { return reply_in(sent) != nullptr; };
+  cluster.heal();
+  ASSERT_TRUE(cluster.advance_until([&] { return leads.driver().counters().chunks_sent > 0; }));
+  const raft::Index held = leads.driver().transfers().front().last;
+  write(leads, 50);
+  demand(leads);
+  cluster.advance(milliseconds(50));
+  ASSERT_EQ(cuts.size(), 1U);
+  EXPECT_LE(base_of(leads), held);
+  cluster.lose = nullptr;
+  EXPECT_TRUE(catches_up(follower));
+}
+
+TEST_F(SnapshotTest, OnAFullDiskACutOnDemandTakesWhatIsDurableAlready) {
+  Rig& leads = leader();
+  write(leads, 45);
+  demand(leads);
+  cluster.advance(milliseconds(50));
+  const raft::Index base = base_of(leads);
+  write(leads, 20);
+  ASSERT_EQ(base_of(leads), base);
+  leads.handle(cluster.now(), StorageSpace{true});
+  demand(leads);
+  ASSERT_EQ(cuts.size(), 2U) << "nothing is waited for";
+  EXPECT_EQ(cuts[1].value().durable, cuts[0].value().durable);
+  EXPECT_GT(base_of(leads), base);
+  EXPECT_LE(base_of(leads), cuts[0].value().durable);
+  EXPECT_FALSE(leads.snapshots().waiting());
+}
+
+TEST_F(SnapshotTest, WhoWantsACutIsAlwaysAnswered) {
+  DriverOptions options = small_limits();
+  options.cuts_waiting_max = 2;
+  cluster = Cluster(3, options);
+  Rig& leads = leader();
+  write(leads, 5);
+  for (int i = 0; i < 3; ++i) demand(leads);
+  ASSERT_EQ(cuts.size(), 1U);
+  EXPECT_EQ(cuts[0].error().code, ErrorCode::overloaded);
+  leads.handle(cluster.now(), Stop{});
+  demand(leads);
+  ASSERT_EQ(cuts.size(), 4U);
+  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(cuts[i].error().code, ErrorCode::stopped);
+  cuts.clear();
+  Rig& another = cluster.node(leads.id() == raft::NodeId(1) ? 2 : 1);
+  another.snapshots().unsupported = true;
+  demand(another);
+  cluster.advance(milliseconds(50));
+  demand(another);
+  ASSERT_EQ(cuts.size(), 2U);
+  for (const auto& cut : cuts) EXPECT_EQ(cut.error().code, ErrorCode::unsupported);
 }
 
 TEST_F(SnapshotTest, OldEntriesGoThoughTheLogIsSmall) {

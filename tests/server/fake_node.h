@@ -46,6 +46,10 @@ class FakeNode final : public node::Node {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
   void cancel(node::CallGroup) override {}
+  void cut_log(node::LogCutCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    cuts_.push_back(std::move(done));
+  }
   const node::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(node::NodeStatus)> done) override {
@@ -99,6 +103,7 @@ class FakeNode final : public node::Node {
   void end_read(const node::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const node::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
+  void end_cut(Result<node::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
   node::ReadResult granted(raft::ReadBasis basis) const {
     node::ReadResult result;
@@ -113,11 +118,12 @@ class FakeNode final : public node::Node {
     {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
-      some = !statuses.empty() || !reads_.empty() || !proposals_.empty();
+      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
+    while (has(cuts_)) end_cut(node::LogCut{});
     return some;
   }
 
@@ -160,6 +166,7 @@ class FakeNode final : public node::Node {
   std::deque<ReadCall> reads_;
   std::deque<WaitCall> waits_;
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
+  std::deque<node::LogCutCompletion> cuts_;
 };
 
 }  // namespace leasehold::server
