@@ -158,11 +158,12 @@ Result<void> CheckpointSnapshot::load_block(std::size_t file, std::uint64_t bloc
   return {};
 }
 
-/// The bytes of a file.
+/// The bytes of a file, from `begin` on.
 class FileSnapshot final : public node::Snapshot {
  public:
-  FileSnapshot(std::unique_ptr<rocksdb::RandomAccessFile> file, std::uint64_t size)
-      : file_(std::move(file)), size_(size) {}
+  FileSnapshot(std::unique_ptr<rocksdb::RandomAccessFile> file, std::uint64_t begin,
+               std::uint64_t size)
+      : file_(std::move(file)), begin_(begin), size_(size) {}
   /// Reads the index from the head.
   Result<void> look();
 
@@ -170,7 +171,7 @@ class FileSnapshot final : public node::Snapshot {
   std::uint64_t size() const override { return size_; }
   Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
     rocksdb::Slice read;
-    const rocksdb::Status status = file_->Read(offset, bytes, &read, to);
+    const rocksdb::Status status = file_->Read(begin_ + offset, bytes, &read, to);
     if (!status.ok()) return status_error("cannot read the archive", status);
     if (read.size() != bytes) return Error{ErrorCode::io, "the archive has become shorter"};
     if (read.data() != to) std::memcpy(to, read.data(), bytes);
@@ -179,6 +180,7 @@ class FileSnapshot final : public node::Snapshot {
 
  private:
   const std::unique_ptr<rocksdb::RandomAccessFile> file_;
+  const std::uint64_t begin_;
   const std::uint64_t size_;
   raft::Index last_;
 };
@@ -276,13 +278,15 @@ Result<std::shared_ptr<const node::Snapshot>> take_checkpoint(const Database& da
 }
 
 Result<std::shared_ptr<const node::Snapshot>> open_archive_file(const std::string& path,
+                                                                std::uint64_t offset,
                                                                 rocksdb::Env* env) {
   std::uint64_t size = 0;
   std::unique_ptr<rocksdb::RandomAccessFile> file;
   rocksdb::Status status = env->GetFileSize(path, &size);
   if (status.ok()) status = env->NewRandomAccessFile(path, &file, rocksdb::EnvOptions());
   if (!status.ok()) return Error{ErrorCode::io, "cannot open " + path + ": " + status.ToString()};
-  auto snapshot = std::make_shared<FileSnapshot>(std::move(file), size);
+  const std::uint64_t begin = std::min(offset, size);
+  auto snapshot = std::make_shared<FileSnapshot>(std::move(file), begin, size - begin);
   if (auto looked = snapshot->look(); !looked) {
     return Error{looked.error().code, path + ": " + looked.error().message};
   }
@@ -303,6 +307,22 @@ Result<ArchiveHead> read_head(const node::Snapshot& snapshot) {
                      ", and was sent as one of " + std::to_string(snapshot.last().value())};
   }
   return head;
+}
+
+Result<void> verify_blocks(const node::Snapshot& snapshot, const ArchiveHead& head) {
+  ArchiveReader in(snapshot, encode_head(head).size());
+  for (std::size_t i = 0; i < head.files.size(); ++i) {
+    const ArchiveFile& file = head.files[i];
+    for (std::uint64_t at = 0; at < file.size; at += kArchiveBlockBytes) {
+      const auto block =
+          in.next(i, at, std::min<std::uint64_t>(kArchiveBlockBytes, file.size - at));
+      if (!block) {
+        return Error{block.error().code, block.error().message + ": byte " + std::to_string(at) +
+                                             " of its file " + file.name};
+      }
+    }
+  }
+  return {};
 }
 
 Result<void> unpack(const node::Snapshot& snapshot, const ArchiveHead& head,

@@ -19,13 +19,19 @@ Result<std::shared_ptr<const node::Snapshot>> take_checkpoint(const Database& da
                                                               const std::string& path,
                                                               rocksdb::Env* env);
 
-/// An archive that was written to a file. Errors: corrupted, unsupported_format, io.
+/// An archive that was written to a file, behind its first `offset` bytes, up to its end. Errors:
+/// corrupted, unsupported_format, io.
 Result<std::shared_ptr<const node::Snapshot>> open_archive_file(const std::string& path,
+                                                                std::uint64_t offset,
                                                                 rocksdb::Env* env);
 
 /// The head of an archive, after all checks that it allows by itself: the length of the whole too.
 /// Errors: corrupted, unsupported_format, io.
 Result<ArchiveHead> read_head(const node::Snapshot& snapshot);
+
+/// Reads every block of an archive whose head is `head`. Errors: corrupted (with the file that it
+/// is part of), io.
+Result<void> verify_blocks(const node::Snapshot& snapshot, const ArchiveHead& head);
 
 /// Unpacks an archive whose head is `head` into the folder `path`, which must not exist; durable
 /// but for the folder's own name. Checks the free space of the disk first. Errors: corrupted, io;

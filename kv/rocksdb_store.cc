@@ -1,6 +1,6 @@
 // Threads. apply() and install_snapshot() run on one thread and change what there is; reads run on
-// any and pin the database that they read (Pinned). make_durable() and take_snapshot() run on one
-// more, and hold replaced_, so that the database under them is not replaced meanwhile.
+// any and pin the database that they read (Pinned). make_durable() and take_snapshot() run on any
+// other, and hold replaced_, so that the database under them is not replaced meanwhile.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/rocksdb_database.h>
@@ -525,8 +525,21 @@ Result<std::unique_ptr<RocksdbStore>> RocksdbStore::open(Options options) {
   return std::unique_ptr<RocksdbStore>(new RocksdbStore(std::move(impl)));
 }
 
-Result<std::shared_ptr<const node::Snapshot>> RocksdbStore::open_archive(const std::string& path) {
-  return open_archive_file(path, rocksdb::Env::Default());
+Result<std::shared_ptr<const node::Snapshot>> RocksdbStore::open_archive(const std::string& path,
+                                                                         std::uint64_t offset) {
+  return open_archive_file(path, offset, rocksdb::Env::Default());
+}
+Result<ArchiveInfo> RocksdbStore::describe(const node::Snapshot& archive) {
+  const auto head = read_head(archive);
+  if (!head) return head.error();
+  return ArchiveInfo{head.value().cluster_id, raft::Index(head.value().applied),
+                     head.value().revision, head.value().keys};
+}
+Result<ArchiveInfo> RocksdbStore::verify(const node::Snapshot& archive) {
+  const auto head = read_head(archive);
+  if (!head) return head.error();
+  if (auto whole = verify_blocks(archive, head.value()); !whole) return whole.error();
+  return describe(archive);
 }
 Result<raft::Index> RocksdbStore::restore(Options options, const node::Snapshot& snapshot) {
   const std::string dir = options.dir;

@@ -32,6 +32,15 @@ struct RocksdbStoreOptions {
   rocksdb::Env* env = nullptr;
 };
 
+/// What an archive (docs/formats/snapshot.md) says of itself.
+struct ArchiveInfo {
+  std::uint64_t cluster_id = 0;  ///< of the store that it was taken from
+  raft::Index last;              ///< the last entry whose effect is in it
+  std::uint64_t revision = 0;
+  std::uint64_t keys = 0;
+  friend bool operator==(const ArchiveInfo&, const ArchiveInfo&) = default;
+};
+
 /// See store.h. Each apply() is one atomic write of its data, the applied index and the revision
 /// into memory, which RocksDB flushes in its own time. After a crash durable_index() is what was
 /// flushed; the destructor flushes, so that a planned restart applies nothing again.
@@ -77,9 +86,16 @@ class RocksdbStore final : public Store {
   /// error, and is applied again from the log at the next start. For a node that stops. Any thread.
   void interrupt();
 
-  /// A snapshot that was written to a file, as bytes: a backup. Errors: corrupted,
-  /// unsupported_format (of its head), io.
-  static Result<std::shared_ptr<const node::Snapshot>> open_archive(const std::string& path);
+  // Archives: what take_snapshot() gives, and what it gave once and was written to a file. Errors:
+  // corrupted, unsupported_format (with both numbers), io.
+
+  /// The archive that stands in a file behind its first `offset` bytes.
+  static Result<std::shared_ptr<const node::Snapshot>> open_archive(const std::string& path,
+                                                                    std::uint64_t offset = 0);
+  /// Of the head and the length alone.
+  static Result<ArchiveInfo> describe(const node::Snapshot& archive);
+  /// After a read of all of it: every block is what was written.
+  static Result<ArchiveInfo> verify(const node::Snapshot& archive);
 
   /// Makes a new store of a snapshot that may be any cluster's. `options.dir` must not exist or be
   /// empty; after an error its content is of no use. Returns the applied index. Errors: as open()

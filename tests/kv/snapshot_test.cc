@@ -520,6 +520,41 @@ TEST(Snapshot, ReadersSeeOneStateOrTheOther) {
             (std::set<std::string>{"LIVE", "LOCK", "db-" + std::to_string(kInstalls + 1)}));
 }
 
+// A backup keeps the archive behind a manifest of its own.
+TEST(Snapshot, AnArchiveInAFileIsVerifiedToItsLastByte) {
+  const TemporaryFolder folder;
+  const Taken taken = archive_of(folder.path("from"), 62, 300);
+  const std::string path = folder.path("file");
+  const std::string before(100, 'm');
+  write_file(path, before + taken.bytes);
+  const auto archive = RocksdbStore::open_archive(path, before.size()).value();
+  EXPECT_EQ(archive->last(), taken.last);
+  EXPECT_EQ(bytes_of(*archive), taken.bytes);
+  const ArchiveInfo info = RocksdbStore::verify(*archive).value();
+  EXPECT_EQ(info, RocksdbStore::describe(*archive).value());
+  EXPECT_EQ(info.last, taken.last);
+  EXPECT_EQ(info.cluster_id, store_options("").cluster_id);
+
+  Random random(63);
+  for (int i = 0; i < 200; ++i) {
+    std::string bytes = taken.bytes;
+    const std::size_t at = i == 0 ? bytes.size() - 1 : random.below(bytes.size());
+    bytes[at] = static_cast<char>(bytes[at] ^ (1U << random.below(8)));
+    write_file(path, before + bytes);
+    const auto damaged = RocksdbStore::open_archive(path, before.size());
+    if (!damaged) continue;
+    const auto verified = RocksdbStore::verify(*damaged.value());
+    ASSERT_FALSE(verified) << at;
+    EXPECT_EQ(verified.error().code, ErrorCode::corrupted);
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{50}, before.size(),
+                                   before.size() + 10, before.size() + taken.bytes.size() - 1}) {
+    write_file(path, (before + taken.bytes).substr(0, length));
+    const auto shorter = RocksdbStore::open_archive(path, before.size());
+    EXPECT_FALSE(shorter && RocksdbStore::verify(*shorter.value())) << length;
+  }
+}
+
 TEST(Snapshot, RestoreMakesAStoreOfAnyClustersArchiveOnce) {
   const TemporaryFolder folder;
   const Taken taken = archive_of(folder.path("from"), 61, 100);
