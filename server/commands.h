@@ -92,9 +92,11 @@ void run_readonly(Session& session, const Arguments& args, std::string& out);
 void run_role(Session& session, const Arguments& args, std::string& out);
 
 // commands_leasehold.cc
+void run_leasehold_backup(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
 
 }  // namespace leasehold::server

@@ -4,6 +4,10 @@
 #include <leasehold/server/report.h>
 #include <leasehold/server/words.h>
 
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
 namespace leasehold::server {
 namespace {
 
@@ -54,6 +58,21 @@ std::int64_t microseconds(lease::Duration duration) {
   return duration.count() / 1000;
 }
 
+/// Paths are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+std::string json_text(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// The first word of a refusal, by what a client shall do: look elsewhere, or not.
+std::string error_word(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::unavailable: return "NOLEADER ";
+    case ErrorCode::overloaded:
+    case ErrorCode::stopped: return "TRYAGAIN ";
+    default: return "ERR ";
+  }
+}
+
 }  // namespace
 
 void run_leasehold_status(Session& session, const Arguments&, std::string&) {
@@ -61,6 +80,49 @@ void run_leasehold_status(Session& session, const Arguments&, std::string&) {
       [&context = session.context()](const node::NodeStatus& status, std::string& reply) {
         append_bulk(reply, status_json(status, context.state, context.store.size()));
       });
+}
+
+void run_leasehold_backup(Session& session, const Arguments& args, std::string& out) {
+  const auto& backup = session.context().state.options.backup;
+  if (!backup) return session.refuse(out, "ERR this server writes no backups");
+  const bool stale = args.size() == 4;
+  if (args.size() > 4 || (stale && !equals_ignoring_case(args[3], "stale"))) {
+    return session.refuse(out, "ERR expected LEASEHOLD BACKUP name [STALE]");
+  }
+  backup(args[2], stale, [answer = session.answer_later()](Result<BackupDone> done) {
+    std::string reply;
+    if (done) {
+      const BackupManifest& manifest = done.value().manifest;
+      append_bulk(reply, json_text({{"path", done.value().path},
+                                    {"node", manifest.node.value()},
+                                    {"term", manifest.term.value()},
+                                    {"index", manifest.index.value()},
+                                    {"revision", manifest.revision},
+                                    {"keys", manifest.keys},
+                                    {"bytes", done.value().bytes},
+                                    {"generation", generation_text(manifest.generation)}}));
+    } else {
+      append_error(reply, error_word(done.error()) + done.error().message);
+    }
+    answer(std::move(reply));
+  });
+}
+
+void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
+  session.context().node.cut_log([answer = session.answer_later()](Result<node::LogCut> done) {
+    std::string reply;
+    if (done) {
+      const node::LogCut& cut = done.value();
+      append_bulk(reply, json_text({{"index", cut.durable.value()},
+                                    {"first_before", cut.first_before.value()},
+                                    {"first", cut.first.value()},
+                                    {"log_bytes_before", cut.bytes_before},
+                                    {"log_bytes", cut.bytes}}));
+    } else {
+      append_error(reply, error_word(done.error()) + done.error().message);
+    }
+    answer(std::move(reply));
+  });
 }
 
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out) {

@@ -1,8 +1,10 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
+#include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/manual.h>
 #include <leasehold/server/report.h>
+#include <leasehold/server/restore.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/server/status_command.h>
@@ -64,25 +66,78 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
       "");
 }
 
+constexpr const char* kBackupExamples = R"(Examples:
+  leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 monday
+writes a snapshot to backups/monday in the data directory of the node that takes it, while reads and
+writes go on, and prints the path. Everything that was acknowledged before is in it. Copy the file
+to another machine; leasehold restore makes a new group of it.)";
+
+constexpr const char* kSnapshotExamples = R"(Examples:
+  leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
+Each node makes its store durable as it is now and cuts its log down to --log-tail, which it does by
+itself when there is --log-cut more.)";
+
+constexpr const char* kRestoreExamples = R"(Examples:
+  leasehold restore --from monday --check
+  leasehold restore --from monday --id 1 --data-dir /var/lib/leasehold \
+      --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
+
+Do this for every member, with the same file and the same --peers and --cluster, then start them.
+They form a new group: its nodes and those of the group that was backed up refuse each other, even
+under the same names and addresses. Everything is checked before anything is written; a restoration
+that was interrupted is begun again with the same command.)";
+
 struct ServeFlags {
   std::string config;
   std::map<std::string, std::string> texts;
 };
 
+void add_setting(CLI::App& command, ServeFlags& flags, const SettingSpec& spec) {
+  CLI::Option* option = command.add_option_function<std::string>(
+      "--" + std::string(spec.name),
+      [&flags, name = std::string(spec.name)](const std::string& text) {
+        flags.texts[name] = text;
+      },
+      spec.help);
+  option->type_name(spec.type);
+  if (*spec.default_text != '\0') option->default_str(spec.default_text);
+}
+
 void add_serve(CLI::App& app, ServeFlags& flags) {
   CLI::App* serve = app.add_subcommand("serve", "Run one replica until SIGTERM or SIGINT");
   serve->footer(kServeExamples);
   serve->add_option("--config", flags.config, "Settings file in TOML")->type_name("FILE");
+  for (const SettingSpec& spec : setting_specs()) add_setting(*serve, flags, spec);
+}
+
+struct RestoreFlags {
+  ServeFlags settings;
+  std::string from;
+  bool check = false;
+};
+
+CLI::App* add_restore(CLI::App& app, RestoreFlags& flags) {
+  CLI::App* restore =
+      app.add_subcommand("restore", "Make the data directory of a new group's member of a backup");
+  restore->footer(kRestoreExamples);
+  restore->add_option("--from", flags.from, "The backup")->required()->type_name("FILE");
+  restore->add_flag("--check", flags.check, "Only check the backup, and tell what is in it");
   for (const SettingSpec& spec : setting_specs()) {
-    CLI::Option* option = serve->add_option_function<std::string>(
-        "--" + std::string(spec.name),
-        [&flags, name = std::string(spec.name)](const std::string& text) {
-          flags.texts[name] = text;
-        },
-        spec.help);
-    option->type_name(spec.type);
-    if (*spec.default_text != '\0') option->default_str(spec.default_text);
+    const std::string_view name = spec.name;
+    if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster") {
+      add_setting(*restore, flags.settings, spec);
+    }
   }
+  return restore;
+}
+
+int restore(const RestoreFlags& flags) {
+  if (flags.check) return run_verify(flags.from);
+  const auto settings = make_settings(flags.settings.texts);
+  if (settings) return run_restore(settings.value(), flags.from);
+  std::cerr << "leasehold restore: " << settings.error().message
+            << "\nleasehold restore --help shows what it needs.\n";
+  return kUsage;
 }
 
 int serve(const ServeFlags& flags) {
@@ -112,6 +167,7 @@ struct ClientFlags {
   std::string watch;
   std::string color = "auto";
   bool if_absent = false;
+  bool stale = false;
   std::string key;
   std::string value;
 };
@@ -201,6 +257,8 @@ int run(int argc, char** argv) {
 
   ServeFlags serve_flags;
   add_serve(app, serve_flags);
+  RestoreFlags restore_flags;
+  CLI::App* restored = add_restore(app, restore_flags);
   ClientFlags flags;
   CLI::App* status = add_client_command(app, flags, "status", "Show one row for each node");
   status->add_flag("--json", flags.json, "A list of objects instead of a table");
@@ -221,6 +279,17 @@ int run(int argc, char** argv) {
   }
   put->add_option("value", flags.value, "The value")->required()->type_name("VALUE");
   put->add_flag("--if-absent", flags.if_absent, "Only if the key does not exist");
+  CLI::App* backup = add_client_command(app, flags, "backup", "Write a backup on a node");
+  backup->add_option("name", flags.key, "The file's name; without one it tells the time")
+      ->type_name("NAME");
+  backup->add_flag("--stale", flags.stale,
+                   "What the node has, though it may lack writes; needs no leader");
+  backup->add_flag("--json", flags.json, "One object instead of a sentence");
+  backup->footer(kBackupExamples);
+  CLI::App* snapshot = add_client_command(app, flags, "snapshot",
+                                          "Make the store of each node durable, and cut its log");
+  snapshot->add_flag("--json", flags.json, "A list of objects instead of sentences");
+  snapshot->footer(kSnapshotExamples);
   DemoOptions demo_options;
   CLI::App* demo = app.add_subcommand(
       "demo", "Start three replicas on this machine, kill the leader, and tell what happens");
@@ -239,6 +308,7 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     if (app.got_subcommand("serve")) return serve(serve_flags);
+    if (restored->parsed()) return restore(restore_flags);
     if (version->parsed()) {
       std::cout << "leasehold " << kVersion << "\n";
       return 0;
@@ -268,6 +338,10 @@ int run(int argc, char** argv) {
       }
       return run_status(wanted);
     }
+    if (backup->parsed()) {
+      return run_backup({flags.servers, timeout, flags.key, flags.stale, flags.json});
+    }
+    if (snapshot->parsed()) return run_snapshot({flags.servers, timeout, flags.json});
     if (get->parsed()) return run_key_command(flags.servers, {"GET", flags.key}, timeout);
     if (del->parsed()) return run_key_command(flags.servers, {"DEL", flags.key}, timeout);
     std::vector<std::string> words = {"SET", flags.key, flags.value};

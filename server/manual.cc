@@ -9,7 +9,8 @@ const char* const kExitStatuses =
     "Exit status:\n"
     "  0  done\n"
     "  1  the answer is no: no such key, the key exists, the cluster is not healthy, a check\n"
-    "     found something; of serve: the node could not start or go on\n"
+    "     found something; of serve: the node could not start or go on; of restore: the backup or\n"
+    "     the folder cannot be used, and why\n"
     "  2  a flag, a setting or an argument is wrong\n"
     "  3  outcome unknown: the command may have been executed, or may yet be\n"
     "  4  not executed: refused, or nobody took it in time";

@@ -12,7 +12,9 @@ constexpr const char* kExpiry =
 constexpr const char* kTypes = "every value is a string (docs/resp.md)";
 constexpr const char* kMessages = "this is a store of keys, it passes no messages";
 constexpr const char* kScripts = "there are no scripts: use MULTI and WATCH";
-constexpr const char* kDisk = "every acknowledged write is on the disks of a majority already";
+constexpr const char* kDisk =
+    "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
+    "backup";
 constexpr const char* kMembers = "who leads and who follows is decided by elections";
 constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
 constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";

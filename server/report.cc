@@ -148,6 +148,8 @@ void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.add("durable_index", status.durable.value());
   lines.add("log_first_index", status.first.value());
   lines.add("log_bytes", status.log_bytes);
+  lines.add("log_cuts", status.counters.log_cuts);
+  lines.add("store_durable_index", status.machine_durable.value());
   lines.add("disk_full", status.disk_full ? "yes" : "no");
   lines.add("members", status.members.size());
   lines.add("log_syncs", status.syncs);
@@ -182,6 +184,14 @@ nlohmann::ordered_json snapshots_json(const node::NodeStatus& status) {
                    {"percent", 100 * transfer.bytes / transfer.size}});
   }
   return out;
+}
+
+/// The backup that is being written; null: none.
+nlohmann::ordered_json backup_json(const ServerState& state) {
+  if (!state.options.backup_progress) return nullptr;
+  const auto progress = state.options.backup_progress();
+  if (!progress) return nullptr;
+  return {{"name", progress->name}, {"bytes", progress->bytes}, {"size", progress->size}};
 }
 
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
@@ -282,6 +292,8 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"log_bytes", status.log_bytes},
       {"disk_full", status.disk_full},
       {"snapshots", snapshots_json(status)},
+      {"store_durable", status.machine_durable.value()},
+      {"backup", backup_json(state)},
       {"keys", keys},
       {"version", kVersion},
       {"pid", getpid()},

@@ -1,6 +1,8 @@
 #include <leasehold/kv/rocksdb_store.h>
 #include <leasehold/net/handshake.h>
+#include <leasehold/node/node_restored.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/server/backup.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
@@ -114,10 +116,13 @@ Result<int> serve(const ServeSettings& settings) {
     return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
                                     made.message() + ". Choose another --data-dir"};
   }
+  const auto restored = node::load_restored(settings.data_dir);
+  if (!restored) return restored.error();
   Failure failure;
   kv::RocksdbStore::Options store_options;
   store_options.dir = settings.data_dir + "/state";
-  store_options.cluster_id = net::cluster_id(settings.node.cluster, std::move(addresses));
+  store_options.cluster_id = net::cluster_id(settings.node.cluster, std::move(addresses),
+                                             restored.value() ? restored.value()->generation : 0);
   store_options.id = settings.node.id;
   store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
   store_options.on_full = [dir = store_options.dir](bool full) {
@@ -140,6 +145,18 @@ Result<int> serve(const ServeSettings& settings) {
 
   ServerState state(settings.server);
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  Backups::Options backup_options;
+  backup_options.data_dir = settings.data_dir;
+  backup_options.cluster = settings.node.cluster;
+  backup_options.id = settings.node.id;
+  backup_options.timeout = settings.server.command_timeout;
+  if (!settings.server.lease_reads) backup_options.mode = node::ReadMode::quorum;
+  backup_options.notice = [](const std::string& text) { spdlog::info("{}", text); };
+  Backups backups(*node.value(), *store.value(), std::move(backup_options));
+  state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
+    backups.start(name, stale, std::move(done));
+  };
+  state.options.backup_progress = [&backups] { return backups.progress(); };
   auto front = TcpFront::open(settings.listen, *node.value(), *store.value(), state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
@@ -149,6 +166,7 @@ Result<int> serve(const ServeSettings& settings) {
   front.value()->stop_accepting();
   store.value()->interrupt();  // or a full disk would hold the apply thread
   node.value()->stop();
+  backups.stop();
   front.value()->stop();
   return exit_status;
 }

@@ -1,8 +1,10 @@
 // What all connections of one server share: settings, counters, and who is connected.
 #pragma once
 
+#include <leasehold/base/result.h>
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/server/backup_manifest.h>
 #include <leasehold/server/counters.h>
 #include <leasehold/server/read_mode.h>
 #include <leasehold/server/scan_cursors.h>
@@ -17,10 +19,25 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace leasehold::server {
+
+/// A backup that is complete.
+struct BackupDone {
+  std::string path;
+  BackupManifest manifest;
+  std::uint64_t bytes = 0;  ///< of the file
+};
+
+/// One that is being written.
+struct BackupProgress {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< so far
+  std::uint64_t size = 0;   ///< 0: not known yet
+};
 
 struct ServerOptions {
   /// After this long a write ends as unknown or not executed, and a read as refused.
@@ -40,6 +57,13 @@ struct ServerOptions {
   std::string advertise;  ///< this node's client address, as status shows it
   /// Client addresses of the nodes, as far as they are known: what CLUSTER and ROLE tell.
   std::map<raft::NodeId, std::string> client_addresses;
+  /// Writes a backup under a name and answers once, on any thread (Backups::start()). Empty: not
+  /// offered.
+  std::function<void(std::string_view name, bool stale,
+                     std::function<void(Result<BackupDone>)> done)>
+      backup;
+  /// How far it is (Backups::progress()). Any thread. Empty: not offered.
+  std::function<std::optional<BackupProgress>()> backup_progress;
   /// Takes sentences for the log of a person who operates the node. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.

@@ -590,6 +590,9 @@ for name, pattern in (("slots", r"\*1\r\n\*5\r\n:0\r\n:16383\r\n\*4\r\n\$9\r\n12
 
 ours("leasehold leasehold|help", "LEASEHOLD HELP", r"\*\d+\r\n\+LEASEHOLD <subcommand> ")
 ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
+ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
+ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
+ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
 ours("leasehold|readmode", """
     LEASEHOLD READMODE quorum
     LEASEHOLD READMODE

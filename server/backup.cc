@@ -1,0 +1,278 @@
+#include <leasehold/server/backup.h>
+#include <leasehold/server/backup_manifest.h>
+#include <leasehold/server/people_time.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
+/// After so much the disk is told to begin: or the sync at the end would hold up everybody's.
+constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20U;
+/// What a backup leaves of the disk: what the log and the store need before they call it full.
+constexpr std::uint64_t kSpareBytes = std::uint64_t{128} << 20U;
+constexpr std::size_t kNameBytesMax = 128;
+constexpr std::string_view kPartSuffix = ".part";
+/// Of the thread, from 0 (like everybody) to 19: clients come first.
+constexpr int kNiceness = 10;
+
+Error system_error(const std::string& what, int code) {
+  const std::string advice =
+      code == ENOSPC || code == EDQUOT ? ": free some space on its disk" : "";
+  return {ErrorCode::io, what + ": " + std::generic_category().message(code) + advice};
+}
+
+/// Closes it at the end.
+struct Descriptor {
+  int number;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+Result<void> write_all(int file, const std::string& path, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return system_error("cannot write " + path, errno);
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
+Result<void> sync_folder(const std::string& path) {
+  const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.number < 0 || ::fsync(folder.number) != 0) {
+    return system_error("cannot make the folder " + path + " durable", errno);
+  }
+  return {};
+}
+
+/// Never 0.
+std::uint64_t random_generation() {
+  std::random_device device;
+  const std::uint64_t high = device();
+  const std::uint64_t low = device();
+  const std::uint64_t generation = (high << 32U) | (low & 0xffffffffU);
+  return generation == 0 ? 1 : generation;
+}
+
+}  // namespace
+
+Backups::Backups(node::Node& node, kv::RocksdbStore& store, Options options)
+    : node_(node),
+      store_(store),
+      options_(std::move(options)),
+      folder_(options_.data_dir + "/backups") {
+  remove_leftovers();
+}
+
+Backups::~Backups() {
+  stop();
+}
+
+void Backups::remove_leftovers() const {
+  std::error_code error;
+  for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    std::error_code ignored;
+    if (at->path().extension() == kPartSuffix) fs::remove(at->path(), ignored);
+  }
+}
+
+void Backups::stop() {
+  std::thread thread;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    thread = std::move(thread_);
+  }
+  if (thread.joinable()) thread.join();
+}
+
+std::optional<BackupProgress> Backups::progress() const {
+  const std::lock_guard lock(mutex_);
+  if (!busy_) return std::nullopt;
+  return BackupProgress{name_, written_.load(), size_.load()};
+}
+
+void Backups::start(std::string_view name, bool stale, Done done) {
+  auto path = path_of(name);
+  if (!path) return done(path.error());
+  const char* refusal = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) {
+      refusal = "the node is stopping";
+    } else if (busy_) {
+      refusal = "another backup is being written";
+    } else {
+      if (thread_.joinable()) thread_.join();  // it has ended, but for its last answer
+      busy_ = true;
+      name_ = std::string(name);
+      written_ = 0;
+      size_ = 0;
+      thread_ = std::thread([this, path = std::move(path).value(), stale, done]() mutable {
+        pthread_setname_np(pthread_self(), "lh-backup");
+        // Of this thread alone, on Linux. A hint: it works without.
+        static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
+        Result<BackupDone> written = write(path, stale);
+        if (options_.notice) {
+          options_.notice(written ? "the backup " + path + " is complete: index " +
+                                        std::to_string(written.value().manifest.index.value()) +
+                                        ", " + std::to_string(written.value().bytes) + " bytes"
+                                  : "the backup " + path + " failed: " + written.error().message);
+        }
+        {
+          const std::lock_guard ending(mutex_);
+          busy_ = false;
+        }
+        done(std::move(written));
+      });
+    }
+  }
+  if (refusal != nullptr) {
+    done(Error{stopping_ ? ErrorCode::stopped : ErrorCode::overloaded, refusal});
+  }
+}
+
+/// Any file of the folder, and nothing outside it.
+Result<std::string> Backups::path_of(std::string_view name) const {
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+  const bool part = name.size() >= kPartSuffix.size() &&
+                    name.substr(name.size() - kPartSuffix.size()) == kPartSuffix;
+  if (!plain || part || name.empty() || name.front() == '.' || name.size() > kNameBytesMax) {
+    return Error{ErrorCode::invalid_argument,
+                 "a backup's name has 1 to 128 letters, digits, dots, dashes and underscores, "
+                 "begins with no dot and does not end in .part"};
+  }
+  std::string path = folder_ + "/" + std::string(name);
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path, error))) {
+    return Error{ErrorCode::in_use, path + " exists: choose another name"};
+  }
+  return path;
+}
+
+Result<void> Backups::make_folder() const {
+  std::error_code error;
+  if (!fs::create_directory(folder_, error) && !error) return {};
+  if (error) return system_error("cannot make " + folder_, error.value());
+  return sync_folder(options_.data_dir);
+}
+
+/// A read that is linearizable here: when it is justified, this node has applied everything that
+/// was acknowledged before.
+Result<void> Backups::wait_for_all_acknowledged() {
+  const node::ReadResult read = node_.read_point(options_.mode, options_.timeout);
+  if (read.index) return {};
+  if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
+  if (read.leader != raft::kNobody || read.overloaded) {
+    return Error{ErrorCode::overloaded,
+                 "the leader changed, or is overloaded: nothing was written"};
+  }
+  return Error{ErrorCode::unavailable,
+               "no leader is known, so nobody knows what a backup has to hold; with STALE it is "
+               "what this node has"};
+}
+
+Result<void> Backups::check_space(std::uint64_t bytes) const {
+  std::error_code error;
+  const auto space = fs::space(folder_, error);
+  // A file system that does not tell is tried.
+  if (error || space.available >= bytes + kSpareBytes) return {};
+  return Error{ErrorCode::io, "the backup has " + std::to_string(bytes) + " bytes, and " +
+                                  std::to_string(kSpareBytes) + " stay free beside it, but the " +
+                                  "disk of " + folder_ + " has " + std::to_string(space.available) +
+                                  ": free some space on it, or move older backups away"};
+}
+
+Result<BackupDone> Backups::write(const std::string& path, bool stale) {
+  if (auto made = make_folder(); !made) return made.error();
+  if (!stale) {
+    if (auto waited = wait_for_all_acknowledged(); !waited) return waited.error();
+  }
+  const auto snapshot = store_.take_snapshot();
+  if (!snapshot) return snapshot.error();
+  const auto info = kv::RocksdbStore::describe(*snapshot.value());
+  if (!info) return info.error();
+  if (info.value().last == raft::Index(0)) {
+    return Error{ErrorCode::unavailable, "this node has applied nothing yet"};
+  }
+  BackupManifest manifest;
+  manifest.cluster = options_.cluster;
+  manifest.cluster_id = info.value().cluster_id;
+  manifest.generation = random_generation();
+  manifest.node = options_.id;
+  manifest.term = node_.lease_view().look(node_.clock()).state.term;
+  manifest.index = info.value().last;
+  manifest.revision = info.value().revision;
+  manifest.keys = info.value().keys;
+  manifest.taken_s = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(wall_now()).count());
+  manifest.archive_bytes = snapshot.value()->size();
+
+  if (auto fits = check_space(kManifestBytes + manifest.archive_bytes); !fits) return fits.error();
+  const std::string fresh = path + std::string(kPartSuffix);
+  const auto copied = copy(encode_manifest(manifest), *snapshot.value(), fresh, path);
+  if (!copied) {
+    std::error_code ignored;
+    fs::remove(fresh, ignored);
+    return copied.error();
+  }
+  return BackupDone{path, std::move(manifest), copied.value()};
+}
+
+Result<std::uint64_t> Backups::copy(const std::string& manifest, const node::Snapshot& snapshot,
+                                    const std::string& fresh, const std::string& path) {
+  const Descriptor file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  if (file.number < 0) return system_error("cannot make " + fresh, errno);
+  if (auto written = write_all(file.number, fresh, manifest); !written) return written.error();
+  const std::uint64_t size = snapshot.size();
+  size_ = size;
+  std::string chunk;
+  std::uint64_t flushed = 0;
+  for (std::uint64_t at = 0; at < size; at += chunk.size()) {
+    if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
+    chunk.resize(std::min<std::uint64_t>(kChunkBytes, size - at));
+    if (auto read = snapshot.read(at, chunk.data(), chunk.size()); !read) return read.error();
+    if (auto written = write_all(file.number, fresh, chunk); !written) return written.error();
+    written_ = at + chunk.size();
+    if (at - flushed >= kWritebackBytes) {
+      // A hint: an error is found by the sync.
+      static_cast<void>(::sync_file_range(file.number, static_cast<off64_t>(flushed),
+                                          static_cast<off64_t>(at - flushed),
+                                          SYNC_FILE_RANGE_WRITE));
+      flushed = at;
+    }
+  }
+  if (::fsync(file.number) != 0) return system_error("cannot make " + fresh + " durable", errno);
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(path, error))) {
+    return Error{ErrorCode::in_use, path + " exists: choose another name"};
+  }
+  if (std::rename(fresh.c_str(), path.c_str()) != 0) {
+    return system_error("cannot name " + path, errno);
+  }
+  if (auto synced = sync_folder(folder_); !synced) return synced.error();
+  return kManifestBytes + size;
+}
+
+}  // namespace leasehold::server

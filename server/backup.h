@@ -1,0 +1,83 @@
+// Backups: snapshots of the running store, written to files.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/node/node.h>
+#include <leasehold/server/server_state.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace leasehold::server {
+
+/// Writes backups (docs/formats/backup.md) to the folder `backups` of a data directory, one at a
+/// time, on a thread of its own, while the store goes on. Any thread.
+class Backups {
+ public:
+  using Notice = std::function<void(const std::string&)>;
+  using Done = std::function<void(Result<BackupDone>)>;
+
+  struct Options {
+    std::string data_dir;
+    std::string cluster;  ///< name
+    raft::NodeId id;
+    lease::Duration timeout{};  ///< to learn what has to be in a backup
+    /// How that is learnt: by a lease, or by a quorum where leases are off.
+    node::ReadMode mode = node::ReadMode::lease;
+    Notice notice;  ///< takes sentences for a person; on the backup's thread. May be empty
+  };
+
+  /// `node` and `store` outlive it. Removes what backups that were interrupted have left.
+  Backups(node::Node& node, kv::RocksdbStore& store, Options options);
+  ~Backups();
+  Backups(const Backups&) = delete;
+  Backups& operator=(const Backups&) = delete;
+
+  /// Writes a snapshot to the file `name`, which must not exist, and answers on a thread of its
+  /// own, or at once if it cannot begin. Everything that was acknowledged before the call, by any
+  /// node, is in it; with `stale` only what this node has applied, which needs no leader. The file
+  /// has its name when it is whole and durable.
+  ///
+  /// Errors: invalid_argument (the name), in_use (it exists), overloaded (another backup is being
+  /// written, or the leader changed), unavailable (no leader), stopped, io (a full disk among
+  /// others: then nothing is left behind), and those of taking a snapshot.
+  void start(std::string_view name, bool stale, Done done);
+  /// The one that is being written.
+  std::optional<BackupProgress> progress() const;
+  /// Ends a backup that is being written, and refuses others. Idempotent. A node that has stopped
+  /// makes this quick.
+  void stop();
+
+ private:
+  Result<std::string> path_of(std::string_view name) const;
+  Result<BackupDone> write(const std::string& path, bool stale);
+  Result<void> make_folder() const;
+  Result<void> wait_for_all_acknowledged();
+  Result<void> check_space(std::uint64_t bytes) const;
+  Result<std::uint64_t> copy(const std::string& manifest, const node::Snapshot& snapshot,
+                             const std::string& fresh, const std::string& path);
+  void remove_leftovers() const;
+
+  node::Node& node_;
+  kv::RocksdbStore& store_;
+  const Options options_;
+  const std::string folder_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> written_{0};
+  std::atomic<std::uint64_t> size_{0};  ///< of the one that is being written; 0: not known yet
+
+  mutable std::mutex mutex_;
+  // With mutex_.
+  bool busy_ = false;
+  std::string name_;  ///< of the one that is being written
+  std::thread thread_;
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,126 @@
+// Sessions over a fake node: the commands that store what the node has.
+#include <leasehold/server/session.h>
+#include <leasehold/tests/server/fake_node.h>
+
+#include <nlohmann/json.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+class LaterExecutor final : public Executor {
+ public:
+  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  void run() {
+    while (!tasks_.empty()) {
+      for (auto& task : std::exchange(tasks_, {})) task();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
+
+class SessionBackupTest : public ::testing::Test {
+ protected:
+  std::string feed(const std::string& bytes) {
+    input_ += bytes;
+    return pump();
+  }
+  std::string pump() {
+    executor_.run();
+    input_.erase(0, session_->process(input_));
+    return std::exchange(session_->output(), {});
+  }
+
+  FakeNode node_;
+  LaterExecutor executor_;
+  ServerState state_{ServerOptions{}};
+  std::shared_ptr<Session> session_ = std::make_shared<Session>(
+      Session::Context{node_, node_.store(), state_, state_.counters[0], executor_}, 7,
+      "127.0.0.1:5", [] {});
+  std::string input_;
+};
+
+TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
+  EXPECT_EQ(feed("LEASEHOLD BACKUP x\r\n"), "-ERR this server writes no backups\r\n");
+  struct Call {
+    std::string name;
+    bool stale;
+    std::function<void(Result<BackupDone>)> done;
+  };
+  std::vector<Call> calls;
+  state_.options.backup = [&calls](std::string_view name, bool stale,
+                                   std::function<void(Result<BackupDone>)> done) {
+    calls.push_back({std::string(name), stale, std::move(done)});
+  };
+  EXPECT_EQ(feed("LEASEHOLD BACKUP x y\r\n"), "-ERR expected LEASEHOLD BACKUP name [STALE]\r\n");
+  EXPECT_EQ(feed("SET k v\r\nLEASEHOLD BACKUP monday\r\n"), "");
+  EXPECT_TRUE(calls.empty()) << "the write is not acknowledged yet";
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(feed("LEASEHOLD BACKUP old stale\r\nPING\r\n"), "");
+  ASSERT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls[0].name, "monday");
+  EXPECT_FALSE(calls[0].stale);
+  EXPECT_TRUE(calls[1].stale);
+  BackupDone made;
+  made.path = "/data/monday";
+  made.manifest.index = raft::Index(7);
+  made.manifest.generation = 1;
+  made.bytes = 5000;
+  calls[0].done(made);
+  calls[1].done(Error{ErrorCode::unavailable, "no leader is known"});
+  const std::string reply = pump();
+  EXPECT_THAT(reply, HasSubstr(R"("path":"/data/monday","node":0,"term":0,"index":7,)"));
+  EXPECT_THAT(reply, HasSubstr(R"("bytes":5000,"generation":"0000000000000001"})"));
+  EXPECT_THAT(reply, HasSubstr("-NOLEADER no leader is known\r\n+PONG\r\n"));
+}
+
+TEST_F(SessionBackupTest, StatusTellsOfTheBackupThatIsBeingWritten) {
+  const auto backup = [this] {
+    feed("LEASEHOLD STATUS\r\n");
+    node_.end_status(node::NodeStatus{});
+    const std::string reply = pump();
+    return nlohmann::json::parse(reply.substr(reply.find('{'))).at("backup");
+  };
+  EXPECT_TRUE(backup().is_null());
+  std::optional<BackupProgress> progress;
+  state_.options.backup_progress = [&progress] { return progress; };
+  EXPECT_TRUE(backup().is_null());
+  progress = BackupProgress{"monday", 10, 40};
+  EXPECT_EQ(backup().dump(), R"({"bytes":10,"name":"monday","size":40})");
+}
+
+TEST_F(SessionBackupTest, ASnapshotSaysWhatWasCut) {
+  node::LogCut cut;
+  cut.durable = raft::Index(9);
+  cut.first_before = raft::Index(2);
+  cut.first = raft::Index(8);
+  cut.bytes_before = 900;
+  cut.bytes = 100;
+  EXPECT_EQ(feed("LEASEHOLD SNAPSHOT\r\n"), "");
+  node_.end_cut(cut);
+  EXPECT_THAT(pump(),
+              HasSubstr(R"({"index":9,"first_before":2,"first":8,"log_bytes_before":900,)"));
+  feed("LEASEHOLD SNAPSHOT\r\n");
+  node_.end_cut(Error{ErrorCode::overloaded, "too many"});
+  EXPECT_EQ(pump(), "-TRYAGAIN too many\r\n");
+  feed("LEASEHOLD SNAPSHOT\r\n");
+  node_.end_cut(Error{ErrorCode::unsupported, "never"});
+  EXPECT_EQ(pump(), "-ERR never\r\n");
+}
+
+}  // namespace
+}  // namespace leasehold::server
