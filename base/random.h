@@ -34,10 +34,10 @@ class Random {
   /// Uniform in [0, bound). `bound` is above 0. Unbiased: values in the ragged end are drawn again.
   std::uint64_t below(std::uint64_t bound) {
     LEASEHOLD_ASSERT(bound > 0);
-    const std::uint64_t ragged = (0 - bound) % bound;
     for (;;) {
       const std::uint64_t draw = next();
-      if (draw >= ragged) return draw % bound;
+      // The ragged end is shorter than `bound`, so its length hardly ever has to be known.
+      if (draw >= bound || draw >= (0 - bound) % bound) return draw % bound;
     }
   }
 
