@@ -8,14 +8,6 @@
 namespace leasehold::sim {
 namespace {
 
-std::uint64_t digest(const raft::Entry& entry) {
-  std::uint64_t hash = 14695981039346656037U + static_cast<std::uint64_t>(entry.kind);
-  for (const char byte : entry.payload.view()) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211U;
-  }
-  return hash;
-}
-
 std::string name(const SimNode& node) {
   return "node " + std::to_string(node.id().value());
 }
@@ -108,7 +100,7 @@ void Oracles::advance_ledger(const SimNode& node) {
     const raft::Entry& entry = log.entry(i);
     if (i <= committed()) {
       const Committed& expected = ledger_[i.value() - 1];
-      if (expected.term == entry.id.term && expected.digest == digest(entry)) continue;
+      if (expected.is(entry)) continue;
       world_.fail("log_matching", name(node) + " has committed " + id_text(entry.id) + ", where " +
                                       id_text({expected.term, i}) + " was committed before");
       continue;
@@ -125,7 +117,11 @@ void Oracles::advance_ledger(const SimNode& node) {
 }
 
 void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
-  Committed added{entry.id.term, node.driver().core().term(), digest(entry), std::nullopt, 0};
+  Committed added;
+  added.term = entry.id.term;
+  added.committed_in = node.driver().core().term();
+  added.kind = entry.kind;
+  added.payload = entry.payload;
   if (entry.kind == raft::EntryKind::command) {
     const Result<node::CommandEnvelope> envelope = node::decode_envelope(entry.payload);
     LEASEHOLD_ASSERT(envelope.ok());
@@ -142,7 +138,7 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
     tip_.values.clear();
   }
   added.history = tip_.history;
-  ledger_.push_back(added);
+  ledger_.push_back(std::move(added));
   newest_committed_term_ = std::max(newest_committed_term_, entry.id.term);
 }
 
@@ -202,7 +198,7 @@ void Oracles::on_applied(const SimNode& node, const std::vector<raft::Entry>& en
       continue;
     }
     const Committed& expected = ledger_[i.value() - 1];
-    if (expected.term != entry.id.term || expected.digest != digest(entry)) {
+    if (!expected.is(entry)) {
       world_.fail("state_machine_safety", name(node) + " applies " + id_text(entry.id) + ", but " +
                                               id_text({expected.term, i}) + " is committed");
     }
@@ -224,11 +220,12 @@ bool Oracles::is_committed(raft::LogId id) const {
 
 const RegisterMachine::State& Oracles::state_at(raft::Index index) {
   LEASEHOLD_ASSERT(index <= committed());
-  if (index < state_.applied) state_ = {};
+  if (index < state_.applied) state_ = milestones_[index.value() / kMilestone];
   for (raft::Index i = state_.applied.next(); i <= index; i = i.next()) {
     const Committed& entry = ledger_[i.value() - 1];
     if (entry.set) RegisterMachine::apply_to(state_, i, *entry.set);
     state_.applied = i;
+    if (i.value() == milestones_.size() * kMilestone) milestones_.push_back(state_);
   }
   return state_;
 }
@@ -264,16 +261,18 @@ void Oracles::on_snapshot_taken(const SimNode& node, std::uint64_t tag,
 }
 
 void Oracles::on_snapshot_arrived(const SimNode& node, const StagedSnapshot& snapshot) {
-  const std::string what =
-      "the snapshot up to " + id_text(snapshot.id.last) + " that " + name(node) + " was sent ";
   const auto taken = taken_.find(snapshot.id.tag);
+  const char* wrong = nullptr;
   if (taken == taken_.end() || taken->second.last() != snapshot.id.last.index) {
-    world_.fail("snapshot_state", what + "was never taken");
+    wrong = "was never taken";
   } else if (taken->second.bytes().view() != snapshot.bytes) {
-    world_.fail("snapshot_state", what + "is not the one that was taken");
+    wrong = "is not the one that was taken";
   } else if (!is_committed(snapshot.id.last)) {
-    world_.fail("snapshot_state", what + "ends at an entry that is not committed");
+    wrong = "ends at an entry that is not committed";
   }
+  if (wrong == nullptr) return;
+  world_.fail("snapshot_state", "the snapshot up to " + id_text(snapshot.id.last) + " that " +
+                                    name(node) + " was sent " + wrong);
 }
 
 void Oracles::on_snapshot_deleted(const SimNode& node) {
@@ -418,10 +417,6 @@ void Oracles::check_monotonic(const SimNode& node) {
   known.lease = state;
 }
 
-bool Oracles::holds_valid_lease(const SimNode& node) const {
-  return node.up() && node.clock().holder_now() < node.view().load().end;
-}
-
 bool Oracles::bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const {
   // A crash at this instant must not set the voter free, so what is durable counts as well.
   const raft::StoredPromise& stored = voter.disk().durable().hard_state.promise;
@@ -433,18 +428,22 @@ bool Oracles::bound_to(const SimNode& voter, const SimNode& leader, raft::Term t
          core.promise().live(voter.clock().now().promise);
 }
 
-void Oracles::check_coverage(const SimNode& leader, raft::Term term) {
+bool Oracles::covered(const SimNode& leader, raft::Term term) const {
   std::size_t bound = 1;
+  for (const SimNode* node : nodes_) {
+    if (node == &leader || !bound_to(*node, leader, term)) continue;
+    if (++bound > nodes_.size() / 2) return true;
+  }
+  return false;
+}
+
+void Oracles::check_coverage(const SimNode& leader, raft::Term term) {
+  if (covered(leader, term)) return;
   std::string free;
   for (const SimNode* node : nodes_) {
-    if (node == &leader) continue;
-    if (bound_to(*node, leader, term)) {
-      ++bound;
-    } else {
-      free += " " + std::to_string(node->id().value());
-    }
+    if (node == &leader || bound_to(*node, leader, term)) continue;
+    free += " " + std::to_string(node->id().value());
   }
-  if (bound > nodes_.size() / 2) return;
   world_.fail("lease_outlives_promise", name(leader) + " holds a valid lease of " +
                                             term_text(term) +
                                             " while these nodes are not bound to it:" + free);
@@ -453,10 +452,11 @@ void Oracles::check_coverage(const SimNode& leader, raft::Term term) {
 void Oracles::after_step() {
   const SimNode* holder = nullptr;
   for (const SimNode* node : nodes_) {
-    if (!holds_valid_lease(*node)) continue;
-    const raft::Term term = node->view().load().term;
+    if (!node->up() || node->published().end == lease::HolderInstant::earliest()) continue;
+    if (node->clock().holder_now() >= node->published().end) continue;
+    const raft::Term term = node->published().term;
     if (holder != nullptr) {
-      world_.fail("two_leases", name(*holder) + " (" + term_text(holder->view().load().term) +
+      world_.fail("two_leases", name(*holder) + " (" + term_text(holder->published().term) +
                                     ") and " + name(*node) + " (" + term_text(term) +
                                     ") both hold a valid lease");
     }

@@ -82,19 +82,24 @@ class Oracles {
     raft::Index applied;
     raft::LeaseState lease;
   };
-  /// A committed entry: who wrote it, a digest of what, and in which term it was committed: only
-  /// leaders of later terms than that have to hold it.
+  /// A committed entry: who wrote it, what, and in which term it was committed: only leaders of
+  /// later terms than that have to hold it.
   struct Committed {
     raft::Term term;
     raft::Term committed_in;
-    std::uint64_t digest = 0;
+    raft::EntryKind kind = raft::EntryKind::empty;
+    Bytes payload;
     std::optional<RegisterMachine::Set> set;
     /// RegisterMachine::State::history of a state machine that has applied it.
     std::uint64_t history = 0;
+
+    bool is(const raft::Entry& entry) const {
+      return term == entry.id.term && kind == entry.kind && payload == entry.payload;
+    }
   };
 
   Memory& memory(const SimNode& node);
-  bool holds_valid_lease(const SimNode& node) const;
+  bool covered(const SimNode& leader, raft::Term term) const;
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
   void check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate);
@@ -115,8 +120,11 @@ class Oracles {
   std::vector<Memory> memories_;
   /// Every entry that was ever committed; index i stands at i - 1.
   std::vector<Committed> ledger_;
-  /// The state at some index, where the next question begins that is not about an earlier one.
+  /// The state at some index, where the next question begins that is not about an earlier one; one
+  /// that is begins at the last of these before it: number n is the state at n * kMilestone.
+  static constexpr std::uint64_t kMilestone = 64;
   RegisterMachine::State state_;
+  std::vector<RegisterMachine::State> milestones_ = {{}};
   /// The state without registers, up to the newest entry.
   RegisterMachine::State tip_;
   /// By the value that it writes, which no other command does: where a command was committed.

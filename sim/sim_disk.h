@@ -20,7 +20,7 @@ struct DiskImage {
   /// Where the log begins; none: it was never cut.
   std::optional<raft::LogBase> base;
   /// The entry behind the base comes first.
-  std::vector<raft::Entry> entries;
+  std::deque<raft::Entry> entries;
 
   void apply(const raft::PersistBatch& batch);
   raft::LogId base_id() const { return base ? base->id : raft::LogId{}; }

@@ -22,40 +22,40 @@ SimNetwork::Link& SimNetwork::link(raft::NodeId from, raft::NodeId to) {
   return links_[(from.value() - 1) * nodes_ + (to.value() - 1)];
 }
 
-void SimNetwork::keep(Link& on, const net::PeerMessage& message) {
+void SimNetwork::keep(Link& on, const Frame& frame) {
   if (!world_.plan.enabled.has(FaultClass::replay)) return;
   if (on.kept.size() < kKeptFrames) {
-    on.kept.push_back(message);
+    on.kept.push_back(frame);
   } else {
     // Not always the oldest goes, so that some of the kept frames are very old.
-    on.kept[static_cast<std::size_t>(random_.below(kKeptFrames))] = message;
+    on.kept[static_cast<std::size_t>(random_.below(kKeptFrames))] = frame;
   }
-  ++on.frames;
 }
 
 void SimNetwork::send(raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
   Link& on = link(from, to);
   world_.trace.add_message(TraceKind::sent, from, to, message);
-  keep(on, message);
+  Frame frame = std::make_shared<net::PeerMessage>(std::move(message));
+  keep(on, frame);
   const LinkPlan& plan = world_.plan.link;
   const bool lost =
       !world_.healed &&
       (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance(plan.loss_ppm, kMillion)));
   if (lost) {
     if (on.blocks == 0) world_.used(FaultClass::loss);
-    world_.trace.add_message(TraceKind::lost, from, to, message);
+    world_.trace.add_message(TraceKind::lost, from, to, *frame);
     return;
   }
   const bool twice =
       !world_.healed && plan.duplicate_ppm > 0 && random_.chance(plan.duplicate_ppm, kMillion);
   if (twice) {
     world_.used(FaultClass::duplication);
-    carry_copy(from, to, message);
+    carry_copy(from, to, frame);
   }
-  carry(on, from, to, std::move(message));
+  carry(on, from, to, std::move(frame));
 }
 
-void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
+void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame) {
   const LinkPlan& plan = world_.plan.link;
   Duration delay = draw_duration(random_, plan.delay_min, plan.delay_max);
   const bool spike =
@@ -70,30 +70,32 @@ void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMe
     if (!spike) arrival = std::max(arrival, on.last_arrival);
     on.last_arrival = arrival;
   }
-  auto shared = std::make_shared<net::PeerMessage>(std::move(message));
-  world_.queue.at(arrival, [this, from, to, shared] { arrive(from, to, *shared, false); });
+  world_.queue.at(arrival, [this, from, to, frame = std::move(frame)]() mutable {
+    arrive(from, to, std::move(frame), false);
+  });
 }
 
 // The second copy may be late, as after a connection that was dialled anew.
-void SimNetwork::carry_copy(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message) {
+void SimNetwork::carry_copy(raft::NodeId from, raft::NodeId to, Frame frame) {
   const Duration longest =
       random_.chance(1, 2) ? world_.plan.link.delay_max : Duration(std::chrono::milliseconds(800));
   const Duration delay = draw_duration(random_, world_.plan.link.delay_min, longest);
-  auto shared = std::make_shared<net::PeerMessage>(message);
-  world_.queue.after(delay, [this, from, to, shared] { arrive(from, to, *shared, false); });
+  world_.queue.after(delay, [this, from, to, frame = std::move(frame)]() mutable {
+    arrive(from, to, std::move(frame), false);
+  });
 }
 
-void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message,
-                        bool replayed) {
+void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed) {
   // A cut may take what is under way with it, or let it through.
   const Link& on = link(from, to);
   if (on.blocks > 0 && random_.chance(on.in_flight_loss_percent, 100)) {
-    world_.trace.add_message(TraceKind::lost, from, to, message);
+    world_.trace.add_message(TraceKind::lost, from, to, *frame);
     return;
   }
   const TraceKind kind = replayed ? TraceKind::replayed : TraceKind::delivered;
-  world_.trace.add_message(kind, to, from, message);
-  deliver_(to, from, message);
+  world_.trace.add_message(kind, to, from, *frame);
+  if (frame.use_count() > 1) frame = std::make_shared<net::PeerMessage>(*frame);
+  deliver_(to, from, *frame);
 }
 
 void SimNetwork::block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent) {
@@ -117,11 +119,10 @@ void SimNetwork::replay(std::size_t frames) {
     const Duration delay = draw_duration(random_, Duration{0}, std::chrono::seconds(2));
     const Link& on = links_[from * nodes_ + to];
     if (on.kept.empty()) continue;
-    auto shared = std::make_shared<net::PeerMessage>(
-        on.kept[static_cast<std::size_t>(random_.below(on.kept.size()))]);
+    const Frame frame = on.kept[static_cast<std::size_t>(random_.below(on.kept.size()))];
     world_.used(FaultClass::replay);
-    world_.queue.after(delay, [this, from, to, shared] {
-      if (!world_.healed) arrive(raft::NodeId(from + 1), raft::NodeId(to + 1), *shared, true);
+    world_.queue.after(delay, [this, from, to, frame] {
+      if (!world_.healed) arrive(raft::NodeId(from + 1), raft::NodeId(to + 1), frame, true);
     });
   }
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace leasehold::sim {
@@ -14,9 +15,9 @@ namespace leasehold::sim {
 /// Carries messages, loses them, delays them, doubles them, and keeps old ones to play them again.
 class SimNetwork {
  public:
-  /// A message arrives at a node, which may be down.
+  /// A message arrives at a node, which may be down, and may be taken.
   using Deliver =
-      std::function<void(raft::NodeId to, raft::NodeId from, const net::PeerMessage& message)>;
+      std::function<void(raft::NodeId to, raft::NodeId from, net::PeerMessage& message)>;
   /// Old frames kept per link for replays.
   static constexpr std::size_t kKeptFrames = 96;
 
@@ -34,19 +35,19 @@ class SimNetwork {
   void heal();
 
  private:
+  /// Never changed while anybody else may yet be given it.
+  using Frame = std::shared_ptr<net::PeerMessage>;
   struct Link {
     int blocks = 0;
     std::uint64_t in_flight_loss_percent = 0;
     TrueInstant last_arrival;
-    /// A ring: frame n stands at n % kKeptFrames.
-    std::vector<net::PeerMessage> kept;
-    std::uint64_t frames = 0;
+    std::vector<Frame> kept;
   };
   Link& link(raft::NodeId from, raft::NodeId to);
-  void keep(Link& on, const net::PeerMessage& message);
-  void carry(Link& on, raft::NodeId from, raft::NodeId to, net::PeerMessage message);
-  void carry_copy(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message);
-  void arrive(raft::NodeId from, raft::NodeId to, const net::PeerMessage& message, bool replayed);
+  void keep(Link& on, const Frame& frame);
+  void carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame);
+  void carry_copy(raft::NodeId from, raft::NodeId to, Frame frame);
+  void arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed);
 
   World& world_;
   const std::size_t nodes_;

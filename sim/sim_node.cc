@@ -102,6 +102,7 @@ void SimNode::make_process() {
       node::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
                           *this},
       now);
+  process_->published = process_->view.load();
 }
 
 SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
@@ -276,63 +277,83 @@ void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
 
 // ---- The ordering thread ----
 
-void SimNode::receive(raft::NodeId from, const net::PeerMessage& message) {
-  if (!up() || process_->inbox.size() >= kInboxMax) return;
-  post(node::PeerMessageReceived{from, message});
-}
-
-void SimNode::post(node::Event event) {
+/// `put` adds one event to what it is given: to the turn that begins at once, if nobody waits.
+template <class Put>
+void SimNode::take_in(Put put) {
   LEASEHOLD_ASSERT(up());
-  process_->inbox.push_back(std::move(event));
+  if (process_->inbox.empty() && can_act()) {
+    process_->pumping = true;
+    put(process_->batch);
+    take_turn();
+    process_->pumping = false;
+  } else {
+    put(process_->inbox);
+  }
   pump();
 }
 
-void SimNode::pump() {
-  if (process_->pumping) return;
-  process_->pumping = true;
-  while (!process_->inbox.empty() && !frozen() && process_->ordering_paused.empty() &&
-         process_->late_batch.empty() && !process_->stopping && !world_.failed()) {
-    std::vector<node::Event> batch = take_batch();
-    // Sampled after the events were in memory; acted upon maybe much later.
-    const lease::Now now = clock_.now();
-    if (!sleeps_before_acting(now, batch)) act(now, std::move(batch));
-  }
-  process_->pumping = false;
+void SimNode::receive(raft::NodeId from, net::PeerMessage& message) {
+  if (!up() || process_->inbox.size() >= kInboxMax) return;
+  take_in([from, &message](auto& events) {
+    node::Event& event = events.emplace_back(std::in_place_type<node::PeerMessageReceived>);
+    auto& received = std::get<node::PeerMessageReceived>(event);
+    received.from = from;
+    received.message = std::move(message);
+  });
 }
 
-std::vector<node::Event> SimNode::take_batch() {
-  std::vector<node::Event> batch;
+void SimNode::post(node::Event event) {
+  take_in([&event](auto& events) { events.push_back(std::move(event)); });
+}
+
+bool SimNode::can_act() const {
+  return !process_->pumping && !frozen() && process_->ordering_paused.empty() &&
+         process_->late_batch.empty() && !process_->stopping && !world_.failed();
+}
+
+void SimNode::pump() {
+  while (!process_->inbox.empty() && can_act()) {
+    process_->pumping = true;
+    take_batch();
+    take_turn();
+    process_->pumping = false;
+  }
+}
+
+void SimNode::take_turn() {
+  // Sampled after the events were in memory; acted upon maybe much later.
+  const lease::Now now = clock_.now();
+  if (!sleeps_before_acting(now)) act(now, process_->batch);
+}
+
+void SimNode::take_batch() {
   const bool many = process_->inbox.size() > 1 && random_.chance(1, 2);
   const std::size_t count = many ? std::min(process_->inbox.size(), kBatchMax) : 1;
   for (std::size_t i = 0; i < count; ++i) {
-    batch.push_back(std::move(process_->inbox.front()));
+    process_->batch.push_back(std::move(process_->inbox.front()));
     process_->inbox.pop_front();
   }
-  return batch;
 }
 
-bool SimNode::sleeps_before_acting(lease::Now now, std::vector<node::Event>& batch) {
+bool SimNode::sleeps_before_acting(lease::Now now) {
   const NodePlan& plan = world_.plan.nodes[id_.value() - 1];
   if (world_.healed || plan.late_ppm == 0 || !random_.chance(plan.late_ppm, kMillion)) return false;
   world_.used(FaultClass::late_handling);
-  process_->late_batch = std::move(batch);
+  process_->late_batch.swap(process_->batch);
   const std::uint64_t life = life_;
   world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
     run_in_process(life, [this, now] {
-      act(now, std::exchange(process_->late_batch, {}));
+      std::vector<node::Event> batch = std::exchange(process_->late_batch, {});
+      act(now, batch);
       pump();
     });
   });
   return true;
 }
 
-void SimNode::act(lease::Now now, std::vector<node::Event> batch) {
+void SimNode::act(lease::Now now, std::vector<node::Event>& batch) {
   const std::uint64_t life = life_;
-  if (batch.size() == 1) {
-    process_->driver->handle(now, std::move(batch.front()));
-  } else {
-    process_->driver->handle_batch(now, batch);
-  }
+  process_->driver->handle_batch(now, batch);
   trace_lease();
   if (world_.recorder) world_.recorder->turn(*this);
   // A node whose storage has failed hands nothing to it any more, and says nothing to anybody; what
@@ -358,6 +379,7 @@ void SimNode::act(lease::Now now, std::vector<node::Event> batch) {
 
 void SimNode::trace_lease() {
   const raft::LeaseState state = process_->view.load();
+  process_->published = state;
   if (state == process_->traced) return;
   process_->traced = state;
   const bool none = state.end == lease::HolderInstant::earliest();

@@ -2,6 +2,7 @@
 // while it is up: the production Driver.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
@@ -46,6 +47,11 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   /// Of the running process. Asserts up().
   const node::Driver& driver() const;
   const node::LeaseView& view() const;
+  /// What the view shows between two turns: only a turn changes it. Asserts up().
+  const raft::LeaseState& published() const {
+    LEASEHOLD_ASSERT(up());
+    return process_->published;
+  }
   bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
   bool suspended() const { return suspended_; }
   /// Rises with each start and each crash.
@@ -67,7 +73,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   /// Faults of this machine end at once: it runs, and nothing is late any more.
   void heal();
 
-  void receive(raft::NodeId from, const net::PeerMessage& message);
+  /// Takes what it needs out of `message`.
+  void receive(raft::NodeId from, net::PeerMessage& message);
   /// An input of the ordering thread. Asserts up().
   void post(node::Event event);
   /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
@@ -89,6 +96,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
     std::unique_ptr<SimSnapshots> snapshots;
     std::unique_ptr<node::Driver> driver;
     std::deque<node::Event> inbox;
+    /// What the ordering thread takes in this turn; empty between turns.
+    std::vector<node::Event> batch;
     /// What waits for the process to continue.
     std::deque<EventQueue::Action> thawed;
     /// The pauses that have not ended, by number: of all of it, and of the ordering thread alone.
@@ -100,6 +109,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
     bool stopping = false;
     TrueInstant tick_at = TrueInstant::never();
     std::uint64_t tick_number = 0;
+    raft::LeaseState published;
     raft::LeaseState traced;
     raft::Index commit;
   };
@@ -120,10 +130,14 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void on_snapshot_moment(SnapshotMoment moment);
   void on_persist(const raft::PersistBatch& batch);
   void count_crash();
+  bool can_act() const;
+  template <class Put>
+  void take_in(Put put);
   void pump();
-  bool sleeps_before_acting(lease::Now now, std::vector<node::Event>& batch);
-  std::vector<node::Event> take_batch();
-  void act(lease::Now now, std::vector<node::Event> batch);
+  void take_turn();
+  bool sleeps_before_acting(lease::Now now);
+  void take_batch();
+  void act(lease::Now now, std::vector<node::Event>& batch);
   void trace_lease();
   void schedule_tick();
   void tick_due(std::uint64_t number);

@@ -37,7 +37,7 @@ Duration SimSnapshots::draw_length() {
   return draw_duration(random_, plan.work_min, longest);
 }
 
-void SimSnapshots::work(Lane& lane, Duration length, std::function<void()> done) {
+void SimSnapshots::work(Lane& lane, Duration length, EventQueue::Action done) {
   lane.jobs.push_back({length, std::move(done)});
   if (!lane.busy) start_next(lane);
 }

@@ -83,14 +83,14 @@ class SimSnapshots : public node::Snapshots {
  private:
   struct Job {
     Duration length{0};
-    std::function<void()> done;
+    EventQueue::Action done;
   };
   struct Lane {
     bool busy = false;
     std::deque<Job> jobs;
   };
 
-  void work(Lane& lane, Duration length, std::function<void()> done);
+  void work(Lane& lane, Duration length, EventQueue::Action done);
   void start_next(Lane& lane);
   Duration draw_length();
   void stored(const raft::ReceivedChunk& received);

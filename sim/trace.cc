@@ -152,9 +152,10 @@ void Trace::add(TraceKind kind, std::uint64_t node, std::uint64_t a, std::uint64
   if (lines_.size() < tail_max_) {
     lines_.push_back(line);
   } else {
-    lines_[static_cast<std::size_t>(count_ % tail_max_)] = line;
+    lines_[next_] = line;
   }
   ++count_;
+  if (++next_ == tail_max_) next_ = 0;
 }
 
 void Trace::add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,

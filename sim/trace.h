@@ -81,7 +81,8 @@ class Trace {
   Recorder* recorder_ = nullptr;
   std::uint64_t hash_ = 0x6c65617365;
   std::uint64_t count_ = 0;
-  /// A ring: line n stands at n % tail_max_.
+  std::size_t next_ = 0;
+  /// A ring: line n stands at n % tail_max_, and the next one at next_.
   std::vector<TraceLine> lines_;
 };
 
