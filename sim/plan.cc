@@ -184,6 +184,14 @@ void draw_snapshots(Plan& plan) {
   driver.chunks_storing_max = window_chunks + random.below(4);
 }
 
+/// What a leader that was elected again hears of its earlier time. A sequence of its own, too.
+void draw_echoes(Plan& plan) {
+  Random random = random_for(plan.seed, 6);
+  const std::uint64_t percent[] = {0, 30, 90};
+  const std::uint64_t drawn = percent[random.below(3)];
+  if (plan.enabled.has(FaultClass::replay)) plan.link.echo_percent = drawn;
+}
+
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
 void draw_figure_8(Random& random, Plan& plan) {
@@ -329,6 +337,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (ground < 4) draw_figure_8(random, plan);
   if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
   if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
+  draw_echoes(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
   }

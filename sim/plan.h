@@ -22,6 +22,8 @@ struct LinkPlan {
   std::uint64_t spike_ppm = 0;
   Duration spike_max{0};
   bool keeps_order = true;
+  /// Replay: a leader whose round is lost hears an old answer to a round of that number.
+  std::uint64_t echo_percent = 0;
 };
 
 struct DiskPlan {

@@ -14,6 +14,7 @@ SimNetwork::SimNetwork(World& world)
     : world_(world),
       nodes_(world.plan.nodes.size()),
       random_(random_for(world.plan.seed, 1)),
+      echo_random_(random_for(world.plan.seed, 7)),
       links_(nodes_ * nodes_) {}
 
 SimNetwork::Link& SimNetwork::link(raft::NodeId from, raft::NodeId to) {
@@ -32,18 +33,80 @@ void SimNetwork::keep(Link& on, const Frame& frame) {
   }
 }
 
+// ---- Echoes ----
+
+void SimNetwork::keep_answer(Link& on, const Frame& frame) {
+  const auto* message = std::get_if<raft::Message>(&frame->payload);
+  if (message == nullptr) return;
+  const auto put = [&frame](std::vector<Frame>& answers, raft::Round round) {
+    if (round.value() >= kKeptRounds) return;
+    answers.resize(kKeptRounds);
+    answers[static_cast<std::size_t>(round.value())] = frame;
+  };
+  if (const auto* append = std::get_if<raft::AppendReply>(message)) {
+    if (append->promised) put(on.append_answers, append->round);
+  } else if (const auto* chunk = std::get_if<raft::SnapshotReply>(message)) {
+    if (chunk->promised) put(on.chunk_answers, chunk->round);
+  }
+}
+
+// What a leader is sent in place of the answer that it does not get: one that the peer gave to a
+// round of the same number, when this node led an earlier term. The worst that a network can do to
+// a lease that is about to end.
+void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const net::PeerMessage& lost) {
+  const auto* message = std::get_if<raft::Message>(&lost.payload);
+  if (message == nullptr) return;
+  raft::Round round;
+  raft::Term term;
+  if (const auto* append = std::get_if<raft::AppendRequest>(message)) {
+    round = append->round;
+    term = append->term;
+  } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(message)) {
+    round = chunk->round;
+    term = chunk->term;
+  } else {
+    return;
+  }
+  if (round.value() >= kKeptRounds) return;
+  if (!echo_random_.chance(world_.plan.link.echo_percent, 100)) return;
+  const Link& on = link(peer, leader);
+  const bool of_chunk = echo_random_.chance(1, 2);
+  const std::vector<Frame>& answers = of_chunk ? on.chunk_answers : on.append_answers;
+  if (answers.empty()) return;
+  const Frame frame = answers[static_cast<std::size_t>(round.value())];
+  if (!frame) return;
+  const auto& answer = std::get<raft::Message>(frame->payload);
+  const raft::Term asked = of_chunk ? std::get<raft::SnapshotReply>(answer).request_term
+                                    : std::get<raft::AppendReply>(answer).request_term;
+  if (asked >= term) return;
+  world_.used(FaultClass::replay);
+  const LinkPlan& plan = world_.plan.link;
+  const Duration delay = draw_duration(echo_random_, plan.delay_min, plan.delay_max);
+  world_.queue.after(delay, [this, leader, peer, frame] {
+    if (world_.healed) return;
+    // Whatever is cut: it has been under way for long.
+    world_.trace.add_message(TraceKind::replayed, leader, peer, *frame);
+    net::PeerMessage copy = *frame;
+    deliver_(leader, peer, copy);
+  });
+}
+
+// ---- Messages ----
+
 void SimNetwork::send(raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
   Link& on = link(from, to);
   world_.trace.add_message(TraceKind::sent, from, to, message);
   Frame frame = std::make_shared<net::PeerMessage>(std::move(message));
   keep(on, frame);
   const LinkPlan& plan = world_.plan.link;
+  if (plan.echo_percent > 0) keep_answer(on, frame);
   const bool lost =
       !world_.healed &&
       (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance(plan.loss_ppm, kMillion)));
   if (lost) {
     if (on.blocks == 0) world_.used(FaultClass::loss);
     world_.trace.add_message(TraceKind::lost, from, to, *frame);
+    if (plan.echo_percent > 0) echo(from, to, *frame);
     return;
   }
   const bool twice =

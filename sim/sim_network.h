@@ -20,6 +20,8 @@ class SimNetwork {
       std::function<void(raft::NodeId to, raft::NodeId from, net::PeerMessage& message)>;
   /// Old frames kept per link for replays.
   static constexpr std::size_t kKeptFrames = 96;
+  /// Answers to rounds with a number below this are kept, per link the newest to each.
+  static constexpr std::size_t kKeptRounds = 256;
 
   explicit SimNetwork(World& world);
   void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
@@ -42,9 +44,14 @@ class SimNetwork {
     std::uint64_t in_flight_loss_percent = 0;
     TrueInstant last_arrival;
     std::vector<Frame> kept;
+    /// By the number of the round: of appends, and of the chunks of snapshots.
+    std::vector<Frame> append_answers;
+    std::vector<Frame> chunk_answers;
   };
   Link& link(raft::NodeId from, raft::NodeId to);
   void keep(Link& on, const Frame& frame);
+  void keep_answer(Link& on, const Frame& frame);
+  void echo(raft::NodeId leader, raft::NodeId peer, const net::PeerMessage& lost);
   void carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame);
   void carry_copy(raft::NodeId from, raft::NodeId to, Frame frame);
   void arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed);
@@ -52,6 +59,7 @@ class SimNetwork {
   World& world_;
   const std::size_t nodes_;
   Random random_;
+  Random echo_random_;
   Deliver deliver_;
   std::vector<Link> links_;
 };

@@ -1,7 +1,7 @@
-// What a simulation runs on: actions, and the queue that orders them.
+// What a simulation runs on: actions, the queue that orders them, and the links.
 #include <gtest/gtest.h>
 #include <leasehold/base/random.h>
-#include <leasehold/sim/event_queue.h>
+#include <leasehold/sim/sim_network.h>
 
 #include <array>
 #include <chrono>
@@ -83,6 +83,59 @@ TEST(EventQueue, IsOneOrderedListHoweverFarAwayThingsAre) {
     pass(queue, seconds(60));
     EXPECT_EQ(ran.size(), static_cast<std::size_t>(last)) << "each ran once";
   }
+}
+
+// A leader that is cut off hears what a peer told it in an earlier term, of a round of the same
+// number, and nothing else.
+TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
+  const raft::NodeId leader(1);
+  const raft::NodeId peer(2);
+  World world(1, {});
+  world.plan.link.loss_ppm = 0;
+  world.plan.link.echo_percent = 100;
+  SimNetwork network(world);
+  std::vector<net::PeerMessage> heard;
+  network.set_deliver([&heard](raft::NodeId to, raft::NodeId, net::PeerMessage& message) {
+    if (to == raft::NodeId(1)) heard.push_back(message);
+  });
+  raft::AppendReply append;
+  append.request_term = append.term = raft::Term(3);
+  append.promised = true;
+  append.round = raft::Round(7);
+  raft::SnapshotReply chunk;
+  chunk.request_term = chunk.term = raft::Term(3);
+  chunk.promised = true;
+  chunk.round = raft::Round(7);
+  network.send(peer, leader, {raft::GroupId(1), raft::Message(append)});
+  network.send(peer, leader, {raft::GroupId(1), raft::Message(chunk)});
+  pass(world.queue, seconds(10));
+  heard.clear();
+
+  const auto lose = [&](std::uint64_t term, std::uint64_t round) {
+    raft::AppendRequest request;
+    request.term = raft::Term(term);
+    request.round = raft::Round(round);
+    for (int i = 0; i < 20; ++i) {
+      network.send(leader, peer, {raft::GroupId(1), raft::Message(request)});
+    }
+    pass(world.queue, seconds(10));
+    return std::exchange(heard, {});
+  };
+  network.block(leader, peer, 100);
+  network.block(peer, leader, 100);
+  bool append_came = false;
+  bool chunk_came = false;
+  for (const net::PeerMessage& message : lose(5, 7)) {
+    const auto& what = std::get<raft::Message>(message.payload);
+    append_came = append_came || what == raft::Message(append);
+    chunk_came = chunk_came || what == raft::Message(chunk);
+  }
+  EXPECT_TRUE(append_came);
+  EXPECT_TRUE(chunk_came);
+  EXPECT_TRUE(lose(5, 8).empty()) << "another round";
+  EXPECT_TRUE(lose(3, 7).empty()) << "the same term";
+  world.healed = true;
+  EXPECT_TRUE(lose(5, 7).empty()) << "the faults have ended";
 }
 
 }  // namespace
