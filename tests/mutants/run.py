@@ -7,13 +7,14 @@ builds the program leasehold_sim and runs seeds until an oracle speaks. A mutant
 seeds means that the simulator does not test that rule.
 
 What the simulator cannot see, because it has its own disk, is for a test: `Oracle: test TARGET`, the
-target of a test program, with a filter for GoogleTest behind it. The whole tree is copied then, and
-the program has to fail.
+target of a test program, with a filter for GoogleTest behind it. The whole tree is copied then, that
+one target is built, and the program has to fail. Without a patch it has to pass, which is seen
+before.
 
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
   run.py --check              only see whether every patch applies (fast)
-  run.py --control N          seeds of the unpatched control (default 2000; 0: none)
+  run.py --control N          seeds of the unpatched control (default 2000; 0: none, of tests too)
 
 Status 0: every mutant was killed by the kind of oracle that its header names, and the control
 raised nothing.
@@ -33,6 +34,8 @@ PORTABLE = ["CMakeLists.txt", "cmake", "base", "lease", "raft", "story", "net", 
 LEASE_ORACLES = {"two_leases", "lease_and_newer_commit", "lease_outlives_promise",
                  "lease_view_order", "linearizability"}
 FIELDS = ["Rule", "Hazard", "Oracle"]
+# A test that takes longer does not end.
+TEST_SECONDS = 900
 
 
 class Mutant:
@@ -88,24 +91,25 @@ def apply_patch(mutant, tree):
                  f"{done.stdout}{done.stderr}")
 
 
-def build(tree, folder):
-    configure = ["cmake", "-S", tree, "-B", folder, "-G", "Ninja",
-                 "-DCMAKE_BUILD_TYPE=Release", "-DLEASEHOLD_PORTABLE_ONLY=ON",
-                 "-DLEASEHOLD_BUILD_TESTS=OFF", "-DCMAKE_CXX_FLAGS=-w"]
-    for command in (configure, ["ninja", "-C", folder, "leasehold_sim_program"]):
+def make(tree, folder, target, *settings):
+    """Builds one target; ninja itself notices when the folder has to be configured anew."""
+    commands = [["ninja", "-C", folder, target]]
+    if not os.path.exists(os.path.join(folder, "build.ninja")):
+        commands.insert(0, ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+                            "-DCMAKE_CXX_FLAGS=-w", *settings])
+    for command in commands:
         done = subprocess.run(command, text=True, capture_output=True)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+
+
+def build(tree, folder):
+    make(tree, folder, "leasehold_sim_program", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF")
     return os.path.join(folder, "sim", "leasehold_sim")
 
 
 def build_test(tree, folder, target):
-    configure = ["cmake", "-S", tree, "-B", folder, "-G", "Ninja",
-                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS=-w"]
-    for command in (configure, ["ninja", "-C", folder, target]):
-        done = subprocess.run(command, text=True, capture_output=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+    make(tree, folder, target)
     for place, _, files in os.walk(folder):
         if target in files:
             return os.path.join(place, target)
@@ -113,19 +117,26 @@ def build_test(tree, folder, target):
 
 
 def failed_test(test, work):
-    """What the tree under `work` fails in: the name of a test, "a crash", or None."""
+    """What the tree under `work` fails in: the name of a test, or None."""
     program = build_test(os.path.join(work, "whole"), os.path.join(work, "build-whole"), test[0])
-    command = [program, "--gtest_brief=1", "--gtest_fail_fast"]
+    command = [program, "--gtest_fail_fast"]
     if len(test) > 1:
         command.append("--gtest_filter=" + test[1])
     try:
-        done = subprocess.run(command, text=True, capture_output=True, timeout=600)
-    except subprocess.TimeoutExpired:
-        return "a test that does not end"
+        done = subprocess.run(command, text=True, errors="replace", capture_output=True, timeout=TEST_SECONDS)
+        output = done.stdout
+    except subprocess.TimeoutExpired as expired:
+        output = (expired.stdout or b"").decode(errors="replace")
+        done = None
+    begun = re.findall(r"^\[ RUN      \] (\S+)", output, flags=re.MULTILINE)
+    if not begun:
+        sys.exit(f"{' '.join(command)} runs no test:\n{output[-2000:]}")
+    if done is None:
+        return begun[-1] + " (does not end)"
     if done.returncode == 0:
         return None
-    found = re.search(r"^\[  FAILED  \] (\S+)", done.stdout, flags=re.MULTILINE)
-    return found.group(1) if found else "a crash"
+    found = re.search(r"^\[  FAILED  \] (\S+)", output, flags=re.MULTILINE)
+    return found.group(1) if found else begun[-1] + " (dies)"
 
 
 def first_finding(program, seeds, jobs, extra):
@@ -141,26 +152,29 @@ def first_finding(program, seeds, jobs, extra):
 
 
 def run_test_mutant(mutant, work):
-    copy_tree(os.path.join(work, "whole"), whole=True)
-    apply_patch(mutant, os.path.join(work, "whole"))
+    tree = os.path.join(work, "whole")
+    copy_tree(tree, whole=True)
+    apply_patch(mutant, tree)
     begin = time.monotonic()
     failed = failed_test(mutant.test, work)
     seconds = time.monotonic() - begin
+    # The next one starts from the tree as it is.
+    copy_tree(tree, whole=True)
     if failed is None:
-        print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passed ({seconds:.1f} s)", flush=True)
+        print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passes ({seconds:.1f} s)", flush=True)
         return False
-    print(f"killed    {mutant.name}: {failed}, {seconds:.1f} s", flush=True)
+    print(f"killed    {mutant.name}: {failed}, {seconds:.1f} s with the build", flush=True)
     return True
 
 
 def run_test_control(mutants, work):
     """The tests that mutants name, without one."""
     good = True
-    for target in sorted({mutant.test[0] for mutant in mutants if mutant.test}):
-        copy_tree(os.path.join(work, "whole"), whole=True)
-        failed = failed_test([target], work)
-        print(f"control   the unpatched tree passes {target}" if failed is None else
-              f"CONTROL   the unpatched tree fails {failed} in {target}", flush=True)
+    copy_tree(os.path.join(work, "whole"), whole=True)
+    for test in sorted({tuple(mutant.test) for mutant in mutants if mutant.test}):
+        failed = failed_test(test, work)
+        print(f"control   the unpatched tree passes {' '.join(test)}" if failed is None else
+              f"CONTROL   the unpatched tree fails {failed} in {' '.join(test)}", flush=True)
         good = good and failed is None
     return good
 
@@ -222,12 +236,12 @@ def main():
         print(f"{len(mutants)} patches apply")
         return 0
     os.makedirs(options.work, exist_ok=True)
+    if options.control > 0 and any(mutant.test for mutant in mutants):
+        good = run_test_control(mutants, options.work)
     for mutant in mutants:
         good = run_mutant(mutant, options.work, options.seeds, options.jobs) and good
-    if options.control > 0:
-        if any(not mutant.test for mutant in mutants):
-            good = run_control(options.work, options.control, options.jobs) and good
-        good = run_test_control(mutants, options.work) and good
+    if options.control > 0 and any(not mutant.test for mutant in mutants):
+        good = run_control(options.work, options.control, options.jobs) and good
     return 0 if good else 1
 
 
