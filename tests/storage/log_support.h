@@ -43,6 +43,7 @@ class RecordingSink final : public StorageSink {
     EXPECT_FALSE(failure_) << "space after failed";
     EXPECT_NE(full, full_) << "said twice";
     full_ = full;
+    if (!full) ++spaces_;
     changed_.notify_all();
   }
   void failed(Error error) override {
@@ -64,6 +65,11 @@ class RecordingSink final : public StorageSink {
   bool full() {
     const std::lock_guard lock(mutex_);
     return full_;
+  }
+  /// How often it was told that there is space again.
+  int spaces() {
+    const std::lock_guard lock(mutex_);
+    return spaces_;
   }
   bool wait_read(std::uint64_t token) {
     return wait([&] { return reads_.count(token) != 0; });
@@ -95,6 +101,7 @@ class RecordingSink final : public StorageSink {
   std::map<std::uint64_t, Result<std::vector<raft::Entry>>> reads_;
   std::optional<Error> failure_;
   bool full_ = false;
+  int spaces_ = 0;
 };
 
 /// A folder of its own, removed at the end.

@@ -177,6 +177,7 @@ TEST(SegmentSpace, SpaceIsToldWhenTheReserveIsWholeAgain) {
   ASSERT_TRUE(rig.wait_made(2));
   const auto asked = rig.disk().creations_asked();
   ASSERT_TRUE(rig.wait([&] { return rig.disk().creations_asked() >= asked + 3; }));
+  EXPECT_EQ(rig.sink().spaces(), 0) << "nor is it told for a moment";
   EXPECT_TRUE(rig.sink().full());
   rig.disk().fill_up(false);
   ASSERT_TRUE(rig.sink().wait_space(false));
