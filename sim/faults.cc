@@ -76,7 +76,7 @@ void Faults::schedule_next() {
   const Duration mean = world_.plan.fault_interval;
   world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
     if (world_.healed) return;
-    one_fault();
+    if (!letting_up()) one_fault();
     schedule_next();
   });
 }
@@ -187,8 +187,10 @@ void Faults::schedule_straggler() {
     const Duration full =
         draw_duration(straggler_random_, milliseconds(50), world_.plan.disk.full_max);
     SimNode& node = *nodes_[static_cast<std::size_t>(straggler_random_.below(nodes_.size()))];
-    if (fill && world_.plan.enabled.has(FaultClass::full_disk)) node.disk().fill(full);
-    if (world_.plan.enabled.has(FaultClass::straggler)) straggle(node);
+    if (!letting_up()) {
+      if (fill && world_.plan.enabled.has(FaultClass::full_disk)) node.disk().fill(full);
+      if (world_.plan.enabled.has(FaultClass::straggler)) straggle(node);
+    }
     schedule_straggler();
   });
 }
@@ -234,7 +236,11 @@ void Faults::revive() {
 
 void Faults::force_leader_change() {
   SimNode* leading = leader();
-  if (world_.healed || leading == nullptr || oracles_.leader_changes() > 0) return;
+  if (world_.healed || oracles_.leader_changes() > 0) return;
+  if (leading == nullptr) {
+    let_up();
+    return;
+  }
   // Longer than a lease and two election timeouts on the slowest clocks.
   const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
   if (world_.plan.enabled.has(FaultClass::pause)) {
@@ -246,6 +252,21 @@ void Faults::force_leader_change() {
   } else {
     crash(*leading, false);
   }
+}
+
+// Cuts and pauses may come so thick that nobody is ever elected. They let up until somebody was,
+// and somebody else after it.
+void Faults::let_up() {
+  if (letting_up()) return;
+  const Duration timeouts = 5 * world_.plan.election_timeout_max();
+  const Duration election = world_.plan.lease_max() + timeouts + milliseconds(1000);
+  let_up_until_ = world_.queue.now() + 2 * election + world_.plan.lease_max();
+  join();
+  for (SimNode* node : nodes_) {
+    node->wake();
+    if (!node->up() && !node->suspended()) node->start();
+  }
+  world_.queue.after(election, [this] { force_leader_change(); });
 }
 
 Faults::Links Faults::links_of(const SimNode& node) const {

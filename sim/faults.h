@@ -48,6 +48,8 @@ class Faults {
   void cut(Links links, Duration length, std::uint64_t in_flight_loss_percent);
   void end_cut(std::uint64_t number);
   void force_leader_change();
+  bool letting_up() const { return world_.queue.now() < let_up_until_; }
+  void let_up();
   void isolate(const SimNode& node, Duration length) { cut(links_of(node), length); }
   Links links_of(const SimNode& node) const;
   void join();
@@ -73,6 +75,8 @@ class Faults {
   /// The cuts that have not ended, by number.
   std::map<std::uint64_t, Links> cuts_;
   std::uint64_t next_cut_ = 1;
+  /// Until then nothing is triggered but a leader change.
+  TrueInstant let_up_until_;
   /// What the newest leader may still commit before it is no longer hunted.
   int young_commits_ = 0;
 };
