@@ -1,6 +1,6 @@
 // Sessions over a fake node: the commands that store what the node has.
 #include <leasehold/server/session.h>
-#include <leasehold/tests/server/fake_node.h>
+#include <leasehold/tests/server/session_fixture.h>
 
 #include <nlohmann/json.hpp>
 
@@ -19,39 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class LaterExecutor final : public Executor {
- public:
-  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  void run() {
-    while (!tasks_.empty()) {
-      for (auto& task : std::exchange(tasks_, {})) task();
-    }
-  }
-
- private:
-  std::vector<std::function<void()>> tasks_;
-};
-
-class SessionBackupTest : public ::testing::Test {
- protected:
-  std::string feed(const std::string& bytes) {
-    input_ += bytes;
-    return pump();
-  }
-  std::string pump() {
-    executor_.run();
-    input_.erase(0, session_->process(input_));
-    return std::exchange(session_->output(), {});
-  }
-
-  FakeNode node_;
-  LaterExecutor executor_;
-  ServerState state_{ServerOptions{}};
-  std::shared_ptr<Session> session_ = std::make_shared<Session>(
-      Session::Context{node_, node_.store(), state_, state_.counters[0], executor_}, 7,
-      "127.0.0.1:5", [] {});
-  std::string input_;
-};
+class SessionBackupTest : public SessionTest {};
 
 TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
   EXPECT_EQ(feed("LEASEHOLD BACKUP x\r\n"), "-ERR this server writes no backups\r\n");

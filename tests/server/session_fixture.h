@@ -1,0 +1,79 @@
+// One session over a fake node, fed by hand.
+#pragma once
+
+#include <leasehold/server/session.h>
+#include <leasehold/tests/server/fake_node.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+class ManualExecutor final : public Executor {
+ public:
+  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  void run() {
+    while (!tasks_.empty()) {
+      for (auto& task : std::exchange(tasks_, {})) task();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> tasks_;
+};
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() { open(); }
+
+  void open() {
+    session_ = std::make_shared<Session>(
+        Session::Context{node_, node_.store(), state_, state_.counters[0], executor_}, 7,
+        "127.0.0.1:5", [this] { ++progress_; });
+    input_.clear();
+  }
+
+  /// Hands over bytes, as the connection would; returns what is ready to be sent.
+  std::string feed(const std::string& bytes) {
+    input_ += bytes;
+    return pump();
+  }
+  std::string pump() {
+    executor_.run();
+    input_.erase(0, session_->process(input_));
+    return std::exchange(session_->output(), {});
+  }
+  /// Hands over one command in one piece, as words.
+  std::string send(const std::vector<std::string>& words) {
+    std::string bytes;
+    append_array(bytes, words.size());
+    for (const std::string& word : words) append_bulk(bytes, word);
+    return feed(bytes);
+  }
+  std::uint64_t count(Count Counters::*counter) const { return state_.sum(counter); }
+  /// Sends a write and lets it commit.
+  std::string write(const std::vector<std::string>& words) {
+    EXPECT_EQ(send(words), "");
+    node_.commit_all();
+    return pump();
+  }
+
+  FakeNode node_;
+  ManualExecutor executor_;
+  ServerState state_{[] {
+    ServerOptions options;
+    options.config = {{"appendonly", "yes"}, {"save", ""}, {"maxclients", "10"}};
+    return options;
+  }()};
+  std::shared_ptr<Session> session_;
+  std::string input_;
+  int progress_ = 0;
+};
+
+}  // namespace leasehold::server
