@@ -20,8 +20,8 @@ struct OwnCommand {
 
 }  // namespace
 
-Result<Applied> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
-                              raft::Incarnation incarnation, StateMachine& machine) {
+Result<AppliedEntries> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
+                                     raft::Incarnation incarnation, StateMachine& machine) {
   LEASEHOLD_ASSERT(!entries.empty());
   std::vector<Command> commands;
   commands.reserve(entries.size());
@@ -47,7 +47,7 @@ Result<Applied> apply_entries(const std::vector<raft::Entry>& entries, raft::Nod
   const raft::Index last = entries.back().id.index;
   std::vector<Bytes> results = machine.apply(commands, last);
   LEASEHOLD_ASSERT(results.size() == commands.size());
-  Applied applied;
+  AppliedEntries applied;
   applied.last = last;
   applied.own.reserve(own.size());
   for (const OwnCommand& mine : own) {
@@ -56,6 +56,23 @@ Result<Applied> apply_entries(const std::vector<raft::Entry>& entries, raft::Nod
     applied.own.push_back({mine.sequence, mine.id, std::move(result)});
   }
   return applied;
+}
+
+Applied complete(AppliedEntries applied, Callers& callers) {
+  Applied event;
+  event.last = applied.last;
+  event.own.reserve(applied.own.size());
+  for (AppliedCommand& command : applied.own) {
+    event.own.push_back(command.sequence);
+    const ProposeCompletion done = callers.take(command.sequence);
+    if (!done) continue;  // its deadline passed
+    ProposeResult result;
+    result.status = ProposeStatus::committed;
+    result.id = command.id;
+    result.result = std::move(command.result);
+    done(std::move(result));
+  }
+  return event;
 }
 
 }  // namespace leasehold::node

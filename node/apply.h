@@ -2,22 +2,38 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/node/callers.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/node/state_machine.h>
 #include <leasehold/raft/entry.h>
 
+#include <cstdint>
 #include <vector>
 
 namespace leasehold::node {
 
-/// Strips the envelopes, applies the commands of `entries` to `machine` in one call, and returns
-/// the event for the driver: `own` holds the results of the commands that this process (`id`,
-/// `incarnation`) proposed, reads through the log (empty commands) included. Publishing `last` in
-/// the LeaseView, and only then handing the event over, is the caller's part.
+/// A command that this process proposed, and what came of it.
+struct AppliedCommand {
+  std::uint64_t sequence = 0;
+  raft::LogId id;
+  Bytes result;  ///< empty for a read through the log
+};
+struct AppliedEntries {
+  raft::Index last;
+  std::vector<AppliedCommand> own;
+};
+
+/// Strips the envelopes and applies the commands of `entries` to `machine` in one call. `own` are
+/// the commands that this process (`id`, `incarnation`) proposed, reads through the log (empty
+/// commands) included.
 ///
 /// Error unsupported_format or malformed: a committed command does not decode. The node has to
 /// stop, because passing over it would let the replicas drift apart.
-Result<Applied> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
-                              raft::Incarnation incarnation, StateMachine& machine);
+Result<AppliedEntries> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
+                                     raft::Incarnation incarnation, StateMachine& machine);
+
+/// Tells those who wait, and gives the event for the driver. After `last` is published in the
+/// LeaseView: who was told of a write may read it everywhere on this node.
+Applied complete(AppliedEntries applied, Callers& callers);
 
 }  // namespace leasehold::node

@@ -60,7 +60,9 @@ class Driver::Impl {
 
   DriverContext& context() { return context_; }
   std::size_t pending() const { return proposals_.size() + reads_.size(); }
-  bool awaits_applied() const { return pending() > 0 || apply_.behind(); }
+  bool awaits_applied() const {
+    return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
+  }
   const std::optional<Error>& failure() const { return failure_; }
   const LogKeeper& keeper() const { return keeper_; }
   std::vector<SnapshotTransfer> transfers() const {

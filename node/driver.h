@@ -37,7 +37,8 @@ struct ProposeResult {
   bool overloaded = false;  ///< dropped: because a bounded queue is full
   /// dropped: because the disk of this node has no space left for its log; kNobody: it was not.
   raft::NodeId disk_full_at;
-  raft::NodeId leader;  ///< a hint; kNobody if unknown
+  /// Not committed: whom this node takes for the leader, a hint; kNobody if unknown.
+  raft::NodeId leader;
 };
 using ProposeCompletion = std::function<void(ProposeResult)>;
 
@@ -49,7 +50,7 @@ struct ReadResult {
   std::optional<raft::Index> index;
   raft::ReadBasis basis = raft::ReadBasis::quorum;  ///< meaningless for mode `log`
   bool overloaded = false;
-  raft::NodeId leader;  ///< a hint; kNobody if unknown
+  raft::NodeId leader;  ///< a hint; kNobody if unknown, and for a read that the log answered
 };
 using ReadCompletion = std::function<void(ReadResult)>;
 
@@ -109,16 +110,11 @@ struct EntriesRead {
   std::uint64_t token = 0;
   Result<std::vector<raft::Entry>> entries;
 };
-/// The result of one command that this process proposed.
-struct AppliedCommand {
-  std::uint64_t sequence = 0;
-  raft::LogId id;
-  Bytes result;
-};
-/// Everything up to `last` is applied and published.
+/// Everything up to `last` is applied and published, and the callers are told.
 struct Applied {
   raft::Index last;
-  std::vector<AppliedCommand> own;
+  /// Sequences of the commands among it that this process proposed.
+  std::vector<std::uint64_t> own;
 };
 /// The answer to Snapshots::make_durable().
 struct MachineDurable {
@@ -160,9 +156,12 @@ using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied
                            Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
                            SnapshotRead, ChunkStored, StorageSpace, StorageFailed, Stop>;
 
+class Callers;
+
 /// Applies committed entries on another thread (or at another simulated instant). Answers each
-/// call, in order, with one Applied event. It strips the envelope of each command and keeps the
-/// results of those whose origin is this process: apply_entries() in apply.h does that.
+/// call, in order: it shows the index in the LeaseView, then completes those of Ports::callers
+/// whose commands these were, and hands over one Applied event at last. The functions of apply.h do
+/// the parts.
 class Applier {
  public:
   virtual ~Applier() = default;
@@ -294,6 +293,7 @@ class Driver {
     Applier& applier;
     Snapshots& snapshots;
     LeaseView& view;
+    Callers& callers;
     Observer& observer;
   };
 
@@ -309,8 +309,9 @@ class Driver {
   /// that wait together share an append and a disk write. Leaves `events` empty.
   void handle_batch(lease::Now now, std::vector<Event>& events);
 
-  /// The completions that became due in handle(), in order. The caller runs them after handle() has
-  /// returned, never inside it, each exactly once.
+  /// The completions that became due in handle(), in order: of what ended in any other way than by
+  /// a command that was applied (see Applier). The caller runs them after handle() has returned,
+  /// never inside it, each exactly once.
   std::vector<std::function<void()>> take_completions();
 
   /// When the next Tick is due.
@@ -321,8 +322,8 @@ class Driver {
   const DriverCounters& counters() const;
   /// Callers that wait for anything.
   std::size_t pending() const;
-  /// Whether the next Applied lets this driver do something: complete a caller, or hand over more
-  /// to apply. Otherwise it may be fed together with whatever comes next.
+  /// Whether the next Applied lets this driver do something: complete a read, send a command anew,
+  /// or hand over more to apply. Otherwise it may be fed together with whatever comes next.
   bool awaits_applied() const;
   /// Snapshots that are on their way to or from this node.
   std::vector<SnapshotTransfer> transfers() const;

@@ -10,6 +10,7 @@
 #include <leasehold/node/node_mailbox.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/unformed_calls.h>
 #include <leasehold/storage/segment_log.h>
 
 #include <pthread.h>
@@ -70,38 +71,6 @@ Result<void> validate(const NodeOptions& options) {
   return options.timing.validate();
 }
 
-/// Nobody will act on `event`: answers whoever waits for it.
-void refuse(Event& event, bool overloaded) {
-  if (Propose* propose = std::get_if<Propose>(&event)) {
-    ProposeResult result;
-    result.status = ProposeStatus::dropped;
-    result.overloaded = overloaded;
-    if (propose->done) propose->done(std::move(result));
-    return;
-  }
-  ReadResult result;
-  result.overloaded = overloaded;
-  if (Read* read = std::get_if<Read>(&event)) {
-    if (read->done) read->done(result);
-  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
-    if (wait->done) wait->done(result);
-  }
-}
-
-CallGroup group_of(const Event& event) {
-  if (const Propose* propose = std::get_if<Propose>(&event)) return propose->group;
-  if (const Read* read = std::get_if<Read>(&event)) return read->group;
-  if (const WaitApplied* wait = std::get_if<WaitApplied>(&event)) return wait->group;
-  return CallGroup(0);
-}
-
-std::optional<raft::PromiseInstant> deadline_of(const Event& event) {
-  if (const Propose* propose = std::get_if<Propose>(&event)) return propose->deadline;
-  if (const Read* read = std::get_if<Read>(&event)) return read->deadline;
-  if (const WaitApplied* wait = std::get_if<WaitApplied>(&event)) return wait->deadline;
-  return std::nullopt;
-}
-
 class NodeShell final : public Node, private storage::StorageSink {
  public:
   NodeShell(NodeOptions options, StateMachine& machine, const lease::Clock& clock,
@@ -113,7 +82,8 @@ class NodeShell final : public Node, private storage::StorageSink {
         changes_(observer),
         io_(1),
         work_(io_.get_executor()),
-        timer_(io_) {}
+        timer_(io_),
+        unformed_(options_.limits.proposals_max) {}
   ~NodeShell() override { stop(); }
 
   /// Everything of open() that can fail.
@@ -191,6 +161,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   Observer& observer_;
   Changes changes_;
   LeaseView view_;
+  Callers callers_;
   Mailbox mailbox_;
 
   asio::io_context io_;
@@ -214,8 +185,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::vector<Event> batch_;
   std::vector<Mailbox::Task> tasks_;
   bool turn_scheduled_ = false;
-  /// Callers that wait until the group is formed. Bounded by DriverOptions::proposals_max.
-  std::vector<Event> unformed_;
+  UnformedCalls unformed_;
   raft::PromiseInstant next_repeat_ = raft::PromiseInstant::earliest();
 
   bool told_full_ = false;
@@ -312,7 +282,8 @@ Result<void> NodeShell::start_driver() {
   log_->start(*this);
   driver_ = std::make_unique<Driver>(
       options, std::move(initial),
-      Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, observer_}, clock_.now());
+      Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_, observer_},
+      clock_.now());
   return {};
 }
 
@@ -321,7 +292,7 @@ void NodeShell::start_threads() {
                                                 machine_.durable_index(),
                                                 [this](Event event) { post(std::move(event)); });
   applier_ = std::make_unique<ApplyThread>(
-      machine_, view_, options_.id, log_->identity().incarnation,
+      machine_, view_, callers_, options_.id, log_->identity().incarnation,
       [this](const raft::SnapshotId& id) { return install(id); },
       [this](Result<Applied> applied) {
         if (applied.ok()) {
@@ -452,32 +423,7 @@ void NodeShell::before_formation(lease::Now now) {
       return;
     }
   }
-  for (Event& event : batch_) {
-    const Cancel* cancel = std::get_if<Cancel>(&event);
-    if (cancel == nullptr) {
-      unformed_.push_back(std::move(event));
-    } else if (cancel->group != CallGroup(0)) {
-      const auto cancelled = std::stable_partition(
-          unformed_.begin(), unformed_.end(),
-          [cancel](const Event& waiting) { return group_of(waiting) != cancel->group; });
-      for (auto one = cancelled; one != unformed_.end(); ++one) refuse(*one, false);
-      unformed_.erase(cancelled, unformed_.end());
-    }
-  }
-  batch_.clear();
-  std::size_t kept = 0;
-  for (Event& event : unformed_) {
-    const auto deadline = deadline_of(event);
-    if (!deadline) continue;
-    const bool full = kept >= options_.limits.proposals_max;
-    if (failure_ || stopping_ || full || *deadline <= now.promise) {
-      refuse(event, full);
-    } else {
-      if (&unformed_[kept] != &event) unformed_[kept] = std::move(event);
-      ++kept;
-    }
-  }
-  unformed_.erase(unformed_.begin() + static_cast<std::ptrdiff_t>(kept), unformed_.end());
+  unformed_.take(now, batch_, failure_ || stopping_);
 }
 
 void NodeShell::arm_timer(lease::Now now) {
@@ -505,8 +451,7 @@ void NodeShell::act_on_formation() {
       if (done.ok()) done = start_driver();
       if (done.ok()) {
         observer_.on_notice("the group has formed");
-        for (Event& event : unformed_) batch_.push_back(std::move(event));
-        unformed_.clear();
+        unformed_.release(batch_);
         schedule_turn();
       }
     }

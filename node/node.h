@@ -95,7 +95,8 @@ struct NodeStatus {
 /// Threads: "lh-node" runs the core, the driver and the peer connections; "lh-apply" calls the
 /// state machine, and "lh-snap" takes and stores snapshots; the log has its own. Every method may
 /// be called from any thread, those that wait from any but the node's. Completions are called
-/// exactly once, never inside the call that took them, on lh-node: they must be quick and must not
+/// exactly once, never inside the call that took them: on lh-apply when a command was applied, on
+/// lh-node in every other case, so two may run at the same time. They must be quick and must not
 /// block. Once stop() has returned there is no such thread: then a call answers at once, inside
 /// itself.
 ///

@@ -1,4 +1,3 @@
-#include <leasehold/node/apply.h>
 #include <leasehold/node/node_apply_thread.h>
 
 #include <pthread.h>
@@ -7,10 +6,11 @@
 
 namespace leasehold::node {
 
-ApplyThread::ApplyThread(StateMachine& machine, LeaseView& view, raft::NodeId id,
+ApplyThread::ApplyThread(StateMachine& machine, LeaseView& view, Callers& callers, raft::NodeId id,
                          raft::Incarnation incarnation, Install install, Done done)
     : machine_(machine),
       view_(view),
+      callers_(callers),
       id_(id),
       incarnation_(incarnation),
       install_(std::move(install)),
@@ -48,14 +48,14 @@ void ApplyThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<Applied> ApplyThread::run(const Call& call) {
+Result<AppliedEntries> ApplyThread::run(const Call& call) {
   if (const auto* entries = std::get_if<std::vector<raft::Entry>>(&call)) {
     return apply_entries(*entries, id_, incarnation_, machine_);
   }
   const raft::SnapshotId& id = std::get<raft::SnapshotId>(call);
   const Result<void> installed = install_(id);
   if (!installed.ok()) return installed.error();
-  return Applied{id.last.index, {}};
+  return AppliedEntries{id.last.index, {}};
 }
 
 void ApplyThread::run() {
@@ -69,12 +69,11 @@ void ApplyThread::run() {
       calls.swap(calls_);
     }
     for (const Call& call : calls) {
-      Result<Applied> applied = run(call);
-      const bool ok = applied.ok();
-      // The state machine shows the effects before any reader is told that they are there.
-      if (ok) view_.publish_applied(applied.value().last);
-      done_(std::move(applied));
-      if (!ok) return;
+      Result<AppliedEntries> applied = run(call);
+      if (!applied.ok()) return done_(applied.error());
+      // The state machine shows the effects before anybody is told that they are there.
+      view_.publish_applied(applied.value().last);
+      done_(complete(std::move(applied).value(), callers_));
     }
   }
 }

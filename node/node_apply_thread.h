@@ -2,6 +2,8 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/node/apply.h>
+#include <leasehold/node/callers.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/node/lease_view.h>
 #include <leasehold/node/state_machine.h>
@@ -16,16 +18,16 @@
 
 namespace leasehold::node {
 
-/// Applies each call on its own thread, publishes the index, then tells `done` there. Its queue is
-/// bounded by DriverOptions::applies_max, and one install().
+/// Applies each call on its own thread, publishes the index, completes the callers, then tells
+/// `done` there. Its queue is bounded by DriverOptions::applies_max, and one install().
 class ApplyThread final : public Applier {
  public:
   using Done = std::function<void(Result<Applied>)>;
   /// Puts the snapshot that has arrived into the state machine.
   using Install = std::function<Result<void>(const raft::SnapshotId&)>;
 
-  /// `machine` and `view` outlive it.
-  ApplyThread(StateMachine& machine, LeaseView& view, raft::NodeId id,
+  /// `machine`, `view` and `callers` outlive it.
+  ApplyThread(StateMachine& machine, LeaseView& view, Callers& callers, raft::NodeId id,
               raft::Incarnation incarnation, Install install, Done done);
   /// Calls stop().
   ~ApplyThread() override;
@@ -41,11 +43,12 @@ class ApplyThread final : public Applier {
   using Call = std::variant<std::vector<raft::Entry>, raft::SnapshotId>;
 
   void add(Call call);
-  Result<Applied> run(const Call& call);
+  Result<AppliedEntries> run(const Call& call);
   void run();
 
   StateMachine& machine_;
   LeaseView& view_;
+  Callers& callers_;
   const raft::NodeId id_;
   const raft::Incarnation incarnation_;
   const Install install_;

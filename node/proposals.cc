@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/node/callers.h>
 #include <leasehold/node/command_envelope.h>
 #include <leasehold/node/proposals.h>
 
@@ -14,24 +15,31 @@ void Proposals::propose(lease::Now now, Propose& event) {
   waiter.command = std::move(event.command);
   waiter.deadline = event.deadline;
   waiter.group = event.group;
-  waiter.done = std::move(event.done);
-  take(now, std::move(waiter));
+  take(now, std::move(waiter), std::move(event.done));
 }
 
 void Proposals::read(lease::Now now, Read& event) {
   Waiter waiter;
   waiter.deadline = event.deadline;
   waiter.group = event.group;
-  waiter.read_done = std::move(event.done);
-  take(now, std::move(waiter));
+  waiter.is_read = true;
+  take(now, std::move(waiter), [done = std::move(event.done)](const ProposeResult& result) {
+    if (!done) return;
+    ReadResult read;
+    read.leader = result.leader;
+    read.overloaded = result.overloaded;
+    if (result.status == ProposeStatus::committed) read.index = result.id.index;
+    done(read);
+  });
 }
 
-void Proposals::take(lease::Now now, Waiter waiter) {
+void Proposals::take(lease::Now now, Waiter waiter, ProposeCompletion done) {
   const DriverOptions& options = context_.options;
   const bool full = waiters_.size() >= options.proposals_max ||
                     waiting_bytes_ + waiter.command.size() > options.proposal_bytes_max;
   waiting_bytes_ += waiter.command.size();
   const auto added = waiters_.emplace_hint(waiters_.end(), ++last_sequence_, std::move(waiter));
+  context_.ports.callers.add(added->first, std::move(done));
   const bool too_large = added->second.command.size() > options.command_bytes_max;
   if (full || too_large || added->second.deadline <= now.promise) {
     drop(added, full && !too_large);
@@ -150,10 +158,12 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
 }
 
 Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {
+  ProposeCompletion done = context_.ports.callers.take(waiter->first);
   auto node = waiters_.extract(waiter);
   node.key() = ++last_sequence_;
   node.mapped().hidden = false;
   const auto again = waiters_.insert(waiters_.end(), std::move(node));
+  context_.ports.callers.add(again->first, std::move(done));
   context_.deadlines.add(again->second.deadline, WaiterKind::proposal, again->first);
   return again;
 }
@@ -205,15 +215,12 @@ void Proposals::committed(raft::Index commit) {
   }
 }
 
-void Proposals::applied(std::vector<AppliedCommand>& own, raft::Term term) {
-  for (AppliedCommand& command : own) {
-    const auto waiter = waiters_.find(command.sequence);
+void Proposals::applied(const std::vector<std::uint64_t>& own, raft::Term term) {
+  for (const std::uint64_t sequence : own) {
+    const auto waiter = waiters_.find(sequence);
     if (waiter == waiters_.end()) continue;  // its deadline passed
-    ProposeResult result;
-    result.status = ProposeStatus::committed;
-    result.id = command.id;
-    result.result = std::move(command.result);
-    finish(waiter, std::move(result));
+    if (waiter->second.is_read) ++context_.counters.reads_log;
+    forget(waiter);
   }
   if (term <= applied_term_) return;
   applied_term_ = term;
@@ -298,23 +305,19 @@ void Proposals::drop_for_space(Waiters::iterator waiter) {
 }
 
 void Proposals::finish(Waiters::iterator waiter, ProposeResult result) {
-  result.leader = context_.core.leader();
-  Waiter& done = waiter->second;
-  waiting_bytes_ -= done.command.size();
-  if (done.done) {
-    context_.completions.add(done.done, std::move(result));
-  } else {
-    ReadResult read;
-    read.leader = result.leader;
-    read.overloaded = result.overloaded;
-    if (result.status == ProposeStatus::committed) {
-      read.index = result.id.index;
-      ++context_.counters.reads_log;
-    } else {
-      ++context_.counters.reads_refused;
-    }
-    context_.completions.add(done.read_done, read);
+  ProposeCompletion done = context_.ports.callers.take(waiter->first);
+  const bool told = !done;
+  if (waiter->second.is_read) {
+    DriverCounters& counters = context_.counters;
+    ++(told ? counters.reads_log : counters.reads_refused);
   }
+  result.leader = context_.core.leader();
+  context_.completions.add(done, std::move(result));
+  forget(waiter);
+}
+
+void Proposals::forget(Waiters::iterator waiter) {
+  waiting_bytes_ -= waiter->second.command.size();
   waiters_.erase(waiter);
 }
 

@@ -51,8 +51,10 @@ class Proposals {
   void leadership_won(raft::Term term);
   void leadership_lost();
   void committed(raft::Index commit);
-  /// `own` was applied, and everything up to an entry of `term`.
-  void applied(std::vector<AppliedCommand>& own, raft::Term term);
+  /// `own` was applied and completed, and everything up to an entry of `term`.
+  void applied(const std::vector<std::uint64_t>& own, raft::Term term);
+  /// Whether the news of an entry that was applied lets a command be sent anew.
+  bool awaits_applied() const { return !waiters_.empty() && applied_term_ < context_.core.term(); }
   /// A snapshot whose last entry is `last` was put in place of what had been applied.
   void installed(raft::LogId last);
   void expired(std::uint64_t sequence);
@@ -69,9 +71,7 @@ class Proposals {
     Bytes command;
     raft::PromiseInstant deadline;
     CallGroup group;
-    /// Exactly one of the two is set.
-    ProposeCompletion done;
-    ReadCompletion read_done;
+    bool is_read = false;
     Place place = Place::held;
     raft::NodeId sent_to;  ///< forwarded: to whom
     raft::Term sent_in;    ///< forwarded or appended: in which term
@@ -89,7 +89,7 @@ class Proposals {
     std::size_t bytes = 0;
   };
 
-  void take(lease::Now now, Waiter waiter);
+  void take(lease::Now now, Waiter waiter, ProposeCompletion done);
   void hold(Waiters::iterator waiter);
   void route(Waiters::iterator waiter);
   void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
@@ -103,7 +103,9 @@ class Proposals {
   void drop(Waiters::iterator waiter, bool overloaded_now);
   /// The disk has no space for the command.
   void drop_for_space(Waiters::iterator waiter);
+  /// Tells the caller, unless the applier has.
   void finish(Waiters::iterator waiter, ProposeResult result);
+  void forget(Waiters::iterator waiter);
 
   DriverContext& context_;
   std::uint64_t last_sequence_ = 0;

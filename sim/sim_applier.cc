@@ -50,7 +50,8 @@ void SimApplier::finish() {
     return;
   }
   const std::vector<raft::Entry>& entries = call.entries;
-  Result<node::Applied> answer = node::apply_entries(entries, node_, incarnation_, ports_.machine);
+  Result<node::AppliedEntries> answer =
+      node::apply_entries(entries, node_, incarnation_, ports_.machine);
   LEASEHOLD_ASSERT(answer.ok());
   LEASEHOLD_ASSERT(ports_.machine.malformed() == 0);
   ports_.view.publish_applied(answer.value().last);
@@ -59,7 +60,7 @@ void SimApplier::finish() {
   if (world_.plan.snapshots.flushes && random_.chance(1, 8)) {
     ports_.machine.make_durable(ports_.machine.present());
   }
-  end(std::move(answer).value());
+  end(node::complete(std::move(answer).value(), ports_.callers));
 }
 
 // At one instant the state machine has the new state, durably; at a later one the callers know.

@@ -21,6 +21,7 @@ class SimApplier : public node::Applier {
     /// What install() installs.
     std::optional<StagedSnapshot>& staged;
     node::LeaseView& view;
+    node::Callers& callers;
     RunInProcess run;
     std::function<void(node::Event)> post;
     /// Told of each call before anything is applied, and of each run after it.

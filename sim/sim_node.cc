@@ -100,13 +100,14 @@ void SimNode::make_process() {
   process_->driver = std::make_unique<node::Driver>(
       driver_options(), std::move(initial),
       node::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
-                          *this},
+                          process_->callers, *this},
       now);
   process_->published = process_->view.load();
 }
 
 SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
-  SimApplier::Ports ports{machine_, staged_, process_->view, run, {}, {}, {}, {}, {}, {}};
+  SimApplier::Ports ports{machine_, staged_, process_->view, process_->callers, run, {}, {}, {}, {},
+                          {},       {}};
   ports.post = [this](node::Event event) { post(std::move(event)); };
   ports.asked = [this](const std::vector<raft::Entry>& entries) {
     oracles_.on_apply_asked(*this, entries);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/base/assert.h>
+#include <leasehold/node/callers.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
@@ -92,6 +93,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
  private:
   struct Process {
     node::LeaseView view;
+    node::Callers callers;
     std::unique_ptr<SimApplier> applier;
     std::unique_ptr<SimSnapshots> snapshots;
     std::unique_ptr<node::Driver> driver;

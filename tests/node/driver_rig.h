@@ -82,9 +82,9 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
       Disk disk = {})
       : options_(options), disk_(std::move(disk)), machine_(disk_.machine) {
     snapshots_.set_durable(disk_.machine);
-    driver_ =
-        std::make_unique<Driver>(options, disk_.initial(membership),
-                                 Driver::Ports{*this, *this, *this, snapshots_, view_, *this}, now);
+    driver_ = std::make_unique<Driver>(
+        options, disk_.initial(membership),
+        Driver::Ports{*this, *this, *this, snapshots_, view_, callers_, *this}, now);
   }
 
   Driver& driver() { return *driver_; }
@@ -95,6 +95,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
     disk.machine = snapshots_.durable();
     return disk;
   }
+  const Callers& callers() const { return callers_; }
   SnapshotScript& snapshots() { return snapshots_; }
   void finish_snapshots(lease::Now now) {
     snapshots_.finish([this, now](Event event) { handle(now, std::move(event)); });
@@ -154,7 +155,9 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   const std::vector<raft::Entry>& entries_of_apply(std::size_t call) const {
     return std::get<std::vector<raft::Entry>>(applies_.at(call));
   }
-  void finish_apply(lease::Now now) {
+  void finish_apply(lease::Now now) { handle(now, apply_next()); }
+  /// Runs the oldest call, callers and all. The driver has still to be told.
+  Applied apply_next() {
     if (const auto* id = std::get_if<raft::SnapshotId>(&applies_.front())) {
       LEASEHOLD_ASSERT(snapshots_.complete() && snapshots_.complete()->id == *id);
       machine_.install(Recorded::from(snapshots_.complete()->data));
@@ -163,14 +166,13 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
       const Applied installed{id->last.index, {}};
       applies_.pop_front();
       view_.publish_applied(installed.last);
-      handle(now, installed);
-      return;
+      return installed;
     }
     auto applied = apply_entries(entries_of_apply(0), id(), options_.core.incarnation, machine_);
     LEASEHOLD_ASSERT(applied.ok());
     applies_.pop_front();
     view_.publish_applied(applied.value().last);
-    handle(now, std::move(applied).value());
+    return complete(std::move(applied).value(), callers_);
   }
 
   std::vector<Sent> take_sent() { return std::exchange(sent_, {}); }
@@ -207,6 +209,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   DriverOptions options_;
   Disk disk_;
   LeaseView view_;
+  Callers callers_;
   RecordingMachine machine_;
   SnapshotScript snapshots_{machine_};
   std::vector<Sent> sent_;

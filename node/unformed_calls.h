@@ -1,0 +1,32 @@
+// Callers that come before the group is formed.
+#pragma once
+
+#include <leasehold/lease/clock.h>
+#include <leasehold/node/driver.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Nobody will act on `event`: answers whoever waits for it.
+void refuse(Event& event, bool overloaded);
+
+/// They wait for the driver that does not exist yet, up to their deadlines. Bounded: what comes
+/// past `calls_max` is refused as overloaded.
+class UnformedCalls {
+ public:
+  explicit UnformedCalls(std::size_t calls_max) : calls_max_(calls_max) {}
+
+  /// Takes in `events` and leaves it empty; refuses what is cancelled or too late. `closed`: there
+  /// will be no driver, and everything is refused.
+  void take(lease::Now now, std::vector<Event>& events, bool closed);
+  /// The driver is there: moves everything behind what `events` holds already.
+  void release(std::vector<Event>& events);
+
+ private:
+  const std::size_t calls_max_;
+  std::vector<Event> waiting_;
+};
+
+}  // namespace leasehold::node
