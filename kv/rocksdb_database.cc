@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_folder.h>
+#include <leasehold/kv/rocksdb_info_log.h>
 #include <leasehold/kv/rocksdb_record.h>
 
 #include <rocksdb/cache.h>
@@ -17,7 +18,6 @@ constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
 constexpr std::size_t kTableBytes = std::size_t{4} << 20U;
 constexpr std::size_t kFirstLevelBytes = std::size_t{16} << 20U;
 constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
-constexpr std::size_t kInfoLogBytes = std::size_t{1} << 20U;
 constexpr double kFilterBitsPerKey = 10;
 
 }  // namespace
@@ -49,9 +49,6 @@ rocksdb::Options database_options(rocksdb::Env* env) {
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
 
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = kInfoLogBytes;
-  options.keep_log_file_num = 2;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   return options;
@@ -104,6 +101,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto database = std::unique_ptr<Database>(new Database(path, env));
   const auto listener = std::make_shared<Listener>(*database);
   rocksdb::Options options = database_options(env);
+  options.info_log = std::make_shared<InfoLog>(path, env);
   options.create_if_missing = create;
   options.error_if_exists = create;
   options.listeners.push_back(listener);

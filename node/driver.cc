@@ -94,10 +94,15 @@ class Driver::Impl {
   void on(lease::Now now, SnapshotTaken& event) { sender_.taken(now, event); }
   void on(lease::Now now, SnapshotRead& event) { sender_.read(now, event); }
   void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
-  void on(lease::Now, StorageSpace& event) { context_.disk_full = event.full; }
+  void on(lease::Now, StorageSpace& event) { space(log_full_, event.full); }
+  void on(lease::Now, MachineSpace& event) { space(machine_full_, event.full); }
   void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
   void on(lease::Now, Stop&) { stop(); }
 
+  void space(bool& of, bool full) {
+    of = full;
+    context_.disk_full = log_full_ || machine_full_;
+  }
   void refuse(Event& event);
   void step(lease::Now now, raft::NodeId from, raft::Message& message);
   void make_heartbeat(raft::AppendRequest& request) const;
@@ -138,6 +143,8 @@ class Driver::Impl {
   /// When what a known leader refused is tried again; never() when nothing is.
   raft::PromiseInstant retry_at_ = raft::PromiseInstant::never();
 
+  bool log_full_ = false;
+  bool machine_full_ = false;
   bool inside_ = false;
   bool stopped_ = false;
   std::optional<Error> failure_;

@@ -145,6 +145,10 @@ struct ChunkStored {
 struct StorageSpace {
   bool full = false;
 };
+/// The same of the disk of the state machine.
+struct MachineSpace {
+  bool full = false;
+};
 /// The storage failed: the node stops (Driver::failure() says why).
 struct StorageFailed {
   Error error;
@@ -152,9 +156,10 @@ struct StorageFailed {
 /// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
 struct Stop {};
 
-using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, CutLog, Cancel,
-                           Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
-                           SnapshotRead, ChunkStored, StorageSpace, StorageFailed, Stop>;
+using Event =
+    std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, CutLog, Cancel, Persisted,
+                 EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored,
+                 StorageSpace, MachineSpace, StorageFailed, Stop>;
 
 class Callers;
 
@@ -333,7 +338,7 @@ class Driver {
   raft::Index machine_durable() const;
   /// The state machine does not support to be made durable: the log grows for ever.
   bool log_never_cut() const;
-  /// The disk of the log is full: no command is taken.
+  /// The disk of the log, or of the state machine, is full: no command is taken.
   bool disk_full() const;
   /// Why the node has to stop, if it has to.
   const std::optional<Error>& failure() const;

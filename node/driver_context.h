@@ -99,7 +99,7 @@ struct DriverContext {
   std::uint64_t last_read_token = 0;
   /// The state machine has applied and shows this index.
   raft::Index applied;
-  /// The disk has no space left for the log.
+  /// The disk has no space left for the log, or for the state machine.
   bool disk_full = false;
 };
 

@@ -103,6 +103,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   void cut_log(LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });
   }
+  void machine_space(bool full) override {
+    post_task([this, full] { feed_machine_space(full); });
+  }
   const LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(NodeStatus)> done) override {
@@ -138,6 +141,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void turn();
   void run_driver(lease::Now now);
   void feed_cut(const LogCutCompletion& done);
+  void feed_machine_space(bool full);
   void notice_log();
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
@@ -188,6 +192,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   UnformedCalls unformed_;
   raft::PromiseInstant next_repeat_ = raft::PromiseInstant::earliest();
 
+  bool machine_full_ = false;
   bool told_full_ = false;
   bool told_never_cut_ = false;
 
@@ -284,6 +289,7 @@ Result<void> NodeShell::start_driver() {
       options, std::move(initial),
       Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_, observer_},
       clock_.now());
+  if (machine_full_) feed_machine_space(true);
   return {};
 }
 
@@ -396,6 +402,14 @@ void NodeShell::feed_cut(const LogCutCompletion& done) {
   if (stopping_) return done(Error{ErrorCode::stopped, "the node is stopping"});
   if (!driver_) return done(Error{ErrorCode::unavailable, "the group has not formed yet"});
   batch_.push_back(CutLog{done});
+  schedule_turn();
+}
+
+/// Kept too: it may be full before there is a driver.
+void NodeShell::feed_machine_space(bool full) {
+  machine_full_ = full;
+  if (!driver_) return;
+  batch_.push_back(MachineSpace{full});
   schedule_turn();
 }
 

@@ -140,6 +140,11 @@ class Node {
   /// it takes. Errors: unavailable (the group has not formed), and those of LogCutCompletion.
   virtual void cut_log(LogCutCompletion done) = 0;
 
+  /// The state machine's disk is full, or has space again: while it is full this node takes no
+  /// commands and no entries, as when its own disk is, so that nothing is committed that it could
+  /// not apply. Lease reads go on once it has applied what had been committed by then.
+  virtual void machine_space(bool full) = 0;
+
   /// The lock-free door for lease reads on the caller's own thread.
   virtual const LeaseView& lease_view() const = 0;
   virtual const lease::Clock& clock() const = 0;

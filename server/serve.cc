@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -125,9 +126,11 @@ Result<int> serve(const ServeSettings& settings) {
                                              restored.value() ? restored.value()->generation : 0);
   store_options.id = settings.node.id;
   store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
-  store_options.on_full = [dir = store_options.dir](bool full) {
+  std::atomic<node::Node*> running{nullptr};
+  store_options.on_full = [dir = store_options.dir, &running](bool full) {
+    if (node::Node* const node = running.load()) node->machine_space(full);
     if (full) {
-      spdlog::warn("the disk of {} is full: writes wait, reads go on; free some space", dir);
+      spdlog::warn("the store found no space in {}: what is committed waits; free some space", dir);
     } else {
       spdlog::info("the disk of {} has space again", dir);
     }
@@ -141,6 +144,7 @@ Result<int> serve(const ServeSettings& settings) {
   LogObserver observer;
   auto node = node::Node::open(options, *store.value(), clock, observer);
   if (!node) return node.error();
+  running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
   ServerState state(settings.server);

@@ -58,6 +58,9 @@ struct SegmentLogOptions {
   /// store what was applied before the log can be cut: the default is sixteen memtables of the one
   /// that ships. 0: the log takes all there is.
   std::uint64_t free_bytes_min = 64U << 20U;
+  /// How often the free space is looked at while no file has to be made: others may use it up.
+  /// Above 0; without meaning when free_bytes_min is 0.
+  std::chrono::milliseconds space_look{250};
   /// How long after it failed for want of space the making of a file is tried again. Above 0.
   std::chrono::milliseconds space_retry{1000};
 };
@@ -79,11 +82,12 @@ struct SegmentLogOptions {
 ///
 /// A write or a sync that fails is never tried again: nobody knows what the kernel still holds.
 ///
-/// A full disk is noticed when a file is to be made, which happens two files ahead. The sink hears
-/// space(true) before the last of them, the reserve, is touched; from then on the log takes what it
-/// is given until the reserve is used up, and fails only then. It tries to make a file again from
-/// time to time, and whenever a cut has given space back; when the reserve is whole again, the sink
-/// hears space(false).
+/// A full disk is noticed when a file is to be made, which happens two files ahead, and by a look
+/// at the free space now and then (free_bytes_min; space again means room for one file more). The
+/// sink hears space(true) before the last of them, the reserve, is touched; from then on the log
+/// takes what it is given until the reserve is used up, and fails only then. It tries to make a
+/// file again from time to time, and whenever a cut has given space back; when the reserve is whole
+/// again, the sink hears space(false).
 ///
 /// A cut gives back the files that lie wholly below the base, on the thread that makes files.
 class SegmentLog final : public Storage {

@@ -91,6 +91,7 @@ Result<void> check_options(const SegmentLogOptions& options) {
     return invalid("the limits of the log have to be above 0");
   }
   if (options.space_retry.count() <= 0) return invalid("space_retry has to be above 0");
+  if (options.space_look.count() <= 0) return invalid("space_look has to be above 0");
   const auto whole = [](std::uint64_t bytes) {
     return bytes >= kSegmentBytesMin && bytes % kSegmentBytesMin == 0;
   };
@@ -278,14 +279,37 @@ void SegmentStore::prepare_loop() {
   for (;;) {
     if (full_) {
       prepare_wanted_.wait_for(lock, options_.space_retry, work);
+    } else if (options_.free_bytes_min > 0) {
+      prepare_wanted_.wait_for(lock, options_.space_look, work);
     } else {
       prepare_wanted_.wait(lock, work);
     }
     // What this gives back is what a full disk waits for.
     if (!dropped_.empty() && !remove_dropped(lock)) return;
     if (stopping_) return;
-    if (segment_wanted() && !prepare(lock)) return;
+    if (!segment_wanted()) {
+      look_at_space(lock);
+    } else if (!prepare(lock)) {
+      return;
+    }
   }
+}
+
+/// Everything is made, and somebody else may fill the disk. A look that fails says nothing: the
+/// next file that is made finds out.
+void SegmentStore::look_at_space(Lock& lock) {
+  if (options_.free_bytes_min == 0) return;
+  // More than what makes it full, or it would be both in turn.
+  const std::uint64_t enough = options_.free_bytes_min + (full_ ? options_.segment_bytes : 0);
+  lock.unlock();
+  const auto left = disk_->free_bytes();
+  lock.lock();
+  const bool full = left ? left.value() < enough : full_;
+  if (full == full_) return;
+  full_ = full;
+  lock.unlock();
+  listener_.space(full);
+  lock.lock();
 }
 
 /// Makes one segment. False: the log has failed.

@@ -148,6 +148,7 @@ class SegmentStore {
   std::size_t ahead() const { return segments_.size() - 1 - current_; }
   bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
   void prepare_loop();
+  void look_at_space(Lock& lock);
   bool prepare(Lock& lock);
   bool remove_dropped(Lock& lock);
   void preparer_failed(Lock& lock, Error error);

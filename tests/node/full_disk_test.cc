@@ -51,6 +51,26 @@ TEST(FullDisk, LeaderRefusesCommandsAndServesReadsByItsLease) {
   EXPECT_EQ(taken.value.status, ProposeStatus::committed);
 }
 
+TEST(FullDisk, TheStateMachinesDiskCountsAsTheLogs) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.settle();
+  leader.handle(cluster.now(), MachineSpace{true});
+  Answer<ProposeResult> refused;
+  leader.handle(cluster.now(), propose(cluster, "a", refused));
+  ASSERT_EQ(refused.calls, 1);
+  EXPECT_EQ(refused.value.disk_full_at, leader.id());
+  leader.handle(cluster.now(), StorageSpace{true});
+  leader.handle(cluster.now(), StorageSpace{false});
+  EXPECT_TRUE(leader.driver().disk_full()) << "one of the two is still full";
+  leader.handle(cluster.now(), MachineSpace{false});
+  EXPECT_FALSE(leader.driver().disk_full());
+  Answer<ProposeResult> taken;
+  leader.handle(cluster.now(), propose(cluster, "b", taken));
+  cluster.settle();
+  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+}
+
 TEST(FullDisk, LeaderTellsAFollowerWhyItRefuses) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

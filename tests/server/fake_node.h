@@ -46,6 +46,7 @@ class FakeNode final : public node::Node {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
   void cancel(node::CallGroup) override {}
+  void machine_space(bool /*full*/) override {}
   void cut_log(node::LogCutCompletion done) override {
     const std::lock_guard lock(mutex_);
     cuts_.push_back(std::move(done));

@@ -205,6 +205,23 @@ TEST(SegmentSpace, WhatHasToStayFreeCountsAsFull) {
   ASSERT_TRUE(again.append_durably());
 }
 
+TEST(SegmentSpace, WhatOthersUseUpIsNoticedWhileNothingHasToBeMade) {
+  const std::uint64_t minimum = 100000;
+  auto options = Rig::options(minimum);
+  options.space_look = std::chrono::milliseconds(1);
+  Rig rig(options);
+  rig.start();
+  ASSERT_TRUE(rig.wait_made(3));
+  EXPECT_FALSE(rig.sink().full());
+  for (int turn = 0; turn < 3; ++turn) {
+    rig.disk().set_capacity(used(rig.disk()) + minimum - 1);
+    ASSERT_TRUE(rig.sink().wait_space(true)) << "turn " << turn;
+    ASSERT_TRUE(rig.append_durably()) << "there is room for what is under way";
+    rig.disk().set_capacity(used(rig.disk()) + minimum + options.segment_bytes);
+    ASSERT_TRUE(rig.sink().wait_space(false)) << "turn " << turn;
+  }
+}
+
 TEST(SegmentSpace, ACutGivesSpaceBackWhileTheDiskIsFull) {
   Rig rig(Rig::options());
   rig.start();

@@ -1,0 +1,44 @@
+#include <leasehold/kv/rocksdb_info_log.h>
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+/// Longer ones are cut.
+constexpr std::size_t kLineBytesMax = 2048;
+
+}  // namespace
+
+InfoLog::InfoLog(std::string folder, rocksdb::Env* env)
+    : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL),
+      env_(env),
+      path_(std::move(folder) + "/LOG") {}
+
+void InfoLog::Logv(const char* format, std::va_list arguments) {
+  std::array<char, kLineBytesMax> text{};
+  std::vsnprintf(text.data(), text.size(), format, arguments);
+  std::int64_t now = 0;
+  static_cast<void>(env_->GetCurrentTime(&now));
+  std::string line = env_->TimeToString(static_cast<std::uint64_t>(now)) + " " + text.data();
+  if (line.back() != '\n') line.push_back('\n');
+  const std::lock_guard<std::mutex> lock(mutex_);
+  write(line);
+}
+
+void InfoLog::write(const std::string& line) {
+  if (!file_) {
+    file_.reset(std::fopen(path_.c_str(), "ae"));
+    if (!file_) return;
+    std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // what the disk refuses is not tried again
+  }
+  std::fwrite(line.data(), 1, line.size(), file_.get());
+  std::clearerr(file_.get());
+  if (std::ftell(file_.get()) < static_cast<long>(kInfoLogBytes)) return;
+  file_.reset();
+  std::rename(path_.c_str(), (path_ + ".old").c_str());
+}
+
+}  // namespace leasehold::kv
