@@ -12,6 +12,7 @@ using Group = CommandGroup;
 using Form = ReplyForm;
 using Make = std::string (*)(const Arguments&, kv::Operation&);
 using Run = void (*)(Session&, const Arguments&, std::string&);
+using Scan = void (*)(StoreReader&, const Arguments&, std::string&);
 
 struct Keys {
   int first, last, step;
@@ -37,10 +38,10 @@ constexpr CommandSpec query(std::string_view name, int arity, Group group, Keys 
 }
 
 /// A read of the store that may not.
-constexpr CommandSpec scan(std::string_view name, int arity, Group group, Run run,
+constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan read,
                            const char* summary) {
-  return {name, arity, Effect::read, group,   InMulti::refused, 0,
-          0,    0,     Form::plain,  summary, nullptr,          run};
+  return {name, arity,       Effect::read, group,   InMulti::refused, 0,   0,
+          0,    Form::plain, summary,      nullptr, nullptr,          read};
 }
 
 /// About the transaction: it stands outside of what is queued.
@@ -88,7 +89,7 @@ constexpr CommandSpec kCommands[] = {
     other("client|setname", 3, kNone, Group::connection, run_client_setname,
           "Names this connection"),
     other("cluster", -2, kNone, Group::cluster, run_help, "Tells about the cluster"),
-    scan("cluster|countkeysinslot", 3, Group::cluster, run_cluster_countkeysinslot,
+    scan("cluster|countkeysinslot", 3, Group::cluster, scan_slot,
          "Counts the keys of a slot"),
     other("cluster|help", 2, kNone, Group::cluster, run_help, "Lists the forms of CLUSTER"),
     other("cluster|info", 2, kNone, Group::cluster, run_cluster_info,
@@ -140,7 +141,7 @@ constexpr CommandSpec kCommands[] = {
     change("incr", 2, Group::string, kOneKey, make_incr, "Adds 1 to a number"),
     change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
-    scan("keys", 2, Group::generic, run_keys, "All keys that match a pattern"),
+    scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern"),
     other("leasehold", -2, kNone, Group::leasehold, run_help,
           "What Redis does not have: how reads are justified, and this node as JSON"),
     other("leasehold|backup", -3, Effect::after_writes, Group::leasehold, run_leasehold_backup,
@@ -168,7 +169,7 @@ constexpr CommandSpec kCommands[] = {
     query("pttl", 2, Group::generic, kOneKey, make_exists, Form::time_left,
           "-1 for a key that exists (none expires), else -2"),
     other("quit", -1, kNone, Group::connection, run_quit, "Closes the connection", InMulti::run),
-    scan("randomkey", 1, Group::generic, run_randomkey, "One of the first 1,000 keys"),
+    scan("randomkey", 1, Group::generic, scan_random, "One of the first 1,000 keys"),
     other("readonly", 1, kNone, Group::cluster, run_readonly,
           "Accepted, without effect: every node answers every read"),
     other("readwrite", 1, kNone, Group::cluster, run_readonly, "Accepted, without effect"),
@@ -178,7 +179,7 @@ constexpr CommandSpec kCommands[] = {
     other("reset", 1, Effect::dialect, Group::connection, run_reset,
           "Makes the connection as new", InMulti::run),
     other("role", 1, kNone, Group::server, run_role, "This node's role, for cluster clients"),
-    scan("scan", -2, Group::generic, run_scan,
+    scan("scan", -2, Group::generic, scan_some,
          "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] [TYPE t]"),
     other("select", 2, kNone, Group::connection, run_select, "Accepts database 0"),
     change("set", -3, Group::string, kOneKey, make_set,

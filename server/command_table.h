@@ -14,6 +14,7 @@
 namespace leasehold::server {
 
 class Session;
+class StoreReader;
 using Arguments = std::vector<std::string_view>;
 
 /// What a command touches; tells which others may be under way beside it in a pipeline.
@@ -70,6 +71,8 @@ struct CommandSpec {
   /// Appends one reply to `out`, or takes a place of the session. Of a read: called when the store
   /// may be read; never takes a place.
   void (*run)(Session& session, const Arguments& args, std::string& out);
+  /// Of a read of many keys, in place of `run`: appends the reply, on any thread.
+  void (*scan)(StoreReader& reader, const Arguments& args, std::string& out) = nullptr;
 };
 
 /// The whole table, ascending by name.

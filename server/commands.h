@@ -3,6 +3,7 @@
 
 #include <leasehold/server/command_table.h>
 #include <leasehold/server/session.h>
+#include <leasehold/server/store_reader.h>
 
 #include <string>
 
@@ -32,11 +33,11 @@ std::string make_exists(const Arguments& args, kv::Operation& operation);
 std::string make_rename(const Arguments& args, kv::Operation& operation);
 std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
-// Reads of the store that no transaction may contain, and the read that is made without detours.
+// The read that is made without detours, and reads of many keys that no transaction may contain.
 void run_get(Session& session, const Arguments& args, std::string& out);
-void run_keys(Session& session, const Arguments& args, std::string& out);
-void run_randomkey(Session& session, const Arguments& args, std::string& out);
-void run_scan(Session& session, const Arguments& args, std::string& out);
+void scan_keys(StoreReader& reader, const Arguments& args, std::string& out);
+void scan_random(StoreReader& reader, const Arguments& args, std::string& out);
+void scan_some(StoreReader& reader, const Arguments& args, std::string& out);
 
 // commands_multi.cc
 void run_discard(Session& session, const Arguments& args, std::string& out);
@@ -81,7 +82,7 @@ void run_time(Session& session, const Arguments& args, std::string& out);
 void run_wait(Session& session, const Arguments& args, std::string& out);
 
 // commands_cluster.cc
-void run_cluster_countkeysinslot(Session& session, const Arguments& args, std::string& out);
+void scan_slot(StoreReader& reader, const Arguments& args, std::string& out);
 void run_cluster_info(Session& session, const Arguments& args, std::string& out);
 void run_cluster_keyslot(Session& session, const Arguments& args, std::string& out);
 void run_cluster_myid(Session& session, const Arguments& args, std::string& out);

@@ -245,14 +245,14 @@ void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {
   append_integer(out, slot_of(args[2]));
 }
 
-void run_cluster_countkeysinslot(Session& session, const Arguments& args, std::string& out) {
+void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto slot = parse_integer(args[2]);
-  if (!slot || *slot < 0 || *slot >= kSlots) return session.refuse(out, "ERR Invalid slot");
-  const auto keys = session.context().store.keys_after(std::nullopt, kCountedKeysMax + 1);
+  if (!slot || *slot < 0 || *slot >= kSlots) return reader.refuse(out, "ERR Invalid slot");
+  const auto keys = reader.store.keys_after(std::nullopt, kCountedKeysMax + 1);
   if (!keys) return append_error(out, "ERR the store failed: " + keys.error().message);
   if (keys.value().size() > kCountedKeysMax) {
-    return session.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
-                                   " keys, too many to be counted by slot");
+    return reader.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
+                                  " keys, too many to be counted by slot");
   }
   const auto in_slot = std::count_if(keys.value().begin(), keys.value().end(),
                                      [&](const std::string& key) { return slot_of(key) == *slot; });

@@ -83,25 +83,24 @@ std::string make_renamenx(const Arguments& args, kv::Operation& operation) {
   return {};
 }
 
-void run_scan(Session& session, const Arguments& args, std::string& out) {
+void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto cursor = parse_cursor(args[1]);
-  if (!cursor) return session.refuse(out, "ERR invalid cursor");
+  if (!cursor) return reader.refuse(out, "ERR invalid cursor");
   ScanOptions options;
   if (const std::string problem = parse_scan_options(args, options); !problem.empty()) {
-    return session.refuse(out, problem);
+    return reader.refuse(out, problem);
   }
-  ScanCursors& cursors = session.context().state.scan_cursors;
+  ScanCursors& cursors = reader.state.scan_cursors;
   std::optional<std::string> after;
   if (*cursor != 0) {
     after = cursors.find(*cursor);
     if (!after) {
-      return session.refuse(
-          out,
-          "ERR this node does not know the cursor (any more): cursors are good at "
-          "the node that gave them; begin anew with 0");
+      return reader.refuse(out,
+                           "ERR this node does not know the cursor (any more): cursors are good at "
+                           "the node that gave them; begin anew with 0");
     }
   }
-  auto keys = session.context().store.keys_after(after, options.count);
+  auto keys = reader.store.keys_after(after, options.count);
   if (!keys) return store_failed(out, keys.error());
   std::vector<std::string_view> found;
   std::size_t budget = kPatternStepsMax;
@@ -120,16 +119,16 @@ void run_scan(Session& session, const Arguments& args, std::string& out) {
   for (const std::string_view key : found) append_bulk(out, key);
 }
 
-void run_keys(Session& session, const Arguments& args, std::string& out) {
+void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   if (args[1].size() > kPatternBytesMax) {
-    return session.refuse(
+    return reader.refuse(
         out, "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes");
   }
-  auto keys = session.context().store.keys_after(std::nullopt, kKeysMax + 1);
+  auto keys = reader.store.keys_after(std::nullopt, kKeysMax + 1);
   if (!keys) return store_failed(out, keys.error());
   if (keys.value().size() > kKeysMax) {
-    return session.refuse(out, "ERR there are more than " + std::to_string(kKeysMax) +
-                                   " keys: use SCAN, which goes through them in steps");
+    return reader.refuse(out, "ERR there are more than " + std::to_string(kKeysMax) +
+                                  " keys: use SCAN, which goes through them in steps");
   }
   std::vector<std::string_view> found;
   std::size_t bytes = 0;
@@ -140,17 +139,17 @@ void run_keys(Session& session, const Arguments& args, std::string& out) {
       bytes += key.size();
     }
     if (budget == 0 || bytes > kKeysBytesMax) {
-      return session.refuse(out, "ERR the pattern costs or finds too much at once: use SCAN");
+      return reader.refuse(out, "ERR the pattern costs or finds too much at once: use SCAN");
     }
   }
   append_array(out, found.size());
   for (const std::string_view key : found) append_bulk(out, key);
 }
 
-void run_randomkey(Session& session, const Arguments&, std::string& out) {
-  const auto keys = session.context().store.keys_after(std::nullopt, kRandomKeysMax);
+void scan_random(StoreReader& reader, const Arguments&, std::string& out) {
+  const auto keys = reader.store.keys_after(std::nullopt, kRandomKeysMax);
   if (!keys) return store_failed(out, keys.error());
-  if (keys.value().empty()) return append_null(out, session.protocol);
+  if (keys.value().empty()) return append_null(out, reader.protocol);
   thread_local std::minstd_rand random(std::random_device{}());
   append_bulk(out, keys.value()[random() % keys.value().size()]);
 }

@@ -47,6 +47,7 @@ struct ServerOptions {
   bool lease_reads = true;
   /// Client connections at a time.
   std::size_t clients_max = 10000;
+  /// Threads for connections that are proven; there is one more, for all others. See TcpFront.
   std::size_t io_threads = 1;
   /// A connection without a request for so long is closed; zero: never.
   lease::Duration idle_timeout{0};
@@ -90,7 +91,7 @@ class ClientDirectory {
 /// Made before the first connection. The counters of thread `i` are written by that thread alone.
 struct ServerState {
   explicit ServerState(ServerOptions server_options)
-      : options(std::move(server_options)), counters(options.io_threads) {}
+      : options(std::move(server_options)), counters(1 + options.io_threads) {}
 
   ServerOptions options;
   std::vector<Counters> counters;

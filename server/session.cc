@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/server/session.h>
+#include <leasehold/server/store_reader.h>
 #include <leasehold/server/words.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@ namespace {
 /// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
 /// well.
 constexpr std::size_t kPlaceBytes = 256;
+/// Bytes of replies that cost about as much as a word of a command.
+constexpr std::size_t kReplyBytesPerWord = 8192;
 
 void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
   switch (form) {
@@ -73,6 +76,12 @@ Session::Session(Context context, std::uint64_t id, std::string address,
       address_(std::move(address)),
       on_progress_(std::move(on_progress)) {}
 
+void Session::move_to(Counters& counters, Executor& executor) {
+  LEASEHOLD_ASSERT(line_.empty());
+  context_.counters = &counters;
+  context_.executor = &executor;
+}
+
 bool Session::has_room() const {
   return line_.size() < kInFlightMax && bytes_under_way_ < kInFlightBytesMax &&
          output_.size() < kOutputBytesMax;
@@ -91,11 +100,16 @@ bool Session::may_run(CommandEffect effect) const {
 }
 
 std::size_t Session::process(std::string_view input) {
-  flush_line();
-  stalled_ = false;
+  work_ = 0;
   coarse_ = coarse_now();
+  flush_line();
+  stalled_ = turn_over_ = false;
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
+    if (work_ >= kTurnWork) {
+      turn_over_ = true;
+      break;
+    }
     if (!has_room()) {
       stalled_ = true;
       break;
@@ -103,7 +117,7 @@ std::size_t Session::process(std::string_view input) {
     const ParseStatus status = parser_.parse(input.substr(taken));
     if (status == ParseStatus::incomplete) break;
     if (status == ParseStatus::malformed) {
-      context_.counters.protocol_errors.add();
+      context_.counters->protocol_errors.add();
       std::string reply;
       append_error(reply, "ERR " + parser_.error());
       running_ = nullptr;
@@ -125,14 +139,18 @@ std::size_t Session::process(std::string_view input) {
   }
   submit_reads();
   flush_line();
-  // A read whose turn has come may be held back by a full output alone.
-  if (!line_.empty() && line_.front().state != PlaceState::waiting) stalled_ = true;
-  if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters.output_stalls.add();
+  // A reply whose place is the first may be held back by a full output, or by the end of the turn.
+  if (!line_.empty() && line_.front().state != PlaceState::waiting) {
+    (output_.size() >= kOutputBytesMax ? stalled_ : turn_over_) = true;
+  }
+  if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters->output_stalls.add();
   return closing_ ? input.size() : taken;
 }
 
 void Session::run_one(const CommandSpec* spec, const Arguments& args) {
-  context_.counters.commands.add();
+  context_.counters->commands.add();
+  ++good_in_a_row_;
+  const std::size_t replied_before = output_.size();
   deferred_ = false;
   running_ = spec;
   running_args_ = &args;
@@ -152,6 +170,7 @@ void Session::run_one(const CommandSpec* spec, const Arguments& args) {
       }
     }
   }
+  work_ += args.size() + (output_.size() - replied_before) / kReplyBytesPerWord;
   if (deferred_) return;
   const std::chrono::nanoseconds now = coarse_now();
   const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
@@ -197,8 +216,13 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
 }
 
 void Session::refuse(std::string& out, std::string_view text) {
-  context_.counters.commands_refused.add();
+  count_refusal();
   append_error(out, text);
+}
+
+void Session::count_refusal() {
+  context_.counters->commands_refused.add();
+  good_in_a_row_ = 0;
 }
 
 void Session::refuse_unknown(const Arguments& args, std::string& out) {
@@ -268,13 +292,18 @@ void Session::fill(std::uint64_t number, std::string reply) {
 
 void Session::flush_line() {
   if (line_.empty() || line_.front().state == PlaceState::waiting) return;
-  while (!line_.empty() && output_.size() < kOutputBytesMax) {
+  while (!line_.empty() && output_.size() < kOutputBytesMax && work_ < kTurnWork) {
     Place& front = line_.front();
     if (front.state == PlaceState::waiting) break;
     if (front.state == PlaceState::granted) {
+      if (is_long_read(*front.spec, front.words.size())) {
+        read_in_background();
+        break;
+      }
       const Arguments args(front.words.begin(), front.words.end());
       const std::size_t before = output_.size();
       answer(*front.spec, args, output_);
+      work_ += args.size() + (output_.size() - before) / kReplyBytesPerWord;
       if (front.silent) output_.resize(before);
     } else if (!front.silent) {
       output_.append(front.reply);
@@ -316,12 +345,12 @@ void Session::write(const CommandSpec& spec, const Arguments& args, std::string&
 }
 
 void Session::propose(Bytes command, std::vector<const CommandSpec*> parts) {
-  context_.counters.writes.add();
+  context_.counters->writes.add();
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).parts = std::move(parts);
   context_.node.propose(
       std::move(command), context_.state.options.command_timeout,
-      [weak = weak_from_this(), &executor = context_.executor,
+      [weak = weak_from_this(), &executor = *context_.executor,
        number](node::ProposeResult result) mutable {
         executor.post([weak = std::move(weak), number, result = std::move(result)] {
           if (const auto self = weak.lock()) self->finish_write(number, result);
@@ -333,12 +362,12 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
   std::string reply;
   switch (result.status) {
     case node::ProposeStatus::committed:
-      context_.counters.writes_committed.add();
+      context_.counters->writes_committed.add();
       append_encoded_reply(reply, result.result, protocol, place(number).spec->form,
                            place(number).parts);
       break;
     case node::ProposeStatus::dropped:
-      context_.counters.writes_dropped.add();
+      context_.counters->writes_dropped.add();
       if (result.disk_full_at != raft::kNobody) {
         append_error(reply, "TRYAGAIN the disk of node " +
                                 std::to_string(result.disk_full_at.value()) +
@@ -348,23 +377,21 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
       }
       break;
     case node::ProposeStatus::unknown:
-      context_.counters.writes_unknown.add();
+      context_.counters->writes_unknown.add();
       append_error(reply, "UNKNOWNOUTCOME the command may yet be executed");
       break;
   }
   fill(number, std::move(reply));
-  flush_line();
   on_progress_();
 }
 
 std::function<void(std::string)> Session::answer_later() {
   const std::uint64_t number = take_place(PlaceKind::other, 0);
-  return [weak = weak_from_this(), &executor = context_.executor, number](std::string reply) {
+  return [weak = weak_from_this(), &executor = *context_.executor, number](std::string reply) {
     executor.post([weak, number, reply = std::move(reply)]() mutable {
       const auto self = weak.lock();
       if (!self) return;
       self->fill(number, std::move(reply));
-      self->flush_line();
       self->on_progress_();
     });
   };
@@ -372,7 +399,7 @@ std::function<void(std::string)> Session::answer_later() {
 
 void Session::with_status(std::function<void(const node::NodeStatus&, std::string&)> format) {
   const std::uint64_t number = take_place(PlaceKind::other, 0);
-  context_.node.status([weak = weak_from_this(), &executor = context_.executor, number,
+  context_.node.status([weak = weak_from_this(), &executor = *context_.executor, number,
                         format = std::move(format)](node::NodeStatus status) mutable {
     executor.post(
         [weak = std::move(weak), number, format = std::move(format), status = std::move(status)] {
@@ -381,7 +408,6 @@ void Session::with_status(std::function<void(const node::NodeStatus&, std::strin
           std::string reply;
           format(status, reply);
           self->fill(number, std::move(reply));
-          self->flush_line();
           self->on_progress_();
         });
   });

@@ -32,6 +32,11 @@ namespace leasehold::server {
 /// Past it the session takes no further request until some are answered.
 inline constexpr std::size_t kInFlightMax = 1024;
 inline constexpr std::size_t kInFlightBytesMax = 32U << 20U;
+/// What one process() call does at most before others have their turn: in words of commands, which
+/// is close to what they cost; large replies add to it. A command in which it ends is finished.
+inline constexpr std::size_t kTurnWork = 128;
+/// After so many commands in a row that were neither refused nor long a connection is proven.
+inline constexpr std::size_t kProvingCommands = 16;
 /// Reply bytes that wait for the client to read them. Past it the session takes no further request.
 inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
@@ -52,8 +57,9 @@ class Session : public std::enable_shared_from_this<Session> {
     node::Node& node;
     const kv::Store& store;
     ServerState& state;
-    Counters& counters;  ///< of the session's thread
-    Executor& executor;
+    Counters* counters;    ///< of the session's thread
+    Executor* executor;    ///< the session's thread
+    Executor* background;  ///< a thread for what takes long
   };
 
   /// `on_progress` is called on the session's thread when replies that were waited for have arrived
@@ -61,9 +67,16 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(Context context, std::uint64_t id, std::string address,
           std::function<void()> on_progress);
 
-  /// Takes as many requests from the front of `input` as may run now. Returns how many bytes they
-  /// were; call it again with the rest, when more has arrived or there was progress.
+  /// Takes as many requests from the front of `input` as may run now, within one turn. Returns how
+  /// many bytes they were; call it again with the rest, when more has arrived, when there was
+  /// progress, or when others have had their turn. Without input it moves on what was taken before.
   std::size_t process(std::string_view input);
+  /// The last process() stopped because its turn was over: it would go on at once.
+  bool turn_over() const { return turn_over_; }
+  /// The last commands were quick and right: a client like most.
+  bool proven() const { return good_in_a_row_ >= kProvingCommands; }
+  /// Goes on on another thread: for a session that is not busy().
+  void move_to(Counters& counters, Executor& executor);
   /// The last process() stopped although a request may have been complete: it waits for progress,
   /// or for output() to be sent.
   bool stalled() const { return stalled_; }
@@ -143,6 +156,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  void count_refusal();
   void refuse_unknown(const Arguments& args, std::string& out);
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);
   std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
@@ -150,6 +164,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void fill(std::uint64_t number, std::string reply);
   /// Moves every reply that is ready from the front of the line to the output.
   void flush_line();
+  /// Makes the read at the front of the line, which is long, on the thread for such things.
+  void read_in_background();
   void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
   bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                      std::string& out);
@@ -196,6 +212,9 @@ class Session : public std::enable_shared_from_this<Session> {
   const Arguments* running_args_ = nullptr;
   std::chrono::nanoseconds coarse_{0};  ///< the coarse clock, a command ago at most
   ReplyWish reply_wish_ = ReplyWish::all;
+  std::size_t work_ = 0;           ///< of this turn
+  std::size_t good_in_a_row_ = 0;  ///< commands
+  bool turn_over_ = false;
   bool silent_ = false;    ///< the command that runs is not to be answered
   bool deferred_ = false;  ///< the command that runs has taken a place
   bool stalled_ = false;

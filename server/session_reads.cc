@@ -2,6 +2,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/query.h>
 #include <leasehold/server/session.h>
+#include <leasehold/server/store_reader.h>
 
 #include <algorithm>
 #include <utility>
@@ -26,7 +27,9 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   std::size_t bytes = 0;
   if (!read_keys_fit(spec, args, bytes, out)) return;
   const Route route = judge_read(policy);
-  if (route == Route::now && line_.empty()) return answer(spec, args, out);
+  const bool is_long = is_long_read(spec, args.size());
+  if (is_long) good_in_a_row_ = 0;
+  if (route == Route::now && line_.empty() && !is_long) return answer(spec, args, out);
   const std::uint64_t number = take_place(PlaceKind::read, bytes);
   Place& taken = place(number);
   taken.spec = &spec;
@@ -44,7 +47,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
 }
 
 Session::Route Session::judge_read(const ReadPolicy& policy) {
-  Counters& counters = context_.counters;
+  Counters& counters = *context_.counters;
   const node::LeaseView& view = context_.node.lease_view();
   ReadNote& note = last_read_;
   ++note.number;
@@ -86,7 +89,7 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
 }
 
 Session::Route Session::judge_lease_read() {
-  Counters& counters = context_.counters;
+  Counters& counters = *context_.counters;
   ReadNote& note = last_read_;
   const auto index = note.look.readable_index();
   if (!index) {
@@ -134,7 +137,7 @@ void Session::submit_reads() {
 }
 
 node::ReadCompletion Session::read_completion(ReadBatch batch) {
-  return [weak = weak_from_this(), &executor = context_.executor,
+  return [weak = weak_from_this(), &executor = *context_.executor,
           batch = std::move(batch)](node::ReadResult result) mutable {
     executor.post([weak = std::move(weak), batch = std::move(batch), result = std::move(result)] {
       if (const auto self = weak.lock()) self->finish_reads(batch, result);
@@ -143,7 +146,7 @@ node::ReadCompletion Session::read_completion(ReadBatch batch) {
 }
 
 void Session::finish_reads(const ReadBatch& batch, const node::ReadResult& result) {
-  Counters& counters = context_.counters;
+  Counters& counters = *context_.counters;
   Count* count = &counters.reads_refused;
   ReadNote note = batch.note;
   note.end = ReadEnd::refused;
@@ -186,17 +189,45 @@ void Session::finish_reads(const ReadBatch& batch, const node::ReadResult& resul
     append_not_executed(reply, result.overloaded, result.leader);
     fill(number, std::move(reply));
   }
-  flush_line();
   on_progress_();
 }
 
 void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
   if (spec.run != nullptr) return spec.run(*this, args, out);
+  StoreReader reader(context_.store, context_.state, protocol);
+  reader.answer(spec, args, out);
+  if (reader.refused()) count_refusal();
+}
+
+void Session::read_in_background() {
+  Place& front = line_.front();
+  front.state = PlaceState::waiting;
+  const std::uint64_t number = first_place_;
+  context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
+                             &store = context_.store, &state = context_.state, dialect = protocol,
+                             spec = front.spec, words = std::move(front.words)] {
+    if (weak.expired()) return;  // the client has gone
+    const Arguments args(words.begin(), words.end());
+    StoreReader reader(store, state, dialect);
+    std::string reply;
+    reader.answer(*spec, args, reply);
+    executor.post([weak, number, reply = std::move(reply), refused = reader.refused()]() mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (refused) self->count_refusal();
+      self->fill(number, std::move(reply));
+      self->on_progress_();
+    });
+  });
+}
+
+void StoreReader::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (spec.scan != nullptr) return spec.scan(*this, args, out);
   kv::Operation query;
   if (const std::string problem = spec.make(args, query); !problem.empty()) {
     return refuse(out, problem);
   }
-  const Result<kv::Reply> reply = kv::query(query, context_.store);
+  const Result<kv::Reply> reply = kv::query(query, store);
   if (!reply) return append_error(out, "ERR the store failed: " + reply.error().message);
   append_kv_reply(out, reply.value(), protocol, spec.form, {});
 }

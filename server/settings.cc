@@ -319,7 +319,8 @@ const std::vector<SettingSpec>& setting_specs() {
        "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
       {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
        set_command_timeout},
-      {"io-threads", "N", "1", "Threads that serve clients", set_io_threads},
+      {"io-threads", "N", "1",
+       "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
       {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
       {"client-addresses", "ID=HOST:PORT,...", "",
        "Where clients reach each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "

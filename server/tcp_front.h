@@ -16,9 +16,14 @@ namespace leasehold::server {
 /// needs a larger buffer is closed with an error.
 inline constexpr std::size_t kInputBytesTotalMax = std::size_t{1} << 30U;
 
-/// Listens, and runs the io threads. A connection stays on one thread for its life, and what can be
-/// answered there (a read under the lease) is: without a hop, a lock or an allocation beyond the
-/// value's own.
+/// Listens, and runs the threads of the clients: one back thread and ServerOptions::io_threads
+/// others. A connection starts on the back thread. When it is proven (kProvingCommands) it moves to
+/// one of the others, once, and stays there. So what strangers cost (taking their connections,
+/// refusing their commands, closing what is out of step) and what takes long (long reads, wherever
+/// they were asked for) never stands before a proven client.
+///
+/// What can be answered on a connection's thread (a read under the lease) is: without a hop, a lock
+/// or an allocation beyond the value's own.
 class TcpFront {
  public:
   /// `listen` is host:port; port 0 lets the system choose. The other arguments outlive the front.

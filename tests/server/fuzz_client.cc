@@ -43,6 +43,7 @@ std::vector<std::string> parsed(std::string_view stream, std::size_t piece) {
 class Tasks final : public Executor {
  public:
   void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  bool waits() const { return !tasks_.empty(); }
   void run() {
     while (!tasks_.empty()) {
       for (auto& task : std::exchange(tasks_, {})) task();
@@ -59,7 +60,8 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   ServerState state{ServerOptions{}};
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(
-      Session::Context{node, node.store(), state, state.counters[0], tasks}, 1, "fuzz:1", [] {});
+      Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks}, 1, "fuzz:1",
+      [] {});
   std::string input;
   std::string output;
   const auto pump = [&] {
@@ -68,7 +70,7 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
       tasks.run();
       input.erase(0, session->process(input));
       output += std::exchange(session->output(), {});
-      more = node.complete_some();
+      more = node.complete_some() || session->turn_over() || tasks.waits();
     }
   };
   for (std::size_t at = 0; at < stream.size(); at += piece) {

@@ -1,4 +1,4 @@
-// One session over a fake node, fed by hand.
+// A session over a fake node, as a connection would drive it.
 #pragma once
 
 #include <leasehold/server/session.h>
@@ -15,9 +15,11 @@
 
 namespace leasehold::server {
 
+/// Keeps tasks until the test runs them.
 class ManualExecutor final : public Executor {
  public:
   void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
+  bool waits() const { return !tasks_.empty(); }
   void run() {
     while (!tasks_.empty()) {
       for (auto& task : std::exchange(tasks_, {})) task();
@@ -34,8 +36,8 @@ class SessionTest : public ::testing::Test {
 
   void open() {
     session_ = std::make_shared<Session>(
-        Session::Context{node_, node_.store(), state_, state_.counters[0], executor_}, 7,
-        "127.0.0.1:5", [this] { ++progress_; });
+        Session::Context{node_, node_.store(), state_, &state_.counters[0], &executor_, &executor_},
+        7, "127.0.0.1:5", [this] { ++progress_; });
     input_.clear();
   }
 
@@ -45,8 +47,10 @@ class SessionTest : public ::testing::Test {
     return pump();
   }
   std::string pump() {
-    executor_.run();
-    input_.erase(0, session_->process(input_));
+    do {
+      executor_.run();
+      input_.erase(0, session_->process(input_));
+    } while (session_->turn_over() || executor_.waits());
     return std::exchange(session_->output(), {});
   }
   /// Hands over one command in one piece, as words.

@@ -2,16 +2,21 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/server/resp.h>
 #include <leasehold/server/resp_client.h>
+#include <leasehold/server/session.h>
 #include <leasehold/server/tcp_front.h>
 #include <leasehold/tests/server/fake_node.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace leasehold::server {
@@ -27,10 +32,11 @@ constexpr milliseconds kPatience{20000};
 /// A front on a free port, and a thread that completes what the node is asked.
 class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
  protected:
-  void open(ServerOptions options = {}) {
+  void open(ServerOptions options = {}) { open_with(node_.store(), std::move(options)); }
+  void open_with(const kv::Store& store, ServerOptions options = {}) {
     options.io_threads = GetParam();
     state_ = std::make_unique<ServerState>(options);
-    auto front = TcpFront::open("127.0.0.1:0", node_, node_.store(), *state_);
+    auto front = TcpFront::open("127.0.0.1:0", node_, store, *state_);
     ASSERT_TRUE(front.ok()) << front.error().message;
     front_ = std::move(front).value();
     worker_ = std::thread([this] {
@@ -224,6 +230,37 @@ TEST_P(TcpFrontTest, ClientsAreListedAndKilledAcrossThreads) {
   EXPECT_FALSE(clients[1].reply(kPatience).ok());
 }
 
+TEST_P(TcpFrontTest, AConnectionThatMovesIsListedAndAnswersInOrder) {
+  open();
+  std::vector<RespClient> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(connect());
+    // Accepted, and therefore listed.
+    ASSERT_EQ(call(clients.back(), {"PING"}).text, "PONG");
+  }
+  // All are proven in the middle of what they ask, each at another place.
+  const std::size_t asked = 3 * kProvingCommands;
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    std::vector<Words> words(i, Words{"NOSUCH"});
+    for (std::size_t n = 0; n < asked; ++n) words.push_back({"ECHO", std::to_string(n)});
+    words.push_back({"SET", "k", "v"});
+    words.push_back({"GET", "k"});
+    words.push_back({"CLIENT", "LIST"});
+    ASSERT_TRUE(clients[i].send(words, kPatience).ok());
+  }
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    for (std::size_t n = 0; n < i; ++n) EXPECT_TRUE(clients[i].reply(kPatience).ok());
+    for (std::size_t n = 0; n < asked; ++n) {
+      ASSERT_EQ(clients[i].reply(kPatience).value().text, std::to_string(n));
+    }
+    EXPECT_EQ(clients[i].reply(kPatience).value().text, "OK");
+    EXPECT_EQ(clients[i].reply(kPatience).value().text, "v");
+    const std::string list = clients[i].reply(kPatience).value().text;
+    EXPECT_EQ(std::count(list.begin(), list.end(), '\n'), 4) << list;
+  }
+  EXPECT_EQ(state_->clients.load(), clients.size());
+}
+
 TEST_P(TcpFrontTest, StopClosesEveryConnection) {
   open();
   RespClient client = connect();
@@ -248,6 +285,72 @@ TEST_P(TcpFrontTest, RepliesThatAreReadyAtStopAreSent) {
   std::size_t answered = 1;
   while (client.reply(kPatience).ok()) ++answered;
   EXPECT_EQ(answered, state_->sum(&Counters::writes_committed));
+}
+
+/// Stands still in keys_after() for as long as it is told.
+class StoreWithSlowScans final : public kv::Store {
+ public:
+  explicit StoreWithSlowScans(kv::Store& store) : store_(store) {}
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    changed_.notify_all();
+  }
+  void wait_for_scan() const {
+    std::unique_lock lock(mutex_);
+    LEASEHOLD_ASSERT(changed_.wait_for(lock, kPatience, [this] { return scanning_; }));
+  }
+  Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                              std::size_t count) const override {
+    std::unique_lock lock(mutex_);
+    scanning_ = true;
+    changed_.notify_all();
+    LEASEHOLD_ASSERT(changed_.wait_for(lock, kPatience, [this] { return free_; }));
+    return store_.keys_after(after, count);
+  }
+  Result<std::optional<kv::Value>> get(std::string_view key) const override {
+    return store_.get(key);
+  }
+  Result<std::vector<std::optional<kv::Value>>> get_all(const std::vector<std::string_view>& keys,
+                                                        kv::Load load) const override {
+    return store_.get_all(keys, load);
+  }
+  Result<bool> exists(std::string_view key) const override { return store_.exists(key); }
+  std::uint64_t size() const override { return store_.size(); }
+  std::uint64_t revision() const override { return store_.revision(); }
+  raft::Index applied_index() const override { return store_.applied_index(); }
+  raft::Index durable_index() const override { return store_.durable_index(); }
+  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override {
+    return store_.apply(commands, last);
+  }
+
+ private:
+  kv::Store& store_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable bool scanning_ = false;
+  bool free_ = false;
+};
+
+TEST_P(TcpFrontTest, AProvenClientIsServedWhileOthersScan) {
+  StoreWithSlowScans store(node_.store());
+  node_.grant_lease(std::chrono::hours(1));
+  open_with(store);
+  RespClient good = connect();
+  for (std::size_t i = 0; i < kProvingCommands; ++i) {
+    ASSERT_EQ(call(good, {"PING"}).text, "PONG");
+  }
+  RespClient other = connect();
+  ASSERT_TRUE(other.send({Words{"KEYS", "*"}, Words{"PING"}}, kPatience).ok());
+  store.wait_for_scan();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(call(good, {"GET", "k"}).kind == RespValue::Kind::null);
+  // Its own scan waits behind the other's, and its own line behind its own scan.
+  ASSERT_TRUE(good.send({Words{"KEYS", "*"}, Words{"PING"}}, kPatience).ok());
+  store.let_go();
+  for (RespClient* client : {&other, &good}) {
+    EXPECT_TRUE(client->reply(kPatience).ok());
+    EXPECT_EQ(client->reply(kPatience).value().text, "PONG");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
