@@ -320,7 +320,8 @@ void TcpTransport::Impl::on_message(TcpConnection& connection, const wire::Frame
   }
   ++counters_.frames_received;
   if (callbacks_.on_message) {
-    callbacks_.on_message(connection.peer->from, std::move(message).value());
+    callbacks_.on_message({connection.peer->from, connection.peer->uuid},
+                          std::move(message).value());
   }
 }
 

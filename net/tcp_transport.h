@@ -103,7 +103,7 @@ struct Rejection {
 /// They must not throw.
 struct TcpCallbacks {
   /// A message that passed every check of the codec, from a peer whose identity was accepted.
-  std::function<void(raft::NodeId from, PeerMessage message)> on_message;
+  std::function<void(const raft::Peer& from, PeerMessage message)> on_message;
   /// The connection that this node dialled stands: send() reaches the peer from now on. Messages
   /// sent before were dropped.
   std::function<void(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)> on_peer;

@@ -104,7 +104,7 @@ class Driver::Impl {
     context_.disk_full = log_full_ || machine_full_;
   }
   void refuse(Event& event);
-  void step(lease::Now now, raft::NodeId from, raft::Message& message);
+  void step(lease::Now now, const raft::Peer& from, raft::Message& message);
   void make_heartbeat(raft::AppendRequest& request) const;
 
   void drain(lease::Now now);
@@ -166,7 +166,7 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
 
 void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
   if (event.message.group != context_.options.core.group) return;
-  sender_.heard(event.from);
+  sender_.heard(event.from.id);
   std::visit(
       [this, now, &event](auto& payload) {
         using What = std::decay_t<decltype(payload)>;
@@ -174,10 +174,10 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
           proposals_.flush(now);
           step(now, event.from, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardRequest>) {
-          context_.core.listens(now, event.from);
-          proposals_.forwarded(event.from, payload);
+          context_.core.listens(now, event.from.id);
+          proposals_.forwarded(event.from.id, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardReply>) {
-          proposals_.refused(event.from, payload);
+          proposals_.refused(event.from.id, payload);
         } else {
           // The group is formed before a driver exists: see formation.h.
           static_assert(std::is_same_v<What, net::FormationConfirm>);
@@ -186,7 +186,7 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
       event.message.payload);
 }
 
-void Driver::Impl::step(lease::Now now, raft::NodeId from, raft::Message& message) {
+void Driver::Impl::step(lease::Now now, const raft::Peer& from, raft::Message& message) {
   if (context_.disk_full) {
     raft::AppendRequest* append = std::get_if<raft::AppendRequest>(&message);
     if (append != nullptr) make_heartbeat(*append);
@@ -195,7 +195,7 @@ void Driver::Impl::step(lease::Now now, raft::NodeId from, raft::Message& messag
   if (const auto* snapshot = std::get_if<raft::SnapshotReply>(&message)) reply = *snapshot;
   context_.core.step(now, from, std::move(message));
   // Behind the core: the answer may have shown that this node leads no more.
-  if (reply) sender_.replied(now, from, *reply);
+  if (reply) sender_.replied(now, from.id, *reply);
 }
 
 /// Without space for entries an append is taken for what else it is: a prefix of an append is an

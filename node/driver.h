@@ -59,7 +59,7 @@ using ReadCompletion = std::function<void(ReadResult)>;
 /// Nothing but the passing of time.
 struct Tick {};
 struct PeerMessageReceived {
-  raft::NodeId from;
+  raft::Peer from;
   net::PeerMessage message;
 };
 /// Replicate `command`. On a follower it is forwarded to the leader, and answered from this node's

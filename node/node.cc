@@ -153,7 +153,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void report_failure();
   net::TcpCallbacks callbacks();
   Result<void> accept_peer(raft::NodeId peer, raft::Uuid uuid) const;
-  void received(raft::NodeId from, net::PeerMessage&& message);
+  void received(const raft::Peer& from, net::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
   void stop_now();
@@ -279,6 +279,7 @@ Result<void> NodeShell::start_driver() {
   DriverOptions options = options_.limits;
   options.core.group = kGroup;
   options.core.id = options_.id;
+  options.core.uuid = self.uuid;
   options.core.incarnation = self.incarnation;
   options.core.timing = options_.timing;
   options.core.seed = random_u64();
@@ -494,7 +495,7 @@ void NodeShell::report_failure() {
 
 net::TcpCallbacks NodeShell::callbacks() {
   net::TcpCallbacks callbacks;
-  callbacks.on_message = [this](raft::NodeId from, net::PeerMessage message) {
+  callbacks.on_message = [this](const raft::Peer& from, net::PeerMessage message) {
     received(from, std::move(message));
   };
   callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
@@ -524,10 +525,10 @@ Result<void> NodeShell::accept_peer(raft::NodeId peer, raft::Uuid uuid) const {
   return formation_->judge(peer, uuid);
 }
 
-void NodeShell::received(raft::NodeId from, net::PeerMessage&& message) {
+void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
   if (message.group != kGroup || failure_) return;
   if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
-    const Result<void> taken = formation_->received(from, *confirm);
+    const Result<void> taken = formation_->received(from.id, *confirm);
     if (!taken.ok()) fail(taken.error());
     act_on_formation();
     return;

@@ -76,6 +76,7 @@ void Core::begin_input(Now now) {
 }
 
 void Core::end_input() {
+  if (as_leader() != nullptr) settle_membership();
   if (campaign_at_once_) {
     campaign_at_once_ = false;
     if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
@@ -134,19 +135,25 @@ PromiseInstant Core::next_deadline() const {
   return due;
 }
 
-void Core::step(Now now, NodeId from, Message message) {
+void Core::step(Now now, const Peer& from, Message message) {
   begin_input(now);
   // A message from nobody or from this node itself is a fault of the transport; it means nothing.
-  if (from != kNobody && from != options_.id) {
-    std::visit([this, from](auto& m) { handle(from, m); }, message);
+  if (from.id != kNobody && from.id != options_.id && !from_impostor(from, message)) {
+    std::visit([this, from](auto& m) { handle(from.id, m); }, message);
   }
   end_input();
+}
+
+// A leader that no longer votes leads only until its removal is committed. It takes nothing new, so
+// that the entry that is committed then is its last, and a voter that has it can follow at once.
+bool Core::takes_proposals() const {
+  return as_leader() != nullptr && own_seat();
 }
 
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
   begin_input(now);
   std::optional<LogId> first;
-  if (as_leader() != nullptr && !payloads.empty()) {
+  if (takes_proposals() && !payloads.empty()) {
     first = LogId{hard_state_.term, log_.last_index().next()};
     for (Bytes& payload : payloads) append_entry(EntryKind::command, std::move(payload));
   }
@@ -190,7 +197,9 @@ void Core::append_entry(EntryKind kind, Bytes payload) {
 
 void Core::truncate_log(Index from) {
   LEASEHOLD_ASSERT(from > commit_);
+  const bool falls_back = log_.membership_index() >= from;
   log_.truncate(from);
+  if (falls_back) note_membership();
   // A completion that is still to come speaks of what stood there when the batch was handed out
   // (the A-B-A race).
   durable_ = std::min(durable_, from.prev());
@@ -206,7 +215,10 @@ void Core::truncate_log(Index from) {
 void Core::advance_commit(Index index) {
   if (index <= commit_) return;
   LEASEHOLD_ASSERT(index <= log_.last_index());
+  const Index membership = log_.membership_index();
+  const bool news = commit_ < membership && membership <= index;
   commit_ = index;
+  if (news) emit(MembershipCommitted{membership});
 }
 
 void Core::mark_hard_state() {

@@ -7,6 +7,7 @@
 #include <leasehold/lease/rounds.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/raft/log.h>
+#include <leasehold/raft/membership_change.h>
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/progress.h>
 #include <leasehold/raft/ready.h>
@@ -25,6 +26,7 @@ namespace leasehold::raft {
 struct CoreOptions {
   GroupId group;
   NodeId id;
+  Uuid uuid;  ///< of this node's directory; a voter under another uuid neither votes nor counts
   Incarnation incarnation;  ///< of this process; sent with read-index requests
   lease::Timing timing;     ///< has passed validate()
   std::uint64_t seed = 0;   ///< of the election timeouts
@@ -37,6 +39,9 @@ struct CoreOptions {
   /// it: a message and its answer are saved for each write. Not from peers that listen(). Zero: it
   /// is told at once.
   Duration commit_news_delay{0};
+  /// A learner may become a voter when it lacks at most so many entries, and has acknowledged a
+  /// round that began within the last D: it must not be what the group waits for.
+  std::uint64_t promotion_lag_max = 1000;
 };
 
 /// How a read asks to be justified. The answer is linearizable either way.
@@ -62,10 +67,18 @@ class Core {
   /// Lets time pass. Call it no later than next_deadline(); calling it earlier is harmless.
   void tick(Now now);
   /// A message from `from`, whose identity the transport has checked.
-  void step(Now now, NodeId from, Message message);
+  void step(Now now, const Peer& from, Message message);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
-  /// none when this node is not the leader (nothing is appended; leader() hints where to go).
+  /// none when this node does not take_proposals() (nothing is appended; leader() hints where to
+  /// go).
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
+  /// Whether propose() appends: this node leads, and is not on its way out.
+  bool takes_proposals() const;
+  /// Begins a change to exactly the members of `wanted`; returns the id of the first entry. When
+  /// that is joint, the one that completes the change follows by itself; the change is made when
+  /// the newest membership is not joint and known to be committed. It may be lost with this
+  /// leadership, and its second half is then the next leader's.
+  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
   /// Asks for an index at which a read that has arrived is linearizable. Exactly one ReadAnswer
   /// names `read`, at once or later; the numbers are the caller's and unique while pending. Works
   /// on any node: a follower asks its leader.
@@ -176,8 +189,11 @@ class Core {
     lease::LeaderLease lease;
     /// When the newest round that a quorum has acknowledged began. Never moves back.
     std::optional<HolderInstant> base;
-    /// Everybody that receives the log, this node excepted.
+    /// Everybody that receives the log, this node excepted: the members of the newest membership,
+    /// and those that it removes until it is committed.
     std::map<NodeId, Progress> progress;
+    /// The newest membership whose consequences were drawn (see core_membership.cc).
+    Index settled_membership;
     std::vector<LeaderRead> reads;
     /// Of these, asked by followers.
     std::size_t remote_reads = 0;
@@ -212,6 +228,16 @@ class Core {
   Leader* as_leader() { return std::get_if<Leader>(&state_); }
   const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
   Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
+
+  // core_membership.cc
+  bool own_seat() const;
+  bool from_impostor(const Peer& from, const Message& message) const;
+  std::variant<LogId, ChangeRefused> begin_change(const WantedMembers& wanted);
+  bool caught_up(const Progress& progress) const;
+  void append_membership(const Membership& next);
+  void settle_membership();
+  void leave_as_removed();
+  void note_membership();
 
   // core_election.cc
   bool promised_to_other_than(NodeId candidate) const;
@@ -270,6 +296,7 @@ class Core {
 
   // core_invariants.cc
   void check_invariants() const;
+  void check_members(const Leader& leader) const;
 
   CoreOptions options_;
   Random random_;

@@ -21,11 +21,11 @@ bool Core::ignores_higher_terms() const {
 }
 
 bool Core::eligible() const {
-  if (log_.membership().is_voter(options_.id)) return true;
+  if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
   // needed.
   return log_.membership_index() > commit_ &&
-         log_.membership_at(log_.membership_index().prev()).is_voter(options_.id);
+         log_.membership_at(log_.membership_index().prev()).is_voter(options_.id, options_.uuid);
 }
 
 bool Core::may_campaign() const {
@@ -84,7 +84,8 @@ void Core::start_campaign() {
 void Core::count_votes() {
   Candidate* candidate = as_candidate();
   LEASEHOLD_ASSERT(candidate != nullptr);
-  const auto granted = [candidate](NodeId id) {
+  const auto granted = [this, candidate](NodeId id) {
+    if (id == options_.id && !own_seat()) return std::optional<int>();
     const auto vote = candidate->votes.find(id);
     return vote != candidate->votes.end() && vote->second ? std::optional<int>(1) : std::nullopt;
   };

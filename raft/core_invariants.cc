@@ -5,6 +5,25 @@
 
 namespace leasehold::raft {
 
+// Of a leader: one change at a time, and nobody forgotten.
+void Core::check_members(const Leader& leader) const {
+  const Membership& newest = log_.membership();
+  const bool known = log_.membership_index() <= commit_ && commit_ >= leader.first_index;
+  // What this leader appended stands on a committed membership.
+  if (log_.membership_index() >= leader.first_index) {
+    LEASEHOLD_ASSERT(commit_ >= leader.first_index);
+    LEASEHOLD_ASSERT(log_.memberships_above(commit_) <= 1);
+  }
+  // Once it is committed, the joint state is left and so is the role of one that was removed.
+  if (known) LEASEHOLD_ASSERT(!newest.joint() && own_seat());
+  for (const Member& member : newest.members) {
+    LEASEHOLD_ASSERT(member.id == options_.id || leader.progress.count(member.id) == 1);
+  }
+  // Nobody else receives the log, but for those whose removal is not committed.
+  const std::size_t others = newest.members.size() - (newest.find(options_.id) != nullptr ? 1 : 0);
+  if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
+}
+
 void Core::check_invariants() const {
   // Of a state.
   LEASEHOLD_ASSERT(commit_ >= log_.base().index);
@@ -22,6 +41,7 @@ void Core::check_invariants() const {
                    (hard_state_.promise.duration.count() == 0));
   LEASEHOLD_ASSERT(hard_state_.promise.duration == promise_.remembered());
   LEASEHOLD_ASSERT(!hard_state_.vote_committed || hard_state_.voted_for != kNobody);
+  LEASEHOLD_ASSERT(log_.membership_index() <= log_.last_index());
   switch (role()) {
     case Role::follower: LEASEHOLD_ASSERT(leader_ != options_.id); break;
     case Role::pre_candidate: LEASEHOLD_ASSERT(leader_ == kNobody); break;
@@ -36,6 +56,7 @@ void Core::check_invariants() const {
       LEASEHOLD_ASSERT(!promise_.live(now_.promise));
       LEASEHOLD_ASSERT(leader.first_index <= log_.last_index());
       LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
+      check_members(leader);
       for (const auto& [id, progress] : leader.progress) {
         LEASEHOLD_ASSERT(id != options_.id);
         LEASEHOLD_ASSERT(progress.match_index < progress.next_index);

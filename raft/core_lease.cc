@@ -39,7 +39,7 @@ void Core::acknowledge_round(Progress& progress, Round round) {
 void Core::update_lease() {
   Leader* leader = as_leader();
   const auto newest_ack = [this, leader](NodeId id) -> std::optional<lease::RoundStart> {
-    if (id == options_.id) return leader->rounds.find(leader->rounds.newest());
+    if (id == options_.id && own_seat()) return leader->rounds.find(leader->rounds.newest());
     const auto progress = leader->progress.find(id);
     if (progress == leader->progress.end()) return std::nullopt;
     return progress->second.acked_round;

@@ -55,7 +55,7 @@ void Core::maybe_begin_read_round() {
                                   [newest](const LeaderRead& read) { return read.round > newest; });
   if (!wanted) return;
   const auto acked = [this, leader, newest](NodeId id) -> std::optional<Round> {
-    if (id == options_.id) return newest;
+    if (id == options_.id && own_seat()) return newest;
     const auto progress = leader->progress.find(id);
     if (progress == leader->progress.end() || !progress->second.acked_round) return std::nullopt;
     return progress->second.acked_round->round;
@@ -72,7 +72,7 @@ void Core::answer_leader_reads() {
   if (leader == nullptr || leader->reads.empty() || commit_ < leader->first_index) return;
   const bool lease_valid = leader->lease.valid(now_.holder);
   const auto acked = [this, leader](NodeId id) -> std::optional<Round> {
-    if (id == options_.id) return leader->rounds.newest();
+    if (id == options_.id && own_seat()) return leader->rounds.newest();
     const auto progress = leader->progress.find(id);
     if (progress == leader->progress.end() || !progress->second.acked_round) return std::nullopt;
     return progress->second.acked_round->round;

@@ -82,6 +82,7 @@ void Core::append_from_leader(NodeId from, AppendRequest& m) {
       const Result<Membership> membership = decode_membership(entry.payload.view());
       LEASEHOLD_ASSERT(membership.ok());  // checked by the wire's gateway
       log_.append(entry.id.term, &membership.value());
+      note_membership();
     } else {
       log_.append(entry.id.term, nullptr);
     }
@@ -202,7 +203,7 @@ void Core::maybe_commit() {
   const auto match_of = [this, leader](NodeId id) -> std::optional<Index> {
     // The own match is the durable prefix that still stands, never an index that a completion
     // names.
-    if (id == options_.id) return durable_;
+    if (id == options_.id && own_seat()) return durable_;
     const auto progress = leader->progress.find(id);
     if (progress == leader->progress.end()) return std::nullopt;
     return progress->second.match_index;

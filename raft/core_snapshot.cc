@@ -127,7 +127,9 @@ bool Core::accept_snapshot(const SnapshotId& id, const Membership& membership) {
   // differ from what the snapshot stands for (the A-B-A race, as in truncate_log()).
   durable_ = std::min(durable_, commit_);
   for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, commit_);
+  const bool differs = !(membership == log_.membership());
   log_.reset(id.last, membership);
+  if (differs) note_membership();
   commit_ = id.last.index;
   handed_out_ = id.last.index;
   PersistBatch& batch = pending_.persist;

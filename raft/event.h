@@ -18,6 +18,7 @@ enum class RoleChangeReason : std::uint8_t {
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
   disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
+  removed,          ///< the leader's own removal from the voters is committed
 };
 
 struct RoleChanged {
@@ -90,13 +91,29 @@ struct SnapshotInstalled {
   friend bool operator==(const SnapshotInstalled&, const SnapshotInstalled&) = default;
 };
 
+/// Another membership counts on this node from now on: its entry was appended, or cut away again,
+/// or it came with a snapshot.
+struct MembershipChanged {
+  Index index;  ///< where it stands
+  std::uint32_t voters = 0;
+  std::uint32_t outgoing_voters = 0;  ///< not zero: it is joint
+  std::uint32_t learners = 0;
+  friend bool operator==(const MembershipChanged&, const MembershipChanged&) = default;
+};
+/// The newest membership of this node is known to be committed.
+struct MembershipCommitted {
+  Index index;
+  friend bool operator==(const MembershipCommitted&, const MembershipCommitted&) = default;
+};
+
 struct Event {
   GroupId group;
   NodeId node;
   Term term;
   Now at;
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
-               LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled>
+               LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled,
+               MembershipChanged, MembershipCommitted>
       what;
 };
 

@@ -98,6 +98,14 @@ Index Log::membership_index() const {
   return memberships_.back().index;
 }
 
+std::size_t Log::memberships_above(Index index) const {
+  std::size_t count = 0;
+  for (auto at = memberships_.rbegin(); at != memberships_.rend() && at->index > index; ++at) {
+    ++count;
+  }
+  return count;
+}
+
 const Membership& Log::membership_at(Index index) const {
   for (auto at = memberships_.rbegin(); at != memberships_.rend(); ++at) {
     if (at->index <= index) return at->membership;

@@ -6,6 +6,7 @@
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -78,6 +79,8 @@ class Log {
   /// The newest membership, committed or not: the one that counts (section 6).
   const Membership& membership() const;
   Index membership_index() const;
+  /// How many entries above `index` hold a membership.
+  std::size_t memberships_above(Index index) const;
   /// The newest membership at or below `index`.
   const Membership& membership_at(Index index) const;
 

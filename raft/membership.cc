@@ -4,8 +4,9 @@
 //   u16 number of members, then for each, ascending by id:
 //         u64 id   u64 uuid.high   u64 uuid.low   u8 flags   u16 address length   address bytes
 //
-// flags: bit 0 votes; bit 1 votes in the membership that is being left (joint). Other bits are
-// zero.
+// flags: bit 0 votes; bit 1 votes in the membership that is being left (joint); bit 2 is no member
+// any more once the joint state is left: then bit 1 is set and bit 0 is not. Other bits are zero.
+// Without bits 0 and 1: a learner.
 
 #include <leasehold/raft/membership.h>
 
@@ -17,7 +18,7 @@ namespace {
 constexpr std::uint8_t kFormat = 1;
 constexpr std::uint8_t kVotes = 1;
 constexpr std::uint8_t kVotesInOutgoing = 2;
-constexpr std::size_t kMembersMax = 64;
+constexpr std::uint8_t kLeaves = 4;
 constexpr std::size_t kAddressMax = 512;
 
 void put(std::string& out, std::uint64_t value, int bytes) {
@@ -68,6 +69,11 @@ bool Membership::is_voter(NodeId id) const {
   return contains(voters, id) || contains(outgoing_voters, id);
 }
 
+bool Membership::is_voter(NodeId id, const Uuid& uuid) const {
+  const Member* member = find(id);
+  return member != nullptr && member->uuid == uuid && is_voter(id);
+}
+
 const Member* Membership::find(NodeId id) const {
   const auto at = std::lower_bound(members.begin(), members.end(), id,
                                    [](const Member& m, NodeId wanted) { return m.id < wanted; });
@@ -84,6 +90,7 @@ Bytes encode_membership(const Membership& membership) {
     std::uint8_t flags = 0;
     if (contains(membership.voters, member.id)) flags |= kVotes;
     if (contains(membership.outgoing_voters, member.id)) flags |= kVotesInOutgoing;
+    if (contains(membership.leaving, member.id)) flags |= kLeaves;
     put(out, member.id.value(), 8);
     put(out, member.uuid.high, 8);
     put(out, member.uuid.low, 8);
@@ -119,9 +126,15 @@ Result<Membership> decode_membership(std::string_view bytes) {
     if (!membership.members.empty() && membership.members.back().id >= member.id) {
       return malformed("members are not ascending by id");
     }
-    if ((flags & ~std::uint64_t{kVotes | kVotesInOutgoing}) != 0) return malformed("unknown flags");
+    if ((flags & ~std::uint64_t{kVotes | kVotesInOutgoing | kLeaves}) != 0) {
+      return malformed("unknown flags");
+    }
+    if ((flags & kLeaves) != 0 && (flags & (kVotes | kVotesInOutgoing)) != kVotesInOutgoing) {
+      return malformed("a member leaves that is not an outgoing voter alone");
+    }
     if ((flags & kVotes) != 0) membership.voters.push_back(member.id);
     if ((flags & kVotesInOutgoing) != 0) membership.outgoing_voters.push_back(member.id);
+    if ((flags & kLeaves) != 0) membership.leaving.push_back(member.id);
     membership.members.push_back(std::move(member));
   }
   if (reader.failed()) return malformed("bytes are missing");

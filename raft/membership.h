@@ -5,11 +5,15 @@
 #include <leasehold/base/result.h>
 #include <leasehold/raft/types.h>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace leasehold::raft {
+
+/// Of one membership, those that are on their way out included.
+inline constexpr std::size_t kMembersMax = 64;
 
 /// One member. A voter under another uuid neither votes nor counts: its directory was wiped.
 struct Member {
@@ -29,10 +33,17 @@ struct Membership {
   /// While joint (section 6): the voters of the membership that is being left, sorted. Empty
   /// otherwise.
   std::vector<NodeId> outgoing_voters;
+  /// While joint: who is no member any more once the joint state is left, sorted. The others among
+  /// the outgoing voters stay, as voters or as learners. Invariant: a subset of `outgoing_voters`
+  /// without any of `voters`.
+  std::vector<NodeId> leaving;
 
   bool joint() const { return !outgoing_voters.empty(); }
   /// Votes in at least one half.
   bool is_voter(NodeId id) const;
+  /// The same, and the member is the one under `uuid`: another directory under the same number
+  /// neither votes nor counts.
+  bool is_voter(NodeId id, const Uuid& uuid) const;
   const Member* find(NodeId id) const;
 
   friend bool operator==(const Membership&, const Membership&) = default;

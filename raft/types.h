@@ -41,6 +41,13 @@ struct Uuid {
   friend auto operator<=>(const Uuid&, const Uuid&) = default;
 };
 
+/// Who sent a message: the number, and the directory that the transport has seen it prove.
+struct Peer {
+  NodeId id;
+  Uuid uuid;
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
+
 /// Where an entry stands and who wrote it. Ordered by term, then index: the order of "up to date"
 /// (section 5.4.1).
 struct LogId {

@@ -21,6 +21,7 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::quorum_lost: return "no quorum answered for a whole lease";
     case raft::RoleChangeReason::disk_stalled: return "the disk does not answer";
     case raft::RoleChangeReason::election_lost: return "a quorum did not vote for this node";
+    case raft::RoleChangeReason::removed: return "this node is no voter any more";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -82,6 +83,18 @@ struct Line {
   void operator()(const raft::SnapshotInstalled& e) const {
     spdlog::info("term {}: a snapshot up to entry {} takes the place of the log", term,
                  e.last.index.value());
+  }
+  void operator()(const raft::MembershipChanged& e) const {
+    if (e.outgoing_voters != 0) {
+      spdlog::info("term {}: entry {} changes the members: {} voters, {} before, {} learners", term,
+                   e.index.value(), e.voters, e.outgoing_voters, e.learners);
+    } else {
+      spdlog::info("term {}: members of entry {}: {} voters, {} learners", term, e.index.value(),
+                   e.voters, e.learners);
+    }
+  }
+  void operator()(const raft::MembershipCommitted& e) const {
+    spdlog::info("term {}: the members of entry {} are committed", term, e.index.value());
   }
 };
 

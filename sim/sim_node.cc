@@ -17,10 +17,15 @@ Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which
   return Duration(random.between(0, std::int64_t{1} << 55));
 }
 
+raft::Uuid uuid_of(raft::NodeId id) {
+  return {0, id.value()};
+}
+
 raft::Membership initial_membership(std::size_t nodes) {
   raft::Membership membership;
   for (std::uint64_t i = 1; i <= nodes; ++i) {
-    membership.members.push_back({raft::NodeId(i), {0, i}, "node-" + std::to_string(i) + ":1"});
+    membership.members.push_back(
+        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
     membership.voters.emplace_back(i);
   }
   return membership;
@@ -65,6 +70,7 @@ node::DriverOptions SimNode::driver_options() {
   node::DriverOptions options = world_.plan.driver;
   options.core.group = raft::GroupId(1);
   options.core.id = id_;
+  options.core.uuid = uuid_of(id_);
   options.core.incarnation = incarnation_;
   options.core.timing = timing();
   options.core.seed = random_.next();
@@ -298,7 +304,7 @@ void SimNode::receive(raft::NodeId from, net::PeerMessage& message) {
   take_in([from, &message](auto& events) {
     node::Event& event = events.emplace_back(std::in_place_type<node::PeerMessageReceived>);
     auto& received = std::get<node::PeerMessageReceived>(event);
-    received.from = from;
+    received.from = {from, uuid_of(from)};
     received.message = std::move(message);
   });
 }

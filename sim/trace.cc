@@ -97,14 +97,14 @@ Summary summarize(const net::PeerMessage& message) {
                     message.payload);
 }
 
-constexpr const char* kEventNames[] = {"role changed",     "leader known",      "vote granted",
-                                       "vote refused",     "promise given",     "lease gained",
-                                       "lease lost",       "settings differ",   "log cut",
-                                       "snapshot sending", "snapshot installed"};
+constexpr const char* kEventNames[] = {
+    "role changed",       "leader known",    "vote granted",     "vote refused", "promise given",
+    "lease gained",       "lease lost",      "settings differ",  "log cut",      "snapshot sending",
+    "snapshot installed", "members changed", "members committed"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
-constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
-                                        "election won", "higher term",      "leader appeared",
-                                        "quorum lost",  "disk stalled",     "election lost"};
+constexpr const char* kReasonNames[] = {
+    "started",         "election timeout", "pre-vote won", "election won",  "higher term",
+    "leader appeared", "quorum lost",      "disk stalled", "election lost", "removed"};
 
 template <std::size_t N>
 std::string name_of(const char* const (&names)[N], std::uint64_t which) {
@@ -123,6 +123,11 @@ std::string format_event(const TraceLine& line) {
   if (n[0] == 10) {
     return text + ", up to entry " + std::to_string(n[2]) + " of term " + std::to_string(n[3]);
   }
+  if (n[0] == 11) {
+    return text + ", entry " + std::to_string(n[2]) + ": " + std::to_string(n[3]) + " voters, " +
+           std::to_string(n[4]) + " outgoing";
+  }
+  if (n[0] == 12) return text + ", entry " + std::to_string(n[2]);
   text += ", node " + std::to_string(n[2]);
   if (n[0] == 2 || n[0] == 3) text += n[3] != 0 ? " (pre-vote)" : " (vote)";
   return text;
@@ -194,6 +199,12 @@ void Trace::add_event(const raft::Event& event) {
                    n[0] = what.last.index.value();
                    n[1] = what.last.term.value();
                  },
+                 [&n](const raft::MembershipChanged& what) {
+                   n[0] = what.index.value();
+                   n[1] = what.voters;
+                   n[2] = what.outgoing_voters;
+                 },
+                 [&n](const raft::MembershipCommitted& what) { n[0] = what.index.value(); },
              },
              event.what);
   add(TraceKind::raft_event, event.node.value(), event.what.index(), event.term.value(), n[0], n[1],

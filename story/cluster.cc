@@ -76,6 +76,7 @@ Cluster::Cluster(const Options& options, Sink sink)
     node.id = member.id;
     node.options.group = raft::GroupId(1);
     node.options.id = member.id;
+    node.options.uuid = member.uuid;
     node.options.timing = options.timing;
     node.options.seed = options.seed * 1000 + member.id.value();
     watches_.emplace(member.id, CoreWatch(member.id, sink_));
@@ -239,7 +240,8 @@ void Cluster::step(StoryNode& node, const Flight& flight) {
   tell(record);
   const auto* append = std::get_if<raft::AppendRequest>(&flight.message);
   if (append != nullptr && !leads(flight.from, append->term)) return;
-  node.core->step(node.clock.at(now_), flight.from, flight.message);
+  const raft::Peer from{flight.from, this->node(flight.from).options.uuid};
+  node.core->step(node.clock.at(now_), from, flight.message);
   drain(node);
 }
 

@@ -25,6 +25,7 @@ const char* reason_name(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::quorum_lost: return "quorum_lost";
     case raft::RoleChangeReason::disk_stalled: return "disk_stalled";
     case raft::RoleChangeReason::election_lost: return "election_lost";
+    case raft::RoleChangeReason::removed: return "removed";
   }
   return "other";
 }
@@ -83,6 +84,13 @@ std::string text_of(const raft::SnapshotReply& m) {
          (m.refused ? ", refused" : ", holds up to byte " + number(m.offset));
 }
 
+std::string text_of(const raft::MembershipChanged& e) {
+  std::string text = number(e.voters) + (e.voters == 1 ? " voter" : " voters");
+  if (e.outgoing_voters != 0) text += ", and " + number(e.outgoing_voters) + " that are left";
+  if (e.learners != 0) text += ", " + number(e.learners) + " who learn";
+  return text;
+}
+
 std::string ask(Term term, raft::LogId last) {
   return "term " + number(term.value()) + ", last is " + text_of(last);
 }
@@ -119,6 +127,7 @@ const char* kind_name(Kind kind) {
     case Kind::settings: return "settings";
     case Kind::log_cut: return "log_cut";
     case Kind::snapshot: return "snapshot";
+    case Kind::members: return "members";
     case Kind::round: return "round";
     case Kind::sent: return "sent";
     case Kind::delivered: return "delivered";
@@ -195,6 +204,19 @@ std::optional<Record> record_of(Duration at, const raft::Event& event) {
                                      record.kind = Kind::snapshot;
                                      record.index = e.last.index;
                                      record.what = "installed";
+                                     return true;
+                                   },
+                                   [&record](const raft::MembershipChanged& e) {
+                                     record.kind = Kind::members;
+                                     record.index = e.index;
+                                     record.what = "changed";
+                                     record.text = text_of(e);
+                                     return true;
+                                   },
+                                   [&record](const raft::MembershipCommitted& e) {
+                                     record.kind = Kind::members;
+                                     record.index = e.index;
+                                     record.what = "committed";
                                      return true;
                                    },
                                },

@@ -201,6 +201,11 @@ std::string Teller::sentence(const Record& r) const {
                                        ", which needs entries that are cut off"
                                  : name(r.node) + " takes a snapshot up to entry " +
                                        number(r.index.value()) + " in place of its log";
+    case Kind::members:
+      return r.what == "changed" ? name(r.node) + " goes by the members of entry " +
+                                       number(r.index.value()) + ": " + r.text
+                                 : name(r.node) + " knows the members of entry " +
+                                       number(r.index.value()) + " to be committed";
     case Kind::round:
       return name(r.node) + " begins round " + number(r.round.value()) + " of term " +
              number(r.term.value());

@@ -68,6 +68,7 @@ class Builder {
       case Kind::disk:
       case Kind::log_cut:
       case Kind::snapshot:
+      case Kind::members:
       case Kind::fail: lane.signs.push_back(r); break;
       default: break;
     }

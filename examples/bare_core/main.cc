@@ -44,6 +44,7 @@ class Replica {
       : id_(id), network_(network) {
     raft::CoreOptions options;
     options.id = id;
+    options.uuid = members.find(id)->uuid;
     options.incarnation = raft::Incarnation(1);  // a real host counts its starts durably
     options.seed = id.value();                   // of the election timeouts: differs by node
     raft::InitialState initial;                  // what the disk held; here: a new group
@@ -160,7 +161,8 @@ class World {
         Network::Envelope envelope = std::move(network.in_flight.front());
         network.in_flight.erase(network.in_flight.begin());
         Replica& to = replicas.at(envelope.to);
-        to.core->step(now, envelope.from, std::move(envelope.message));
+        const raft::Peer from{envelope.from, replicas.at(envelope.from).core->options().uuid};
+        to.core->step(now, from, std::move(envelope.message));
         to.drain(now);
       }
       for (auto& [id, replica] : replicas) {

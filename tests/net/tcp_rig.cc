@@ -42,8 +42,8 @@ TestNode& TcpRig::start(TcpOptions options) {
   auto node = std::make_unique<TestNode>();
   TestNode* raw = node.get();
   TcpCallbacks callbacks;
-  callbacks.on_message = [raw](raft::NodeId from, PeerMessage message) {
-    raw->received.emplace_back(from, std::move(message));
+  callbacks.on_message = [raw](const raft::Peer& from, PeerMessage message) {
+    raw->received.emplace_back(from.id, std::move(message));
     if (raw->on_message) raw->on_message();
   };
   callbacks.on_peer = [raw](raft::NodeId peer, raft::Uuid, raft::Incarnation) {

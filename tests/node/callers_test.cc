@@ -26,7 +26,7 @@ void commit_without_applying(Cluster& cluster, Rig& node) {
       if (rig.writes_waiting() > 0) rig.finish_writes(cluster.now(), rig.writes_waiting());
       for (const Rig::Sent& sent : rig.take_sent()) {
         cluster.node(sent.to.value())
-            .handle(cluster.now(), PeerMessageReceived{rig.id(), sent.message});
+            .handle(cluster.now(), PeerMessageReceived{rig.peer(), sent.message});
       }
     }
   }

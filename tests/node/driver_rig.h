@@ -102,6 +102,7 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   }
   RecordingMachine& machine() { return machine_; }
   raft::NodeId id() const { return options_.core.id; }
+  raft::Peer peer() const { return {options_.core.id, options_.core.uuid}; }
   bool leads() const { return driver_->core().role() == raft::Role::leader; }
 
   void handle(lease::Now now, Event event) {
@@ -221,6 +222,10 @@ class Rig : public net::Transport, public storage::Storage, public Applier, publ
   std::unique_ptr<Driver> driver_;
 };
 
+inline raft::Peer peer_of(raft::NodeId id) {
+  return {id, raft::Uuid{id.value(), id.value()}};
+}
+
 /// Nodes 1 .. size, all voters.
 inline raft::Membership members(std::uint64_t size) {
   raft::Membership membership;
@@ -240,6 +245,7 @@ class Cluster {
       options_.push_back(options);
       options_.back().core.group = raft::GroupId(1);
       options_.back().core.id = raft::NodeId(id);
+      options_.back().core.uuid = raft::Uuid{id, id};
       options_.back().core.incarnation = raft::Incarnation(1);
       options_.back().core.seed = id;
       rigs_.push_back(std::make_unique<Rig>(options_.back(), membership_, now()));
@@ -290,7 +296,7 @@ class Cluster {
           moved = true;
           if (cut_.count(rig->id()) != 0 || cut_.count(sent.to) != 0) continue;
           if (lose && lose(rig->id(), sent)) continue;
-          node(sent.to.value()).handle(now(), PeerMessageReceived{rig->id(), sent.message});
+          node(sent.to.value()).handle(now(), PeerMessageReceived{rig->peer(), sent.message});
         }
       }
     }

@@ -11,6 +11,7 @@ namespace {
 using testing::Answer;
 using testing::Cluster;
 using testing::milliseconds;
+using testing::peer_of;
 using testing::Rig;
 
 constexpr lease::Duration kLong = std::chrono::seconds(30);
@@ -92,7 +93,7 @@ TEST(Driver, WhatClaimsAMatchWaitsForTheDisk) {
   leader.handle(cluster.now(), propose(cluster, "a", answer));
   for (Rig::Sent& sent : leader.take_sent()) {
     if (sent.to != follower.id()) continue;
-    follower.handle(cluster.now(), PeerMessageReceived{leader.id(), sent.message});
+    follower.handle(cluster.now(), PeerMessageReceived{leader.peer(), sent.message});
   }
   EXPECT_TRUE(follower.sent().empty());
   follower.finish_writes(cluster.now(), follower.writes_waiting());
@@ -115,7 +116,7 @@ TEST(Driver, TheLossOfALeaseIsShownBeforeAnyMessageLeaves) {
   reply.request_term = leader.driver().core().term();
   reply.term = reply.request_term + 5;
   leader.handle(cluster.now(),
-                PeerMessageReceived{raft::NodeId(leader.id() == raft::NodeId(1) ? 2 : 1),
+                PeerMessageReceived{peer_of(raft::NodeId(leader.id() == raft::NodeId(1) ? 2 : 1)),
                                     {raft::GroupId(1), raft::Message(reply)}});
   EXPECT_FALSE(leader.leads());
   EXPECT_TRUE(sent_anything) << "it campaigns at once";
@@ -148,11 +149,11 @@ TEST(Driver, ADuplicatedForwardExecutesOnce) {
   std::vector<Rig::Sent> sent = follower.take_sent();
   ASSERT_EQ(sent.size(), 1U);
   for (int copy = 0; copy < 3; ++copy) {
-    leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+    leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   }
   cluster.settle();
   cluster.advance(milliseconds(500));
-  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   cluster.settle();
   EXPECT_EQ(leader.machine().commands(), (std::vector<std::string>{"once"}));
   EXPECT_EQ(leader.driver().counters().forwards_refused, 3U);
@@ -164,7 +165,8 @@ void depose(Cluster& cluster, Rig& leader, raft::NodeId by) {
   raft::AppendReply reply;
   reply.request_term = leader.driver().core().term();
   reply.term = reply.request_term + 5;
-  leader.handle(cluster.now(), PeerMessageReceived{by, {raft::GroupId(1), raft::Message(reply)}});
+  leader.handle(cluster.now(),
+                PeerMessageReceived{peer_of(by), {raft::GroupId(1), raft::Message(reply)}});
   ASSERT_FALSE(leader.leads());
 }
 
@@ -188,11 +190,11 @@ TEST(Driver, AForwardThatComesTooLateIsRefusedAndSentAnewUnderAnotherSequence) {
   ASSERT_EQ(sent.size(), 1U);
   depose(cluster, leader, follower.id());
   leader.take_sent();
-  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   const auto replies = refusals(leader.take_sent());
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].reason, net::ForwardRefusal::not_leader);
-  const PeerMessageReceived refusal{leader.id(), {raft::GroupId(1), net::Payload(replies[0])}};
+  const PeerMessageReceived refusal{leader.peer(), {raft::GroupId(1), net::Payload(replies[0])}};
   follower.handle(cluster.now(), refusal);
   EXPECT_EQ(answer.calls, 0) << "it was never appended: the follower tries again by itself";
   lease::Now later = cluster.now();
@@ -219,16 +221,16 @@ TEST(Driver, ACopyOfATakenForwardIsNotRefusedByALeaderThatStoppedLeading) {
   follower.handle(cluster.now(), propose(cluster, "once", answer));
   std::vector<Rig::Sent> sent = follower.take_sent();
   ASSERT_EQ(sent.size(), 1U);
-  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   depose(cluster, leader, follower.id());
-  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   EXPECT_TRUE(refusals(leader.sent()).empty()) << "it may yet be committed";
   // Nor by the process that follows it, which knows nothing.
   cluster.settle();
   const std::uint64_t restarted_id = leader.id().value();
   cluster.restart(restarted_id);  // `leader` ends here
   Rig& restarted = cluster.node(restarted_id);
-  restarted.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  restarted.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   EXPECT_TRUE(refusals(restarted.sent()).empty());
   EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
   EXPECT_EQ(follower.machine().commands(), (std::vector<std::string>{"once"}));
@@ -256,12 +258,12 @@ TEST(Driver, ACommandThatTheDeadLeaderHadReplicatedIsNotSentAgain) {
   Answer<ProposeResult> answer;
   follower.handle(cluster.now(), propose(cluster, "a", answer));
   for (const Rig::Sent& sent : follower.take_sent()) {
-    old_leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent.message});
+    old_leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent.message});
   }
   // Both peers get the entry; the leader hears of nothing any more.
   for (const Rig::Sent& sent : old_leader.take_sent()) {
     cluster.node(sent.to.value())
-        .handle(cluster.now(), PeerMessageReceived{old_leader.id(), sent.message});
+        .handle(cluster.now(), PeerMessageReceived{old_leader.peer(), sent.message});
   }
   cluster.cut(old_leader.id().value());
   EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
@@ -367,7 +369,7 @@ TEST(Driver, ALeaderThatCannotCommitRefusesMoreThanItsLimit) {
   follower.handle(cluster.now(), propose(cluster, "forwarded", forwarded));
   const std::vector<Rig::Sent> sent = follower.take_sent();
   ASSERT_EQ(sent.size(), 1U);
-  leader.handle(cluster.now(), PeerMessageReceived{follower.id(), sent[0].message});
+  leader.handle(cluster.now(), PeerMessageReceived{follower.peer(), sent[0].message});
   cluster.settle();
   ASSERT_EQ(forwarded.calls, 1);
   EXPECT_TRUE(forwarded.value.overloaded);

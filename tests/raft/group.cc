@@ -18,6 +18,10 @@ InitialState initial_state(const Replica& replica) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
     }
+    if (entry.kind == EntryKind::membership) {
+      state.memberships.push_back(
+          {entry.id.index, decode_membership(entry.payload.view()).value()});
+    }
   }
   if (!replica.disk_log.empty()) state.last_index = replica.disk_log.back().id.index;
   return state;
@@ -42,7 +46,10 @@ void write(const PersistBatch& batch, Index& base, std::vector<Entry>& log) {
 }  // namespace
 
 Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit_news_delay)
-    : now_{HolderInstant(std::chrono::hours(1)), PromiseInstant(std::chrono::hours(1))} {
+    : timing_(timing),
+      seed_(seed),
+      commit_news_delay_(commit_news_delay),
+      now_{HolderInstant(std::chrono::hours(1)), PromiseInstant(std::chrono::hours(1))} {
   for (int i = 1; i <= size; ++i) {
     const NodeId id(static_cast<std::uint64_t>(i));
     membership_.members.push_back({id, Uuid{id.value(), id.value()}, "node" + std::to_string(i)});
@@ -50,14 +57,28 @@ Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit
   }
   for (const Member& member : membership_.members) {
     Replica& replica = replicas_[member.id];
-    replica.options.id = member.id;
-    replica.options.incarnation = Incarnation(1);
-    replica.options.timing = timing;
-    replica.options.seed = seed * 1000 + member.id.value();
-    replica.options.commit_news_delay = commit_news_delay;
+    replica.options = options(member.id);
     replica.disk_base.membership = membership_;
     start(replica);
   }
+}
+
+CoreOptions Group::options(NodeId id) const {
+  CoreOptions options;
+  options.id = id;
+  options.uuid = Uuid{id.value(), id.value()};
+  options.incarnation = Incarnation(1);
+  options.timing = timing_;
+  options.seed = seed_ * 1000 + id.value();
+  options.commit_news_delay = commit_news_delay_;
+  return options;
+}
+
+void Group::add(int id) {
+  LEASEHOLD_ASSERT(replicas_.count(NodeId(static_cast<std::uint64_t>(id))) == 0);
+  Replica& replica = replicas_[NodeId(static_cast<std::uint64_t>(id))];
+  replica.options = options(NodeId(static_cast<std::uint64_t>(id)));
+  start(replica);
 }
 
 void Group::jump(Duration step) {
@@ -121,14 +142,20 @@ void Group::tick(int id) {
 }
 
 void Group::step(int from, int to, Message message) {
-  if (!replica(to).up) return;
-  const NodeId sender(static_cast<std::uint64_t>(from));
+  step(Peer{NodeId(static_cast<std::uint64_t>(from)), replica(from).options.uuid}, to,
+       std::move(message));
+}
+
+void Group::step(const Peer& sender, int to, Message message) {
+  // There is nobody behind the address, or not any more.
+  const auto at = replicas_.find(NodeId(static_cast<std::uint64_t>(to)));
+  if (at == replicas_.end() || !at->second.up) return;
   const auto* reply = std::get_if<SnapshotReply>(&message);
   if (reply == nullptr) {
     core(to).step(now_, sender, std::move(message));
   } else {
     core(to).step(now_, sender, message);
-    answered(replica(to), sender, *reply);
+    answered(replica(to), sender.id, *reply);
   }
   drain(to);
 }
@@ -364,6 +391,12 @@ std::optional<LogId> Group::propose(int id, std::string payload) {
   const std::optional<LogId> at = core(id).propose(now_, std::move(payloads));
   drain(id);
   return at;
+}
+
+std::variant<LogId, ChangeRefused> Group::change(int id, const WantedMembers& wanted) {
+  const auto answer = core(id).change_membership(now_, wanted);
+  drain(id);
+  return answer;
 }
 
 void Group::ask(int id, std::uint64_t read, ReadMode mode) {

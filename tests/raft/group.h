@@ -89,12 +89,16 @@ class Group {
   void settle();
   /// Until somebody leads and has committed an entry of its term. Returns its number.
   int elect();
+  /// One that is no member yet: an empty log, and nobody it knows. Members are "nodeN" under the
+  /// uuid {N, N}.
+  void add(int id);
   /// Makes `id` campaign as soon as it may, nobody else: the others are cut off from their ticks.
   void tick(int id);
 
   /// Messages that a test keeps back or throws away: called for each; false drops it.
   std::function<bool(const Envelope&)> filter = [](const Envelope&) { return true; };
   void step(int from, int to, Message message);
+  void step(const Peer& from, int to, Message message);
   void cut(int a, int b);
   void isolate(int id);
   void heal() { cut_.clear(); }
@@ -124,6 +128,7 @@ class Group {
   void restart(int id);
 
   std::optional<LogId> propose(int id, std::string payload);
+  std::variant<LogId, ChangeRefused> change(int id, const WantedMembers& wanted);
   /// Asks, settles, and returns the answer if there is one.
   std::optional<ReadAnswer> read(int id, ReadMode mode);
   void ask(int id, std::uint64_t read, ReadMode mode);
@@ -140,6 +145,11 @@ class Group {
   void apply(Replica& replica, Index to);
   void install(Replica& replica, const SnapshotId& id);
   void start(Replica& replica);
+  CoreOptions options(NodeId id) const;
+
+  lease::Timing timing_;
+  std::uint64_t seed_;
+  Duration commit_news_delay_;
   Membership membership_;
   std::map<NodeId, Replica> replicas_;
   std::set<std::pair<NodeId, NodeId>> cut_;
@@ -150,6 +160,22 @@ class Group {
   std::map<std::uint64_t, Machine> snapshots_;
   std::uint64_t next_tag_ = 1;
 };
+
+/// Member `id` as it stands in the membership of every Group, or under another uuid.
+inline WantedMember voter(std::uint64_t id, std::uint64_t uuid = 0) {
+  if (uuid == 0) uuid = id;
+  return {NodeId(id), Uuid{uuid, uuid}, "node" + std::to_string(id), Suffrage::voter};
+}
+inline WantedMember learner(std::uint64_t id, std::uint64_t uuid = 0) {
+  WantedMember member = voter(id, uuid);
+  member.suffrage = Suffrage::learner;
+  return member;
+}
+
+/// Who member `id` of a Group shows to be.
+inline Peer peer(NodeId id) {
+  return {id, Uuid{id.value(), id.value()}};
+}
 
 inline Duration ms(std::int64_t n) {
   return std::chrono::milliseconds(n);

@@ -280,7 +280,7 @@ TEST(Lease, TheLossIsPublishedWithTheFirstMessageAfterIt) {
   AppendReply reply;
   reply.request_term = core.term();
   reply.term = core.term() + 3;
-  core.step(group.now(), NodeId(static_cast<std::uint64_t>(other)), reply);
+  core.step(group.now(), peer(NodeId(static_cast<std::uint64_t>(other))), reply);
   Ready ready;
   ASSERT_TRUE(core.take_ready(ready));
   ASSERT_TRUE(ready.lease.has_value());

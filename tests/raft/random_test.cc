@@ -12,8 +12,11 @@ namespace {
 
 class Schedule {
  public:
-  Schedule(int size, std::uint64_t seed) : group_(size, {}, seed), size_(size), random_(seed) {
+  /// `spare` nodes more are no members at first; with any, the members change.
+  Schedule(int size, int spare, std::uint64_t seed)
+      : group_(size, {}, seed), size_(size + spare), random_(seed), changes_members_(spare > 0) {
     group_.filter = [](const Envelope&) { return true; };
+    for (int id = size + 1; id <= size_; ++id) group_.add(id);
   }
 
   void run(int steps) {
@@ -40,7 +43,11 @@ class Schedule {
     const std::optional<LogId> last = group_.propose(leader, "last");
     ASSERT_TRUE(last.has_value());
     group_.run(ms(1000));
+    const Membership& members = group_.core(leader).membership();
+    ASSERT_FALSE(members.joint());
+    check_memberships();
     for (int id = 1; id <= size_; ++id) {
+      if (members.find(NodeId(static_cast<std::uint64_t>(id))) == nullptr) continue;
       ASSERT_GE(group_.core(id).commit_index(), last->index);
       ASSERT_EQ(group_.replica(id).machine, group_.replica(leader).machine);
       installed_ += static_cast<int>(group_.replica(id).installed.size());
@@ -50,6 +57,7 @@ class Schedule {
   int lease_seconds() const { return leases_; }
   int cuts() const { return cuts_; }
   int installed() const { return installed_; }
+  int changes() const { return changes_; }
 
  private:
   int any() { return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(size_))); }
@@ -86,6 +94,8 @@ class Schedule {
                              static_cast<std::int64_t>(replica.base.value()),
                              static_cast<std::int64_t>(replica.applied.value() + 1)))));
       ++cuts_;
+    } else if (what < 975 && changes_members_) {
+      change();
     } else if (what < 990) {
       const int id = any();
       if (group_.replica(id).up) group_.ask(id, random_.next(), ReadMode::quorum);
@@ -94,6 +104,31 @@ class Schedule {
     } else {
       const int id = any();
       if (!group_.replica(id).up) group_.restart(id);
+    }
+  }
+
+  void change() {
+    for (int id = 1; id <= size_; ++id) {
+      if (!group_.replica(id).up || group_.core(id).role() != Role::leader) continue;
+      WantedMembers wanted;
+      for (int member = 1; member <= size_; ++member) {
+        const auto number = static_cast<std::uint64_t>(member);
+        if (!random_.chance(4, 5)) continue;
+        const bool known = group_.core(id).membership().find(NodeId(number)) != nullptr;
+        wanted.push_back(known && random_.chance(4, 5) ? voter(number) : learner(number));
+      }
+      if (std::holds_alternative<LogId>(group_.change(id, wanted))) ++changes_;
+    }
+  }
+
+  // No two neighbours whose quorums could miss each other were ever committed.
+  void check_memberships() {
+    Membership before = group_.membership();
+    for (const auto& [index, entry] : committed_) {
+      if (entry.kind != EntryKind::membership) continue;
+      const Membership next = decode_membership(entry.payload.view()).value();
+      ASSERT_TRUE(may_follow(before, next)) << "index " << index.value();
+      before = next;
     }
   }
 
@@ -141,11 +176,13 @@ class Schedule {
   Group group_;
   int size_;
   Random random_;
+  bool changes_members_;
   std::map<Term, NodeId> leaders_;
   std::map<Index, Entry> committed_;
   int leases_ = 0;
   int cuts_ = 0;
   int installed_ = 0;
+  int changes_ = 0;
 };
 
 TEST(RandomSchedules, KeepEveryPromise) {
@@ -154,7 +191,7 @@ TEST(RandomSchedules, KeepEveryPromise) {
   int installed = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Schedule schedule(seed % 3 == 0 ? 5 : 3, seed);
+    Schedule schedule(seed % 3 == 0 ? 5 : 3, 0, seed);
     schedule.run(3000);
     if (HasFatalFailure()) return;
     schedule.heal();
@@ -166,6 +203,23 @@ TEST(RandomSchedules, KeepEveryPromise) {
   EXPECT_GT(leases, 10000);
   EXPECT_GT(cuts, 1000);
   EXPECT_GT(installed, 100);
+}
+
+TEST(RandomSchedules, KeepEveryPromiseWhileTheMembersChange) {
+  int leases = 0;
+  int changes = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Schedule schedule(seed % 2 == 0 ? 3 : 1, 3, seed);
+    schedule.run(3000);
+    if (HasFatalFailure()) return;
+    schedule.heal();
+    if (HasFatalFailure()) return;
+    leases += schedule.lease_seconds();
+    changes += schedule.changes();
+  }
+  EXPECT_GT(leases, 10000);
+  EXPECT_GT(changes, 600);
 }
 
 }  // namespace

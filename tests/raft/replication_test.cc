@@ -294,7 +294,7 @@ TEST(Replication, AFillThatComesAfterItsAcknowledgementMovesNothingBack) {
   reply.request_term = reply.term = core.term();
   reply.promised = reply.matched = true;
   reply.index = core.log().last_index();
-  core.step(group.now(), intent.to, reply);
+  core.step(group.now(), peer(intent.to), reply);
   ASSERT_TRUE(core.current(intent));
   core.filled(group.now(), intent, intent.prev.index.next(), 1);
   const Progress& progress = core.progress().at(intent.to);

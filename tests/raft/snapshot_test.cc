@@ -166,8 +166,8 @@ TEST(SnapshotChunks, EchoNoRoundOnceALaterLeaderWasHeard) {
   Group group(3);
   Core& core = group.core(2);
   const SnapshotId id = snapshot_of(group, at(2, 5));
-  core.step(group.now(), NodeId(1), chunk(group, 3, id, 0));
-  core.step(group.now(), NodeId(3), append(4, {}, {}));
+  core.step(group.now(), peer(NodeId(1)), chunk(group, 3, id, 0));
+  core.step(group.now(), peer(NodeId(3)), append(4, {}, {}));
   core.chunk_stored(group.now(), {NodeId(1), Term(3), Round(7), id, false, 1});
   Ready ready;
   ASSERT_TRUE(core.take_ready(ready));
@@ -338,8 +338,8 @@ TEST(Snapshot, IsNoMatchBeforeItIsDurable) {
 TEST(Snapshot, DropsEntriesThatWereNotHandedToTheDiskYet) {
   Group group(3);
   Core& core = group.core(2);
-  core.step(group.now(), NodeId(1), append(1, {}, {1, 1, 1}));
-  core.step(group.now(), NodeId(1), append(3, {}, {}));
+  core.step(group.now(), peer(NodeId(1)), append(1, {}, {1, 1, 1}));
+  core.step(group.now(), peer(NodeId(1)), append(3, {}, {}));
   ASSERT_TRUE(core.snapshot_received(group.now(), {at(2, 5), 1}, group.membership()));
   Ready ready;
   ASSERT_TRUE(core.take_ready(ready));

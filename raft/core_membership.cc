@@ -1,0 +1,133 @@
+// Membership changes: joint consensus, effective on append (Raft paper section 6; dissertation
+// chapter 4).
+//
+// A change, leaving the joint state included, is appended only when the newest membership and an
+// entry of the leader's own term are committed. The first keeps two changes from standing on each
+// other: neighbours in the log share a voter in every pair of quorums, neighbours of neighbours
+// need not. The second keeps a leader from building on a membership that an earlier leader never
+// committed and somebody else's may yet overrule.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+// Whether this node votes and counts in the newest membership.
+bool Core::own_seat() const {
+  return log_.membership().is_voter(options_.id, options_.uuid);
+}
+
+// An answer from a directory that is not the one that the newest membership names: it has forgotten
+// what the other has promised, voted and stored. Questions are judged whoever asks: this node's own
+// membership may be the older one.
+bool Core::from_impostor(const Peer& from, const Message& message) const {
+  const bool answer = std::holds_alternative<PreVoteReply>(message) ||
+                      std::holds_alternative<VoteReply>(message) ||
+                      std::holds_alternative<AppendReply>(message) ||
+                      std::holds_alternative<SnapshotReply>(message);
+  if (!answer) return false;
+  const Member* member = log_.membership().find(from.id);
+  return member != nullptr && member->uuid != from.uuid;
+}
+
+// ---- A change begins ----
+
+std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const WantedMembers& wanted) {
+  begin_input(now);
+  std::variant<LogId, ChangeRefused> answer = ChangeRefused{ChangeObstacle::not_leader, leader_};
+  if (as_leader() != nullptr) answer = begin_change(wanted);
+  end_input();
+  return answer;
+}
+
+std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wanted) {
+  const Leader* leader = as_leader();
+  const Membership& newest = log_.membership();
+  if (newest.joint() || log_.membership_index() > commit_) {
+    return ChangeRefused{ChangeObstacle::change_under_way};
+  }
+  if (commit_ < leader->first_index) return ChangeRefused{ChangeObstacle::leader_is_new};
+  std::variant<Membership, ChangeRefused> plan = plan_change(newest, wanted);
+  if (const auto* refused = std::get_if<ChangeRefused>(&plan)) return *refused;
+  const Membership& next = *std::get_if<Membership>(&plan);
+  for (const NodeId id : promoted(newest, next)) {
+    const auto progress = leader->progress.find(id);
+    const bool known = progress != leader->progress.end();
+    if (known && caught_up(progress->second)) continue;
+    const Index match = known ? progress->second.match_index : Index();
+    return ChangeRefused{ChangeObstacle::learner_behind, id, log_.last_index() - match};
+  }
+  append_membership(next);
+  return log_.last();
+}
+
+// The group must not come to wait for a new voter: for the entries that it lacks, nor for its voice
+// in the lease and in elections.
+bool Core::caught_up(const Progress& progress) const {
+  if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
+  return progress.acked_round && progress.acked_round->began + options_.timing.lease > now_.holder;
+}
+
+void Core::append_membership(const Membership& next) {
+  Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(log_.membership_index() <= commit_);
+  LEASEHOLD_ASSERT(commit_ >= leader->first_index);
+  LEASEHOLD_ASSERT(may_follow(log_.membership(), next));
+  log_.append(hard_state_.term, &next);
+  pending_.persist.entries.push_back({log_.last(), EntryKind::membership, encode_membership(next)});
+  note_membership();
+  for (const Member& member : next.members) {
+    if (member.id == options_.id) continue;
+    // Nothing is known of a new member, and no acknowledgement comes from a default.
+    const auto [at, added] = leader->progress.try_emplace(member.id);
+    if (added) at->second.next_index = log_.last_index();
+  }
+  update_lease();
+}
+
+// ---- A change is committed ----
+
+// At the end of each input of a leader: what follows from the newest membership being committed.
+void Core::settle_membership() {
+  Leader* leader = as_leader();
+  const Index index = log_.membership_index();
+  if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
+    return;
+  }
+  leader->settled_membership = index;
+  // Who was removed is told that it is so, as far as one message can, and no more.
+  auto& peers = leader->progress;
+  for (auto peer = peers.begin(); peer != peers.end();) {
+    if (log_.membership().find(peer->first) != nullptr) {
+      ++peer;
+      continue;
+    }
+    send_now(peer->first, empty_append(peer->second));
+    peer = peers.erase(peer);
+  }
+  if (log_.membership().joint()) {
+    append_membership(without_outgoing(log_.membership()));
+  } else if (!own_seat()) {
+    leave_as_removed();
+  }
+}
+
+void Core::leave_as_removed() {
+  become_follower(RoleChangeReason::removed);
+}
+
+void Core::note_membership() {
+  const Membership& newest = log_.membership();
+  MembershipChanged event;
+  event.index = log_.membership_index();
+  event.voters = static_cast<std::uint32_t>(newest.voters.size());
+  event.outgoing_voters = static_cast<std::uint32_t>(newest.outgoing_voters.size());
+  for (const Member& member : newest.members) {
+    if (!newest.is_voter(member.id)) ++event.learners;
+  }
+  emit(event);
+}
+
+}  // namespace leasehold::raft

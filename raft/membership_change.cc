@@ -1,0 +1,143 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/membership_change.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace leasehold::raft {
+namespace {
+
+bool contains(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+bool is_address(const std::string& text) {
+  return !text.empty() && text.size() <= kMemberAddressMax &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+// What is wrong with the list, whatever the group is like now.
+std::optional<ChangeRefused> judge_list(const WantedMembers& wanted) {
+  std::set<NodeId> ids;
+  std::set<Uuid> uuids;
+  std::set<std::string> addresses;
+  bool votes = false;
+  for (const WantedMember& member : wanted) {
+    if (member.id == kNobody || member.uuid == Uuid{} || !is_address(member.address)) {
+      return ChangeRefused{ChangeObstacle::invalid_member, member.id};
+    }
+    const bool added = ids.insert(member.id).second && uuids.insert(member.uuid).second &&
+                       addresses.insert(member.address).second;
+    if (!added) return ChangeRefused{ChangeObstacle::duplicate, member.id};
+    if (member.suffrage == Suffrage::voter) votes = true;
+  }
+  if (!votes) return ChangeRefused{ChangeObstacle::no_voter};
+  return std::nullopt;
+}
+
+void sort_by_id(std::vector<Member>& members) {
+  std::sort(members.begin(), members.end(),
+            [](const Member& a, const Member& b) { return a.id < b.id; });
+}
+
+}  // namespace
+
+std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
+                                                    const WantedMembers& wanted) {
+  LEASEHOLD_ASSERT(!newest.joint());
+  if (const auto wrong = judge_list(wanted)) return *wrong;
+  Membership next;
+  for (const WantedMember& member : wanted) {
+    const Member* now = newest.find(member.id);
+    if (now != nullptr && now->uuid != member.uuid) {
+      return ChangeRefused{ChangeObstacle::other_uuid, member.id};
+    }
+    if (member.suffrage == Suffrage::voter) {
+      if (now == nullptr) return ChangeRefused{ChangeObstacle::not_a_learner, member.id};
+      next.voters.push_back(member.id);
+    }
+    next.members.push_back({member.id, member.uuid, member.address});
+  }
+  sort_by_id(next.members);
+  std::sort(next.voters.begin(), next.voters.end());
+  if (next == newest) return ChangeRefused{ChangeObstacle::already_so};
+  if (next.voters != newest.voters) {
+    next.outgoing_voters = newest.voters;
+    for (const NodeId voter : newest.voters) {
+      if (next.find(voter) != nullptr) continue;
+      next.leaving.push_back(voter);
+    }
+    for (const NodeId voter : next.leaving) next.members.push_back(*newest.find(voter));
+    sort_by_id(next.members);
+  }
+  if (next.members.size() > kMembersMax) return ChangeRefused{ChangeObstacle::too_many};
+  return next;
+}
+
+std::vector<NodeId> promoted(const Membership& before, const Membership& next) {
+  std::vector<NodeId> ids;
+  std::set_difference(next.voters.begin(), next.voters.end(), before.voters.begin(),
+                      before.voters.end(), std::back_inserter(ids));
+  return ids;
+}
+
+Membership without_outgoing(const Membership& joint) {
+  LEASEHOLD_ASSERT(joint.joint());
+  Membership next;
+  next.voters = joint.voters;
+  for (const Member& member : joint.members) {
+    if (!contains(joint.leaving, member.id)) next.members.push_back(member);
+  }
+  return next;
+}
+
+bool may_follow(const Membership& before, const Membership& next) {
+  for (const Member& member : next.members) {
+    const Member* earlier = before.find(member.id);
+    if (earlier != nullptr && earlier->uuid != member.uuid) return false;
+  }
+  if (before.joint()) return next == without_outgoing(before);
+  if (next.joint()) return next.outgoing_voters == before.voters;
+  return next.voters == before.voters;
+}
+
+std::string text_of(const ChangeRefused& refused) {
+  const std::string node = "node " + std::to_string(refused.member.value());
+  switch (refused.obstacle) {
+    case ChangeObstacle::not_leader:
+      return "this node does not lead; ask " +
+             (refused.member == kNobody ? std::string("again when a leader is known") : node);
+    case ChangeObstacle::transfer_under_way:
+      return "the leadership is being handed over; ask the next leader";
+    case ChangeObstacle::change_under_way:
+      return "an earlier change of the members is not complete; wait for it and ask again";
+    case ChangeObstacle::leader_is_new:
+      return "the leader has just been elected and has committed nothing yet; ask again";
+    case ChangeObstacle::already_so: return "the group has exactly these members already";
+    case ChangeObstacle::no_voter:
+      return "nobody would vote; keep at least one voter, better three or five";
+    case ChangeObstacle::too_many:
+      return "a group has at most " + std::to_string(kMembersMax) +
+             " members, those included that leave with this change; remove some first";
+    case ChangeObstacle::invalid_member:
+      return node + " has no id, no uuid, or no address of 1 to " +
+             std::to_string(kMemberAddressMax) + " printable characters; correct it";
+    case ChangeObstacle::duplicate:
+      return node + " has the id, the uuid or the address of another member; give it its own";
+    case ChangeObstacle::other_uuid:
+      return node +
+             " is a member under another uuid: its directory was wiped or replaced. Remove it from "
+             "the group and add it again as a new member";
+    case ChangeObstacle::not_a_learner:
+      return node + " is not a member yet; add it as a learner first, and let it catch up";
+    case ChangeObstacle::learner_behind:
+      return node + " lacks " + std::to_string(refused.entries_behind) +
+             " entries, or has not answered lately; promote it when it has caught up";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+}  // namespace leasehold::raft
