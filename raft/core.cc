@@ -53,7 +53,9 @@ const std::map<NodeId, Progress>& Core::progress() const {
 
 HolderInstant Core::lease_end() const {
   const Leader* leader = as_leader();
-  if (leader == nullptr || commit_ < leader->first_index) return HolderInstant::earliest();
+  if (leader == nullptr || commit_ < leader->first_index || token_alive(*leader)) {
+    return HolderInstant::earliest();
+  }
   return leader->lease.end();
 }
 
@@ -77,6 +79,7 @@ void Core::begin_input(Now now) {
 
 void Core::end_input() {
   if (as_leader() != nullptr) settle_membership();
+  if (as_leader() != nullptr) advance_transfer();
   if (campaign_at_once_) {
     campaign_at_once_ = false;
     if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
@@ -98,6 +101,7 @@ void Core::observe_time() {
 void Core::tick(Now now) {
   begin_input(now);
   if (const Leader* leader = as_leader()) {
+    if (leader->transfer && now_.promise >= leader->transfer->ends) end_transfer();
     if (now_.promise >= leader->next_round) begin_round();
   } else {
     if (may_campaign() && now_.promise >= election_deadline()) {
@@ -119,6 +123,7 @@ PromiseInstant Core::next_deadline() const {
     // timers have to go.
     PromiseInstant due =
         std::min(leader->next_round, now_.promise + (quorum_deadline(*leader) - now_.holder));
+    if (leader->transfer) due = std::min(due, leader->transfer->ends);
     for (const auto& [id, progress] : leader->progress) {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
     }
@@ -147,7 +152,8 @@ void Core::step(Now now, const Peer& from, Message message) {
 // A leader that no longer votes leads only until its removal is committed. It takes nothing new, so
 // that the entry that is committed then is its last, and a voter that has it can follow at once.
 bool Core::takes_proposals() const {
-  return as_leader() != nullptr && own_seat();
+  const Leader* leader = as_leader();
+  return leader != nullptr && !leader->transfer && own_seat();
 }
 
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
@@ -247,20 +253,26 @@ bool Core::disk_stalled() const {
 
 void Core::adopt_term(Term term, RoleChangeReason reason) {
   LEASEHOLD_ASSERT(term > hard_state_.term);
-  const bool led = as_leader() != nullptr;
+  const Leader* leader = as_leader();
+  const bool led = leader != nullptr;
+  // Most likely the target's own campaign, which this node would undo by another.
+  const bool handing_over = led && leader->transfer && leader->transfer->token;
   hard_state_.term = term;
   hard_state_.voted_for = kNobody;
   hard_state_.vote_committed = false;
   mark_hard_state();
   become_follower(reason);
-  if (led) campaign_at_once_ = true;
+  if (led && !handing_over) campaign_at_once_ = true;
 }
 
 void Core::become_follower(RoleChangeReason reason) {
   leader_ = kNobody;
   refuse_reads();
-  if (as_leader() != nullptr) {
+  if (const Leader* leader = as_leader()) {
     if (lease_end() > now_.holder) emit(LeaseLost{lease_end()});
+    if (leader->transfer) {
+      emit(TransferEnded{leader->transfer->target, TransferOutcome::left_role});
+    }
     restart_election_timer();
   }
   if (role() != Role::follower) change_role(Follower{}, reason);

@@ -11,6 +11,7 @@
 #include <leasehold/raft/message.h>
 #include <leasehold/raft/progress.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/raft/transfer.h>
 #include <leasehold/raft/types.h>
 
 #include <array>
@@ -79,6 +80,10 @@ class Core {
   /// the newest membership is not joint and known to be committed. It may be lost with this
   /// leadership, and its second half is then the next leader's.
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  /// Hands the leadership over to `to`, a voter; kNobody: to the most advanced one. None: it is
+  /// under way. It ends when this node leads no more, or an election timeout after the target was
+  /// let go; until then no proposals are taken. The event TransferEnded says how.
+  std::optional<TransferRefused> transfer(Now now, NodeId to);
   /// Asks for an index at which a read that has arrived is linearizable. Exactly one ReadAnswer
   /// names `read`, at once or later; the numbers are the caller's and unique while pending. Works
   /// on any node: a follower asks its leader.
@@ -180,6 +185,14 @@ class Core {
     Round round;
   };
 
+  /// The leadership is being handed over.
+  struct Transfer {
+    NodeId target;
+    PromiseInstant ends;
+    /// Set once the target has everything. Invariant: nothing is appended behind token->last.
+    std::optional<TransferToken> token;
+  };
+
   struct Leader {
     Now elected_at;
     /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
@@ -192,6 +205,10 @@ class Core {
     /// Everybody that receives the log, this node excepted: the members of the newest membership,
     /// and those that it removes until it is committed.
     std::map<NodeId, Progress> progress;
+    std::optional<Transfer> transfer;
+    /// The last index of the newest token of this term; 0: none. There is no lease before an entry
+    /// beyond it is committed.
+    Index token_index;
     /// The newest membership whose consequences were drawn (see core_membership.cc).
     Index settled_membership;
     std::vector<LeaderRead> reads;
@@ -236,8 +253,19 @@ class Core {
   bool caught_up(const Progress& progress) const;
   void append_membership(const Membership& next);
   void settle_membership();
-  void leave_as_removed();
   void note_membership();
+
+  // core_transfer.cc
+  std::optional<TransferRefused> begin_transfer(NodeId to);
+  NodeId heir() const;
+  void advance_transfer();
+  void send_token(const TransferToken& token);
+  bool token_alive(const Leader& leader) const;
+  void end_transfer();
+  void leave_as_removed();
+  void handle(NodeId from, const TimeoutNow& m);
+  bool passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
+                      LogId last) const;
 
   // core_election.cc
   bool promised_to_other_than(NodeId candidate) const;
@@ -246,12 +274,13 @@ class Core {
   PromiseInstant election_deadline() const;
   void restart_election_timer();
   void start_pre_vote(RoleChangeReason reason);
-  void start_campaign();
+  void start_campaign(const std::optional<TransferToken>& token);
   void count_votes();
   void become_leader();
   bool ignores_higher_terms() const;
   bool learn_term_from_reply(Term term);
-  std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote) const;
+  std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote,
+                                   const std::optional<TransferToken>& token) const;
   void handle(NodeId from, const PreVoteRequest& m);
   void handle(NodeId from, const PreVoteReply& m);
   void handle(NodeId from, const VoteRequest& m);
@@ -297,6 +326,7 @@ class Core {
   // core_invariants.cc
   void check_invariants() const;
   void check_members(const Leader& leader) const;
+  void check_transfer(const Leader& leader) const;
 
   CoreOptions options_;
   Random random_;

@@ -64,8 +64,10 @@ void Core::start_pre_vote(RoleChangeReason reason) {
   count_votes();
 }
 
-void Core::start_campaign() {
-  LEASEHOLD_ASSERT(!promised_to_other_than(options_.id));
+void Core::start_campaign(const std::optional<TransferToken>& token) {
+  LEASEHOLD_ASSERT(token || !promised_to_other_than(options_.id));
+  leader_ = kNobody;
+  refuse_reads();
   hard_state_.term = hard_state_.term.next();
   hard_state_.voted_for = options_.id;
   hard_state_.vote_committed = false;
@@ -74,10 +76,11 @@ void Core::start_campaign() {
   Candidate candidate;
   candidate.pre_vote = false;
   candidate.own_vote = hard_state_ready();
-  change_role(std::move(candidate), RoleChangeReason::pre_vote_won);
+  change_role(std::move(candidate),
+              token ? RoleChangeReason::transfer : RoleChangeReason::pre_vote_won);
   for (const Member& member : log_.membership().members) {
     if (member.id == options_.id || !log_.membership().is_voter(member.id)) continue;
-    send_after(hard_state_ready(), member.id, VoteRequest{hard_state_.term, log_.last()});
+    send_after(hard_state_ready(), member.id, VoteRequest{hard_state_.term, log_.last(), token});
   }
 }
 
@@ -97,7 +100,7 @@ void Core::count_votes() {
     if (!candidate->pre_vote) {
       become_leader();
     } else if (may_campaign()) {
-      start_campaign();
+      start_campaign(std::nullopt);
     } else {
       become_follower(RoleChangeReason::election_lost);
     }
@@ -141,30 +144,34 @@ bool Core::learn_term_from_reply(Term term) {
 }
 
 // Why a vote (or a pre-vote) in `term` has to be refused, on what is known now.
-std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last,
-                                       bool pre_vote) const {
+std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last, bool pre_vote,
+                                       const std::optional<TransferToken>& token) const {
   const Leader* leader = as_leader();
   if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
-  if (promised_to_other_than(candidate)) return VoteRefusal::promised;
+  const bool bound = promised_to_other_than(candidate);
+  if (bound && !passes_promise(token, candidate, term, last)) return VoteRefusal::promised;
   // The holder itself, in a newer term: it has given its lease up. A pre-vote proves nothing, but
   // binds nobody.
   if (promise_.live(now_.promise) && !pre_vote && term <= hard_state_.promise.term) {
     return VoteRefusal::promised;
   }
+  std::optional<VoteRefusal> refusal;
   if (term < hard_state_.term || (pre_vote && term == hard_state_.term)) {
-    return VoteRefusal::old_term;
+    refusal = VoteRefusal::old_term;
+  } else if (!pre_vote && term == hard_state_.term && hard_state_.voted_for != kNobody &&
+             hard_state_.voted_for != candidate) {
+    refusal = VoteRefusal::voted_for_other;
+  } else if (last < log_.last()) {
+    refusal = VoteRefusal::log_behind;
   }
-  if (!pre_vote && term == hard_state_.term && hard_state_.voted_for != kNobody &&
-      hard_state_.voted_for != candidate) {
-    return VoteRefusal::voted_for_other;
-  }
-  if (last < log_.last()) return VoteRefusal::log_behind;
-  return std::nullopt;
+  // A token passes the promise only if the vote is granted. Otherwise the promise stands, and
+  // nothing changes for its sake, not even the term.
+  return refusal && bound ? VoteRefusal::promised : refusal;
 }
 
 void Core::handle(NodeId from, const PreVoteRequest& m) {
   // Nothing changes here, whatever the answer: no term, no vote, no timer, no promise.
-  const std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, true);
+  const std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, true, std::nullopt);
   if (refusal) {
     emit(VoteRefused{from, true, *refusal});
   } else {
@@ -183,12 +190,12 @@ void Core::handle(NodeId from, const PreVoteReply& m) {
 }
 
 void Core::handle(NodeId from, const VoteRequest& m) {
-  std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false);
+  std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false, m.token);
   const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised;
   // A refusal for a promise's sake changes nothing, not even the term.
   if (!barred && m.term > hard_state_.term) {
     adopt_term(m.term, RoleChangeReason::higher_term);
-    refusal = judge(from, m.term, m.last, false);
+    refusal = judge(from, m.term, m.last, false, m.token);
   }
   if (refusal) {
     emit(VoteRefused{from, false, *refusal});

@@ -15,13 +15,30 @@ void Core::check_members(const Leader& leader) const {
     LEASEHOLD_ASSERT(log_.memberships_above(commit_) <= 1);
   }
   // Once it is committed, the joint state is left and so is the role of one that was removed.
-  if (known) LEASEHOLD_ASSERT(!newest.joint() && own_seat());
+  if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer);
+  if (known) LEASEHOLD_ASSERT(own_seat());
   for (const Member& member : newest.members) {
     LEASEHOLD_ASSERT(member.id == options_.id || leader.progress.count(member.id) == 1);
   }
   // Nobody else receives the log, but for those whose removal is not committed.
   const std::size_t others = newest.members.size() - (newest.find(options_.id) != nullptr ? 1 : 0);
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
+}
+
+void Core::check_transfer(const Leader& leader) const {
+  LEASEHOLD_ASSERT(leader.token_index <= log_.last_index());
+  // While a token may pass a promise there is no lease, shown or not.
+  if (token_alive(leader)) LEASEHOLD_ASSERT(leader.lease.end() == HolderInstant::earliest());
+  if (!leader.transfer) {
+    LEASEHOLD_ASSERT(leader.token_index < log_.last_index());
+    return;
+  }
+  LEASEHOLD_ASSERT(leader.progress.count(leader.transfer->target) == 1);
+  const std::optional<TransferToken>& token = leader.transfer->token;
+  if (!token) return;
+  LEASEHOLD_ASSERT(token->term == hard_state_.term);
+  LEASEHOLD_ASSERT(token->last == leader.token_index);
+  LEASEHOLD_ASSERT(log_.last_index() == token->last);
 }
 
 void Core::check_invariants() const {
@@ -57,6 +74,7 @@ void Core::check_invariants() const {
       LEASEHOLD_ASSERT(leader.first_index <= log_.last_index());
       LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
       check_members(leader);
+      check_transfer(leader);
       for (const auto& [id, progress] : leader.progress) {
         LEASEHOLD_ASSERT(id != options_.id);
         LEASEHOLD_ASSERT(progress.match_index < progress.next_index);
@@ -78,7 +96,8 @@ void Core::check_invariants() const {
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
-    LEASEHOLD_ASSERT(end >= checked_.lease_end);
+    // It never moves back; a token takes it away.
+    LEASEHOLD_ASSERT(end >= checked_.lease_end || token_alive(*as_leader()));
   }
   checked_.term = hard_state_.term;
   checked_.base = log_.base().index;

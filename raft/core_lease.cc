@@ -23,6 +23,8 @@ void Core::begin_round() {
     if (progress.state != ProgressState::snapshot) progress.paused = false;
     send_now(id, empty_append(progress));
   }
+  // TimeoutNow may have been lost; a copy of it finds a higher term and does nothing.
+  if (leader->transfer && leader->transfer->token) send_token(*leader->transfer->token);
   update_lease();
 }
 
@@ -54,9 +56,10 @@ void Core::update_lease() {
     if (!ack) return std::nullopt;
     return ack->began;
   };
-  if (const auto end = quorum_value<HolderInstant>(log_.membership(), end_of)) {
-    leader->lease.extend(*end);
-  }
+  // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
+  // once the token is worth nothing.
+  const auto end = quorum_value<HolderInstant>(log_.membership(), end_of);
+  if (end && !token_alive(*leader)) leader->lease.extend(*end);
   if (const auto base = quorum_value<HolderInstant>(log_.membership(), began_of)) {
     if (!leader->base || *base > *leader->base) leader->base = base;
   }

@@ -45,6 +45,7 @@ std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const Wanted
 std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wanted) {
   const Leader* leader = as_leader();
   const Membership& newest = log_.membership();
+  if (!takes_proposals()) return ChangeRefused{ChangeObstacle::transfer_under_way};
   if (newest.joint() || log_.membership_index() > commit_) {
     return ChangeRefused{ChangeObstacle::change_under_way};
   }
@@ -96,7 +97,6 @@ void Core::settle_membership() {
   if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
     return;
   }
-  leader->settled_membership = index;
   // Who was removed is told that it is so, as far as one message can, and no more.
   auto& peers = leader->progress;
   for (auto peer = peers.begin(); peer != peers.end();) {
@@ -107,15 +107,14 @@ void Core::settle_membership() {
     send_now(peer->first, empty_append(peer->second));
     peer = peers.erase(peer);
   }
+  // Nothing is appended while the leadership is handed over; the next leader may do it.
+  if (log_.membership().joint() && leader->transfer) return;
+  leader->settled_membership = index;
   if (log_.membership().joint()) {
     append_membership(without_outgoing(log_.membership()));
   } else if (!own_seat()) {
     leave_as_removed();
   }
-}
-
-void Core::leave_as_removed() {
-  become_follower(RoleChangeReason::removed);
 }
 
 void Core::note_membership() {

@@ -213,6 +213,7 @@ void Core::maybe_commit() {
   // figure 8).
   if (!index || *index <= commit_ || log_.term_at(*index) != hard_state_.term) return;
   advance_commit(*index);
+  if (leader->token_index.value() != 0) update_lease();
   answer_leader_reads();
 }
 

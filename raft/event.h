@@ -18,6 +18,7 @@ enum class RoleChangeReason : std::uint8_t {
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
   disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
+  transfer,         ///< the leader has handed over to this node
   removed,          ///< the leader's own removal from the voters is committed
 };
 
@@ -91,6 +92,33 @@ struct SnapshotInstalled {
   friend bool operator==(const SnapshotInstalled&, const SnapshotInstalled&) = default;
 };
 
+/// A leader begins to hand over: it takes no proposals, and brings the target up to date.
+struct TransferStarted {
+  NodeId target;
+  friend bool operator==(const TransferStarted&, const TransferStarted&) = default;
+};
+/// A leader has given its lease up and lets the target campaign.
+struct TokenIssued {
+  NodeId target;
+  Index last;  ///< nothing is appended behind it until the transfer ends
+  friend bool operator==(const TokenIssued&, const TokenIssued&) = default;
+};
+/// A token came that this node cannot campaign by: late, or its log has changed since.
+struct TokenUnused {
+  NodeId issuer;
+  Index last;
+  friend bool operator==(const TokenUnused&, const TokenUnused&) = default;
+};
+enum class TransferOutcome : std::uint8_t {
+  left_role,      ///< this node leads no more: to the target, unless something else happened
+  target_behind,  ///< the target did not catch up in time; nothing was given up
+  not_elected,    ///< the target did not campaign, or lost
+};
+struct TransferEnded {
+  NodeId target;
+  TransferOutcome outcome = TransferOutcome::left_role;
+  friend bool operator==(const TransferEnded&, const TransferEnded&) = default;
+};
 /// Another membership counts on this node from now on: its entry was appended, or cut away again,
 /// or it came with a snapshot.
 struct MembershipChanged {
@@ -113,7 +141,8 @@ struct Event {
   Now at;
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
                LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled,
-               MembershipChanged, MembershipCommitted>
+               MembershipChanged, MembershipCommitted, TransferStarted, TokenIssued, TokenUnused,
+               TransferEnded>
       what;
 };
 

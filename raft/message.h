@@ -28,9 +28,19 @@ struct PreVoteReply {
   friend bool operator==(const PreVoteReply&, const PreVoteReply&) = default;
 };
 
+/// A leader's leave for one campaign: `target` may be elected although the promises to the leader
+/// live. Fixed once the leader appends nothing more and has published the loss of its lease.
+struct TransferToken {
+  Term term;  ///< the leader's; the campaign is one above it
+  NodeId target;
+  Index last;  ///< the leader's last entry, which the target has
+  friend bool operator==(const TransferToken&, const TransferToken&) = default;
+};
+
 struct VoteRequest {
   Term term;
   LogId last;
+  std::optional<TransferToken> token{};  ///< the sender campaigns by it
   friend bool operator==(const VoteRequest&, const VoteRequest&) = default;
 };
 
@@ -123,8 +133,14 @@ struct SnapshotReply {
   friend bool operator==(const SnapshotReply&, const SnapshotReply&) = default;
 };
 
+/// "Campaign now": the leader hands over (dissertation 3.10).
+struct TimeoutNow {
+  TransferToken token;
+  friend bool operator==(const TimeoutNow&, const TimeoutNow&) = default;
+};
+
 using Message =
     std::variant<PreVoteRequest, PreVoteReply, VoteRequest, VoteReply, AppendRequest, AppendReply,
-                 ReadIndexRequest, ReadIndexReply, SnapshotChunk, SnapshotReply>;
+                 ReadIndexRequest, ReadIndexReply, SnapshotChunk, SnapshotReply, TimeoutNow>;
 
 }  // namespace leasehold::raft

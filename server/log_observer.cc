@@ -21,6 +21,7 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::quorum_lost: return "no quorum answered for a whole lease";
     case raft::RoleChangeReason::disk_stalled: return "the disk does not answer";
     case raft::RoleChangeReason::election_lost: return "a quorum did not vote for this node";
+    case raft::RoleChangeReason::transfer: return "the leader hands over to this node";
     case raft::RoleChangeReason::removed: return "this node is no voter any more";
   }
   LEASEHOLD_UNREACHABLE();
@@ -83,6 +84,29 @@ struct Line {
   void operator()(const raft::SnapshotInstalled& e) const {
     spdlog::info("term {}: a snapshot up to entry {} takes the place of the log", term,
                  e.last.index.value());
+  }
+  void operator()(const raft::TransferStarted& e) const {
+    spdlog::info("term {}: hands over to node {}", term, e.target.value());
+  }
+  void operator()(const raft::TokenIssued& e) const {
+    spdlog::info("term {}: gave the lease up, node {} may campaign", term, e.target.value());
+  }
+  void operator()(const raft::TokenUnused& e) const {
+    spdlog::debug("term {}: cannot use a hand-over by node {}", term, e.issuer.value());
+  }
+  void operator()(const raft::TransferEnded& e) const {
+    switch (e.outcome) {
+      case raft::TransferOutcome::left_role: return;
+      case raft::TransferOutcome::target_behind:
+        spdlog::warn("term {}: node {} did not catch up in time: this node leads on", term,
+                     e.target.value());
+        return;
+      case raft::TransferOutcome::not_elected:
+        spdlog::warn("term {}: node {} was not elected in time: this node leads on", term,
+                     e.target.value());
+        return;
+    }
+    LEASEHOLD_UNREACHABLE();
   }
   void operator()(const raft::MembershipChanged& e) const {
     if (e.outgoing_voters != 0) {

@@ -379,6 +379,8 @@ void Oracles::check_view_order(const SimNode& node, const raft::Message& message
   } else if (std::holds_alternative<raft::VoteRequest>(message) ||
              std::holds_alternative<raft::PreVoteRequest>(message)) {
     what = "asks for a vote";
+  } else if (std::holds_alternative<raft::TimeoutNow>(message)) {
+    what = "hands over";
   } else if (const auto* read = std::get_if<raft::ReadIndexReply>(&message)) {
     if (read->index && *read->index > state.commit) {
       what = "answers a read with index " + std::to_string(read->index->value()) +

@@ -25,7 +25,7 @@ struct Summary {
 constexpr const char* kMessageNames[] = {
     "PreVoteRequest",   "PreVoteReply",     "VoteRequest",    "VoteReply",      "AppendRequest",
     "AppendReply",      "ReadIndexRequest", "ReadIndexReply", "ForwardRequest", "ForwardReply",
-    "FormationConfirm", "SnapshotChunk",    "SnapshotReply"};
+    "FormationConfirm", "SnapshotChunk",    "SnapshotReply",  "TimeoutNow"};
 /// The meaning of x and y, by type.
 constexpr const char* kMessageNumbers[][2] = {{"last term", "last index"},
                                               {"request term", "granted"},
@@ -39,7 +39,8 @@ constexpr const char* kMessageNumbers[][2] = {{"last term", "last index"},
                                               {"sequence", "reason"},
                                               {"members", "formed"},
                                               {"snapshot's last", "offset"},
-                                              {"offset", "promised+2*refused"}};
+                                              {"offset", "promised+2*refused"},
+                                              {"target", "last index"}};
 
 Summary summarize(const raft::Message& message) {
   return std::visit(
@@ -77,6 +78,9 @@ Summary summarize(const raft::Message& message) {
             const std::uint64_t flags = (m.promised ? 1U : 0U) + (m.refused ? 2U : 0U);
             return Summary{12, m.term.value(), m.offset, flags};
           },
+          [](const raft::TimeoutNow& m) {
+            return Summary{13, m.token.term.value(), m.token.target.value(), m.token.last.value()};
+          },
       },
       message);
 }
@@ -97,14 +101,17 @@ Summary summarize(const net::PeerMessage& message) {
                     message.payload);
 }
 
-constexpr const char* kEventNames[] = {
-    "role changed",       "leader known",    "vote granted",     "vote refused", "promise given",
-    "lease gained",       "lease lost",      "settings differ",  "log cut",      "snapshot sending",
-    "snapshot installed", "members changed", "members committed"};
+constexpr const char* kEventNames[] = {"role changed",      "leader known",       "vote granted",
+                                       "vote refused",      "promise given",      "lease gained",
+                                       "lease lost",        "settings differ",    "log cut",
+                                       "snapshot sending",  "snapshot installed", "members changed",
+                                       "members committed", "transfer started",   "token issued",
+                                       "token unused",      "transfer ended"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
-constexpr const char* kReasonNames[] = {
-    "started",         "election timeout", "pre-vote won", "election won",  "higher term",
-    "leader appeared", "quorum lost",      "disk stalled", "election lost", "removed"};
+constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
+                                        "election won", "higher term",      "leader appeared",
+                                        "quorum lost",  "disk stalled",     "election lost",
+                                        "transfer",     "removed"};
 
 template <std::size_t N>
 std::string name_of(const char* const (&names)[N], std::uint64_t which) {
@@ -205,6 +212,19 @@ void Trace::add_event(const raft::Event& event) {
                    n[2] = what.outgoing_voters;
                  },
                  [&n](const raft::MembershipCommitted& what) { n[0] = what.index.value(); },
+                 [&n](const raft::TransferStarted& what) { n[0] = what.target.value(); },
+                 [&n](const raft::TokenIssued& what) {
+                   n[0] = what.target.value();
+                   n[1] = what.last.value();
+                 },
+                 [&n](const raft::TokenUnused& what) {
+                   n[0] = what.issuer.value();
+                   n[1] = what.last.value();
+                 },
+                 [&n](const raft::TransferEnded& what) {
+                   n[0] = what.target.value();
+                   n[1] = static_cast<std::uint64_t>(what.outcome);
+                 },
              },
              event.what);
   add(TraceKind::raft_event, event.node.value(), event.what.index(), event.term.value(), n[0], n[1],

@@ -25,6 +25,7 @@ const char* reason_name(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::quorum_lost: return "quorum_lost";
     case raft::RoleChangeReason::disk_stalled: return "disk_stalled";
     case raft::RoleChangeReason::election_lost: return "election_lost";
+    case raft::RoleChangeReason::transfer: return "transfer";
     case raft::RoleChangeReason::removed: return "removed";
   }
   return "other";
@@ -37,6 +38,15 @@ const char* refusal_name(raft::VoteRefusal refusal) {
     case raft::VoteRefusal::old_term: return "old_term";
     case raft::VoteRefusal::voted_for_other: return "voted_for_other";
     case raft::VoteRefusal::log_behind: return "log_behind";
+  }
+  return "other";
+}
+
+const char* outcome_name(raft::TransferOutcome outcome) {
+  switch (outcome) {
+    case raft::TransferOutcome::left_role: return "left_role";
+    case raft::TransferOutcome::target_behind: return "target_behind";
+    case raft::TransferOutcome::not_elected: return "not_elected";
   }
   return "other";
 }
@@ -128,6 +138,7 @@ const char* kind_name(Kind kind) {
     case Kind::log_cut: return "log_cut";
     case Kind::snapshot: return "snapshot";
     case Kind::members: return "members";
+    case Kind::transfer: return "transfer";
     case Kind::round: return "round";
     case Kind::sent: return "sent";
     case Kind::delivered: return "delivered";
@@ -206,6 +217,33 @@ std::optional<Record> record_of(Duration at, const raft::Event& event) {
                                      record.what = "installed";
                                      return true;
                                    },
+                                   [&record](const raft::TransferStarted& e) {
+                                     record.kind = Kind::transfer;
+                                     record.peer = e.target;
+                                     record.what = "started";
+                                     return true;
+                                   },
+                                   [&record](const raft::TokenIssued& e) {
+                                     record.kind = Kind::transfer;
+                                     record.peer = e.target;
+                                     record.index = e.last;
+                                     record.what = "token";
+                                     return true;
+                                   },
+                                   [&record](const raft::TokenUnused& e) {
+                                     record.kind = Kind::transfer;
+                                     record.peer = e.issuer;
+                                     record.index = e.last;
+                                     record.what = "unused";
+                                     return true;
+                                   },
+                                   [&record](const raft::TransferEnded& e) {
+                                     record.kind = Kind::transfer;
+                                     record.peer = e.target;
+                                     record.what = "ended";
+                                     record.why = outcome_name(e.outcome);
+                                     return true;
+                                   },
                                    [&record](const raft::MembershipChanged& e) {
                                      record.kind = Kind::members;
                                      record.index = e.index;
@@ -237,6 +275,7 @@ std::string message_name(const raft::Message& message) {
                         [](const raft::ReadIndexReply&) { return "read_index_reply"; },
                         [](const raft::SnapshotChunk&) { return "snapshot"; },
                         [](const raft::SnapshotReply&) { return "snapshot_reply"; },
+                        [](const raft::TimeoutNow&) { return "timeout_now"; },
                     },
                     message);
 }
@@ -246,7 +285,9 @@ std::string message_text(const raft::Message& message) {
       Overloaded{
           [](const raft::PreVoteRequest& m) { return ask(m.term, m.last); },
           [](const raft::PreVoteReply& m) { return answer(m.request_term, m.term, m.granted); },
-          [](const raft::VoteRequest& m) { return ask(m.term, m.last); },
+          [](const raft::VoteRequest& m) {
+            return ask(m.term, m.last) + (m.token ? ", with a token" : "");
+          },
           [](const raft::VoteReply& m) { return answer(m.request_term, m.term, m.granted); },
           [](const raft::AppendRequest& m) { return text_of(m); },
           [](const raft::AppendReply& m) { return text_of(m); },
@@ -259,6 +300,11 @@ std::string message_text(const raft::Message& message) {
           },
           [](const raft::SnapshotChunk& m) { return text_of(m); },
           [](const raft::SnapshotReply& m) { return text_of(m); },
+          [](const raft::TimeoutNow& m) {
+            return "term " + number(m.token.term.value()) + ", node " +
+                   number(m.token.target.value()) + " may campaign with entry " +
+                   number(m.token.last.value());
+          },
       },
       message);
 }
@@ -294,6 +340,10 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::M
                    record.round = m.round;
                    record.index = m.index;
                    record.why = m.promised ? (m.matched ? "matched" : "unmatched") : "unpromised";
+                 },
+                 [&record](const raft::TimeoutNow& m) {
+                   record.term = m.token.term;
+                   record.index = m.token.last;
                  },
                  [](const raft::ReadIndexRequest&) {},
                  [](const raft::ReadIndexReply&) {},

@@ -49,6 +49,7 @@ enum class Kind : std::uint8_t {
   log_cut,     ///< the log begins behind index
   snapshot,    ///< what: sending (to peer), or installed (in place of everything up to index)
   members,     ///< what: changed or committed; index; text: how many vote
+  transfer,    ///< of the leadership to peer; what: started, token, unused, ended; why
   round,       ///< a leader begins a broadcast round
   sent,        ///< to peer; what: the message's type; why: its verdict; number: which message
   delivered,   ///< from peer, sent at `from`

@@ -31,7 +31,8 @@ std::string role(const Record& r) {
   std::string text = name(r.node);
   if (r.what == "leader") return text + " leads term " + term + ": a quorum voted for it";
   if (r.what == "candidate") {
-    return text + " campaigns in term " + term + ": a quorum would vote for it";
+    return text + " campaigns in term " + term +
+           (r.why == "transfer" ? ": the leader hands over to it" : ": a quorum would vote for it");
   }
   std::string why = r.why;
   if (r.why == "election_timeout") why = "it has heard of no leader for an election timeout";
@@ -39,6 +40,7 @@ std::string role(const Record& r) {
   if (r.why == "leader_appeared") why = "there is a leader";
   if (r.why == "quorum_lost") why = "no quorum has answered for a whole lease";
   if (r.why == "disk_stalled") why = "its disk has not answered for an election timeout";
+  if (r.why == "removed") why = "it is no voter any more";
   if (r.why == "election_lost") why = "it is not elected";
   if (r.what == "pre_candidate") {
     return text + " asks who would vote for it beyond term " + term + ": " + why;
@@ -206,6 +208,17 @@ std::string Teller::sentence(const Record& r) const {
                                        number(r.index.value()) + ": " + r.text
                                  : name(r.node) + " knows the members of entry " +
                                        number(r.index.value()) + " to be committed";
+    case Kind::transfer:
+      if (r.what == "started") return name(r.node) + " begins to hand over to " + name(r.peer);
+      if (r.what == "token") {
+        return name(r.node) + " lets " + name(r.peer) + " campaign with entry " +
+               number(r.index.value()) + ", and appends nothing behind it";
+      }
+      if (r.what == "unused") {
+        return name(r.node) + " cannot use the token of " + name(r.peer) + " for entry " +
+               number(r.index.value());
+      }
+      return name(r.node) + " ends its hand-over to " + name(r.peer) + ": " + r.why;
     case Kind::round:
       return name(r.node) + " begins round " + number(r.round.value()) + " of term " +
              number(r.term.value());

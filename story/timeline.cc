@@ -69,6 +69,7 @@ class Builder {
       case Kind::log_cut:
       case Kind::snapshot:
       case Kind::members:
+      case Kind::transfer:
       case Kind::fail: lane.signs.push_back(r); break;
       default: break;
     }

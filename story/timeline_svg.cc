@@ -105,6 +105,9 @@ Words words_of(const Record& r) {
     case Kind::members:
       if (r.what == "changed") return {"", r.text, ""};
       return {"", "", "the members of entry " + number(r.index.value()) + " are committed"};
+    case Kind::transfer:
+      if (r.what == "token") return {"muted", "hands over to " + peer, ""};
+      return {"", "", "hand-over " + r.what};
     case Kind::cut: return {"red", "cut from " + peer, ""};
     case Kind::join: return {"muted", "hears " + peer, ""};
     case Kind::lease_lost: return {"red", "lease given up", ""};
@@ -542,7 +545,8 @@ class Painter {
         svg_.circle("yes", at, middle, r.what == "vote" ? 45 : 25, words_of(r).title);
       } else if (r.kind == Kind::refusal) {
         svg_.path("no", cross(at, middle), words_of(r).title);
-      } else if (r.kind == Kind::log_cut || r.kind == Kind::snapshot || r.kind == Kind::members) {
+      } else if (r.kind == Kind::log_cut || r.kind == Kind::snapshot || r.kind == Kind::members ||
+                 r.kind == Kind::transfer) {
         const Words words = words_of(r);
         svg_.path("calm", diamond(at, middle), words.label.empty() ? words.title : words.label);
       } else if (r.kind != Kind::write && r.kind != Kind::join) {

@@ -45,6 +45,16 @@ Verdict check_vote_request(const Request& m) {
   return kHolds;
 }
 
+/// TimeoutNow, and a VoteRequest that has one.
+Verdict check_token(const raft::TransferToken& token) {
+  if (!in_range({token.term.value(), token.last.value()})) return kI1;
+  if (token.term.value() == 0) return kI2;
+  if (token.target == raft::kNobody) return "I12: a token for nobody";
+  // A leader that issues one has at least the first entry of its own term.
+  if (token.last.value() == 0) return "I12: a token for an empty log";
+  return kHolds;
+}
+
 /// PreVoteReply and VoteReply.
 template <class Reply>
 Verdict check_vote_reply(const Reply& m) {
@@ -91,7 +101,14 @@ Verdict check_entries(const raft::AppendRequest& m) {
 struct Check {
   Verdict operator()(const raft::PreVoteRequest& m) const { return check_vote_request(m); }
   Verdict operator()(const raft::PreVoteReply& m) const { return check_vote_reply(m); }
-  Verdict operator()(const raft::VoteRequest& m) const { return check_vote_request(m); }
+  Verdict operator()(const raft::VoteRequest& m) const {
+    if (const Verdict verdict = check_vote_request(m)) return verdict;
+    if (!m.token) return kHolds;
+    if (const Verdict verdict = check_token(*m.token)) return verdict;
+    const bool fits = m.token->term.next() == m.term && m.token->last == m.last.index;
+    return fits ? kHolds : "I12: a token of another campaign";
+  }
+  Verdict operator()(const raft::TimeoutNow& m) const { return check_token(m.token); }
   Verdict operator()(const raft::VoteReply& m) const { return check_vote_reply(m); }
 
   Verdict operator()(const raft::AppendRequest& m) const {

@@ -18,6 +18,8 @@
 //      zero; an address of 1 to kAddressBytesMax printable ASCII characters without a space.
 //  I11 SnapshotChunk: the snapshot's last entry is not (0, 0), and its term is not above the
 //      message's; 0 < offset + bytes <= size, and at least one byte; a membership that decodes.
+//  I12 TimeoutNow, VoteRequest: a token has a term, a target and a last index of at least 1; in a
+//      VoteRequest its term is one below the request's, and its last index is the candidate's.
 //
 // What they do not promise: that the numbers fit the receiver's own log or term. The core expects
 // any of them, late, twice and out of order.

@@ -67,7 +67,18 @@ struct ToProtobuf {
     vote_request(m, out.mutable_pre_vote_request());
   }
   void operator()(const raft::PreVoteReply& m) { vote_reply(m, out.mutable_pre_vote_reply()); }
-  void operator()(const raft::VoteRequest& m) { vote_request(m, out.mutable_vote_request()); }
+  static void token(const raft::TransferToken& token, pb::TransferToken* to) {
+    to->set_term(token.term.value());
+    to->set_target(token.target.value());
+    to->set_last_index(token.last.value());
+  }
+  void operator()(const raft::VoteRequest& m) {
+    vote_request(m, out.mutable_vote_request());
+    if (m.token) token(*m.token, out.mutable_vote_request()->mutable_token());
+  }
+  void operator()(const raft::TimeoutNow& m) {
+    token(m.token, out.mutable_timeout_now()->mutable_token());
+  }
   void operator()(const raft::VoteReply& m) { vote_reply(m, out.mutable_vote_reply()); }
 
   void operator()(const raft::AppendRequest& m) {
@@ -183,9 +194,32 @@ raft::LogId log_id(std::uint64_t term, std::uint64_t index) {
   return raft::LogId{raft::Term(term), raft::Index(index)};
 }
 
-template <class Request>
-Request vote_request(const auto& m) {
-  return Request{raft::Term(m.term()), log_id(m.last_term(), m.last_index())};
+Result<raft::TransferToken> transfer_token(const pb::TransferToken& m) {
+  if (!known_fields_only(m)) return malformed("a token has an unknown field");
+  return raft::TransferToken{raft::Term(m.term()), raft::NodeId(m.target()),
+                             raft::Index(m.last_index())};
+}
+
+raft::PreVoteRequest pre_vote_request(const pb::PreVoteRequest& m) {
+  return {raft::Term(m.term()), log_id(m.last_term(), m.last_index())};
+}
+
+Result<raft::VoteRequest> vote_request(const pb::VoteRequest& m) {
+  raft::VoteRequest request;
+  request.term = raft::Term(m.term());
+  request.last = log_id(m.last_term(), m.last_index());
+  if (!m.has_token()) return request;
+  const Result<raft::TransferToken> token = transfer_token(m.token());
+  if (!token.ok()) return token.error();
+  request.token = token.value();
+  return request;
+}
+
+Result<raft::TimeoutNow> timeout_now(const pb::TimeoutNow& m) {
+  if (!m.has_token()) return malformed("a hand-over without a token");
+  const Result<raft::TransferToken> token = transfer_token(m.token());
+  if (!token.ok()) return token.error();
+  return raft::TimeoutNow{token.value()};
 }
 
 template <class Reply>
@@ -313,16 +347,19 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
   switch (m.payload_case()) {
     case Case::kPreVoteRequest:
       if (!known_fields_only(m.pre_vote_request())) return unknown();
-      to = raft::Message(vote_request<raft::PreVoteRequest>(m.pre_vote_request()));
+      to = raft::Message(pre_vote_request(m.pre_vote_request()));
       return {};
     case Case::kPreVoteReply:
       if (!known_fields_only(m.pre_vote_reply())) return unknown();
       to = raft::Message(vote_reply<raft::PreVoteReply>(m.pre_vote_reply()));
       return {};
-    case Case::kVoteRequest:
+    case Case::kVoteRequest: {
       if (!known_fields_only(m.vote_request())) return unknown();
-      to = raft::Message(vote_request<raft::VoteRequest>(m.vote_request()));
+      const Result<raft::VoteRequest> request = vote_request(m.vote_request());
+      if (!request.ok()) return request.error();
+      to = raft::Message(request.value());
       return {};
+    }
     case Case::kVoteReply:
       if (!known_fields_only(m.vote_reply())) return unknown();
       to = raft::Message(vote_reply<raft::VoteReply>(m.vote_reply()));
@@ -372,6 +409,13 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
       if (!known_fields_only(m.snapshot_reply())) return unknown();
       to = raft::Message(snapshot_reply(m.snapshot_reply()));
       return {};
+    case Case::kTimeoutNow: {
+      if (!known_fields_only(m.timeout_now())) return unknown();
+      const Result<raft::TimeoutNow> now = timeout_now(m.timeout_now());
+      if (!now.ok()) return now.error();
+      to = raft::Message(now.value());
+      return {};
+    }
     case Case::PAYLOAD_NOT_SET: break;
   }
   return malformed("no kind of message that this wire version names");

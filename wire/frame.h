@@ -28,8 +28,8 @@
 namespace leasehold::wire {
 
 /// The versions of the message format that this build speaks.
-inline constexpr std::uint16_t kWireVersionMin = 2;
-inline constexpr std::uint16_t kWireVersionMax = 2;
+inline constexpr std::uint16_t kWireVersionMin = 3;
+inline constexpr std::uint16_t kWireVersionMax = 3;
 /// The first one with chunks of snapshots; a peer that does not speak it is sent none.
 inline constexpr std::uint16_t kSnapshotVersion = 2;
 /// Frames of the handshake carry this one; every build reads it.

@@ -47,6 +47,12 @@ class Schedule {
     ASSERT_FALSE(members.joint());
     check_memberships();
     for (int id = 1; id <= size_; ++id) {
+      tokens_ += static_cast<int>(events_of<TokenIssued>(group_.replica(id)).size());
+      for (const RoleChanged& role : events_of<RoleChanged>(group_.replica(id))) {
+        if (role.reason == RoleChangeReason::transfer) ++transfers_;
+      }
+    }
+    for (int id = 1; id <= size_; ++id) {
       if (members.find(NodeId(static_cast<std::uint64_t>(id))) == nullptr) continue;
       ASSERT_GE(group_.core(id).commit_index(), last->index);
       ASSERT_EQ(group_.replica(id).machine, group_.replica(leader).machine);
@@ -58,6 +64,8 @@ class Schedule {
   int cuts() const { return cuts_; }
   int installed() const { return installed_; }
   int changes() const { return changes_; }
+  int tokens() const { return tokens_; }
+  int transfers() const { return transfers_; }
 
  private:
   int any() { return 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(size_))); }
@@ -96,6 +104,8 @@ class Schedule {
       ++cuts_;
     } else if (what < 975 && changes_members_) {
       change();
+    } else if (what < 980 && changes_members_) {
+      hand_over();
     } else if (what < 990) {
       const int id = any();
       if (group_.replica(id).up) group_.ask(id, random_.next(), ReadMode::quorum);
@@ -118,6 +128,16 @@ class Schedule {
         wanted.push_back(known && random_.chance(4, 5) ? voter(number) : learner(number));
       }
       if (std::holds_alternative<LogId>(group_.change(id, wanted))) ++changes_;
+    }
+  }
+
+  void hand_over() {
+    const bool named = random_.chance(4, 5);
+    const NodeId to(named ? static_cast<std::uint64_t>(any()) : 0);
+    for (int id = 1; id <= size_; ++id) {
+      if (!group_.replica(id).up) continue;
+      group_.core(id).transfer(group_.now(), to);
+      group_.drain(id);
     }
   }
 
@@ -183,6 +203,8 @@ class Schedule {
   int cuts_ = 0;
   int installed_ = 0;
   int changes_ = 0;
+  int tokens_ = 0;
+  int transfers_ = 0;
 };
 
 TEST(RandomSchedules, KeepEveryPromise) {
@@ -205,9 +227,11 @@ TEST(RandomSchedules, KeepEveryPromise) {
   EXPECT_GT(installed, 100);
 }
 
-TEST(RandomSchedules, KeepEveryPromiseWhileTheMembersChange) {
+TEST(RandomSchedules, KeepEveryPromiseWhileMembersAndLeadersChange) {
   int leases = 0;
   int changes = 0;
+  int tokens = 0;
+  int transfers = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Schedule schedule(seed % 2 == 0 ? 3 : 1, 3, seed);
@@ -217,9 +241,13 @@ TEST(RandomSchedules, KeepEveryPromiseWhileTheMembersChange) {
     if (HasFatalFailure()) return;
     leases += schedule.lease_seconds();
     changes += schedule.changes();
+    tokens += schedule.tokens();
+    transfers += schedule.transfers();
   }
   EXPECT_GT(leases, 10000);
   EXPECT_GT(changes, 600);
+  EXPECT_GT(tokens, 200);
+  EXPECT_GT(transfers, 80);
 }
 
 }  // namespace

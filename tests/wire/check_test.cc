@@ -115,6 +115,33 @@ TEST(Check, Votes) {
   EXPECT_THAT(verdict(raft::Message(raft::AppendReply{})), HasSubstr("I2"));
 }
 
+TEST(Check, Tokens) {
+  const LogId last{Term(4), Index(9)};
+  const raft::TransferToken token{Term(4), raft::NodeId(2), Index(9)};
+  const auto of_vote = [&](raft::TransferToken t) {
+    return verdict(raft::Message(raft::VoteRequest{Term(5), last, t}));
+  };
+  EXPECT_EQ(of_vote(token), "holds");
+  EXPECT_EQ(verdict(raft::Message(raft::TimeoutNow{token})), "holds");
+  raft::TransferToken other = token;
+  other.term = Term(3);
+  EXPECT_THAT(of_vote(other), HasSubstr("I12"));
+  other = token;
+  other.last = Index(8);
+  EXPECT_THAT(of_vote(other), HasSubstr("I12"));
+  EXPECT_EQ(verdict(raft::Message(raft::TimeoutNow{other})), "holds");
+  other.last = Index(0);
+  EXPECT_THAT(verdict(raft::Message(raft::TimeoutNow{other})), HasSubstr("I12"));
+  other = token;
+  other.target = raft::kNobody;
+  EXPECT_THAT(verdict(raft::Message(raft::TimeoutNow{other})), HasSubstr("I12"));
+  other = token;
+  other.term = Term(0);
+  EXPECT_THAT(verdict(raft::Message(raft::TimeoutNow{other})), HasSubstr("I2"));
+  other.term = Term(kPositionMax + 1);
+  EXPECT_THAT(verdict(raft::Message(raft::TimeoutNow{other})), HasSubstr("I1"));
+}
+
 TEST(Check, SnapshotChunks) {
   using Chunk = raft::SnapshotChunk;
   const auto of = [](const std::function<void(Chunk&)>& change) {

@@ -201,7 +201,7 @@ TEST(Codec, UnknownFieldsAndKindsAreRefused) {
   const std::string extra_inside = std::string("\x22\x05", 2) + inside;
   EXPECT_THAT(decoded(sealed(extra_inside, "")).error().message, HasSubstr("does not name"));
 
-  const std::string unknown_kind = std::string("\x7a\x02\x08\x01", 4);  // field 15
+  const std::string unknown_kind = std::string("\x82\x01\x02\x08\x01", 5);  // field 16
   EXPECT_FALSE(decoded(sealed(unknown_kind, "")).ok());
   EXPECT_THAT(decoded(sealed("", "")).error().message, HasSubstr("no kind of message"));
 }
@@ -252,38 +252,38 @@ TEST(Codec, GoldenBytes) {
   const raft::Member member{raft::NodeId(1), raft::Uuid{0x1122, 0x3344}, "127.0.0.1:7101"};
 
   EXPECT_EQ(golden(raft::Message(raft::PreVoteRequest{raft::Term(3), last})),
-            "4c485031020003000b00000000000000d718b01b475b30d7"
+            "4c485031030003000b00000000000000d718b01bb9563c25"
             "080112070803100218ac02");
   EXPECT_EQ(golden(raft::Message(raft::PreVoteReply{raft::Term(3), raft::Term(2), true, {}})),
-            "4c485031020003000a00000000000000ad5c6eaea128102b"
+            "4c485031030003000a00000000000000ad5c6eae5f251cd9"
             "08011a06080310021801");
   EXPECT_EQ(golden(raft::Message(raft::VoteRequest{raft::Term(3), last})),
-            "4c485031020003000b00000000000000b6acac84827c09d2"
+            "4c485031030003000b00000000000000b6acac847c710520"
             "080122070803100218ac02");
   EXPECT_EQ(
       golden(raft::Message(raft::VoteReply{raft::Term(3), raft::Term(4), false, raft::NodeId(2)})),
-      "4c485031020003000a0000000000000058e4a3388d524118"
+      "4c485031030003000a0000000000000058e4a338735f4dea"
       "08012a06080310042002");
   EXPECT_EQ(golden(raft::Message(append)),
-            "4c485031020003002200000005000000ece3c013f95b2da2"
+            "4c485031030003002200000005000000ece3c01307562150"
             "0801321e0803100218ac0220ab022811308094ebdc033a020303420201004a02000568656c6c6f");
   EXPECT_EQ(golden(raft::Message(reply)),
-            "4c4850310200030014000000000000004e27cdd97cad7fc6"
+            "4c4850310300030014000000000000004e27cdd982a07334"
             "08013a10080310031801201130fa01380240ac02");
   EXPECT_EQ(golden(raft::Message(raft::ReadIndexRequest{raft::Incarnation(5), 77})),
-            "4c4850310200030008000000000000006c2a909fb73a4b98"
+            "4c4850310300030008000000000000006c2a909f4937476a"
             "080142040805104d");
   EXPECT_EQ(
       golden(raft::Message(raft::ReadIndexReply{raft::Incarnation(5), 77, raft::Index(299), {}})),
-      "4c485031020003000b00000000000000289afc50ac4400cf"
+      "4c485031030003000b00000000000000289afc5052490c3d"
       "08014a070805104d18ab02");
   EXPECT_EQ(golden(net::ForwardRequest{raft::Term(3), raft::Incarnation(5), 9,
                                        Bytes(std::string("put"))}),
-            "4c485031020003000a000000030000002d0f567a58fc0e36"
+            "4c485031030003000a000000030000002d0f567aa6f102c4"
             "08015206080310051809707574");
   EXPECT_EQ(golden(net::ForwardReply{raft::Incarnation(5), 9, net::ForwardRefusal::overloaded,
                                      raft::NodeId(3)}),
-            "4c485031020003000c00000000000000d287388baf7959a4"
+            "4c485031030003000c00000000000000d287388b51745556"
             "08015a080805100918012003");
   raft::SnapshotChunk chunk;
   chunk.term = raft::Term(3);
@@ -296,7 +296,7 @@ TEST(Codec, GoldenBytes) {
   chunk.offset = 6;
   chunk.data = Bytes(std::string("tail"));
   EXPECT_EQ(golden(raft::Message(chunk)),
-            "4c485031020003004e00000004000000f0ae0249ade4bf4f"
+            "4c485031030003004e00000004000000f0ae024953e9b3bd"
             "08016a4a08031011188094ebdc03200228ac023155000000000000003a2c01010001000000000000"
             "0022110000000000004433000000000000010e003132372e302e302e313a37313031400a48067461"
             "696c");
@@ -308,10 +308,18 @@ TEST(Codec, GoldenBytes) {
   chunk_reply.id = {last, 0x55};
   chunk_reply.offset = 6;
   EXPECT_EQ(golden(raft::Message(chunk_reply)),
-            "4c485031020003001c00000000000000d5892f8c8b8df2dc"
+            "4c485031030003001c00000000000000d5892f8c7580fe2e"
             "080172180803100318012011280230ac023955000000000000004806");
+  const raft::TransferToken token{raft::Term(3), raft::NodeId(2), raft::Index(300)};
+  EXPECT_EQ(golden(raft::Message(raft::TimeoutNow{token})),
+            "4c485031030003000d00000000000000f93d848a3d0ae0d3"
+            "08017a090a070803100218ac02");
+  const raft::LogId own{raft::Term(3), raft::Index(300)};
+  EXPECT_EQ(golden(raft::Message(raft::VoteRequest{raft::Term(4), own, token})),
+            "4c48503103000300140000000000000046332c5af09510d5"
+            "080122100804100318ac0222070803100218ac02");
   EXPECT_EQ(golden(net::FormationConfirm{{member}, true}),
-            "4c485031020003002c00000000000000dded0c5687db6e4a"
+            "4c485031030003002c00000000000000dded0c5679d662b8"
             "080162280a240801112211000000000000194433000000000000220e3132372e302e302e313a3731"
             "30311001");
 }

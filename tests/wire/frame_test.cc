@@ -66,7 +66,7 @@ TEST(FrameHeader, ANewerVersionIsRefusedWithBothNumbers) {
   const Error error = refusal_of(resealed(frame));
   EXPECT_EQ(error.code, ErrorCode::unsupported_format);
   EXPECT_THAT(error.message, HasSubstr("version 9"));
-  EXPECT_THAT(error.message, HasSubstr("speaks 2 to 2"));
+  EXPECT_THAT(error.message, HasSubstr("speaks 3 to 3"));
 }
 
 TEST(FrameHeader, AVersionThatIsNotSpokenAnyMoreIsRefused) {

@@ -105,6 +105,19 @@ Request vote_request(Random& random) {
   return m;
 }
 
+raft::TransferToken token(Random& random) {
+  return {Term(position(random, 1)), NodeId(1 + random.below(4)), Index(position(random, 1))};
+}
+
+raft::VoteRequest vote_request_with_token(Random& random) {
+  raft::VoteRequest m;
+  const std::uint64_t term = 2 + random.below(1000);
+  m.term = Term(term);
+  m.last = LogId{Term(1 + random.below(term - 1)), Index(1 + random.below(1000))};
+  m.token = raft::TransferToken{m.term.prev(), NodeId(1 + random.below(4)), m.last.index};
+  return m;
+}
+
 template <class Reply>
 Reply vote_reply(Random& random) {
   Reply m;
@@ -168,7 +181,9 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
   switch (kind) {
     case 0: return raft::Message(vote_request<raft::PreVoteRequest>(random));
     case 1: return raft::Message(vote_reply<raft::PreVoteReply>(random));
-    case 2: return raft::Message(vote_request<raft::VoteRequest>(random));
+    case 2:
+      if (flip(random)) return raft::Message(vote_request_with_token(random));
+      return raft::Message(vote_request<raft::VoteRequest>(random));
     case 3: return raft::Message(vote_reply<raft::VoteReply>(random));
     case 4: return raft::Message(append_request(random));
     case 5: return raft::Message(append_reply(random));
@@ -215,6 +230,7 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
     }
     case 11: return raft::Message(snapshot_chunk(random));
     case 12: return raft::Message(snapshot_reply(random));
+    case 13: return raft::Message(raft::TimeoutNow{token(random)});
     default: LEASEHOLD_UNREACHABLE();
   }
 }

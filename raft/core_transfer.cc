@@ -1,0 +1,161 @@
+// The leadership is handed over (dissertation 3.10) in a few round trips, without waiting for any
+// promise to end. lease/README.md argues why that is safe.
+//
+//   leader:  stop taking proposals -> bring the target up to date -> fix the token: nothing is
+//            appended from here on, and the loss of the lease is published -> TimeoutNow
+//   target:  token test -> a campaign without a pre-vote, with the token in its vote requests
+//   voter:   token test -> the vote, although its promise to the leader lives
+//
+// The token is (term, target, last index). It dies with the first entry beyond its last index that
+// is committed: whoever has that entry refuses a candidate that has not.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::raft {
+
+// ---- The leader ----
+
+std::optional<TransferRefused> Core::transfer(Now now, NodeId to) {
+  begin_input(now);
+  std::optional<TransferRefused> refused = begin_transfer(to);
+  end_input();
+  return refused;
+}
+
+std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
+  Leader* leader = as_leader();
+  if (leader == nullptr) return TransferRefused{TransferObstacle::not_leader, leader_};
+  if (leader->transfer) {
+    return TransferRefused{TransferObstacle::transfer_under_way, leader->transfer->target};
+  }
+  // On its way out it hands over by itself.
+  if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
+  if (to == kNobody) to = heir();
+  if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
+  if (to == options_.id) return TransferRefused{TransferObstacle::already_leads, to};
+  const std::vector<NodeId>& voters = log_.membership().voters;
+  if (!std::binary_search(voters.begin(), voters.end(), to)) {
+    return TransferRefused{TransferObstacle::not_a_voter, to};
+  }
+  leader->transfer = Transfer{to, now_.promise + options_.timing.election_timeout, std::nullopt};
+  emit(TransferStarted{to});
+  return std::nullopt;
+}
+
+// The most advanced voter that has answered in this term; kNobody if none has.
+NodeId Core::heir() const {
+  const auto rank = [](const Progress& progress) {
+    return std::make_tuple(progress.match_index, progress.acked_round->round);
+  };
+  const Leader* leader = as_leader();
+  const Progress* best = nullptr;
+  NodeId heir = kNobody;
+  for (const NodeId id : log_.membership().voters) {
+    const auto found = leader->progress.find(id);
+    if (found == leader->progress.end() || !found->second.acked_round) continue;
+    if (best != nullptr && rank(found->second) <= rank(*best)) continue;
+    best = &found->second;
+    heir = id;
+  }
+  return heir;
+}
+
+// At the end of each input of a leader: the target may have caught up.
+void Core::advance_transfer() {
+  Leader* leader = as_leader();
+  if (!leader->transfer || leader->transfer->token) return;
+  Transfer& transfer = *leader->transfer;
+  if (leader->progress.at(transfer.target).match_index < log_.last_index()) return;
+  if (lease_end() > now_.holder) emit(LeaseLost{lease_end()});
+  // Before TimeoutNow is sent: the lease view of this Ready comes before its messages.
+  leader->lease.revoke();
+  leader->token_index = log_.last_index();
+  transfer.token = TransferToken{hard_state_.term, transfer.target, log_.last_index()};
+  transfer.ends = now_.promise + options_.timing.election_timeout;
+  emit(TokenIssued{transfer.target, transfer.token->last});
+  send_token(*transfer.token);
+}
+
+void Core::send_token(const TransferToken& token) {
+  send_after(hard_state_ready(), token.target, TimeoutNow{token});
+}
+
+// A voter may still let the newest token pass its promise.
+bool Core::token_alive(const Leader& leader) const {
+  return leader.token_index.value() != 0 && commit_ <= leader.token_index;
+}
+
+// An election timeout has passed, and this node still leads.
+void Core::end_transfer() {
+  Leader* leader = as_leader();
+  const Transfer ended = *leader->transfer;
+  leader->transfer.reset();
+  if (!ended.token) {
+    emit(TransferEnded{ended.target, TransferOutcome::target_behind});
+    return;
+  }
+  emit(TransferEnded{ended.target, TransferOutcome::not_elected});
+  // Once it is committed the token is worth nothing, and the lease may be held again.
+  append_entry(EntryKind::empty, Bytes());
+}
+
+// The own removal is committed. Nothing was proposed since it was appended, so a voter that has
+// answered is likely to have everything.
+void Core::leave_as_removed() {
+  const NodeId next = heir();
+  const Index last = log_.last_index();
+  const bool complete = next != kNobody && as_leader()->progress.at(next).match_index == last;
+  become_follower(RoleChangeReason::removed);
+  if (!complete) return;
+  emit(TokenIssued{next, last});
+  send_token(TransferToken{hard_state_.term, next, last});
+}
+
+// ---- The target ----
+
+void Core::handle(NodeId from, const TimeoutNow& m) {
+  const TransferToken& token = m.token;
+  // It serves one campaign, started in its term: a copy that comes later finds a higher one.
+  const bool fits = token.target == options_.id && token.term == hard_state_.term &&
+                    token.last == log_.last_index();
+  const bool free = !promised_to_other_than(options_.id) || hard_state_.promise.term == token.term;
+  if (!fits || !free || as_leader() != nullptr || !eligible() || disk_stalled()) {
+    emit(TokenUnused{from, token.last});
+    return;
+  }
+  start_campaign(token);
+}
+
+// ---- The voter ----
+
+// Whether a token lets a candidate pass the promise of this node. The leader that promise was given
+// to has issued it, and held no lease from then on.
+bool Core::passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
+                          LogId last) const {
+  return token && token->term == hard_state_.promise.term && token->target == candidate &&
+         token->last == last.index && term == token->term.next();
+}
+
+std::string text_of(const TransferRefused& refused) {
+  const std::string node = "node " + std::to_string(refused.node.value());
+  switch (refused.obstacle) {
+    case TransferObstacle::not_leader:
+      return "this node does not lead; ask " +
+             (refused.node == kNobody ? std::string("again when a leader is known") : node);
+    case TransferObstacle::transfer_under_way:
+      return "the leadership is being handed over already" +
+             (refused.node == kNobody ? std::string() : ", to " + node) + "; wait for it";
+    case TransferObstacle::already_leads: return node + " leads already";
+    case TransferObstacle::not_a_voter:
+      return node + " is not a voter of this group; name one, or promote it first";
+    case TransferObstacle::nobody_to_follow:
+      return "no other voter has answered; start one, or stop without a hand-over";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,27 @@
+// What stands in the way when the leadership is to be handed over.
+#pragma once
+
+#include <leasehold/raft/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace leasehold::raft {
+
+/// Why the leadership is not handed over.
+enum class TransferObstacle : std::uint8_t {
+  not_leader,          ///< `node` is whom to ask, if it is known
+  transfer_under_way,  ///< to `node`
+  already_leads,
+  not_a_voter,       ///< `node` is none
+  nobody_to_follow,  ///< no other voter has answered in this term
+};
+struct TransferRefused {
+  TransferObstacle obstacle = TransferObstacle::not_leader;
+  NodeId node{};
+  friend bool operator==(const TransferRefused&, const TransferRefused&) = default;
+};
+/// A sentence for a person that says what to do.
+std::string text_of(const TransferRefused& refused);
+
+}  // namespace leasehold::raft
