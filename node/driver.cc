@@ -4,6 +4,7 @@
 #include <leasehold/node/driver.h>
 #include <leasehold/node/driver_context.h>
 #include <leasehold/node/entry_cache.h>
+#include <leasehold/node/group_calls.h>
 #include <leasehold/node/log_keeper.h>
 #include <leasehold/node/proposals.h>
 #include <leasehold/node/reads.h>
@@ -31,7 +32,8 @@ class Driver::Impl {
         receiver_(context_),
         keeper_(context_, now, log_bytes_at_start_, applied_at_start_),
         proposals_(context_),
-        reads_(context_) {
+        reads_(context_),
+        group_calls_(context_) {
     context_.applied = applied_at_start_;
     ports.view.publish_applied(applied_at_start_);
     drain(now);
@@ -59,7 +61,7 @@ class Driver::Impl {
   }
 
   DriverContext& context() { return context_; }
-  std::size_t pending() const { return proposals_.size() + reads_.size(); }
+  std::size_t pending() const { return proposals_.size() + reads_.size() + group_calls_.size(); }
   bool awaits_applied() const {
     return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
   }
@@ -86,6 +88,8 @@ class Driver::Impl {
   void on(lease::Now now, Read& event);
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
   void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
+  void on(lease::Now now, ChangeMembers& event) { group_calls_.change(now, event); }
+  void on(lease::Now now, HandOver& event) { group_calls_.hand_over(now, event); }
   void on(lease::Now, Cancel& event);
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);
@@ -129,6 +133,7 @@ class Driver::Impl {
   LogKeeper keeper_;
   Proposals proposals_;
   Reads reads_;
+  GroupCalls group_calls_;
 
   raft::Ready ready_;
   /// Batches up to this one are durable.
@@ -228,6 +233,7 @@ void Driver::Impl::on(lease::Now, Cancel& event) {
   if (event.group == CallGroup(0)) return;
   proposals_.cancelled(event.group);
   reads_.cancelled(event.group);
+  group_calls_.cancelled(event.group);
 }
 
 void Driver::Impl::on(lease::Now now, Persisted& event) {
@@ -269,6 +275,16 @@ void Driver::Impl::refuse(Event& event) {
     context_.completions.add(wait->done, ReadResult{});
   } else if (CutLog* cut = std::get_if<CutLog>(&event)) {
     context_.completions.add(cut->done, Error{ErrorCode::stopped, "the node is stopping"});
+  } else if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
+    ChangeResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::ChangeRefused{};
+    context_.completions.add(change->done, result);
+  } else if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
+    HandOverResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::TransferRefused{};
+    context_.completions.add(hand_over->done, result);
   }
 }
 
@@ -334,9 +350,11 @@ void Driver::Impl::act(lease::Now now) {
   for (const raft::Event& event : ready_.events) {
     const auto* role = std::get_if<raft::RoleChanged>(&event.what);
     if (role != nullptr && role->to == raft::Role::leader) ++context_.counters.elections_won;
+    group_calls_.on_event(event);
     context_.ports.observer.on_event(event);
   }
   note_leadership(now);
+  group_calls_.look();
 }
 
 /// Entries come into the cache first, then they leave for the peers, and last they go to the disk:
@@ -399,8 +417,10 @@ void Driver::Impl::expire(lease::Now now) {
     deadlines.pop();
     if (entry.kind == WaiterKind::proposal) {
       proposals_.expired(entry.number);
-    } else {
+    } else if (entry.kind == WaiterKind::read) {
       reads_.expired(entry.number);
+    } else {
+      group_calls_.expired(entry.number);
     }
   }
   if (deadlines.size() > 2 * pending() + 1024) {
@@ -409,8 +429,12 @@ void Driver::Impl::expire(lease::Now now) {
 }
 
 bool Driver::Impl::still_waits(const Deadlines::Entry& entry) const {
-  return entry.kind == WaiterKind::proposal ? proposals_.waits(entry.number)
-                                            : reads_.waits(entry.number);
+  switch (entry.kind) {
+    case WaiterKind::proposal: return proposals_.waits(entry.number);
+    case WaiterKind::read: return reads_.waits(entry.number);
+    case WaiterKind::group_call: return group_calls_.waits(entry.number);
+  }
+  LEASEHOLD_UNREACHABLE();
 }
 
 void Driver::Impl::fail(Error error) {
@@ -426,6 +450,7 @@ void Driver::Impl::stop() {
   proposals_.complete_all();
   reads_.complete_all();
   keeper_.complete_all();
+  group_calls_.complete_all();
   held_.clear();
   context_.deadlines.clear();
 }

@@ -54,6 +54,26 @@ struct ReadResult {
 };
 using ReadCompletion = std::function<void(ReadResult)>;
 
+/// How a call about the group itself ended.
+enum class GroupCallStatus : std::uint8_t {
+  done,     ///< a change of the members is committed and complete; a hand-over: another node leads
+  refused,  ///< nothing was begun; `refused` says why and what to do
+  failed,   ///< a hand-over: the target did not take over, and this node leads on or again
+  unknown,  ///< begun, and not seen to end: the deadline passed, or leadership was lost
+};
+struct ChangeResult {
+  GroupCallStatus status = GroupCallStatus::unknown;
+  std::optional<raft::ChangeRefused> refused{};
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
+};
+using ChangeCompletion = std::function<void(ChangeResult)>;
+struct HandOverResult {
+  GroupCallStatus status = GroupCallStatus::unknown;
+  std::optional<raft::TransferRefused> refused{};
+  raft::NodeId leader;  ///< done: who leads now, which may be another than was named
+};
+using HandOverCompletion = std::function<void(HandOverResult)>;
+
 // The inputs of a Driver.
 
 /// Nothing but the passing of time.
@@ -81,6 +101,22 @@ struct WaitApplied {
   raft::Index index;
   raft::PromiseInstant deadline;
   ReadCompletion done;
+  CallGroup group{};
+};
+/// Change the members of the group to exactly `wanted`. Only at the leader; a group that is so
+/// already is done. New voters have to be members that have caught up: add them as learners first.
+struct ChangeMembers {
+  raft::WantedMembers wanted;
+  raft::PromiseInstant deadline;
+  ChangeCompletion done;
+  CallGroup group{};
+};
+/// Hand the leadership over to `to`; kNobody: to the most advanced voter. Only at the leader. Until
+/// it ends, proposals wait.
+struct HandOver {
+  raft::NodeId to;
+  raft::PromiseInstant deadline;
+  HandOverCompletion done;
   CallGroup group{};
 };
 /// How a log was cut because somebody asked for it.
@@ -157,9 +193,9 @@ struct StorageFailed {
 struct Stop {};
 
 using Event =
-    std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, CutLog, Cancel, Persisted,
-                 EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored,
-                 StorageSpace, MachineSpace, StorageFailed, Stop>;
+    std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers, HandOver,
+                 CutLog, Cancel, Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
+                 SnapshotRead, ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
 
 class Callers;
 

@@ -11,7 +11,7 @@
 
 namespace leasehold::node {
 
-enum class WaiterKind : std::uint8_t { proposal, read };
+enum class WaiterKind : std::uint8_t { proposal, read, group_call };
 
 /// The deadlines of everybody who waits, the earliest first. An entry is not removed when its
 /// waiter completes: it is passed over when it comes up, or swept when most entries are such.
@@ -69,6 +69,14 @@ class Completions {
   void add(LogCutCompletion& done, Result<LogCut> result) {
     if (!done) return;
     due_.push_back([done = std::move(done), result = std::move(result)] { done(result); });
+  }
+  void add(ChangeCompletion& done, const ChangeResult& result) {
+    if (!done) return;
+    due_.push_back([done = std::move(done), result] { done(result); });
+  }
+  void add(HandOverCompletion& done, const HandOverResult& result) {
+    if (!done) return;
+    due_.push_back([done = std::move(done), result] { done(result); });
   }
   std::vector<std::function<void()>> take() { return std::exchange(due_, {}); }
 

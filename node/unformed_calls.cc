@@ -33,6 +33,20 @@ void refuse(Event& event, bool overloaded) {
     if (propose->done) propose->done(std::move(result));
     return;
   }
+  if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
+    ChangeResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::ChangeRefused{};
+    if (change->done) change->done(result);
+    return;
+  }
+  if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
+    HandOverResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::TransferRefused{};
+    if (hand_over->done) hand_over->done(result);
+    return;
+  }
   ReadResult result;
   result.overloaded = overloaded;
   if (Read* read = std::get_if<Read>(&event)) {
@@ -45,7 +59,9 @@ void refuse(Event& event, bool overloaded) {
 void UnformedCalls::take(lease::Now now, std::vector<Event>& events, bool closed) {
   for (Event& event : events) {
     const Cancel* cancel = std::get_if<Cancel>(&event);
-    if (cancel == nullptr) {
+    if (std::holds_alternative<ChangeMembers>(event) || std::holds_alternative<HandOver>(event)) {
+      refuse(event, false);  // these two are for the leader of a group, and there is none
+    } else if (cancel == nullptr) {
       waiting_.push_back(std::move(event));
     } else if (cancel->group != CallGroup(0)) {
       const auto cancelled = std::stable_partition(

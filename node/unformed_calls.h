@@ -18,8 +18,8 @@ class UnformedCalls {
  public:
   explicit UnformedCalls(std::size_t calls_max) : calls_max_(calls_max) {}
 
-  /// Takes in `events` and leaves it empty; refuses what is cancelled or too late. `closed`: there
-  /// will be no driver, and everything is refused.
+  /// Takes in `events` and leaves it empty; refuses what is cancelled or too late, and what only a
+  /// leader does. `closed`: there will be no driver, and everything is refused.
   void take(lease::Now now, std::vector<Event>& events, bool closed);
   /// The driver is there: moves everything behind what `events` holds already.
   void release(std::vector<Event>& events);

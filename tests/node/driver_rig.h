@@ -240,15 +240,18 @@ inline raft::Membership members(std::uint64_t size) {
 /// Rigs on one true clock. settle() moves disks, links and state machines until all are idle.
 class Cluster {
  public:
-  explicit Cluster(std::uint64_t size, DriverOptions options = {}) : membership_(members(size)) {
-    for (std::uint64_t id = 1; id <= size; ++id) {
+  /// `spare` nodes more are no members: their logs are empty, and they know nobody.
+  explicit Cluster(std::uint64_t size, DriverOptions options = {}, std::uint64_t spare = 0)
+      : membership_(members(size)) {
+    for (std::uint64_t id = 1; id <= size + spare; ++id) {
       options_.push_back(options);
       options_.back().core.group = raft::GroupId(1);
       options_.back().core.id = raft::NodeId(id);
       options_.back().core.uuid = raft::Uuid{id, id};
       options_.back().core.incarnation = raft::Incarnation(1);
       options_.back().core.seed = id;
-      rigs_.push_back(std::make_unique<Rig>(options_.back(), membership_, now()));
+      const raft::Membership known = id <= size ? membership_ : raft::Membership{};
+      rigs_.push_back(std::make_unique<Rig>(options_.back(), known, now()));
     }
   }
 

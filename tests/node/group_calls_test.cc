@@ -1,0 +1,224 @@
+// Changes of the members and hand-overs, as a Driver offers them.
+
+#include <leasehold/node/unformed_calls.h>
+#include <leasehold/tests/node/driver_rig.h>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using testing::Answer;
+using testing::Cluster;
+using testing::milliseconds;
+using testing::Rig;
+
+constexpr lease::Duration kLong = std::chrono::seconds(30);
+
+raft::WantedMember wanted(std::uint64_t id, raft::Suffrage suffrage = raft::Suffrage::voter) {
+  return {raft::NodeId(id), raft::Uuid{id, id}, "127.0.0.1:" + std::to_string(7000 + id), suffrage};
+}
+raft::WantedMember learner(std::uint64_t id) {
+  return wanted(id, raft::Suffrage::learner);
+}
+
+ChangeMembers change(Cluster& cluster, raft::WantedMembers members, Answer<ChangeResult>& answer,
+                     lease::Duration timeout = kLong) {
+  return {std::move(members), cluster.in(timeout), answer.completion()};
+}
+HandOver hand_over(Cluster& cluster, std::uint64_t to, Answer<HandOverResult>& answer,
+                   lease::Duration timeout = kLong) {
+  return {raft::NodeId(to), cluster.in(timeout), answer.completion()};
+}
+
+TEST(GroupCalls, ANodeIsAddedThenPromotedAndEachIsAnsweredWhenItIsComplete) {
+  Cluster cluster(1, {}, 1);
+  Rig& leader = cluster.await_leader();
+  Answer<ChangeResult> added;
+  leader.handle(cluster.now(), change(cluster, {wanted(1), learner(2)}, added));
+  EXPECT_EQ(added.calls, 0) << "not durable yet";
+  cluster.settle();
+  ASSERT_EQ(added.calls, 1);
+  EXPECT_EQ(added.value.status, GroupCallStatus::done);
+  cluster.advance(milliseconds(300));
+  Answer<ChangeResult> promoted;
+  leader.handle(cluster.now(), change(cluster, {wanted(1), wanted(2)}, promoted));
+  EXPECT_TRUE(leader.driver().core().membership().joint());
+  cluster.settle();
+  ASSERT_EQ(promoted.calls, 1);
+  EXPECT_EQ(promoted.value.status, GroupCallStatus::done);
+  EXPECT_FALSE(leader.driver().core().membership().joint());
+  EXPECT_EQ(leader.driver().core().membership().voters.size(), 2U);
+  // Asked again, it is so.
+  Answer<ChangeResult> again;
+  leader.handle(cluster.now(), change(cluster, {wanted(1), wanted(2)}, again));
+  ASSERT_EQ(again.calls, 1);
+  EXPECT_EQ(again.value.status, GroupCallStatus::done);
+  EXPECT_EQ(leader.driver().pending(), 0U);
+}
+
+TEST(GroupCalls, ARefusalSaysWhyAndWhomToAsk) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  Rig& follower = cluster.node(leader.id().value() % 3 + 1);
+  Answer<ChangeResult> elsewhere;
+  follower.handle(cluster.now(), change(cluster, {wanted(1)}, elsewhere));
+  ASSERT_EQ(elsewhere.calls, 1);
+  EXPECT_EQ(elsewhere.value.status, GroupCallStatus::refused);
+  EXPECT_EQ(elsewhere.value.refused->obstacle, raft::ChangeObstacle::not_leader);
+  EXPECT_EQ(elsewhere.value.leader, leader.id());
+  Answer<ChangeResult> unknown;
+  leader.handle(cluster.now(),
+                change(cluster, {wanted(1), wanted(2), wanted(3), wanted(4)}, unknown));
+  ASSERT_EQ(unknown.calls, 1);
+  EXPECT_EQ(unknown.value.refused->obstacle, raft::ChangeObstacle::not_a_learner);
+  Answer<HandOverResult> nobody;
+  leader.handle(cluster.now(), hand_over(cluster, 9, nobody));
+  ASSERT_EQ(nobody.calls, 1);
+  EXPECT_EQ(nobody.value.refused->obstacle, raft::TransferObstacle::not_a_voter);
+}
+
+TEST(GroupCalls, AChangeThatIsNotSeenToEndIsUnknown) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.cut(leader.id().value());
+  Answer<ChangeResult> late;
+  leader.handle(cluster.now(),
+                change(cluster, {wanted(leader.id().value())}, late, milliseconds(50)));
+  cluster.advance(milliseconds(60));
+  ASSERT_EQ(late.calls, 1);
+  EXPECT_EQ(late.value.status, GroupCallStatus::unknown);
+  Answer<ChangeResult> second;
+  leader.handle(cluster.now(), change(cluster, {wanted(leader.id().value())}, second));
+  ASSERT_EQ(second.calls, 1);
+  EXPECT_EQ(second.value.refused->obstacle, raft::ChangeObstacle::change_under_way);
+}
+
+TEST(GroupCalls, ALeaderThatLosesItsRoleKnowsNothingOfItsChange) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.cut(leader.id().value());
+  Answer<ChangeResult> lost;
+  leader.handle(cluster.now(), change(cluster, {wanted(leader.id().value())}, lost));
+  EXPECT_TRUE(cluster.advance_until([&] { return lost.calls > 0; }));
+  EXPECT_EQ(lost.value.status, GroupCallStatus::unknown);
+  EXPECT_FALSE(leader.leads());
+}
+
+TEST(GroupCalls, ALeaderRemovesItselfAndIsAnswered) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t one = leader.id().value() % 3 + 1;
+  const std::uint64_t two = one % 3 + 1;
+  Answer<ChangeResult> removed;
+  leader.handle(cluster.now(), change(cluster, {wanted(one), wanted(two)}, removed));
+  cluster.settle();
+  ASSERT_EQ(removed.calls, 1);
+  EXPECT_EQ(removed.value.status, GroupCallStatus::done);
+  EXPECT_FALSE(leader.leads());
+  EXPECT_TRUE(cluster.node(one).leads() || cluster.node(two).leads()) << "handed over";
+}
+
+TEST(GroupCalls, AHandOverIsAnsweredWithTheNextLeaderAndProposalsWaitForIt) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t target = leader.id().value() % 3 + 1;
+  Answer<HandOverResult> handed;
+  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  Answer<ProposeResult> command;
+  leader.handle(cluster.now(),
+                Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
+  EXPECT_EQ(handed.calls, 0);
+  cluster.settle();
+  EXPECT_TRUE(cluster.node(target).leads());
+  EXPECT_TRUE(cluster.advance_until([&] { return handed.calls > 0 && command.calls > 0; }));
+  EXPECT_EQ(handed.value.status, GroupCallStatus::done);
+  EXPECT_EQ(handed.value.leader, raft::NodeId(target));
+  EXPECT_EQ(command.value.status, ProposeStatus::committed);
+}
+
+TEST(GroupCalls, AHandOverToANodeThatIsAwayFails) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t target = leader.id().value() % 3 + 1;
+  cluster.cut(target);
+  Answer<ProposeResult> command;
+  leader.handle(cluster.now(),
+                Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
+  cluster.settle();
+  Answer<HandOverResult> handed;
+  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  EXPECT_TRUE(cluster.advance_until([&] { return handed.calls > 0; }));
+  EXPECT_EQ(handed.value.status, GroupCallStatus::failed);
+  EXPECT_EQ(handed.value.leader, leader.id());
+  EXPECT_TRUE(leader.leads());
+}
+
+TEST(GroupCalls, ALeaderThatIsElectedAgainHasNotHandedOver) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t one = leader.id().value() % 3 + 1;
+  const std::uint64_t two = one % 3 + 1;
+  cluster.cut(one);
+  cluster.cut(two);
+  // Nobody else has it, so nobody else can be elected.
+  Answer<ProposeResult> command;
+  leader.handle(cluster.now(),
+                Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
+  Answer<HandOverResult> handed;
+  leader.handle(cluster.now(), hand_over(cluster, one, handed));
+  raft::AppendReply newer;
+  newer.request_term = leader.driver().core().term();
+  newer.term = newer.request_term.next();
+  leader.handle(cluster.now(), PeerMessageReceived{cluster.node(one).peer(),
+                                                   {raft::GroupId(1), raft::Message(newer)}});
+  EXPECT_FALSE(leader.leads());
+  EXPECT_EQ(handed.calls, 0) << "nobody is known to lead";
+  cluster.heal();
+  EXPECT_TRUE(cluster.advance_until([&] { return handed.calls > 0; }));
+  EXPECT_TRUE(leader.leads());
+  EXPECT_EQ(handed.value.status, GroupCallStatus::failed);
+}
+
+TEST(GroupCalls, BeforeThereIsAGroupNobodyLeadsIt) {
+  Cluster cluster(3);
+  UnformedCalls unformed(10);
+  Answer<ChangeResult> changed;
+  Answer<HandOverResult> handed;
+  std::vector<Event> events;
+  events.emplace_back(change(cluster, {wanted(1)}, changed));
+  events.emplace_back(hand_over(cluster, 0, handed));
+  unformed.take(cluster.now(), events, false);
+  ASSERT_EQ(changed.calls, 1);
+  EXPECT_EQ(changed.value.refused->obstacle, raft::ChangeObstacle::not_leader);
+  ASSERT_EQ(handed.calls, 1);
+  EXPECT_EQ(handed.value.refused->obstacle, raft::TransferObstacle::not_leader);
+  unformed.release(events);
+  EXPECT_TRUE(events.empty());
+}
+
+TEST(GroupCalls, NobodyWaitsForANodeThatHasStopped) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.cut(leader.id().value());
+  Answer<ChangeResult> changed;
+  leader.handle(cluster.now(), change(cluster, {wanted(leader.id().value())}, changed));
+  leader.handle(cluster.now(), Stop{});
+  ASSERT_EQ(changed.calls, 1);
+  EXPECT_EQ(changed.value.status, GroupCallStatus::unknown);
+  Answer<HandOverResult> handed;
+  leader.handle(cluster.now(), hand_over(cluster, 0, handed));
+  ASSERT_EQ(handed.calls, 1);
+  EXPECT_EQ(handed.value.status, GroupCallStatus::refused);
+}
+
+}  // namespace
+}  // namespace leasehold::node
