@@ -33,8 +33,9 @@ enum class FaultClass : std::uint8_t {
   reader_pause,   ///< a reader's thread sleeps between any two of its steps
   straggler,      ///< a follower is away for long, while the others cut their logs
   full_disk,      ///< no space for the log but a reserve, which may be used up
+  hand_over,      ///< a leader is told to hand the leadership over
 };
-inline constexpr std::size_t kFaultClasses = 19;
+inline constexpr std::size_t kFaultClasses = 20;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);

@@ -192,6 +192,15 @@ void draw_echoes(Plan& plan) {
   if (plan.enabled.has(FaultClass::replay)) plan.link.echo_percent = drawn;
 }
 
+/// A sequence of its own, so that all else in a seed is as it would be without.
+void draw_hand_overs(Plan& plan) {
+  Random random = random_for(plan.seed, 8);
+  if (!random.chance(1, 2)) return;
+  plan.enabled.add(FaultClass::hand_over);
+  const std::int64_t interval_ms[] = {200, 700, 2'000};
+  plan.hand_over_interval = milliseconds(interval_ms[random.below(3)]);
+}
+
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
 void draw_figure_8(Random& random, Plan& plan) {
@@ -318,6 +327,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_workload(random, plan);
   draw_limits(random, plan);
   draw_snapshots(plan);
+  draw_hand_overs(plan);
   plan.drift_extreme = plan.enabled.has(FaultClass::extreme_drift);
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
   const std::uint64_t young[] = {0, 0, 25, 60};

@@ -97,6 +97,8 @@ struct Plan {
   bool drift_against_leader = false;
   /// Mean time between two faults of the kind that somebody has to trigger.
   Duration fault_interval{0};
+  /// Mean time between two hand-overs of the leadership.
+  Duration hand_over_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.
   std::uint64_t crash_at_send_ppm = 0;
   /// Chance that a node that has just been elected is struck, so that its first entries stay behind

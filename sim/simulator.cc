@@ -32,6 +32,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   });
   clients_ = std::make_unique<Clients>(world_, all);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
+  hand_overs_ = std::make_unique<HandOvers>(world_, all);
   for (SimNode* node : all) {
     node->set_on_death([this, node] { clients_->node_died(*node); });
   }
@@ -41,6 +42,7 @@ Simulator::~Simulator() = default;
 
 SeedReport Simulator::run() {
   faults_->start();
+  hand_overs_->start();
   clients_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);

@@ -4,6 +4,7 @@
 
 #include <leasehold/sim/clients.h>
 #include <leasehold/sim/faults.h>
+#include <leasehold/sim/hand_overs.h>
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_network.h>
@@ -51,6 +52,7 @@ class Simulator {
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::unique_ptr<Clients> clients_;
   std::unique_ptr<Faults> faults_;
+  std::unique_ptr<HandOvers> hand_overs_;
   std::size_t recovered_ = 0;
 };
 

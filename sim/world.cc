@@ -27,6 +27,7 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::reader_pause: return "reader_pause";
     case FaultClass::straggler: return "straggler";
     case FaultClass::full_disk: return "full_disk";
+    case FaultClass::hand_over: return "hand_over";
   }
   LEASEHOLD_UNREACHABLE();
 }

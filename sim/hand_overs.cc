@@ -1,0 +1,44 @@
+#include <leasehold/sim/hand_overs.h>
+
+#include <chrono>
+#include <utility>
+
+namespace leasehold::sim {
+
+using std::chrono::milliseconds;
+
+HandOvers::HandOvers(World& world, std::vector<SimNode*> nodes)
+    : world_(world), nodes_(std::move(nodes)), random_(random_for(world.plan.seed, 9)) {}
+
+void HandOvers::start() {
+  if (world_.plan.enabled.has(FaultClass::hand_over)) schedule_next();
+}
+
+void HandOvers::schedule_next() {
+  const Duration mean = world_.plan.hand_over_interval;
+  world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
+    if (world_.healed) return;
+    hand_over();
+    schedule_next();
+  });
+}
+
+// Whoever believes that it leads is asked, the newest leader and one that was deposed alike.
+void HandOvers::hand_over() {
+  std::vector<SimNode*> leaders;
+  for (SimNode* node : nodes_) {
+    if (node->leads()) leaders.push_back(node);
+  }
+  const std::uint64_t drawn = random_.next();
+  const std::uint64_t target = random_.below(nodes_.size() + 1);
+  if (leaders.empty()) return;
+  SimNode& node = *leaders[static_cast<std::size_t>(drawn % leaders.size())];
+  node::HandOver event;
+  // 0: to the most advanced.
+  event.to = raft::NodeId(target);
+  event.deadline = node.clock().now().promise + std::chrono::seconds(30);
+  node.post(std::move(event));
+  world_.used(FaultClass::hand_over);
+}
+
+}  // namespace leasehold::sim
