@@ -34,8 +34,9 @@ enum class FaultClass : std::uint8_t {
   straggler,      ///< a follower is away for long, while the others cut their logs
   full_disk,      ///< no space for the log but a reserve, which may be used up
   hand_over,      ///< a leader is told to hand the leadership over
+  membership,     ///< a leader is told to change the members
 };
-inline constexpr std::size_t kFaultClasses = 20;
+inline constexpr std::size_t kFaultClasses = 21;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);
@@ -129,6 +130,7 @@ struct SeedReport {
   OperationCounts operations;
   std::uint64_t operations_unknown = 0;
   std::uint64_t leader_changes = 0;
+  std::uint64_t membership_entries = 0;  ///< committed; a change of the voters takes two
   SnapshotCounts snapshots;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;

@@ -4,6 +4,7 @@
 #include <leasehold/sim/sim_node.h>
 
 #include <string>
+#include <utility>
 
 namespace leasehold::sim {
 namespace {
@@ -22,7 +23,10 @@ std::string id_text(raft::LogId id) {
 
 }  // namespace
 
-Oracles::Oracles(World& world) : world_(world), memories_(world.plan.nodes.size()) {}
+Oracles::Oracles(World& world)
+    : world_(world),
+      memories_(world.plan.nodes.size()),
+      membership_(founding_membership(world.plan.founders)) {}
 
 Oracles::Memory& Oracles::memory(const SimNode& node) {
   return memories_[node.id().value() - 1];
@@ -77,12 +81,23 @@ void Oracles::check_new_leader(const SimNode& node, raft::Term term) {
 
 // ---- The committed log ----
 
-bool Oracles::durable_on_quorum(raft::LogId id, const SimNode* without) const {
+// Of the newest committed membership; while that is joint, of the voters that are to stay: whoever
+// is elected has asked a majority of them, before the joint state is left and after. That a newer
+// membership stands in some log and is not committed takes nothing away: if it is joint, the voters
+// of this one are half of it, and if not, it leaves the joint state or has the same voters.
+template <class Holds>
+bool Oracles::on_quorum(const Holds& holds) const {
   std::size_t holders = 0;
-  for (const SimNode* node : nodes_) {
-    if (node != without && node->disk().durable().holds(id)) ++holders;
+  for (const raft::NodeId voter : membership_.voters) {
+    if (holds(*nodes_[voter.value() - 1])) ++holders;
   }
-  return holders > nodes_.size() / 2;
+  return holders > membership_.voters.size() / 2;
+}
+
+bool Oracles::durable_on_quorum(raft::LogId id, const SimNode* without) const {
+  return on_quorum([id, without](const SimNode& node) {
+    return &node != without && node.disk().durable().holds(id);
+  });
 }
 
 void Oracles::advance_ledger(const SimNode& node) {
@@ -136,6 +151,12 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
     }
     RegisterMachine::apply_to(tip_, entry.id.index, *added.set);
     tip_.values.clear();
+  }
+  if (entry.kind == raft::EntryKind::membership) {
+    Result<raft::Membership> membership = raft::decode_membership(entry.payload.view());
+    LEASEHOLD_ASSERT(membership.ok());
+    membership_ = std::move(membership).value();
+    ++membership_entries_;
   }
   added.history = tip_.history;
   ledger_.push_back(std::move(added));
@@ -431,12 +452,10 @@ bool Oracles::bound_to(const SimNode& voter, const SimNode& leader, raft::Term t
 }
 
 bool Oracles::covered(const SimNode& leader, raft::Term term) const {
-  std::size_t bound = 1;
-  for (const SimNode* node : nodes_) {
-    if (node == &leader || !bound_to(*node, leader, term)) continue;
-    if (++bound > nodes_.size() / 2) return true;
-  }
-  return false;
+  // The leader grants no vote while its lease is valid, if it is still a voter.
+  return on_quorum([this, &leader, term](const SimNode& node) {
+    return &node == &leader || bound_to(node, leader, term);
+  });
 }
 
 void Oracles::check_coverage(const SimNode& leader, raft::Term term) {

@@ -73,6 +73,9 @@ class Oracles {
     return leaders_.empty() ? 0 : static_cast<std::uint64_t>(leaders_.size()) - 1;
   }
   raft::Index committed() const { return raft::Index(ledger_.size()); }
+  /// The newest that is committed.
+  const raft::Membership& membership() const { return membership_; }
+  std::uint64_t membership_entries() const { return membership_entries_; }
 
  private:
   /// What an oracle remembers of a node.
@@ -99,6 +102,8 @@ class Oracles {
   };
 
   Memory& memory(const SimNode& node);
+  template <class Holds>
+  bool on_quorum(const Holds& holds) const;
   bool covered(const SimNode& leader, raft::Term term) const;
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
@@ -120,6 +125,8 @@ class Oracles {
   std::vector<Memory> memories_;
   /// Every entry that was ever committed; index i stands at i - 1.
   std::vector<Committed> ledger_;
+  raft::Membership membership_;
+  std::uint64_t membership_entries_ = 0;
   /// The state at some index, where the next question begins that is not about an earlier one; one
   /// that is begins at the last of these before it: number n is the state at n * kMilestone.
   static constexpr std::uint64_t kMilestone = 64;

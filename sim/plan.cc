@@ -201,6 +201,25 @@ void draw_hand_overs(Plan& plan) {
   plan.hand_over_interval = milliseconds(interval_ms[random.below(3)]);
 }
 
+/// A sequence of its own, too. Behind everything else that is drawn for the nodes.
+void draw_member_changes(Plan& plan) {
+  plan.founders = plan.nodes.size();
+  Random random = random_for(plan.seed, 10);
+  // The script of a duel counts on who votes.
+  if (plan.duel || !random.chance(1, 3)) return;
+  plan.enabled.add(FaultClass::membership);
+  const std::int64_t interval_ms[] = {150, 500, 1'500};
+  plan.member_change_interval = milliseconds(interval_ms[random.below(3)]);
+  const std::uint64_t joiners = 1 + random.below(2);
+  // Who asks an outsider waits for nothing, and a group of few voters is soon without a leader.
+  plan.workload.clients += 12;
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(400)));
+  for (std::uint64_t i = 0; i < joiners; ++i) {
+    const NodePlan like = plan.nodes[static_cast<std::size_t>(random.below(plan.founders))];
+    plan.nodes.push_back(like);
+  }
+}
+
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
 void draw_figure_8(Random& random, Plan& plan) {
@@ -348,6 +367,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
   if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
   draw_echoes(plan);
+  draw_member_changes(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
   }

@@ -83,7 +83,9 @@ struct WorkloadPlan {
 struct Plan {
   std::uint64_t seed = 0;
   FaultSet enabled;
-  std::vector<NodePlan> nodes;  ///< 3 or 5
+  std::vector<NodePlan> nodes;
+  /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
+  std::size_t founders = 0;
   LinkPlan link;
   DiskPlan disk;
   SnapshotPlan snapshots;
@@ -99,6 +101,8 @@ struct Plan {
   Duration fault_interval{0};
   /// Mean time between two hand-overs of the leadership.
   Duration hand_over_interval{0};
+  /// Mean time between two changes of the members.
+  Duration member_change_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.
   std::uint64_t crash_at_send_ppm = 0;
   /// Chance that a node that has just been elected is struck, so that its first entries stay behind

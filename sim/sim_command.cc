@@ -142,8 +142,8 @@ std::string encode(const SeedReport& report) {
   line << "done " << report.seed << ' ' << report.simulated.count() << ' ' << report.steps << ' '
        << o.writes << ' ' << o.reads_off_thread << ' ' << o.reads_lease << ' ' << o.reads_quorum
        << ' ' << o.reads_leader << ' ' << o.reads_log << ' ' << report.operations_unknown << ' '
-       << report.leader_changes << ' ' << report.faults.bits() << ' ' << report.trace_hash << ' '
-       << (report.violation ? 1 : 0);
+       << report.leader_changes << ' ' << report.membership_entries << ' ' << report.faults.bits()
+       << ' ' << report.trace_hash << ' ' << (report.violation ? 1 : 0);
   for (const std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
     line << ' ' << report.snapshots.*count;
   }
@@ -167,7 +167,8 @@ SeedReport decode_numbers(const std::string& line) {
   int violated = 0;
   in >> report.seed >> simulated >> report.steps >> o.writes >> o.reads_off_thread >>
       o.reads_lease >> o.reads_quorum >> o.reads_leader >> o.reads_log >>
-      report.operations_unknown >> report.leader_changes >> faults >> report.trace_hash >> violated;
+      report.operations_unknown >> report.leader_changes >> report.membership_entries >> faults >>
+      report.trace_hash >> violated;
   for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
@@ -413,6 +414,7 @@ class Command {
     simulated_ms_ += static_cast<std::uint64_t>(report.simulated.count() / 1'000'000);
     steps_ += report.steps;
     leader_changes_ += report.leader_changes;
+    membership_entries_ += report.membership_entries;
     unknown_ += report.operations_unknown;
     operations_.writes += report.operations.writes;
     operations_.reads_off_thread += report.operations.reads_off_thread;
@@ -443,9 +445,12 @@ class Command {
 
   void summarize() {
     const OperationCounts& o = operations_;
-    std::printf("seeds %llu, simulated %llu s, steps %llu, leader changes %llu, findings %llu\n",
-                number(seeds_), number(simulated_ms_ / 1000), number(steps_),
-                number(leader_changes_), number(findings_));
+    std::printf(
+        "seeds %llu, simulated %llu s, steps %llu, leader changes %llu, committed memberships "
+        "%llu, "
+        "findings %llu\n",
+        number(seeds_), number(simulated_ms_ / 1000), number(steps_), number(leader_changes_),
+        number(membership_entries_), number(findings_));
     std::printf(
         "operations %llu: writes %llu (%llu more unknown), reads off thread %llu, "
         "by lease %llu, quorum %llu, leader %llu, log %llu\n",
@@ -483,6 +488,7 @@ class Command {
   std::uint64_t simulated_ms_ = 0;
   std::uint64_t steps_ = 0;
   std::uint64_t leader_changes_ = 0;
+  std::uint64_t membership_entries_ = 0;
   std::uint64_t unknown_ = 0;
   std::uint64_t hash_ = 0;
   OperationCounts operations_;

@@ -91,6 +91,10 @@ raft::InitialState SimDisk::initial_state(const raft::Membership& formed_with) c
       state.runs.push_back({entry.id.term, entry.id.index});
     }
     state.bytes += entry.payload.size();
+    if (entry.kind != raft::EntryKind::membership) continue;
+    Result<raft::Membership> membership = raft::decode_membership(entry.payload.view());
+    LEASEHOLD_ASSERT(membership.ok());
+    state.memberships.push_back({entry.id.index, std::move(membership).value()});
   }
   state.last_index = durable_.last_index();
   return state;

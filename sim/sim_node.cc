@@ -17,20 +17,6 @@ Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which
   return Duration(random.between(0, std::int64_t{1} << 55));
 }
 
-raft::Uuid uuid_of(raft::NodeId id) {
-  return {0, id.value()};
-}
-
-raft::Membership initial_membership(std::size_t nodes) {
-  raft::Membership membership;
-  for (std::uint64_t i = 1; i <= nodes; ++i) {
-    membership.members.push_back(
-        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
-    membership.voters.emplace_back(i);
-  }
-  return membership;
-}
-
 /// A message after which a node is bound: if it dies now, it must not have forgotten.
 bool binds(const net::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
@@ -42,6 +28,20 @@ bool binds(const net::PeerMessage& message) {
 }
 
 }  // namespace
+
+raft::Uuid uuid_of(raft::NodeId id) {
+  return {0, id.value()};
+}
+
+raft::Membership founding_membership(std::size_t nodes) {
+  raft::Membership membership;
+  for (std::uint64_t i = 1; i <= nodes; ++i) {
+    membership.members.push_back(
+        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
+    membership.voters.emplace_back(i);
+  }
+  return membership;
+}
 
 SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::NodeId id)
     : world_(world),
@@ -100,7 +100,9 @@ void SimNode::make_process() {
   process_->applier = std::make_unique<SimApplier>(world_, id_, incarnation_, applier_ports(run));
   process_->snapshots =
       std::make_unique<SimSnapshots>(world_, id_, incarnation_, snapshot_ports(run));
-  raft::InitialState initial = disk_.initial_state(initial_membership(world_.plan.nodes.size()));
+  const bool founder = id_.value() <= world_.plan.founders;
+  raft::InitialState initial =
+      disk_.initial_state(founder ? founding_membership(world_.plan.founders) : raft::Membership{});
   initial.applied = machine_.durable_index();
   const lease::Now now = clock_.now();
   process_->driver = std::make_unique<node::Driver>(

@@ -24,6 +24,11 @@
 
 namespace leasehold::sim {
 
+/// Of the directory of a node: no machine of a simulation is ever wiped.
+raft::Uuid uuid_of(raft::NodeId id);
+/// The members with which the group begins.
+raft::Membership founding_membership(std::size_t nodes);
+
 /// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
 /// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
 /// are actions of the queue that wait while the process is frozen.

@@ -6,7 +6,7 @@
 namespace leasehold::sim {
 namespace {
 
-/// From the end of all faults to a completed write and read at every node.
+/// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
 /// Ten times what the busiest seeds take.
 constexpr std::uint64_t kStepsMax = 4'000'000;
@@ -33,6 +33,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   clients_ = std::make_unique<Clients>(world_, all);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
+  member_changes_ = std::make_unique<MemberChanges>(world_, all);
   for (SimNode* node : all) {
     node->set_on_death([this, node] { clients_->node_died(*node); });
   }
@@ -43,6 +44,7 @@ Simulator::~Simulator() = default;
 SeedReport Simulator::run() {
   faults_->start();
   hand_overs_->start();
+  member_changes_->start();
   clients_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);
@@ -68,15 +70,23 @@ void Simulator::run_until(TrueInstant end) {
 void Simulator::recover() {
   faults_->heal();
   for (const std::unique_ptr<SimNode>& node : nodes_) {
-    clients_->probe(*node, [this] { ++recovered_; });
+    clients_->probe(*node, [this, id = node->id()] { recovered_.insert(id); });
   }
   world_.queue.after(kRecoveryMax, [this] { check_recovered(); });
 }
 
 void Simulator::check_recovered() {
-  if (recovered_ == nodes_.size()) return;
-  world_.fail("liveness", "after the faults have ended, " +
-                              std::to_string(nodes_.size() - recovered_) +
+  // A change that was under way may be completed meanwhile.
+  const raft::Membership& group = oracles_.membership();
+  if (group.joint()) {
+    world_.fail("liveness", "after the faults have ended, the group is joint for ever");
+  }
+  std::size_t waiting = 0;
+  for (const raft::Member& member : group.members) {
+    if (recovered_.count(member.id) == 0) ++waiting;
+  }
+  if (waiting == 0) return;
+  world_.fail("liveness", "after the faults have ended, " + std::to_string(waiting) +
                               " nodes have not completed a write and a read in time");
 }
 
@@ -100,6 +110,7 @@ SeedReport Simulator::report() const {
   report.operations = clients_->counts();
   report.operations_unknown = clients_->unknown();
   report.leader_changes = oracles_.leader_changes();
+  report.membership_entries = oracles_.membership_entries();
   report.snapshots = world_.snapshots;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();

@@ -5,6 +5,7 @@
 #include <leasehold/sim/clients.h>
 #include <leasehold/sim/faults.h>
 #include <leasehold/sim/hand_overs.h>
+#include <leasehold/sim/member_changes.h>
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_network.h>
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,8 @@ namespace leasehold::sim {
 /// A cluster in a world of its own. Nothing global, no thread: several may run side by side.
 ///
 /// First a time with faults, in which nothing wrong may happen; then the faults end, and within a
-/// bound every node has to complete a write and a read (oracle `liveness`); then the history of the
-/// clients goes to the checker (oracle `linearizability`).
+/// bound every member has to complete a write and a read (oracle `liveness`); then the history of
+/// the clients goes to the checker (oracle `linearizability`).
 class Simulator {
  public:
   Simulator(std::uint64_t seed, const SimOptions& options);
@@ -53,7 +55,9 @@ class Simulator {
   std::unique_ptr<Clients> clients_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<HandOvers> hand_overs_;
-  std::size_t recovered_ = 0;
+  std::unique_ptr<MemberChanges> member_changes_;
+  /// Nodes that have completed a write and a read since the faults ended.
+  std::set<raft::NodeId> recovered_;
 };
 
 /// Runs one seed.

@@ -28,6 +28,7 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::straggler: return "straggler";
     case FaultClass::full_disk: return "full_disk";
     case FaultClass::hand_over: return "hand_over";
+    case FaultClass::membership: return "membership";
   }
   LEASEHOLD_UNREACHABLE();
 }
