@@ -30,8 +30,9 @@ namespace leasehold::server {
 namespace {
 
 /// Heaps of the allocator. Its own choice is eight for each processor; each keeps what was freed in
-/// it, and a request's memory is often freed on another thread than it was taken on.
-constexpr int kHeapsMax = 2;
+/// it, and a request's memory is often freed on another thread than it was taken on. With two, the
+/// busy threads waited for each other's (bench/README.md).
+constexpr int kHeapsMax = 4;
 /// Log lines that wait for the terminal; past it the oldest are dropped.
 constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
