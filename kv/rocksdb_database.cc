@@ -101,7 +101,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto database = std::unique_ptr<Database>(new Database(path, env));
   const auto listener = std::make_shared<Listener>(*database);
   rocksdb::Options options = database_options(env);
-  options.info_log = std::make_shared<InfoLog>(path, env);
+  options.info_log = make_info_log(path, env);
   options.create_if_missing = create;
   options.error_if_exists = create;
   options.listeners.push_back(listener);

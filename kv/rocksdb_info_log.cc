@@ -1,7 +1,12 @@
 #include <leasehold/kv/rocksdb_info_log.h>
 
+#include <rocksdb/env.h>
+
 #include <array>
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
+#include <mutex>
 #include <utility>
 
 namespace leasehold::kv {
@@ -10,7 +15,26 @@ namespace {
 /// Longer ones are cut.
 constexpr std::size_t kLineBytesMax = 2048;
 
-}  // namespace
+class InfoLog final : public rocksdb::Logger {
+ public:
+  InfoLog(std::string folder, rocksdb::Env* env);
+
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, std::va_list arguments) override;
+  /// The list of all options at each start, which is in the file OPTIONS too: left out.
+  void LogHeader(const char* /*format*/, std::va_list /*arguments*/) override {}
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  void write(const std::string& line);
+
+  rocksdb::Env* const env_;
+  const std::string path_;
+  std::mutex mutex_;
+  std::unique_ptr<std::FILE, Close> file_;  ///< guarded by mutex_
+};
 
 InfoLog::InfoLog(std::string folder, rocksdb::Env* env)
     : rocksdb::Logger(rocksdb::InfoLogLevel::WARN_LEVEL),
@@ -39,6 +63,12 @@ void InfoLog::write(const std::string& line) {
   if (std::ftell(file_.get()) < static_cast<long>(kInfoLogBytes)) return;
   file_.reset();
   std::rename(path_.c_str(), (path_ + ".old").c_str());
+}
+
+}  // namespace
+
+std::shared_ptr<rocksdb::Logger> make_info_log(const std::string& folder, rocksdb::Env* env) {
+  return std::make_shared<InfoLog>(folder, env);
 }
 
 }  // namespace leasehold::kv

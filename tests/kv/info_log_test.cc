@@ -3,6 +3,8 @@
 
 #include <leasehold/kv/rocksdb_info_log.h>
 
+#include <rocksdb/env.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,12 +28,12 @@ std::string contents(const std::string& path) {
 TEST(InfoLog, KeepsWarningsAndErrors) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.path("db"));
-  InfoLog log(folder.path("db"), rocksdb::Env::Default());
+  const auto log = make_info_log(folder.path("db"), rocksdb::Env::Default());
   EXPECT_FALSE(std::filesystem::exists(folder.path("db/LOG"))) << "not before there is a line";
-  rocksdb::Header(&log, "Options.%s", "everything");
-  rocksdb::Info(&log, "flush %d", 1);
-  rocksdb::Warn(&log, "slow %d", 2);
-  rocksdb::Error(&log, "broken %s", std::string(5000, 'x').c_str());
+  rocksdb::Header(log, "Options.%s", "everything");
+  rocksdb::Info(log, "flush %d", 1);
+  rocksdb::Warn(log, "slow %d", 2);
+  rocksdb::Error(log, "broken %s", std::string(5000, 'x').c_str());
   EXPECT_THAT(contents(folder.path("db/LOG")),
               AllOf(HasSubstr("slow 2\n"), HasSubstr("broken xxx"), Not(HasSubstr("flush")),
                     Not(HasSubstr("everything"))));
@@ -39,33 +41,33 @@ TEST(InfoLog, KeepsWarningsAndErrors) {
 
 TEST(InfoLog, AFolderThatIsNotThereLosesTheLine) {
   const TemporaryFolder folder;
-  InfoLog log(folder.path("db"), rocksdb::Env::Default());
-  rocksdb::Warn(&log, "early");
+  const auto log = make_info_log(folder.path("db"), rocksdb::Env::Default());
+  rocksdb::Warn(log, "early");
   std::filesystem::create_directory(folder.path("db"));
-  rocksdb::Warn(&log, "late");
+  rocksdb::Warn(log, "late");
   EXPECT_THAT(contents(folder.path("db/LOG")), AllOf(HasSubstr("late"), Not(HasSubstr("early"))));
 }
 
 TEST(InfoLog, AFullDiskLosesTheLinesAndNothingElse) {
   const TemporaryFolder folder;
   std::filesystem::create_symlink("/dev/full", folder.path("LOG"));
-  InfoLog log(folder.path("."), rocksdb::Env::Default());
-  for (int i = 0; i < 1000; ++i) rocksdb::Error(&log, "no space %d", i);
+  const auto log = make_info_log(folder.path("."), rocksdb::Env::Default());
+  for (int i = 0; i < 1000; ++i) rocksdb::Error(log, "no space %d", i);
 }
 
 TEST(InfoLog, ItsSizeIsBounded) {
   const TemporaryFolder folder;
-  InfoLog log(folder.path("."), rocksdb::Env::Default());
+  const auto log = make_info_log(folder.path("."), rocksdb::Env::Default());
   const std::string filler(1000, 'x');
   std::uintmax_t largest = 0;
   for (int i = 0; i < 5000; ++i) {
-    rocksdb::Warn(&log, "%d %s", i, filler.c_str());
+    rocksdb::Warn(log, "%d %s", i, filler.c_str());
     if (std::filesystem::exists(folder.path("LOG"))) {
       largest = std::max(largest, std::filesystem::file_size(folder.path("LOG")));
     }
   }
-  EXPECT_LE(largest, InfoLog::kInfoLogBytes + 2048);
-  EXPECT_LE(std::filesystem::file_size(folder.path("LOG.old")), InfoLog::kInfoLogBytes + 2048);
+  EXPECT_LE(largest, kInfoLogBytes + 2048);
+  EXPECT_LE(std::filesystem::file_size(folder.path("LOG.old")), kInfoLogBytes + 2048);
   EXPECT_THAT(contents(folder.path("LOG")), HasSubstr(" 4999 xxx"));
 }
 
