@@ -2,6 +2,7 @@
 #include <leasehold/server/session.h>
 #include <leasehold/tests/server/fake_node.h>
 #include <leasehold/tests/server/fuzz_client.h>
+#include <leasehold/tests/server/manual_executor.h>
 
 #include <charconv>
 #include <functional>
@@ -40,23 +41,9 @@ std::vector<std::string> parsed(std::string_view stream, std::size_t piece) {
   }
 }
 
-class Tasks final : public Executor {
- public:
-  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  bool waits() const { return !tasks_.empty(); }
-  void run() {
-    while (!tasks_.empty()) {
-      for (auto& task : std::exchange(tasks_, {})) task();
-    }
-  }
-
- private:
-  std::vector<std::function<void()>> tasks_;
-};
-
 void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
-  Tasks tasks;
+  ManualExecutor tasks;
   ServerState state{ServerOptions{}};
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(

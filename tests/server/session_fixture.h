@@ -3,32 +3,17 @@
 
 #include <leasehold/server/session.h>
 #include <leasehold/tests/server/fake_node.h>
+#include <leasehold/tests/server/manual_executor.h>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace leasehold::server {
-
-/// Keeps tasks until the test runs them.
-class ManualExecutor final : public Executor {
- public:
-  void post(std::function<void()> task) override { tasks_.push_back(std::move(task)); }
-  bool waits() const { return !tasks_.empty(); }
-  void run() {
-    while (!tasks_.empty()) {
-      for (auto& task : std::exchange(tasks_, {})) task();
-    }
-  }
-
- private:
-  std::vector<std::function<void()>> tasks_;
-};
 
 class SessionTest : public ::testing::Test {
  protected:
