@@ -23,16 +23,12 @@ void HandOvers::schedule_next() {
   });
 }
 
-// Whoever believes that it leads is asked, the newest leader and one that was deposed alike.
 void HandOvers::hand_over() {
-  std::vector<SimNode*> leaders;
-  for (SimNode* node : nodes_) {
-    if (node->leads()) leaders.push_back(node);
-  }
   const std::uint64_t drawn = random_.next();
   const std::uint64_t target = random_.below(nodes_.size() + 1);
-  if (leaders.empty()) return;
-  SimNode& node = *leaders[static_cast<std::size_t>(drawn % leaders.size())];
+  SimNode* const leader = some_leader(nodes_, drawn);
+  if (leader == nullptr) return;
+  SimNode& node = *leader;
   node::HandOver event;
   // 0: to the most advanced.
   event.to = raft::NodeId(target);

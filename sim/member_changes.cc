@@ -34,15 +34,11 @@ void MemberChanges::schedule_next() {
   });
 }
 
-// Whoever believes that it leads is asked, as for a hand-over.
 void MemberChanges::change() {
-  std::vector<SimNode*> leaders;
-  for (SimNode* node : nodes_) {
-    if (node->leads()) leaders.push_back(node);
-  }
   const std::uint64_t drawn = random_.next();
-  if (leaders.empty()) return;
-  SimNode& node = *leaders[static_cast<std::size_t>(drawn % leaders.size())];
+  SimNode* const leader = some_leader(nodes_, drawn);
+  if (leader == nullptr) return;
+  SimNode& node = *leader;
   node::ChangeMembers event;
   event.wanted = draw_wanted(node.driver().core().membership());
   event.deadline = node.clock().now().promise + std::chrono::seconds(30);

@@ -29,6 +29,14 @@ bool binds(const net::PeerMessage& message) {
 
 }  // namespace
 
+SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn) {
+  std::vector<SimNode*> leaders;
+  for (SimNode* node : nodes) {
+    if (node->leads()) leaders.push_back(node);
+  }
+  return leaders.empty() ? nullptr : leaders[static_cast<std::size_t>(drawn % leaders.size())];
+}
+
 raft::Uuid uuid_of(raft::NodeId id) {
   return {0, id.value()};
 }

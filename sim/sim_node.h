@@ -24,6 +24,10 @@
 
 namespace leasehold::sim {
 
+class SimNode;
+/// One of those that believe that they lead, the newest leader and one that was deposed alike, by a
+/// number drawn before; null: nobody does.
+SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn);
 /// Of the directory of a node: no machine of a simulation is ever wiped.
 raft::Uuid uuid_of(raft::NodeId id);
 /// The members with which the group begins.
