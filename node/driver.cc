@@ -8,6 +8,7 @@
 #include <leasehold/node/log_keeper.h>
 #include <leasehold/node/proposals.h>
 #include <leasehold/node/reads.h>
+#include <leasehold/node/refusal.h>
 #include <leasehold/node/snapshot_receiver.h>
 #include <leasehold/node/snapshot_sender.h>
 
@@ -107,7 +108,6 @@ class Driver::Impl {
     of = full;
     context_.disk_full = log_full_ || machine_full_;
   }
-  void refuse(Event& event);
   void step(lease::Now now, const raft::Peer& from, raft::Message& message);
   void make_heartbeat(raft::AppendRequest& request) const;
 
@@ -157,7 +157,8 @@ class Driver::Impl {
 
 void Driver::Impl::feed(lease::Now now, Event& event) {
   if (stopped_) {
-    refuse(event);
+    // Nobody is left waiting.
+    context_.completions.add([late = std::move(event)]() mutable { refuse(late, false); });
     return;
   }
   // Commands that wait to be appended together are appended before anything that could change who
@@ -261,31 +262,6 @@ void Driver::Impl::on(lease::Now, Applied& event) {
   const auto term = context_.core.log().term_at(event.last);
   proposals_.applied(event.own, term.value_or(raft::Term(0)));
   reads_.applied();
-}
-
-/// What still arrives when the node has stopped: nobody is left waiting.
-void Driver::Impl::refuse(Event& event) {
-  if (Propose* propose = std::get_if<Propose>(&event)) {
-    ProposeResult result;
-    result.status = ProposeStatus::dropped;
-    context_.completions.add(propose->done, std::move(result));
-  } else if (Read* read = std::get_if<Read>(&event)) {
-    context_.completions.add(read->done, ReadResult{});
-  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
-    context_.completions.add(wait->done, ReadResult{});
-  } else if (CutLog* cut = std::get_if<CutLog>(&event)) {
-    context_.completions.add(cut->done, Error{ErrorCode::stopped, "the node is stopping"});
-  } else if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
-    ChangeResult result;
-    result.status = GroupCallStatus::refused;
-    result.refused = raft::ChangeRefused{};
-    context_.completions.add(change->done, result);
-  } else if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
-    HandOverResult result;
-    result.status = GroupCallStatus::refused;
-    result.refused = raft::TransferRefused{};
-    context_.completions.add(hand_over->done, result);
-  }
 }
 
 void Driver::Impl::finish(lease::Now now) {

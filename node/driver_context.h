@@ -78,6 +78,7 @@ class Completions {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
   }
+  void add(std::function<void()> call) { due_.push_back(std::move(call)); }
   std::vector<std::function<void()>> take() { return std::exchange(due_, {}); }
 
  private:

@@ -10,6 +10,7 @@
 #include <leasehold/node/node_mailbox.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
 #include <leasehold/storage/segment_log.h>
 

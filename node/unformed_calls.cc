@@ -1,3 +1,4 @@
+#include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
 
 #include <algorithm>
@@ -24,37 +25,6 @@ std::optional<raft::PromiseInstant> deadline_of(const Event& event) {
 }
 
 }  // namespace
-
-void refuse(Event& event, bool overloaded) {
-  if (Propose* propose = std::get_if<Propose>(&event)) {
-    ProposeResult result;
-    result.status = ProposeStatus::dropped;
-    result.overloaded = overloaded;
-    if (propose->done) propose->done(std::move(result));
-    return;
-  }
-  if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
-    ChangeResult result;
-    result.status = GroupCallStatus::refused;
-    result.refused = raft::ChangeRefused{};
-    if (change->done) change->done(result);
-    return;
-  }
-  if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
-    HandOverResult result;
-    result.status = GroupCallStatus::refused;
-    result.refused = raft::TransferRefused{};
-    if (hand_over->done) hand_over->done(result);
-    return;
-  }
-  ReadResult result;
-  result.overloaded = overloaded;
-  if (Read* read = std::get_if<Read>(&event)) {
-    if (read->done) read->done(result);
-  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
-    if (wait->done) wait->done(result);
-  }
-}
 
 void UnformedCalls::take(lease::Now now, std::vector<Event>& events, bool closed) {
   for (Event& event : events) {

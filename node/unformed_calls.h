@@ -9,9 +9,6 @@
 
 namespace leasehold::node {
 
-/// Nobody will act on `event`: answers whoever waits for it.
-void refuse(Event& event, bool overloaded);
-
 /// They wait for the driver that does not exist yet, up to their deadlines. Bounded: what comes
 /// past `calls_max` is refused as overloaded.
 class UnformedCalls {

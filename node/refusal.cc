@@ -1,0 +1,43 @@
+#include <leasehold/node/refusal.h>
+
+#include <utility>
+#include <variant>
+
+namespace leasehold::node {
+
+void refuse(Event& event, bool overloaded) {
+  if (CutLog* cut = std::get_if<CutLog>(&event)) {
+    if (cut->done) cut->done(Error{ErrorCode::stopped, "the node is stopping"});
+    return;
+  }
+  if (Propose* propose = std::get_if<Propose>(&event)) {
+    ProposeResult result;
+    result.status = ProposeStatus::dropped;
+    result.overloaded = overloaded;
+    if (propose->done) propose->done(std::move(result));
+    return;
+  }
+  if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
+    ChangeResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::ChangeRefused{};
+    if (change->done) change->done(result);
+    return;
+  }
+  if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
+    HandOverResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::TransferRefused{};
+    if (hand_over->done) hand_over->done(result);
+    return;
+  }
+  ReadResult result;
+  result.overloaded = overloaded;
+  if (Read* read = std::get_if<Read>(&event)) {
+    if (read->done) read->done(result);
+  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
+    if (wait->done) wait->done(result);
+  }
+}
+
+}  // namespace leasehold::node
