@@ -111,8 +111,8 @@ struct ChangeMembers {
   ChangeCompletion done;
   CallGroup group{};
 };
-/// Hand the leadership over to `to`; kNobody: to the most advanced voter. Only at the leader. Until
-/// it ends, proposals wait.
+/// Hand the leadership over to `to`; kNobody: to the most advanced voter. Only at the leader, and
+/// only before the deadline. Until it ends, proposals wait.
 struct HandOver {
   raft::NodeId to;
   raft::PromiseInstant deadline;

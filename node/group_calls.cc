@@ -43,7 +43,12 @@ void GroupCalls::finish(std::map<std::uint64_t, Change>::iterator call, GroupCal
 // ---- Hand-overs ----
 
 void GroupCalls::hand_over(lease::Now now, HandOver& event) {
-  const auto refused = context_.core.transfer(now, event.to);
+  std::optional<raft::TransferRefused> refused;
+  if (event.deadline <= now.promise) {
+    refused = raft::TransferRefused{raft::TransferObstacle::too_late, raft::kNobody};
+  } else {
+    refused = context_.core.transfer(now, event.to);
+  }
   if (refused) {
     HandOverResult result;
     const bool same = refused->obstacle == raft::TransferObstacle::already_leads;

@@ -100,6 +100,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) override {
     post(WaitApplied{index, deadline(options), std::move(done), options.group});
   }
+  void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) override {
+    post(HandOver{to, deadline(options), std::move(done), options.group});
+  }
   void cancel(CallGroup group) override { post(Cancel{group}); }
   void cut_log(LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });

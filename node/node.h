@@ -128,6 +128,14 @@ class Node {
   /// be executed all the same. Group 0 has no calls.
   virtual void cancel(CallGroup group) = 0;
 
+  /// Hands the leadership over to `to`, or to the most advanced voter (kNobody), in a few round
+  /// trips and without waiting for the lease to end. Only at the leader. Meanwhile commands and
+  /// reads wait, at every node, and the next leader answers them. `done` with the leader that
+  /// follows, also if `to` leads already; `refused`: nothing was begun, and why; `failed`: the
+  /// target did not take over within two election timeouts, and this node leads on; `unknown`: the
+  /// timeout passed first.
+  virtual void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) = 0;
+
   /// propose(), and waits for how it ended.
   ProposeResult propose_and_wait(Bytes command, CallOptions options);
   /// read(), and waits; then the caller reads its state machine on its own thread. With mode

@@ -154,6 +154,8 @@ std::string text_of(const TransferRefused& refused) {
       return node + " is not a voter of this group; name one, or promote it first";
     case TransferObstacle::nobody_to_follow:
       return "no other voter has answered; start one, or stop without a hand-over";
+    case TransferObstacle::too_late:
+      return "the time limit had passed before it could begin; allow more time";
   }
   LEASEHOLD_UNREACHABLE();
 }

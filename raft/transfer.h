@@ -15,6 +15,7 @@ enum class TransferObstacle : std::uint8_t {
   already_leads,
   not_a_voter,       ///< `node` is none
   nobody_to_follow,  ///< no other voter has answered in this term
+  too_late,          ///< of a driver: the caller's deadline had passed
 };
 struct TransferRefused {
   TransferObstacle obstacle = TransferObstacle::not_leader;

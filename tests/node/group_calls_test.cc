@@ -143,6 +143,19 @@ TEST(GroupCalls, AHandOverIsAnsweredWithTheNextLeaderAndProposalsWaitForIt) {
   EXPECT_EQ(command.value.status, ProposeStatus::committed);
 }
 
+TEST(GroupCalls, AHandOverWhoseDeadlineHasPassedIsNotBegun) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  Answer<HandOverResult> late;
+  leader.handle(cluster.now(), hand_over(cluster, 0, late, milliseconds(0)));
+  ASSERT_EQ(late.calls, 1);
+  EXPECT_EQ(late.value.status, GroupCallStatus::refused);
+  EXPECT_EQ(late.value.refused->obstacle, raft::TransferObstacle::too_late);
+  cluster.settle();
+  EXPECT_TRUE(leader.leads());
+}
+
 TEST(GroupCalls, AHandOverToANodeThatIsAwayFails) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

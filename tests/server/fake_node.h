@@ -45,6 +45,10 @@ class FakeNode final : public node::Node {
   void propose_batch(std::vector<node::Proposal> batch, node::CallOptions options) override {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
+  void hand_over(raft::NodeId to, node::CallOptions, node::HandOverCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    hand_overs_.push_back({to, std::move(done)});
+  }
   void cancel(node::CallGroup) override {}
   void machine_space(bool /*full*/) override {}
   void cut_log(node::LogCutCompletion done) override {
@@ -104,6 +108,8 @@ class FakeNode final : public node::Node {
   void end_read(const node::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const node::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
+  raft::NodeId next_hand_over() const { return hand_overs_.front().to; }
+  void end_hand_over(const node::HandOverResult& result) { take(hand_overs_).done(result); }
   void end_cut(Result<node::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
   node::ReadResult granted(raft::ReadBasis basis) const {
@@ -119,12 +125,14 @@ class FakeNode final : public node::Node {
     {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
-      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty();
+      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
+             !hand_overs_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
     while (has(cuts_)) end_cut(node::LogCut{});
+    while (has(hand_overs_)) end_hand_over({});
     return some;
   }
 
@@ -136,6 +144,10 @@ class FakeNode final : public node::Node {
   struct ReadCall {
     node::ReadMode mode;
     node::ReadCompletion done;
+  };
+  struct HandOverCall {
+    raft::NodeId to;
+    node::HandOverCompletion done;
   };
   struct WaitCall {
     raft::Index index;
@@ -168,6 +180,7 @@ class FakeNode final : public node::Node {
   std::deque<WaitCall> waits_;
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
   std::deque<node::LogCutCompletion> cuts_;
+  std::deque<HandOverCall> hand_overs_;
 };
 
 }  // namespace leasehold::server

@@ -1,0 +1,99 @@
+// The leadership of running nodes changes by plan.
+#include <leasehold/tests/node/node_fixture.h>
+
+#include <atomic>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+class HandOverTest : public NodeTest {
+ protected:
+  HandOverResult hand_over(std::uint64_t at, std::uint64_t to, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<HandOverResult>>();
+    auto future = answer->get_future();
+    replica(at).node->hand_over(raft::NodeId(to), timeout,
+                                [answer](HandOverResult result) { answer->set_value(result); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+};
+
+TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
+  start_all();
+  std::uint64_t leader = await_leader();
+  int written = 0;
+  for (int round = 0; round < 6; ++round) {
+    // Six times in a row: one that follows may be asked before it has heard of the one before.
+    const std::uint64_t target = leader % 3 + 1;
+    std::atomic<int> committed{0};
+    constexpr int kEach = 20;
+    for (int i = 0; i < kEach; ++i) {
+      for (std::uint64_t at = 1; at <= 3; ++at) {
+        replica(at).node->propose(Bytes("w"), kLong, [&committed](const ProposeResult& result) {
+          if (result.status == ProposeStatus::committed) ++committed;
+        });
+      }
+    }
+    const HandOverResult result = hand_over(leader, target);
+    ASSERT_EQ(result.status, GroupCallStatus::done) << round;
+    EXPECT_EQ(result.leader, raft::NodeId(target));
+    for (std::uint64_t at = 1; at <= 3; ++at) {
+      EXPECT_TRUE(replica(at).read(ReadMode::lease).index.has_value());
+    }
+    EXPECT_TRUE(eventually([&committed] { return committed == 3 * kEach; }));
+    written += 3 * kEach;
+    leader = target;
+    EXPECT_EQ(await_leader(), leader);
+  }
+  for (std::uint64_t at = 1; at <= 3; ++at) {
+    EXPECT_TRUE(eventually([this, at, written] {
+      return replica(at).machine.list().size() == static_cast<std::size_t>(written);
+    })) << "each once";
+  }
+}
+
+TEST_F(HandOverTest, WhatCannotBeIsRefusedAndNothingBegins) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  const std::uint64_t follower = follower_of(leader);
+  ASSERT_TRUE(replica(follower).read(ReadMode::quorum).index.has_value());
+  const HandOverResult elsewhere = hand_over(follower, 0);
+  EXPECT_EQ(elsewhere.status, GroupCallStatus::refused);
+  EXPECT_EQ(elsewhere.refused->obstacle, raft::TransferObstacle::not_leader);
+  EXPECT_EQ(elsewhere.leader, raft::NodeId(leader));
+  const HandOverResult stranger = hand_over(leader, 9);
+  EXPECT_EQ(stranger.refused->obstacle, raft::TransferObstacle::not_a_voter);
+  const HandOverResult late = hand_over(leader, 0, 0s);
+  EXPECT_EQ(late.refused->obstacle, raft::TransferObstacle::too_late);
+  const HandOverResult same = hand_over(leader, leader);
+  EXPECT_EQ(same.status, GroupCallStatus::done);
+  EXPECT_EQ(same.leader, raft::NodeId(leader));
+  EXPECT_EQ(await_leader(), leader);
+}
+
+TEST_F(HandOverTest, ATargetThatIsDownDoesNotTakeOver) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  const std::uint64_t target = follower_of(leader);
+  stop(target);
+  ASSERT_EQ(replica(leader).propose("x").status, ProposeStatus::committed);
+  const HandOverResult result = hand_over(leader, target);
+  EXPECT_EQ(result.status, GroupCallStatus::failed);
+  EXPECT_EQ(result.leader, raft::NodeId(leader));
+  EXPECT_EQ(replica(leader).propose("y").status, ProposeStatus::committed);
+}
+
+TEST_F(HandOverTest, AStoppedNodeAnswersAtOnce) {
+  start_all();
+  Replica& node = replica(await_leader());
+  node.node->stop();
+  std::optional<HandOverResult> result;
+  node.node->hand_over(raft::kNobody, kLong, [&result](HandOverResult given) { result = given; });
+  ASSERT_TRUE(result.has_value());
+  EXPECT_EQ(result->status, GroupCallStatus::refused);
+}
+
+}  // namespace
+}  // namespace leasehold::node
