@@ -157,6 +157,8 @@ constexpr CommandSpec kCommands[] = {
           "Makes this node's store durable and cuts its log to the tail"),
     other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,
           "This node as one JSON object"),
+    other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
+          "Hands the leadership over, to the voter that has most of the log or to [id]"),
     query("mget", -2, Group::string, kAllKeys, make_mget, Form::plain,
           "Reads several values at one instant"),
     change("mset", -3, Group::string, kPairs, make_mset, "Writes several values as one command"),

@@ -100,4 +100,7 @@ void run_leasehold_readmode(Session& session, const Arguments& args, std::string
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
 
+// commands_transfer.cc
+void run_leasehold_transfer(Session& session, const Arguments& args, std::string& out);
+
 }  // namespace leasehold::server

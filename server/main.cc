@@ -1,6 +1,7 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_transfer.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/manual.h>
 #include <leasehold/server/report.h>
@@ -204,6 +205,8 @@ const std::vector<OwnCommand>& own_commands() {
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
        story::run_timeline_command},
+      {"transfer", "Hand the leadership over to another node", kTransferUsage,
+       run_transfer_command},
   };
   return commands;
 }

@@ -593,6 +593,10 @@ ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
+# Never one that would succeed: the other cases know who leads.
+ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is no number of a node")
+ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",
+     r"-(ERR node 9 is not a voter of this group|NOLEADER this node does not lead)")
 ours("leasehold|readmode", """
     LEASEHOLD READMODE quorum
     LEASEHOLD READMODE

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The program as a person and a script use it: what a first start says that it waits for, the exit
-statuses of the client commands, and `status --watch`."""
+statuses of the client commands, `leasehold transfer`, and `status --watch`."""
 
 import json
+import re
 import signal
 import subprocess
 import time
@@ -79,6 +80,26 @@ def watched(program, cluster):
     check("unreachable" in said, "says nothing of the node that is gone")
 
 
+def handed_over(program, cluster):
+    """leasehold transfer finds the leader, and names who leads then."""
+    before = cluster.wait_leader().id
+    other = before % 3 + 1
+    said = program(DONE, "transfer", "--to", str(other))
+    check(re.fullmatch(rf"node {other} leads; node {before} handed over in \d+\.\d ms", said), said)
+    check(cluster.wait_leader().id == other, "another node leads")
+    check(program(DONE, "transfer", f"--to={other}") == f"node {other} leads already", "not so")
+    told = json.loads(program(DONE, "transfer", "--json"))
+    check(told["before"] == other and told["leader"] == cluster.wait_leader().id, f"{told}")
+    program(NOT_EXECUTED, "transfer", "--to", "9")
+    for wrong in (["--to", "x"], ["--to"], ["--timeout", "soon"], ["--pink"]):
+        program(USAGE, "transfer", *wrong)
+    follower = cluster.others(cluster.wait_leader())[0]
+    only = Program(program.binary, f"127.0.0.1:{follower.port}")
+    only(NOT_EXECUTED, "transfer", "--timeout", "100ms")
+    nobody = Program(program.binary, "127.0.0.1:1")
+    nobody(NOT_EXECUTED, "transfer", "--timeout", "100ms")
+
+
 def no_majority(program, cluster):
     """One of three: it says what is missing, and reads are refused."""
     survivor = cluster.nodes[0]
@@ -96,6 +117,7 @@ def run(options):
         servers = ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)
         program = Program(cluster.binary, servers)
         exit_statuses(program)
+        handed_over(program, cluster)
         watched(program, cluster)
         no_majority(program, cluster)
 

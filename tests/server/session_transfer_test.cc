@@ -1,0 +1,80 @@
+// Sessions over a fake node: the leadership is handed over on demand.
+#include <leasehold/server/session.h>
+#include <leasehold/tests/server/session_fixture.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace leasehold::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SessionTransferTest : public SessionTest {
+ protected:
+  std::string answered(node::GroupCallStatus status, raft::NodeId leader,
+                       std::optional<raft::TransferObstacle> obstacle = std::nullopt) {
+    EXPECT_EQ(feed("LEASEHOLD TRANSFER\r\n"), "");
+    node::HandOverResult result;
+    result.status = status;
+    result.leader = leader;
+    if (obstacle) result.refused = raft::TransferRefused{*obstacle, leader};
+    node_.end_hand_over(result);
+    return pump();
+  }
+};
+
+TEST_F(SessionTransferTest, ItIsAskedBehindTheWritesBeforeItAndToldWhoLeads) {
+  EXPECT_EQ(feed("SET k v\r\nleasehold transfer 3\r\nPING\r\n"), "");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  EXPECT_EQ(node_.next_hand_over(), raft::NodeId(3));
+  node::HandOverResult result;
+  result.status = node::GroupCallStatus::done;
+  result.leader = raft::NodeId(3);
+  node_.end_hand_over(result);
+  const std::string reply = pump();
+  EXPECT_THAT(reply, HasSubstr("{\"leader\":3,\"took_us\":"));
+  EXPECT_THAT(reply, HasSubstr("+PONG\r\n"));
+}
+
+TEST_F(SessionTransferTest, WithoutANumberTheNodeChooses) {
+  EXPECT_EQ(feed("LEASEHOLD TRANSFER\r\n"), "");
+  EXPECT_EQ(node_.next_hand_over(), raft::kNobody);
+}
+
+TEST_F(SessionTransferTest, AWrongNumberIsRefused) {
+  for (const char* wrong : {"0", "-1", "x", "4294967296", "99999999999999999999"}) {
+    EXPECT_THAT(feed("LEASEHOLD TRANSFER " + std::string(wrong) + "\r\n"),
+                HasSubstr("is no number of a node\r\n"));
+  }
+  EXPECT_EQ(feed("LEASEHOLD TRANSFER 1 2\r\n"), "-ERR expected LEASEHOLD TRANSFER [id]\r\n");
+}
+
+TEST_F(SessionTransferTest, TheFirstWordSaysWhatToDo) {
+  using node::GroupCallStatus;
+  using raft::TransferObstacle;
+  state_.options.client_addresses[raft::NodeId(2)] = "10.0.0.2:7201";
+  EXPECT_EQ(answered(GroupCallStatus::refused, raft::NodeId(2), TransferObstacle::not_leader),
+            "-NOLEADER this node does not lead, and only the leader hands over; node 2 leads, at "
+            "10.0.0.2:7201\r\n");
+  EXPECT_THAT(answered(GroupCallStatus::refused, raft::kNobody, TransferObstacle::not_leader),
+              HasSubstr("; no leader is known\r\n"));
+  EXPECT_THAT(answered(GroupCallStatus::refused, raft::NodeId(1), TransferObstacle::not_a_voter),
+              StartsWith("-ERR node 1 is not a voter"));
+  for (const auto obstacle : {TransferObstacle::transfer_under_way,
+                              TransferObstacle::nobody_to_follow, TransferObstacle::too_late}) {
+    EXPECT_THAT(answered(GroupCallStatus::refused, raft::NodeId(1), obstacle),
+                StartsWith("-TRYAGAIN "));
+  }
+  EXPECT_EQ(answered(GroupCallStatus::failed, raft::NodeId(1)),
+            "-TRYAGAIN the other node did not take over in time; node 1 leads as before\r\n");
+  EXPECT_THAT(answered(GroupCallStatus::unknown, raft::kNobody), StartsWith("-UNKNOWNOUTCOME "));
+}
+
+}  // namespace
+}  // namespace leasehold::server
