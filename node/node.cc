@@ -84,6 +84,7 @@ class NodeShell final : public Node, private storage::StorageSink {
         io_(1),
         work_(io_.get_executor()),
         timer_(io_),
+        drain_(options_.timing.election_timeout),
         unformed_(options_.limits.proposals_max) {}
   ~NodeShell() override { stop(); }
 
@@ -102,6 +103,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   }
   void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) override {
     post(HandOver{to, deadline(options), std::move(done), options.group});
+  }
+  void drain(CallOptions options, DrainCompletion done) override {
+    post_task([this, end = deadline(options), done = std::move(done)] { begin_drain(end, done); });
   }
   void cancel(CallGroup group) override { post(Cancel{group}); }
   void cut_log(LogCutCompletion done) override {
@@ -147,6 +151,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   void feed_cut(const LogCutCompletion& done);
   void feed_machine_space(bool full);
   void notice_log();
+  void begin_drain(raft::PromiseInstant deadline, const DrainCompletion& done);
+  void look_at_drain(lease::Now now);
+  bool connected(raft::NodeId id) const;
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
   void act_on_formation();
@@ -186,6 +193,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::unique_ptr<net::TcpTransport> transport_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
+  Drain drain_;  ///< outlives the driver, whose calls it makes
   /// None until the group is formed.
   std::unique_ptr<Driver> driver_;
 
@@ -375,6 +383,7 @@ void NodeShell::schedule_turn() {
 void NodeShell::turn() {
   turn_scheduled_ = false;
   mailbox_.take(batch_, tasks_);
+  drain_.sift(batch_, driver_ ? driver_->core().leader() : raft::kNobody);
   // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
   const lease::Now now = clock_.now();
   if (driver_) {
@@ -385,10 +394,12 @@ void NodeShell::turn() {
   for (Mailbox::Task& task : tasks_) task();
   tasks_.clear();
   if (stopping_) return;
+  look_at_drain(now);
   arm_timer(now);
   // At a follower nobody waits for what is applied, as a rule: its news comes along with the next
   // message, and each write costs a wake-up less.
-  if (driver_ && mailbox_.set_awaiting(driver_->awaits_applied())) wake();
+  const bool awaited = driver_ && (drain_.begun() || driver_->awaits_applied());
+  if (driver_ && mailbox_.set_awaiting(awaited)) wake();
 }
 
 void NodeShell::run_driver(lease::Now now) {
@@ -408,6 +419,18 @@ void NodeShell::feed_cut(const LogCutCompletion& done) {
   if (!driver_) return done(Error{ErrorCode::unavailable, "the group has not formed yet"});
   batch_.push_back(CutLog{done});
   schedule_turn();
+}
+
+void NodeShell::begin_drain(raft::PromiseInstant deadline, const DrainCompletion& done) {
+  drain_.begin(deadline, done);
+  stopping_ ? drain_.end(true) : schedule_turn();
+}
+
+void NodeShell::look_at_drain(lease::Now now) {
+  if (!driver_ || failure_) return drain_.end(true);
+  const auto reached = [this](raft::NodeId id) { return connected(id); };
+  drain_.look(now, *driver_, reached, batch_);
+  if (!batch_.empty()) schedule_turn();
 }
 
 /// Kept too: it may be full before there is a driver.
@@ -446,7 +469,8 @@ void NodeShell::before_formation(lease::Now now) {
 }
 
 void NodeShell::arm_timer(lease::Now now) {
-  const raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
+  raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
+  due = std::min(due, drain_.next_deadline());
   if (due >= armed_for_) return;
   armed_for_ = due;
   timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));
@@ -568,6 +592,10 @@ void NodeShell::rejected(const net::Rejection& rejection) {
   }
 }
 
+bool NodeShell::connected(raft::NodeId id) const {
+  return id == options_.id || (transport_ && transport_->connected(id));
+}
+
 NodeStatus NodeShell::make_status() const {
   NodeStatus status;
   status.id = options_.id;
@@ -581,9 +609,6 @@ NodeStatus NodeShell::make_status() const {
     status.incarnation = log_->identity().incarnation;
     status.syncs = log_->syncs();
   }
-  const auto connected = [this](raft::NodeId id) {
-    return id == options_.id || (transport_ && transport_->connected(id));
-  };
   if (!driver_) {
     for (const Peer& peer : options_.peers) {
       status.members.push_back({peer.id, peer.address, true, connected(peer.id), {}});
@@ -644,6 +669,7 @@ void NodeShell::stop_on_loop() {
   } else {
     before_formation(clock_.now());
   }
+  drain_.end(false);
   transport_->stop();
   timer_.cancel();
   work_.reset();

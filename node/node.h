@@ -4,6 +4,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/lease/timing.h>
+#include <leasehold/node/drain.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/node/lease_view.h>
 #include <leasehold/node/state_machine.h>
@@ -135,6 +136,15 @@ class Node {
   /// target did not take over within two election timeouts, and this node leads on; `unknown`: the
   /// timeout passed first.
   virtual void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) = 0;
+
+  /// Prepares this node for its end. From its next turn on it takes no proposal and no read of its
+  /// own callers: they end as dropped, or without an index, with the leader as a hint. What it has
+  /// taken ends as always. If it leads, now or later, it hands over to the most advanced voter that
+  /// it reaches, and again if that fails. It goes on as a member: it votes, and stores what the
+  /// leader sends. Completes when no call waits and another node leads (or none of the others is
+  /// reached), or with what is left when the timeout passes. Then call stop(). It cannot be taken
+  /// back; the timeout of the first call counts.
+  virtual void drain(CallOptions options, DrainCompletion done) = 0;
 
   /// propose(), and waits for how it ended.
   ProposeResult propose_and_wait(Bytes command, CallOptions options);

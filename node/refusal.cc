@@ -5,7 +5,7 @@
 
 namespace leasehold::node {
 
-void refuse(Event& event, bool overloaded) {
+void refuse(Event& event, bool overloaded, raft::NodeId leader) {
   if (CutLog* cut = std::get_if<CutLog>(&event)) {
     if (cut->done) cut->done(Error{ErrorCode::stopped, "the node is stopping"});
     return;
@@ -14,6 +14,7 @@ void refuse(Event& event, bool overloaded) {
     ProposeResult result;
     result.status = ProposeStatus::dropped;
     result.overloaded = overloaded;
+    result.leader = leader;
     if (propose->done) propose->done(std::move(result));
     return;
   }
@@ -33,6 +34,7 @@ void refuse(Event& event, bool overloaded) {
   }
   ReadResult result;
   result.overloaded = overloaded;
+  result.leader = leader;
   if (Read* read = std::get_if<Read>(&event)) {
     if (read->done) read->done(result);
   } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {

@@ -6,7 +6,7 @@
 namespace leasehold::node {
 
 /// Answers whoever waits for `event`, here and now: not executed, or no index. `overloaded`:
-/// because a queue is full.
-void refuse(Event& event, bool overloaded);
+/// because a queue is full. `leader`: the hint for a command or a read.
+void refuse(Event& event, bool overloaded, raft::NodeId leader = raft::kNobody);
 
 }  // namespace leasehold::node

@@ -25,6 +25,7 @@ void run_exec(Session& session, const Arguments&, std::string& out) {
     return session.refuse(out, "EXECABORT Transaction discarded because a WATCH was refused.");
   }
   if (finished.empty) return append_array(out, 0);
+  if (session.refuse_when_draining(out)) return;
   session.propose(std::move(finished.command), std::move(finished.specs));
 }
 

@@ -74,6 +74,7 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
     }
     to = raft::NodeId(static_cast<std::uint64_t>(*id));
   }
+  if (session.refuse_when_draining(out)) return;
   const ServerOptions& options = session.context().state.options;
   node::Node& node = session.context().node;
   node.hand_over(to, options.command_timeout,

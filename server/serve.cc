@@ -19,11 +19,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace leasehold::server {
@@ -40,6 +43,8 @@ constexpr std::size_t kLogLinesMax = 8192;
 constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 /// How often the start is looked at, and a failure that ended the node.
 constexpr timespec kWatchInterval{0, 200'000'000};
+/// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
+constexpr timespec kDrainInterval{0, 1'000'000};
 
 void start_logging(const ServeSettings& settings) {
   // Never waits for a slow terminal: the node's own thread logs.
@@ -74,6 +79,12 @@ sigset_t ending_signals() {
   return signals;
 }
 
+/// From here on a signal ends the process, wherever it is; its folders are used to that.
+void end_at_the_next_signal() {
+  const sigset_t signals = ending_signals();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
 /// The first failure that the node or its store reports, from whatever thread.
 class Failure {
  public:
@@ -91,21 +102,61 @@ class Failure {
   std::optional<Error> error_;
 };
 
-/// Waits for a signal or a failure.
+const char* name_of(int signal) {
+  return signal == SIGTERM ? "SIGTERM" : "SIGINT";
+}
+
+/// Says so. False: it has not failed.
+bool has_failed(const Failure& failure) {
+  const auto error = failure.get();
+  if (error) spdlog::critical("this node cannot go on: {}", error->message);
+  return error.has_value();
+}
+
+/// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
-    if (signal > 0) {
-      spdlog::info("stopping: {}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
-      return 0;
-    }
-    if (const auto error = failure.get()) {
-      spdlog::critical("this node cannot go on: {}", error->message);
-      return 1;
-    }
+    if (signal > 0) return signal;
+    if (has_failed(failure)) return 0;
     start.look();
+  }
+}
+
+std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
+  std::string out = result.complete ? "" : "the time is over; ";
+  if (result.waiting > 0) out += std::to_string(result.waiting) + " calls still wait; ";
+  if (result.leader == self) return out + "this node leads, and no other could follow";
+  if (result.leader == raft::kNobody) return out + "no leader is known";
+  return out + (result.handed_over ? "handed over: " : "") + "node " +
+         std::to_string(result.leader.value()) + " leads";
+}
+
+/// What is in flight is answered, and another node leads: within the time limit, and until another
+/// signal or a failure. False: a failure.
+bool drain(node::Node& node, const ServeSettings& settings, const Failure& failure) {
+  using Clock = std::chrono::steady_clock;
+  const auto begun = Clock::now();
+  // The completion may come after the return: it only touches what it owns.
+  const auto ended = std::make_shared<std::promise<node::DrainResult>>();
+  std::future<node::DrainResult> end = ended->get_future();
+  node.drain(settings.drain_timeout,
+             [ended](node::DrainResult result) { ended->set_value(result); });
+  const sigset_t signals = ending_signals();
+  for (;;) {
+    if (end.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+      const auto ms = std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
+      spdlog::info("drained in {:.1f} ms: {}", ms, drain_text(end.get(), settings.node.id));
+      return true;
+    }
+    const int signal = sigtimedwait(&signals, nullptr, &kDrainInterval);
+    if (signal > 0) {
+      spdlog::warn("{} again: stopping at once", name_of(signal));
+      return true;
+    }
+    if (has_failed(failure)) return false;
   }
 }
 
@@ -167,13 +218,24 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int exit_status = watch(*node.value(), observer, failure);
-  front.value()->stop_accepting();
+  const int signal = watch(*node.value(), observer, failure);
+  front.value()->close_door();
+  state.draining = true;
+  bool good = signal > 0;
+  if (good && settings.drain_timeout > lease::Duration(0)) {
+    spdlog::info("{}: draining for {} at most; no new clients, no new commands", name_of(signal),
+                 format_duration(settings.drain_timeout));
+    good = drain(*node.value(), settings, failure);
+  }
+  if (good) spdlog::info("stopping: {}", name_of(signal));
+  end_at_the_next_signal();
   store.value()->interrupt();  // or a full disk would hold the apply thread
+  // Clients are refused until the last moment: a request that is left unread would be a broken
+  // connection, of which nobody knows what it did.
   node.value()->stop();
   backups.stop();
   front.value()->stop();
-  return exit_status;
+  return good ? 0 : 1;
 }
 
 }  // namespace

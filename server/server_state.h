@@ -104,6 +104,8 @@ struct ServerState {
   ScanCursors scan_cursors;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
+  /// The node is about to stop: commands that touch the store are refused.
+  std::atomic<bool> draining{false};
 
   /// One counter, summed over all threads.
   std::uint64_t sum(Count Counters::*counter) const {

@@ -220,6 +220,13 @@ void Session::refuse(std::string& out, std::string_view text) {
   append_error(out, text);
 }
 
+bool Session::refuse_when_draining(std::string& out) {
+  if (!context_.state.draining.load(std::memory_order_relaxed)) return false;
+  refuse(out,
+         "TRYAGAIN this node is about to stop; the command was not executed, ask another node");
+  return true;
+}
+
 void Session::count_refusal() {
   context_.counters->commands_refused.add();
   good_in_a_row_ = 0;
@@ -334,6 +341,7 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
 // Writes, and what the node is asked beside.
 
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (refuse_when_draining(out)) return;
   kv::Operation operation;
   if (const std::string problem = spec.make(args, operation); !problem.empty()) {
     return refuse(out, problem);

@@ -112,6 +112,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse(std::string& out, std::string_view text);
   /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
   std::string describe(std::uint64_t idle_seconds) const;
+  /// Whether the node is about to stop; then the command is refused.
+  bool refuse_when_draining(std::string& out);
 
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }

@@ -24,6 +24,10 @@ bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std:
 
 void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
                    std::string& out) {
+  if (refuse_when_draining(out)) {
+    if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+    return;
+  }
   std::size_t bytes = 0;
   if (!read_keys_fit(spec, args, bytes, out)) return;
   const Route route = judge_read(policy);

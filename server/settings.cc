@@ -164,6 +164,13 @@ Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) 
   return {};
 }
 
+Result<void> set_drain_timeout(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  settings.drain_timeout = duration.value();
+  return {};
+}
+
 Result<void> set_slowlog_threshold(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_limit(text);
   if (!duration) return duration.error();
@@ -241,6 +248,7 @@ void describe(ServeSettings& settings) {
       {"idle-timeout", format_duration(settings.server.idle_timeout)},
       {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
       {"command-timeout", format_duration(settings.server.command_timeout)},
+      {"drain-timeout", format_duration(settings.drain_timeout)},
       {"log-tail", std::to_string(settings.node.limits.log_tail_bytes)},
       {"log-cut", std::to_string(settings.node.limits.log_cut_bytes)},
       {"log-max-age", format_duration(settings.node.limits.log_age_max)},
@@ -319,6 +327,10 @@ const std::vector<SettingSpec>& setting_specs() {
        "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
       {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
        set_command_timeout},
+      {"drain-timeout", "DURATION", "5s",
+       "What a node takes at most, at SIGTERM, to answer what is in flight and to hand over if it "
+       "leads; 0s: it ends at once",
+       set_drain_timeout},
       {"io-threads", "N", "1",
        "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
       {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},

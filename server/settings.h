@@ -20,6 +20,8 @@ struct ServeSettings {
   std::string listen = "127.0.0.1:7201";
   std::string advertise;  ///< empty: what `listen` says
   std::string log_level = "info";
+  /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
+  lease::Duration drain_timeout = std::chrono::seconds(5);
   ServerOptions server;
 };
 

@@ -95,13 +95,18 @@ class TcpFront::Impl final : public ClientDirectory {
                         std::move(done));
   }
 
-  void stop_accepting() {
-    if (std::exchange(accepting_stopped_, true)) return;
+  void close_door() {
+    if (std::exchange(door_closed_, true)) return;
     asio::post(back().io, [this] {
       asio::error_code ignored;
       pause_->cancel();
       acceptor_->close(ignored);
     });
+  }
+
+  void stop_accepting() {
+    if (std::exchange(accepting_stopped_, true)) return;
+    close_door();
     for (auto& thread : threads_) {
       asio::post(thread->io, [&thread] { thread->stop_reading(); });
     }
@@ -189,6 +194,7 @@ class TcpFront::Impl final : public ClientDirectory {
   std::size_t refused_ = 0;  ///< since refused_said_
   std::chrono::nanoseconds refused_said_ = -kSayAgain;
   std::uint16_t port_ = 0;
+  bool door_closed_ = false;
   bool accepting_stopped_ = false;
   bool stopped_ = false;
 };
@@ -207,6 +213,9 @@ TcpFront::~TcpFront() {
 }
 std::uint16_t TcpFront::port() const {
   return impl_->port();
+}
+void TcpFront::close_door() {
+  impl_->close_door();
 }
 void TcpFront::stop_accepting() {
   impl_->stop_accepting();

@@ -36,6 +36,8 @@ class TcpFront {
   TcpFront& operator=(const TcpFront&) = delete;
 
   std::uint16_t port() const;
+  /// Takes no further connection: they are refused. Those that exist go on. Idempotent.
+  void close_door();
   /// Takes no further connection and no further request.
   void stop_accepting();
   /// Sends the replies that are ready, closes every connection and ends the threads. Idempotent.

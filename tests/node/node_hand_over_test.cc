@@ -18,6 +18,13 @@ class HandOverTest : public NodeTest {
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }
+  DrainResult drain(std::uint64_t at, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<DrainResult>>();
+    auto future = answer->get_future();
+    replica(at).node->drain(timeout, [answer](DrainResult result) { answer->set_value(result); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
 };
 
 TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
@@ -83,6 +90,48 @@ TEST_F(HandOverTest, ATargetThatIsDownDoesNotTakeOver) {
   EXPECT_EQ(result.status, GroupCallStatus::failed);
   EXPECT_EQ(result.leader, raft::NodeId(leader));
   EXPECT_EQ(replica(leader).propose("y").status, ProposeStatus::committed);
+}
+
+TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  std::atomic<int> committed{0};
+  for (int i = 0; i < 50; ++i) {
+    replica(leader).node->propose(Bytes("w"), kLong, [&committed](const ProposeResult& result) {
+      if (result.status == ProposeStatus::committed) ++committed;
+    });
+  }
+  const DrainResult result = drain(leader);
+  EXPECT_TRUE(result.complete);
+  EXPECT_TRUE(result.handed_over);
+  EXPECT_EQ(result.waiting, 0U);
+  EXPECT_TRUE(eventually([&committed] { return committed == 50; }));
+  const ProposeResult refused = replica(leader).propose("x");
+  EXPECT_EQ(refused.status, ProposeStatus::dropped);
+  EXPECT_FALSE(replica(leader).read(ReadMode::quorum).index.has_value());
+  stop(leader);
+  EXPECT_NE(await_leader(), leader);
+  EXPECT_EQ(replica(follower_of(leader)).propose("y").status, ProposeStatus::committed);
+}
+
+TEST_F(HandOverTest, AllDrainAtOnce) {
+  start_all();
+  await_leader();
+  std::vector<std::thread> threads;
+  for (std::uint64_t at = 1; at <= 3; ++at) {
+    threads.emplace_back([this, at] {
+      drain(at);
+      stop(at);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_F(HandOverTest, ADrainOfANodeThatStopsOrNeverBeganIsAnswered) {
+  start(1);
+  EXPECT_TRUE(drain(1).complete) << "no group, nobody waits";
+  replica(1).node->stop();
+  EXPECT_TRUE(drain(1).complete);
 }
 
 TEST_F(HandOverTest, AStoppedNodeAnswersAtOnce) {

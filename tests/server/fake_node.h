@@ -49,6 +49,7 @@ class FakeNode final : public node::Node {
     const std::lock_guard lock(mutex_);
     hand_overs_.push_back({to, std::move(done)});
   }
+  void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
   void cancel(node::CallGroup) override {}
   void machine_space(bool /*full*/) override {}
   void cut_log(node::LogCutCompletion done) override {

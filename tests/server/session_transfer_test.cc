@@ -1,10 +1,11 @@
-// Sessions over a fake node: the leadership is handed over on demand.
+// Sessions over a fake node: the leadership is handed over on demand, and a node is about to stop.
 #include <leasehold/server/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -74,6 +75,28 @@ TEST_F(SessionTransferTest, TheFirstWordSaysWhatToDo) {
   EXPECT_EQ(answered(GroupCallStatus::failed, raft::NodeId(1)),
             "-TRYAGAIN the other node did not take over in time; node 1 leads as before\r\n");
   EXPECT_THAT(answered(GroupCallStatus::unknown, raft::kNobody), StartsWith("-UNKNOWNOUTCOME "));
+}
+
+TEST_F(SessionTransferTest, ANodeThatIsAboutToStopRefusesWhatTouchesTheStore) {
+  EXPECT_EQ(feed("SET k v\r\n"), "");
+  EXPECT_EQ(feed("MULTI\r\n"), "") << "behind the write";
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n+OK\r\n");
+  EXPECT_EQ(feed("DISCARD\r\nSET j v\r\n"), "+OK\r\n");
+  state_.draining = true;
+  const std::string refused =
+      "-TRYAGAIN this node is about to stop; the command was not executed, ask another node\r\n";
+  EXPECT_EQ(feed("SET k w\r\nPING\r\n"), "") << "in their order, behind what is in flight";
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n" + refused + "+PONG\r\n");
+  node_.grant_lease(std::chrono::seconds(1));
+  for (const char* command : {"GET k", "DEL k", "KEYS *", "WATCH k", "LEASEHOLD READ quorum GET k",
+                              "LEASEHOLD TRANSFER"}) {
+    EXPECT_EQ(feed(std::string(command) + "\r\n"), refused) << command;
+  }
+  EXPECT_EQ(feed("RESET\r\nMULTI\r\nINCR n\r\nEXEC\r\n"), "+RESET\r\n+OK\r\n+QUEUED\r\n" + refused);
+  EXPECT_EQ(feed("EXEC\r\n"), "-ERR EXEC without MULTI\r\n") << "the transaction is over";
+  EXPECT_EQ(node_.proposals() + node_.reads(), 0U);
 }
 
 }  // namespace

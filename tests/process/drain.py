@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""SIGTERM ends a node in good order: nobody new comes in, commands are refused as not executed, what is
+in flight is answered, another node leads, and all that within --drain-timeout; a second signal does
+not wait."""
+
+import signal
+import time
+
+import resp
+from cluster import Cluster, check, main, wait_for
+
+
+def refused_or_closed(client, *words):
+    """Whether a command at a node that ends was certainly not executed."""
+    try:
+        reply = client.call(*words)
+    except resp.ConnectionLost:
+        return False
+    return isinstance(reply, resp.RespError) and reply.not_executed
+
+
+def a_leader_hands_over(cluster, options):
+    leader = cluster.wait_leader()
+    begun = time.monotonic()
+    check(leader.terminate() == 0, "status 0")
+    took = time.monotonic() - begun
+    for word in ("SIGTERM: draining for 5s at most", "drained in ", "handed over: node ",
+                 "stopping: SIGTERM", "stopped"):
+        check(word in leader.log_text(), f"the log does not say {word!r}")
+    with cluster.others(leader)[0].client() as client:
+        check(client.call("SET", "k", "1") == "OK", "no write right after it")
+    after = time.monotonic() - begun
+    # Far below the lease and an election timeout.
+    check(after < 0.9 * options.slack, f"{after * 1000:.0f} ms until a write, {took * 1000:.0f} "
+                                       "until the end")
+    print(f"a leader ended in {took * 1000:.0f} ms, and a write was answered by then or "
+          f"{(after - took) * 1000:.0f} ms later")
+    leader.start()
+    cluster.wait_leader()
+
+
+def what_is_in_flight_is_answered(cluster, options):
+    """Without a majority a write waits, and the drain with it; another command is refused meanwhile,
+    a new client is not let in. Then the majority returns."""
+    leader = cluster.wait_leader()
+    others = cluster.others(leader)
+    waiting, asking = leader.client(timeout=20), leader.client()
+    check(asking.call("PING") == "PONG", "no PONG")
+    for other in others:
+        other.pause()
+    waiting.send_raw(resp.encode("SET", "in-flight", "1"))
+    time.sleep(0.1)
+    leader.signal(signal.SIGTERM)
+    wait_for("the refusal", 5, lambda: refused_or_closed(asking, "SET", "late", "1"))
+    check(refused_or_closed(asking, "GET", "in-flight"), "a read is not refused")
+    check(asking.call("PING") == "PONG", "what needs no store is answered")
+
+    def door_closed():
+        try:
+            leader.client().close()
+        except resp.ConnectionLost:
+            return True
+        return False
+    wait_for("new clients to be refused", 5, door_closed)
+    for other in others:
+        other.resume()
+    check(waiting.read_reply() == "OK", "the write in flight was not answered")
+    check(leader.wait_exit(15) == 0, "status 0")
+    with others[0].client() as client:
+        check(client.call("GET", "in-flight") == b"1", "the write is lost")
+        check(client.call("GET", "late") is None, "what was refused was executed")
+    waiting.close()
+    asking.close()
+    leader.start()
+    cluster.wait_leader()
+    print("what was in flight was answered, the rest refused")
+
+
+def lead_with(cluster, flags):
+    """The first node, started anew with these flags, and leading."""
+    node = cluster.nodes[0]
+    cluster.wait_leader()
+    node.terminate()
+    node.flags = list(flags)
+    node.start()
+    cluster.wait_caught_up(node)
+    leader = cluster.wait_leader()
+    if leader is not node:
+        with leader.client() as client:
+            reply = client.call("LEASEHOLD", "TRANSFER", str(node.id))
+        check(isinstance(reply, bytes), f"TRANSFER was answered {reply!r}")
+    check(cluster.wait_leader() is node, "it does not lead")
+    return node
+
+
+def stuck(cluster, flags, again):
+    """How long a leader without a majority, at which a write waits, takes to end."""
+    leader = lead_with(cluster, flags)
+    others = cluster.others(leader)
+    client = leader.client(timeout=20)
+    client.call("PING")
+    for other in others:
+        other.pause()
+    client.send_raw(resp.encode("SET", "stuck", "1"))
+    time.sleep(0.1)
+    begun = time.monotonic()
+    leader.signal(signal.SIGTERM)
+    if again:
+        wait_for("the drain to begin", 5,
+                 lambda: "SIGTERM: draining" in leader.log_text().rsplit("clients on", 1)[1])
+        leader.signal(signal.SIGTERM)
+    check(leader.wait_exit(15) == 0, "status 0")
+    took = time.monotonic() - begun
+    client.close()
+    for other in others:
+        other.resume()
+    leader.flags = []
+    leader.start()
+    print(f"without a majority it ended after {took:.2f} s ({' '.join(flags) or 'the default'}"
+          f"{', a second signal' if again else ''})")
+    return took
+
+
+def a_bound_and_a_second_signal(cluster, options):
+    took = stuck(cluster, ["--drain-timeout", "700ms"], False)
+    check(took >= 0.7, "it did not wait")
+    check(took < 0.7 + 2 * options.slack, "the bound did not hold")
+    check(stuck(cluster, [], True) < 2 * options.slack, "a second signal did not help")
+    check(stuck(cluster, ["--drain-timeout", "0s"], False) < 2 * options.slack, "it waited")
+
+
+def all_at_once(cluster, options):
+    begun = time.monotonic()
+    for node in cluster.nodes:
+        node.signal(signal.SIGTERM)
+    for node in cluster.nodes:
+        check(node.wait_exit(15) == 0, f"{node}: status 0")
+    took = time.monotonic() - begun
+    check(took < 4 * options.slack, f"three nodes ended after {took:.2f} s")
+    print(f"three nodes that are ended at once need {took * 1000:.0f} ms")
+
+
+def run(options):
+    with Cluster(options.binary, keep=options.keep) as cluster:
+        cluster.start()
+        a_leader_hands_over(cluster, options)
+        what_is_in_flight_is_answered(cluster, options)
+        a_bound_and_a_second_signal(cluster, options)
+        cluster.wait_leader()
+        all_at_once(cluster, options)
+
+
+if __name__ == "__main__":
+    main(__doc__, run)
