@@ -153,8 +153,14 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
     finish(waiter, std::move(result));
     return;
   }
-  // It goes out again once another leader is known, or after a pause.
-  hold(renew(waiter));
+  const auto again = renew(waiter);
+  const raft::NodeId leader = context_.core.leader();
+  const bool moved = context_.leads() || (leader != raft::kNobody && leader != from);
+  if (moved) {
+    route(again);  // the news of the next leader came before the word of this one
+  } else {
+    hold(again);  // it goes out again once another leader is known, or after a pause
+  }
 }
 
 Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {

@@ -37,8 +37,8 @@ struct CoreOptions {
   /// Unacknowledged payload bytes per peer.
   std::size_t inflight_bytes_max = 8U << 20U;
   /// How long a leader may keep the news of a commit from a peer, so that the next append carries
-  /// it: a message and its answer are saved for each write. Not from peers that listen(). Zero: it
-  /// is told at once.
+  /// it: a message and its answer are saved for each write. Not from peers that listen(), and not
+  /// that of the first commit of its term. Zero: it is told at once.
   Duration commit_news_delay{0};
   /// A learner may become a voter when it lacks at most so many entries, and has acknowledged a
   /// round that began within the last D: it must not be what the group waits for.

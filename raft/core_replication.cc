@@ -277,7 +277,9 @@ void Core::emit_intents() {
     } else if (keeps_news(progress)) {
       // Nothing to carry the news: a follower that waits for its own apply must not wait for the
       // next heartbeat.
-      const bool listens = now_.promise < progress.listens_until;
+      // Who waited through the election waits for the first commit of the term, at any node.
+      const bool listens =
+          now_.promise < progress.listens_until || progress.sent_commit < leader->first_index;
       const PromiseInstant due =
           now_.promise + (listens ? Duration(0) : options_.commit_news_delay);
       progress.news_due = std::min(progress.news_due, due);

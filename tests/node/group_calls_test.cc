@@ -143,6 +143,37 @@ TEST(GroupCalls, AHandOverIsAnsweredWithTheNextLeaderAndProposalsWaitForIt) {
   EXPECT_EQ(command.value.status, ProposeStatus::committed);
 }
 
+TEST(GroupCalls, ACommandThatTheOldLeaderRefusesLateGoesToTheNextOneAtOnce) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t target = leader.id().value() % 3 + 1;
+  Rig& third = cluster.node(target % 3 + 1);
+  Answer<ProposeResult> command;
+  third.handle(cluster.now(),
+               Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
+  const std::vector<Rig::Sent> forwarded = third.take_sent();
+  ASSERT_EQ(forwarded.size(), 1U);
+  Answer<HandOverResult> handed;
+  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  // An entry of the new term that is applied would prove that the command was lost.
+  cluster.lose = [&third](raft::NodeId, const Rig::Sent& sent) {
+    const auto* message = std::get_if<raft::Message>(&sent.message.payload);
+    const auto* append = message ? std::get_if<raft::AppendRequest>(message) : nullptr;
+    return append != nullptr && sent.to == third.id() && !append->entries.empty();
+  };
+  cluster.settle();
+  ASSERT_EQ(third.driver().core().leader(), raft::NodeId(target));
+  EXPECT_EQ(third.driver().counters().proposals_forwarded, 1U);
+  leader.handle(cluster.now(), PeerMessageReceived{third.peer(), forwarded[0].message});
+  cluster.settle();
+  EXPECT_EQ(third.driver().counters().proposals_forwarded, 2U);
+  cluster.lose = nullptr;
+  EXPECT_TRUE(cluster.advance_until([&] { return command.calls > 0; }));
+  EXPECT_EQ(command.value.status, ProposeStatus::committed);
+  EXPECT_EQ(cluster.node(target).machine().commands(), (std::vector<std::string>{"x"}));
+}
+
 TEST(GroupCalls, AHandOverWhoseDeadlineHasPassedIsNotBegun) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

@@ -92,6 +92,20 @@ TEST(Replication, APeerWhoseCallersWaitHearsOfACommitAtOnce) {
   EXPECT_EQ(group.core(other).commit_index(), Index(1));
 }
 
+TEST(Replication, TheFirstCommitOfATermIsToldAtOnce) {
+  Group group(3, {}, 1, ms(5));
+  const int old_leader = group.elect();
+  group.run(ms(20));
+  const int next = old_leader % 3 + 1;
+  ASSERT_FALSE(group.core(old_leader)
+                   .transfer(group.now(), NodeId(static_cast<std::uint64_t>(next)))
+                   .has_value());
+  group.drain(old_leader);
+  group.settle();
+  ASSERT_EQ(group.core(next).role(), Role::leader);
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.core(id).commit_index(), Index(2)) << id;
+}
+
 TEST(Replication, AFollowerTakesNoProposal) {
   Group group(3);
   const int leader = group.elect();
