@@ -26,8 +26,7 @@ const char* const kTransferUsage =
     "  --timeout DURATION  how long to look for a leader that takes it (default 5s)\n"
     "  --json              one object instead of a sentence\n"
     "  --help              this\n"
-    "Before the leader's machine is restarted, say: leasehold serve does it by itself at "
-    "SIGTERM.\n";
+    "A node that is ended by SIGTERM does the same by itself.\n";
 
 namespace {
 

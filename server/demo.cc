@@ -1,6 +1,7 @@
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/demo_replica.h>
+#include <leasehold/server/demo_waits.h>
 #include <leasehold/server/report.h>
 
 #include <nlohmann/json.hpp>
@@ -33,6 +34,9 @@ constexpr milliseconds kElectionTimeout{300};
 constexpr int kWritesPerNode = 100;
 constexpr int kLeaseReads = 5000;
 constexpr int kFollowerReads = 500;
+constexpr int kHandOvers = 9;
+/// Before and after each hand-over.
+constexpr milliseconds kHandOverPause{100};
 /// No step of the story takes longer on a healthy machine.
 constexpr milliseconds kStepTimeout{10000};
 constexpr milliseconds kCallTimeout{5000};
@@ -73,6 +77,7 @@ void must(const Result<void>& result, const std::string& what) {
 /// Latencies of one kind of operation.
 class Latencies {
  public:
+  void add(double microseconds) { all_.push_back(microseconds); }
   template <class Operation>
   void measure(Operation&& operation) {
     const auto start = Clock::now();
@@ -86,6 +91,10 @@ class Latencies {
   /// "p50 1.2 ms, p99 3.4 ms".
   std::string text() {
     return "p50 " + format(percentile(0.5)) + ", p99 " + format(percentile(0.99));
+  }
+  /// "median 1.2 ms, longest 3.4 ms".
+  std::string spread() {
+    return "median " + format(percentile(0.5)) + ", longest " + format(percentile(1));
   }
 
  private:
@@ -124,6 +133,7 @@ class Demo {
     write_through_every_node();
     read_at_the_leader();
     read_at_the_followers();
+    hand_over();
     kill_the_leader();
     read_everything_back();
     restart_the_killed();
@@ -238,6 +248,41 @@ class Demo {
         latencies.text().c_str());
   }
 
+  /// The leadership goes round, while every node is read and written.
+  void hand_over() {
+    Waits waits("node1:0", ledger_.at("node1:0"));
+    std::vector<std::string> addresses;
+    for (const Replica& replica : replicas_) addresses.push_back(replica.address);
+    must(waits.start(addresses), "connecting");
+    Latencies took, reads, writes;
+    for (int n = 0; n < kHandOvers; ++n) {
+      sleep(kHandOverPause);
+      const std::size_t next = (leader_.at + 1) % kNodes;
+      RespClient client = connect(leader_.at);
+      waits.take();
+      took.measure([&] {
+        const RespValue reply =
+            must(client.call({"LEASEHOLD", "TRANSFER", std::to_string(next + 1)}, kCallTimeout),
+                 "LEASEHOLD TRANSFER");
+        if (reply.kind != RespValue::Kind::bulk) fail("no hand-over: " + reply.text);
+      });
+      sleep(kHandOverPause);
+      const Waits::Longest longest = waits.take();
+      reads.add(longest.read_ms * 1000);
+      writes.add(longest.write_ms * 1000);
+      leader_ = wait_for_leader({next});
+    }
+    waits.stop();
+    if (const std::string problem = waits.problem(); !problem.empty()) fail(problem);
+    for (const auto& [key, value] : waits.written()) ledger_[key] = value;
+    say("4. The leadership is handed over %d times, while every node is read and written",
+        kHandOvers);
+    say("   a hand-over takes %s; node %d leads now", took.spread().c_str(),
+        replicas_[leader_.at].id);
+    say("   the longest wait of a write: %s; of a read: %s; of %zu requests none was refused\n",
+        writes.spread().c_str(), reads.spread().c_str(), waits.requests());
+  }
+
   void kill_the_leader() {
     killed_ = leader_.at;
     Replica& victim = replicas_[killed_];
@@ -273,7 +318,7 @@ class Demo {
     }
     if (!written_at) fail("no write was acknowledged after the leader was killed");
     victim.process.wait(kStepTimeout).ok();
-    say("4. kill -9 of the leader, node %d; node %d leads term %llu now", victim.id,
+    say("5. kill -9 of the leader, node %d; node %d leads term %llu now", victim.id,
         replicas_[leader_.at].id, static_cast<unsigned long long>(leader_.term));
     say("   first acknowledged write after %.0f ms, first lease read after %.0f ms",
         Milliseconds(*written_at - killed_at).count(), Milliseconds(read_at - killed_at).count());
@@ -347,7 +392,7 @@ class Demo {
   void read_everything_back() {
     RespClient client = connect(leader_.at);
     for (const auto& [key, value] : ledger_) expect_value(client, key, value);
-    say("5. All %zu acknowledged writes are read back from the new leader\n", ledger_.size());
+    say("6. All %zu acknowledged writes are read back from the new leader\n", ledger_.size());
   }
 
   void restart_the_killed() {
@@ -366,7 +411,7 @@ class Demo {
     const auto caught_up = Clock::now();
     RespClient client = connect(killed_);
     for (const auto& [key, value] : ledger_) expect_value(client, key, value);
-    say("6. Node %d starts again on its directory: caught up to entry %llu after %.0f ms, and all "
+    say("7. Node %d starts again on its directory: caught up to entry %llu after %.0f ms, and all "
         "writes are read back from it\n",
         replica.id, static_cast<unsigned long long>(commit),
         Milliseconds(caught_up - start).count());
@@ -381,7 +426,7 @@ class Demo {
              std::to_string(exit_status));
       }
     }
-    say("7. All three stopped cleanly.");
+    say("8. All three stopped cleanly.");
   }
 
   Leader wait_for_leader(const std::vector<std::size_t>& among) {
@@ -403,6 +448,10 @@ class Demo {
     if (!replicas_[at].process.running()) {
       fail("node " + std::to_string(replicas_[at].id) + " ended by itself");
     }
+  }
+  static void sleep(milliseconds span) {
+    if (interrupted) fail("interrupted");
+    std::this_thread::sleep_for(span);
   }
   static void pause() {
     if (interrupted) fail("interrupted");

@@ -294,8 +294,9 @@ int run(int argc, char** argv) {
   snapshot->add_flag("--json", flags.json, "A list of objects instead of sentences");
   snapshot->footer(kSnapshotExamples);
   DemoOptions demo_options;
-  CLI::App* demo = app.add_subcommand(
-      "demo", "Start three replicas on this machine, kill the leader, and tell what happens");
+  CLI::App* demo = app.add_subcommand("demo",
+                                      "Start three replicas here, hand the leadership over, kill "
+                                      "the leader, and tell what happens");
   demo->add_flag("--keep", demo_options.keep, "Keep the folder with the data and the logs");
   CLI::App* version = app.add_subcommand("version", "Print the version");
   CLI::App* man = app.add_subcommand("man", "Print the manual page, for man -l -");
