@@ -8,6 +8,7 @@
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
 #include <leasehold/node/node_mailbox.h>
+#include <leasehold/node/node_options.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/refusal.h>
@@ -25,7 +26,6 @@
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,27 +49,6 @@ std::uint64_t random_u64() {
   const std::uint64_t high = device();
   const std::uint64_t low = device();
   return (high << 32U) | (low & 0xffffffffU);
-}
-
-Result<void> validate(const NodeOptions& options) {
-  const auto invalid = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, std::move(message)};
-  };
-  if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");
-  if (options.data_dir.empty()) return invalid("no data directory given");
-  std::set<raft::NodeId> ids;
-  for (const Peer& peer : options.peers) {
-    const std::string number = std::to_string(peer.id.value());
-    if (peer.id == raft::kNobody) return invalid("peers: id 0: choose numbers from 1 on");
-    if (!ids.insert(peer.id).second) return invalid("peers: id " + number + " is there twice");
-    const auto address = net::parse_address(peer.address);
-    if (!address.ok()) return invalid("peers: " + number + ": " + address.error().message);
-  }
-  if (ids.count(options.id) == 0) {
-    return invalid("peers: node " + std::to_string(options.id.value()) +
-                   " itself is not among them; list every initial member, this node included");
-  }
-  return options.timing.validate();
 }
 
 class NodeShell final : public Node, private storage::StorageSink {
@@ -152,7 +131,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void feed_machine_space(bool full);
   void notice_log();
   void begin_drain(raft::PromiseInstant deadline, const DrainCompletion& done);
-  void look_at_drain(lease::Now now);
+  void look_at_leadership(lease::Now now);
   bool connected(raft::NodeId id) const;
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
@@ -193,7 +172,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::unique_ptr<net::TcpTransport> transport_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
-  Drain drain_;  ///< outlives the driver, whose calls it makes
+  Drain drain_;  ///< outlives the driver, which calls it back
   /// None until the group is formed.
   std::unique_ptr<Driver> driver_;
 
@@ -214,6 +193,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::string problem_;
 
   std::once_flag stopped_once_;
+  /// Held while the shell is taken apart, and by each task that runs on its caller's thread after
+  /// that. Such a task may call the node again.
+  std::recursive_mutex ending_;
   std::thread thread_;
 };
 
@@ -363,7 +345,11 @@ void NodeShell::post_task(Mailbox::Task task) {
   switch (mailbox_.add(task)) {
     case Mailbox::Added::first: wake(); break;
     case Mailbox::Added::behind: break;
-    case Mailbox::Added::closed: task(); break;
+    case Mailbox::Added::closed: {
+      const std::lock_guard lock(ending_);
+      task();
+      break;
+    }
   }
 }
 
@@ -394,7 +380,7 @@ void NodeShell::turn() {
   for (Mailbox::Task& task : tasks_) task();
   tasks_.clear();
   if (stopping_) return;
-  look_at_drain(now);
+  look_at_leadership(now);
   arm_timer(now);
   // At a follower nobody waits for what is applied, as a rule: its news comes along with the next
   // message, and each write costs a wake-up less.
@@ -426,7 +412,7 @@ void NodeShell::begin_drain(raft::PromiseInstant deadline, const DrainCompletion
   stopping_ ? drain_.end(true) : schedule_turn();
 }
 
-void NodeShell::look_at_drain(lease::Now now) {
+void NodeShell::look_at_leadership(lease::Now now) {
   if (!driver_ || failure_) return drain_.end(true);
   const auto reached = [this](raft::NodeId id) { return connected(id); };
   drain_.look(now, *driver_, reached, batch_);
@@ -651,7 +637,8 @@ void NodeShell::stop_now() {
     post_task([this] { stop_on_loop(); });
     thread_.join();
   }
-  // From here on this is the only thread that runs the shell.
+  // From here on this is the only thread that runs the shell; tasks that come now wait for it.
+  const std::lock_guard lock(ending_);
   mailbox_.close();
   if (applier_) applier_->stop();
   if (snapshots_) snapshots_->stop();

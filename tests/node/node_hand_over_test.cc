@@ -134,6 +134,34 @@ TEST_F(HandOverTest, ADrainOfANodeThatStopsOrNeverBeganIsAnswered) {
   EXPECT_TRUE(drain(1).complete);
 }
 
+TEST_F(HandOverTest, CallsOfOtherThreadsMeetANodeThatStops) {
+  start_all();
+  await_leader();
+  Node& node = *replica(1).node;
+  std::atomic<bool> over{false};
+  std::atomic<int> asked{0};
+  std::atomic<int> answered{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      while (!over) {
+        ++asked;
+        node.status([&](const NodeStatus& status) {
+          EXPECT_EQ(status.id, raft::NodeId(1));
+          ++answered;
+        });
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&answered] { return answered > 10; }));
+  node.stop();
+  const int then = answered;
+  EXPECT_TRUE(eventually([&] { return answered > then + 10; }));
+  over = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(asked, answered);
+}
+
 TEST_F(HandOverTest, AStoppedNodeAnswersAtOnce) {
   start_all();
   Replica& node = replica(await_leader());
