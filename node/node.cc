@@ -11,6 +11,7 @@
 #include <leasehold/node/node_options.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/preference.h>
 #include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
 #include <leasehold/storage/segment_log.h>
@@ -64,6 +65,7 @@ class NodeShell final : public Node, private storage::StorageSink {
         work_(io_.get_executor()),
         timer_(io_),
         drain_(options_.timing.election_timeout),
+        preference_(options_.id, options_.preferred_leaders, options_.preference_settle),
         unformed_(options_.limits.proposals_max) {}
   ~NodeShell() override { stop(); }
 
@@ -172,7 +174,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::unique_ptr<net::TcpTransport> transport_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
-  Drain drain_;  ///< outlives the driver, which calls it back
+  // They outlive the driver, which calls them back.
+  Drain drain_;
+  Preference preference_;
   /// None until the group is formed.
   std::unique_ptr<Driver> driver_;
 
@@ -416,6 +420,9 @@ void NodeShell::look_at_leadership(lease::Now now) {
   if (!driver_ || failure_) return drain_.end(true);
   const auto reached = [this](raft::NodeId id) { return connected(id); };
   drain_.look(now, *driver_, reached, batch_);
+  if (!drain_.begun() && preference_.look(now, *driver_, reached, batch_)) {
+    observer_.on_notice("another node is preferred, and has been well for a while: handing over");
+  }
   if (!batch_.empty()) schedule_turn();
 }
 
@@ -456,7 +463,7 @@ void NodeShell::before_formation(lease::Now now) {
 
 void NodeShell::arm_timer(lease::Now now) {
   raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
-  due = std::min(due, drain_.next_deadline());
+  due = std::min({due, drain_.next_deadline(), preference_.next_deadline()});
   if (due >= armed_for_) return;
   armed_for_ = due;
   timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));

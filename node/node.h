@@ -33,6 +33,12 @@ struct NodeOptions {
   std::string
       listen;  ///< host:port to bind the peer listener to; empty: this node's own peer address
   lease::Timing timing;
+  /// Who shall lead if it can, the first rather than the second, and these rather than others; the
+  /// same on every node. A leader hands over to a voter that stands before it once that one has
+  /// been well (connected, caught up, answering) for preference_settle without a break. Empty: no
+  /// wish.
+  std::vector<raft::NodeId> preferred_leaders;
+  lease::Duration preference_settle = std::chrono::seconds(10);
   DriverOptions limits;  ///< its `core` member is filled in by open()
 };
 

@@ -164,6 +164,23 @@ Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) 
   return {};
 }
 
+Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& text) {
+  std::vector<raft::NodeId>& wanted = settings.node.preferred_leaders;
+  wanted.clear();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const auto id = parse_number(std::string_view(text).substr(begin, end - begin), 1,
+                                 std::numeric_limits<std::uint32_t>::max());
+    if (!id) return id.error();
+    if (std::find(wanted.begin(), wanted.end(), raft::NodeId(id.value())) != wanted.end()) {
+      return invalid("node " + std::to_string(id.value()) + " is named twice");
+    }
+    wanted.emplace_back(id.value());
+    begin = end + 1;
+  }
+  return {};
+}
+
 Result<void> set_drain_timeout(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_limit(text);
   if (!duration) return duration.error();
@@ -327,6 +344,10 @@ const std::vector<SettingSpec>& setting_specs() {
        "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
       {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
        set_command_timeout},
+      {"preferred-leaders", "ID,...", "",
+       "Who shall lead, the first rather than the second; the same on every node. A leader hands "
+       "over to one that stands before it and has been well for 10 s",
+       set_preferred_leaders},
       {"drain-timeout", "DURATION", "5s",
        "What a node takes at most, at SIGTERM, to answer what is in flight and to hand over if it "
        "leads; 0s: it ends at once",

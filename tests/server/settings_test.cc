@@ -138,6 +138,23 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
 }
 
+TEST(Settings, HowANodeEndsAndWhoShallLead) {
+  SettingTexts texts = kGood;
+  EXPECT_EQ(make_settings(texts).value().drain_timeout, 5s);
+  EXPECT_TRUE(make_settings(texts).value().node.preferred_leaders.empty());
+  texts["drain-timeout"] = "0s";
+  texts["preferred-leaders"] = "3,1";
+  const auto settings = make_settings(texts);
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings.value().drain_timeout, 0s);
+  EXPECT_EQ(settings.value().node.preferred_leaders,
+            (std::vector<raft::NodeId>{raft::NodeId(3), raft::NodeId(1)}));
+  for (const char* wrong : {"0", "x", "1,", "1,,2", "1,1", "-1"}) {
+    texts["preferred-leaders"] = wrong;
+    EXPECT_FALSE(make_settings(texts).ok()) << wrong;
+  }
+}
+
 TEST(Settings, AreCheckedTogether) {
   EXPECT_THAT(refusal(with("id", "4")), HasSubstr("--peers does not name this node"));
   EXPECT_THAT(refusal({{"id", "1"}}), HasSubstr("--data-dir is missing"));
