@@ -46,6 +46,10 @@ std::string uuid_text(const raft::Uuid& uuid);
 /// say.
 std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs);
 
+/// The same of an introduction (wire::Purpose::introduction): zeros and empty names, which say "not
+/// known", fit everything.
+std::optional<wire::Refusal> judge_introduction(const wire::Hello& mine, const wire::Hello& theirs);
+
 /// Who was let in last under one node id.
 class PeerHistory {
  public:
