@@ -58,6 +58,7 @@ class PeerHistory {
   /// one at all is for the node to say.
   std::optional<wire::Refusal> judge(const wire::Hello& hello, bool connected) const;
   void let_in(const wire::Hello& hello) { last_ = hello; }
+  const std::optional<wire::Hello>& last() const { return last_; }
 
  private:
   std::optional<wire::Hello> last_;

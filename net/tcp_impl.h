@@ -34,6 +34,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void remove_peer(raft::NodeId peer);
   void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
   std::vector<PeerAddress> peers() const;
+  std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
   void describe(std::string address, raft::LogId membership);
   void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 

@@ -22,13 +22,14 @@ ErrorCode error_code_of(wire::RefusalCode code) {
     case wire::RefusalCode::version: return ErrorCode::unsupported_format;
     case wire::RefusalCode::same_id:
     case wire::RefusalCode::duplicate_process: return ErrorCode::in_use;
-    case wire::RefusalCode::too_many: return ErrorCode::overloaded;
-    case wire::RefusalCode::removed: return ErrorCode::removed;
     case wire::RefusalCode::wrong_cluster:
-    case wire::RefusalCode::wrong_target:
+    case wire::RefusalCode::wrong_target: return ErrorCode::wrong_cluster;
+    // A person may change what these stand for while the node waits.
+    case wire::RefusalCode::too_many:
+    case wire::RefusalCode::removed:
     case wire::RefusalCode::unknown_peer:
     case wire::RefusalCode::older_incarnation:
-    case wire::RefusalCode::refused_by_node: return ErrorCode::wrong_cluster;
+    case wire::RefusalCode::refused_by_node: return ErrorCode::unavailable;
   }
   LEASEHOLD_UNREACHABLE();
 }

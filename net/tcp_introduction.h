@@ -23,9 +23,9 @@ struct Introduction {
 /// Dials, says the hello, and completes with the answer's, once, on the thread that runs `io`;
 /// never inside this call. The answer fits the question (judge_introduction). Not completed when
 /// `io` is destroyed before. Errors: invalid_argument (the address is none, or its host is not
-/// known), unavailable (nobody answers, or by a build that does not know introductions), and of a
-/// refusal wrong_cluster, in_use (the id), unsupported_format (versions), overloaded; the message
-/// says who refused and why.
+/// known), unavailable (nobody answers, or a build that does not know introductions, or the node
+/// refuses for a reason that may pass), wrong_cluster (the cluster, or another node), in_use (the
+/// id), unsupported_format (versions); the message says who refused and why.
 void introduce(asio::io_context& io, Introduction introduction,
                std::function<void(Result<wire::Hello>)> done);
 

@@ -211,6 +211,12 @@ std::vector<PeerAddress> TcpTransport::Impl::peers() const {
   return all;
 }
 
+std::optional<raft::LogId> TcpTransport::Impl::known_membership(raft::NodeId peer) const {
+  const Link* link = find(peer);
+  if (link == nullptr || !link->history.last()) return std::nullopt;
+  return link->history.last()->membership;
+}
+
 void TcpTransport::Impl::describe(std::string address, raft::LogId membership) {
   address_ = std::move(address);
   membership_ = membership;
@@ -580,6 +586,9 @@ void TcpTransport::dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal)
 }
 std::vector<PeerAddress> TcpTransport::peers() const {
   return impl_->peers();
+}
+std::optional<raft::LogId> TcpTransport::known_membership(raft::NodeId peer) const {
+  return impl_->known_membership(peer);
 }
 void TcpTransport::describe(std::string address, raft::LogId membership) {
   impl_->describe(std::move(address), membership);

@@ -185,6 +185,8 @@ class TcpTransport final : public Transport {
   void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
   /// Whom this transport dials and lets in, ascending.
   std::vector<PeerAddress> peers() const;
+  /// Which membership the newest hello of `peer` knew; none if it never said one.
+  std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
   /// What hellos say from now on: where this node is reached, and where its newest membership
   /// stands.
   void describe(std::string address, raft::LogId membership);

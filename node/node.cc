@@ -7,7 +7,9 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
+#include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_mailbox.h>
+#include <leasehold/node/node_members.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/refusal.h>
@@ -25,7 +27,6 @@
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,27 +50,6 @@ std::uint64_t random_u64() {
   const std::uint64_t high = device();
   const std::uint64_t low = device();
   return (high << 32U) | (low & 0xffffffffU);
-}
-
-Result<void> validate(const NodeOptions& options) {
-  const auto invalid = [](std::string message) {
-    return Error{ErrorCode::invalid_argument, std::move(message)};
-  };
-  if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");
-  if (options.data_dir.empty()) return invalid("no data directory given");
-  std::set<raft::NodeId> ids;
-  for (const Peer& peer : options.peers) {
-    const std::string number = std::to_string(peer.id.value());
-    if (peer.id == raft::kNobody) return invalid("peers: id 0: choose numbers from 1 on");
-    if (!ids.insert(peer.id).second) return invalid("peers: id " + number + " is there twice");
-    const auto address = net::parse_address(peer.address);
-    if (!address.ok()) return invalid("peers: " + number + ": " + address.error().message);
-  }
-  if (ids.count(options.id) == 0) {
-    return invalid("peers: node " + std::to_string(options.id.value()) +
-                   " itself is not among them; list every initial member, this node included");
-  }
-  return options.timing.validate();
 }
 
 class NodeShell final : public Node, private storage::StorageSink {
@@ -100,6 +80,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) override {
     post(WaitApplied{index, deadline(options), std::move(done), options.group});
   }
+  void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) override;
   void cancel(CallGroup group) override { post(Cancel{group}); }
   void cut_log(LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });
@@ -147,13 +128,14 @@ class NodeShell final : public Node, private storage::StorageSink {
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
   void act_on_formation();
+  Result<std::string> lay_ground();
   Result<void> start_driver();
   Result<void> install(const raft::SnapshotId& id);
   void start_threads();
   void fail(Error error);
   void report_failure();
   net::TcpCallbacks callbacks();
-  Result<void> accept_peer(raft::NodeId peer, raft::Uuid uuid) const;
+  const raft::Core* core() const { return driver_ ? &driver_->core() : nullptr; }
   void received(const raft::Peer& from, net::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
@@ -179,8 +161,12 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::uint64_t cluster_id_ = 0;
   std::optional<Restored> restored_;
   std::unique_ptr<storage::SegmentLog> log_;
+  /// Of a log that is formed; until the driver starts.
+  std::optional<raft::InitialState> initial_;
+  /// None at a node that joins, or joined.
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
+  std::unique_ptr<Members> members_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
   /// None until the group is formed.
@@ -207,19 +193,19 @@ class NodeShell final : public Node, private storage::StorageSink {
 };
 
 Result<void> NodeShell::start() {
-  if (const auto valid = validate(options_); !valid.ok()) return valid.error();
-  std::vector<net::PeerAddress> addresses;
-  std::vector<raft::Member> members;
-  std::string listen = options_.listen;
-  for (const Peer& peer : options_.peers) {
-    addresses.push_back({peer.id, peer.address});
-    members.push_back({peer.id, raft::Uuid{}, peer.address});
-    if (peer.id == options_.id && listen.empty()) listen = peer.address;
-  }
+  if (const auto valid = validate_options(options_); !valid.ok()) return valid.error();
   const auto restored = load_restored(options_.data_dir);
   if (!restored.ok()) return restored.error();
   restored_ = restored.value();
-  cluster_id_ = net::cluster_id(options_.cluster, addresses, restored_ ? restored_->generation : 0);
+  const auto known = known_cluster_id(options_);
+  if (!known.ok()) return known.error();
+  if (!known.value()) {
+    const auto asked = ask_cluster_id(options_);
+    if (!asked.ok()) return asked.error();
+    cluster_id_ = asked.value();
+  } else {
+    cluster_id_ = *known.value();
+  }
 
   storage::SegmentLogOptions log_options;
   log_options.dir = options_.data_dir + "/log";
@@ -230,18 +216,27 @@ Result<void> NodeShell::start() {
   if (!log.ok()) return log.error();
   log_ = std::move(log).value();
   const storage::NodeIdentity& self = log_->identity();
+  const auto address = lay_ground();
+  if (!address.ok()) return address.error();
 
-  formation_ = std::make_unique<Formation>(options_.id, self.uuid, std::move(members),
-                                           log_->confirmed_set(), log_->formed());
   net::TcpOptions tcp;
   tcp.cluster_id = cluster_id_;
   tcp.id = options_.id;
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
   tcp.process = random_u64();
-  tcp.listen = listen;
-  tcp.peers = std::move(addresses);
+  tcp.listen = options_.listen.empty() ? address.value() : options_.listen;
+  tcp.cluster = options_.cluster;
+  tcp.address = address.value();
+  if (!log_->formed()) {
+    for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
+  }
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
+  members_ = std::make_unique<Members>(Members::Self{options_.id, self.uuid, address.value()},
+                                       *transport_, [this](Event event) {
+                                         batch_.push_back(std::move(event));
+                                         schedule_turn();
+                                       });
   if (const auto started = transport_->start(); !started.ok()) return started.error();
 
   if (log_->formed()) {
@@ -259,9 +254,33 @@ Result<void> NodeShell::start() {
   return {};
 }
 
+/// What the log says of the group, or what the options say of a new one. Returns where peers reach
+/// this node.
+Result<std::string> NodeShell::lay_ground() {
+  if (!log_->formed() && options_.peers.empty()) {
+    if (const auto may = may_join(options_); !may.ok()) return may.error();
+    const auto fits = check_new_log(options_.data_dir, restored_, machine_.durable_index());
+    if (!fits.ok()) return fits.error();
+    if (const auto joined = log_->join(); !joined.ok()) return joined.error();
+  }
+  std::vector<raft::Member> initial = log_->confirmed_set();
+  if (initial.empty()) {
+    for (const Peer& peer : options_.peers) {
+      initial.push_back({peer.id, raft::Uuid{}, peer.address});
+    }
+  }
+  if (log_->formed()) initial_ = log_->take_initial_state();
+  if (!log_->joined()) {
+    formation_ = std::make_unique<Formation>(options_.id, log_->identity().uuid, initial,
+                                             log_->confirmed_set(), log_->formed());
+  }
+  return own_address(options_, initial_, initial);
+}
+
 Result<void> NodeShell::start_driver() {
   const storage::NodeIdentity& self = log_->identity();
-  raft::InitialState initial = log_->take_initial_state();
+  raft::InitialState initial = initial_ ? std::move(*initial_) : log_->take_initial_state();
+  initial_.reset();
   if (machine_.durable_index() < initial.base.index) {
     if (const auto done =
             SnapshotThread::install_at_start(options_.data_dir, initial.base, machine_);
@@ -292,6 +311,7 @@ Result<void> NodeShell::start_driver() {
       Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_, observer_},
       clock_.now());
   if (machine_full_) feed_machine_space(true);
+  members_->look(driver_->core(), clock_.now());
   return {};
 }
 
@@ -356,6 +376,14 @@ void NodeShell::post_task(Mailbox::Task task) {
   }
 }
 
+void NodeShell::change_members(MemberEdits edits, CallOptions options, MembersCompletion done) {
+  post_task([this, edits = std::move(edits), end = deadline(options), group = options.group,
+             done = std::move(done)]() mutable {
+    const bool open = !stopping_ && !failure_;
+    members_->change(open ? core() : nullptr, std::move(edits), end, group, std::move(done));
+  });
+}
+
 void NodeShell::wake() {
   asio::post(io_, [this] { turn(); });
 }
@@ -391,12 +419,16 @@ void NodeShell::turn() {
 void NodeShell::run_driver(lease::Now now) {
   driver_->handle_batch(now, batch_);
   changes_.look(driver_->core(), now.holder, !stopping_ && !driver_->failure());
+  members_->look(driver_->core(), now);
   notice_log();
   for (auto& completion : driver_->take_completions()) completion();
   if (!failure_ && driver_->failure()) {
     failure_ = driver_->failure();
+    members_->complete_all();
     transport_->stop();
     report_failure();
+  } else if (!failure_) {
+    if (const auto gone = members_->gone(now)) fail(*gone);
   }
 }
 
@@ -432,7 +464,7 @@ void NodeShell::notice_log() {
 void NodeShell::before_formation(lease::Now now) {
   if (now.promise >= next_repeat_ && !failure_ && !stopping_) {
     next_repeat_ = now.promise + kFormationRepeat;
-    formation_->repeat();
+    if (formation_) formation_->repeat();
     act_on_formation();
     if (driver_) {
       schedule_turn();
@@ -443,7 +475,8 @@ void NodeShell::before_formation(lease::Now now) {
 }
 
 void NodeShell::arm_timer(lease::Now now) {
-  const raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
+  raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
+  if (driver_ && !failure_) due = std::min(due, members_->due());
   if (due >= armed_for_) return;
   armed_for_ = due;
   timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));
@@ -455,6 +488,7 @@ void NodeShell::arm_timer(lease::Now now) {
 }
 
 void NodeShell::act_on_formation() {
+  if (!formation_) return;
   for (Formation::Output& output : formation_->take_outputs()) {
     if (failure_) return;
     Result<void> done;
@@ -500,35 +534,28 @@ net::TcpCallbacks NodeShell::callbacks() {
     received(from, std::move(message));
   };
   callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
+    if (!formation_) return;
     formation_->learned(peer, uuid);
     act_on_formation();
   };
   callbacks.accept_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
-    return accept_peer(peer, uuid);
+    return driver_ ? members_->accept_peer(driver_->core(), peer, uuid)
+                   : formation_->judge(peer, uuid);
+  };
+  callbacks.judge_stranger = [this](const wire::Hello& hello) {
+    return members_->judge_stranger(core(), hello);
+  };
+  callbacks.judge_introduction = [this](const wire::Hello& hello) {
+    return members_->judge_introduction(core(), hello);
   };
   callbacks.on_reject = [this](const net::Rejection& rejection) { rejected(rejection); };
   return callbacks;
 }
 
-/// A voter under another uuid than the membership names neither votes nor counts: it may have
-/// forgotten what it promised.
-Result<void> NodeShell::accept_peer(raft::NodeId peer, raft::Uuid uuid) const {
-  if (driver_) {
-    const raft::Member* member = driver_->core().membership().find(peer);
-    if (member != nullptr && member->uuid != uuid) {
-      return Error{ErrorCode::wrong_cluster,
-                   "node " + std::to_string(peer.value()) +
-                       " is a member under another uuid: its directory was wiped or replaced. "
-                       "Remove it from the group and add it again as a new member"};
-    }
-    return {};
-  }
-  return formation_->judge(peer, uuid);
-}
-
 void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
   if (message.group != kGroup || failure_) return;
   if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
+    if (!formation_) return;
     const Result<void> taken = formation_->received(from.id, *confirm);
     if (!taken.ok()) fail(taken.error());
     act_on_formation();
@@ -560,7 +587,13 @@ void NodeShell::rejected(const net::Rejection& rejection) {
           "another process runs as this node, with a directory like this one; "
           "only one may: " +
               rejection.error.message});
-  } else if (rejection.reason == net::RejectReason::refused_by_node && !formation_->formed()) {
+  } else if (rejection.reason == net::RejectReason::removed && driver_) {
+    members_->told_removed(driver_->core(), rejection, clock_.now());
+    schedule_turn();
+  } else if (rejection.reason == net::RejectReason::removed) {
+    fail({ErrorCode::wrong_cluster,
+          rejection.error.message + ". The group exists already: a new node joins it (--join)"});
+  } else if (rejection.reason == net::RejectReason::refused_by_node && !driver_) {
     fail({ErrorCode::wrong_cluster, rejection.error.message});
   }
 }
@@ -569,8 +602,8 @@ NodeStatus NodeShell::make_status() const {
   NodeStatus status;
   status.id = options_.id;
   status.cluster_id = cluster_id_;
-  status.formed = formation_->formed();
-  status.missing = formation_->missing();
+  status.formed = !formation_ || formation_->formed();
+  if (formation_) status.missing = formation_->missing();
   status.problem = failure_ ? failure_->message : problem_;
   status.frames_rejected = transport_ ? transport_->counters().rejected_total() : 0;
   if (log_) {
@@ -578,12 +611,11 @@ NodeStatus NodeShell::make_status() const {
     status.incarnation = log_->identity().incarnation;
     status.syncs = log_->syncs();
   }
-  const auto connected = [this](raft::NodeId id) {
-    return id == options_.id || (transport_ && transport_->connected(id));
-  };
   if (!driver_) {
     for (const Peer& peer : options_.peers) {
-      status.members.push_back({peer.id, peer.address, true, connected(peer.id), {}});
+      const bool connected =
+          peer.id == options_.id || (transport_ && transport_->connected(peer.id));
+      status.members.push_back({peer.id, peer.address, true, connected, {}});
     }
     return status;
   }
@@ -603,16 +635,7 @@ NodeStatus NodeShell::make_status() const {
   status.disk_full = driver_->disk_full();
   status.transfers = driver_->transfers();
   status.counters = driver_->counters();
-  for (const raft::Member& member : core.membership().members) {
-    MemberStatus shown{member.id, member.address, core.membership().is_voter(member.id),
-                       connected(member.id), raft::Index(0)};
-    if (core.role() == raft::Role::leader) {
-      const auto progress = core.progress().find(member.id);
-      if (member.id == options_.id) shown.match = core.durable_index();
-      if (progress != core.progress().end()) shown.match = progress->second.match_index;
-    }
-    status.members.push_back(std::move(shown));
-  }
+  members_->describe(core, status);
   return status;
 }
 
@@ -629,7 +652,7 @@ void NodeShell::stop_now() {
   if (snapshots_) snapshots_->stop();
   if (transport_) transport_->stop();
   stopping_ = true;
-  if (formation_ && transport_) turn();  // what came in between
+  if (members_) turn();  // what came in between
   log_.reset();
 }
 
@@ -641,6 +664,7 @@ void NodeShell::stop_on_loop() {
   } else {
     before_formation(clock_.now());
   }
+  members_->complete_all();
   transport_->stop();
   timer_.cancel();
   work_.reset();

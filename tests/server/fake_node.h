@@ -46,6 +46,11 @@ class FakeNode final : public node::Node {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
   void cancel(node::CallGroup) override {}
+  void change_members(node::MemberEdits edits, node::CallOptions,
+                      node::MembersCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    changes_.push_back({std::move(edits), std::move(done)});
+  }
   void machine_space(bool /*full*/) override {}
   void cut_log(node::LogCutCompletion done) override {
     const std::lock_guard lock(mutex_);
@@ -104,6 +109,8 @@ class FakeNode final : public node::Node {
   void end_read(const node::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const node::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
+  const node::MemberEdits& next_edits() const { return changes_.front().edits; }
+  void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
   void end_cut(Result<node::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
   node::ReadResult granted(raft::ReadBasis basis) const {
@@ -119,12 +126,14 @@ class FakeNode final : public node::Node {
     {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
-      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty();
+      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
+             !changes_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
     while (has(cuts_)) end_cut(node::LogCut{});
+    while (has(changes_)) end_change(node::MembersResult{});
     return some;
   }
 
@@ -140,6 +149,11 @@ class FakeNode final : public node::Node {
   struct WaitCall {
     raft::Index index;
     node::ReadCompletion done;
+  };
+
+  struct ChangeCall {
+    node::MemberEdits edits;
+    node::MembersCompletion done;
   };
 
   template <class T>
@@ -168,6 +182,7 @@ class FakeNode final : public node::Node {
   std::deque<WaitCall> waits_;
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
   std::deque<node::LogCutCompletion> cuts_;
+  std::deque<ChangeCall> changes_;
 };
 
 }  // namespace leasehold::server
