@@ -17,6 +17,7 @@ const char* error_code_name(ErrorCode code) {
     case ErrorCode::unavailable: return "unavailable";
     case ErrorCode::timed_out: return "timed_out";
     case ErrorCode::stopped: return "stopped";
+    case ErrorCode::removed: return "removed";
   }
   LEASEHOLD_UNREACHABLE();
 }

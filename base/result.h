@@ -25,6 +25,7 @@ enum class ErrorCode {
   unavailable,         ///< no leader, or not formed yet; nothing was done, try again
   timed_out,           ///< the deadline passed
   stopped,             ///< the node is stopping
+  removed,             ///< this node is no member of its group any more
 };
 
 /// The code's name as it stands in logs: "wrong_cluster".

@@ -114,14 +114,52 @@ std::string uuid_text(const raft::Uuid& uuid) {
   return text;
 }
 
+namespace {
+
+std::optional<wire::Refusal> judge_versions(const wire::Hello& mine, const wire::Hello& theirs) {
+  if (mine.versions.max >= theirs.versions.min && theirs.versions.max >= mine.versions.min) {
+    return std::nullopt;
+  }
+  return refuse(wire::RefusalCode::version,
+                "node " + id_text(mine.from) + " speaks wire versions " +
+                    range_text(mine.versions) + " and node " + id_text(theirs.from) + " " +
+                    range_text(theirs.versions) + ": upgrade the older one");
+}
+
+}  // namespace
+
+std::optional<wire::Refusal> judge_introduction(const wire::Hello& mine,
+                                                const wire::Hello& theirs) {
+  using wire::RefusalCode;
+  if (auto refusal = judge_versions(mine, theirs)) return refusal;
+  if (!mine.cluster.empty() && !theirs.cluster.empty() && mine.cluster != theirs.cluster) {
+    return refuse(RefusalCode::wrong_cluster, "node " + id_text(mine.from) + " is of cluster '" +
+                                                  mine.cluster + "', and node " +
+                                                  id_text(theirs.from) + " was started with '" +
+                                                  theirs.cluster + "': correct --cluster there");
+  }
+  if (mine.cluster_id != 0 && theirs.cluster_id != 0 && mine.cluster_id != theirs.cluster_id) {
+    return refuse(RefusalCode::wrong_cluster,
+                  "node " + id_text(mine.from) + " is of cluster " + hex(mine.cluster_id) +
+                      " and node " + id_text(theirs.from) + " of cluster " +
+                      hex(theirs.cluster_id) + ": these are two groups");
+  }
+  if (theirs.from == mine.from) {
+    return refuse(RefusalCode::same_id, "node id " + id_text(mine.from) +
+                                            " is taken by the node with uuid " +
+                                            uuid_text(mine.uuid) + ": give each node its own id");
+  }
+  if (theirs.to != raft::kNobody && theirs.to != mine.from) {
+    return refuse(RefusalCode::wrong_target, "this is node " + id_text(mine.from) + ", not node " +
+                                                 id_text(theirs.to) +
+                                                 ": correct the address of that node");
+  }
+  return std::nullopt;
+}
+
 std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs) {
   using wire::RefusalCode;
-  if (mine.versions.max < theirs.versions.min || theirs.versions.max < mine.versions.min) {
-    return refuse(RefusalCode::version,
-                  "node " + id_text(mine.from) + " speaks wire versions " +
-                      range_text(mine.versions) + " and node " + id_text(theirs.from) + " " +
-                      range_text(theirs.versions) + ": upgrade the older one");
-  }
+  if (auto refusal = judge_versions(mine, theirs)) return refusal;
   if (mine.cluster_id != theirs.cluster_id) {
     return refuse(RefusalCode::wrong_cluster,
                   "node " + id_text(mine.from) + " is of cluster " + hex(mine.cluster_id) +

@@ -46,6 +46,10 @@ std::string uuid_text(const raft::Uuid& uuid);
 /// say.
 std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs);
 
+/// The same of an introduction (wire::Purpose::introduction): zeros and empty names, which say "not
+/// known", fit everything.
+std::optional<wire::Refusal> judge_introduction(const wire::Hello& mine, const wire::Hello& theirs);
+
 /// Who was let in last under one node id.
 class PeerHistory {
  public:
@@ -54,6 +58,7 @@ class PeerHistory {
   /// one at all is for the node to say.
   std::optional<wire::Refusal> judge(const wire::Hello& hello, bool connected) const;
   void let_in(const wire::Hello& hello) { last_ = hello; }
+  const std::optional<wire::Hello>& last() const { return last_; }
 
  private:
   std::optional<wire::Hello> last_;

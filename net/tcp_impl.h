@@ -32,6 +32,11 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void send(raft::NodeId to, const PeerMessage& message);
   Result<void> set_peer(PeerAddress peer);
   void remove_peer(raft::NodeId peer);
+  void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
+  std::vector<PeerAddress> peers() const;
+  std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
+  void describe(std::string address, raft::LogId membership);
+  void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   bool connected(raft::NodeId peer) const;
   std::size_t queued_bytes(raft::NodeId peer) const;
@@ -91,6 +96,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   Link* snapshot_link(const Link& link);
   void on_hello(TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
+  std::optional<wire::Refusal> judge_stranger(const TcpConnection& connection,
+                                              const wire::Hello& hello);
+  void on_introduction(TcpConnection& connection, const wire::Hello& hello);
   void let_in_dialled(TcpConnection& connection, const wire::Hello& hello);
   void let_in_accepted(TcpConnection& connection, const wire::Hello& hello);
   void on_message(TcpConnection& connection, const wire::Frame& frame);
@@ -133,6 +141,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   TcpCounters counters_;
   Random random_;
   std::string scratch_;
+  /// See describe().
+  std::string address_;
+  raft::LogId membership_;
   Tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
   std::uint16_t port_ = 0;

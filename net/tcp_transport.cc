@@ -1,6 +1,7 @@
 #include <leasehold/net/tcp_transport.h>
 
 #include <leasehold/net/tcp_impl.h>
+#include <leasehold/net/tcp_introduction.h>
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/codec.h>
 
@@ -25,6 +26,7 @@ RejectReason reason_of(wire::RefusalCode code) {
     case RefusalCode::duplicate_process: return RejectReason::duplicate_process;
     case RefusalCode::refused_by_node: return RejectReason::refused_by_node;
     case RefusalCode::too_many: return RejectReason::too_many;
+    case RefusalCode::removed: return RejectReason::removed;
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -43,9 +45,13 @@ ErrorCode error_code_of(RejectReason reason) {
     case RejectReason::unknown_peer:
     case RejectReason::older_incarnation:
     case RejectReason::refused_by_node: return ErrorCode::wrong_cluster;
+    case RejectReason::removed: return ErrorCode::removed;
   }
   LEASEHOLD_UNREACHABLE();
 }
+
+/// Members, and nodes that this one does not know to be members yet.
+constexpr std::size_t kLinksMax = 2 * wire::kMembersMax;
 
 Error invalid(std::string message) {
   return Error{ErrorCode::invalid_argument, std::move(message)};
@@ -67,6 +73,7 @@ const char* reject_reason_name(RejectReason reason) {
     case RejectReason::refused_by_node: return "refused_by_node";
     case RejectReason::handshake_timeout: return "handshake_timeout";
     case RejectReason::too_many: return "too_many";
+    case RejectReason::removed: return "removed";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -108,6 +115,7 @@ TcpTransport::Impl::Impl(asio::io_context& io, TcpOptions options, TcpCallbacks 
       options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       random_(options_.process ^ options_.id.value()),
+      address_(options_.address),
       acceptor_(io),
       accept_pause_(io) {}
 
@@ -184,6 +192,47 @@ void TcpTransport::Impl::remove_peer(raft::NodeId peer) {
   hang_up(*at->second);
   drop_accepted(*at->second);
   snapshot_links_.erase(at);
+}
+
+void TcpTransport::Impl::dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal) {
+  Link* link = find(peer);
+  if (link != nullptr && link->in) {
+    wire::encode_refusal(refusal, link->in->out());
+    link->in->flush();
+  }
+  // What was sent in this turn leaves first, as far as the kernel takes it.
+  if (link != nullptr && link->up) link->out->flush();
+  remove_peer(peer);
+}
+
+std::vector<PeerAddress> TcpTransport::Impl::peers() const {
+  std::vector<PeerAddress> all;
+  for (const auto& [id, link] : links_) all.push_back({id, link->address});
+  return all;
+}
+
+std::optional<raft::LogId> TcpTransport::Impl::known_membership(raft::NodeId peer) const {
+  const Link* link = find(peer);
+  if (link == nullptr || !link->history.last()) return std::nullopt;
+  return link->history.last()->membership;
+}
+
+void TcpTransport::Impl::describe(std::string address, raft::LogId membership) {
+  address_ = std::move(address);
+  membership_ = membership;
+}
+
+void TcpTransport::Impl::introduce(const PeerAddress& peer,
+                                   std::function<void(Result<wire::Hello>)> done) {
+  Introduction introduction;
+  introduction.address = peer.address;
+  introduction.hello = my_hello(peer.id, wire::Purpose::introduction);
+  introduction.timeout = options_.limits.handshake_timeout;
+  net::introduce(io_, std::move(introduction),
+                 [weak = weak_from_this(), done = std::move(done)](Result<wire::Hello> answer) {
+                   const std::shared_ptr<Impl> self = weak.lock();
+                   if (self && !self->stopped_) done(std::move(answer));
+                 });
 }
 
 void TcpTransport::Impl::drop_accepted(Link& link) {
@@ -284,6 +333,9 @@ wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to, wire::Purpose purpose)
   hello.incarnation = options_.incarnation;
   hello.process = options_.process;
   hello.purpose = purpose;
+  if (purpose == wire::Purpose::introduction) hello.cluster = options_.cluster;
+  hello.address = address_;
+  hello.membership = membership_;
   return hello;
 }
 
@@ -345,6 +397,7 @@ void TcpTransport::Impl::on_refusal(TcpConnection& connection, const wire::Frame
       Error{error_code_of(rejection.reason), "node " + std::to_string(rejection.peer.value()) +
                                                  " at " + connection.address() +
                                                  " refuses this node: " + refusal.value().reason};
+  rejection.membership = refusal.value().membership;
   ++counters_.refused_by_peers;
   remove(connection);
   tell(connection, std::move(rejection));
@@ -359,13 +412,7 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& conn
     return refusal;
   }
   const Link* link = find(hello.from);
-  if (link == nullptr) {
-    return wire::Refusal{RefusalCode::unknown_peer,
-                         "node " + std::to_string(hello.from.value()) +
-                             " is not among the peers of node " +
-                             std::to_string(options_.id.value()) + ": add it there first",
-                         wire::VersionRange{}};
-  }
+  if (link == nullptr) return judge_stranger(connection, hello);
   if (auto refusal = link->history.judge(hello, link->up || link->in != nullptr)) return refusal;
   if (dialled == nullptr && link->in == nullptr) {
     std::size_t accepted = 0;
@@ -387,7 +434,40 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& conn
   return std::nullopt;
 }
 
+std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnection& connection,
+                                                                const wire::Hello& hello) {
+  using wire::RefusalCode;
+  const bool may_ask = callbacks_.judge_stranger != nullptr && !hello.address.empty() &&
+                       connection.side() == TcpConnection::Side::accepted;
+  if (!may_ask || !parse_address(hello.address).ok()) {
+    return wire::Refusal{RefusalCode::unknown_peer,
+                         "node " + std::to_string(hello.from.value()) +
+                             " is not among the peers of node " +
+                             std::to_string(options_.id.value()) + ": add it there first",
+                         wire::VersionRange{}};
+  }
+  if (auto refusal = callbacks_.judge_stranger(hello)) return refusal;
+  if (links_.size() < kLinksMax) return std::nullopt;
+  return wire::Refusal{RefusalCode::too_many, "too many peers", wire::VersionRange{}};
+}
+
+void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::Hello& hello) {
+  std::optional<wire::Refusal> refusal =
+      judge_introduction(my_hello(raft::kNobody, hello.purpose), hello);
+  if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
+  if (connection.closed()) return;
+  if (refusal) return refuse(connection, hello.from, *refusal);
+  // As with a refusal: it fits into the empty buffer of a fresh connection.
+  wire::encode_hello(my_hello(hello.from, hello.purpose), connection.out());
+  connection.flush();
+  remove(connection);
+}
+
 void TcpTransport::Impl::on_hello(TcpConnection& connection, const wire::Hello& hello) {
+  if (hello.purpose == wire::Purpose::introduction &&
+      connection.side() == TcpConnection::Side::accepted) {
+    return on_introduction(connection, hello);
+  }
   const std::optional<wire::Refusal> refusal = judge(connection, hello);
   if (connection.closed()) return;  // accept_peer has stopped the transport
   if (refusal) return refuse(connection, hello.from, *refusal);
@@ -412,6 +492,10 @@ void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::H
 }
 
 void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::Hello& hello) {
+  if (find(hello.from) == nullptr) {
+    const Result<void> set = set_peer({hello.from, hello.address});
+    LEASEHOLD_ASSERT(set.ok());
+  }
   Link* const peer = find(hello.from);
   LEASEHOLD_ASSERT(peer != nullptr);
   peer->history.let_in(hello);
@@ -496,6 +580,22 @@ Result<void> TcpTransport::set_peer(PeerAddress peer) {
 }
 void TcpTransport::remove_peer(raft::NodeId peer) {
   impl_->remove_peer(peer);
+}
+void TcpTransport::dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal) {
+  impl_->dismiss_peer(peer, refusal);
+}
+std::vector<PeerAddress> TcpTransport::peers() const {
+  return impl_->peers();
+}
+std::optional<raft::LogId> TcpTransport::known_membership(raft::NodeId peer) const {
+  return impl_->known_membership(peer);
+}
+void TcpTransport::describe(std::string address, raft::LogId membership) {
+  impl_->describe(std::move(address), membership);
+}
+void TcpTransport::introduce(const PeerAddress& peer,
+                             std::function<void(Result<wire::Hello>)> done) {
+  impl_->introduce(peer, std::move(done));
 }
 bool TcpTransport::connected(raft::NodeId peer) const {
   return impl_->connected(peer);

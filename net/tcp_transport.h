@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,9 @@ struct TcpOptions {
   /// Drawn anew at each start of the process: tells two processes on copies of one directory apart,
   /// and seeds the jitter of reconnects.
   std::uint64_t process = 0;
-  std::string listen;  ///< host:port to bind; port 0: any free one, see port()
+  std::string listen;   ///< host:port to bind; port 0: any free one, see port()
+  std::string cluster;  ///< the cluster's name; empty: it is not said in introductions
+  std::string address;  ///< where peers reach this node; see describe()
   /// Whom to dial and whom to let in. This node itself may be among them and is skipped.
   std::vector<PeerAddress> peers;
   TcpLimits limits;
@@ -83,8 +86,9 @@ enum class RejectReason : std::uint8_t {
   refused_by_node,    ///< accept_peer said no
   handshake_timeout,  ///< the handshake did not end in time
   too_many,           ///< above connections_max or handshakes_max
+  removed,            ///< the peer is no member any more
 };
-inline constexpr std::size_t kRejectReasons = 12;
+inline constexpr std::size_t kRejectReasons = 13;
 /// As it stands in logs and metrics: "wrong_cluster".
 const char* reject_reason_name(RejectReason reason);
 
@@ -96,6 +100,7 @@ struct Rejection {
   raft::NodeId peer;    ///< kNobody if it did not say
   std::string address;  ///< of the other end, as far as known
   Error error;
+  raft::LogId membership{};  ///< removed, by_peer: the committed membership without this node
 };
 
 /// What the node wants to hear. All are called on the node's thread, never inside send() or
@@ -112,6 +117,13 @@ struct TcpCallbacks {
   /// older incarnations of the same uuid. Empty: everybody may.
   std::function<Result<void>(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)>
       accept_peer;
+  /// May a node of the right cluster that is not among the peers connect, and be dialled back at
+  /// the address that it gives? Asked before accept_peer, for accepted connections. A peer that is
+  /// let in is a peer from then on. Empty: nobody may.
+  std::function<std::optional<wire::Refusal>(const wire::Hello& hello)> judge_stranger;
+  /// May a node be told who this one is, and of which cluster? Its number may be that of a peer.
+  /// Empty: everybody of the right cluster's name may.
+  std::function<std::optional<wire::Refusal>(const wire::Hello& hello)> judge_introduction;
   /// A frame or a connection was refused. A node that is refused `by_peer` as older_incarnation has
   /// been replaced by a newer self and should stop. At most one call per connection.
   std::function<void(const Rejection& rejection)> on_reject;
@@ -169,6 +181,19 @@ class TcpTransport final : public Transport {
   Result<void> set_peer(PeerAddress peer);
   /// Closes its connections and forgets it.
   void remove_peer(raft::NodeId peer);
+  /// The same, and tells it why, as far as one frame can.
+  void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
+  /// Whom this transport dials and lets in, ascending.
+  std::vector<PeerAddress> peers() const;
+  /// Which membership the newest hello of `peer` knew; none if it never said one.
+  std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
+  /// What hellos say from now on: where this node is reached, and where its newest membership
+  /// stands.
+  void describe(std::string address, raft::LogId membership);
+  /// Asks who answers at `peer.address`, on a connection of its own; whoever answers has to be
+  /// `peer.id` and of this cluster. `done` is called once, unless the transport is stopped before.
+  /// Errors: invalid_argument (the address), unavailable (nobody answers), and what a refusal says.
+  void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   /// Whether send() would reach `peer`.
   bool connected(raft::NodeId peer) const;

@@ -10,6 +10,14 @@ namespace leasehold::node {
 // ---- Changes of the members ----
 
 void GroupCalls::change(lease::Now now, ChangeMembers& event) {
+  if (event.deadline <= now.promise) {
+    ChangeResult late;
+    late.status = GroupCallStatus::refused;
+    late.refused = raft::ChangeRefused{raft::ChangeObstacle::too_late};
+    late.leader = context_.core.leader();
+    context_.completions.add(event.done, late);
+    return;
+  }
   const auto answer = context_.core.change_membership(now, event.wanted);
   if (const auto* refused = std::get_if<raft::ChangeRefused>(&answer)) {
     ChangeResult result;

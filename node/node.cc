@@ -7,10 +7,12 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
+#include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_mailbox.h>
-#include <leasehold/node/node_options.h>
+#include <leasehold/node/node_members.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/node/node_status.h>
 #include <leasehold/node/preference.h>
 #include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
@@ -88,6 +90,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void drain(CallOptions options, DrainCompletion done) override {
     post_task([this, end = deadline(options), done = std::move(done)] { begin_drain(end, done); });
   }
+  void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) override;
   void cancel(CallGroup group) override { post(Cancel{group}); }
   void cut_log(LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });
@@ -131,20 +134,20 @@ class NodeShell final : public Node, private storage::StorageSink {
   void run_driver(lease::Now now);
   void feed_cut(const LogCutCompletion& done);
   void feed_machine_space(bool full);
-  void notice_log();
   void begin_drain(raft::PromiseInstant deadline, const DrainCompletion& done);
   void look_at_leadership(lease::Now now);
   bool connected(raft::NodeId id) const;
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
   void act_on_formation();
+  Result<std::string> lay_ground();
   Result<void> start_driver();
   Result<void> install(const raft::SnapshotId& id);
   void start_threads();
   void fail(Error error);
   void report_failure();
   net::TcpCallbacks callbacks();
-  Result<void> accept_peer(raft::NodeId peer, raft::Uuid uuid) const;
+  const raft::Core* core() const { return driver_ ? &driver_->core() : nullptr; }
   void received(const raft::Peer& from, net::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
@@ -170,8 +173,12 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::uint64_t cluster_id_ = 0;
   std::optional<Restored> restored_;
   std::unique_ptr<storage::SegmentLog> log_;
+  /// Of a log that is formed; until the driver starts.
+  std::optional<raft::InitialState> initial_;
+  /// None at a node that joins, or joined.
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
+  std::unique_ptr<Members> members_;
   std::unique_ptr<SnapshotThread> snapshots_;
   std::unique_ptr<ApplyThread> applier_;
   // They outlive the driver, which calls them back.
@@ -188,8 +195,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   raft::PromiseInstant next_repeat_ = raft::PromiseInstant::earliest();
 
   bool machine_full_ = false;
-  bool told_full_ = false;
-  bool told_never_cut_ = false;
+  LogNotices notices_;
 
   std::optional<Error> failure_;
   std::function<void(Error)> on_failure_;
@@ -204,19 +210,19 @@ class NodeShell final : public Node, private storage::StorageSink {
 };
 
 Result<void> NodeShell::start() {
-  if (const auto valid = validate(options_); !valid.ok()) return valid.error();
-  std::vector<net::PeerAddress> addresses;
-  std::vector<raft::Member> members;
-  std::string listen = options_.listen;
-  for (const Peer& peer : options_.peers) {
-    addresses.push_back({peer.id, peer.address});
-    members.push_back({peer.id, raft::Uuid{}, peer.address});
-    if (peer.id == options_.id && listen.empty()) listen = peer.address;
-  }
+  if (const auto valid = validate_options(options_); !valid.ok()) return valid.error();
   const auto restored = load_restored(options_.data_dir);
   if (!restored.ok()) return restored.error();
   restored_ = restored.value();
-  cluster_id_ = net::cluster_id(options_.cluster, addresses, restored_ ? restored_->generation : 0);
+  const auto known = known_cluster_id(options_);
+  if (!known.ok()) return known.error();
+  if (!known.value()) {
+    const auto asked = ask_cluster_id(options_);
+    if (!asked.ok()) return asked.error();
+    cluster_id_ = asked.value();
+  } else {
+    cluster_id_ = *known.value();
+  }
 
   storage::SegmentLogOptions log_options;
   log_options.dir = options_.data_dir + "/log";
@@ -227,18 +233,27 @@ Result<void> NodeShell::start() {
   if (!log.ok()) return log.error();
   log_ = std::move(log).value();
   const storage::NodeIdentity& self = log_->identity();
+  const auto address = lay_ground();
+  if (!address.ok()) return address.error();
 
-  formation_ = std::make_unique<Formation>(options_.id, self.uuid, std::move(members),
-                                           log_->confirmed_set(), log_->formed());
   net::TcpOptions tcp;
   tcp.cluster_id = cluster_id_;
   tcp.id = options_.id;
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
   tcp.process = random_u64();
-  tcp.listen = listen;
-  tcp.peers = std::move(addresses);
+  tcp.listen = options_.listen.empty() ? address.value() : options_.listen;
+  tcp.cluster = options_.cluster;
+  tcp.address = address.value();
+  if (!log_->formed()) {
+    for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
+  }
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
+  members_ = std::make_unique<Members>(Members::Self{options_.id, self.uuid, address.value()},
+                                       *transport_, [this](Event event) {
+                                         batch_.push_back(std::move(event));
+                                         schedule_turn();
+                                       });
   if (const auto started = transport_->start(); !started.ok()) return started.error();
 
   if (log_->formed()) {
@@ -256,9 +271,33 @@ Result<void> NodeShell::start() {
   return {};
 }
 
+/// What the log says of the group, or what the options say of a new one. Returns where peers reach
+/// this node.
+Result<std::string> NodeShell::lay_ground() {
+  if (!log_->formed() && options_.peers.empty()) {
+    if (const auto may = may_join(options_); !may.ok()) return may.error();
+    const auto fits = check_new_log(options_.data_dir, restored_, machine_.durable_index());
+    if (!fits.ok()) return fits.error();
+    if (const auto joined = log_->join(); !joined.ok()) return joined.error();
+  }
+  std::vector<raft::Member> initial = log_->confirmed_set();
+  if (initial.empty()) {
+    for (const Peer& peer : options_.peers) {
+      initial.push_back({peer.id, raft::Uuid{}, peer.address});
+    }
+  }
+  if (log_->formed()) initial_ = log_->take_initial_state();
+  if (!log_->joined()) {
+    formation_ = std::make_unique<Formation>(options_.id, log_->identity().uuid, initial,
+                                             log_->confirmed_set(), log_->formed());
+  }
+  return own_address(options_, initial_, initial);
+}
+
 Result<void> NodeShell::start_driver() {
   const storage::NodeIdentity& self = log_->identity();
-  raft::InitialState initial = log_->take_initial_state();
+  raft::InitialState initial = initial_ ? std::move(*initial_) : log_->take_initial_state();
+  initial_.reset();
   if (machine_.durable_index() < initial.base.index) {
     if (const auto done =
             SnapshotThread::install_at_start(options_.data_dir, initial.base, machine_);
@@ -289,6 +328,7 @@ Result<void> NodeShell::start_driver() {
       Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_, observer_},
       clock_.now());
   if (machine_full_) feed_machine_space(true);
+  members_->look(driver_->core(), clock_.now());
   return {};
 }
 
@@ -357,6 +397,14 @@ void NodeShell::post_task(Mailbox::Task task) {
   }
 }
 
+void NodeShell::change_members(MemberEdits edits, CallOptions options, MembersCompletion done) {
+  post_task([this, edits = std::move(edits), end = deadline(options), group = options.group,
+             done = std::move(done)]() mutable {
+    const bool open = !stopping_ && !failure_;
+    members_->change(open ? core() : nullptr, std::move(edits), end, group, std::move(done));
+  });
+}
+
 void NodeShell::wake() {
   asio::post(io_, [this] { turn(); });
 }
@@ -395,12 +443,16 @@ void NodeShell::turn() {
 void NodeShell::run_driver(lease::Now now) {
   driver_->handle_batch(now, batch_);
   changes_.look(driver_->core(), now.holder, !stopping_ && !driver_->failure());
-  notice_log();
+  members_->look(driver_->core(), now);
+  notices_.look(*driver_, options_.data_dir, observer_);
   for (auto& completion : driver_->take_completions()) completion();
   if (!failure_ && driver_->failure()) {
     failure_ = driver_->failure();
+    members_->complete_all();
     transport_->stop();
     report_failure();
+  } else if (!failure_) {
+    if (const auto gone = members_->gone(now)) fail(*gone);
   }
 }
 
@@ -434,24 +486,10 @@ void NodeShell::feed_machine_space(bool full) {
   schedule_turn();
 }
 
-/// What a person has to know about the log, once each time.
-void NodeShell::notice_log() {
-  if (driver_->disk_full() != std::exchange(told_full_, driver_->disk_full())) {
-    observer_.on_notice(told_full_ ? "the disk of " + options_.data_dir +
-                                         " is full: no command is taken until it has space again"
-                                   : "the disk of " + options_.data_dir + " has space again");
-  }
-  if (driver_->log_never_cut() && !std::exchange(told_never_cut_, true)) {
-    observer_.on_notice(
-        "the log is never cut: the state machine does not make itself durable, so the log grows "
-        "until the disk is full");
-  }
-}
-
 void NodeShell::before_formation(lease::Now now) {
   if (now.promise >= next_repeat_ && !failure_ && !stopping_) {
     next_repeat_ = now.promise + kFormationRepeat;
-    formation_->repeat();
+    if (formation_) formation_->repeat();
     act_on_formation();
     if (driver_) {
       schedule_turn();
@@ -464,6 +502,7 @@ void NodeShell::before_formation(lease::Now now) {
 void NodeShell::arm_timer(lease::Now now) {
   raft::PromiseInstant due = driver_ ? driver_->next_deadline() : next_repeat_;
   due = std::min({due, drain_.next_deadline(), preference_.next_deadline()});
+  if (driver_ && !failure_) due = std::min(due, members_->due());
   if (due >= armed_for_) return;
   armed_for_ = due;
   timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));
@@ -475,6 +514,7 @@ void NodeShell::arm_timer(lease::Now now) {
 }
 
 void NodeShell::act_on_formation() {
+  if (!formation_) return;
   for (Formation::Output& output : formation_->take_outputs()) {
     if (failure_) return;
     Result<void> done;
@@ -520,35 +560,28 @@ net::TcpCallbacks NodeShell::callbacks() {
     received(from, std::move(message));
   };
   callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
+    if (!formation_) return;
     formation_->learned(peer, uuid);
     act_on_formation();
   };
   callbacks.accept_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
-    return accept_peer(peer, uuid);
+    return driver_ ? members_->accept_peer(driver_->core(), peer, uuid)
+                   : formation_->judge(peer, uuid);
+  };
+  callbacks.judge_stranger = [this](const wire::Hello& hello) {
+    return members_->judge_stranger(core(), hello);
+  };
+  callbacks.judge_introduction = [this](const wire::Hello& hello) {
+    return members_->judge_introduction(core(), hello);
   };
   callbacks.on_reject = [this](const net::Rejection& rejection) { rejected(rejection); };
   return callbacks;
 }
 
-/// A voter under another uuid than the membership names neither votes nor counts: it may have
-/// forgotten what it promised.
-Result<void> NodeShell::accept_peer(raft::NodeId peer, raft::Uuid uuid) const {
-  if (driver_) {
-    const raft::Member* member = driver_->core().membership().find(peer);
-    if (member != nullptr && member->uuid != uuid) {
-      return Error{ErrorCode::wrong_cluster,
-                   "node " + std::to_string(peer.value()) +
-                       " is a member under another uuid: its directory was wiped or replaced. "
-                       "Remove it from the group and add it again as a new member"};
-    }
-    return {};
-  }
-  return formation_->judge(peer, uuid);
-}
-
 void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
   if (message.group != kGroup || failure_) return;
   if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
+    if (!formation_) return;
     const Result<void> taken = formation_->received(from.id, *confirm);
     if (!taken.ok()) fail(taken.error());
     act_on_formation();
@@ -564,12 +597,7 @@ void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
 }
 
 void NodeShell::rejected(const net::Rejection& rejection) {
-  std::string text = rejection.by_peer ? "refused by " : "refused ";
-  text += rejection.peer == raft::kNobody ? std::string("a connection")
-                                          : "node " + std::to_string(rejection.peer.value());
-  if (!rejection.address.empty()) text += " at " + rejection.address;
-  text += " (" + std::string(net::reject_reason_name(rejection.reason)) +
-          "): " + rejection.error.message;
+  std::string text = text_of(rejection);
   observer_.on_notice(text);
   problem_ = std::move(text);
   if (!rejection.by_peer) return;
@@ -580,7 +608,13 @@ void NodeShell::rejected(const net::Rejection& rejection) {
           "another process runs as this node, with a directory like this one; "
           "only one may: " +
               rejection.error.message});
-  } else if (rejection.reason == net::RejectReason::refused_by_node && !formation_->formed()) {
+  } else if (rejection.reason == net::RejectReason::removed && driver_) {
+    members_->told_removed(driver_->core(), rejection, clock_.now());
+    schedule_turn();
+  } else if (rejection.reason == net::RejectReason::removed) {
+    fail({ErrorCode::wrong_cluster,
+          rejection.error.message + ". The group exists already: a new node joins it (--join)"});
+  } else if (rejection.reason == net::RejectReason::refused_by_node && !driver_) {
     fail({ErrorCode::wrong_cluster, rejection.error.message});
   }
 }
@@ -593,8 +627,8 @@ NodeStatus NodeShell::make_status() const {
   NodeStatus status;
   status.id = options_.id;
   status.cluster_id = cluster_id_;
-  status.formed = formation_->formed();
-  status.missing = formation_->missing();
+  status.formed = !formation_ || formation_->formed();
+  if (formation_) status.missing = formation_->missing();
   status.problem = failure_ ? failure_->message : problem_;
   status.frames_rejected = transport_ ? transport_->counters().rejected_total() : 0;
   if (log_) {
@@ -604,36 +638,14 @@ NodeStatus NodeShell::make_status() const {
   }
   if (!driver_) {
     for (const Peer& peer : options_.peers) {
-      status.members.push_back({peer.id, peer.address, true, connected(peer.id), {}});
+      const bool connected =
+          peer.id == options_.id || (transport_ && transport_->connected(peer.id));
+      status.members.push_back({peer.id, peer.address, true, connected, {}});
     }
     return status;
   }
-  const raft::Core& core = driver_->core();
-  const lease::HolderInstant now = clock_.holder_now();
-  status.role = core.role();
-  status.term = core.term();
-  status.leader = core.leader();
-  status.commit = core.commit_index();
-  status.applied = driver_->applied();
-  status.last = core.log().last_index();
-  status.durable = core.durable_index();
-  if (!failure_ && core.lease_end() > now) status.lease_left = core.lease_end() - now;
-  status.first = core.log().base().index.next();
-  status.log_bytes = driver_->log_bytes();
-  status.machine_durable = driver_->machine_durable();
-  status.disk_full = driver_->disk_full();
-  status.transfers = driver_->transfers();
-  status.counters = driver_->counters();
-  for (const raft::Member& member : core.membership().members) {
-    MemberStatus shown{member.id, member.address, core.membership().is_voter(member.id),
-                       connected(member.id), raft::Index(0)};
-    if (core.role() == raft::Role::leader) {
-      const auto progress = core.progress().find(member.id);
-      if (member.id == options_.id) shown.match = core.durable_index();
-      if (progress != core.progress().end()) shown.match = progress->second.match_index;
-    }
-    status.members.push_back(std::move(shown));
-  }
+  describe(*driver_, clock_.holder_now(), failure_.has_value(), status);
+  members_->describe(driver_->core(), status);
   return status;
 }
 
@@ -651,7 +663,7 @@ void NodeShell::stop_now() {
   if (snapshots_) snapshots_->stop();
   if (transport_) transport_->stop();
   stopping_ = true;
-  if (formation_ && transport_) turn();  // what came in between
+  if (members_) turn();  // what came in between
   log_.reset();
 }
 
@@ -664,6 +676,7 @@ void NodeShell::stop_on_loop() {
     before_formation(clock_.now());
   }
   drain_.end(false);
+  members_->complete_all();
   transport_->stop();
   timer_.cancel();
   work_.reset();

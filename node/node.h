@@ -7,6 +7,7 @@
 #include <leasehold/node/drain.h>
 #include <leasehold/node/driver.h>
 #include <leasehold/node/lease_view.h>
+#include <leasehold/node/member_edit.h>
 #include <leasehold/node/state_machine.h>
 
 #include <chrono>
@@ -29,9 +30,19 @@ struct NodeOptions {
   std::string data_dir;  ///< made if it does not exist; the log lives in its folder `log`,
                          ///< snapshots that arrive in `snapshot`
   std::string cluster = "default";  ///< name; with the peers it makes the cluster id
-  std::vector<Peer> peers;          ///< every initial member, this node included
-  std::string
-      listen;  ///< host:port to bind the peer listener to; empty: this node's own peer address
+  /// Every initial member, this node included. Only for the first start of a new group, and to
+  /// check the directory at later ones; from then on the log says who the members are. Empty: the
+  /// directory is part of a group already, or joins one.
+  std::vector<Peer> peers;
+  /// For a directory that is new: peer addresses of members of a group to join, which are asked for
+  /// the cluster's id. The node waits until it is added (Node::change_members() at the leader).
+  /// Later starts ignore it.
+  std::vector<std::string> join;
+  /// Instead of asking: the id of the cluster to join. 0: not known.
+  std::uint64_t cluster_id = 0;
+  /// host:port to bind the peer listener to; empty: this node's own peer address. A node that joins
+  /// needs it at its first start.
+  std::string listen;
   lease::Timing timing;
   /// Who shall lead if it can, the first rather than the second, and these rather than others; the
   /// same on every node. A leader hands over to a voter that stands before it once that one has
@@ -66,9 +77,11 @@ struct Proposal {
 struct MemberStatus {
   raft::NodeId id;
   std::string address;
-  bool voter = true;
+  bool voter = true;       ///< else a learner; while joint: in either half
   bool connected = false;  ///< this node holds a connection to it (true for itself)
   raft::Index match;       ///< at the leader: its durable prefix; 0 elsewhere
+  raft::Uuid uuid{};       ///< of its directory; zero until the group is formed
+  bool leaving = false;    ///< no member any more once the joint state is left
 };
 
 /// A snapshot of a node, for people, `status` and metrics.
@@ -79,6 +92,8 @@ struct NodeStatus {
   std::uint64_t cluster_id = 0;
   bool formed = false;
   std::vector<raft::NodeId> missing;  ///< not formed: initial members that have not confirmed
+  bool joining = false;  ///< this node waits to be added to a group; then it is not formed either
+  std::string address;   ///< where peers reach this node, as far as it knows
   /// The newest refusal between this node and a peer, in words; empty when there was none.
   std::string problem;
   raft::Role role = raft::Role::follower;
@@ -91,7 +106,11 @@ struct NodeStatus {
   bool disk_full = false;       ///< no command is taken
   std::vector<SnapshotTransfer> transfers;  ///< snapshots on their way to or from this node
   lease::Duration lease_left{0};            ///< zero without a valid lease
+  /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
+  raft::LogId membership;             ///< where it stands in the log
+  bool membership_joint = false;      ///< a change is half made
+  bool membership_committed = false;  ///< false: it may yet be taken back
   DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
   std::uint64_t syncs = 0;            ///< of the log
@@ -111,12 +130,14 @@ struct NodeStatus {
 /// have been appended and else as dropped, a read without an index.
 ///
 /// Until the group is formed (all initial members have met: status() says who is missing) proposals
-/// and reads wait for it, up to their timeout.
+/// and reads wait for it, up to their timeout. At a node that waits to be added they do the same.
 class Node {
  public:
   /// Opens or makes the data directory, checks that it belongs to this node and cluster, and
-  /// starts. `machine`, `clock` and `observer` outlive the node. Errors: invalid_argument
-  /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io; each says what to do.
+  /// starts. `machine`, `clock` and `observer` outlive the node. With NodeOptions::join and a new
+  /// directory it asks the members first, for two seconds each at most. Errors: invalid_argument
+  /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io, unavailable (nobody could
+  /// say the cluster's id: try again later); each says what to do.
   static Result<std::unique_ptr<Node>> open(NodeOptions options, StateMachine& machine,
                                             const lease::Clock& clock, Observer& observer);
   virtual ~Node() = default;
@@ -131,6 +152,12 @@ class Node {
   virtual void read(ReadMode mode, CallOptions options, ReadCompletion done) = 0;
   /// Completes when this node has applied `index`.
   virtual void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) = 0;
+  /// Changes the members, at the leader: all of `edits`, or nothing. A new voter is added, which
+  /// makes it a learner, and promoted in a later change, when it has caught up (learner_behind says
+  /// how far it is). A node that is added has to run (NodeOptions::join) unless its uuid is given.
+  /// Completes when the change is committed and complete; one whose call ended as unknown may still
+  /// be made. Refused retryably while another change is under way.
+  virtual void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) = 0;
   /// Ends every call of `group` that was taken before and still waits. What has been appended may
   /// be executed all the same. Group 0 has no calls.
   virtual void cancel(CallGroup group) = 0;
@@ -158,6 +185,8 @@ class Node {
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
   /// and asks nobody: two clock reads at most. See examples/read_point for the parts it is made of.
   ReadResult read_point(ReadMode mode, CallOptions options);
+  /// change_members(), and waits.
+  MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);
 
   /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog): what the
   /// node does by itself later, for a person who wants it now. Completes on lh-node, however long
@@ -174,7 +203,7 @@ class Node {
   virtual const lease::Clock& clock() const = 0;
   virtual void status(std::function<void(NodeStatus)> done) = 0;
   /// Called once, on a thread of the node, when the node can no longer run (storage failed, fenced
-  /// by a newer self).
+  /// by a newer self; with the code `removed`: it was removed from its group).
   virtual void on_failure(std::function<void(Error)> failed) = 0;
   /// Completes every waiter, stops the threads. Idempotent. Not from a completion or a callback.
   virtual void stop() = 0;

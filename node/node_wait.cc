@@ -15,6 +15,14 @@ ProposeResult Node::propose_and_wait(Bytes command, CallOptions options) {
   return answered.get();
 }
 
+MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions options) {
+  auto answer = std::make_shared<std::promise<MembersResult>>();
+  std::future<MembersResult> answered = answer->get_future();
+  change_members(std::move(edits), options,
+                 [answer](MembersResult result) { answer->set_value(std::move(result)); });
+  return answered.get();
+}
+
 ReadResult Node::read_point(ReadMode mode, CallOptions options) {
   std::optional<raft::Index> leased;
   if (mode == ReadMode::lease) leased = lease_view().readable_index(clock());

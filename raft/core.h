@@ -248,6 +248,7 @@ class Core {
 
   // core_membership.cc
   bool own_seat() const;
+  bool newcomer() const;
   bool from_impostor(const Peer& from, const Message& message) const;
   std::variant<LogId, ChangeRefused> begin_change(const WantedMembers& wanted);
   bool caught_up(const Progress& progress) const;

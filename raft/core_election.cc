@@ -146,6 +146,7 @@ bool Core::learn_term_from_reply(Term term) {
 // Why a vote (or a pre-vote) in `term` has to be refused, on what is known now.
 std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last, bool pre_vote,
                                        const std::optional<TransferToken>& token) const {
+  if (newcomer()) return VoteRefusal::no_member;
   const Leader* leader = as_leader();
   if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
   const bool bound = promised_to_other_than(candidate);
@@ -191,7 +192,8 @@ void Core::handle(NodeId from, const PreVoteReply& m) {
 
 void Core::handle(NodeId from, const VoteRequest& m) {
   std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false, m.token);
-  const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised;
+  const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised ||
+                      refusal == VoteRefusal::no_member;
   // A refusal for a promise's sake changes nothing, not even the term.
   if (!barred && m.term > hard_state_.term) {
     adopt_term(m.term, RoleChangeReason::higher_term);

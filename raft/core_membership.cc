@@ -19,6 +19,14 @@ bool Core::own_seat() const {
   return log_.membership().is_voter(options_.id, options_.uuid);
 }
 
+// This node's directory was made to join a group, and no leader has counted it in yet: only a
+// leader of which it is a member, under its own uuid, sends it anything. A vote of it would be the
+// vote of nobody. Its log may still be empty when it has heard: it may be needed as a voter before
+// it knows.
+bool Core::newcomer() const {
+  return hard_state_.promise.holder == kNobody && !log_.ever_names(options_.id, options_.uuid);
+}
+
 // An answer from a directory that is not the one that the newest membership names: it has forgotten
 // what the other has promised, voted and stored. Questions are judged whoever asks: this node's own
 // membership may be the older one.

@@ -44,6 +44,7 @@ enum class VoteRefusal : std::uint8_t {
   old_term,
   voted_for_other,
   log_behind,  ///< the candidate's log is less up to date
+  no_member,   ///< this node waits to be added to its group, and has heard of no leader
 };
 struct VoteRefused {
   NodeId candidate;

@@ -106,6 +106,14 @@ std::size_t Log::memberships_above(Index index) const {
   return count;
 }
 
+bool Log::ever_names(NodeId id, const Uuid& uuid) const {
+  if (!memberships_.front().membership.members.empty()) return true;
+  return std::any_of(memberships_.begin(), memberships_.end(), [&](const MembershipAt& at) {
+    const Member* member = at.membership.find(id);
+    return member != nullptr && member->uuid == uuid;
+  });
+}
+
 const Membership& Log::membership_at(Index index) const {
   for (auto at = memberships_.rbegin(); at != memberships_.rend(); ++at) {
     if (at->index <= index) return at->membership;

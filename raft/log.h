@@ -32,7 +32,8 @@ struct InitialState {
   /// The last entry that the log no longer holds; {0, 0} for a log that was never cut.
   LogId base;
   /// The membership at `base`; for a log that was never cut, the one that the group was formed
-  /// with.
+  /// with, or one of nobody at a node that has joined later: then it neither votes nor campaigns
+  /// before it has heard that it is a member.
   Membership base_membership;
   /// Ascending by index and by term; the first starts at base.index + 1. Empty for an empty log.
   std::vector<TermRun> runs;
@@ -79,6 +80,9 @@ class Log {
   /// The newest membership, committed or not: the one that counts (section 6).
   const Membership& membership() const;
   Index membership_index() const;
+  /// Whether any membership of this log names the directory `uuid` under `id`. Also when the log
+  /// begins with members at all: only a node that has joined begins without.
+  bool ever_names(NodeId id, const Uuid& uuid) const;
   /// How many entries above `index` hold a membership.
   std::size_t memberships_above(Index index) const;
   /// The newest membership at or below `index`.

@@ -136,6 +136,35 @@ std::string text_of(const ChangeRefused& refused) {
     case ChangeObstacle::learner_behind:
       return node + " lacks " + std::to_string(refused.entries_behind) +
              " entries, or has not answered lately; promote it when it has caught up";
+    case ChangeObstacle::not_a_member:
+      return node + " is no member of this group; the list of the members shows who is";
+    case ChangeObstacle::already_member:
+      return node + " is a member already, at another address; move it, or choose another id";
+    case ChangeObstacle::no_answer:
+      return node + " does not answer at its address; start it first, so that it waits to be added";
+    case ChangeObstacle::too_late: return "the time for the change was over before it was begun";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+bool passes_by_itself(ChangeObstacle obstacle) {
+  switch (obstacle) {
+    case ChangeObstacle::not_leader:
+    case ChangeObstacle::transfer_under_way:
+    case ChangeObstacle::change_under_way:
+    case ChangeObstacle::leader_is_new:
+    case ChangeObstacle::learner_behind:
+    case ChangeObstacle::no_answer:
+    case ChangeObstacle::too_late: return true;
+    case ChangeObstacle::already_so:
+    case ChangeObstacle::no_voter:
+    case ChangeObstacle::too_many:
+    case ChangeObstacle::invalid_member:
+    case ChangeObstacle::duplicate:
+    case ChangeObstacle::other_uuid:
+    case ChangeObstacle::not_a_learner:
+    case ChangeObstacle::not_a_member:
+    case ChangeObstacle::already_member: return false;
   }
   LEASEHOLD_UNREACHABLE();
 }

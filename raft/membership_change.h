@@ -47,6 +47,11 @@ enum class ChangeObstacle : std::uint8_t {
   other_uuid,          ///< `member` is a member under another uuid
   not_a_learner,       ///< `member` is to vote and has not been brought up as a learner
   learner_behind,      ///< `member` is to vote and lacks too much, or has not answered lately
+  // Found by a node before it asks its core.
+  not_a_member,    ///< `member` is not there, and cannot be changed
+  already_member,  ///< `member` is there, at another address
+  no_answer,       ///< nobody answers at the address of `member`, or somebody else
+  too_late,        ///< the caller's time was over before the change was begun
 };
 
 struct ChangeRefused {
@@ -58,6 +63,9 @@ struct ChangeRefused {
 
 /// A sentence for a person that says what to do.
 std::string text_of(const ChangeRefused& refused);
+
+/// Whether the same change may be taken later, or by the leader, though nobody corrects anything.
+bool passes_by_itself(ChangeObstacle obstacle);
 
 /// What to append so that the group of `newest`, which is not joint, comes to have the members of
 /// `wanted`: a joint membership, or a plain one when the voters stay the same. Refuses what is

@@ -149,6 +149,9 @@ constexpr CommandSpec kCommands[] = {
     other("leasehold|explain", 2, Effect::after_reads, Group::leasehold, run_leasehold_explain,
           "Why this connection's last read was served as it was"),
     other("leasehold|help", 2, kNone, Group::leasehold, run_help, "Lists the forms of LEASEHOLD"),
+    other("leasehold|member", -3, kNone, Group::leasehold, run_leasehold_member,
+          "The members: LIST | ADD id=host:port ... | PROMOTE | DEMOTE | REMOVE id ... | MOVE "
+          "id=host:port ... | REPLACE old new ..."),
     other("leasehold|read", -4, Effect::after_writes, Group::leasehold, run_leasehold_read,
           "One read in another mode: lease | quorum | log | stale BOUND, then the command"),
     other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,

@@ -92,9 +92,10 @@ void run_cluster_slots(Session& session, const Arguments& args, std::string& out
 void run_readonly(Session& session, const Arguments& args, std::string& out);
 void run_role(Session& session, const Arguments& args, std::string& out);
 
-// commands_leasehold.cc
+// commands_leasehold.cc and commands_member.cc
 void run_leasehold_backup(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_member(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);

@@ -1,6 +1,7 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/manual.h>
@@ -34,6 +35,9 @@ constexpr const char* kServeExamples = R"(Examples:
   leasehold serve --id 1 --data-dir /var/lib/leasehold --listen 10.0.0.1:7201 \
       --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
   leasehold serve --config /etc/leasehold.toml --id 2
+A node for a group that runs; it waits until leasehold member add 4=10.0.0.4:7101 adds it:
+  leasehold serve --id 4 --data-dir /var/lib/leasehold --listen 10.0.0.4:7201 \
+      --peer-listen 10.0.0.4:7101 --join 10.0.0.1:7101,10.0.0.2:7101
 
 The settings file has the same names without the dashes:
   id = 1
@@ -134,7 +138,11 @@ CLI::App* add_restore(CLI::App& app, RestoreFlags& flags) {
 
 int restore(const RestoreFlags& flags) {
   if (flags.check) return run_verify(flags.from);
-  const auto settings = make_settings(flags.settings.texts);
+  auto settings = make_settings(flags.settings.texts);
+  if (settings && settings.value().node.peers.empty()) {
+    settings = Error{ErrorCode::invalid_argument,
+                     "--peers is missing: every first member, as in 1=host:port,2=host:port"};
+  }
   if (settings) return run_restore(settings.value(), flags.from);
   std::cerr << "leasehold restore: " << settings.error().message
             << "\nleasehold restore --help shows what it needs.\n";
@@ -199,6 +207,8 @@ struct OwnCommand {
 
 const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
+      {"member", "List, add, promote, remove or replace the members of a running group",
+       kMemberUsage, run_member_command},
       {"sim", "Run simulated clusters with faults, by seed, and check them",
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
       {"scenario", "Run stories with commands on real cores, and compare",

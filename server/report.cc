@@ -262,16 +262,47 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   return lines.take();
 }
 
-std::string status_json(const node::NodeStatus& status, const ServerState& state,
-                        std::uint64_t keys) {
+namespace {
+
+nlohmann::ordered_json member_list(const node::NodeStatus& status) {
   nlohmann::ordered_json members = nlohmann::ordered_json::array();
   for (const node::MemberStatus& member : status.members) {
     members.push_back({{"id", member.id.value()},
                        {"address", member.address},
                        {"voter", member.voter},
                        {"connected", member.connected},
-                       {"match", member.match.value()}});
+                       {"match", member.match.value()},
+                       {"leaving", member.leaving},
+                       {"uuid", hex(member.uuid)}});
   }
+  return members;
+}
+
+nlohmann::ordered_json membership_place(const node::NodeStatus& status) {
+  return {{"term", status.membership.term.value()},
+          {"index", status.membership.index.value()},
+          {"joint", status.membership_joint},
+          {"committed", status.membership_committed}};
+}
+
+/// Addresses are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+std::string text_of(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string members_json(const node::NodeStatus& status) {
+  return text_of({{"node", status.id.value()},
+                  {"leader", status.leader.value()},
+                  {"term", status.term.value()},
+                  {"last", status.last.value()},
+                  {"membership", membership_place(status)},
+                  {"members", member_list(status)}});
+}
+
+std::string status_json(const node::NodeStatus& status, const ServerState& state,
+                        std::uint64_t keys) {
   nlohmann::ordered_json missing = nlohmann::ordered_json::array();
   for (const raft::NodeId id : status.missing) missing.push_back(id.value());
   const nlohmann::ordered_json out = {
@@ -282,7 +313,10 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"commit", status.commit.value()},
       {"applied", status.applied.value()},
       {"lease_left", milliseconds(status.lease_left)},
-      {"members", members},
+      {"members", member_list(status)},
+      {"membership", membership_place(status)},
+      {"joining", status.joining},
+      {"peer_address", status.address},
       {"client_address", state.options.advertise},
       {"formed", status.formed},
       {"missing", missing},
@@ -308,8 +342,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"clients", counts_json(std::begin(kClientCounts), std::size(kClientCounts), state)},
       {"node", driver_json(status)},
   };
-  // Addresses are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return text_of(out);
 }
 
 }  // namespace leasehold::server

@@ -23,4 +23,8 @@ std::string info_text(const std::vector<std::string>& wanted, const node::NodeSt
 std::string status_json(const node::NodeStatus& status, const ServerState& state,
                         std::uint64_t keys);
 
+/// What LEASEHOLD MEMBER LIST answers: one JSON object with node, leader, term, last, membership
+/// and members, each with the same content as in status_json().
+std::string members_json(const node::NodeStatus& status);
+
 }  // namespace leasehold::server

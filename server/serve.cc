@@ -1,6 +1,5 @@
 #include <leasehold/kv/rocksdb_store.h>
-#include <leasehold/net/handshake.h>
-#include <leasehold/node/node_restored.h>
+#include <leasehold/node/node_identity.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/backup.h>
 #include <leasehold/server/log_observer.h>
@@ -113,6 +112,39 @@ bool has_failed(const Failure& failure) {
   return error.has_value();
 }
 
+/// The exit status of a node that was removed: see kExitStatuses.
+constexpr int kRemoved = 5;
+int status_of(const Failure& failure) {
+  const auto error = failure.get();
+  return error && error->code == ErrorCode::removed ? kRemoved : 1;
+}
+
+/// How often members are asked that do not answer, and how often it is said again.
+constexpr timespec kAskPause{1, 0};
+constexpr int kAsksPerLine = 10;
+
+/// Of what cluster this node is; asks the members to join until one says it. None: a signal came.
+Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& options) {
+  auto known = node::known_cluster_id(options);
+  if (!known || known.value()) return known;
+  const sigset_t signals = ending_signals();
+  std::string said;
+  for (int asked = 0;; ++asked) {
+    const auto answer = node::ask_cluster_id(options);
+    if (answer) return std::optional(answer.value());
+    const Error& error = answer.error();
+    if (error.code != ErrorCode::unavailable) return error;
+    if (error.message != said || asked % kAsksPerLine == 0) {
+      spdlog::info("cannot join yet: {}", error.message);
+    }
+    said = error.message;
+    const int signal = sigtimedwait(&signals, nullptr, &kAskPause);
+    if (signal <= 0) continue;
+    spdlog::info("stopping: {}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+    return std::optional<std::uint64_t>();
+  }
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, const Failure& failure) {
   const sigset_t signals = ending_signals();
@@ -161,21 +193,19 @@ bool drain(node::Node& node, const ServeSettings& settings, const Failure& failu
 }
 
 Result<int> serve(const ServeSettings& settings) {
-  std::vector<net::PeerAddress> addresses;
-  for (const node::Peer& peer : settings.node.peers) addresses.push_back({peer.id, peer.address});
   std::error_code made;
   std::filesystem::create_directories(settings.data_dir, made);
   if (made) {
     return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
                                     made.message() + ". Choose another --data-dir"};
   }
-  const auto restored = node::load_restored(settings.data_dir);
-  if (!restored) return restored.error();
+  const auto cluster_id = find_cluster_id(settings.node);
+  if (!cluster_id) return cluster_id.error();
+  if (!cluster_id.value()) return 0;
   Failure failure;
   kv::RocksdbStore::Options store_options;
   store_options.dir = settings.data_dir + "/state";
-  store_options.cluster_id = net::cluster_id(settings.node.cluster, std::move(addresses),
-                                             restored.value() ? restored.value()->generation : 0);
+  store_options.cluster_id = *cluster_id.value();
   store_options.id = settings.node.id;
   store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
   std::atomic<node::Node*> running{nullptr};
@@ -191,6 +221,7 @@ Result<int> serve(const ServeSettings& settings) {
   if (!store) return store.error();
 
   node::NodeOptions options = settings.node;
+  options.cluster_id = *cluster_id.value();
   options.limits.cache_bytes_max = kEntryCacheBytes;
   node::SystemClock clock;
   LogObserver observer;
@@ -235,7 +266,7 @@ Result<int> serve(const ServeSettings& settings) {
   node.value()->stop();
   backups.stop();
   front.value()->stop();
-  return good ? 0 : 1;
+  return good ? 0 : status_of(failure);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <leasehold/server/settings.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -69,6 +71,18 @@ Result<void> set_peers(ServeSettings& settings, const std::string& text) {
   if (!peers) return peers.error();
   settings.node.peers = std::move(peers).value();
   return {};
+}
+
+Result<void> set_join(ServeSettings& settings, const std::string& text) {
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string address(rest.substr(0, comma));
+    if (auto checked = check_address(address, 1); !checked) return checked;
+    settings.node.join.push_back(address);
+    if (comma == std::string_view::npos) return {};
+    rest.remove_prefix(comma + 1);
+  }
 }
 
 Result<void> set_cluster(ServeSettings& settings, const std::string& text) {
@@ -228,15 +242,32 @@ Result<void> set_log_max_age(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+/// Such a folder knows its group.
+bool has_log(const std::string& data_dir) {
+  return ::access((data_dir + "/log/LEASEHOLD").c_str(), F_OK) == 0;
+}
+
 Result<void> check_together(ServeSettings& settings) {
   const node::NodeOptions& node = settings.node;
   if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
   if (settings.data_dir.empty()) return invalid("--data-dir is missing: the folder of this node");
-  if (node.peers.empty()) {
-    return invalid("--peers is missing: every first member, as in 1=host:port,2=host:port");
+  if (!node.peers.empty() && !node.join.empty()) {
+    return invalid(
+        "--peers and --join are both given: --peers forms a new group, --join is for a "
+        "node that is added to one");
   }
-  const bool member = std::any_of(node.peers.begin(), node.peers.end(),
-                                  [&](const node::Peer& peer) { return peer.id == node.id; });
+  if (!node.join.empty() && node.listen.empty()) {
+    return invalid("--join needs --peer-listen: where the members of the group reach this node");
+  }
+  const bool used = has_log(settings.data_dir);
+  if (node.peers.empty() && node.join.empty() && !used) {
+    return invalid(
+        "--peers is missing: every first member, as in 1=host:port,2=host:port; or "
+        "--join, for a node that is added to a group that runs");
+  }
+  const bool member =
+      node.peers.empty() || std::any_of(node.peers.begin(), node.peers.end(),
+                                        [&](const node::Peer& peer) { return peer.id == node.id; });
   if (!member) {
     return invalid("--peers does not name this node, which has --id " +
                    std::to_string(node.id.value()));
@@ -316,14 +347,18 @@ const std::vector<SettingSpec>& setting_specs() {
        set_data_dir},
       {"peers", "ID=HOST:PORT,...", "",
        "Every first member and the address of its peer port, this node included; the same on "
-       "every node",
+       "every node. Needed until the group has formed",
        set_peers},
+      {"join", "HOST:PORT,...", "",
+       "Instead of --peers, for a node that is added to a group that runs: peer addresses of some "
+       "members",
+       set_join},
       {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
       {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
        set_advertise},
       {"peer-listen", "HOST:PORT", "",
        "Where the peer port is bound, if not at its own entry of "
-       "--peers",
+       "--peers; with --join where the group reaches it",
        set_peer_listen},
       {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
        set_cluster},

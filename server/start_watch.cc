@@ -41,6 +41,11 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::string waiting_text(const node::NodeStatus& status) {
   const std::string problem = status.problem.empty() ? "" : ". The last refusal: " + status.problem;
+  if (status.joining) {
+    return "waiting to be added to the group; on any machine: leasehold member add " +
+           std::to_string(status.id.value()) + "=" + status.address +
+           " --servers CLIENT-ADDRESSES-OF-MEMBERS" + problem;
+  }
   if (!status.formed) {
     std::vector<std::string> missing;
     for (const raft::NodeId id : status.missing) {

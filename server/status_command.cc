@@ -32,6 +32,7 @@ std::string members_text(const Json& members) {
   for (const Json& member : members) {
     out += (out.empty() ? "" : " ") + member.at("id").dump();
     if (!member.at("voter").get<bool>()) out += "(learner)";
+    if (member.value("leaving", false)) out += "(leaving)";
     if (!member.at("connected").get<bool>()) out += "(down)";
   }
   return out;
@@ -53,6 +54,7 @@ Row row_of(const Json& status) {
   if (!status.at("formed").get<bool>()) {
     members = "not formed, waiting for";
     for (const Json& id : status.at("missing")) members += " " + id.dump();
+    if (status.value("joining", false)) members = "waits to be added";
     paint = Paint::yellow;
   }
   if (status.at("role") == "leader") paint = lease_ms > 0 ? Paint::green : Paint::yellow;

@@ -97,6 +97,8 @@ class SegmentLog::Impl {
   void read(const ReadRequest& request);
 
   const SegmentStore& store() const { return *store_; }
+  Result<void> join();
+  bool joined() const;
   bool formed() const { return store_->foundation().base.has_value(); }
   const std::vector<raft::Member>& confirmed() const { return confirmed_; }
 
@@ -169,6 +171,9 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
   for (const raft::Member& member : members) set.voters.push_back(member.id);
   set.members = std::move(members);
 
+  if (joined()) {
+    return Error{ErrorCode::wrong_cluster, "this node joins a group that exists, and forms none"};
+  }
   if (!confirmed_.empty()) {
     if (confirmed_ == set.members) return {};
     return Error{ErrorCode::wrong_cluster,
@@ -200,6 +205,26 @@ Result<void> SegmentLog::Impl::form(raft::LogId base) {
   }
   foundation.base = raft::LogBase{base, *foundation.confirmed};
   return store_->lay(std::move(foundation));
+}
+
+Result<void> SegmentLog::Impl::join() {
+  LEASEHOLD_ASSERT(!writer_.joinable());
+  if (joined()) return {};
+  if (store_->foundation().confirmed) {
+    return Error{
+        ErrorCode::wrong_cluster,
+        "this node has confirmed a set of initial members, and belongs to that group: start "
+        "it as one of them, or with an empty folder"};
+  }
+  Foundation foundation;
+  foundation.confirmed = raft::Membership{};
+  foundation.base = raft::LogBase{};
+  return store_->lay(std::move(foundation));
+}
+
+bool SegmentLog::Impl::joined() const {
+  const Foundation& foundation = store_->foundation();
+  return foundation.confirmed && foundation.confirmed->members.empty();
 }
 
 raft::InitialState SegmentLog::Impl::take_initial_state() {
@@ -487,8 +512,14 @@ Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members) {
 Result<void> SegmentLog::form(raft::LogId base) {
   return impl_->form(base);
 }
+Result<void> SegmentLog::join() {
+  return impl_->join();
+}
 bool SegmentLog::formed() const {
   return impl_->formed();
+}
+bool SegmentLog::joined() const {
+  return impl_->joined();
 }
 raft::InitialState SegmentLog::take_initial_state() {
   return impl_->take_initial_state();

@@ -69,9 +69,10 @@ struct SegmentLogOptions {
 /// A write overwrites zeroes, so its sync stores data and nothing else. Damage is told from a torn
 /// write and refused (docs/formats/log.md says how, and what cannot be told).
 ///
-/// Life: open() → (confirm_set() → form() when the group is not formed) → take_initial_state() →
-/// start() → persist() and read() → destructor. Everything is called on one thread at a time;
-/// syncs() on any. The calls before start() block on the disk, those after it never do.
+/// Life: open() → (confirm_set() → form(), or join(), when formed() is false) →
+/// take_initial_state() → start() → persist() and read() → destructor. Everything is called on one
+/// thread at a time; syncs() on any. The calls before start() block on the disk, those after it
+/// never do.
 ///
 /// Threads: start() makes one writer, which commits everything that waits with one sync, one
 /// reader, and one that makes and removes files. The sink's persisted() arrives on the writer,
@@ -124,7 +125,14 @@ class SegmentLog final : public Storage {
   /// return; a success without a write when already formed. Errors:
   /// invalid_argument when no set was confirmed, io.
   Result<void> form(raft::LogId base = {});
+  /// Instead of confirm_set() and form(): this node joins a group that exists, and knows none of
+  /// its members yet. Its log begins at nothing, with a membership of nobody. Durable on return; a
+  /// success without a write when it has joined already. Errors: wrong_cluster when a set was
+  /// confirmed here or the group was formed, io.
+  Result<void> join();
   bool formed() const;
+  /// The log began with join().
+  bool joined() const;
 
   /// What the core starts from, `applied` left at 0: that is the state machine's to say. Asserts
   /// formed(). Call it once, before start().

@@ -112,7 +112,9 @@ std::optional<StateRecord> take_state(Cursor& in) {
   return record;
 }
 
+// Of no members: no bytes. It stands where a node has joined a group that it knows nothing of yet.
 void put_membership(std::string& out, const raft::Membership& membership) {
+  if (membership.members.empty()) return put(out, std::uint32_t{0});
   const Bytes bytes = raft::encode_membership(membership);
   put(out, static_cast<std::uint32_t>(bytes.size()));
   out.append(bytes.view());
@@ -121,6 +123,7 @@ void put_membership(std::string& out, const raft::Membership& membership) {
 Result<raft::Membership> take_membership(std::string_view what, Cursor& in) {
   const std::string_view bytes = in.bytes(in.u32());
   if (!in.ok()) return damaged(what);
+  if (bytes.empty()) return raft::Membership{};
   auto membership = raft::decode_membership(bytes);
   if (membership.ok()) return membership;
   return Error{membership.error().code == ErrorCode::unsupported_format

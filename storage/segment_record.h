@@ -79,7 +79,8 @@ struct HeadBody {
 
 /// How a group was formed and where its log begins: what stays when entries are cut off.
 struct Foundation {
-  /// The confirmed set of initial members, as a membership of which all vote.
+  /// The confirmed set of initial members, as a membership of which all vote. Of a node that joined
+  /// later: a membership without members.
   std::optional<raft::Membership> confirmed;
   /// Where the log begins; present once the group is formed.
   std::optional<raft::LogBase> base;

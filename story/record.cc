@@ -38,6 +38,7 @@ const char* refusal_name(raft::VoteRefusal refusal) {
     case raft::VoteRefusal::old_term: return "old_term";
     case raft::VoteRefusal::voted_for_other: return "voted_for_other";
     case raft::VoteRefusal::log_behind: return "log_behind";
+    case raft::VoteRefusal::no_member: return "no_member";
   }
   return "other";
 }

@@ -5,6 +5,7 @@
 #include <leasehold/wire/crc32c.h>
 #include <leasehold/wire/raft.pb.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace leasehold::wire {
@@ -38,10 +39,14 @@ std::string printable(std::string text) {
 
 RefusalCode known_code(std::uint32_t code) {
   if (code < static_cast<std::uint32_t>(RefusalCode::version) ||
-      code > static_cast<std::uint32_t>(RefusalCode::too_many)) {
+      code > static_cast<std::uint32_t>(RefusalCode::removed)) {
     return RefusalCode::refused_by_node;
   }
   return static_cast<RefusalCode>(code);
+}
+
+bool is_printable(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 template <class Form>
@@ -64,6 +69,10 @@ void encode_hello(const Hello& hello, SendBuffer& out) {
   form.set_incarnation(hello.incarnation.value());
   form.set_process(hello.process);
   form.set_purpose(static_cast<std::uint32_t>(hello.purpose));
+  form.set_cluster(hello.cluster);
+  form.set_address(hello.address);
+  form.set_membership_term(hello.membership.term.value());
+  form.set_membership_index(hello.membership.index.value());
   append_frame(FrameKind::hello, form.SerializeAsString(), out);
 }
 
@@ -73,6 +82,8 @@ void encode_refusal(const Refusal& refusal, SendBuffer& out) {
   form.set_reason(printable(refusal.reason));
   form.set_version_min(refusal.versions.min);
   form.set_version_max(refusal.versions.max);
+  form.set_membership_term(refusal.membership.term.value());
+  form.set_membership_index(refusal.membership.index.value());
   append_frame(FrameKind::refusal, form.SerializeAsString(), out);
 }
 
@@ -83,15 +94,23 @@ Result<Hello> decode_hello(const Frame& frame) {
   if (form.version_min() == 0 || form.version_min() > form.version_max()) {
     return malformed("the range of versions is empty");
   }
-  if (form.cluster_id() == 0 || form.from() == 0 || form.to() == 0) {
+  if (form.purpose() > static_cast<std::uint32_t>(Purpose::introduction)) {
+    return malformed("the purpose of the connection is not known");
+  }
+  const bool known = form.purpose() != static_cast<std::uint32_t>(Purpose::introduction);
+  if (form.from() == 0 || (known && (form.cluster_id() == 0 || form.to() == 0))) {
     return malformed("the cluster id or a node id is zero");
   }
-  if (form.uuid_high() == 0 && form.uuid_low() == 0) return malformed("the uuid is zero");
-  if (form.incarnation() == 0 || form.incarnation() > kPositionMax) {
+  if (known && form.uuid_high() == 0 && form.uuid_low() == 0) return malformed("the uuid is zero");
+  if ((known && form.incarnation() == 0) || form.incarnation() > kPositionMax) {
     return malformed("the incarnation is zero or out of range");
   }
-  if (form.purpose() > static_cast<std::uint32_t>(Purpose::snapshots)) {
-    return malformed("the purpose of the connection is not known");
+  if (form.membership_term() > kPositionMax || form.membership_index() > kPositionMax) {
+    return malformed("the place of the membership is out of range");
+  }
+  if (form.cluster().size() > kClusterNameBytesMax ||
+      form.address().size() > kHelloAddressBytesMax || !is_printable(form.address())) {
+    return malformed("the name of the cluster or the address is too long or not printable");
   }
   Hello hello;
   hello.versions = VersionRange{form.version_min(), form.version_max()};
@@ -102,6 +121,9 @@ Result<Hello> decode_hello(const Frame& frame) {
   hello.incarnation = raft::Incarnation(form.incarnation());
   hello.process = form.process();
   hello.purpose = static_cast<Purpose>(form.purpose());
+  hello.cluster = form.cluster();
+  hello.address = form.address();
+  hello.membership = {raft::Term(form.membership_term()), raft::Index(form.membership_index())};
   return hello;
 }
 
@@ -109,8 +131,10 @@ Result<Refusal> decode_refusal(const Frame& frame) {
   LEASEHOLD_ASSERT(frame.header.kind == FrameKind::refusal);
   pb::Refusal form;
   if (!parse(frame, form)) return malformed("the refusal does not parse");
-  return Refusal{known_code(form.code()), printable(form.reason()),
-                 VersionRange{form.version_min(), form.version_max()}};
+  return Refusal{
+      known_code(form.code()), printable(form.reason()),
+      VersionRange{form.version_min(), form.version_max()},
+      raft::LogId{raft::Term(form.membership_term()), raft::Index(form.membership_index())}};
 }
 
 }  // namespace leasehold::wire

@@ -18,6 +18,8 @@ namespace leasehold::wire {
 /// A frame above this is refused before the handshake is done.
 inline constexpr std::size_t kHandshakeFrameBytesMax = 4096;
 inline constexpr std::size_t kReasonBytesMax = 1024;
+inline constexpr std::size_t kClusterNameBytesMax = 256;
+inline constexpr std::size_t kHelloAddressBytesMax = 300;
 
 /// Wire versions that a build speaks, both included.
 struct VersionRange {
@@ -31,11 +33,16 @@ struct VersionRange {
 enum class Purpose : std::uint32_t {
   messages = 0,
   snapshots = 1,  ///< chunks of snapshots, so that nothing else waits behind them
+  /// Two hellos and the end: who answers at an address, and of which cluster it is. So a new node
+  /// learns the cluster id, and a leader the uuid of a node that is to be added.
+  introduction = 2,
 };
 
 /// "This is who I am, and whom I want to reach."
-/// Invariants, checked by decode_hello: 1 <= versions.min <= versions.max; cluster_id, from, to,
-/// uuid and incarnation not zero; incarnation at most kPositionMax.
+/// Invariants, checked by decode_hello: 1 <= versions.min <= versions.max; from not zero;
+/// cluster_id, to, uuid and incarnation not zero, but in an introduction, where zero says "not
+/// known"; incarnation and membership at most kPositionMax; cluster and address within their
+/// bounds, the address of printable ASCII.
 struct Hello {
   VersionRange versions;
   std::uint64_t cluster_id = 0;
@@ -45,6 +52,12 @@ struct Hello {
   raft::Incarnation incarnation;
   std::uint64_t process = 0;  ///< drawn at each start of a process
   Purpose purpose = Purpose::messages;
+  /// The cluster's name, in an introduction; empty: not known, or by a build that does not say it.
+  std::string cluster{};
+  /// host:port of the sender's peer listener, so that it can be dialled back; may be empty.
+  std::string address{};
+  /// Where the newest membership stands in the sender's log; {0, 0}: it has none, or the first one.
+  raft::LogId membership{};
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -60,6 +73,7 @@ enum class RefusalCode : std::uint32_t {
   duplicate_process = 7,
   refused_by_node = 8,
   too_many = 9,
+  removed = 10,  ///< the peer is no member any more, and nothing in its log says that it is again
 };
 
 struct Refusal {
@@ -68,6 +82,8 @@ struct Refusal {
   /// shown as '?'.
   std::string reason;
   VersionRange versions;  ///< that the refusing side speaks
+  /// removed: the committed membership without the peer, at the refusing side.
+  raft::LogId membership{};
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };
 

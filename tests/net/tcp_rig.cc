@@ -52,6 +52,12 @@ TestNode& TcpRig::start(TcpOptions options) {
   callbacks.accept_peer = [raw](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation) {
     return raw->accept ? raw->accept(peer, uuid, incarnation) : Result<void>();
   };
+  callbacks.judge_stranger = [raw](const wire::Hello& hello) {
+    return raw->stranger ? raw->stranger(hello) : std::optional<wire::Refusal>();
+  };
+  callbacks.judge_introduction = [raw](const wire::Hello& hello) {
+    return raw->introduction ? raw->introduction(hello) : std::optional<wire::Refusal>();
+  };
   callbacks.on_reject = [raw](const Rejection& rejection) { raw->rejections.push_back(rejection); };
   node->options = options;
   node->transport = std::make_unique<TcpTransport>(io, std::move(options), std::move(callbacks));

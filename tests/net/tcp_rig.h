@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,9 @@ struct TestNode {
   std::vector<Rejection> rejections;
   /// What accept_peer answers; empty: everybody may.
   std::function<Result<void>(raft::NodeId, raft::Uuid, raft::Incarnation)> accept;
+  /// What judge_stranger and judge_introduction answer; empty: everybody may.
+  std::function<std::optional<wire::Refusal>(const wire::Hello&)> stranger;
+  std::function<std::optional<wire::Refusal>(const wire::Hello&)> introduction;
   /// Called after a message is remembered.
   std::function<void()> on_message;
 

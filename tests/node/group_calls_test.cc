@@ -60,6 +60,18 @@ TEST(GroupCalls, ANodeIsAddedThenPromotedAndEachIsAnsweredWhenItIsComplete) {
   EXPECT_EQ(leader.driver().pending(), 0U);
 }
 
+TEST(GroupCalls, AChangeWhoseTimeIsOverIsNotBegun) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  Answer<ChangeResult> late;
+  leader.handle(cluster.now(), change(cluster, {wanted(1), wanted(2)}, late, lease::Duration(0)));
+  ASSERT_EQ(late.calls, 1);
+  EXPECT_EQ(late.value.status, GroupCallStatus::refused);
+  EXPECT_EQ(late.value.refused->obstacle, raft::ChangeObstacle::too_late);
+  EXPECT_EQ(leader.driver().core().membership().voters.size(), 3U);
+}
+
 TEST(GroupCalls, ARefusalSaysWhyAndWhomToAsk) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

@@ -100,7 +100,8 @@ def _kill_all():
 
 
 class Node:
-    """One replica: its settings, its process while there is one, its log file."""
+    """One replica: its settings, its process while there is one, its log file. Without `peers` it
+    joins a group, or is part of one."""
 
     def __init__(self, binary, node_id, data_dir, peers, port, log_path, flags=()):
         self.binary = binary
@@ -119,12 +120,15 @@ class Node:
     @property
     def peer_port(self):
         """None for a stranger that is not among its own peers."""
+        if self.peers is None:
+            return None
         address = dict(p.split("=") for p in self.peers.split(",")).get(str(self.id))
         return int(address.rsplit(":", 1)[1]) if address else None
 
     def command(self):
-        return [self.binary, "serve", "--id", str(self.id), "--data-dir", self.data_dir, "--peers",
-                self.peers, "--listen", f"127.0.0.1:{self.port}", *self.flags]
+        peers = ["--peers", self.peers] if self.peers else []
+        return [self.binary, "serve", "--id", str(self.id), "--data-dir", self.data_dir, *peers,
+                "--listen", f"127.0.0.1:{self.port}", *self.flags]
 
     def start(self):
         check(not self.running, f"{self} runs already")

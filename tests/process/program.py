@@ -62,6 +62,13 @@ def exit_statuses(program):
     program(USAGE, "put", "key")
     program(USAGE, "status", "--watch", "often")
     program(DONE, "status")
+    program(DONE, "member", "list")
+    program(DONE, "member", "list", "--json")
+    program(USAGE, "member", "shuffle")
+    program(USAGE, "member", "add", "4")
+    program(USAGE, "member", "remove")
+    program(NOT_EXECUTED, "member", "remove", "9")
+    program(NOT_EXECUTED, "member", "add", "9=127.0.0.1:1", "--timeout", "1s")
     nobody = Program(program.binary, "127.0.0.1:1")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value")
 

@@ -492,10 +492,29 @@ TEST(Change, ANodeWhoseOwnDirectoryIsNotTheMembersDoesNotCampaign) {
 TEST(Change, AVoteIsJudgedWhateverTheVotersOwnMembershipSays) {
   Group group(3);
   group.add(4);
+  AppendRequest heard;
+  heard.term = Term(2);
+  heard.prev = LogId{Term(1), Index(5)};
+  heard.round = lease::Round(1);
+  heard.lease = group.core(4).options().timing.lease;
+  group.step(1, 4, heard);
+  group.jump(ms(5000));
   ASSERT_TRUE(group.core(4).membership().voters.empty());
   group.step(1, 4, VoteRequest{Term(3), LogId{Term(1), Index(5)}});
   EXPECT_TRUE(std::get<VoteReply>(group.in_flight().back().message).granted);
   EXPECT_EQ(group.core(4).hard_state().voted_for, NodeId(1));
+}
+
+// One that waits to be added: nobody has counted it in, so it has no voice.
+TEST(Change, ANewcomerVotesOnlyWhenALeaderHasSpokenToIt) {
+  Group group(3);
+  group.add(4);
+  group.step(1, 4, PreVoteRequest{Term(3), LogId{Term(1), Index(5)}});
+  EXPECT_FALSE(std::get<PreVoteReply>(group.in_flight().back().message).granted);
+  group.step(1, 4, VoteRequest{Term(3), LogId{Term(1), Index(5)}});
+  EXPECT_FALSE(std::get<VoteReply>(group.in_flight().back().message).granted);
+  EXPECT_EQ(events_of<VoteRefused>(group.replica(4)).back().reason, VoteRefusal::no_member);
+  EXPECT_EQ(group.core(4).hard_state(), HardState{});
 }
 
 // H6, H26: what a member acknowledged before it was removed and added again says nothing.

@@ -51,6 +51,11 @@ class FakeNode final : public node::Node {
   }
   void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
   void cancel(node::CallGroup) override {}
+  void change_members(node::MemberEdits edits, node::CallOptions,
+                      node::MembersCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    changes_.push_back({std::move(edits), std::move(done)});
+  }
   void machine_space(bool /*full*/) override {}
   void cut_log(node::LogCutCompletion done) override {
     const std::lock_guard lock(mutex_);
@@ -111,6 +116,8 @@ class FakeNode final : public node::Node {
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
   raft::NodeId next_hand_over() const { return hand_overs_.front().to; }
   void end_hand_over(const node::HandOverResult& result) { take(hand_overs_).done(result); }
+  const node::MemberEdits& next_edits() const { return changes_.front().edits; }
+  void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
   void end_cut(Result<node::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
   node::ReadResult granted(raft::ReadBasis basis) const {
@@ -127,13 +134,14 @@ class FakeNode final : public node::Node {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
       some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
-             !hand_overs_.empty();
+             !hand_overs_.empty() || !changes_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
     while (has(cuts_)) end_cut(node::LogCut{});
     while (has(hand_overs_)) end_hand_over({});
+    while (has(changes_)) end_change(node::MembersResult{});
     return some;
   }
 
@@ -153,6 +161,11 @@ class FakeNode final : public node::Node {
   struct WaitCall {
     raft::Index index;
     node::ReadCompletion done;
+  };
+
+  struct ChangeCall {
+    node::MemberEdits edits;
+    node::MembersCompletion done;
   };
 
   template <class T>
@@ -182,6 +195,7 @@ class FakeNode final : public node::Node {
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
   std::deque<node::LogCutCompletion> cuts_;
   std::deque<HandOverCall> hand_overs_;
+  std::deque<ChangeCall> changes_;
 };
 
 }  // namespace leasehold::server

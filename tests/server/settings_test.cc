@@ -155,11 +155,24 @@ TEST(Settings, HowANodeEndsAndWhoShallLead) {
   }
 }
 
+TEST(Settings, ANodeJoinsThroughSeveral) {
+  const auto settings = make_settings(
+      {{"id", "4"}, {"data-dir", "d"}, {"join", "a:1,b:2"}, {"peer-listen", "d:4"}});
+  ASSERT_TRUE(settings.ok()) << settings.error().message;
+  EXPECT_EQ(settings.value().node.join, (std::vector<std::string>{"a:1", "b:2"}));
+  EXPECT_EQ(settings.value().node.listen, "d:4");
+  EXPECT_TRUE(settings.value().node.peers.empty());
+  EXPECT_THAT(refusal(with("join", "a:1,,b:2")), HasSubstr("--join: '' is no address"));
+}
+
 TEST(Settings, AreCheckedTogether) {
   EXPECT_THAT(refusal(with("id", "4")), HasSubstr("--peers does not name this node"));
   EXPECT_THAT(refusal({{"id", "1"}}), HasSubstr("--data-dir is missing"));
   EXPECT_THAT(refusal({{"id", "1"}, {"data-dir", "d"}}), HasSubstr("--peers is missing"));
   EXPECT_THAT(refusal({{"data-dir", "d"}, {"peers", "1=a:1"}}), HasSubstr("--id is missing"));
+  EXPECT_THAT(refusal(with("join", "a:1")), HasSubstr("--peers and --join are both given"));
+  EXPECT_THAT(refusal({{"id", "4"}, {"data-dir", "d"}, {"join", "a:1"}}),
+              HasSubstr("--join needs --peer-listen"));
   // The lease's own inequalities, with their numbers.
   EXPECT_NE(refusal(with("heartbeat", "900ms")), "accepted");
   EXPECT_NE(refusal(with("max-clock-drift", "0.9")), "accepted");

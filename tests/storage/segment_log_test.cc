@@ -199,6 +199,28 @@ TEST(SegmentLogFormation, OneSetForEver) {
   EXPECT_EQ(state.last_index, raft::Index(0));
 }
 
+TEST(SegmentLogFormation, ANodeThatJoinsKnowsNobody) {
+  const TemporaryFolder folder;
+  const auto options = log_options(folder.path("log"));
+  for (int life = 0; life < 2; ++life) {
+    const auto log = open_log(options);
+    EXPECT_EQ(log->joined(), life == 1);
+    ASSERT_TRUE(log->join());
+    EXPECT_TRUE(log->joined());
+    EXPECT_TRUE(log->formed());
+    EXPECT_TRUE(log->confirmed_set().empty());
+    const auto members = three_voters(log->identity().uuid).members;
+    EXPECT_EQ(log->confirm_set(members).error().code, ErrorCode::wrong_cluster);
+    const auto state = log->take_initial_state();
+    EXPECT_EQ(state.base_membership, raft::Membership{});
+    EXPECT_EQ(state.last_index, raft::Index(0));
+  }
+  const auto other = open_log(log_options(folder.path("other")));
+  ASSERT_TRUE(other->confirm_set(three_voters(other->identity().uuid).members));
+  EXPECT_EQ(other->join().error().code, ErrorCode::wrong_cluster);
+  EXPECT_FALSE(other->joined());
+}
+
 // Of a group that was restored from a backup: the entries below are in the state machines.
 TEST(SegmentLogFormation, ALogMayBeginBehindABase) {
   const TemporaryFolder folder;

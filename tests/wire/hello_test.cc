@@ -76,7 +76,7 @@ TEST(Hello, SaysWhatTheConnectionIsFor) {
   Hello hello = good_hello();
   hello.purpose = Purpose::snapshots;
   EXPECT_EQ(through_the_wire(hello).value(), hello);
-  hello.purpose = static_cast<Purpose>(2);
+  hello.purpose = static_cast<Purpose>(3);
   const Result<Hello> unknown = through_the_wire(hello);
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::malformed);
@@ -97,6 +97,38 @@ TEST(Hello, EveryZeroIsRefused) {
   EXPECT_TRUE(refused([](Hello& h) { h.incarnation = raft::Incarnation(); }));
   EXPECT_TRUE(refused([](Hello& h) { h.incarnation = raft::Incarnation(~std::uint64_t{0}); }));
   EXPECT_FALSE(refused([](Hello& h) { h.process = 0; }));
+}
+
+// A new node knows its number and nothing else; who answers it says more.
+TEST(Hello, AnIntroductionMayLackWhatIsNotKnown) {
+  Hello hello = good_hello();
+  hello.purpose = Purpose::introduction;
+  hello.cluster_id = 0;
+  hello.to = raft::NodeId();
+  hello.uuid = raft::Uuid{};
+  hello.incarnation = raft::Incarnation();
+  hello.cluster = "shop";
+  hello.address = "10.0.0.4:7101";
+  hello.membership = {raft::Term(3), raft::Index(70)};
+  EXPECT_EQ(through_the_wire(hello).value(), hello);
+  hello.from = raft::NodeId();
+  EXPECT_FALSE(through_the_wire(hello).ok());
+}
+
+TEST(Hello, AnAddressIsBoundedAndPrintable) {
+  Hello hello = good_hello();
+  hello.address = std::string(kHelloAddressBytesMax, 'a');
+  EXPECT_TRUE(through_the_wire(hello).ok());
+  hello.address += 'a';
+  EXPECT_FALSE(through_the_wire(hello).ok());
+  hello.address = "a\nb:1";
+  EXPECT_FALSE(through_the_wire(hello).ok());
+  hello.address.clear();
+  hello.cluster = std::string(kClusterNameBytesMax + 1, 'a');
+  EXPECT_FALSE(through_the_wire(hello).ok());
+  hello.cluster.clear();
+  hello.membership.index = raft::Index(~std::uint64_t{0});
+  EXPECT_FALSE(through_the_wire(hello).ok());
 }
 
 // A later build may say more; this one reads what it knows.
@@ -123,7 +155,8 @@ TEST(Hello, RandomBytesNeverPassUnchecked) {
 }
 
 TEST(Refusal, RoundTrip) {
-  const Refusal refusal{RefusalCode::unknown_peer, "add it first", VersionRange{1, 2}};
+  const Refusal refusal{RefusalCode::removed, "no member since entry 70", VersionRange{1, 2},
+                        raft::LogId{raft::Term(3), raft::Index(70)}};
   const Result<Refusal> back = through_the_wire(refusal);
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(back.value(), refusal);

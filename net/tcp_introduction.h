@@ -1,0 +1,35 @@
+// Asks who answers at an address: two hellos, and the end. Not for other programs than a node.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/wire/hello.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace asio {
+class io_context;
+}
+
+namespace leasehold::net {
+
+struct Introduction {
+  std::string address;  ///< host:port of a peer listener
+  wire::Hello hello;    ///< what the asking side says; its purpose is `introduction`
+  std::chrono::milliseconds timeout{2000};
+};
+
+/// Dials, says the hello, and completes with the answer's, once, on the thread that runs `io`;
+/// never inside this call. The answer fits the question (judge_introduction). Not completed when
+/// `io` is destroyed before. Errors: invalid_argument (the address is none, or its host is not
+/// known), unavailable (nobody answers, or a build that does not know introductions, or the node
+/// refuses for a reason that may pass), wrong_cluster (the cluster, or another node), in_use (the
+/// id), unsupported_format (versions); the message says who refused and why.
+void introduce(asio::io_context& io, Introduction introduction,
+               std::function<void(Result<wire::Hello>)> done);
+
+/// The same, and waits.
+Result<wire::Hello> introduce_and_wait(Introduction introduction);
+
+}  // namespace leasehold::net

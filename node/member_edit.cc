@@ -1,0 +1,88 @@
+#include <leasehold/node/member_edit.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+using raft::ChangeObstacle;
+using raft::ChangeRefused;
+using raft::Suffrage;
+using raft::WantedMember;
+using raft::WantedMembers;
+
+WantedMembers as_wanted(const raft::Membership& now) {
+  WantedMembers wanted;
+  for (const raft::Member& member : now.members) {
+    const bool votes = now.is_voter(member.id);
+    wanted.push_back(
+        {member.id, member.uuid, member.address, votes ? Suffrage::voter : Suffrage::learner});
+  }
+  return wanted;
+}
+
+std::optional<ChangeRefused> add(WantedMembers& wanted, WantedMembers::iterator at,
+                                 const MemberEdit& edit) {
+  if (at == wanted.end()) {
+    wanted.push_back({edit.id, edit.uuid, edit.address, Suffrage::learner});
+    return std::nullopt;
+  }
+  if (at->uuid != edit.uuid) return ChangeRefused{ChangeObstacle::other_uuid, edit.id};
+  if (at->address != edit.address) return ChangeRefused{ChangeObstacle::already_member, edit.id};
+  return std::nullopt;
+}
+
+std::optional<ChangeRefused> apply(WantedMembers& wanted, const MemberEdit& edit) {
+  const auto at = std::find_if(wanted.begin(), wanted.end(),
+                               [&edit](const WantedMember& one) { return one.id == edit.id; });
+  if (edit.what == MemberEdit::What::add) return add(wanted, at, edit);
+  if (at == wanted.end()) return ChangeRefused{ChangeObstacle::not_a_member, edit.id};
+  switch (edit.what) {
+    case MemberEdit::What::add: break;
+    case MemberEdit::What::promote: at->suffrage = Suffrage::voter; break;
+    case MemberEdit::What::demote: at->suffrage = Suffrage::learner; break;
+    case MemberEdit::What::remove: wanted.erase(at); break;
+    case MemberEdit::What::move: at->address = edit.address; break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::variant<WantedMembers, ChangeRefused> apply_edits(const raft::Membership& now,
+                                                       const MemberEdits& edits) {
+  WantedMembers wanted = as_wanted(now);
+  for (const MemberEdit& edit : edits) {
+    if (const auto refused = apply(wanted, edit)) return *refused;
+  }
+  return wanted;
+}
+
+MembersResult members_refused(const ChangeRefused& refused, raft::NodeId leader) {
+  MembersResult result;
+  result.status = GroupCallStatus::refused;
+  result.refused = refused;
+  result.retryable = raft::passes_by_itself(refused.obstacle);
+  result.reason = raft::text_of(refused);
+  result.leader = leader;
+  return result;
+}
+
+MembersResult members_result(const ChangeResult& result) {
+  if (result.status == GroupCallStatus::refused) {
+    return members_refused(result.refused.value_or(ChangeRefused{}), result.leader);
+  }
+  MembersResult told;
+  told.status = result.status;
+  told.leader = result.leader;
+  if (result.status != GroupCallStatus::done) {
+    told.reason =
+        "the change was begun and was not seen to end: it may yet be made; look at the members";
+  }
+  return told;
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,61 @@
+// Changes of the members as people ask for them: step by step from what the group is like, not as a
+// whole.
+#pragma once
+
+#include <leasehold/node/driver.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/membership_change.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace leasehold::node {
+
+/// One step of a change of the members.
+struct MemberEdit {
+  enum class What : std::uint8_t {
+    add,      ///< as a learner: it receives the log and does not vote
+    promote,  ///< a learner that has caught up becomes a voter
+    demote,   ///< a voter becomes a learner
+    remove,
+    move,  ///< another address; the directory is the same
+  };
+  What what = What::add;
+  raft::NodeId id;
+  std::string address{};  ///< add and move: host:port of its peer listener
+  /// add: of its directory. Zero: the node that leads asks at `address`.
+  raft::Uuid uuid{};
+  friend bool operator==(const MemberEdit&, const MemberEdit&) = default;
+};
+/// Done together, in order: as one change, or not at all.
+using MemberEdits = std::vector<MemberEdit>;
+
+/// How a change of the members ended.
+struct MembersResult {
+  GroupCallStatus status = GroupCallStatus::unknown;
+  /// refused: why; the node it is about, and how far it is behind, are in there.
+  raft::ChangeRefused refused{};
+  /// refused: the same change may pass later, or at the leader, though nobody corrects anything.
+  bool retryable = false;
+  /// refused or unknown: a sentence for a person that says what to do.
+  std::string reason{};
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
+};
+using MembersCompletion = std::function<void(MembersResult)>;
+
+/// Everybody who shall be a member when `edits` are made to `now`, which is not joint; or what is
+/// wrong with them: not_a_member, already_member, invalid_member (add without address or uuid),
+/// other_uuid, no_voter. Adding a member that is there already, under this uuid and address,
+/// changes nothing, and neither does promoting a voter, so that a call whose answer was lost can be
+/// made again.
+std::variant<raft::WantedMembers, raft::ChangeRefused> apply_edits(const raft::Membership& now,
+                                                                   const MemberEdits& edits);
+
+/// What the caller is told of `result`.
+MembersResult members_result(const ChangeResult& result);
+MembersResult members_refused(const raft::ChangeRefused& refused, raft::NodeId leader);
+
+}  // namespace leasehold::node

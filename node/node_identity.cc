@@ -1,0 +1,141 @@
+#include <leasehold/net/handshake.h>
+#include <leasehold/net/tcp_introduction.h>
+#include <leasehold/node/node_identity.h>
+#include <leasehold/node/node_restored.h>
+#include <leasehold/storage/folder.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+
+namespace {
+
+Error invalid(std::string message) {
+  return Error{ErrorCode::invalid_argument, std::move(message)};
+}
+
+/// The mark of the log in the data directory; none if there is no log.
+Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir) {
+  const std::string path = data_dir + "/log/" + std::string(storage::kMarkName);
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::optional<storage::FolderMark>();
+    return Error{ErrorCode::io,
+                 "cannot open " + path + ": " + std::generic_category().message(errno)};
+  }
+  std::string bytes(storage::kMarkBytes + 1, '\0');
+  const ssize_t length = ::read(file, bytes.data(), bytes.size());
+  const int code = errno;
+  ::close(file);
+  if (length < 0) {
+    return Error{ErrorCode::io,
+                 "cannot read " + path + ": " + std::generic_category().message(code)};
+  }
+  bytes.resize(static_cast<std::size_t>(length));
+  auto mark = storage::decode_mark(bytes);
+  if (!mark.ok()) return Error{mark.error().code, path + ": " + mark.error().message};
+  return std::optional<storage::FolderMark>(std::move(mark).value());
+}
+
+}  // namespace
+
+Result<void> validate_options(const NodeOptions& options) {
+  if (options.id == raft::kNobody) return invalid("node id 0: choose a number from 1 on");
+  if (options.data_dir.empty()) return invalid("no data directory given");
+  std::set<raft::NodeId> ids;
+  for (const Peer& peer : options.peers) {
+    const std::string number = std::to_string(peer.id.value());
+    if (peer.id == raft::kNobody) return invalid("peers: id 0: choose numbers from 1 on");
+    if (!ids.insert(peer.id).second) return invalid("peers: id " + number + " is there twice");
+    const auto address = net::parse_address(peer.address);
+    if (!address.ok()) return invalid("peers: " + number + ": " + address.error().message);
+  }
+  if (!options.peers.empty() && ids.count(options.id) == 0) {
+    return invalid("peers: node " + std::to_string(options.id.value()) +
+                   " itself is not among them; list every initial member, this node included");
+  }
+  for (const std::string& address : options.join) {
+    const auto parsed = net::parse_address(address);
+    if (!parsed.ok()) return invalid("join: " + parsed.error().message);
+  }
+  return options.timing.validate();
+}
+
+Result<void> may_join(const NodeOptions& options) {
+  if (options.join.empty() && options.cluster_id == 0) {
+    return invalid(options.data_dir +
+                   ": the group of this directory has not formed yet: give the initial peers");
+  }
+  if (!options.listen.empty()) return {};
+  return invalid("a node that joins has to be told where its peer port listens");
+}
+
+Result<std::string> own_address(const NodeOptions& options,
+                                const std::optional<raft::InitialState>& log,
+                                const std::vector<raft::Member>& initial) {
+  if (log) {
+    const raft::Membership& newest =
+        log->memberships.empty() ? log->base_membership : log->memberships.back().membership;
+    if (const raft::Member* member = newest.find(options.id)) return member->address;
+  }
+  for (const raft::Member& member : initial) {
+    if (member.id == options.id) return member.address;
+  }
+  if (!options.listen.empty()) return options.listen;
+  return invalid(options.data_dir +
+                 ": no member's address is known for this node: say where its peer port listens");
+}
+
+Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options) {
+  if (!options.peers.empty() && !options.join.empty()) {
+    return invalid("initial peers and nodes to join are given: a node forms a group, or joins one");
+  }
+  if (!options.peers.empty()) {
+    std::vector<net::PeerAddress> peers;
+    for (const Peer& peer : options.peers) peers.push_back({peer.id, peer.address});
+    const auto restored = load_restored(options.data_dir);
+    if (!restored.ok()) return restored.error();
+    return std::optional(net::cluster_id(options.cluster, std::move(peers),
+                                         restored.value() ? restored.value()->generation : 0));
+  }
+  const auto mark = load_mark(options.data_dir);
+  if (!mark.ok()) return mark.error();
+  if (mark.value()) return std::optional(mark.value()->cluster_id);
+  if (options.cluster_id != 0) return std::optional(options.cluster_id);
+  if (options.join.empty()) {
+    return invalid(options.data_dir +
+                   " is new: give the initial peers of a new group, this node included, or the "
+                   "addresses of members of a group to join");
+  }
+  return std::optional<std::uint64_t>();
+}
+
+Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
+  std::optional<Error> problem;
+  for (const std::string& address : options.join) {
+    net::Introduction introduction;
+    introduction.address = address;
+    introduction.hello.from = options.id;
+    introduction.hello.cluster = options.cluster;
+    introduction.hello.address = options.listen;
+    introduction.hello.purpose = wire::Purpose::introduction;
+    const Result<wire::Hello> answer = net::introduce_and_wait(std::move(introduction));
+    if (answer.ok() && answer.value().cluster_id != 0) return answer.value().cluster_id;
+    if (answer.ok()) continue;
+    // What somebody refuses is more telling than that somebody else is not there.
+    if (!problem || problem->code == ErrorCode::unavailable) problem = answer.error();
+    if (answer.error().code != ErrorCode::unavailable) break;
+  }
+  if (problem) return *problem;
+  return Error{ErrorCode::unavailable, "nobody that was asked knows the cluster's id"};
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,276 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/node/node_members.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+/// A removed node stays for so long: its last messages leave (a removed leader hands over), and a
+/// node that is being brought up may pass memberships of the past that did not have it.
+constexpr lease::Duration kFarewell = std::chrono::seconds(1);
+
+std::string name(raft::NodeId id) {
+  return "node " + std::to_string(id.value());
+}
+
+std::string entry(raft::LogId place) {
+  return "entry " + std::to_string(place.index.value());
+}
+
+wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
+  return wire::Refusal{code, std::move(reason), wire::VersionRange{}};
+}
+
+wire::Refusal removed_since(raft::NodeId peer, raft::LogId place) {
+  wire::Refusal told = refusal(wire::RefusalCode::removed,
+                               name(peer) + " is no member of the group as of " + entry(place));
+  told.membership = place;
+  return told;
+}
+
+std::string wiped_text(raft::NodeId peer) {
+  return name(peer) +
+         " is a member under another uuid: its directory was wiped or replaced. Remove it from the "
+         "group and add it again as a new member: leasehold member remove " +
+         std::to_string(peer.value()) + ", then leasehold member add " +
+         std::to_string(peer.value()) + "=HOST:PORT";
+}
+
+}  // namespace
+
+raft::LogId membership_place(const raft::Core& core) {
+  const raft::Index index = core.log().membership_index();
+  return {core.log().term_at(index).value_or(raft::Term(0)), index};
+}
+
+Members::Members(Self self, net::TcpTransport& transport, std::function<void(Event)> feed)
+    : self_(std::move(self)), transport_(transport), feed_(std::move(feed)) {}
+
+bool Members::names_self(const raft::Membership& membership) const {
+  const raft::Member* self = membership.find(self_.id);
+  return self != nullptr && self->uuid == self_.uuid;
+}
+
+// ---- Whom this node dials ----
+
+void Members::look(const raft::Core& core, lease::Now now) {
+  core_ = &core;
+  const raft::LogId place = membership_place(core);
+  const raft::Membership& newest = core.membership();
+  const bool settled = !newest.joint() && place.index <= core.commit_index();
+  if (place_ == place && settled_ == settled) return;
+  place_ = place;
+  settled_ = settled;
+  follow(core, place, settled);
+  // At a start the last membership with this node may be the one before, or where the log begins.
+  const raft::Log& log = core.log();
+  was_member_ = was_member_ || names_self(newest) ||
+                names_self(log.membership_at(place.index.prev())) ||
+                names_self(log.membership_at(log.base().index));
+  if (names_self(newest)) {
+    leaves_at_ = raft::PromiseInstant::never();
+  } else if (settled && was_member_) {
+    leave(now, place, "");
+  }
+}
+
+void Members::follow(const raft::Core& core, raft::LogId place, bool settled) {
+  const raft::Membership& newest = core.membership();
+  const raft::Member* self = newest.find(self_.id);
+  transport_.describe(names_self(newest) ? self->address : self_.address, place);
+  for (const raft::Member& member : newest.members) {
+    // A member whose address is none is not reached, which its status shows.
+    static_cast<void>(transport_.set_peer({member.id, member.address}));
+  }
+  // Before anybody is in it: this node waits to be added, and talks to whoever talks to it.
+  if (!settled || newest.members.empty()) return;
+  for (const net::PeerAddress& peer : transport_.peers()) {
+    if (newest.find(peer.id) != nullptr) continue;
+    const auto known = transport_.known_membership(peer.id);
+    if (known && *known > place) continue;
+    transport_.dismiss_peer(peer.id, removed_since(peer.id, place));
+  }
+}
+
+// ---- Who may talk to it ----
+
+/// A voter under another uuid than the membership names neither votes nor counts: it may have
+/// forgotten what it promised.
+Result<void> Members::accept_peer(const raft::Core& core, raft::NodeId peer,
+                                  raft::Uuid uuid) const {
+  const raft::Member* member = core.membership().find(peer);
+  if (member == nullptr || member->uuid == uuid) return {};
+  return Error{ErrorCode::wrong_cluster, wiped_text(peer)};
+}
+
+std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
+                                                     const wire::Hello& hello) const {
+  if (core == nullptr) {
+    return refusal(wire::RefusalCode::unknown_peer,
+                   name(hello.from) + " is not among the initial members of " + name(self_.id) +
+                       ", whose group has not formed");
+  }
+  const raft::LogId place = membership_place(*core);
+  if (hello.membership > place) return std::nullopt;
+  const raft::Membership& newest = core->membership();
+  if (newest.find(hello.from) != nullptr) return std::nullopt;
+  const bool settled = !newest.joint() && place.index <= core->commit_index();
+  if (settled && !newest.members.empty()) return removed_since(hello.from, place);
+  return refusal(wire::RefusalCode::unknown_peer,
+                 name(self_.id) + " does not know " + name(hello.from) + " as a member yet");
+}
+
+std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
+                                                         const wire::Hello& hello) const {
+  // Who knows the cluster's id is a member that is about to add this node.
+  if (hello.cluster_id != 0) return std::nullopt;
+  if (core == nullptr || core->membership().members.empty()) {
+    return refusal(wire::RefusalCode::refused_by_node,
+                   name(self_.id) + " is in no group yet itself");
+  }
+  const raft::Member* member = core->membership().find(hello.from);
+  if (member == nullptr || member->uuid == hello.uuid) return std::nullopt;
+  return refusal(wire::RefusalCode::refused_by_node, wiped_text(hello.from));
+}
+
+// ---- The end of a member ----
+
+void Members::told_removed(const raft::Core& core, const net::Rejection& rejection,
+                           lease::Now now) {
+  // Of a node that was never a member, or was added again since, the peer is behind.
+  if (!was_member_ || membership_place(core) > rejection.membership) return;
+  leave(now, rejection.membership, ", says " + name(rejection.peer));
+}
+
+void Members::leave(lease::Now now, raft::LogId place, const std::string& who) {
+  if (leaves_at_ != raft::PromiseInstant::never()) return;
+  leaves_at_ = now.promise + kFarewell;
+  farewell_ = name(self_.id) + " was removed from the group with " + entry(place) + who +
+              ". It stops, and does not come back by itself: to make it a member again, give it an "
+              "empty directory, start it with --join, and run leasehold member add";
+}
+
+std::optional<Error> Members::gone(lease::Now now) const {
+  if (leaves_at_ > now.promise) return std::nullopt;
+  return Error{ErrorCode::removed, farewell_};
+}
+
+// ---- Changes ----
+
+void Members::change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
+                     CallGroup group, MembersCompletion done) {
+  if (core == nullptr || core->role() != raft::Role::leader) {
+    const raft::NodeId leader = core != nullptr ? core->leader() : raft::kNobody;
+    return done(members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
+  }
+  core_ = core;
+  for (const MemberEdit& edit : edits) {
+    const bool placed = edit.what == MemberEdit::What::add || edit.what == MemberEdit::What::move;
+    if (!placed || net::parse_address(edit.address).ok()) continue;
+    MembersResult result =
+        members_refused({raft::ChangeObstacle::invalid_member, edit.id}, core->leader());
+    result.reason = net::parse_address(edit.address).error().message;
+    return done(std::move(result));
+  }
+  const auto change =
+      std::make_shared<Change>(Change{std::move(edits), deadline, group, std::move(done)});
+  changes_.push_back(change);
+  for (std::size_t i = 0; i < change->edits.size(); ++i) ask_uuid(change, i);
+  if (change->asking == 0) submit(change);
+}
+
+void Members::ask_uuid(const std::shared_ptr<Change>& change, std::size_t edit) {
+  const MemberEdit& added = change->edits[edit];
+  if (added.what != MemberEdit::What::add || added.uuid != raft::Uuid{}) return;
+  ++change->asking;
+  transport_.introduce({added.id, added.address}, [this, change, edit](Result<wire::Hello> answer) {
+    learned(change, edit, std::move(answer));
+  });
+}
+
+void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
+                      Result<wire::Hello> answer) {
+  if (!change->done) return;
+  if (!answer.ok()) {
+    MembersResult result =
+        members_refused({raft::ChangeObstacle::no_answer, change->edits[edit].id}, core_->leader());
+    result.reason = answer.error().message + ". Start it first: leasehold serve --id " +
+                    std::to_string(change->edits[edit].id.value()) +
+                    " --join with the address of a member, so that it waits to be added";
+    return finish(change, std::move(result));
+  }
+  change->edits[edit].uuid = answer.value().uuid;
+  if (--change->asking == 0) submit(change);
+}
+
+void Members::submit(const std::shared_ptr<Change>& change) {
+  const raft::Membership& newest = core_->membership();
+  const raft::NodeId leader = core_->leader();
+  if (core_->role() != raft::Role::leader) {
+    return finish(change, members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
+  }
+  if (newest.joint() || core_->log().membership_index() > core_->commit_index()) {
+    return finish(change, members_refused({raft::ChangeObstacle::change_under_way}, leader));
+  }
+  auto wanted = apply_edits(newest, change->edits);
+  if (const auto* refused = std::get_if<raft::ChangeRefused>(&wanted)) {
+    return finish(change, members_refused(*refused, leader));
+  }
+  // From here on the driver answers, whatever comes. No other change can come between: the core
+  // takes one only when the newest membership is committed.
+  ChangeMembers event;
+  event.wanted = std::move(*std::get_if<raft::WantedMembers>(&wanted));
+  event.deadline = change->deadline;
+  event.group = change->group;
+  event.done = [done = std::exchange(change->done, nullptr)](const ChangeResult& result) {
+    done(members_result(result));
+  };
+  changes_.erase(std::remove(changes_.begin(), changes_.end(), change), changes_.end());
+  feed_(std::move(event));
+}
+
+void Members::finish(const std::shared_ptr<Change>& change, MembersResult result) {
+  changes_.erase(std::remove(changes_.begin(), changes_.end(), change), changes_.end());
+  std::exchange(change->done, nullptr)(std::move(result));
+}
+
+void Members::complete_all() {
+  for (const auto& change : std::vector<std::shared_ptr<Change>>(changes_)) {
+    finish(change, members_refused({raft::ChangeObstacle::not_leader}, raft::kNobody));
+  }
+}
+
+// ---- What people see ----
+
+void Members::describe(const raft::Core& core, NodeStatus& status) const {
+  const raft::Membership& newest = core.membership();
+  status.joining = newest.members.empty();
+  if (status.joining) status.formed = false;
+  const raft::Member* self = newest.find(self_.id);
+  status.address = names_self(newest) ? self->address : self_.address;
+  status.membership = membership_place(core);
+  status.membership_joint = newest.joint();
+  status.membership_committed = status.membership.index <= core.commit_index();
+  for (const raft::Member& member : newest.members) {
+    MemberStatus shown;
+    shown.id = member.id;
+    shown.uuid = member.uuid;
+    shown.address = member.address;
+    shown.voter = newest.is_voter(member.id);
+    shown.leaving = std::binary_search(newest.leaving.begin(), newest.leaving.end(), member.id);
+    shown.connected = member.id == self_.id || transport_.connected(member.id);
+    if (core.role() == raft::Role::leader) {
+      const auto progress = core.progress().find(member.id);
+      if (member.id == self_.id) shown.match = core.durable_index();
+      if (progress != core.progress().end()) shown.match = progress->second.match_index;
+    }
+    status.members.push_back(std::move(shown));
+  }
+}
+
+}  // namespace leasehold::node

@@ -1,0 +1,99 @@
+// What a running node does about its group's members: whom it dials and lets in, what it tells
+// those who are none, and changes that people ask for.
+#pragma once
+
+#include <leasehold/lease/clock.h>
+#include <leasehold/net/tcp_transport.h>
+#include <leasehold/node/driver.h>
+#include <leasehold/node/member_edit.h>
+#include <leasehold/node/node.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::node {
+
+/// On the node's thread only. The membership is always the newest of the log (it counts from the
+/// moment it is appended); nobody is turned away before the one without him is committed.
+///
+/// Who is a stranger to this node's membership may yet be a member: added by entries that this node
+/// lacks. So a hello says which membership its sender's log knows, by term and index, and the newer
+/// one wins. Terms first: an entry that was overruled is of an older term than what overruled it.
+class Members {
+ public:
+  struct Self {
+    raft::NodeId id;
+    raft::Uuid uuid;
+    std::string address;  ///< where peers reach this node, while no membership says it
+  };
+  /// `feed` hands an event to the driver. `transport` outlives this.
+  Members(Self self, net::TcpTransport& transport, std::function<void(Event)> feed);
+
+  /// Once a turn: a few comparisons when nothing changed.
+  void look(const raft::Core& core, lease::Now now);
+  /// Set once this node has been removed and had time to tell others what follows from it: it
+  /// stops.
+  std::optional<Error> gone(lease::Now now) const;
+  /// When gone() is to be asked.
+  raft::PromiseInstant due() const { return leaves_at_; }
+
+  // The transport asks. A `core` that is null: the group has not formed.
+
+  Result<void> accept_peer(const raft::Core& core, raft::NodeId peer, raft::Uuid uuid) const;
+  std::optional<wire::Refusal> judge_stranger(const raft::Core* core,
+                                              const wire::Hello& hello) const;
+  std::optional<wire::Refusal> judge_introduction(const raft::Core* core,
+                                                  const wire::Hello& hello) const;
+  /// A peer says that this node is no member any more.
+  void told_removed(const raft::Core& core, const net::Rejection& rejection, lease::Now now);
+
+  /// Makes the change, at the leader. Who is added without a uuid is asked for it first.
+  void change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
+              CallGroup group, MembersCompletion done);
+  /// The node stops: refuses the changes that still ask for uuids.
+  void complete_all();
+
+  /// Fills what NodeStatus says of the members.
+  void describe(const raft::Core& core, NodeStatus& status) const;
+
+ private:
+  /// A change on its way to the driver.
+  struct Change {
+    MemberEdits edits;
+    raft::PromiseInstant deadline;
+    CallGroup group;
+    MembersCompletion done;
+    std::size_t asking = 0;  ///< uuids that are asked for
+  };
+
+  void follow(const raft::Core& core, raft::LogId place, bool settled);
+  void ask_uuid(const std::shared_ptr<Change>& change, std::size_t edit);
+  void learned(const std::shared_ptr<Change>& change, std::size_t edit, Result<wire::Hello> answer);
+  void submit(const std::shared_ptr<Change>& change);
+  void finish(const std::shared_ptr<Change>& change, MembersResult result);
+  void leave(lease::Now now, raft::LogId place, const std::string& who);
+  bool names_self(const raft::Membership& membership) const;
+
+  Self self_;
+  net::TcpTransport& transport_;
+  std::function<void(Event)> feed_;
+  /// Of the driver that runs; set by look().
+  const raft::Core* core_ = nullptr;
+  /// What was acted upon last.
+  std::optional<raft::LogId> place_;
+  bool settled_ = false;  ///< that membership is committed, and not joint
+  /// This node has been a member, as far as its log knows.
+  bool was_member_ = false;
+  /// Invariant: set exactly while leaves_at_ is not never().
+  std::string farewell_;
+  raft::PromiseInstant leaves_at_ = raft::PromiseInstant::never();
+  std::vector<std::shared_ptr<Change>> changes_;
+};
+
+/// The newest membership of a log: where it stands.
+raft::LogId membership_place(const raft::Core& core);
+
+}  // namespace leasehold::node

@@ -1,0 +1,406 @@
+// Real nodes in one process, whose group grows, shrinks and moves.
+#include <leasehold/base/assert.h>
+#include <leasehold/node/node.h>
+#include <leasehold/node/system_clock.h>
+
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+using raft::ChangeObstacle;
+using What = MemberEdit::What;
+
+/// How long a test waits for what has to happen; reached only when it does not happen.
+constexpr auto kPatience = 60s;
+constexpr lease::Duration kLong = 20s;
+
+class ListMachine : public StateMachine {
+ public:
+  raft::Index durable_index() const override { return raft::Index(0); }
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Bytes> results(commands.size());
+    for (const Command& command : commands) list_.emplace_back(command.bytes);
+    return results;
+  }
+  std::vector<std::string> list() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return list_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> list_;
+};
+
+struct Replica {
+  ListMachine machine;
+  SystemClock clock;
+  Observer observer;
+  std::promise<Error> failed;
+  std::future<Error> failure = failed.get_future();
+  std::unique_ptr<Node> node;
+};
+
+std::vector<std::string> free_addresses(std::size_t count) {
+  asio::io_context io;
+  std::vector<asio::ip::tcp::acceptor> acceptors;
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < count; ++i) {
+    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
+    addresses.push_back("127.0.0.1:" + std::to_string(acceptors.back().local_endpoint().port()));
+  }
+  return addresses;
+}
+
+class NodeMembersTest : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kAddresses = 9;
+
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "leasehold_members_test_XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    addresses_ = free_addresses(kAddresses);
+  }
+  void TearDown() override {
+    replicas_.clear();
+    std::filesystem::remove_all(folder_);
+  }
+
+  const std::string& address(std::uint64_t id) const { return addresses_.at(id - 1); }
+  std::string dir(std::uint64_t id) const {
+    return (folder_ / ("node" + std::to_string(id))).string();
+  }
+  NodeOptions options(std::uint64_t id) const {
+    NodeOptions options;
+    options.id = raft::NodeId(id);
+    options.data_dir = dir(id);
+    options.timing.lease = 400ms;
+    options.timing.heartbeat = 40ms;
+    options.timing.election_timeout = 150ms;
+    return options;
+  }
+  NodeOptions initial(std::uint64_t id, std::uint64_t members = 3) const {
+    NodeOptions made = options(id);
+    for (std::uint64_t i = 1; i <= members; ++i)
+      made.peers.push_back({raft::NodeId(i), address(i)});
+    return made;
+  }
+  NodeOptions joiner(std::uint64_t id) const {
+    NodeOptions made = options(id);
+    made.join = {address(1), address(2), address(3)};
+    made.listen = address(id);
+    return made;
+  }
+  Replica& start(const NodeOptions& options) {
+    auto replica = std::make_unique<Replica>();
+    auto opened = Node::open(options, replica->machine, replica->clock, replica->observer);
+    if (!opened.ok()) ADD_FAILURE() << opened.error().message;
+    replica->node = std::move(opened).value();
+    replica->node->on_failure(
+        [&failed = replica->failed](Error error) { failed.set_value(std::move(error)); });
+    return *(replicas_[options.id.value()] = std::move(replica));
+  }
+  void start_group(std::uint64_t members = 3) {
+    for (std::uint64_t id = 1; id <= members; ++id) start(initial(id, members));
+  }
+  void stop(std::uint64_t id) { replicas_.erase(id); }
+  void wipe(std::uint64_t id) {
+    stop(id);
+    std::filesystem::remove_all(dir(id));
+  }
+  Replica& replica(std::uint64_t id) { return *replicas_.at(id); }
+
+  NodeStatus status(std::uint64_t id) {
+    auto answer = std::make_shared<std::promise<NodeStatus>>();
+    auto future = answer->get_future();
+    replica(id).node->status([answer](NodeStatus status) { answer->set_value(std::move(status)); });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return true;
+      std::this_thread::sleep_for(2ms);
+    }
+    return false;
+  }
+  std::uint64_t leader() {
+    std::uint64_t found = 0;
+    EXPECT_TRUE(eventually([&] {
+      for (const auto& [id, one] : replicas_) {
+        if (one->node->lease_view().readable_index(one->clock)) found = id;
+      }
+      return found != 0;
+    }));
+    return found;
+  }
+  /// At the leader, whoever that is, until it is taken or refused for good.
+  MembersResult change(const MemberEdits& edits) {
+    MembersResult result;
+    EXPECT_TRUE(eventually([&] {
+      result = replica(leader()).node->change_members_and_wait(edits, kLong);
+      return result.status == GroupCallStatus::done || !result.retryable;
+    }));
+    return result;
+  }
+  ::testing::AssertionResult changed(const MemberEdits& edits) {
+    const MembersResult result = change(edits);
+    if (result.status == GroupCallStatus::done) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << result.reason;
+  }
+  MemberEdit add(std::uint64_t id) const { return {What::add, raft::NodeId(id), address(id)}; }
+  static MemberEdit edit(What what, std::uint64_t id) { return {what, raft::NodeId(id)}; }
+  /// "1v 2v 4l", as node `id` sees it.
+  std::string seats(std::uint64_t id) {
+    std::string text;
+    for (const MemberStatus& member : status(id).members) {
+      text += (text.empty() ? "" : " ") + std::to_string(member.id.value());
+      text += member.voter ? 'v' : 'l';
+    }
+    return text;
+  }
+  ::testing::AssertionResult write(std::uint64_t at, const std::string& text) {
+    const auto result = replica(at).node->propose_and_wait(Bytes(text), kLong);
+    if (result.status == ProposeStatus::committed) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "not committed";
+  }
+  bool has(std::uint64_t id, const std::vector<std::string>& list) {
+    return eventually([&] { return replica(id).machine.list() == list; });
+  }
+
+  std::filesystem::path folder_;
+  std::vector<std::string> addresses_;
+  std::map<std::uint64_t, std::unique_ptr<Replica>> replicas_;
+};
+
+TEST_F(NodeMembersTest, AJoinerWaitsIsAddedAndVotes) {
+  start_group();
+  ASSERT_TRUE(write(leader(), "a"));
+  start(joiner(4));
+  const NodeStatus waits = status(4);
+  EXPECT_TRUE(waits.joining);
+  EXPECT_FALSE(waits.formed);
+  EXPECT_EQ(waits.address, address(4));
+  EXPECT_TRUE(waits.members.empty());
+  EXPECT_EQ(waits.cluster_id, status(1).cluster_id);
+
+  ASSERT_TRUE(changed({add(4)}));
+  EXPECT_EQ(seats(leader()), "1v 2v 3v 4l");
+  ASSERT_TRUE(has(4, {"a"}));
+  EXPECT_TRUE(eventually([&] { return seats(4) == "1v 2v 3v 4l" && status(4).formed; }));
+  ASSERT_TRUE(changed({edit(What::promote, 4)}));
+  EXPECT_EQ(seats(leader()), "1v 2v 3v 4v");
+  const NodeStatus shown = status(leader());
+  EXPECT_TRUE(shown.membership_committed);
+  EXPECT_FALSE(shown.membership_joint);
+  EXPECT_EQ(shown.members[3].uuid, status(4).uuid);
+  EXPECT_EQ(shown.members[3].address, address(4));
+
+  // From here on its log says who the members are: no flags are needed.
+  stop(4);
+  ASSERT_TRUE(write(leader(), "b"));
+  start(options(4));
+  EXPECT_TRUE(has(4, {"a", "b"}));
+  EXPECT_EQ(seats(4), "1v 2v 3v 4v");
+}
+
+TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
+  start_group();
+  const MembersResult nobody = replica(leader()).node->change_members_and_wait({add(4)}, kLong);
+  EXPECT_EQ(nobody.status, GroupCallStatus::refused);
+  EXPECT_EQ(nobody.refused.obstacle, ChangeObstacle::no_answer);
+  EXPECT_TRUE(nobody.retryable);
+  EXPECT_NE(nobody.reason.find("no Leasehold node answers at " + address(4)), std::string::npos);
+  EXPECT_NE(nobody.reason.find("--join"), std::string::npos);
+
+  const std::uint64_t follower = leader() == 1 ? 2 : 1;
+  const MembersResult elsewhere =
+      replica(follower).node->change_members_and_wait({edit(What::demote, 3)}, kLong);
+  EXPECT_EQ(elsewhere.refused.obstacle, ChangeObstacle::not_leader);
+  EXPECT_NE(elsewhere.leader, raft::kNobody);
+
+  EXPECT_EQ(change({edit(What::remove, 9)}).refused.obstacle, ChangeObstacle::not_a_member);
+  MemberEdit nowhere = add(4);
+  nowhere.address = "nowhere";
+  EXPECT_EQ(change({nowhere}).refused.obstacle, ChangeObstacle::invalid_member);
+  EXPECT_EQ(change({edit(What::remove, 1), edit(What::remove, 2), edit(What::remove, 3)})
+                .refused.obstacle,
+            ChangeObstacle::no_voter);
+  // A member that answers is another one.
+  MemberEdit wrong = add(5);
+  wrong.address = address(leader() == 2 ? 3 : 2);
+  EXPECT_EQ(replica(leader()).node->change_members_and_wait({wrong}, kLong).refused.obstacle,
+            ChangeObstacle::no_answer);
+  EXPECT_EQ(
+      replica(leader()).node->change_members_and_wait({edit(What::demote, 3)}, 0s).refused.obstacle,
+      ChangeObstacle::too_late);
+}
+
+TEST_F(NodeMembersTest, ARemovedNodeIsToldAndEnds) {
+  start_group();
+  const std::uint64_t gone = leader() == 3 ? 2 : 3;
+  ASSERT_TRUE(changed({edit(What::remove, gone)}));
+  ASSERT_EQ(replica(gone).failure.wait_for(kPatience), std::future_status::ready);
+  const Error error = replica(gone).failure.get();
+  EXPECT_EQ(error.code, ErrorCode::removed);
+  EXPECT_NE(error.message.find("was removed from the group with entry"), std::string::npos);
+  stop(gone);
+  ASSERT_TRUE(write(leader(), "without"));
+
+  // It does not know it from its own log, perhaps: a peer says so, each time.
+  start(initial(gone));
+  ASSERT_EQ(replica(gone).failure.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(replica(gone).failure.get().code, ErrorCode::removed);
+}
+
+TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayIsToldWhenItReturns) {
+  start_group();
+  const std::uint64_t gone = leader() == 3 ? 2 : 3;
+  stop(gone);
+  ASSERT_TRUE(changed({edit(What::remove, gone)}));
+  start(initial(gone));
+  ASSERT_EQ(replica(gone).failure.wait_for(kPatience), std::future_status::ready);
+  const Error error = replica(gone).failure.get();
+  EXPECT_EQ(error.code, ErrorCode::removed);
+  EXPECT_NE(error.message.find("says node"), std::string::npos) << error.message;
+  EXPECT_TRUE(write(leader(), "undisturbed"));
+}
+
+TEST_F(NodeMembersTest, ARemovedLeaderHandsOverAndEnds) {
+  start_group();
+  ASSERT_TRUE(write(leader(), "a"));
+  const std::uint64_t old = leader();
+  ASSERT_EQ(replica(old).node->change_members_and_wait({edit(What::remove, old)}, kLong).status,
+            GroupCallStatus::done);
+  ASSERT_EQ(replica(old).failure.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(replica(old).failure.get().code, ErrorCode::removed);
+  stop(old);
+  EXPECT_TRUE(write(leader(), "b"));
+}
+
+// A wiped node is nobody until it was removed and added again.
+TEST_F(NodeMembersTest, AWipedNodeIsRefusedUntilItIsRemovedAndAdded) {
+  start_group();
+  const std::uint64_t wiped = leader() == 3 ? 2 : 3;
+  ASSERT_TRUE(write(leader(), "a"));
+  wipe(wiped);
+  Replica other;
+  NodeOptions again = joiner(wiped);
+  again.join = {address(leader())};
+  const auto refused = Node::open(again, other.machine, other.clock, other.observer);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_NE(refused.error().message.find("wiped or replaced"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("leasehold member remove " + std::to_string(wiped)),
+            std::string::npos);
+
+  ASSERT_TRUE(changed({edit(What::remove, wiped)}));
+  start(again);
+  ASSERT_TRUE(changed({add(wiped)}));
+  ASSERT_TRUE(changed({edit(What::promote, wiped)}));
+  EXPECT_TRUE(has(wiped, {"a"}));
+}
+
+TEST_F(NodeMembersTest, AnotherClustersNameIsRefused) {
+  start_group();
+  leader();
+  Replica other;
+  NodeOptions stranger = joiner(4);
+  stranger.cluster = "another";
+  const auto refused = Node::open(stranger, other.machine, other.clock, other.observer);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::wrong_cluster);
+  EXPECT_NE(refused.error().message.find("--cluster"), std::string::npos);
+}
+
+// Every original member goes; the addresses are learned from the log alone.
+TEST_F(NodeMembersTest, EveryMemberIsReplaced) {
+  start_group();
+  std::vector<std::string> list;
+  for (std::uint64_t old = 1; old <= 3; ++old) {
+    const std::uint64_t fresh = old + 3;
+    NodeOptions made = joiner(fresh);
+    made.join = {address(leader())};
+    start(made);
+    ASSERT_TRUE(changed({add(fresh)}));
+    list.push_back("before " + std::to_string(old));
+    ASSERT_TRUE(write(leader(), list.back()));
+    ASSERT_TRUE(changed({edit(What::promote, fresh), edit(What::remove, old)}));
+    ASSERT_EQ(replica(old).failure.wait_for(kPatience), std::future_status::ready);
+    stop(old);
+  }
+  EXPECT_EQ(seats(leader()), "4v 5v 6v");
+  for (std::uint64_t id = 4; id <= 6; ++id) EXPECT_TRUE(has(id, list));
+  // Nobody of the first three is left, and their addresses are nowhere.
+  for (std::uint64_t id = 4; id <= 6; ++id) stop(id);
+  for (std::uint64_t id = 4; id <= 6; ++id) start(options(id));
+  ASSERT_TRUE(write(leader(), "after"));
+  list.emplace_back("after");
+  for (std::uint64_t id = 4; id <= 6; ++id) EXPECT_TRUE(has(id, list));
+}
+
+TEST_F(NodeMembersTest, FromOneToFiveAndBack) {
+  start_group(1);
+  ASSERT_TRUE(write(leader(), "one"));
+  MemberEdits adds;
+  MemberEdits promotions;
+  for (std::uint64_t id = 2; id <= 5; ++id) {
+    NodeOptions made = joiner(id);
+    made.join = {address(1)};
+    start(made);
+    adds.push_back(add(id));
+    promotions.push_back(edit(What::promote, id));
+  }
+  ASSERT_TRUE(changed(adds));
+  ASSERT_TRUE(changed(promotions));
+  EXPECT_EQ(seats(1), "1v 2v 3v 4v 5v");
+  ASSERT_TRUE(write(leader(), "five"));
+  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_TRUE(has(id, {"one", "five"}));
+  const std::uint64_t last = leader();
+  MemberEdits removals;
+  for (std::uint64_t id = 1; id <= 5; ++id) {
+    if (id != last) removals.push_back(edit(What::remove, id));
+  }
+  ASSERT_TRUE(changed(removals));
+  ASSERT_TRUE(write(last, "alone"));
+}
+
+TEST_F(NodeMembersTest, AMovedMemberIsDialledWhereItIs) {
+  start_group();
+  const std::uint64_t moved = leader() == 3 ? 2 : 3;
+  stop(moved);
+  MemberEdit move = edit(What::move, moved);
+  move.address = address(9);
+  ASSERT_TRUE(changed({move}));
+  ASSERT_TRUE(write(leader(), "a"));
+  NodeOptions elsewhere = options(moved);
+  elsewhere.listen = address(9);
+  start(elsewhere);
+  EXPECT_TRUE(has(moved, {"a"}));
+  EXPECT_TRUE(eventually([&] { return status(moved).address == address(9); }));
+}
+
+}  // namespace
+}  // namespace leasehold::node
