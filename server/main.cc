@@ -1,4 +1,5 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
+#include <leasehold/check/check_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
@@ -200,6 +201,8 @@ const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
       {"sim", "Run simulated clusters with faults, by seed, and check them",
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
+      {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
+       check::run_check_command},
       {"scenario", "Run stories with commands on real cores, and compare",
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
