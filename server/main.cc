@@ -1,5 +1,6 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
 #include <leasehold/check/check_command.h>
+#include <leasehold/explore/explore_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/demo.h>
@@ -203,6 +204,8 @@ const std::vector<OwnCommand>& own_commands() {
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
       {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
        check::run_check_command},
+      {"explore", "Take three cores through every schedule within bounds", explore::kExploreUsage,
+       explore::run_explore_command},
       {"scenario", "Run stories with commands on real cores, and compare",
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
