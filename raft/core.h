@@ -155,6 +155,8 @@ class Core {
   std::size_t pending_reads() const;
 
  private:
+  friend class CoreReader;  // fingerprint.cc
+
   /// A durable write that was handed out and not answered.
   struct UnansweredBatch {
     ReadyId id;
@@ -245,6 +247,7 @@ class Core {
   Leader* as_leader() { return std::get_if<Leader>(&state_); }
   const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
   Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
+  const Candidate* as_candidate() const { return std::get_if<Candidate>(&state_); }
 
   // core_membership.cc
   bool own_seat() const;

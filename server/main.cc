@@ -1,4 +1,6 @@
 // The `leasehold` program: flags and help texts. What each command does is in its own file.
+#include <leasehold/check/check_command.h>
+#include <leasehold/explore/explore_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/client_members.h>
@@ -211,6 +213,10 @@ const std::vector<OwnCommand>& own_commands() {
        kMemberUsage, run_member_command},
       {"sim", "Run simulated clusters with faults, by seed, and check them",
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
+      {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
+       check::run_check_command},
+      {"explore", "Take three cores through every schedule within bounds", explore::kExploreUsage,
+       explore::run_explore_command},
       {"scenario", "Run stories with commands on real cores, and compare",
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/node/driver.h>
-#include <leasehold/sim/linearizability.h>
+#include <leasehold/check/history.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
@@ -11,6 +11,9 @@
 #include <vector>
 
 namespace leasehold::sim {
+
+using check::Operation;
+using check::OperationKind;
 
 /// The workload. Clients sit outside the machines and note true time. Some reads go through the
 /// driver (by lease, quorum or log, at leaders and followers); some are served off the ordering

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/net/peer_message.h>
-#include <leasehold/sim/linearizability.h>
+#include <leasehold/check/history.h>
 #include <leasehold/sim/trace.h>
 #include <leasehold/story/core_watch.h>
 #include <leasehold/story/record.h>
@@ -14,6 +14,9 @@
 #include <vector>
 
 namespace leasehold::sim {
+
+using check::Operation;
+using check::OperationKind;
 
 class SimNode;
 

@@ -1,3 +1,4 @@
+#include <leasehold/check/linearizability.h>
 #include <leasehold/sim/simulator.h>
 
 #include <chrono>
@@ -97,8 +98,8 @@ void Simulator::check_history() {
 }
 
 std::string Simulator::judge_history() const {
-  const CheckReport report = check_linearizable(clients_->history());
-  if (report.verdict == Verdict::linearizable) return "";
+  const check::CheckReport report = check::check_linearizable(clients_->history());
+  if (report.verdict == check::Verdict::linearizable) return "";
   return "key " + std::to_string(report.key) + ": " + report.explanation;
 }
 

@@ -30,7 +30,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
-PORTABLE = ["CMakeLists.txt", "cmake", "base", "lease", "raft", "story", "net", "storage", "node", "kv", "sim"]
+PORTABLE = ["CMakeLists.txt", "cmake", "base", "check", "lease", "raft", "story", "explore", "net",
+            "storage", "node", "kv", "sim"]
 LEASE_ORACLES = {"two_leases", "lease_and_newer_commit", "lease_outlives_promise",
                  "lease_view_order", "linearizability"}
 FIELDS = ["Rule", "Hazard", "Oracle"]

@@ -23,7 +23,7 @@ ERRORS = (errno.EIO, errno.ENOSPC, errno.EDQUOT)
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))

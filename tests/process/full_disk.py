@@ -37,7 +37,7 @@ STATUS_EVERY = 16
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--rounds", type=int, default=4, help="of each kind")
     parser.add_argument("--seconds", type=float, default=3.0, help="how long a disk stays full")
 

@@ -81,10 +81,10 @@ def history(checker):
     undone.wrote(1, "k", 1, 10, resp.RespError("TRYAGAIN x"))
     undone.read(2, "k", b"1", 50, 60)
     check(not undone.judge(checker)[0], "a write that was not executed was read unnoticed")
-    for line in ("1 2 3", "1 1 x 1 1 2", "1 1 r 1 1 never", "1 1 r 1 5 2", "1 1 r 1 1 2 3"):
+    for line in ("1 2 3", '{"op":"got"}', '{"op":"get","key":1,"value":1,"start":5,"end":2}'):
         run = subprocess.run([checker, "-"], input=line + "\n", text=True, capture_output=True,
                              check=False)
-        check(run.returncode == 2, f"check_history took {line!r}")
+        check(run.returncode == 2, f"the checker took {line!r}")
 
 
 def parser():
@@ -103,7 +103,7 @@ def parser():
 
 def main():
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--checker", required=True, type=built, help="the check_history program")
+    options.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     checker = options.parse_args().checker
     ledger()
     history(checker)

@@ -2,6 +2,7 @@
 writes."""
 
 import itertools
+import json
 import subprocess
 import threading
 import time
@@ -15,11 +16,10 @@ SHOWN_MAX = 10
 
 class History:
     """Operations on registers. Values are numbers that are never used twice, as the checker wants
-    them; a key that was never written reads as 0. Any thread may record."""
+    them. Any thread may record. docs/formats/history.md has the lines."""
 
     def __init__(self):
         self._lines = []
-        self._keys = {}
         self._values = itertools.count(1)
         self._lock = threading.Lock()
 
@@ -43,24 +43,25 @@ class History:
             reply = None
         if reply is not None and returned is None:
             returned = self.now()
-        self._add(client, key, "w", value, invoked, returned if reply is not None else "never")
+        self._add(client, key, "put", value, invoked, returned if reply is not None else None)
 
     def read(self, client, key, reply, invoked, returned=None):
         """A read that was refused says nothing and is left out."""
         if isinstance(reply, resp.RespError):
             check(reply.not_executed, f"GET was answered {reply!r}")
             return
-        value = 0 if reply is None else int(reply)
-        self._add(client, key, "r", value, invoked, self.now() if returned is None else returned)
+        value = None if reply is None else int(reply)
+        self._add(client, key, "get", value, invoked, self.now() if returned is None else returned)
 
-    def _add(self, client, key, kind, value, invoked, returned):
+    def _add(self, client, key, op, value, invoked, returned):
+        line = json.dumps({"client": client, "op": op, "key": key, "value": value,
+                           "start": invoked, "end": returned})
         with self._lock:
-            number = self._keys.setdefault(key, len(self._keys) + 1)
-            self._lines.append(f"{client} {number} {kind} {value} {invoked} {returned}\n")
+            self._lines.append(line + "\n")
 
     def judge(self, checker):
         """(linearizable, what the checker said)."""
-        run = subprocess.run([checker, "-"], input="".join(self._lines), text=True, timeout=120,
+        run = subprocess.run([checker, "--quiet", "-"], input="".join(self._lines), text=True, timeout=120,
                              capture_output=True, check=False)
         if run.returncode not in (0, 1):
             raise Failed(f"the checker gave no verdict: {run.stdout}{run.stderr}")

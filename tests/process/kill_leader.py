@@ -19,7 +19,7 @@ MEDIAN_KILLS = 20
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--writes", type=int, default=10000,
                         help="acknowledged unique writes, at least")

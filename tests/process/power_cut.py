@@ -31,7 +31,7 @@ class Lost(Failed):
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--log-dump", required=True, type=built, help="the log_dump program")
     parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--way", choices=("shim", "ext4"), default="shim")

@@ -20,7 +20,7 @@ QUIET_TIMES = (0.1, 0.5, 1.5, 2.5)
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
 

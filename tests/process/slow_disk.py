@@ -27,7 +27,7 @@ WRITE_MAX = ELECTION_TIMEOUT
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--shim", required=True, type=built, help="the disk_shim library")
     parser.add_argument("--rounds", type=int, default=10, help="of each kind with one second")
     parser.add_argument("--long-rounds", type=int, default=3, help="of each kind with ten seconds")

@@ -18,7 +18,7 @@ SETUP, STOPPED, WRITER, OTHER = 0, 1, 2, 3
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--expect-stale", action="store_true")
 

@@ -32,10 +32,10 @@ def main():
         shutil.copytree(TREE, copy, ignore=shutil.ignore_patterns("build", ".git", ".cache"))
         run("patch", "-p1", "--fuzz=0", "-i", PATCH, cwd=copy)
         run("cmake", "-S", copy, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
-        run("ninja", "-C", build, "-j", str(options.jobs), "leasehold", "check_history")
+        run("ninja", "-C", build, "-j", str(options.jobs), "leasehold", "leasehold_check_program")
         run(sys.executable, "-B", os.path.join(HERE, "stopped_leader.py"),
             "--binary", os.path.join(build, "server", "leasehold"),
-            "--checker", os.path.join(build, "tests", "process", "check_history"),
+            "--checker", os.path.join(build, "check", "leasehold_check"),
             "--rounds", str(options.rounds), "--expect-stale")
     except subprocess.CalledProcessError as error:
         print(f"FAILED: {error}", file=sys.stderr)

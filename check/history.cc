@@ -1,0 +1,74 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/check/history.h>
+
+namespace leasehold::check {
+namespace {
+
+constexpr std::uint64_t kStringBit = std::uint64_t{1} << 63U;
+/// Every number of so many digits is below 2^63.
+constexpr std::size_t kDigitsMax = 18;
+
+}  // namespace
+
+std::uint64_t Texts::number_of(std::string_view text) {
+  const bool plain = !text.empty() && text.size() <= kDigitsMax && text[0] != '0';
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; plain && i < text.size(); ++i) {
+    if (text[i] < '0' || text[i] > '9') {
+      number = 0;
+      break;
+    }
+    number = number * 10 + static_cast<std::uint64_t>(text[i] - '0');
+  }
+  if (number != 0) return number;
+  const auto known = numbers_.find(text);
+  if (known != numbers_.end()) return known->second;
+  const std::uint64_t made = kStringBit | strings_.size();
+  strings_.emplace_back(text);
+  numbers_.emplace(strings_.back(), made);
+  return made;
+}
+
+std::string Texts::text_of(std::uint64_t number) const {
+  if ((number & kStringBit) == 0) return std::to_string(number);
+  LEASEHOLD_ASSERT((number & ~kStringBit) < strings_.size());
+  return strings_[static_cast<std::size_t>(number & ~kStringBit)];
+}
+
+std::uint64_t Texts::joined(std::uint64_t front, std::uint64_t back) {
+  std::string text = front == Operation::kNothing ? "" : text_of(front);
+  if (back != Operation::kNothing) text += text_of(back);
+  return number_of(text);
+}
+
+std::string describe(const Operation& operation, const History* history) {
+  const auto value = [history](std::uint64_t number) -> std::string {
+    if (history == nullptr) return std::to_string(number);
+    return number == Operation::kNothing ? "nothing" : history->values.text_of(number);
+  };
+  std::string text;
+  if (operation.line != 0) text = "line " + std::to_string(operation.line) + ": ";
+  text += "client " + std::to_string(operation.client) + " ";
+  const std::string key = "key " + (history == nullptr ? std::to_string(operation.key)
+                                                       : history->keys.text_of(operation.key));
+  switch (operation.kind) {
+    case OperationKind::read: text += "reads " + key + " = " + value(operation.value); break;
+    case OperationKind::write: text += "writes " + key + " := " + value(operation.value); break;
+    case OperationKind::remove: text += "removes " + key; break;
+    case OperationKind::append: text += "appends " + value(operation.value) + " to " + key; break;
+    case OperationKind::compare:
+      text +=
+          "changes " + key + " from " + value(operation.expected) + " to " + value(operation.value);
+      break;
+  }
+  if (operation.returned() && operation.outcome != Outcome::untold) {
+    const bool done = operation.outcome == Outcome::yes;
+    if (operation.kind == OperationKind::compare) text += done ? ", done" : ", another value there";
+    if (operation.kind == OperationKind::remove)
+      text += done ? ", it was there" : ", nothing there";
+  }
+  text += " [" + std::to_string(operation.invoked_ns) + " .. ";
+  return text + (operation.returned() ? std::to_string(operation.returned_ns) : "never") + "]";
+}
+
+}  // namespace leasehold::check
