@@ -38,7 +38,7 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
   }
 }
 
-void Faults::start() {
+void Faults::start_nodes() {
   for (SimNode* node : nodes_) {
     set_rates(*node);
     const Duration skew = draw_duration(random_, Duration{0}, milliseconds(1500));
@@ -46,6 +46,10 @@ void Faults::start() {
       if (!node->up()) node->start();
     });
   }
+}
+
+void Faults::start() {
+  start_nodes();
   if (world_.plan.drift_extreme) world_.used(FaultClass::extreme_drift);
   schedule_next();
   schedule_straggler();
