@@ -247,6 +247,9 @@ void Faults::force_leader_change() {
   }
   // Longer than a lease and two election timeouts on the slowest clocks.
   const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
+  // The others hear each other meanwhile, or nobody follows.
+  join();
+  let_up_until_ = std::max(let_up_until_, world_.queue.now() + length);
   if (world_.plan.enabled.has(FaultClass::pause)) {
     world_.used(FaultClass::pause);
     leading->pause(length, false);
