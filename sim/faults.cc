@@ -38,7 +38,7 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
   }
 }
 
-void Faults::start() {
+void Faults::start_nodes() {
   for (SimNode* node : nodes_) {
     set_rates(*node);
     const Duration skew = draw_duration(random_, Duration{0}, milliseconds(1500));
@@ -46,6 +46,10 @@ void Faults::start() {
       if (!node->up()) node->start();
     });
   }
+}
+
+void Faults::start() {
+  start_nodes();
   if (world_.plan.drift_extreme) world_.used(FaultClass::extreme_drift);
   schedule_next();
   schedule_straggler();
@@ -243,6 +247,9 @@ void Faults::force_leader_change() {
   }
   // Longer than a lease and two election timeouts on the slowest clocks.
   const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
+  // The others hear each other meanwhile, or nobody follows.
+  join();
+  let_up_until_ = std::max(let_up_until_, world_.queue.now() + length);
   if (world_.plan.enabled.has(FaultClass::pause)) {
     world_.used(FaultClass::pause);
     leading->pause(length, false);

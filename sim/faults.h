@@ -21,7 +21,9 @@ class Faults {
  public:
   Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network, const Oracles& oracles);
 
-  /// Starts all nodes, each with its own skew, and the faults.
+  /// Starts all nodes, each with its own skew.
+  void start_nodes();
+  /// The same, and the faults.
   void start();
   /// Every fault ends and every node runs.
   void heal();

@@ -61,6 +61,18 @@ class FaultSet {
   std::uint32_t bits_ = 0;
 };
 
+/// Who still hears whom in a partial partition.
+enum class PartitionShape : std::uint8_t {
+  one_way,   ///< any links, each direction by itself
+  bridge,    ///< two sides, and one node that is on both
+  ring,      ///< each its two neighbours
+  chain,     ///< the same, without the link that closes the ring
+  majority,  ///< two sides
+};
+
+/// How a PartitionTrial ended.
+enum class TrialOutcome : std::uint8_t { none, stable, nobody_electable };
+
 struct SimOptions {
   /// The time with faults, and the time after they have stopped in which the cluster has to
   /// recover.
@@ -70,6 +82,8 @@ struct SimOptions {
   /// nodes' settings, which is then 100 000 everywhere. Above that the environment breaks its
   /// promise and an oracle has to notice.
   std::optional<std::int64_t> drift_ppm;
+  /// If set, a seed is a PartitionTrial: one partition of this shape, and no other fault.
+  std::optional<PartitionShape> shape;
   /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;
@@ -134,6 +148,7 @@ struct SeedReport {
   SnapshotCounts snapshots;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;
+  TrialOutcome trial = TrialOutcome::none;
   std::optional<Violation> violation;
 };
 

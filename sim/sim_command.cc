@@ -24,6 +24,9 @@ const char* const kSimUsage =
     "  --trace-hash        print the hash of each seed's trace, and of all together\n"
     "  --drift-ppm N       every clock runs at exactly +N or -N parts per million while the nodes\n"
     "                      trust in 100000: above that an oracle has to notice\n"
+    "  --partition SHAPE   one partition a seed, and nothing else that goes wrong: one-way, "
+    "bridge,\n"
+    "                      ring, chain or majority; a stable leader has to come of it in time\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
     "  --keep-going        do not stop at the first finding; report every seed's\n"
@@ -71,6 +74,10 @@ bool parse_range(const std::string& text, Arguments& arguments) {
 /// Options with a value. False: the value is wrong.
 bool set_value(const std::string& name, const std::string& value, Arguments& arguments) {
   if (name == "--seed" || name == "--seeds") return parse_range(value, arguments);
+  if (name == "--partition") {
+    arguments.sim.shape = partition_shape_of(value);
+    return arguments.sim.shape.has_value();
+  }
   const auto number = parse_number(value);
   if (!number) return false;
   if (name == "--jobs") {
@@ -100,7 +107,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     } else if (name == "--quiet") {
       arguments.quiet = true;
     } else if (name == "--seed" || name == "--seeds" || name == "--jobs" || name == "--drift-ppm" ||
-               name == "--tail") {
+               name == "--tail" || name == "--partition") {
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
@@ -143,7 +150,8 @@ std::string encode(const SeedReport& report) {
        << o.writes << ' ' << o.reads_off_thread << ' ' << o.reads_lease << ' ' << o.reads_quorum
        << ' ' << o.reads_leader << ' ' << o.reads_log << ' ' << report.operations_unknown << ' '
        << report.leader_changes << ' ' << report.membership_entries << ' ' << report.faults.bits()
-       << ' ' << report.trace_hash << ' ' << (report.violation ? 1 : 0);
+       << ' ' << report.trace_hash << ' ' << static_cast<int>(report.trial) << ' '
+       << (report.violation ? 1 : 0);
   for (const std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
     line << ' ' << report.snapshots.*count;
   }
@@ -164,14 +172,16 @@ SeedReport decode_numbers(const std::string& line) {
   OperationCounts& o = report.operations;
   std::int64_t simulated = 0;
   std::uint32_t faults = 0;
+  int trial = 0;
   int violated = 0;
   in >> report.seed >> simulated >> report.steps >> o.writes >> o.reads_off_thread >>
       o.reads_lease >> o.reads_quorum >> o.reads_leader >> o.reads_log >>
       report.operations_unknown >> report.leader_changes >> report.membership_entries >> faults >>
-      report.trace_hash >> violated;
+      report.trace_hash >> trial >> violated;
   for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
+  report.trial = static_cast<TrialOutcome>(trial);
   if (violated != 0) report.violation = Violation{};
   return report;
 }
@@ -397,7 +407,8 @@ class Command {
     if (report.violation) {
       ++findings_;
       tell(report);
-    } else if (const std::string missing = missing_coverage(report); !missing.empty()) {
+    } else if (const std::string missing = missing_coverage(report, arguments_.sim);
+               !missing.empty()) {
       ++findings_;
       std::printf("FOUND seed %llu oracle coverage: the seed lacks %s\n", number(report.seed),
                   missing.c_str());
@@ -416,6 +427,8 @@ class Command {
     leader_changes_ += report.leader_changes;
     membership_entries_ += report.membership_entries;
     unknown_ += report.operations_unknown;
+    if (report.trial == TrialOutcome::stable) ++stable_;
+    if (report.trial == TrialOutcome::nobody_electable) ++without_heir_;
     operations_.writes += report.operations.writes;
     operations_.reads_off_thread += report.operations.reads_off_thread;
     operations_.reads_lease += report.operations.reads_lease;
@@ -436,7 +449,9 @@ class Command {
                 found.oracle.c_str(), format_instant(found.at).c_str(), found.story.c_str());
     std::printf("  what happened before (true time):\n");
     for (const std::string& line : found.trace_tail) std::printf("    %s\n", line.c_str());
-    std::printf("  again: leasehold sim --seed %llu%s%s\n", number(report.seed),
+    std::printf("  again: leasehold sim --seed %llu%s%s%s%s\n", number(report.seed),
+                arguments_.sim.shape ? " --partition " : "",
+                arguments_.sim.shape ? partition_shape_name(*arguments_.sim.shape) : "",
                 arguments_.sim.drift_ppm
                     ? (" --drift-ppm " + std::to_string(*arguments_.sim.drift_ppm)).c_str()
                     : "",
@@ -477,6 +492,11 @@ class Command {
                   number(fault_seeds_[i]));
     }
     std::printf("\n");
+    if (arguments_.sim.shape) {
+      std::printf("partitions (%s): a stable leader %llu, nobody could be elected %llu\n",
+                  partition_shape_name(*arguments_.sim.shape), number(stable_),
+                  number(without_heir_));
+    }
     if (arguments_.trace_hash) std::printf("combined trace hash %016llx\n", number(hash_));
   }
 
@@ -484,6 +504,8 @@ class Command {
   std::vector<Child> children_;
   std::uint64_t seeds_ = 0;
   std::uint64_t findings_ = 0;
+  std::uint64_t stable_ = 0;        ///< partitions out of which a leader came
+  std::uint64_t without_heir_ = 0;  ///< partitions in which nobody could be elected
   std::uint64_t died_ = 0;  ///< seeds that an assertion ended, where assertions do not count
   std::uint64_t simulated_ms_ = 0;
   std::uint64_t steps_ = 0;

@@ -35,6 +35,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
+  if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
     node->set_on_death([this, node] { clients_->node_died(*node); });
   }
@@ -42,13 +43,22 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
 
 Simulator::~Simulator() = default;
 
-SeedReport Simulator::run() {
+void Simulator::start_faults() {
+  if (trial_) {
+    faults_->start_nodes();
+    return trial_->start();
+  }
   faults_->start();
   hand_overs_->start();
   member_changes_->start();
+}
+
+SeedReport Simulator::run() {
+  start_faults();
   clients_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);
+  if (trial_ && !world_.failed()) trial_->finish();
   if (!world_.failed()) {
     recover();
     run_until(healed + world_.options.calm);
@@ -115,6 +125,7 @@ SeedReport Simulator::report() const {
   report.snapshots = world_.snapshots;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();
+  if (trial_) report.trial = trial_->outcome();
   report.violation = world_.violation;
   return report;
 }
@@ -128,13 +139,17 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& option
   for (std::uint64_t seed = first; seed <= last; ++seed) on_report(run_seed(seed, options));
 }
 
-std::string missing_coverage(const SeedReport& report) {
+std::string missing_coverage(const SeedReport& report, const SimOptions& options) {
   std::string missing;
   const auto need = [&missing](bool enough, const std::string& what) {
     if (!enough) missing += (missing.empty() ? "" : ", ") + what;
   };
   need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
   need(report.operations.total() >= 100, "100 completed operations");
+  if (options.shape) {
+    need(report.trial != TrialOutcome::none, "a verdict on its partition");
+    return missing;
+  }
   need(report.leader_changes >= 1, "a leader change");
   need(report.faults.count() >= 3, "three fault classes");
   return missing;

@@ -8,6 +8,7 @@
 #include <leasehold/sim/member_changes.h>
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/oracles.h>
+#include <leasehold/sim/partition_trial.h>
 #include <leasehold/sim/sim_network.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
@@ -42,6 +43,7 @@ class Simulator {
   std::string judge_history() const;
 
  private:
+  void start_faults();
   void run_until(TrueInstant end);
   void recover();
   void check_recovered();
@@ -56,6 +58,8 @@ class Simulator {
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<HandOvers> hand_overs_;
   std::unique_ptr<MemberChanges> member_changes_;
+  /// Instead of all other faults, if SimOptions::shape is set.
+  std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.
   std::set<raft::NodeId> recovered_;
 };
@@ -69,6 +73,7 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& option
 
 /// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
 /// At least 60 simulated seconds, 100 completed operations, one leader change, three fault classes.
-std::string missing_coverage(const SeedReport& report);
+/// A PartitionTrial has to have been judged.
+std::string missing_coverage(const SeedReport& report, const SimOptions& options = {});
 
 }  // namespace leasehold::sim

@@ -118,6 +118,7 @@ TEST(SimCommand, BadArgumentsAreNamed) {
       {{"--jobs", "0"}, "--jobs does not take `0`"},
       {{"--jobs", "65"}, "--jobs does not take `65`"},
       {{"--drift-ppm", "1000000"}, "--drift-ppm does not take `1000000`"},
+      {{"--partition", "star"}, "--partition does not take `star`"},
       {{"--tail", "-1"}, "--tail does not take `-1`"},
       {{"--seed", "1", "--trace", "-1"}, "--trace does not take `-1`"},
       {{"--seed", "1", "--story", "--from", "soon"}, "allowed: 600ms"},

@@ -151,6 +151,10 @@ TEST(Simulator, EachSeedCoversEnough) {
   }
   EXPECT_EQ(missing_coverage(SeedReport()),
             "60 simulated seconds, 100 completed operations, a leader change, three fault classes");
+  SimOptions trial;
+  trial.shape = PartitionShape::chain;
+  EXPECT_EQ(missing_coverage(SeedReport(), trial),
+            "60 simulated seconds, 100 completed operations, a verdict on its partition");
 }
 
 TEST(Simulator, NothingFiresAtADriftOfExactlyTheBound) {
