@@ -656,11 +656,12 @@ void NodeShell::stop_now() {
     post_task([this] { stop_on_loop(); });
     thread_.join();
   }
+  // Before the mailbox is closed: what these threads call goes into it, and waits for nobody.
+  if (applier_) applier_->stop();
+  if (snapshots_) snapshots_->stop();
   // From here on this is the only thread that runs the shell; tasks that come now wait for it.
   const std::lock_guard lock(ending_);
   mailbox_.close();
-  if (applier_) applier_->stop();
-  if (snapshots_) snapshots_->stop();
   if (transport_) transport_->stop();
   stopping_ = true;
   if (members_) turn();  // what came in between

@@ -23,7 +23,7 @@ COMMAND_SECONDS = 120
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--pause", type=float, default=0.02, help="of each client")
 

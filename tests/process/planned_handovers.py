@@ -21,7 +21,7 @@ MS = 1_000_000
 
 
 def arguments(parser):
-    parser.add_argument("--checker", required=True, type=built, help="the check_history program")
+    parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--client", required=True, type=built, help="the gap_client program")
     parser.add_argument("--handovers", type=int, default=200)
     parser.add_argument("--restarts", type=int, default=20, help="rolling restarts of all nodes")
