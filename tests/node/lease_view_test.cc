@@ -53,6 +53,30 @@ TEST(LeaseView, ShowsALossAtOnce) {
   EXPECT_EQ(view.readable_index(StillClock(0)), std::nullopt);
 }
 
+/// A clock of which each look takes so long that the view moves on meanwhile.
+class SlowClock final : public StillClock {
+ public:
+  SlowClock(LeaseView& view, const LeaseState& next) : StillClock(50), view_(view), next_(next) {}
+  HolderInstant holder_now() const override {
+    view_.publish(next_);
+    return StillClock::holder_now();
+  }
+
+ private:
+  LeaseView& view_;
+  LeaseState next_;
+};
+
+// The other way round a pause between the two could make an old view pass by an old clock.
+TEST(LeaseView, IsCopiedBeforeTheClockIsRead) {
+  LeaseView view;
+  const LeaseState first{Term(2), HolderInstant(lease::Duration(100)), Index(9)};
+  view.publish(first);
+  const SlowClock clock(view, {Term(3), HolderInstant(lease::Duration(200)), Index(12)});
+  EXPECT_EQ(view.look(clock).state, first);
+  EXPECT_EQ(view.look(clock).state.term, Term(3));
+}
+
 TEST(LeaseView, ReadersNeverSeeTwoStatesMixedNorGoBack) {
   constexpr std::uint64_t kStates = 1'000'000;
   LeaseView view;
