@@ -83,6 +83,9 @@ def empty(port):
         keys = client.call("KEYS", "*")
         if keys:
             client.call("DEL", *keys)
+        # Redis counts a key that has expired until it gets round to removing it, and no KEYS shows it.
+        if client.call("DBSIZE") != 0:
+            client.call("FLUSHALL")
 
 
 def tell(port, case, protocol):
