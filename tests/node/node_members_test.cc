@@ -1,12 +1,8 @@
 // Real nodes in one process, whose group grows, shrinks and moves.
-#include <leasehold/base/assert.h>
-#include <leasehold/node/node.h>
-#include <leasehold/node/system_clock.h>
+#include <leasehold/tests/node/node_fixture.h>
 
 #include <gtest/gtest.h>
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -28,49 +24,6 @@ using namespace std::chrono_literals;
 using raft::ChangeObstacle;
 using What = MemberEdit::What;
 
-/// How long a test waits for what has to happen; reached only when it does not happen.
-constexpr auto kPatience = 60s;
-constexpr lease::Duration kLong = 20s;
-
-class ListMachine : public StateMachine {
- public:
-  raft::Index durable_index() const override { return raft::Index(0); }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<Bytes> results(commands.size());
-    for (const Command& command : commands) list_.emplace_back(command.bytes);
-    return results;
-  }
-  std::vector<std::string> list() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return list_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::string> list_;
-};
-
-struct Replica {
-  ListMachine machine;
-  SystemClock clock;
-  Observer observer;
-  std::promise<Error> failed;
-  std::future<Error> failure = failed.get_future();
-  std::unique_ptr<Node> node;
-};
-
-std::vector<std::string> free_addresses(std::size_t count) {
-  asio::io_context io;
-  std::vector<asio::ip::tcp::acceptor> acceptors;
-  std::vector<std::string> addresses;
-  for (std::size_t i = 0; i < count; ++i) {
-    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
-    addresses.push_back("127.0.0.1:" + std::to_string(acceptors.back().local_endpoint().port()));
-  }
-  return addresses;
-}
-
 class NodeMembersTest : public ::testing::Test {
  protected:
   static constexpr std::size_t kAddresses = 9;
@@ -80,7 +33,7 @@ class NodeMembersTest : public ::testing::Test {
         (std::filesystem::temp_directory_path() / "leasehold_members_test_XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    addresses_ = free_addresses(kAddresses);
+    for (const std::uint16_t port : free_ports(kAddresses)) addresses_.push_back(address_of(port));
   }
   void TearDown() override {
     replicas_.clear();
@@ -131,18 +84,12 @@ class NodeMembersTest : public ::testing::Test {
   }
   Replica& replica(std::uint64_t id) { return *replicas_.at(id); }
 
-  NodeStatus status(std::uint64_t id) {
-    auto answer = std::make_shared<std::promise<NodeStatus>>();
-    auto future = answer->get_future();
-    replica(id).node->status([answer](NodeStatus status) { answer->set_value(std::move(status)); });
-    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
-    return future.get();
-  }
+  NodeStatus status(std::uint64_t id) { return replica(id).status(); }
   static bool eventually(const std::function<bool()>& condition) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < end) {
       if (condition()) return true;
-      std::this_thread::sleep_for(2ms);
+      std::this_thread::yield();
     }
     return false;
   }
