@@ -1,6 +1,7 @@
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/client_progress.h>
+#include <leasehold/server/exit_status.h>
 
 #include <nlohmann/json.hpp>
 
@@ -24,11 +25,6 @@ constexpr Timeout kConnectTimeout{1000};
 /// For the answer of a node that has taken the command: the work takes what it takes.
 constexpr Timeout kAnswerTimeout = std::chrono::hours(24);
 constexpr Timeout kStatusTimeout{1000};
-
-// Exit statuses: see kExitStatuses.
-constexpr int kUsage = 2;
-constexpr int kOutcomeUnknown = 3;
-constexpr int kNotExecuted = 4;
 
 /// "backup-20260131-235959", in UTC.
 std::string timely_name() {

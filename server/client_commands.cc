@@ -1,4 +1,5 @@
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/exit_status.h>
 
 #include <nlohmann/json.hpp>
 
@@ -20,12 +21,6 @@ constexpr auto kRetryPause = std::chrono::milliseconds(20);
 constexpr Timeout kConnectTimeout{1000};
 /// After this a person is told what takes so long.
 constexpr auto kPatience = std::chrono::seconds(1);
-
-// Exit statuses: see kExitStatuses.
-constexpr int kNo = 1;
-constexpr int kUsage = 2;
-constexpr int kOutcomeUnknown = 3;
-constexpr int kNotExecuted = 4;
 
 /// "The command was not executed": another server may take it.
 bool not_executed(const RespValue& reply) {

@@ -1,8 +1,8 @@
-#include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_leader.h>
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/duration.h>
+#include <leasehold/server/exit_status.h>
 #include <leasehold/server/settings.h>
-#include <leasehold/server/status_command.h>
 
 #include <nlohmann/json.hpp>
 
@@ -51,11 +51,6 @@ constexpr auto kTellPause = std::chrono::seconds(1);
 /// Nobody asks for the promotion of a learner that lacks more.
 constexpr std::uint64_t kNearlyThere = 1000;
 
-// Exit statuses: see kExitStatuses.
-constexpr int kUsageStatus = 2;
-constexpr int kOutcomeUnknown = 3;
-constexpr int kNotExecuted = 4;
-
 struct Options {
   std::string action;
   Words words;
@@ -78,10 +73,7 @@ std::string id_of(const std::string& word) {
 }
 
 /// What the leader says of the group.
-struct View {
-  std::string server;
-  Json status;
-
+struct View : Leader {
   const Json* member(const std::string& id) const {
     for (const Json& one : status.at("members")) {
       if (one.at("id").dump() == id) return &one;
@@ -123,31 +115,15 @@ class MemberCommand {
     return status;
   }
 
-  /// Asks every server. None: nobody leads, or the leader is not among the servers; why_ says it.
+  /// None: why_ says why there is no leader to ask.
   std::optional<View> look() {
-    const ClusterStatus all = fetch_all(options_.servers, std::min(options_.timeout, kAskTimeout));
-    std::optional<View> leader;
-    std::uint64_t known = 0;
-    why_ = "no server answers";
-    for (const Json& node : all.nodes) {
-      if (node.contains("error")) {
-        if (known == 0) {
-          why_ = node.at("server").get<std::string>() + ": " + node.at("error").get<std::string>();
-        }
-        continue;
-      }
-      known = std::max(known, node.at("leader").get<std::uint64_t>());
-      if (node.at("role") != "leader" || !node.contains("membership")) continue;
-      const bool newer = !leader || leader->status.at("term") < node.at("term");
-      if (newer) leader = View{node.at("server").get<std::string>(), node};
+    auto leader = find_leader(options_.servers, std::min(options_.timeout, kAskTimeout), why_);
+    if (leader && !leader->status.contains("membership")) {
+      leader.reset();
+      why_ = "the leader is of a build that does not know this command";
     }
-    if (!leader && known != 0) {
-      why_ = "node " + std::to_string(known) +
-             " leads, and none of the --servers is it: name its client address";
-    } else if (!leader && all.nodes.size() > 0 && why_ == "no server answers") {
-      why_ = "no leader";
-    }
-    return leader;
+    if (!leader) return std::nullopt;
+    return View{std::move(*leader)};
   }
 
   enum class Step : std::uint8_t { done, again, refused };
@@ -424,11 +400,7 @@ std::string parse(const std::vector<std::string>& given, Options& options) {
       return name + " needs a value";
     }
     if (name == "--servers") {
-      for (std::size_t begin = 0; begin <= value.size();) {
-        const std::size_t comma = std::min(value.find(',', begin), value.size());
-        if (comma > begin) options.servers.push_back(value.substr(begin, comma - begin));
-        begin = comma + 1;
-      }
+      options.servers = split_servers(value);
     } else if (name == "--timeout" || name == "--catch-up") {
       const auto duration = parse_duration(value);
       if (!duration) return name + ": " + duration.error().message;
@@ -457,7 +429,7 @@ int run_member_command(const std::vector<std::string>& arguments) {
   const std::string wrong = parse(arguments, options);
   if (!wrong.empty()) {
     std::fprintf(stderr, "leasehold member: %s\n%s", wrong.c_str(), kMemberUsage);
-    return kUsageStatus;
+    return kUsage;
   }
   return MemberCommand(std::move(options)).run();
 }

@@ -1,6 +1,7 @@
-#include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_leader.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/duration.h>
+#include <leasehold/server/exit_status.h>
 #include <leasehold/server/words.h>
 
 #include <nlohmann/json.hpp>
@@ -41,11 +42,6 @@ constexpr Timeout kStatusTimeout{1000};
 /// For the answer of a leader that has begun: above its --command-timeout, as a rule.
 constexpr Timeout kAnswerTimeout{60000};
 
-// Exit statuses: see kExitStatuses.
-constexpr int kUsage = 2;
-constexpr int kOutcomeUnknown = 3;
-constexpr int kNotExecuted = 4;
-
 struct Wanted {
   std::vector<std::string> servers;
   std::string to;  ///< empty: any
@@ -53,20 +49,10 @@ struct Wanted {
   bool json = false;
 };
 
-std::vector<std::string> split(const std::string& list) {
-  std::vector<std::string> out;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    if (end > begin) out.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
 /// The text of an error; empty if there is none.
 std::string take(const std::string& flag, const std::string& value, Wanted& wanted) {
   if (flag == "--servers") {
-    wanted.servers = split(value);
+    wanted.servers = split_servers(value);
     return "";
   }
   if (flag == "--to") {
@@ -103,59 +89,25 @@ std::string parse(const std::vector<std::string>& given, Wanted& wanted) {
   return wanted.servers.empty() ? "--servers is missing" : "";
 }
 
-/// Who leads, of those that answer.
-struct Leader {
-  std::string server;
-  std::uint64_t id = 0;
-  std::uint64_t term = 0;
-};
-
-/// `trouble`: why there is none.
-std::optional<Leader> find_leader(const Wanted& wanted, std::string& trouble) {
-  std::optional<Leader> found;
-  std::uint64_t elsewhere = 0;
-  for (const std::string& server : wanted.servers) {
-    const auto status = fetch_status(server, std::min(wanted.timeout, kStatusTimeout));
-    if (!status) {
-      trouble = server + ": " + status.error().message;
-      continue;
-    }
-    const auto term = status.value().value("term", std::uint64_t{0});
-    if (status.value().value("role", "") != "leader") {
-      elsewhere = std::max(elsewhere, status.value().value("leader", std::uint64_t{0}));
-    } else if (!found || term > found->term) {
-      found = Leader{server, status.value().value("id", std::uint64_t{0}), term};
-    }
-  }
-  if (!found && elsewhere != 0) {
-    trouble = "node " + std::to_string(elsewhere) +
-              " leads, and none of the servers is it: add its address to --servers";
-  } else if (!found && trouble.empty()) {
-    trouble = "none of the servers knows a leader";
-  }
-  return found;
-}
-
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold transfer: " << text << "\n";
   return status;
 }
 
-int tell(const Wanted& wanted, const Leader& before, const Json& answer) {
+int tell(const Wanted& wanted, std::uint64_t before, const Json& answer) {
   const auto leader = answer.value("leader", std::uint64_t{0});
   const double ms = static_cast<double>(answer.value("took_us", std::uint64_t{0})) / 1000;
   if (wanted.json) {
-    std::cout << Json({{"leader", leader}, {"before", before.id}, {"took_ms", ms}}).dump()
+    std::cout << Json({{"leader", leader}, {"before", before}, {"took_ms", ms}}).dump()
               << std::endl;
     return 0;
   }
-  if (leader == before.id) {
+  if (leader == before) {
     std::printf("node %llu leads already\n", static_cast<unsigned long long>(leader));
     return 0;
   }
   std::printf("node %llu leads; node %llu handed over in %.1f ms\n",
-              static_cast<unsigned long long>(leader), static_cast<unsigned long long>(before.id),
-              ms);
+              static_cast<unsigned long long>(leader), static_cast<unsigned long long>(before), ms);
   if (!wanted.to.empty() && wanted.to != std::to_string(leader)) {
     std::cerr << "leasehold transfer: not node " << wanted.to
               << ": another was elected meanwhile\n";
@@ -170,7 +122,9 @@ int transfer(const Wanted& wanted) {
   const auto deadline = Clock::now() + wanted.timeout;
   std::string trouble;
   for (;;) {
-    if (const auto leader = find_leader(wanted, trouble)) {
+    const auto leader =
+        find_leader(wanted.servers, std::min(wanted.timeout, kStatusTimeout), trouble);
+    if (leader) {
       auto client = RespClient::connect(leader->server, std::min(wanted.timeout, kStatusTimeout));
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
@@ -184,7 +138,7 @@ int transfer(const Wanted& wanted) {
         if (reply.value().kind == RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
           if (!answer.is_object()) return fail(text, kOutcomeUnknown);
-          return tell(wanted, *leader, answer);
+          return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);
         }
         // Only if another node leads by now: a hand-over that failed is not tried over and over,
         // since commands wait while it lasts.

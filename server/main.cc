@@ -6,6 +6,7 @@
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/demo.h>
+#include <leasehold/server/exit_status.h>
 #include <leasehold/server/manual.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/restore.h>
@@ -29,9 +30,6 @@
 
 namespace leasehold::server {
 namespace {
-
-/// Exit status of a wrong flag or setting.
-constexpr int kUsage = 2;
 
 constexpr const char* kServeExamples = R"(Examples:
   leasehold serve --id 1 --data-dir /var/lib/leasehold --listen 10.0.0.1:7201 \

@@ -2,6 +2,7 @@
 #include <leasehold/node/node_identity.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/backup.h>
+#include <leasehold/server/exit_status.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
@@ -112,8 +113,6 @@ bool has_failed(const Failure& failure) {
   return error.has_value();
 }
 
-/// The exit status of a node that was removed: see kExitStatuses.
-constexpr int kRemoved = 5;
 int status_of(const Failure& failure) {
   const auto error = failure.get();
   return error && error->code == ErrorCode::removed ? kRemoved : 1;

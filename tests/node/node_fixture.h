@@ -4,12 +4,11 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
 #include <pthread.h>
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -86,21 +85,6 @@ class RecordingObserver : public Observer {
   std::vector<Change> changes_;
   std::string thread_;
 };
-
-inline std::vector<std::uint16_t> free_ports(std::size_t count) {
-  asio::io_context io;
-  std::vector<asio::ip::tcp::acceptor> acceptors;
-  std::vector<std::uint16_t> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
-    ports.push_back(acceptors.back().local_endpoint().port());
-  }
-  return ports;
-}
-
-inline std::string address_of(std::uint16_t port) {
-  return "127.0.0.1:" + std::to_string(port);
-}
 
 /// A node, what it needs, and calls that wait for their answer.
 struct Replica {

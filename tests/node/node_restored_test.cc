@@ -4,12 +4,11 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -148,12 +147,6 @@ class CountingMachine final : public StateMachine {
 
 class RestoredNodeTest : public RestoredTest {
  protected:
-  RestoredNodeTest() {
-    asio::io_context io;
-    const asio::ip::tcp::acceptor acceptor(
-        io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
-    address_ = "127.0.0.1:" + std::to_string(acceptor.local_endpoint().port());
-  }
   Result<std::unique_ptr<Node>> open() {
     NodeOptions options;
     options.id = raft::NodeId(1);
@@ -171,7 +164,7 @@ class RestoredNodeTest : public RestoredTest {
     return future.get();
   }
 
-  std::string address_;
+  std::string address_ = address_of(free_ports(1).front());
   bool waits_for_another_ = false;
   CountingMachine machine_{kRestored.base};
   SystemClock clock_;

@@ -3,13 +3,12 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <asio/io_context.hpp>
-#include <asio/ip/tcp.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -276,17 +275,6 @@ TEST(SnapshotHead, IsReadBackAndDamageIsSeen) {
 
 // ---- Whole nodes ----
 
-std::vector<std::uint16_t> free_ports(std::size_t count) {
-  asio::io_context io;
-  std::vector<asio::ip::tcp::acceptor> acceptors;
-  std::vector<std::uint16_t> ports;
-  for (std::size_t i = 0; i < count; ++i) {
-    acceptors.emplace_back(io, asio::ip::tcp::endpoint(asio::ip::make_address_v4("127.0.0.1"), 0));
-    ports.push_back(acceptors.back().local_endpoint().port());
-  }
-  return ports;
-}
-
 class SnapshotNodes : public ::testing::Test {
  protected:
   struct Replica {
@@ -299,7 +287,7 @@ class SnapshotNodes : public ::testing::Test {
   void SetUp() override {
     const auto ports = free_ports(3);
     for (std::uint64_t id = 1; id <= 3; ++id) {
-      peers_.push_back({raft::NodeId(id), "127.0.0.1:" + std::to_string(ports[id - 1])});
+      peers_.push_back({raft::NodeId(id), address_of(ports[id - 1])});
     }
     for (std::uint64_t id = 1; id <= 3; ++id) start(id);
   }

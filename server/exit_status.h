@@ -1,0 +1,12 @@
+// The exit statuses of the program; kExitStatuses (manual.h) tells them to users.
+#pragma once
+
+namespace leasehold::server {
+
+inline constexpr int kNo = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kOutcomeUnknown = 3;
+inline constexpr int kNotExecuted = 4;
+inline constexpr int kRemoved = 5;
+
+}  // namespace leasehold::server
