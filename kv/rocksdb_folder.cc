@@ -30,14 +30,25 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
+/// The last line of every format, behind `lines`.
+std::string check_line(std::string_view lines) {
+  std::uint32_t check = wire::crc32c(lines);
+  std::string hex(8, '0');
+  for (std::size_t i = hex.size(); i-- > 0; check >>= 4U) hex[i] = "0123456789abcdef"[check & 0xfU];
+  return "check " + hex + "\n";
+}
+
+bool check_holds(std::string_view text) {
+  const std::size_t size = check_line({}).size();
+  return text.size() > size &&
+         text.substr(text.size() - size) == check_line(text.substr(0, text.size() - size));
+}
+
 /// 0: making.
 std::string encode_live(std::uint64_t live) {
   std::string out = std::string(kHeading) + std::to_string(kFormat) + "\n";
   out += live == 0 ? std::string("making\n") : "live " + std::to_string(live) + "\n";
-  std::uint32_t check = wire::crc32c(out);
-  std::string hex(8, '0');
-  for (std::size_t i = hex.size(); i-- > 0; check >>= 4U) hex[i] = "0123456789abcdef"[check & 0xfU];
-  return out + "check " + hex + "\n";
+  return out + check_line(out);
 }
 
 std::uint64_t number_at(std::string_view text) {
@@ -48,11 +59,10 @@ std::uint64_t number_at(std::string_view text) {
 
 Result<std::uint64_t> decode_live(std::string_view text) {
   const Error damaged{ErrorCode::corrupted, "the file LIVE is damaged"};
-  if (!begins(text, kHeading)) return damaged;
+  // A format is believed only from a whole file: a damaged one is damage.
+  if (!begins(text, kHeading) || !check_holds(text)) return damaged;
   const std::uint64_t format = number_at(text.substr(kHeading.size()));
-  // A format is believed only from a whole line: a damaged one is damage.
-  if (format != kFormat && text.find("check ") != std::string_view::npos &&
-      begins(text, std::string(kHeading) + std::to_string(format) + "\n")) {
+  if (format != kFormat) {
     return Error{ErrorCode::unsupported_format,
                  "the folder has format " + std::to_string(format) + ", this build knows " +
                      std::to_string(kFormat) + ": use a newer build"};

@@ -180,6 +180,25 @@ TEST(RocksdbStore, AMissingFileIsRefused) {
   EXPECT_EQ(open_store(dir)->durable_index(), raft::Index(48));
 }
 
+void rewrite(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+TEST(RocksdbStore, TheFormatOfLiveIsBelievedOnlyOfAWholeFile) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("kv");
+  make_two_tables(dir);
+  const std::string live = dir + "/LIVE";
+  const std::string good = "leasehold-state 1\nlive 1\ncheck f893b019\n";
+  rewrite(live, "leasehold-state 2\nlive 1\ncheck f893b019\n");
+  EXPECT_EQ(refusal(store_options(dir), "cannot be trusted"), ErrorCode::corrupted);
+  rewrite(live, "leasehold-state 2\nwhatever that build writes\ncheck c26cacc4\n");
+  EXPECT_EQ(refusal(store_options(dir), "the folder has format 2, this build knows 1"),
+            ErrorCode::unsupported_format);
+  rewrite(live, good);
+  EXPECT_EQ(open_store(dir)->durable_index(), raft::Index(48));
+}
+
 TEST(RocksdbStore, DamageIsRefusedOrMetByTheReaderOrHarmless) {
   const TemporaryFolder folder;
   const std::string dir = folder.path("kv");

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Bytes of a small node's folder are flipped in turn, after a clean end and after a kill. Each flip
 is either harmless, and the node reads what it read before (all entries, the vote, the promise, all
-keys), or it is refused with an error that names the folder and the repair. A sample of the damaged
-folders goes to the real program within its group."""
+keys), perhaps after its log made up for what its store had lost, or it is refused with an error that
+names the folder and the repair. A sample of the damaged folders goes to the real program within its
+group."""
 
 import concurrent.futures
 import glob
@@ -18,6 +19,7 @@ import disk
 from cluster import Cluster, Node, built, check, main, wait_for
 
 WRITES = 12
+FLUSHES = 3
 # Behind the last frame stand zeroes to the end of the file: of those the near ones, and then every
 # so many bytes.
 ZEROES_STEP = 997
@@ -74,6 +76,16 @@ def places(files, step):
         yield from ((name, at) for at in range(near, len(content), ZEROES_STEP * step))
 
 
+def names_repair(said):
+    return any(words in said for words in ("wipe", "Wipe", "remove this node from the group and add"))
+
+
+def durable_of(lines):
+    """Up to which index a store is durable, of what store_dump says; None for a log."""
+    found = [int(line.split()[1]) for line in lines if line.startswith("durable ")]
+    return found[0] if found else None
+
+
 class Dump:
     """One of the two programs that read a folder offline, with what it says of the good one."""
 
@@ -101,33 +113,43 @@ class Dump:
         return run.returncode, lines, run.stderr.strip().replace(place, "FOLDER")
 
     def judge(self, flip):
-        """("harmless", "") or ("refused", why) or ("aborted", by what) or ("wrong", what)."""
+        """("harmless", "") or ("refused", why) or ("aborted", by what) or ("older", up to which
+        index) or ("wrong", what)."""
         status, lines, said = self._read(flip)
         if status == 0:
-            return ("harmless", "") if lines == self.good else ("wrong", str(lines[:12]))
+            if lines == self.good:
+                return "harmless", ""
+            durable = durable_of(lines)
+            older = durable is not None and durable < durable_of(self.good)
+            return ("older", durable) if older else ("wrong", str(lines[:12]))
         if status == -signal.SIGABRT and ROCKSDB_ASSERTS.search(said):
             return "aborted", said
         if status != 1:
             return "wrong", f"status {status}: {said}"
-        if "FOLDER" not in said or not any(word in said for word in ("wipe", "Wipe")):
+        if "FOLDER" not in said or not names_repair(said):
             return "wrong", f"an unclear refusal: {said}"
         return "refused", said
 
 
 def flip_all(what, dump, chosen, options):
-    """Judges each; prints the counts, fails on the first that is wrong."""
+    """Judges each; prints the counts, fails if any is wrong. Returns those that gave an older state, and which:
+    RocksDB takes a wrong length near the end of a small MANIFEST for a write that a crash has torn,
+    and leaves out what follows. That is for the node to judge, which knows where its log begins."""
     source = random.Random(options.seed)
     flips = [(name, at, bits) for name, at in chosen for bits in (1 << source.randrange(8), 0xFF)]
-    counts, by_file, wrong = {}, {}, []
+    counts, by_file, wrong, older = {}, {}, [], []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for flip, (verdict, said) in zip(flips, pool.map(dump.judge, flips)):
             counts[verdict] = counts.get(verdict, 0) + 1
             of_file = by_file.setdefault(flip[0], {})
             of_file[verdict] = of_file.get(verdict, 0) + 1
+            if verdict == "older":
+                older.append((flip, said))
             if verdict == "wrong":
                 wrong.append(f"{flip[0]} byte {flip[1]} ^ {flip[2]:#x}: {said}")
     print(f"{what}: {len(flips)} flips: {counts}; by file: {by_file}", flush=True)
     check(not wrong, f"{what}: {len(wrong)} flips are wrong: " + "; ".join(wrong[:5]))
+    return older
 
 
 def start_damaged(node, files, flip, expected):
@@ -151,7 +173,7 @@ def start_damaged(node, files, flip, expected):
         if ROCKSDB_ASSERTS.search(words):
             return "aborted"
         check(node.wait_exit(1) == 1, f"{node} ended with another status than 1 after {flip}")
-        check(node.data_dir in words and ("wipe" in words or "Wipe" in words),
+        check(node.data_dir in words and names_repair(words),
               f"{node} was refused without a repair after {flip}: {words}")
         return "refused"
     check(node.status()["uuid"] == expected["uuid"], f"{node} has another uuid after {flip}")
@@ -188,6 +210,64 @@ def start_sample(what, node, end, options, expected):
     print(f"{what}: {options.starts} starts of the real program: {counts}", flush=True)
 
 
+def start_older(what, node, store, older, end, expected):
+    """The real program on each store that came back in an older state, with the log as it is. It has
+    to be refused if the log no longer holds all that the store has lost."""
+    counts, too_old = {}, 0
+    store = {os.path.join("state", name): content for name, content in store.items()}
+    for (name, at, bits), durable in older:
+        files = {name: content for name, content in files_of(node.data_dir).items()
+                 if not name.startswith("state" + os.sep)}
+        verdict = start_damaged(node, {**files, **store}, (os.path.join("state", name), at, bits),
+                                expected)
+        counts[verdict] = counts.get(verdict, 0) + 1
+        if durable + 1 < expected["first"]:
+            too_old += 1
+            check(verdict != "harmless",
+                  f"{what}: state/{name} byte {at} ^ {bits:#x}: an older store was taken")
+        if verdict == "harmless":
+            end(node)
+    shutil.rmtree(os.path.join(node.data_dir, "state"))
+    for name, content in store.items():
+        sparse_write(os.path.join(node.data_dir, name), content)
+    print(f"{what}: {len(older)} starts with an older store, {too_old} of them too old: {counts}",
+          flush=True)
+    return too_old
+
+
+def write_all(nodes):
+    for number in range(WRITES):
+        with nodes[number % len(nodes)].client() as client:
+            reply = client.call("SET", f"key:{number}", f"value {number}")
+            check(reply == "OK", f"SET was answered {reply!r}")
+
+
+def expected_of(cluster, node, options, first):
+    leader = cluster.wait_leader(among=cluster.others(node))
+    return {"commit": leader.status()["commit"], "uuid": options.uuid, "first": first}
+
+
+def flip_after_cut(cluster, node, options, room):
+    """The log no longer holds what an older store would need."""
+    what = "after a cut of the log"
+    node.start()
+    for _ in range(FLUSHES):
+        write_all([cluster.wait_leader()])
+        cluster.wait_caught_up(node)
+        with node.client() as client:
+            client.call("LEASEHOLD", "SNAPSHOT")
+    expected = expected_of(cluster, node, options, node.status()["first"])
+    check(expected["first"] > 1, "the log was not cut")
+    node.kill()
+    store = files_of(os.path.join(node.data_dir, "state"))
+    manifest = {name: content for name, content in store.items() if "MANIFEST" in name}
+    name = disk.cluster_of(os.path.join(node.data_dir, "log"))
+    older = flip_all(f"{what}, the store", Dump(options.store_dump, store, node.id, name, [], room),
+                     places(manifest, options.store_step), options)
+    too_old = start_older(what, node, store, older, Node.kill, expected)
+    check(too_old > 0 or options.store_step > 1, "no flip gave a store that is too old")
+
+
 def flip_node(what, cluster, node, end, options, room):
     """`node` does not run."""
     log = files_of(os.path.join(node.data_dir, "log"))
@@ -195,11 +275,11 @@ def flip_node(what, cluster, node, end, options, room):
     name = disk.cluster_of(os.path.join(node.data_dir, "log"))
     flip_all(f"{what}, the log", Dump(options.log_dump, log, node.id, name, ["--entries"], room),
              places(log, options.step), options)
-    flip_all(f"{what}, the store", Dump(options.store_dump, store, node.id, name, [], room),
-             places(store, options.store_step), options)
-    leader = cluster.wait_leader(among=cluster.others(node))
-    start_sample(what, node, end, options,
-                 {"commit": leader.status()["commit"], "uuid": options.uuid})
+    older = flip_all(f"{what}, the store", Dump(options.store_dump, store, node.id, name, [], room),
+                     places(store, options.store_step), options)
+    expected = expected_of(cluster, node, options, 1)
+    start_older(what, node, store, older, end, expected)
+    start_sample(what, node, end, options, expected)
 
 
 def end_well(node):
@@ -209,12 +289,9 @@ def end_well(node):
 def run(options):
     print(f"--seed {options.seed}", flush=True)
     room = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=["--log-tail", "1"], keep=options.keep) as cluster:
         node = cluster.others(cluster.start())[0]
-        for number in range(WRITES):
-            with cluster.nodes[number % 3].client() as client:
-                reply = client.call("SET", f"key:{number}", f"value {number}")
-                check(reply == "OK", f"SET was answered {reply!r}")
+        write_all(cluster.nodes)
         cluster.wait_caught_up(node)
         options.uuid = node.status()["uuid"]
         end_well(node)
@@ -226,6 +303,7 @@ def run(options):
         cluster.wait_caught_up(node)
         node.kill()
         flip_node("after a kill", cluster, node, Node.kill, options, room)
+        flip_after_cut(cluster, node, options, room)
 
 
 if __name__ == "__main__":
