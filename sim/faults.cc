@@ -493,7 +493,7 @@ void Faults::heal() {
   join();
   network_.heal();
   for (SimNode* node : nodes_) {
-    node->disk().empty();
+    node->disk().heal();
     node->heal();
     if (!node->up()) node->start();
   }

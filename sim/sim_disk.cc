@@ -132,6 +132,12 @@ void SimDisk::empty() {
   tell_space();
 }
 
+void SimDisk::heal() {
+  empty();
+  if (!syncing_ || broken_) return;
+  if (sync_ends_ > world_.queue.now() + world_.plan.disk.sync_max) end_sync_after(draw_sync_time());
+}
+
 void SimDisk::tell_space() {
   if (sink_ == nullptr) return;
   run_([this, full = full_] { sink_->space(full); });
@@ -162,12 +168,18 @@ Duration SimDisk::draw_sync_time() {
 
 void SimDisk::start_sync() {
   syncing_ = true;
-  const std::uint64_t life = life_;
-  const std::size_t batches = waiting_.size();
+  sync_batches_ = waiting_.size();
   Duration length = draw_sync_time();
   if (!world_.healed) length = std::max(length, std::exchange(stall_next_, Duration{0}));
-  world_.queue.after(length, [this, life, batches] {
-    if (life == life_) finish_sync(batches);
+  end_sync_after(length);
+}
+
+void SimDisk::end_sync_after(Duration length) {
+  sync_ends_ = world_.queue.now() + length;
+  const std::uint64_t life = life_;
+  const std::uint64_t decision = ++sync_decisions_;
+  world_.queue.after(length, [this, life, decision] {
+    if (life == life_ && decision == sync_decisions_) finish_sync(sync_batches_);
   });
 }
 

@@ -67,6 +67,8 @@ class SimDisk : public storage::Storage {
   bool exhausted() const { return full_ && reserve_ == 0; }
   /// There is space again, whatever was to come.
   void empty();
+  /// The faults have ended: there is space, and a sync that is stalled ends soon.
+  void heal();
 
   /// The next sync takes at least so long.
   void stall_next(Duration length) { stall_next_ = length; }
@@ -78,6 +80,8 @@ class SimDisk : public storage::Storage {
 
  private:
   void start_sync();
+  /// The sync under way ends after `length`, whatever was to come.
+  void end_sync_after(Duration length);
   void finish_sync(std::size_t batches);
   Duration draw_sync_time();
   void deliver_entries(const storage::ReadRequest& request);
@@ -94,6 +98,11 @@ class SimDisk : public storage::Storage {
   /// Rises with each crash: completions of an earlier life are void.
   std::uint64_t life_ = 0;
   bool syncing_ = false;
+  /// Of the sync under way: how many batches it makes durable, when it ends, and how often that was
+  /// decided since the start.
+  std::size_t sync_batches_ = 0;
+  TrueInstant sync_ends_;
+  std::uint64_t sync_decisions_ = 0;
   bool broken_ = false;
   bool full_ = false;
   /// Rises with each filling and each emptying.
