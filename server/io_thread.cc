@@ -20,6 +20,8 @@ constexpr std::size_t kOutputBytesKept = 256U << 10U;
 /// After the last reply of a connection that is to be closed, what the client still sends is read
 /// and dropped for so long, or the system would throw the reply away with it.
 constexpr auto kLinger = std::chrono::seconds(1);
+/// How often a connection that ends is asked for more, at most: a client may never stop asking.
+constexpr int kLastReads = 16;
 /// How often a thread looks at a connection whether it is idle; at all of them in so many steps.
 constexpr std::chrono::milliseconds kSweep{1000};
 constexpr std::size_t kSweepSteps = 10;
@@ -77,11 +79,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void stop_reading() { draining_ = true; }
-  /// For the last time: what is ready to be sent is sent, in as many turns as it takes.
+  /// For the last time: what is ready to be sent is sent, in as many turns as it takes. What has
+  /// arrived by now is answered too: a request that is left unread breaks the connection, and its
+  /// client would not know what it did.
   void finish() {
-    do {
-      pump();
-    } while (!closed_ && !lingering_ && session_->turn_over() && sending_.empty());
+    send_all();
+    asio::error_code ignored;
+    socket_.cancel(ignored);
+    for (int reads = 0; reads < kLastReads && read_now(); ++reads) send_all();
   }
 
   /// The first step on another thread.
@@ -197,6 +202,25 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                               self->end_ += size;
                               self->pump();
                             });
+  }
+
+  void send_all() {
+    do {
+      pump();
+    } while (!closed_ && !lingering_ && session_->turn_over() && sending_.empty());
+  }
+
+  /// False: nothing has arrived, or nothing more is taken.
+  bool read_now() {
+    if (closed_ || lingering_ || draining_ || session_->stalled() || session_->closing() ||
+        !make_space()) {
+      return false;
+    }
+    asio::error_code error;
+    const std::size_t size =
+        socket_.read_some(asio::buffer(input_.get() + end_, capacity_ - end_), error);
+    end_ += size;
+    return !error;
   }
 
   /// Sends at once what the system takes and the rest when it can. False: some is left.

@@ -114,7 +114,7 @@ class TcpFront::Impl final : public ClientDirectory {
 
   void stop() {
     if (std::exchange(stopped_, true)) return;
-    stop_accepting();
+    close_door();
     // Behind everything that was posted before: replies that are ready leave first.
     for (auto& thread : threads_) {
       asio::post(thread->io, [&thread] { thread->close_all(); });

@@ -40,7 +40,8 @@ class TcpFront {
   void close_door();
   /// Takes no further connection and no further request.
   void stop_accepting();
-  /// Sends the replies that are ready, closes every connection and ends the threads. Idempotent.
+  /// Answers what has arrived (a node that has stopped refuses at once), sends the replies that are
+  /// ready, closes every connection and ends the threads. Idempotent.
   void stop();
 
  private:

@@ -272,6 +272,26 @@ TEST_P(TcpFrontTest, StopClosesEveryConnection) {
   EXPECT_EQ(state_->input_bytes.load(), 0U);
 }
 
+TEST_P(TcpFrontTest, WhatHasArrivedAtStopIsAnswered) {
+  open();
+  std::vector<RespClient> clients;
+  for (int i = 0; i < 50; ++i) {
+    clients.push_back(connect());
+    EXPECT_EQ(call(clients.back(), {"PING"}).text, "PONG");
+  }
+  state_->draining = true;
+  // On loopback it has arrived when it is sent, but nobody may have read it.
+  for (RespClient& client : clients) {
+    ASSERT_TRUE(client.send({{"PING"}, {"SET", "k", "v"}}, kPatience).ok());
+  }
+  front_->stop();
+  for (RespClient& client : clients) {
+    ASSERT_EQ(client.reply(kPatience).value().text, "PONG");
+    EXPECT_TRUE(client.reply(kPatience).value().is_error("TRYAGAIN"));
+    EXPECT_FALSE(client.reply(kPatience).ok());
+  }
+}
+
 TEST_P(TcpFrontTest, RepliesThatAreReadyAtStopAreSent) {
   open();
   RespClient client = connect();

@@ -5,8 +5,8 @@
 // One reader and one writer for each node, each on a thread and a connection of its own. Each makes
 // a request every READ_US or WRITE_US; while one is unanswered it makes no other, and those that
 // were due meanwhile are left out. A request that is refused as not executed, and a read whose
-// connection breaks, goes to the next node at once, and lasts until it is answered there. A client
-// whose node is back returns to it.
+// connection breaks, goes to the next node at once, and lasts until it is answered there; so does a
+// request whose connection has ended before it is sent. A client whose node is back returns to it.
 //
 // Ends when its input does, and then prints a line for each request:
 //
@@ -81,6 +81,12 @@ class Connection {
     return false;
   }
   bool is_open() const { return fd_ >= 0; }
+  /// The node has ended the conversation between two requests: a request that is sent now would
+  /// not be executed, and its client could not tell.
+  bool ended() const {
+    char byte = 0;
+    return fd_ >= 0 && recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
@@ -173,6 +179,7 @@ class Client {
 
   /// Back to the own node if it is there again, or on to the next one that is.
   void connect_somewhere() {
+    if (connection_.ended()) go_on();
     if (at_ != own_ && now() >= next_return_) {
       next_return_ = now() + kReturnPause;
       if (connection_.open(ports_[own_])) at_ = own_;
