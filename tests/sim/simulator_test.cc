@@ -157,8 +157,8 @@ TEST(Simulator, EachSeedCoversEnough) {
             "60 simulated seconds, 100 completed operations, a verdict on its partition");
 }
 
-// Seeds of longer runs that were findings. What they draw changes when the plans do, so each is worth
-// most on the day it is added; the rule that it taught has a comment where it stands.
+// Seeds of longer runs that were findings. What they draw changes when the plans do, so each is
+// worth most on the day it is added; the rule that it taught has a comment where it stands.
 TEST(Simulator, SeedsThatFoundSomethingFindNothingNow) {
   const std::uint64_t seeds[] = {
       5926,   // no leader changed: the forced change met ordinary faults
