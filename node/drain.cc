@@ -1,5 +1,4 @@
 #include <leasehold/node/drain.h>
-#include <leasehold/node/refusal.h>
 
 #include <algorithm>
 #include <utility>
@@ -10,15 +9,6 @@ namespace leasehold::node {
 void Drain::begin(raft::PromiseInstant deadline, DrainCompletion done) {
   if (!std::exchange(begun_, true)) deadline_ = deadline;
   if (done) waiting_.push_back(std::move(done));
-}
-
-void Drain::sift(std::vector<Event>& events, raft::NodeId leader) const {
-  if (!begun_) return;
-  const auto refused = std::stable_partition(events.begin(), events.end(), [](const Event& event) {
-    return !std::holds_alternative<Propose>(event) && !std::holds_alternative<Read>(event);
-  });
-  for (auto event = refused; event != events.end(); ++event) refuse(*event, false, leader);
-  events.erase(refused, events.end());
 }
 
 void Drain::look(lease::Now now, const Driver& driver,

@@ -21,7 +21,7 @@ struct DrainResult {
 using DrainCompletion = std::function<void(DrainResult)>;
 
 /// Passive, as a Driver is, and on its thread. Once begun it goes on: a node that is elected again
-/// hands over again.
+/// hands over again. Meanwhile new calls are refused (refuse_calls()).
 ///
 ///     begin ──> the callers' new calls are refused ──> it leads: hand over ──> nothing waits: done
 ///                                                        ^──failed, elected again──┘
@@ -34,9 +34,6 @@ class Drain {
   /// Whoever asks first sets the deadline; everybody is answered.
   void begin(raft::PromiseInstant deadline, DrainCompletion done);
 
-  /// Before a turn of the driver: takes the callers' new proposals and reads out of `events` and
-  /// refuses them, with `leader` as the hint. What peers send stays.
-  void sift(std::vector<Event>& events, raft::NodeId leader) const;
   /// After a turn, with the driver's own completions called: puts what it has to do next behind
   /// `events`, and answers. `connected`: which nodes this one reaches, itself included.
   void look(lease::Now now, const Driver& driver,

@@ -421,7 +421,9 @@ void NodeShell::schedule_turn() {
 void NodeShell::turn() {
   turn_scheduled_ = false;
   mailbox_.take(batch_, tasks_);
-  drain_.sift(batch_, driver_ ? driver_->core().leader() : raft::kNobody);
+  if (drain_.begun() || (driver_ && !members_->seated())) {
+    refuse_calls(batch_, driver_ ? driver_->core().leader() : raft::kNobody);
+  }
   // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
   const lease::Now now = clock_.now();
   if (driver_) {

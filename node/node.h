@@ -130,7 +130,8 @@ struct NodeStatus {
 /// have been appended and else as dropped, a read without an index.
 ///
 /// Until the group is formed (all initial members have met: status() says who is missing) proposals
-/// and reads wait for it, up to their timeout. At a node that waits to be added they do the same.
+/// and reads wait for it, up to their timeout. A node that waits to be added to a group, or that
+/// leaves it, refuses them.
 class Node {
  public:
   /// Opens or makes the data directory, checks that it belongs to this node and cluster, and

@@ -72,6 +72,8 @@ void Members::look(const raft::Core& core, lease::Now now) {
   was_member_ = was_member_ || names_self(newest) ||
                 names_self(log.membership_at(place.index.prev())) ||
                 names_self(log.membership_at(log.base().index));
+  seated_ = names_self(newest) &&
+            !std::binary_search(newest.leaving.begin(), newest.leaving.end(), self_.id);
   if (names_self(newest)) {
     leaves_at_ = raft::PromiseInstant::never();
   } else if (settled && was_member_) {
@@ -149,6 +151,7 @@ void Members::told_removed(const raft::Core& core, const net::Rejection& rejecti
 
 void Members::leave(lease::Now now, raft::LogId place, const std::string& who) {
   if (leaves_at_ != raft::PromiseInstant::never()) return;
+  seated_ = false;
   leaves_at_ = now.promise + kFarewell;
   farewell_ = name(self_.id) + " was removed from the group with " + entry(place) + who +
               ". It stops, and does not come back by itself: to make it a member again, give it an "

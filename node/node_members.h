@@ -34,6 +34,9 @@ class Members {
 
   /// Once a turn: a few comparisons when nothing changed.
   void look(const raft::Core& core, lease::Now now);
+  /// The log names this node as a member that stays. Else it takes no calls: who waits to be added
+  /// cannot answer them, and what who leaves has taken might never be told.
+  bool seated() const { return seated_; }
   /// Set once this node has been removed and had time to tell others what follows from it: it
   /// stops.
   std::optional<Error> gone(lease::Now now) const;
@@ -87,6 +90,7 @@ class Members {
   bool settled_ = false;  ///< that membership is committed, and not joint
   /// This node has been a member, as far as its log knows.
   bool was_member_ = false;
+  bool seated_ = false;
   /// Invariant: set exactly while leaves_at_ is not never().
   std::string farewell_;
   raft::PromiseInstant leaves_at_ = raft::PromiseInstant::never();

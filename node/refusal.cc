@@ -1,5 +1,6 @@
 #include <leasehold/node/refusal.h>
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -40,6 +41,14 @@ void refuse(Event& event, bool overloaded, raft::NodeId leader) {
   } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
     if (wait->done) wait->done(result);
   }
+}
+
+void refuse_calls(std::vector<Event>& events, raft::NodeId leader) {
+  const auto refused = std::stable_partition(events.begin(), events.end(), [](const Event& event) {
+    return !std::holds_alternative<Propose>(event) && !std::holds_alternative<Read>(event);
+  });
+  for (auto event = refused; event != events.end(); ++event) refuse(*event, false, leader);
+  events.erase(refused, events.end());
 }
 
 }  // namespace leasehold::node

@@ -65,7 +65,8 @@ void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader)
   } else if (leader == raft::kNobody) {
     append_error(out, "NOLEADER no leader is known; the command was not executed, try again");
   } else {
-    append_error(out, "TRYAGAIN the leader changed; the command was not executed");
+    append_error(out,
+                 "TRYAGAIN the leader changed, or this node leaves; the command was not executed");
   }
 }
 

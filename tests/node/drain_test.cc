@@ -1,5 +1,6 @@
 // The end of a node in good order, step by step.
 #include <leasehold/node/drain.h>
+#include <leasehold/node/refusal.h>
 #include <leasehold/tests/node/driver_rig.h>
 
 #include <gtest/gtest.h>
@@ -112,12 +113,8 @@ TEST_F(DrainTest, NewCallsAreRefusedAndPeersAreHeard) {
     some.emplace_back(PeerMessageReceived{});
     return some;
   };
-  std::vector<Event> before = events();
-  drain_.sift(before, leader_.id());
-  EXPECT_EQ(before.size(), 5U) << "it has not begun";
-  begin();
   std::vector<Event> after = events();
-  drain_.sift(after, leader_.id());
+  refuse_calls(after, leader_.id());
   ASSERT_EQ(after.size(), 3U);
   EXPECT_TRUE(std::holds_alternative<Tick>(after[0]));
   EXPECT_TRUE(std::holds_alternative<WaitApplied>(after[1])) << "its read was justified before";

@@ -39,8 +39,10 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// A node answers within its own limit, 5 s, or it is broken.
 constexpr int kReplySeconds = 8;
-/// Between two looks whether the own node is back.
+/// Between two looks whether the own node is back: longer each time that it does not take a
+/// request, since one that waits to be added, or was removed, may not take any for long.
 constexpr std::int64_t kReturnPause = kSecond / 20;
+constexpr std::int64_t kReturnPauseMax = kSecond * 2;
 /// When no node takes a request.
 constexpr std::int64_t kRoundPause = 1'000'000;
 
@@ -193,8 +195,11 @@ class Client {
   }
   void go_on() {
     connection_.close();
+    if (at_ == own_) {
+      next_return_ = now() + return_pause_;
+      return_pause_ = std::min(2 * return_pause_, kReturnPauseMax);
+    }
     at_ = (at_ + 1) % ports_.size();
-    next_return_ = now() + kReturnPause;
   }
 
   void make(Request& request, const std::atomic<bool>& stop) {
@@ -226,6 +231,7 @@ class Client {
         request.value = std::strtoull(reply->c_str() + 1, nullptr, 10);
       }
       request.done = now();
+      if (at_ == own_) return_pause_ = kReturnPause;
       return;
     }
   }
@@ -238,6 +244,7 @@ class Client {
   Connection connection_;
   std::size_t at_ = own_;
   std::int64_t next_return_ = 0;
+  std::int64_t return_pause_ = kReturnPause;
   std::uint64_t random_ = 88172645463325252ULL + own_;
   std::vector<Request> requests_;
 };
