@@ -14,7 +14,13 @@
 //   36 get_range   {start i64}{end i64}{key: the rest}
 //   37 size        nothing
 //   64 transaction {count u32} and count times {key}{mod revision u64},
-//                  {count u32} and count times {length u32}{a command of another type}
+//                  {count u32} and count times {length u32}{a command of a type below 64}
+//   65 open_session   nothing
+//   66 close_session  {session u64}
+//   67 touch_session  {session u64}
+//   68 expire_session {session u64}{activity u64}
+//   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
+//                     the rest}
 // where {key}, {value}, {from} are {length u32}{bytes}, and {keys} is {count u32} and count times
 // {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted for: a
 // command has exactly one encoding. fields() below says the same to the compiler.
@@ -75,6 +81,21 @@ constexpr std::uint8_t type_of(Tag<Size>) {
   return 37;
 }
 constexpr std::uint8_t kTransactionType = 64;
+constexpr std::uint8_t type_of(Tag<OpenSession>) {
+  return 65;
+}
+constexpr std::uint8_t type_of(Tag<CloseSession>) {
+  return 66;
+}
+constexpr std::uint8_t type_of(Tag<TouchSession>) {
+  return 67;
+}
+constexpr std::uint8_t type_of(Tag<ExpireSession>) {
+  return 68;
+}
+constexpr std::uint8_t type_of(Tag<Once>) {
+  return 69;
+}
 
 constexpr std::uint8_t kConditionMask = 3;
 constexpr std::uint8_t kGetOldFlag = 4;
@@ -100,6 +121,18 @@ Result<void> check_count(std::size_t count) {
   return {};
 }
 
+/// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
+/// and no command of sessions.
+Result<void> check_carried(std::string_view command) {
+  Cursor in(command);
+  const std::uint8_t format = in.u8();
+  const std::uint8_t type = in.u8();
+  if (!in.ok()) return malformed("command: what it carries is none");
+  if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
+  if (type > kTransactionType) return malformed("command: it may not carry one of this type");
+  return {};
+}
+
 /// Writes fields, after checking their limits.
 class Writer {
  public:
@@ -112,6 +145,12 @@ class Writer {
   }
   void number(std::int64_t value) { put_u64(out, static_cast<std::uint64_t>(value)); }
   void number(std::uint32_t value) { put_u32(out, value); }
+  void number(std::uint64_t value) { put_u64(out, value); }
+  void session(node::SessionId id) { put_u64(out, id.value()); }
+  void carried(std::string_view command) {
+    note(check_carried(command));
+    out.append(command);
+  }
   void key(std::string_view key) {
     note(check_key(key));
     put_sized(out, key);
@@ -174,6 +213,12 @@ class Reader {
   }
   void number(std::int64_t& value) { value = static_cast<std::int64_t>(in_.u64()); }
   void number(std::uint32_t& value) { value = in_.u32(); }
+  void number(std::uint64_t& value) { value = in_.u64(); }
+  void session(node::SessionId& id) { id = node::SessionId(in_.u64()); }
+  void carried(std::string_view& command) {
+    command = in_.take_rest();
+    note(check_carried(command));
+  }
   void key(std::string_view& key) {
     key = in_.sized();
     note(check_key(key));
@@ -295,6 +340,28 @@ void fields(Io& io, C& c, Tag<GetRange>) {
 }
 template <class Io, class C>
 void fields(Io&, C&, Tag<Size>) {}
+template <class Io, class C>
+void fields(Io&, C&, Tag<OpenSession>) {}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<CloseSession>) {
+  io.session(c.session);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<TouchSession>) {
+  io.session(c.session);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ExpireSession>) {
+  io.session(c.session);
+  io.number(c.activity);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<Once>) {
+  io.session(c.session);
+  io.number(c.sequence);
+  io.number(c.answered_below);
+  io.carried(c.command);
+}
 
 template <class C>
 Result<std::string> encode(const C& command) {
@@ -316,13 +383,13 @@ Result<std::string> encode(const Transaction& transaction) {
   return std::string(builder.finish().view());
 }
 
-template <class C>
-Result<Operation> decode(Cursor in) {
+template <class C, class Whole = Operation>
+Result<Whole> decode(Cursor in) {
   C command;
   Reader reader(in);
   fields(reader, command, Tag<C>());
   if (auto finished = reader.finish(); !finished) return finished.error();
-  return Operation(std::move(command));
+  return Whole(std::move(command));
 }
 
 /// Takes format and type off the front.
@@ -402,7 +469,15 @@ Result<Command> decode_command(std::string_view bytes) {
   Cursor in(bytes);
   const auto type = take_type(in);
   if (!type) return type.error();
-  if (type.value() == kTransactionType) return decode_transaction(in);
+  switch (type.value()) {
+    case kTransactionType: return decode_transaction(in);
+    case type_of(Tag<OpenSession>()): return decode<OpenSession, Command>(in);
+    case type_of(Tag<CloseSession>()): return decode<CloseSession, Command>(in);
+    case type_of(Tag<TouchSession>()): return decode<TouchSession, Command>(in);
+    case type_of(Tag<ExpireSession>()): return decode<ExpireSession, Command>(in);
+    case type_of(Tag<Once>()): return decode<Once, Command>(in);
+    default: break;
+  }
   auto operation = decode_operation(type.value(), in);
   if (!operation) return operation.error();
   return std::visit([](auto& o) { return Command(std::move(o)); }, operation.value());

@@ -4,6 +4,7 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/node/session_table.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -135,8 +136,42 @@ struct Transaction {
   std::vector<Operation> operations;
 };
 
+// The commands of sessions: exactly once (node/session_table.h). They have no revision of their
+// own; what stands in Once has the one that it always has. Every error but that of Once's own
+// command says that nothing was done now.
+
+/// Result: Integer, the new session's id. Errors: too_many_sessions.
+struct OpenSession {};
+/// Result: Ok. Errors: no_session.
+struct CloseSession {
+  node::SessionId session;
+};
+/// Keeps a session from being idle. Result: Ok. Errors: no_session.
+struct TouchSession {
+  node::SessionId session;
+};
+/// Closes a session that has seen no activity beyond `activity`. Result: Integer, 1 if it did, else
+/// 0: there is no such session either, or it has seen some.
+struct ExpireSession {
+  node::SessionId session;
+  std::uint64_t activity = 0;
+};
+/// Executes a command unless it was executed under this number before. Result: that of the command,
+/// byte for byte the same each time; an error of the command is a result. Errors: no_session,
+/// sequence_answered, sequence_too_far, result_gone; and those that the command's bytes have
+/// without a look at the store, which use up no number.
+struct Once {
+  node::SessionId session;
+  std::uint64_t sequence = 0;
+  /// The client has the answers to all sequences below.
+  std::uint64_t answered_below = 0;
+  /// Encoded; none of those for sessions.
+  std::string_view command;
+};
+
 using Command = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, Get, Exists,
-                             MGet, StrLen, GetRange, Size, Transaction>;
+                             MGet, StrLen, GetRange, Size, Transaction, OpenSession, CloseSession,
+                             TouchSession, ExpireSession, Once>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);
@@ -171,6 +206,11 @@ enum class ErrorKind : std::uint8_t {
   overflow = 5,            ///< IncrBy: the sum does not fit into 64 bits
   store_failed = 6,        ///< the store's disk failed: the outcome is unknown and the node stops
   no_such_key = 7,         ///< Rename
+  no_session = 8,          ///< not executed now; if it was before the session ended, is unknown
+  sequence_answered = 9,   ///< Once: the client has said that it has the answer; not executed now
+  sequence_too_far = 10,   ///< Once: too far ahead of what is not answered yet; not executed
+  result_gone = 11,        ///< Once: executed before, and the result was too large to keep
+  too_many_sessions = 12,  ///< OpenSession
 };
 
 // The results.

@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/query.h>
 
@@ -268,19 +269,106 @@ ErrorKind kind_of(ErrorCode code) {
   }
 }
 
+Bytes refused(ErrorKind kind, std::string text) {
+  return encode_reply(ErrorReply{kind, std::move(text)});
+}
+
+Bytes undecodable(const Error& error) {
+  return refused(kind_of(error.code), error.message);
+}
+
+std::string named(node::SessionId id) {
+  return "session " + std::to_string(id.value());
+}
+
+Bytes no_session(node::SessionId id) {
+  return refused(ErrorKind::no_session, named(id) + " is unknown, closed or expired");
+}
+
+/// Evaluates commands one level deep: Once calls it again with what it carries.
+class Evaluation {
+ public:
+  Evaluation(Backend& backend, Sessions& sessions, Counters& counters)
+      : backend_(backend), sessions_(sessions), counters_(counters) {}
+
+  Result<Bytes> run(const Command& command) {
+    return std::visit([this](const auto& c) { return reply_to(c); }, command);
+  }
+
+ private:
+  /// Everything that is about keys.
+  template <class C>
+  Result<Bytes> reply_to(const C& command) {
+    Draft draft(backend_, counters_);
+    const auto reply = kv::run(command, draft);
+    if (!reply) return reply.error();
+    // An error reply says that nothing was done.
+    if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
+    return encode_reply(reply.value());
+  }
+
+  Result<Bytes> reply_to(const OpenSession&) {
+    const auto id = sessions_.open();
+    if (id) return encode_reply(integer(id->value()));
+    return refused(ErrorKind::too_many_sessions,
+                   std::to_string(node::kSessionsMax) + " sessions are open, which is the limit");
+  }
+  Result<Bytes> reply_to(const CloseSession& command) {
+    return sessions_.close(command.session) ? encode_reply(Ok{}) : no_session(command.session);
+  }
+  Result<Bytes> reply_to(const TouchSession& command) {
+    return sessions_.touch(command.session) ? encode_reply(Ok{}) : no_session(command.session);
+  }
+  Result<Bytes> reply_to(const ExpireSession& command) {
+    return encode_reply(integer(sessions_.expire(command.session, command.activity) ? 1 : 0));
+  }
+
+  Result<Bytes> reply_to(const Once& once) {
+    // First: bytes that are wrong are wrong each time, and use up no number.
+    const auto carried = decode_command(once.command);
+    if (!carried) return undecodable(carried.error());
+    auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
+    if (begun.verdict == node::SessionTable::Verdict::repeated) return std::move(begun.result);
+    if (begun.verdict != node::SessionTable::Verdict::execute) return why_not(once, begun.verdict);
+    auto reply = run(carried.value());
+    if (reply) sessions_.finish(once.session, once.sequence, reply.value());
+    return reply;
+  }
+
+  static Bytes why_not(const Once& once, node::SessionTable::Verdict verdict) {
+    using Verdict = node::SessionTable::Verdict;
+    const std::string which =
+        "sequence " + std::to_string(once.sequence) + " of " + named(once.session);
+    switch (verdict) {
+      case Verdict::answered:
+        return refused(ErrorKind::sequence_answered,
+                       which + " is below what its client has said it has the answers to");
+      case Verdict::too_far_ahead:
+        return refused(ErrorKind::sequence_too_far,
+                       which + " is " + std::to_string(node::kSessionWindow) +
+                           " or more ahead of the first one that is not answered");
+      case Verdict::result_gone:
+        return refused(ErrorKind::result_gone,
+                       which + " was executed before, and its result was too large to keep");
+      case Verdict::no_session: return no_session(once.session);
+      case Verdict::execute:
+      case Verdict::repeated: break;
+    }
+    LEASEHOLD_UNREACHABLE();
+  }
+
+  Backend& backend_;
+  Sessions& sessions_;
+  Counters& counters_;
+};
+
 }  // namespace
 
-Result<Reply> evaluate(std::string_view command, Backend& backend, Counters& counters) {
+Result<Bytes> evaluate(std::string_view command, Backend& backend, Sessions& sessions,
+                       Counters& counters) {
   const auto decoded = decode_command(command);
-  if (!decoded) {
-    return Reply(ErrorReply{kind_of(decoded.error().code), decoded.error().message});
-  }
-  Draft draft(backend, counters);
-  auto reply = std::visit([&](const auto& c) { return run(c, draft); }, decoded.value());
-  if (!reply) return reply;
-  // An error reply says that nothing was done.
-  if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
-  return reply;
+  if (!decoded) return undecodable(decoded.error());
+  return Evaluation(backend, sessions, counters).run(decoded.value());
 }
 
 }  // namespace leasehold::kv

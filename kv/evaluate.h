@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/sessions.h>
 #include <leasehold/kv/store.h>
 
 #include <cstdint>
@@ -28,9 +29,10 @@ struct Counters {
 };
 
 /// Decodes and runs one command. A command that changes something raises counters.revision by one,
-/// and whatever it writes carries that revision. The reply tells of every rule that was broken;
-/// then nothing was changed. An error is the backend's: nothing was changed, and the store must not
-/// go on.
-Result<Reply> evaluate(std::string_view command, Backend& backend, Counters& counters);
+/// and whatever it writes carries that revision. Returns the reply, encoded; it tells of every rule
+/// that was broken, and then nothing was changed but perhaps a session. An error is the backend's:
+/// no key was changed, and the store must not go on.
+Result<Bytes> evaluate(std::string_view command, Backend& backend, Sessions& sessions,
+                       Counters& counters);
 
 }  // namespace leasehold::kv

@@ -22,7 +22,7 @@ namespace {
 /// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
 constexpr std::size_t kShards = 32;
 constexpr std::string_view kMagic("LHMEMS\r\n", 8);
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormat = 2;
 
 struct Shard {
   mutable std::mutex mutex;
@@ -84,10 +84,11 @@ class MemoryStore::Impl final : public Backend {
   Bytes run(std::string_view command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
                       keys_.load(std::memory_order_relaxed)};
-    const auto reply = evaluate(command, *this, counters);
+    auto reply = evaluate(command, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
+    sessions_.saved();
     install(counters);
-    return encode_reply(reply.value());
+    return std::move(reply).value();
   }
 
   /// See take_snapshot(). The caller holds applying_.
@@ -99,6 +100,7 @@ class MemoryStore::Impl final : public Backend {
   std::atomic<std::uint64_t> revision_{0};
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> applied_{0};
+  Sessions sessions_;
   /// Held by whoever needs the values and the numbers to stand still.
   std::mutex applying_;
 
@@ -186,6 +188,7 @@ class MemoryStore::Impl final : public Backend {
 
 // {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
 // {key: length u32, bytes}{create u64}{mod u64}{version u64}{value: length u32, bytes}
+// and {the table of sessions: the rest}
 std::string MemoryStore::Impl::encode() const {
   std::vector<std::pair<std::string_view, const Value*>> all;
   for (const Shard& shard : shards_) {
@@ -204,6 +207,7 @@ std::string MemoryStore::Impl::encode() const {
     put_u64(out, value->version);
     put_sized(out, value->bytes.view());
   }
+  out.append(sessions_.table().encode_all().view());
   return out;
 }
 
@@ -232,9 +236,12 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     previous = key;
     fresh[shard_of(key)].emplace(std::move(key), std::move(value));
   }
-  if (!in.at_end()) return damaged;
+  if (!in.ok()) return damaged;
+  auto sessions = node::SessionTable::decode_all(in.take_rest());
+  if (!sessions) return damaged;
   const Locked locked(*this, std::bitset<kShards>().set());
   for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
+  sessions_.replace(std::move(sessions).value());
   revision_.store(revision, std::memory_order_release);
   keys_.store(keys, std::memory_order_release);
   applied_.store(applied, std::memory_order_release);
@@ -306,6 +313,10 @@ Result<bool> MemoryStore::exists(std::string_view key) const {
   const std::string owned(key);
   const std::lock_guard lock(shard.mutex);
   return shard.find(owned) != nullptr;
+}
+
+Result<std::vector<node::SessionTable::Session>> MemoryStore::sessions() const {
+  return impl_->sessions_.list();
 }
 
 std::uint64_t MemoryStore::size() const {

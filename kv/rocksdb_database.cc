@@ -3,6 +3,7 @@
 #include <leasehold/kv/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb_info_log.h>
 #include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb_sessions.h>
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
@@ -10,6 +11,7 @@
 #include <rocksdb/table.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::kv {
 namespace {
@@ -111,6 +113,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   database->db_.reset(db);
   const auto counters = read_counters(*db);
   if (!counters) return counters.error();
+  auto sessions = read_sessions(*db);
+  if (!sessions) return sessions.error();
+  database->sessions_.replace(std::move(sessions).value());
   // There is no write-ahead log: whatever is in it was flushed.
   database->applied_ = counters.value().applied;
   database->durable_ = counters.value().applied;
@@ -155,6 +160,7 @@ void Database::resume() {
 
 void Database::retire() {
   LEASEHOLD_ASSERT(read_by_nobody());
+  sessions_.replace({});
   static_cast<void>(db_->SetDBOptions({{"avoid_flush_during_shutdown", "true"}}));
   static_cast<void>(db_->Close());
   db_.reset();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/sessions.h>
 #include <leasehold/raft/types.h>
 
 #include <rocksdb/db.h>
@@ -71,6 +72,7 @@ class Database {
   std::atomic<std::uint64_t> revision_{0};
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> durable_{0};
+  Sessions sessions_;
 
  private:
   class Listener;

@@ -19,6 +19,9 @@ namespace leasehold::kv {
 
 inline constexpr std::string_view kIdentityKey("\0\1", 2);
 inline constexpr std::string_view kCountersKey("\0\2", 2);
+inline constexpr std::string_view kNewestSessionKey("\0\3", 2);
+/// The first bytes of the key of every session; the id follows.
+inline constexpr std::string_view kSessionSpace("\0\4", 2);
 /// The first byte of every key of data; its space is the last one of the database.
 inline constexpr char kDataSpace = 1;
 

@@ -6,6 +6,7 @@
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb_sessions.h>
 #include <leasehold/kv/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb_store.h>
 
@@ -22,7 +23,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// Values that one apply() collects before it writes them, give or take one command.
+/// Values and sessions that one apply() collects before it writes them, give or take one command.
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 /// How long a wait for space goes without asking whether it shall end.
 constexpr std::chrono::milliseconds kWaitStep{20};
@@ -82,6 +83,7 @@ class Pinned {
   Pinned& operator=(const Pinned&) = delete;
 
   rocksdb::DB& db() const { return database_->db(); }
+  const Sessions& sessions() const { return database_->sessions_; }
 
  private:
   Database* database_;
@@ -106,6 +108,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const;
   Result<bool> exists(std::string_view key) const;
+  Result<std::vector<node::SessionTable::Session>> sessions() const;
   Result<raft::Index> make_durable();
   Result<std::shared_ptr<const node::Snapshot>> take_snapshot();
   Result<void> install_snapshot(const node::Snapshot& snapshot);
@@ -391,14 +394,14 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
     if (failed) break;
-    auto reply = evaluate(command.bytes, *this, counters);
+    auto reply = evaluate(command.bytes, *this, database.sessions_, counters);
     if (reply) {
-      replies.push_back(encode_reply(reply.value()));
+      replies.push_back(std::move(reply).value());
     } else {
       failed = fail(reply.error());
     }
     // A short command may write a long value (SetRange): what waits in memory is bounded.
-    if (!failed && changed_bytes_ > kChangedBytesMax) {
+    if (!failed && changed_bytes_ + session_bytes(database.sessions_) > kChangedBytesMax) {
       if (auto written = write_changes(counters, command.id.index); !written) {
         failed = fail(written.error());
       }
@@ -437,18 +440,20 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
     LEASEHOLD_ASSERT(
         batch.Put(rocksdb::SliceParts(&key_part, 1), rocksdb::SliceParts(parts, 2)).ok());
   }
+  Database& database = live();
+  put_sessions(database.sessions_, batch);
   LEASEHOLD_ASSERT(batch
                        .Put(std::string(kCountersKey),
                             encode_record({last.value(), counters.revision, counters.keys}))
                        .ok());
   rocksdb::WriteOptions options;
   options.disableWAL = true;
-  Database& database = live();
   const rocksdb::Status status =
       with_space(database, [&] { return database.db().Write(options, &batch); });
   if (!status.ok()) return status_error("a write failed", status);
   changes_.clear();
   changed_bytes_ = 0;
+  database.sessions_.saved();
   return {};
 }
 
@@ -518,6 +523,11 @@ Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
   return fail(status_error("a read failed", status));
 }
 
+Result<std::vector<node::SessionTable::Session>> RocksdbStore::Impl::sessions() const {
+  if (auto failed = failure()) return *failed;
+  return Pinned(live_).sessions().list();
+}
+
 Result<std::unique_ptr<RocksdbStore>> RocksdbStore::open(Options options) {
   const std::string dir = options.dir;
   auto impl = std::make_unique<Impl>(std::move(options));
@@ -576,6 +586,9 @@ Result<std::vector<std::string>> RocksdbStore::keys_after(std::optional<std::str
 }
 Result<bool> RocksdbStore::exists(std::string_view key) const {
   return impl_->exists(key);
+}
+Result<std::vector<node::SessionTable::Session>> RocksdbStore::sessions() const {
+  return impl_->sessions();
 }
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);

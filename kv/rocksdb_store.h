@@ -68,6 +68,7 @@ class RocksdbStore final : public Store {
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const override;
   Result<bool> exists(std::string_view key) const override;
+  Result<std::vector<node::SessionTable::Session>> sessions() const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;

@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/node/session_table.h>
 #include <leasehold/node/state_machine.h>
 #include <leasehold/raft/types.h>
 
@@ -63,6 +64,8 @@ class Store : public node::StateMachine {
                                                       std::size_t count) const = 0;
   /// get() without the value's bytes.
   virtual Result<bool> exists(std::string_view key) const = 0;
+  /// The sessions that are open, in the order of their ids. Errors as get().
+  virtual Result<std::vector<node::SessionTable::Session>> sessions() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
   /// The newest revision; 0 for a store that never changed.

@@ -134,6 +134,27 @@ TEST(CommandFormat, TheOthersArePinned) {
             "01206b");
 }
 
+TEST(CommandFormat, ThoseOfSessionsArePinned) {
+  EXPECT_EQ(hex(encoded(OpenSession{})), "0141");
+  EXPECT_EQ(hex(encoded(CloseSession{node::SessionId(258)})),
+            "0142"
+            "0000000000000102");
+  EXPECT_EQ(hex(encoded(TouchSession{node::SessionId(1)})),
+            "0143"
+            "0000000000000001");
+  EXPECT_EQ(hex(encoded(ExpireSession{node::SessionId(1), 2})),
+            "0144"
+            "0000000000000001"
+            "0000000000000002");
+  const std::string get_del = encoded(GetDel{"k"});
+  EXPECT_EQ(hex(encoded(Once{node::SessionId(1), 3, 2, get_del})),
+            "0145"
+            "0000000000000001"
+            "0000000000000003"
+            "0000000000000002"
+            "01066b");
+}
+
 TEST(CommandFormat, RepliesArePinned) {
   EXPECT_EQ(hex(encode_reply(Ok{}).view()), "0101");
   EXPECT_EQ(hex(encode_reply(Nil{}).view()), "0102");
@@ -149,11 +170,27 @@ TEST(CommandFormat, RepliesArePinned) {
             "6e6f");
 }
 
+TEST(CommandFormat, KindsOfErrorArePinned) {
+  EXPECT_EQ(static_cast<int>(ErrorKind::no_session), 8);
+  EXPECT_EQ(static_cast<int>(ErrorKind::sequence_answered), 9);
+  EXPECT_EQ(static_cast<int>(ErrorKind::sequence_too_far), 10);
+  EXPECT_EQ(static_cast<int>(ErrorKind::result_gone), 11);
+  EXPECT_EQ(static_cast<int>(ErrorKind::too_many_sessions), 12);
+}
+
 // Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
 
 TEST(CommandCodec, DecodesWhatWasEncoded) {
   const std::string big(1000, 'x');
+  const std::string set = encoded(Set{"k", "v"});
+  const std::string transaction = encoded(Transaction{{{"a", 1}}, {Size{}}});
   const std::vector<Command> commands = {
+      OpenSession{},
+      CloseSession{node::SessionId(7)},
+      TouchSession{node::SessionId(7)},
+      ExpireSession{node::SessionId(7), 8},
+      Once{node::SessionId(7), 9, 8, set},
+      Once{node::SessionId(0), 0, 0, transaction},
       Set{"", ""},
       Set{"key", big, SetCondition::xx, true},
       Set{big, "v", SetCondition::nx, false},
@@ -223,6 +260,8 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(Rename{true, "from", "to"}),
       encoded(SetRange{3, "key", "value"}),
       encoded(GetRange{0, 3, "key"}),
+      encoded(ExpireSession{node::SessionId(3), 4}),
+      encoded(Once{node::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
   for (int round = 0; round < 200000; ++round) {
@@ -242,6 +281,20 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
     ASSERT_EQ(encoded(decoded.value()), bytes);
   }
   EXPECT_GT(accepted, 100U);
+}
+
+TEST(CommandCodec, OnceCarriesNoCommandOfSessionsAndNoneOfANewerFormat) {
+  const std::string carried = encoded(Set{"k", "v"});
+  const std::string good = encoded(Once{node::SessionId(1), 1, 1, carried});
+  for (const Command& bad : std::vector<Command>{OpenSession{}, TouchSession{node::SessionId(1)},
+                                                 Once{node::SessionId(1), 1, 1, carried}}) {
+    const std::string inner = encoded(bad);
+    EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, inner}), ErrorCode::malformed);
+    const std::string bytes = good.substr(0, good.size() - carried.size()) + inner;
+    EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  }
+  EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, ""}), ErrorCode::malformed);
+  EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, "\2\1"}), ErrorCode::unsupported_format);
 }
 
 TEST(CommandCodec, ACountBeyondTheBytesAllocatesNothing) {
@@ -317,7 +370,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\10", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\15", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

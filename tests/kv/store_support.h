@@ -203,6 +203,11 @@ class Twin {
     return "\"" + out + "\"";
   }
   std::string run(const Size&) { return std::to_string(cells.size()); }
+  /// The twin has no sessions.
+  template <class SessionCommand>
+  std::string run(const SessionCommand&) {
+    return "a command of sessions";
+  }
   std::string run(const Transaction& transaction) {
     for (const Watched& watched : transaction.watched) {
       const auto at = cells.find(std::string(watched.key));

@@ -336,6 +336,9 @@ class StoreWithSlowScans final : public kv::Store {
     return store_.get_all(keys, load);
   }
   Result<bool> exists(std::string_view key) const override { return store_.exists(key); }
+  Result<std::vector<node::SessionTable::Session>> sessions() const override {
+    return store_.sessions();
+  }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
