@@ -282,7 +282,8 @@ std::string named(node::SessionId id) {
 }
 
 Bytes no_session(node::SessionId id) {
-  return refused(ErrorKind::no_session, named(id) + " is unknown, closed or expired");
+  return refused(ErrorKind::no_session, named(id) + " is unknown, closed or expired; nothing was " +
+                                            "done now, an earlier try may have been executed");
 }
 
 /// Evaluates commands one level deep: Once calls it again with what it carries.
@@ -311,7 +312,8 @@ class Evaluation {
     const auto id = sessions_.open();
     if (id) return encode_reply(integer(id->value()));
     return refused(ErrorKind::too_many_sessions,
-                   std::to_string(node::kSessionsMax) + " sessions are open, which is the limit");
+                   std::to_string(node::kSessionsMax) +
+                       " sessions are open, which is the limit; none was opened");
   }
   Result<Bytes> reply_to(const CloseSession& command) {
     return sessions_.close(command.session) ? encode_reply(Ok{}) : no_session(command.session);
@@ -342,11 +344,13 @@ class Evaluation {
     switch (verdict) {
       case Verdict::answered:
         return refused(ErrorKind::sequence_answered,
-                       which + " is below what its client has said it has the answers to");
+                       which +
+                           " is below what its client has said it has the answers to; not "
+                           "executed now");
       case Verdict::too_far_ahead:
         return refused(ErrorKind::sequence_too_far,
                        which + " is " + std::to_string(node::kSessionWindow) +
-                           " or more ahead of the first one that is not answered");
+                           " or more ahead of the first one that is not answered; not executed");
       case Verdict::result_gone:
         return refused(ErrorKind::result_gone,
                        which + " was executed before, and its result was too large to keep");

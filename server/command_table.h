@@ -24,7 +24,9 @@ enum class CommandEffect : std::uint8_t {
   write,         ///< is proposed when all reads before it are answered
   after_writes,  ///< runs when all writes before it are answered
   after_reads,   ///< runs when all reads before it are answered
-  dialect,       ///< changes how replies look: runs when all before it are answered
+  /// Changes how replies look, or is a write in one form and a read in another: runs when all
+  /// before it are answered.
+  after_all,
 };
 
 enum class CommandGroup : std::uint8_t {

@@ -40,6 +40,8 @@ void scan_random(StoreReader& reader, const Arguments& args, std::string& out);
 void scan_some(StoreReader& reader, const Arguments& args, std::string& out);
 
 // commands_multi.cc
+/// Why EXEC does nothing: the text of an error, or empty.
+std::string problem_of_exec(const Multi::Finished& finished);
 void run_discard(Session& session, const Arguments& args, std::string& out);
 void run_exec(Session& session, const Arguments& args, std::string& out);
 void run_multi(Session& session, const Arguments& args, std::string& out);
@@ -100,6 +102,10 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
+
+// commands_sessions.cc
+void run_leasehold_once(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_session(Session& session, const Arguments& args, std::string& out);
 
 // commands_transfer.cc
 void run_leasehold_transfer(Session& session, const Arguments& args, std::string& out);

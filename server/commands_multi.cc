@@ -3,6 +3,16 @@
 
 namespace leasehold::server {
 
+std::string problem_of_exec(const Multi::Finished& finished) {
+  if (finished.spoiled) {
+    return "EXECABORT Transaction discarded because of previous errors.";
+  }
+  if (finished.watch_failed) {
+    return "EXECABORT Transaction discarded because a WATCH was refused.";
+  }
+  return {};
+}
+
 void run_multi(Session& session, const Arguments&, std::string& out) {
   if (session.multi().open()) return session.refuse(out, "ERR MULTI calls can not be nested");
   session.multi().begin();
@@ -18,15 +28,12 @@ void run_discard(Session& session, const Arguments&, std::string& out) {
 void run_exec(Session& session, const Arguments&, std::string& out) {
   if (!session.multi().open()) return session.refuse(out, "ERR EXEC without MULTI");
   Multi::Finished finished = session.multi().finish();
-  if (finished.spoiled) {
-    return session.refuse(out, "EXECABORT Transaction discarded because of previous errors.");
-  }
-  if (finished.watch_failed) {
-    return session.refuse(out, "EXECABORT Transaction discarded because a WATCH was refused.");
+  if (const std::string problem = problem_of_exec(finished); !problem.empty()) {
+    return session.refuse(out, problem);
   }
   if (finished.empty) return append_array(out, 0);
   if (session.refuse_when_draining(out)) return;
-  session.propose(std::move(finished.command), std::move(finished.specs));
+  session.propose(std::move(finished.command), ReplyForm::transaction, std::move(finished.specs));
 }
 
 void run_unwatch(Session& session, const Arguments&, std::string& out) {

@@ -27,6 +27,14 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
   LEASEHOLD_UNREACHABLE();
 }
 
+std::string first_word(kv::ErrorKind kind) {
+  switch (kind) {
+    case kv::ErrorKind::store_failed: return "UNKNOWNOUTCOME ";
+    case kv::ErrorKind::no_session: return "NOSESSION ";
+    default: return "ERR ";
+  }
+}
+
 void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
                           const std::vector<const CommandSpec*>& parts) {
   const Result<kv::Reply> decoded = kv::decode_reply(bytes);
@@ -54,8 +62,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
       append_encoded_reply(out, array->items[i], protocol, own, {});
     }
   } else if (const auto* error = std::get_if<kv::ErrorReply>(&reply)) {
-    const bool unknown = error->kind == kv::ErrorKind::store_failed;
-    append_error(out, (unknown ? "UNKNOWNOUTCOME " : "ERR ") + error->text);
+    append_error(out, first_word(error->kind) + error->text);
   }
 }
 
@@ -95,7 +102,7 @@ bool Session::may_run(CommandEffect effect) const {
     case CommandEffect::after_writes: return writes_under_way_ == 0;
     case CommandEffect::write:
     case CommandEffect::after_reads: return reads_under_way_ == 0;
-    case CommandEffect::dialect: return line_.empty();
+    case CommandEffect::after_all: return line_.empty();
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -350,12 +357,13 @@ void Session::write(const CommandSpec& spec, const Arguments& args, std::string&
   Result<Bytes> encoded =
       std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return refuse(out, "ERR " + encoded.error().message);
-  propose(std::move(encoded).value(), {});
+  propose(std::move(encoded).value(), spec.form, {});
 }
 
-void Session::propose(Bytes command, std::vector<const CommandSpec*> parts) {
+void Session::propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts) {
   context_.counters->writes.add();
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
+  place(number).form = form;
   place(number).parts = std::move(parts);
   context_.node.propose(
       std::move(command), context_.state.options.command_timeout,
@@ -372,8 +380,7 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
   switch (result.status) {
     case node::ProposeStatus::committed:
       context_.counters->writes_committed.add();
-      append_encoded_reply(reply, result.result, protocol, place(number).spec->form,
-                           place(number).parts);
+      append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts);
       break;
     case node::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();

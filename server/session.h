@@ -96,8 +96,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// `out`, or takes a place.
   void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
             std::string& out);
-  /// Proposes an encoded command; takes a place. `parts`: whose results a transaction returns.
-  void propose(Bytes command, std::vector<const CommandSpec*> parts);
+  /// Proposes an encoded command; takes a place. `form`: how its result is told. `parts`: whose
+  /// results a transaction returns.
+  void propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts);
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
   /// Takes a place. The function that it returns fills it; call it once, from any thread.
@@ -135,7 +136,8 @@ class Session : public std::enable_shared_from_this<Session> {
   struct Place {
     PlaceKind kind = PlaceKind::other;
     PlaceState state = PlaceState::waiting;
-    bool silent = false;  ///< the client does not want the reply
+    bool silent = false;                ///< the client does not want the reply
+    ReplyForm form = ReplyForm::plain;  ///< of a write
     const CommandSpec* spec = nullptr;
     std::chrono::nanoseconds begun{0};
     std::size_t bytes = 0;                  ///< that it holds: of the command, later of the reply

@@ -123,7 +123,7 @@ TEST_P(SessionContract, AnOldDuplicateBehindNewerOnesIsNotExecuted) {
   run(once(1, 2, IncrBy{"n", 1}));
   EXPECT_EQ(run(once(1, 1, IncrBy{"n", 1})),
             "error 9: sequence 1 of session 1 is below what its client has said it has the answers "
-            "to");
+            "to; not executed now");
   EXPECT_EQ(store_->get("n").value()->bytes.view(), "2");
 }
 
@@ -146,7 +146,7 @@ TEST_P(SessionContract, NoSequenceIsTooFarAhead) {
   EXPECT_EQ(run(once(1, end, 1, IncrBy{"n", 1})), "1");
   EXPECT_EQ(run(once(1, end + 1, 1, IncrBy{"n", 1})),
             "error 10: sequence 129 of session 1 is 128 or more ahead of the first one that is not "
-            "answered");
+            "answered; not executed");
   EXPECT_EQ(run(once(1, end + 1, 2, IncrBy{"n", 1})), "2");
 }
 
@@ -164,7 +164,9 @@ TEST_P(SessionContract, AResultTooLargeToKeepIsForgottenAndItsCommandIsNotRepeat
 }
 
 TEST_P(SessionContract, WithoutASessionNothingIsExecuted) {
-  const std::string unknown = "error 8: session 7 is unknown, closed or expired";
+  const std::string unknown =
+      "error 8: session 7 is unknown, closed or expired; nothing was done now, an earlier try may "
+      "have been executed";
   EXPECT_EQ(run(once(7, 1, Set{"k", "v"})), unknown);
   EXPECT_EQ(run(TouchSession{SessionId(7)}), unknown);
   EXPECT_EQ(run(CloseSession{SessionId(7)}), unknown);
@@ -203,7 +205,8 @@ TEST_P(SessionContract, TheTableHasAnEnd) {
   std::vector<Bytes> commands(node::kSessionsMax + 1, encoded(OpenSession{}));
   const auto replies = apply(*store_, 1, commands);
   EXPECT_EQ(replies.at(node::kSessionsMax - 1), "10000");
-  EXPECT_EQ(replies.back(), "error 12: 10000 sessions are open, which is the limit");
+  EXPECT_EQ(replies.back(),
+            "error 12: 10000 sessions are open, which is the limit; none was opened");
   run(CloseSession{SessionId(77)});
   EXPECT_EQ(run(OpenSession{}), "10001");
   EXPECT_EQ(store_->sessions().value().size(), node::kSessionsMax);

@@ -611,6 +611,19 @@ ours("leasehold|readmode", """
     GET k
     LEASEHOLD READMODE
 """, r"\$11\r\nstale 500ms")
+ours("leasehold|session", "LEASEHOLD SESSION OPEN", r":\d+\r\n")
+ours("leasehold|session", "LEASEHOLD SESSION LIST", r'\$\d+\r\n\{"open":\d+,"open_max":10000,"sessions":')
+ours("leasehold|session", "LEASEHOLD SESSION TOUCH 4000000000",
+     r"-NOSESSION session 4000000000 is unknown, closed or expired")
+ours("leasehold|session", "LEASEHOLD SESSION CLOSE x", r"-ERR 'x' is no id of a session")
+ours("leasehold|once", "LEASEHOLD ONCE 4000000000 1 SET k v",
+     r"-NOSESSION session 4000000000 is unknown, closed or expired; nothing was done now")
+ours("leasehold|once", "LEASEHOLD ONCE 1 1 GET k", r"-ERR 'GET' is no command that writes keys")
+ours("leasehold|once", """
+    MULTI
+    SET k v
+    LEASEHOLD ONCE 4000000000 1 EXEC
+""", r"-NOSESSION ")
 ours("leasehold|read", """
     SET k v
     LEASEHOLD READ log GET k

@@ -7,7 +7,7 @@ import time
 
 
 class RespError:
-    """An error reply. `word` is its first word: NOLEADER, TRYAGAIN, UNKNOWNOUTCOME, ERR..."""
+    """An error reply. `word` is its first word: NOLEADER, TRYAGAIN, UNKNOWNOUTCOME, NOSESSION, ERR..."""
 
     def __init__(self, text):
         self.text = text
