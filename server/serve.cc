@@ -6,6 +6,7 @@
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
+#include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/tcp_front.h>
 #include <leasehold/server/terminal.h>
@@ -41,7 +42,7 @@ constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
 /// is older is on the disk; each entry costs about twice its size here.
 constexpr std::size_t kEntryCacheBytes = 8U << 20U;
-/// How often the start is looked at, and a failure that ended the node.
+/// How often the start is looked at, the sessions, and a failure that ended the node.
 constexpr timespec kWatchInterval{0, 200'000'000};
 /// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
 constexpr timespec kDrainInterval{0, 1'000'000};
@@ -145,7 +146,8 @@ Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& op
 }
 
 /// Waits for a signal, and returns it, or for a failure: 0.
-int watch(node::Node& node, const LogObserver& observer, const Failure& failure) {
+int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
+          const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
   for (;;) {
@@ -153,6 +155,7 @@ int watch(node::Node& node, const LogObserver& observer, const Failure& failure)
     if (signal > 0) return signal;
     if (has_failed(failure)) return 0;
     start.look();
+    sessions.look();
   }
 }
 
@@ -248,7 +251,10 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal = watch(*node.value(), observer, failure);
+  const int signal = watch(*node.value(), observer,
+                           SessionWatch(*node.value(), *store.value(), settings.session_idle_max,
+                                        settings.server.command_timeout),
+                           failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;

@@ -178,6 +178,16 @@ Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) 
   return {};
 }
 
+Result<void> set_session_idle_max(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_duration(text);
+  if (!duration) return duration.error();
+  if (duration.value() < std::chrono::seconds(1)) {
+    return invalid("a session may be idle for 1s or longer; there is no way to keep all for ever");
+  }
+  settings.session_idle_max = duration.value();
+  return {};
+}
+
 Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& text) {
   std::vector<raft::NodeId>& wanted = settings.node.preferred_leaders;
   wanted.clear();
@@ -294,6 +304,7 @@ void describe(ServeSettings& settings) {
       {"io-threads", std::to_string(settings.server.io_threads)},
       {"lease-reads", settings.server.lease_reads ? "on" : "off"},
       {"idle-timeout", format_duration(settings.server.idle_timeout)},
+      {"session-idle-max", format_duration(settings.session_idle_max)},
       {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
       {"command-timeout", format_duration(settings.server.command_timeout)},
       {"drain-timeout", format_duration(settings.drain_timeout)},
@@ -396,6 +407,10 @@ const std::vector<SettingSpec>& setting_specs() {
        set_client_addresses},
       {"idle-timeout", "DURATION", "0s",
        "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
+      {"session-idle-max", "DURATION", "10m",
+       "A client's session (LEASEHOLD SESSION) that no command has named for so long ends; that of "
+       "the leader counts",
+       set_session_idle_max},
       {"slowlog-threshold", "DURATION", "10ms",
        "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
       {"log-tail", "BYTES", "64M",

@@ -22,6 +22,8 @@ struct ServeSettings {
   std::string log_level = "info";
   /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
   lease::Duration drain_timeout = std::chrono::seconds(5);
+  /// A session that no command has named for so long ends.
+  lease::Duration session_idle_max = std::chrono::minutes(10);
   ServerOptions server;
 };
 

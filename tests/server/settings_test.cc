@@ -123,6 +123,7 @@ TEST(Settings, DefaultsOfTheTableAreThoseOfTheTypes) {
   EXPECT_EQ(settings.value().node.timing.margin, timing.margin);
   EXPECT_EQ(settings.value().server.command_timeout, ServerOptions().command_timeout);
   EXPECT_EQ(settings.value().server.clients_max, ServerOptions().clients_max);
+  EXPECT_EQ(settings.value().session_idle_max, ServeSettings().session_idle_max);
 }
 
 TEST(Settings, WrongOnesAreRefusedByName) {
@@ -136,6 +137,9 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
   EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
   EXPECT_THAT(refusal(with("command-timeout", "0s")), HasSubstr("--command-timeout"));
+  EXPECT_THAT(refusal(with("session-idle-max", "0s")), HasSubstr("--session-idle-max"));
+  EXPECT_THAT(refusal(with("session-idle-max", "999ms")), HasSubstr("1s or longer"));
+  EXPECT_EQ(make_settings(with("session-idle-max", "1s")).value().session_idle_max, 1s);
 }
 
 TEST(Settings, HowANodeEndsAndWhoShallLead) {

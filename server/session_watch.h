@@ -1,0 +1,37 @@
+// Ends the sessions that nobody uses, while this node leads.
+#pragma once
+
+#include <leasehold/kv/store.h>
+#include <leasehold/node/node.h>
+#include <leasehold/node/session_expiry.h>
+
+#include <memory>
+
+namespace leasehold::server {
+
+/// Looked at in turns, on one thread. Proposes what node::SessionExpiry finds due; the state
+/// machine judges it again. Outlived by no look, but by its proposals.
+class SessionWatch {
+ public:
+  /// `idle_max`: a second at least. `timeout`: of a proposal.
+  SessionWatch(node::Node& node, const kv::Store& store, lease::Duration idle_max,
+               lease::Duration timeout);
+  /// Does nothing most of the time: it looks at the sessions eight times within idle_max, and every
+  /// five seconds at least.
+  void look();
+
+ private:
+  struct Round;
+  void propose(const std::vector<node::SessionExpiry::Idle>& due);
+
+  node::Node& node_;
+  const kv::Store& store_;
+  const lease::Duration idle_max_;
+  const lease::Duration timeout_;
+  node::SessionExpiry expiry_;
+  raft::PromiseInstant next_;
+  /// What was proposed last and is not answered yet; the completions hold it.
+  std::weak_ptr<Round> under_way_;
+};
+
+}  // namespace leasehold::server
