@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 /// One server may take so long of the whole time.
 constexpr Timeout kConnectTimeout{1000};
+/// How long one server is waited for if the command may be sent to another one too.
+constexpr Timeout kTry{1000};
 /// After this a person is told what takes so long.
 constexpr auto kPatience = std::chrono::seconds(1);
 
@@ -27,8 +29,8 @@ bool not_executed(const RespValue& reply) {
   return reply.is_error("NOLEADER") || reply.is_error("TRYAGAIN");
 }
 
-bool is_read(const std::vector<std::string>& words) {
-  return words.front() == "GET";
+Error unknown(const std::string& why) {
+  return {ErrorCode::unavailable, why + "; the command may be executed"};
 }
 
 }  // namespace
@@ -46,10 +48,12 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
 }
 
 Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
-                               const std::vector<std::string>& words, Timeout timeout) {
+                               const std::vector<std::string>& words, Timeout timeout,
+                               Repeat repeat) {
   const auto start = Clock::now();
   const auto deadline = start + timeout;
   bool told = false;
+  bool may_be_executed = false;
   const auto left = [deadline] {
     return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
   };
@@ -62,18 +66,19 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
         last = server + ": " + client.error().message;
         continue;
       }
-      auto reply = client.value().call(words, left());
-      if (reply && !not_executed(reply.value())) return reply;
-      if (reply) {
-        last = server + ": " + reply.value().text;
-      } else if (!is_read(words)) {
-        return Error{ErrorCode::unavailable,
-                     server + ": " + reply.error().message + "; the command may be executed"};
-      } else {
-        last = server + ": " + reply.error().message;
+      const bool numbered = repeat == Repeat::numbered;
+      const auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
+      last = server + ": " + (reply ? reply.value().text : reply.error().message);
+      if (reply && not_executed(reply.value())) continue;
+      if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
+        return unknown("the session ended too early; the last answer: " + last);
       }
+      if (reply && !(numbered && reply.value().is_error("UNKNOWNOUTCOME"))) return reply;
+      if (repeat == Repeat::never) return unknown(last);
+      may_be_executed = numbered;
     }
     if (Clock::now() + kRetryPause >= deadline) {
+      if (may_be_executed) return unknown("no answer in time; the last one: " + last);
       return Error{ErrorCode::timed_out, "nobody took the command; the last answer: " + last};
     }
     if (!told && Clock::now() > start + kPatience) {
@@ -84,9 +89,38 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
   }
 }
 
-int run_key_command(const std::vector<std::string>& servers, const std::vector<std::string>& words,
-                    Timeout timeout) {
-  const auto reply = run_anywhere(servers, words, timeout);
+namespace {
+
+/// A session that is opened twice costs nothing: the one that nobody knows of ends by being idle.
+Result<RespValue> run_once(const KeyCommand& command) {
+  const auto deadline = Clock::now() + command.timeout;
+  const auto left = [deadline] {
+    return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
+  };
+  const auto opened = run_anywhere(command.servers, {"LEASEHOLD", "SESSION", "OPEN"},
+                                   command.timeout, Repeat::numbered);
+  if (!opened && opened.error().code == ErrorCode::unavailable) {
+    return Error{ErrorCode::timed_out, "no session was opened: " + opened.error().message};
+  }
+  if (!opened || opened.value().kind != RespValue::Kind::integer) return opened;
+  const std::string session = std::to_string(opened.value().integer);
+  std::vector<std::string> words = {"LEASEHOLD", "ONCE", session, "1"};
+  words.insert(words.end(), command.words.begin(), command.words.end());
+  auto reply = run_anywhere(command.servers, words, left(), Repeat::numbered);
+  // If it fails, the session ends by being idle.
+  static_cast<void>(run_anywhere(command.servers, {"LEASEHOLD", "SESSION", "CLOSE", session},
+                                 std::min(left(), kTry), Repeat::never));
+  return reply;
+}
+
+}  // namespace
+
+int run_key_command(const KeyCommand& command) {
+  const bool read = command.words.front() == "GET";
+  const auto reply = command.exactly_once
+                         ? run_once(command)
+                         : run_anywhere(command.servers, command.words, command.timeout,
+                                        read ? Repeat::read : Repeat::never);
   if (!reply) {
     std::cerr << "leasehold: " << reply.error().message << "\n";
     switch (reply.error().code) {
@@ -101,11 +135,11 @@ int run_key_command(const std::vector<std::string>& servers, const std::vector<s
       std::cerr << "leasehold: " << value.text << "\n";
       return value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
     case RespValue::Kind::null:
-      std::cerr << (is_read(words) ? "leasehold: no such key\n" : "leasehold: the key exists\n");
+      std::cerr << (read ? "leasehold: no such key\n" : "leasehold: the key exists\n");
       return kNo;
     case RespValue::Kind::integer:
       std::cout << value.integer << "\n";
-      return words.front() == "DEL" && value.integer == 0 ? kNo : 0;
+      return command.words.front() == "DEL" && value.integer == 0 ? kNo : 0;
     case RespValue::Kind::simple:
     case RespValue::Kind::bulk: std::cout << value.text << "\n"; return 0;
     case RespValue::Kind::array: break;

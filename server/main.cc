@@ -176,6 +176,7 @@ struct ClientFlags {
   std::string watch;
   std::string color = "auto";
   bool if_absent = false;
+  bool exactly_once = false;
   bool stale = false;
   std::string key;
   std::string value;
@@ -296,6 +297,10 @@ int run(int argc, char** argv) {
   }
   put->add_option("value", flags.value, "The value")->required()->type_name("VALUE");
   put->add_flag("--if-absent", flags.if_absent, "Only if the key does not exist");
+  for (CLI::App* command : {put, del}) {
+    command->add_flag("--exactly-once", flags.exactly_once,
+                      "Try again, in a session, until it is known what came of it");
+  }
   CLI::App* backup = add_client_command(app, flags, "backup", "Write a backup on a node");
   backup->add_option("name", flags.key, "The file's name; without one it tells the time")
       ->type_name("NAME");
@@ -360,11 +365,11 @@ int run(int argc, char** argv) {
       return run_backup({flags.servers, timeout, flags.key, flags.stale, flags.json});
     }
     if (snapshot->parsed()) return run_snapshot({flags.servers, timeout, flags.json});
-    if (get->parsed()) return run_key_command(flags.servers, {"GET", flags.key}, timeout);
-    if (del->parsed()) return run_key_command(flags.servers, {"DEL", flags.key}, timeout);
-    std::vector<std::string> words = {"SET", flags.key, flags.value};
-    if (flags.if_absent) words.emplace_back("NX");
-    return run_key_command(flags.servers, words, timeout);
+    KeyCommand command{flags.servers, {"SET", flags.key, flags.value}, timeout, flags.exactly_once};
+    if (flags.if_absent) command.words.emplace_back("NX");
+    if (get->parsed()) command.words = {"GET", flags.key};
+    if (del->parsed()) command.words = {"DEL", flags.key};
+    return run_key_command(command);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }

@@ -9,8 +9,9 @@ import subprocess
 import time
 
 from cluster import Cluster, check, main, wait_for
+import resp
 
-DONE, NO, USAGE, NOT_EXECUTED = 0, 1, 2, 4
+DONE, NO, USAGE, UNKNOWN, NOT_EXECUTED = 0, 1, 2, 3, 4
 
 
 class Program:
@@ -36,6 +37,11 @@ class Program:
         return said, process.returncode
 
 
+def sessions(program):
+    with resp.Client(int(program.servers.rsplit(":", 1)[1])) as client:
+        return client.call("LEASEHOLD", "SESSION", "LIST").decode()
+
+
 def first_start(cluster):
     """Each node alone says whom it waits for, and where it looks for them."""
     first, second, third = cluster.nodes
@@ -56,10 +62,17 @@ def exit_statuses(program):
     check(program(DONE, "get", "key") == "value", "a wrong value")
     program(NO, "get", "missing")
     program(NO, "put", "key", "other", "--if-absent")
+    program(DONE, "del", "key", "--exactly-once")
+    program(NO, "del", "key", "--exactly-once")
+    program(DONE, "put", "key", "value", "--exactly-once")
+    program(NO, "put", "key", "other", "--if-absent", "--exactly-once")
     program(DONE, "del", "key")
     program(NO, "del", "key")
+    wait_for("the sessions to be closed", 5, lambda: '"open":0,' in sessions(program))
     program(NOT_EXECUTED, "put", "k" * 70000, "too long a key")
+    program(NOT_EXECUTED, "put", "k" * 70000, "too long a key", "--exactly-once")
     program(USAGE, "put", "key")
+    program(USAGE, "get", "key", "--exactly-once")
     program(USAGE, "status", "--watch", "often")
     program(DONE, "status")
     program(DONE, "member", "list")
@@ -71,6 +84,21 @@ def exit_statuses(program):
     program(NOT_EXECUTED, "member", "add", "9=127.0.0.1:1", "--timeout", "1s")
     nobody = Program(program.binary, "127.0.0.1:1")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value")
+    nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value", "--exactly-once")
+
+
+def exactly_once(program, cluster):
+    """A leader stands still with the command in its hands: nobody knows what became of it, but with a
+    session another node tells."""
+    leader = cluster.wait_leader()
+    ports = [leader.port, *(node.port for node in cluster.others(leader))]
+    first = Program(program.binary, ",".join(f"127.0.0.1:{port}" for port in ports))
+    leader.pause()
+    first(UNKNOWN, "put", "--timeout", "1s", "bare", "value")
+    first(DONE, "put", "--timeout", "20s", "--if-absent", "--exactly-once", "numbered", "value")
+    leader.resume()
+    cluster.wait_leader()
+    check(program(DONE, "get", "numbered") == "value", "the key was not written")
 
 
 def watched(program, cluster):
@@ -124,6 +152,7 @@ def run(options):
         servers = ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)
         program = Program(cluster.binary, servers)
         exit_statuses(program)
+        exactly_once(program, cluster)
         handed_over(program, cluster)
         watched(program, cluster)
         no_majority(program, cluster)
