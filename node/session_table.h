@@ -61,7 +61,7 @@ class SessionTable {
     SessionId id;
     /// Counts the commands that named the session. While it stands still the session is idle.
     std::uint64_t activity = 0;
-    std::size_t results = 0;  ///< that are kept
+    std::size_t results = 0;  ///< remembered, those that are gone included
   };
 
   /// None: kSessionsMax are open.
