@@ -318,6 +318,9 @@ TEST(CommandLimits, HoldWhenEncoding) {
   const std::string key(kKeyBytesMax, 'k');
   const std::string value(kValueBytesMax, 'v');
   EXPECT_TRUE(encode_command(Set{key, value}));
+  // The largest write fits into a session too.
+  const std::string largest = encoded(Set{key, value});
+  EXPECT_TRUE(decode_command(encoded(Once{node::SessionId(1), 1, 1, largest})));
   EXPECT_EQ(encode_error(Set{key + "k", ""}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(Set{"", value + "v"}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(IncrBy{key + "k", 1}), ErrorCode::invalid_argument);

@@ -1,6 +1,11 @@
 // Exactly once: the commands of sessions, asked of both stores, and their life after the process.
+#include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+
+#include <rocksdb/db.h>
+
+#include <gmock/gmock.h>
 
 #include <atomic>
 #include <thread>
@@ -78,11 +83,11 @@ TEST_P(SessionContract, ARepetitionInTheSameRunSeesTheFirst) {
 TEST_P(SessionContract, ARepetitionHasTheVeryBytes) {
   run(OpenSession{});
   run(Set{"k", std::string("a\0b", 3)});
+  std::uint64_t sequence = 0;
   for (const Command& command :
        {Command(Set{"k", "v", SetCondition::none, true}), Command(Del{{"k"}}),
         Command(Transaction{{}, {IncrBy{"n", 1}, Get{"n"}, IncrBy{"text", 1}}}),
         Command(Rename{false, "nothing", "x"}), Command(GetDel{"n"})}) {
-    static std::uint64_t sequence = 0;
     const Bytes bytes = once(1, ++sequence, command);
     const auto apply_one = [&] {
       const raft::Index index = store_->applied_index() + 1;
@@ -368,6 +373,45 @@ TEST(RocksdbSessions, AfterACrashTheLogGivesTheSameAgain) {
   EXPECT_EQ(other.revision(), store->revision());
   EXPECT_EQ(other.size(), store->size());
   EXPECT_GT(repeated, 100U);
+}
+
+/// What a store says that is opened on a record of sessions that no build writes.
+std::string refusal_of(std::string_view key, std::string_view record) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("kv");
+  {
+    const auto store = open_store(dir);
+    run(*store, encoded(OpenSession{}));
+    run(*store, encoded(OpenSession{}));
+  }
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(rocksdb::Options(), dir + "/db-1", &opened).ok());
+  EXPECT_TRUE(
+      opened->Put(rocksdb::WriteOptions(), {key.data(), key.size()}, {record.data(), record.size()})
+          .ok());
+  delete opened;
+  const auto store = RocksdbStore::open(store_options(dir));
+  return store ? "accepted" : store.error().message;
+}
+
+TEST(RocksdbSessions, WrongRecordsAreRefusedByName) {
+  const std::string second = std::string(kSessionSpace) + std::string("\0\0\0\0\0\0\0\2", 8);
+  const std::string third = std::string(kSessionSpace) + std::string("\0\0\0\0\0\0\0\3", 8);
+  std::string session(21, '\0');
+  session[0] = 1;
+  session[9] = 1;
+  using ::testing::HasSubstr;
+  EXPECT_EQ(refusal_of(second, session), "accepted");
+  EXPECT_THAT(refusal_of(third, session), HasSubstr("the record of session 3: "));
+  EXPECT_THAT(refusal_of(second, session + "x"), HasSubstr("the record of session 2: "));
+  EXPECT_THAT(refusal_of(second, ""), HasSubstr("the record of session 2: "));
+  session[0] = 9;
+  EXPECT_THAT(refusal_of(second, session), HasSubstr("format 9"));
+  EXPECT_THAT(refusal_of(second + "x", session), HasSubstr("the key of a session record"));
+  EXPECT_THAT(refusal_of(kNewestSessionKey, "x"),
+              HasSubstr("the newest session record has format"));
+  EXPECT_THAT(refusal_of(kNewestSessionKey, encode_record({1})),
+              HasSubstr("the record of session 2: "));
 }
 
 TEST(RocksdbSessions, ARestoredStoreGoesOnWithTheirIds) {
