@@ -86,7 +86,6 @@ class MemoryStore::Impl final : public Backend {
                       keys_.load(std::memory_order_relaxed)};
     auto reply = evaluate(command, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
-    sessions_.saved();
     install(counters);
     return std::move(reply).value();
   }
@@ -286,6 +285,7 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands
     replies.push_back(impl_->run(command.bytes));
   }
   LEASEHOLD_ASSERT(previous <= last);
+  impl_->sessions_.saved();
   impl_->applied_.store(last.value(), std::memory_order_release);
   return replies;
 }
