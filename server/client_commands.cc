@@ -67,7 +67,7 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
         continue;
       }
       const bool numbered = repeat == Repeat::numbered;
-      const auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
+      auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
       last = server + ": " + (reply ? reply.value().text : reply.error().message);
       if (reply && not_executed(reply.value())) continue;
       if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
@@ -97,8 +97,8 @@ Result<RespValue> run_once(const KeyCommand& command) {
   const auto left = [deadline] {
     return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
   };
-  const auto opened = run_anywhere(command.servers, {"LEASEHOLD", "SESSION", "OPEN"},
-                                   command.timeout, Repeat::numbered);
+  auto opened = run_anywhere(command.servers, {"LEASEHOLD", "SESSION", "OPEN"}, command.timeout,
+                             Repeat::numbered);
   if (!opened && opened.error().code == ErrorCode::unavailable) {
     return Error{ErrorCode::timed_out, "no session was opened: " + opened.error().message};
   }
