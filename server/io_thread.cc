@@ -79,13 +79,19 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void stop_reading() { draining_ = true; }
+  /// Nothing is read any more but by finish(). What has been read already, and waits for its turn
+  /// among the events of this thread, comes to process() before anything that is posted from now
+  /// on.
+  void prepare_to_finish() {
+    finishing_ = true;
+    asio::error_code ignored;
+    socket_.cancel(ignored);
+  }
   /// For the last time: what is ready to be sent is sent, in as many turns as it takes. What has
   /// arrived by now is answered too: a request that is left unread breaks the connection, and its
   /// client would not know what it did.
   void finish() {
     send_all();
-    asio::error_code ignored;
-    socket_.cancel(ignored);
     for (int reads = 0; reads < kLastReads && read_now(); ++reads) send_all();
   }
 
@@ -136,7 +142,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   /// It is among the newcomers, and has shown that it belongs elsewhere.
   bool leaving() const {
-    return thread_->next_thread && session_->proven() && !session_->closing() && !draining_;
+    return thread_->next_thread && session_->proven() && !session_->closing() && !draining_ &&
+           !finishing_;
   }
   void leave() {
     asio::error_code error;
@@ -184,7 +191,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void read() {
-    if (reading_ || draining_ || session_->stalled() || session_->closing()) return;
+    if (reading_ || draining_ || finishing_ || session_->stalled() || session_->closing()) return;
     if (!make_space()) {
       thread_->counters.connections_refused.add();
       append_error(session_->output(), "ERR the server's input buffers are full, try again later");
@@ -197,6 +204,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                             [self = shared_from_this()](asio::error_code error, std::size_t size) {
                               self->reading_ = false;
                               if (self->closed_) return;
+                              if (error && self->finishing_) return;
                               if (error) return self->close();
                               self->active_ = coarse_now();
                               self->end_ += size;
@@ -296,6 +304,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool awake_ = false;   ///< the thread knows that there was progress
   bool queued_ = false;  ///< the thread knows that it waits for a turn
   bool draining_ = false;
+  bool finishing_ = false;
   bool lingering_ = false;
   bool closed_ = false;
 };
@@ -381,11 +390,14 @@ void IoThread::stop_reading() {
 void IoThread::close_all() {
   closed_ = true;
   sweep_.cancel();
-  const auto connections = std::exchange(connections_, {});
-  for (const auto& [key, connection] : connections) {
-    connection->finish();
-    connection->close();
-  }
+  for (const auto& [key, connection] : connections_) connection->prepare_to_finish();
+  asio::post(io, [this] {
+    const auto connections = std::exchange(connections_, {});
+    for (const auto& [key, connection] : connections) {
+      connection->finish();
+      connection->close();
+    }
+  });
 }
 
 void IoThread::sweep() {

@@ -280,7 +280,7 @@ TEST_P(TcpFrontTest, WhatHasArrivedAtStopIsAnswered) {
     EXPECT_EQ(call(clients.back(), {"PING"}).text, "PONG");
   }
   state_->draining = true;
-  // On loopback it has arrived when it is sent, but nobody may have read it.
+  // It has arrived when it is sent, as a rule, but nobody may have read it.
   for (RespClient& client : clients) {
     ASSERT_TRUE(client.send({{"PING"}, {"SET", "k", "v"}}, kPatience).ok());
   }
