@@ -34,6 +34,8 @@ const char* const kExploreUsage =
     "                      there has to be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
     "  --first-election    begin before the first leader is elected, not after\n"
+    "  --one-away          begin with a leader that node 3 has not heard of\n"
+    "  --uneven            nodes 2 and 3 are set to a D of 19 ms\n"
     "  --readers           only what a reader could notice: two leases, a lease and a newer "
     "commit, a\n"
     "                      stale read, two committed prefixes\n"
@@ -87,6 +89,10 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       b.drift = false;
     } else if (word == "--first-election") {
       b.first_election = true;
+    } else if (word == "--one-away") {
+      b.one_away = true;
+    } else if (word == "--uneven") {
+      b.uneven = true;
     } else if (word == "--readers") {
       b.readers_only = true;
     } else if (word == "--quiet") {

@@ -39,6 +39,8 @@ struct Bounds {
   bool slow_disk = false;       ///< a write is durable when a step of its own says so
   bool drift = true;            ///< the clocks may run at different rates
   bool first_election = false;  ///< start before the first leader is elected, not after
+  bool one_away = false;        ///< start with a leader of which node 3 has heard nothing
+  bool uneven = false;          ///< nodes 2 and 3 are set to a shorter D than node 1
   bool readers_only = false;    ///< only what a reader could notice is a violation
 };
 
@@ -70,8 +72,8 @@ class World {
   /// may end, within two units.
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
 
-  /// Node 1 leads term 1, all have acknowledged its newest round, and nothing is on its way; or,
-  /// with `first_election`, nothing has happened yet.
+  /// Node 1 leads term 1, all have acknowledged its newest round (with `one_away`: 1 and 2), and
+  /// nothing is on its way; or, with `first_election`, nothing has happened yet.
   explicit World(const Bounds& bounds);
 
   /// Steps that may come next, in a fixed order, none that is the same as another.
@@ -116,6 +118,7 @@ class World {
 
   /// Makes the node this world's own. Every step does before it changes one.
   Node& own(std::size_t i);
+  void begin(bool one_away);
   const Node& at(std::size_t i) const { return *nodes_[i]; }
   raft::Now clock(std::size_t i) const { return clocks_[i].at(now_); }
   void start(std::size_t i, const story::Sink& sink);

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Breaks one rule of the lease at a time and expects `leasehold explore` to find the schedule.
+
+The patches are those of tests/mutants/, and so is the machinery: a copy of the portable tree, one
+patch, one build. FOUND names the bounds that are wide enough for each, and the number of steps, of
+which none can be saved. ARGUED says why the others have no schedule that three nodes within the
+explorer's moves could show.
+
+  mutants.py                all of FOUND
+  mutants.py NAME...        these only
+  mutants.py NAME --bounds '--time 3 --no-drift'    with these bounds, whatever is found
+  mutants.py --table        what docs/testing.md shows of them, from the runs
+
+Status 0: each was found by a schedule of as many steps as FOUND says.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "mutants"))
+import run  # noqa: E402  pylint: disable=wrong-import-position
+
+# The mutant, bounds, the steps of the shortest schedule.
+FOUND = [
+    ("carried_duration_ignored", "--time 1 --uneven --no-drift", 1),
+    ("drift_margin_dropped", "--time 3", 3),
+    ("timeout_now_under_lease", "--time 1 --transfers 1 --no-drift", 5),
+    ("promise_not_durable", "--time 3 --one-away --slow-disk --no-drift", 6),
+    ("promise_lost_at_restart", "--time 3 --restarts 1 --no-drift", 7),
+    ("lease_before_token_is_dead", "--time 2 --transfers 1 --no-drift", 7),
+    ("newest_round_credited", "--time 3", 8),
+    ("lease_from_receipt", "--time 3", 8),
+    ("lease_in_ticks", "--time 3 --no-drift", 3),
+    ("lease_before_own_term", "--time 0 --proposals 1 --transfers 1 --no-drift", 9),
+    ("half_is_a_quorum", "--time 3 --changes 1 --no-drift", 9),
+    ("token_of_any_index", "--time 1 --transfers 1 --no-drift", 11),
+    ("campaign_while_promised", "--time 3 --no-drift", 11),
+    ("quorum_read_by_earlier_round", "--time 1 --transfers 1 --reads 1 --no-drift", 7),
+    ("no_promise", "--time 3 --no-drift", 12),
+    ("promise_only_in_pre_vote", "--time 3 --no-drift", 15),
+    ("lease_kept_after_step_down", "--time 0 --changes 1 --no-drift", 12),
+    ("leadership_resumed", "--time 4 --restarts 1 --no-drift --flights 10", 12),
+    ("vote_not_durable", "--time 1 --first-election --restarts 1 --slow-disk --no-drift", 14),
+    ("promise_tied_to_vote", "--time 3 --no-drift", 15),
+]
+
+
+def explore(mutant, bounds, work, states):
+    """(steps, states, what) of the mutant's shortest schedule; the first two None: not found."""
+    tree = os.path.join(work, "tree")
+    run.copy_tree(tree)
+    run.apply_patch(run.Mutant(mutant), tree)
+    run.make(tree, os.path.join(work, "build"), "leasehold_explore_program", "-DLEASEHOLD_PORTABLE_ONLY=ON",
+             "-DLEASEHOLD_BUILD_TESTS=OFF")
+    program = os.path.join(work, "build", "explore", "leasehold_explore")
+    done = subprocess.run([program] + bounds.split() + ["--states", str(states)], text=True, capture_output=True)
+    found = re.search(r"^(.*), after (\d+) steps \((\d+) states", done.stdout, flags=re.MULTILINE)
+    if found:
+        return int(found.group(2)), int(found.group(3)), found.group(1)
+    asserted = re.search(r"^an assertion fails at the last of (\d+) steps", done.stdout, flags=re.MULTILINE)
+    if asserted:
+        depths = re.findall(r"^depth .*?: +(\d+) states", done.stdout, flags=re.MULTILINE)
+        why = (done.stderr.strip().split("\n") or [""])[0]
+        return int(asserted.group(1)), int(depths[-1]) if depths else 0, "an assertion fails: " + why
+    if done.returncode not in (0, 3):
+        sys.exit(f"{program} {bounds} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+    depths = re.findall(r"^depth +(\d+): +(\d+) states", done.stdout, flags=re.MULTILINE)
+    return None, None, f"nothing up to {depths[-1][0]} steps, {depths[-1][1]} states"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Explores the lease's mutants; see the head of this file.")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--bounds")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--states", type=int, default=20_000_000)
+    parser.add_argument("--work", default=os.path.join(run.TREE, "build", "mutants"))
+    options = parser.parse_args()
+    known = {name: (bounds, steps) for name, bounds, steps in FOUND}
+    for name in options.names:
+        if name not in known and not options.bounds:
+            sys.exit(f"`{name}` needs --bounds; there are: {', '.join(known)}")
+    os.makedirs(options.work, exist_ok=True)
+    good = True
+    for name in options.names or known:
+        bounds, wanted = known.get(name, ("", None))
+        bounds = options.bounds or bounds
+        begin = time.monotonic()
+        steps, states, what = explore(name, bounds, options.work, options.states)
+        seconds = time.monotonic() - begin
+        right = steps is not None and (options.bounds or steps == wanted)
+        good = good and right
+        if options.table:
+            print(f"| {name} | `{bounds}` | {steps} | {states:,} | {what} |" if steps else f"| {name}: {what}", flush=True)
+        else:
+            print(f"{'' if right else 'WRONG '}{name} {bounds}: {what}" +
+                  (f", {steps} steps, {states} states" if steps else "") + f" ({seconds:.1f} s with the build)",
+                  flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
