@@ -96,6 +96,7 @@ bench: build
 .PHONY: mutants
 mutants: deps
 	@python3 -B tests/mutants/run.py
+	@python3 -B tests/explore/mutants.py
 
 .PHONY: format
 format:

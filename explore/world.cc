@@ -451,8 +451,8 @@ void World::check() {
     }
     if (node.view.commit < Index(ledger_.size())) {
       fail("the lease of " + name + " is valid at index " +
-           std::to_string(node.view.commit.value()) + ", though " +
-           std::to_string(ledger_.size()) + " are committed");
+           std::to_string(node.view.commit.value()) + ", though " + std::to_string(ledger_.size()) +
+           " are committed");
     }
     if (!left_.readers_only) check_promises(i);
   }

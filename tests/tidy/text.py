@@ -16,9 +16,9 @@ HEADER_LINES_MAX = 400
 SOURCE_LINES_MAX = 700
 
 SKIPPED_FOLDERS = {"build", ".git", ".cache", "__pycache__", "out"}
-TEXT = (".h", ".cc", ".cmake", ".json", ".md", ".patch", ".proto", ".py", ".scenario", ".sh",
+TEXT = (".h", ".cc", ".cmake", ".json", ".md", ".patch", ".pml", ".proto", ".py", ".scenario", ".sh",
         ".toml", ".txt", ".yml")
-CODE = (".h", ".cc", ".proto", ".py", ".sh")
+CODE = (".h", ".cc", ".pml", ".proto", ".py", ".sh")
 
 # Spelled so that this file does not match itself.
 WORDS = [
