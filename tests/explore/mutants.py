@@ -97,7 +97,7 @@ def main():
         right = steps is not None and (options.bounds or steps == wanted)
         good = good and right
         if options.table:
-            print(f"| {name} | `{bounds}` | {steps} | {states:,} | {what} |" if steps else f"| {name}: {what}", flush=True)
+            print(f"| {name} | `{bounds}` | {steps or '-'} | {states or 0:,} | {what} |", flush=True)
         else:
             print(f"{'' if right else 'WRONG '}{name} {bounds}: {what}" +
                   (f", {steps} steps, {states} states" if steps else "") + f" ({seconds:.1f} s with the build)",
