@@ -45,10 +45,12 @@ void add_membership(const Membership& membership, Fingerprint& f) {
   add_ids(membership.leaving, f);
 }
 
-/// 0: `instant` is not after `now`. never() is far ahead.
+/// 0: `instant` is not after `now`. What never comes is as far ahead at any time.
 template <class Tag>
 void add_future(lease::Instant<Tag> instant, lease::Instant<Tag> now, Fingerprint& f) {
-  f.add(instant <= now ? 0 : static_cast<std::uint64_t>((instant - now).count()));
+  const bool never = instant == lease::Instant<Tag>::never();
+  const Duration left = never ? instant.since_origin() : instant - now;
+  f.add(instant <= now ? 0 : static_cast<std::uint64_t>(left.count()));
 }
 
 struct Add {
