@@ -12,7 +12,7 @@
 //     format  1 byte   1
 //     newest  8 bytes
 //     count   4 bytes
-//     count times: id 8 bytes, length 4 bytes, the session
+//     count times: id 8 bytes, length 4 bytes, the session; in rising order of the ids
 #include <leasehold/base/assert.h>
 #include <leasehold/node/session_table.h>
 
@@ -136,6 +136,8 @@ void SessionTable::finish(SessionId id, std::uint64_t sequence, Bytes result) {
   const auto found = sessions_.find(id);
   LEASEHOLD_ASSERT(found != sessions_.end());
   Entry& entry = found->second;
+  // It would push all others out, and then itself.
+  if (result.size() > kSessionResultBytesMax) result = Bytes();
   entry.bytes += result.size();
   const bool added = entry.results.emplace(sequence, std::move(result)).second;
   LEASEHOLD_ASSERT(added);
@@ -196,8 +198,9 @@ Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
   if (!reader.left.empty()) return malformed(kWhat, "longer than it says");
   if (entry.bytes > kSessionResultBytesMax) return malformed(kWhat, "keeps more than it may");
   if (id == SessionId(0) || id > newest_) return malformed(kWhat, "its id was never given");
-  if (!sessions_.emplace(id, std::move(entry)).second) return malformed(kWhat, "named twice");
-  if (sessions_.size() > kSessionsMax) return malformed(kWhat, "more are open than may be");
+  if (sessions_.count(id) != 0) return malformed(kWhat, "named twice");
+  if (sessions_.size() >= kSessionsMax) return malformed(kWhat, "more are open than may be");
+  sessions_.emplace(id, std::move(entry));
   return {};
 }
 
@@ -223,6 +226,9 @@ Result<SessionTable> SessionTable::decode_all(std::string_view bytes) {
     const SessionId id(reader.number(8));
     const std::string_view session = reader.piece();
     if (reader.short_of) break;
+    if (!table.sessions_.empty() && id <= table.sessions_.rbegin()->first) {
+      return malformed(kWhat, "an id is out of order");
+    }
     if (auto restored = table.restore(id, session); !restored) return restored.error();
   }
   if (reader.short_of) return malformed(kWhat, "shorter than it says");

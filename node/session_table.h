@@ -25,8 +25,9 @@ using SessionId = StrongInt<struct SessionIdTag>;
 inline constexpr std::size_t kSessionsMax = 10'000;
 /// How far a sequence may be ahead of the oldest one that is not answered yet.
 inline constexpr std::uint64_t kSessionWindow = 128;
-/// Bytes of the results that are kept for one session. Past it the oldest ones are forgotten:
-/// their commands are not executed again, but a repetition is not told what came of them.
+/// Bytes of the results that are kept for one session. Past it those of the lowest sequences are
+/// forgotten, and one that is larger by itself is never kept: their commands are not executed
+/// again, but a repetition is not told what came of them.
 inline constexpr std::size_t kSessionResultBytesMax = std::size_t{16} << 10U;
 
 /// A part of a state machine's replicated state: give it to snapshots, and make it durable together
@@ -91,12 +92,14 @@ class SessionTable {
   /// None: no such session.
   std::optional<Bytes> encode(SessionId id) const;
   /// Into an empty table: first the newest id, then each session. Errors: malformed,
-  /// unsupported_format.
+  /// unsupported_format; the table is as it was then.
   void restore_newest(SessionId newest) { newest_ = newest; }
   Result<void> restore(SessionId id, std::string_view bytes);
   /// The whole table as one piece, for a machine that keeps its state in one.
   Bytes encode_all() const;
   static Result<SessionTable> decode_all(std::string_view bytes);
+
+  friend bool operator==(const SessionTable&, const SessionTable&) = default;
 
  private:
   struct Entry {
@@ -107,6 +110,7 @@ class SessionTable {
     std::map<std::uint64_t, Bytes> results;
     /// Invariant: the sum over `results`, at most kSessionResultBytesMax.
     std::size_t bytes = 0;
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
 
   SessionId newest_;
