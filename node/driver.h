@@ -89,6 +89,9 @@ struct Propose {
   raft::PromiseInstant deadline;  ///< past it: unknown if it may have been appended, else dropped
   ProposeCompletion done;
   CallGroup group{};
+  /// The state machine executes it once however often it stands in the log (session_table.h). So
+  /// it is sent again where nobody can tell whether it was appended before.
+  bool repeatable{};
 };
 struct Read {
   ReadMode mode = ReadMode::lease;

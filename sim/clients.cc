@@ -131,7 +131,8 @@ raft::PromiseInstant Clients::draw_deadline(const SimNode& node) {
 void Clients::write(Ticket ticket) {
   Attempt& attempt = attempts_[ticket];
   node::Propose propose;
-  propose.command = RegisterMachine::encode_set(attempt.operation.key, attempt.operation.value);
+  propose.command = RegisterMachine::encode(
+      {RegisterMachine::Kind::set, attempt.operation.key, attempt.operation.value});
   propose.deadline = draw_deadline(*attempt.node);
   propose.done = [this, ticket](const node::ProposeResult& result) { on_proposed(ticket, result); };
   attempt.node->post(std::move(propose));
@@ -141,7 +142,7 @@ void Clients::on_proposed(Ticket ticket, const node::ProposeResult& result) {
   if (answered_twice(ticket)) return;
   Attempt& attempt = attempts_[ticket];
   if (result.status == node::ProposeStatus::committed) {
-    if (!(result.result == RegisterMachine::encode_value(attempt.operation.value))) {
+    if (!(result.result == RegisterMachine::encode_number(attempt.operation.value))) {
       world_.fail("wrong_result",
                   "the answer to a write is not its own: " + describe(attempt.operation));
     }

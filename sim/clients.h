@@ -1,8 +1,8 @@
 // Clients: they write unique values and read, on any node, and note what they saw.
 #pragma once
 
-#include <leasehold/node/driver.h>
 #include <leasehold/check/history.h>
+#include <leasehold/node/driver.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
@@ -28,6 +28,8 @@ class Clients {
   void probe(SimNode& node, std::function<void()> done);
   /// The process of `node` died: whoever waits for it will never know.
   void node_died(const SimNode& node);
+  /// A write of `key` has just completed at `written_at`: watchers may look.
+  void watch(const SimNode& written_at, std::uint64_t key);
 
   /// Everything that the checker has to explain.
   std::vector<Operation> history() const;
@@ -54,7 +56,6 @@ class Clients {
 
   void next_operation(std::uint64_t client);
   void think(std::uint64_t client);
-  void watch(const SimNode& written_at, std::uint64_t key);
   SimNode& draw_other(const SimNode& node);
   std::uint64_t draw_key() { return random_.below(world_.plan.workload.keys); }
   void run(std::uint64_t client, SimNode& node, OperationKind kind, std::uint64_t key,

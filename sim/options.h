@@ -136,6 +136,16 @@ struct SnapshotCounts {
   }
 };
 
+/// What clients did in sessions.
+struct SessionCounts {
+  std::uint64_t opened = 0;
+  std::uint64_t writes = 0;       ///< that were answered
+  std::uint64_t repetitions = 0;  ///< sends of a write beyond its first
+  std::uint64_t repeated = 0;     ///< answers that the table gave: executed before
+  std::uint64_t expired = 0;      ///< sessions, because they were idle
+  std::uint64_t given_up = 0;     ///< writes whose session was gone: executed or not
+};
+
 /// What one seed did.
 struct SeedReport {
   std::uint64_t seed = 0;
@@ -146,6 +156,7 @@ struct SeedReport {
   std::uint64_t leader_changes = 0;
   std::uint64_t membership_entries = 0;  ///< committed; a change of the voters takes two
   SnapshotCounts snapshots;
+  SessionCounts sessions;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;
   TrialOutcome trial = TrialOutcome::none;

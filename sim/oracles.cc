@@ -140,18 +140,9 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
   if (entry.kind == raft::EntryKind::command) {
     const Result<node::CommandEnvelope> envelope = node::decode_envelope(entry.payload);
     LEASEHOLD_ASSERT(envelope.ok());
-    added.set = RegisterMachine::decode_set(envelope.value().command.view());
+    added.command = RegisterMachine::decode_command(envelope.value().command.view());
   }
-  if (added.set) {
-    const auto [known, fresh] = executed_.emplace(added.set->value, entry.id.index);
-    if (!fresh) {
-      world_.fail("exactly_once", id_text(entry.id) + " holds the command that was committed at " +
-                                      std::to_string(known->second.value()) + " already: value " +
-                                      std::to_string(added.set->value));
-    }
-    RegisterMachine::apply_to(tip_, entry.id.index, *added.set);
-    tip_.values.clear();
-  }
+  if (added.command) execute(entry.id, *added.command);
   if (entry.kind == raft::EntryKind::membership) {
     Result<raft::Membership> membership = raft::decode_membership(entry.payload.view());
     LEASEHOLD_ASSERT(membership.ok());
@@ -161,6 +152,50 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
   added.history = tip_.history;
   ledger_.push_back(std::move(added));
   newest_committed_term_ = std::max(newest_committed_term_, entry.id.term);
+}
+
+void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
+  const RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id.index, command);
+  tip_.values.clear();
+  using Kind = RegisterMachine::Kind;
+  const auto number = RegisterMachine::decode_number(done.result.view());
+  if (command.kind == Kind::open && number && *number != 0) {
+    sessions_[node::SessionId(*number)] = {0, world_.queue.now()};
+  }
+  if (command.kind == Kind::expire) check_expiry(id, command, number && *number != 0);
+  if (command.kind == Kind::once) {
+    const auto session = sessions_.find(command.session);
+    if (session != sessions_.end()) {
+      session->second = {session->second.activity + 1, world_.queue.now()};
+    }
+  }
+  if (!done.wrote) return;
+  const auto [known, fresh] = executed_.emplace(command.value, id.index);
+  if (fresh) return;
+  const bool once = command.kind == Kind::once;
+  world_.fail(once ? "executed_twice" : "exactly_once",
+              id_text(id) + (once ? " executes" : " holds") + " the command that was " +
+                  (once ? "executed" : "committed") + " at " +
+                  std::to_string(known->second.value()) + " already: value " +
+                  std::to_string(command.value));
+}
+
+// A clock of the nodes shows at most (1 + drift) of the time that has passed.
+void Oracles::check_expiry(raft::LogId id, const RegisterMachine::Command& command, bool gone) {
+  const auto session = sessions_.find(command.session);
+  if (!gone || session == sessions_.end()) return;
+  const SessionSeen seen = session->second;
+  sessions_.erase(session);
+  ++sessions_expired_;
+  const std::int64_t million = 1'000'000;
+  const Duration idle_max = world_.plan.sessions.idle_max;
+  const Duration shortest = idle_max / (million + world_.plan.drift_ppm_max) * million;
+  const bool early = world_.queue.now() - seen.since < shortest;
+  if (seen.activity == command.activity && !early) return;
+  world_.fail("session_expiry", id_text(id) + " closes session " +
+                                    std::to_string(command.session.value()) +
+                                    (early ? ", which has not been idle for long enough"
+                                           : " after a command that its leader had not seen"));
 }
 
 void Oracles::on_persist(const SimNode& node, const raft::PersistBatch& batch) {
@@ -244,7 +279,7 @@ const RegisterMachine::State& Oracles::state_at(raft::Index index) {
   if (index < state_.applied) state_ = milestones_[index.value() / kMilestone];
   for (raft::Index i = state_.applied.next(); i <= index; i = i.next()) {
     const Committed& entry = ledger_[i.value() - 1];
-    if (entry.set) RegisterMachine::apply_to(state_, i, *entry.set);
+    if (entry.command) RegisterMachine::apply_to(state_, i, *entry.command);
     state_.applied = i;
     if (i.value() == milestones_.size() * kMilestone) milestones_.push_back(state_);
   }
@@ -332,6 +367,32 @@ void Oracles::check_dropped(const std::vector<std::uint64_t>& values) {
                                     " was refused as never executed, and is committed at " +
                                     std::to_string(found->second.value()));
     return;
+  }
+}
+
+void Oracles::check_executed(std::uint64_t value, raft::Index index) {
+  const auto found = executed_.find(value);
+  if (found != executed_.end() && found->second == index) return;
+  world_.fail(
+      "session_answer",
+      "a client was told that its write of value " + std::to_string(value) + " was executed at " +
+          std::to_string(index.value()) + ", and it was executed " +
+          (found == executed_.end() ? "never" : "at " + std::to_string(found->second.value())));
+}
+
+void Oracles::check_no_session(node::SessionId id) {
+  if (sessions_.count(id) == 0) return;
+  world_.fail("session_answer", "a client was told that there is no session " +
+                                    std::to_string(id.value()) + ", and nobody has closed it");
+}
+
+void Oracles::check_states() {
+  for (const SimNode* node : nodes_) {
+    const RegisterMachine::State& state = node->machine().present();
+    if (state.applied > committed() || state == state_at(state.applied)) continue;
+    world_.fail("session_state", name(*node) + " has applied up to " +
+                                     std::to_string(state.applied.value()) +
+                                     " and holds something else than was committed");
   }
 }
 

@@ -42,6 +42,13 @@ struct StagedSnapshot;
 ///                           committed entries up to its index make
 ///   exactly_once            a command was committed twice, or its caller was told that it never
 ///                           will be
+/// of sessions, whose commands may be committed more than once:
+///   executed_twice          a command of a session was executed twice
+///   session_answer          what a client was told of its command is not what came of it: it was
+///                           not executed, elsewhere, or the session was there all the time
+///   session_expiry          a session was closed though a command came first, or before it had
+///                           been idle for as long as it may
+///   session_state           a state machine that has applied the same holds something else
 class Oracles {
  public:
   explicit Oracles(World& world);
@@ -64,6 +71,12 @@ class Oracles {
   void on_snapshot_deleted(const SimNode& node);
   /// The callers of these were told that it was not and will not be executed.
   void check_dropped(const std::vector<std::uint64_t>& values);
+  /// The client was told that the write of `value` was executed at `index`.
+  void check_executed(std::uint64_t value, raft::Index index);
+  /// The client was told that there is no such session.
+  void check_no_session(node::SessionId id);
+  /// Every state machine holds what the committed entries up to its applied index make.
+  void check_states();
   void after_handle(const SimNode& node);
   /// After every action of the queue, whatever it was.
   void after_step();
@@ -76,6 +89,7 @@ class Oracles {
   /// The newest that is committed.
   const raft::Membership& membership() const { return membership_; }
   std::uint64_t membership_entries() const { return membership_entries_; }
+  std::uint64_t sessions_expired() const { return sessions_expired_; }
 
  private:
   /// What an oracle remembers of a node.
@@ -92,7 +106,7 @@ class Oracles {
     raft::Term committed_in;
     raft::EntryKind kind = raft::EntryKind::empty;
     Bytes payload;
-    std::optional<RegisterMachine::Set> set;
+    std::optional<RegisterMachine::Command> command;
     /// RegisterMachine::State::history of a state machine that has applied it.
     std::uint64_t history = 0;
 
@@ -112,6 +126,8 @@ class Oracles {
   void check_monotonic(const SimNode& node);
   void advance_ledger(const SimNode& node);
   void add_to_ledger(const SimNode& node, const raft::Entry& entry);
+  void execute(raft::LogId id, const RegisterMachine::Command& command);
+  void check_expiry(raft::LogId id, const RegisterMachine::Command& command, bool gone);
   /// What the committed entries up to `index` make.
   const RegisterMachine::State& state_at(raft::Index index);
   bool is_committed(raft::LogId id) const;
@@ -134,8 +150,16 @@ class Oracles {
   std::vector<RegisterMachine::State> milestones_ = {{}};
   /// The state without registers, up to the newest entry.
   RegisterMachine::State tip_;
-  /// By the value that it writes, which no other command does: where a command was committed.
+  /// By the value that it writes, which no other command does: where a command was committed, or,
+  /// of a session, executed.
   std::map<std::uint64_t, raft::Index> executed_;
+  /// What is known of the open sessions without their table.
+  struct SessionSeen {
+    std::uint64_t activity = 0;
+    TrueInstant since;  ///< when the newest command that names it was committed
+  };
+  std::map<node::SessionId, SessionSeen> sessions_;
+  std::uint64_t sessions_expired_ = 0;
   /// The bytes of every snapshot that was taken, by its tag.
   std::map<std::uint64_t, SnapshotBytes> taken_;
   raft::Term newest_committed_term_;

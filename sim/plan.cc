@@ -201,6 +201,21 @@ void draw_hand_overs(Plan& plan) {
   plan.hand_over_interval = milliseconds(interval_ms[random.below(3)]);
 }
 
+/// A sequence of its own, too.
+void draw_sessions(Plan& plan) {
+  Random random = random_for(plan.seed, 13);
+  if (!random.chance(1, 2)) return;
+  SessionPlan& sessions = plan.sessions;
+  sessions.clients = 2 + random.below(4);
+  const std::uint64_t outstanding[] = {1, 2, 3};
+  sessions.outstanding_max = outstanding[random.below(3)];
+  sessions.think_max = milliseconds(random.between(10, 150));
+  const std::uint64_t double_percent[] = {0, 20, 60};
+  sessions.double_percent = double_percent[random.below(3)];
+  const std::int64_t idle_ms[] = {500, 2'000, 5'000, 60'000};
+  sessions.idle_max = milliseconds(idle_ms[random.below(4)]);
+}
+
 /// A sequence of its own, too. Behind everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
@@ -370,6 +385,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_limits(random, plan);
   draw_snapshots(plan);
   draw_hand_overs(plan);
+  draw_sessions(plan);
   plan.drift_extreme = plan.enabled.has(FaultClass::extreme_drift);
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
   const std::uint64_t young[] = {0, 0, 25, 60};

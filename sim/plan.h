@@ -80,6 +80,18 @@ struct WorkloadPlan {
   Duration reader_pause_max{0};
 };
 
+/// Clients that number their writes and repeat each until it is answered.
+struct SessionPlan {
+  std::uint64_t clients = 0;
+  /// Writes that one of them has under way at once.
+  std::uint64_t outstanding_max = 1;
+  Duration think_max{0};
+  /// Of the sends, those that go to two nodes at once.
+  std::uint64_t double_percent = 0;
+  /// A session that nobody has named for so long is closed.
+  Duration idle_max{0};
+};
+
 struct Plan {
   std::uint64_t seed = 0;
   FaultSet enabled;
@@ -90,6 +102,7 @@ struct Plan {
   DiskPlan disk;
   SnapshotPlan snapshots;
   WorkloadPlan workload;
+  SessionPlan sessions;
   node::DriverOptions driver;  ///< limits only; `core` is made for each start
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;

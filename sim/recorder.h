@@ -1,8 +1,8 @@
 // Turns what the simulator traces, and what it sees of the cores, into records for people.
 #pragma once
 
-#include <leasehold/net/peer_message.h>
 #include <leasehold/check/history.h>
+#include <leasehold/net/peer_message.h>
 #include <leasehold/sim/trace.h>
 #include <leasehold/story/core_watch.h>
 #include <leasehold/story/record.h>

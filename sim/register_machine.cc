@@ -1,7 +1,15 @@
-// A command: the byte 'S', the key, the value; both 8 bytes, little-endian.
+// A command: a letter, then numbers of 8 bytes, little-endian:
 //
-// A snapshot: the byte 'R', a nonce, then numbers that are masked by what follows from the nonce:
-// the applied index, the digest of the history, how many registers, and for each its key and value.
+//     'S' key value
+//     'O' nonce
+//     'N' session, sequence, answered below, key, value
+//     'E' session, activity
+//
+// An answer: the verdict, 1 byte; of a command that was executed the value and the index, too.
+//
+// A snapshot: the byte 'R', a nonce, then bytes that are masked by what follows from the nonce: the
+// applied index, the digest of the history, how many registers, for each its key and value, and the
+// table of the sessions.
 #include <leasehold/base/assert.h>
 #include <leasehold/base/random.h>
 #include <leasehold/sim/register_machine.h>
@@ -14,9 +22,16 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr std::size_t kCommandBytes = 17;
 constexpr std::size_t kNumberBytes = 8;
 constexpr std::size_t kHeadBytes = 1 + 4 * kNumberBytes;
+constexpr std::size_t kRegisterBytes = 2 * kNumberBytes;
+
+/// The numbers behind each letter.
+struct Shape {
+  char letter;
+  std::size_t numbers;
+};
+constexpr Shape kShapes[] = {{'S', 2}, {'O', 1}, {'N', 5}, {'E', 2}};
 
 void put(std::string& out, std::uint64_t number) {
   for (int i = 0; i < 8; ++i) {
@@ -32,32 +47,143 @@ std::uint64_t get(std::string_view bytes) {
   return number;
 }
 
+char masked(char c, Random& mask) {
+  return static_cast<char>(static_cast<unsigned char>(c) ^ (mask.next() & 0xffU));
+}
+
+using Verdict = node::SessionTable::Verdict;
+
 }  // namespace
 
-Bytes RegisterMachine::encode_set(std::uint64_t key, std::uint64_t value) {
-  std::string out = "S";
-  put(out, key);
-  put(out, value);
+Bytes RegisterMachine::encode(const Command& command) {
+  std::string out(1, kShapes[static_cast<std::size_t>(command.kind)].letter);
+  switch (command.kind) {
+    case Kind::set:
+      put(out, command.key);
+      put(out, command.value);
+      break;
+    case Kind::open: put(out, command.value); break;
+    case Kind::once:
+      put(out, command.session.value());
+      put(out, command.sequence);
+      put(out, command.answered_below);
+      put(out, command.key);
+      put(out, command.value);
+      break;
+    case Kind::expire:
+      put(out, command.session.value());
+      put(out, command.activity);
+      break;
+  }
   return Bytes(std::move(out));
 }
 
-Bytes RegisterMachine::encode_value(std::uint64_t value) {
+std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::string_view bytes) {
+  std::size_t kind = 0;
+  while (kind < 4 && (bytes.empty() || bytes[0] != kShapes[kind].letter)) ++kind;
+  if (kind == 4 || bytes.size() != 1 + kShapes[kind].numbers * kNumberBytes) return std::nullopt;
+  const auto number = [bytes](std::size_t which) {
+    return get(bytes.substr(1 + which * kNumberBytes));
+  };
+  Command command;
+  command.kind = static_cast<Kind>(kind);
+  switch (command.kind) {
+    case Kind::set:
+      command.key = number(0);
+      command.value = number(1);
+      break;
+    case Kind::open: command.value = number(0); break;
+    case Kind::once:
+      command.session = node::SessionId(number(0));
+      command.sequence = number(1);
+      command.answered_below = number(2);
+      command.key = number(3);
+      command.value = number(4);
+      break;
+    case Kind::expire:
+      command.session = node::SessionId(number(0));
+      command.activity = number(1);
+      break;
+  }
+  return command;
+}
+
+Bytes RegisterMachine::encode_number(std::uint64_t number) {
   std::string out;
-  put(out, value);
+  put(out, number);
   return Bytes(std::move(out));
 }
 
-std::optional<RegisterMachine::Set> RegisterMachine::decode_set(std::string_view command) {
-  if (command.size() != kCommandBytes || command[0] != 'S') return std::nullopt;
-  return Set{get(command.substr(1)), get(command.substr(1 + kNumberBytes))};
+std::optional<std::uint64_t> RegisterMachine::decode_number(std::string_view result) {
+  if (result.size() != kNumberBytes) return std::nullopt;
+  return get(result);
 }
 
-void RegisterMachine::apply_to(State& state, raft::Index index, const Set& set) {
-  state.values[set.key] = set.value;
-  for (const std::uint64_t number : {index.value(), set.key, set.value}) {
+std::optional<RegisterMachine::Answer> RegisterMachine::decode_answer(std::string_view result) {
+  if (result.empty()) return std::nullopt;
+  Answer answer;
+  answer.verdict = static_cast<Verdict>(result[0]);
+  const bool executed = answer.verdict == Verdict::execute || answer.verdict == Verdict::repeated;
+  if (result.size() != (executed ? 1 + kRegisterBytes : 1)) return std::nullopt;
+  if (!executed) return answer;
+  answer.value = get(result.substr(1));
+  answer.executed_at = raft::Index(get(result.substr(1 + kNumberBytes)));
+  return answer;
+}
+
+namespace {
+
+/// A command of a session: judged by the table, executed if that says so.
+RegisterMachine::Done apply_once(RegisterMachine::State& state, raft::Index index,
+                                 const RegisterMachine::Command& command) {
+  const node::SessionTable::Begun begun =
+      state.sessions.begin(command.session, command.sequence, command.answered_below);
+  std::string result(1, static_cast<char>(begun.verdict));
+  if (begun.verdict != Verdict::execute) {
+    result += begun.result.view();
+    return {Bytes(std::move(result)), false};
+  }
+  state.values[command.key] = command.value;
+  std::string kept;
+  put(kept, command.value);
+  put(kept, index.value());
+  result += kept;
+  state.sessions.finish(command.session, command.sequence, Bytes(std::move(kept)));
+  return {Bytes(std::move(result)), true};
+}
+
+RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::Index index,
+                                const RegisterMachine::Command& command) {
+  using Kind = RegisterMachine::Kind;
+  switch (command.kind) {
+    case Kind::set:
+      state.values[command.key] = command.value;
+      return {RegisterMachine::encode_number(command.value), true};
+    case Kind::open: {
+      const node::SessionId opened = state.sessions.open().value_or(node::SessionId(0));
+      return {RegisterMachine::encode_number(opened.value()), false};
+    }
+    case Kind::once: return apply_once(state, index, command);
+    case Kind::expire: {
+      const bool gone = state.sessions.expire(command.session, command.activity);
+      return {RegisterMachine::encode_number(gone ? 1 : 0), false};
+    }
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+}  // namespace
+
+RegisterMachine::Done RegisterMachine::apply_to(State& state, raft::Index index,
+                                                const Command& command) {
+  Done done = apply_one(state, index, command);
+  std::uint64_t told = 0;
+  for (const char c : done.result.view()) told = told * 257 + static_cast<unsigned char>(c) + 1;
+  for (const std::uint64_t number : {index.value(), command.key, command.value, told}) {
     state.history = (state.history ^ number) * 0x9e3779b97f4a7c15U;
     state.history ^= state.history >> 29;
   }
+  return done;
 }
 
 std::string RegisterMachine::encode(const State& state, std::uint64_t nonce) {
@@ -72,28 +198,34 @@ std::string RegisterMachine::encode(const State& state, std::uint64_t nonce) {
     put(out, key ^ mask.next());
     put(out, value ^ mask.next());
   }
+  const Bytes sessions = state.sessions.encode_all();
+  for (const char c : sessions.view()) out.push_back(masked(c, mask));
   return out;
 }
 
 std::optional<RegisterMachine::State> RegisterMachine::decode(std::string_view bytes) {
   if (bytes.size() < kHeadBytes || bytes[0] != 'R') return std::nullopt;
   Random mask(get(bytes.substr(1)));
-  std::size_t at = 1 + kNumberBytes;
-  const auto next = [&bytes, &mask, &at] {
-    const std::uint64_t number = get(bytes.substr(at)) ^ mask.next();
-    at += kNumberBytes;
+  bytes.remove_prefix(1 + kNumberBytes);
+  const auto next = [&bytes, &mask] {
+    const std::uint64_t number = get(bytes) ^ mask.next();
+    bytes.remove_prefix(kNumberBytes);
     return number;
   };
   State state;
   state.applied = raft::Index(next());
   state.history = next();
   const std::uint64_t count = next();
-  const std::size_t rest = bytes.size() - kHeadBytes;
-  if (rest % (2 * kNumberBytes) != 0 || count != rest / (2 * kNumberBytes)) return std::nullopt;
+  if (count > bytes.size() / kRegisterBytes) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t key = next();
     state.values[key] = next();
   }
+  std::string rest;
+  for (const char c : bytes) rest.push_back(masked(c, mask));
+  Result<node::SessionTable> sessions = node::SessionTable::decode_all(rest);
+  if (!sessions.ok()) return std::nullopt;
+  state.sessions = std::move(sessions).value();
   return state;
 }
 
@@ -101,14 +233,13 @@ std::vector<Bytes> RegisterMachine::apply(const std::vector<node::Command>& comm
                                           raft::Index last) {
   std::vector<Bytes> results;
   for (const node::Command& command : commands) {
-    const std::optional<Set> set = decode_set(command.bytes);
-    if (!set) {
+    const std::optional<Command> decoded = decode_command(command.bytes);
+    if (!decoded) {
       ++malformed_;
       results.push_back(Bytes(std::string_view("malformed")));
       continue;
     }
-    apply_to(present_, command.id.index, *set);
-    results.push_back(encode_value(set->value));
+    results.push_back(apply_to(present_, command.id.index, *decoded).result);
   }
   present_.applied = last;
   return results;

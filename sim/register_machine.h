@@ -1,7 +1,8 @@
-// The state machine of the simulator: registers.
+// The state machine of the simulator: registers, and the sessions of those who write them.
 #pragma once
 
 #include <leasehold/base/bytes.h>
+#include <leasehold/node/session_table.h>
 #include <leasehold/node/state_machine.h>
 
 #include <cstdint>
@@ -34,26 +35,53 @@ class RegisterMachine : public node::StateMachine {
  public:
   struct State {
     std::map<std::uint64_t, std::uint64_t> values;
+    node::SessionTable sessions;
     raft::Index applied;
-    /// A digest of every command that was ever applied, in order, with its index: two states that
-    /// agree in it came about in the same way.
+    /// A digest of every command that was ever applied, in order, with its index and its result:
+    /// two states that agree in it came about in the same way.
     std::uint64_t history = 0;
     friend bool operator==(const State&, const State&) = default;
   };
-  struct Set {
+  enum class Kind : std::uint8_t {
+    set,     ///< a register
+    open,    ///< a session; its result is encode_number(id), 0 for none
+    once,    ///< a register, in a session; its result is an Answer
+    expire,  ///< a session that has seen no activity beyond `activity`; encode_number(1 if so)
+  };
+  struct Command {
+    Kind kind = Kind::set;
     std::uint64_t key = 0;
+    std::uint64_t value = 0;  ///< what is written; of `open` a number that no other one has
+    node::SessionId session{};
+    std::uint64_t sequence = 0;
+    std::uint64_t answered_below = 0;
+    std::uint64_t activity = 0;
+
+    bool writes() const { return kind == Kind::set || kind == Kind::once; }
+  };
+  /// What came of a command of a session. Where it was executed: of the one time when it was.
+  struct Answer {
+    node::SessionTable::Verdict verdict = node::SessionTable::Verdict::no_session;
     std::uint64_t value = 0;
+    raft::Index executed_at;
+  };
+  /// What one command did.
+  struct Done {
+    Bytes result;
+    bool wrote = false;  ///< a register
   };
 
   /// `seed` decides the bytes of the snapshots.
   explicit RegisterMachine(std::uint64_t seed = 0) : seed_(seed) {}
 
-  /// The command that sets `key` to `value`. Its result is encode_value(value).
-  static Bytes encode_set(std::uint64_t key, std::uint64_t value);
-  static Bytes encode_value(std::uint64_t value);
+  static Bytes encode(const Command& command);
   /// None: not a command.
-  static std::optional<Set> decode_set(std::string_view command);
-  static void apply_to(State& state, raft::Index index, const Set& set);
+  static std::optional<Command> decode_command(std::string_view bytes);
+  /// Of a `set` the value is the result.
+  static Bytes encode_number(std::uint64_t number);
+  static std::optional<std::uint64_t> decode_number(std::string_view result);
+  static std::optional<Answer> decode_answer(std::string_view result);
+  static Done apply_to(State& state, raft::Index index, const Command& command);
   /// The bytes of a snapshot. They look different for each `nonce`, from the first to the last, so
   /// that parts of two snapshots of one state never make a good one.
   static std::string encode(const State& state, std::uint64_t nonce);

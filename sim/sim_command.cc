@@ -139,6 +139,11 @@ constexpr std::uint64_t SnapshotCounts::*kSnapshotCounts[] = {
     &SnapshotCounts::crashes_installing,
 };
 
+constexpr std::uint64_t SessionCounts::*kSessionCounts[] = {
+    &SessionCounts::opened,   &SessionCounts::writes,  &SessionCounts::repetitions,
+    &SessionCounts::repeated, &SessionCounts::expired, &SessionCounts::given_up,
+};
+
 /// "seed N": about to run it.
 /// "done N …numbers…": the report.
 /// "text …": a line of the story of the last report's violation, which "done" announces.
@@ -154,6 +159,9 @@ std::string encode(const SeedReport& report) {
        << (report.violation ? 1 : 0);
   for (const std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
     line << ' ' << report.snapshots.*count;
+  }
+  for (const std::uint64_t SessionCounts::*count : kSessionCounts) {
+    line << ' ' << report.sessions.*count;
   }
   line << '\n';
   if (!report.violation) return line.str();
@@ -179,6 +187,7 @@ SeedReport decode_numbers(const std::string& line) {
       report.operations_unknown >> report.leader_changes >> report.membership_entries >> faults >>
       report.trace_hash >> trial >> violated;
   for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
+  for (std::uint64_t SessionCounts::*count : kSessionCounts) in >> report.sessions.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
   report.trial = static_cast<TrialOutcome>(trial);
@@ -438,6 +447,9 @@ class Command {
     for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
       snapshots_.*count += report.snapshots.*count;
     }
+    for (std::uint64_t SessionCounts::*count : kSessionCounts) {
+      sessions_.*count += report.sessions.*count;
+    }
     for (std::size_t i = 0; i < kFaultClasses; ++i) {
       if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
     }
@@ -482,6 +494,12 @@ class Command {
         "installing %llu\n",
         number(s.crashes()), number(s.crashes_taking), number(s.crashes_sending),
         number(s.crashes_receiving), number(s.crashes_installing));
+    const SessionCounts& c = sessions_;
+    std::printf(
+        "sessions opened %llu, expired %llu; writes in them %llu (%llu more given up with their "
+        "session), repetitions sent %llu, answered by the table %llu\n",
+        number(c.opened), number(c.expired), number(c.writes), number(c.given_up),
+        number(c.repetitions), number(c.repeated));
     if (died_ > 0) {
       std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                   number(died_));
@@ -515,6 +533,7 @@ class Command {
   std::uint64_t hash_ = 0;
   OperationCounts operations_;
   SnapshotCounts snapshots_;
+  SessionCounts sessions_;
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

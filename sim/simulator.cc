@@ -32,12 +32,19 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
     nodes_[to.value() - 1]->receive(from, message);
   });
   clients_ = std::make_unique<Clients>(world_, all);
+  session_clients_ = std::make_unique<SessionClients>(
+      world_, all, oracles_,
+      [this](const SimNode& node, std::uint64_t key) { clients_->watch(node, key); });
+  session_watch_ = std::make_unique<SessionWatch>(world_, all);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
-    node->set_on_death([this, node] { clients_->node_died(*node); });
+    node->set_on_death([this, node] {
+      clients_->node_died(*node);
+      session_clients_->node_died(*node);
+    });
   }
 }
 
@@ -56,6 +63,8 @@ void Simulator::start_faults() {
 SeedReport Simulator::run() {
   start_faults();
   clients_->start();
+  session_clients_->start();
+  session_watch_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
@@ -96,19 +105,29 @@ void Simulator::check_recovered() {
   for (const raft::Member& member : group.members) {
     if (recovered_.count(member.id) == 0) ++waiting;
   }
-  if (waiting == 0) return;
-  world_.fail("liveness", "after the faults have ended, " + std::to_string(waiting) +
-                              " nodes have not completed a write and a read in time");
+  if (waiting > 0) {
+    world_.fail("liveness", "after the faults have ended, " + std::to_string(waiting) +
+                                " nodes have not completed a write and a read in time");
+  }
+  const std::size_t unanswered = session_clients_->unanswered();
+  if (unanswered == 0) return;
+  world_.fail("liveness", "after the faults have ended, " + std::to_string(unanswered) +
+                              " writes in sessions are repeated and not answered in time");
 }
 
 void Simulator::check_history() {
   const std::string wrong = judge_history();
   if (!wrong.empty()) world_.fail("linearizability", wrong);
   oracles_.check_dropped(clients_->refused_values());
+  oracles_.check_dropped(session_clients_->refused_values());
+  oracles_.check_states();
 }
 
 std::string Simulator::judge_history() const {
-  const check::CheckReport report = check::check_linearizable(clients_->history());
+  std::vector<Operation> history = clients_->history();
+  const std::vector<Operation> in_sessions = session_clients_->history();
+  history.insert(history.end(), in_sessions.begin(), in_sessions.end());
+  const check::CheckReport report = check::check_linearizable(history);
   if (report.verdict == check::Verdict::linearizable) return "";
   return "key " + std::to_string(report.key) + ": " + report.explanation;
 }
@@ -123,6 +142,8 @@ SeedReport Simulator::report() const {
   report.leader_changes = oracles_.leader_changes();
   report.membership_entries = oracles_.membership_entries();
   report.snapshots = world_.snapshots;
+  report.sessions = session_clients_->counts();
+  report.sessions.expired = oracles_.sessions_expired();
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();
   if (trial_) report.trial = trial_->outcome();

@@ -9,6 +9,8 @@
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/partition_trial.h>
+#include <leasehold/sim/session_clients.h>
+#include <leasehold/sim/session_watch.h>
 #include <leasehold/sim/sim_network.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
@@ -26,8 +28,9 @@ namespace leasehold::sim {
 /// A cluster in a world of its own. Nothing global, no thread: several may run side by side.
 ///
 /// First a time with faults, in which nothing wrong may happen; then the faults end, and within a
-/// bound every member has to complete a write and a read (oracle `liveness`); then the history of
-/// the clients goes to the checker (oracle `linearizability`).
+/// bound every member has to complete a write and a read, and every write in a session has to be
+/// answered (oracle `liveness`); then the history of the clients goes to the checker (oracle
+/// `linearizability`).
 class Simulator {
  public:
   Simulator(std::uint64_t seed, const SimOptions& options);
@@ -55,6 +58,8 @@ class Simulator {
   SimNetwork network_;
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::unique_ptr<Clients> clients_;
+  std::unique_ptr<SessionClients> session_clients_;
+  std::unique_ptr<SessionWatch> session_watch_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<HandOvers> hand_overs_;
   std::unique_ptr<MemberChanges> member_changes_;

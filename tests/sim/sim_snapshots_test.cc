@@ -138,8 +138,11 @@ TEST(SimDisk, AFullDiskTakesWhatFitsIntoItsReserve) {
 RegisterMachine::State state(std::uint64_t applied) {
   RegisterMachine::State made;
   for (std::uint64_t i = 1; i <= applied; ++i) {
-    RegisterMachine::apply_to(made, raft::Index(i), {i % 3, 100 + i});
+    RegisterMachine::apply_to(made, raft::Index(i), {RegisterMachine::Kind::set, i % 3, 100 + i});
   }
+  const node::SessionId session = *made.sessions.open();
+  RegisterMachine::apply_to(made, raft::Index(applied),
+                            {RegisterMachine::Kind::once, 1, 200, session, 1, 1});
   made.applied = raft::Index(applied);
   return made;
 }
@@ -257,7 +260,7 @@ TEST(SimSnapshots, ACrashLeavesAPrefixOfAPartAndAllOfAWhole) {
 // What is applied after the call may be in a snapshot, but is not what was made durable.
 TEST(SimSnapshots, OnlyWhatWasAppliedAtTheCallBecomesDurable) {
   Port port;
-  const Bytes set = RegisterMachine::encode_set(5, 1);
+  const Bytes set = RegisterMachine::encode({RegisterMachine::Kind::set, 5, 1});
   port.machine.apply({{id(1, 1), set.view()}}, raft::Index(1));
   port.port->make_durable();
   port.machine.apply({{id(1, 2), set.view()}}, raft::Index(2));

@@ -76,8 +76,8 @@ TEST(SimClock, WhenIsTheFirstInstantThatShowsTheTime) {
 
 TEST(RegisterMachine, ForgetsWhatWasNotDurable) {
   RegisterMachine machine;
-  const Bytes one = RegisterMachine::encode_set(5, 1);
-  const Bytes two = RegisterMachine::encode_set(5, 2);
+  const Bytes one = RegisterMachine::encode({RegisterMachine::Kind::set, 5, 1});
+  const Bytes two = RegisterMachine::encode({RegisterMachine::Kind::set, 5, 2});
   const raft::Term term(1);
   machine.apply({{{term, raft::Index(1)}, one.view()}}, raft::Index(1));
   EXPECT_TRUE(machine.make_durable().ok());

@@ -1,0 +1,52 @@
+#include <leasehold/sim/session_watch.h>
+
+#include <chrono>
+#include <optional>
+#include <utility>
+
+namespace leasehold::sim {
+
+SessionWatch::SessionWatch(World& world, std::vector<SimNode*> nodes) : world_(world) {
+  for (SimNode* node : nodes) {
+    watched_.push_back({node, 0, node::SessionExpiry(world.plan.sessions.idle_max)});
+  }
+}
+
+void SessionWatch::start() {
+  if (world_.plan.sessions.clients == 0) return;
+  for (Watched& watched : watched_) look_later(watched);
+}
+
+void SessionWatch::look_later(Watched& watched) {
+  world_.queue.after(world_.plan.sessions.idle_max / 5, [this, &watched] {
+    watched.node->run_in_process(watched.node->life(), [this, &watched] { look(watched); });
+    look_later(watched);
+  });
+}
+
+void SessionWatch::look(Watched& watched) {
+  SimNode& node = *watched.node;
+  if (watched.life != node.life()) {
+    watched.life = node.life();
+    watched.expiry = node::SessionExpiry(world_.plan.sessions.idle_max);
+  }
+  std::optional<raft::Term> term;
+  if (node.leads()) term = node.driver().core().term();
+  const raft::PromiseInstant now = node.clock().now().promise;
+  const std::vector<node::SessionTable::Session> sessions =
+      node.machine().present().sessions.list();
+  for (const node::SessionExpiry::Idle& idle : watched.expiry.look(now, term, sessions)) {
+    RegisterMachine::Command command;
+    command.kind = RegisterMachine::Kind::expire;
+    command.session = idle.id;
+    command.activity = idle.activity;
+    node::Propose propose;
+    propose.command = RegisterMachine::encode(command);
+    propose.deadline = now + std::chrono::seconds(1);
+    propose.done = [](const node::ProposeResult&) {};
+    propose.repeatable = true;
+    node.post(std::move(propose));
+  }
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,34 @@
+// Closes the sessions that are idle, as a service on top of the nodes does.
+#pragma once
+
+#include <leasehold/node/session_expiry.h>
+#include <leasehold/sim/sim_node.h>
+#include <leasehold/sim/world.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// A thread of each process: it looks at the sessions by the node's own clock, and where that node
+/// leads it proposes to close what is due.
+class SessionWatch {
+ public:
+  SessionWatch(World& world, std::vector<SimNode*> nodes);
+  void start();
+
+ private:
+  struct Watched {
+    SimNode* node = nullptr;
+    std::uint64_t life = 0;
+    node::SessionExpiry expiry;
+  };
+
+  void look_later(Watched& watched);
+  void look(Watched& watched);
+
+  World& world_;
+  std::vector<Watched> watched_;
+};
+
+}  // namespace leasehold::sim
