@@ -57,6 +57,7 @@ class Driver::Impl {
     if (stopped_) return raft::PromiseInstant::never();
     raft::PromiseInstant next = std::min(context_.core.next_deadline(), retry_at_);
     next = std::min(next, sender_.next_deadline());
+    next = std::min(next, proposals_.next_resend());
     if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
     return next;
   }
@@ -183,7 +184,7 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
           context_.core.listens(now, event.from.id);
           proposals_.forwarded(event.from.id, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardReply>) {
-          proposals_.refused(event.from.id, payload);
+          proposals_.refused(now, event.from.id, payload);
         } else {
           // The group is formed before a driver exists: see formation.h.
           static_assert(std::is_same_v<What, net::FormationConfirm>);
@@ -250,17 +251,17 @@ void Driver::Impl::on(lease::Now now, EntriesRead& event) {
   if (failure) fail(std::move(*failure));
 }
 
-void Driver::Impl::on(lease::Now, Applied& event) {
+void Driver::Impl::on(lease::Now now, Applied& event) {
   LEASEHOLD_ASSERT(event.last > context_.applied);
   const std::optional<raft::LogId> installed = apply_.applied(event.last);
   context_.applied = event.last;
   if (installed) {
     ++context_.counters.snapshots_installed;
     keeper_.installed(installed->index);
-    proposals_.installed(*installed);
+    proposals_.installed(now, *installed);
   }
   const auto term = context_.core.log().term_at(event.last);
-  proposals_.applied(event.own, term.value_or(raft::Term(0)));
+  proposals_.applied(now, event.own, term.value_or(raft::Term(0)));
   reads_.applied();
 }
 
@@ -273,6 +274,7 @@ void Driver::Impl::finish(lease::Now now) {
   }
   if (!stopped_) expire(now);
   if (!stopped_) {
+    if (now.promise >= proposals_.next_resend()) proposals_.resend(now);
     if (now.promise >= retry_at_) {
       retry_at_ = raft::PromiseInstant::never();
       route_held(now);
@@ -380,7 +382,7 @@ void Driver::Impl::note_leadership(lease::Now now) {
 }
 
 void Driver::Impl::route_held(lease::Now now) {
-  proposals_.route_held();
+  proposals_.route_held(now);
   proposals_.flush(now);
   reads_.route_held(now);
 }

@@ -295,6 +295,7 @@ struct DriverOptions {
 struct DriverCounters {
   std::uint64_t proposals = 0;            ///< commands taken from this node's own callers
   std::uint64_t proposals_forwarded = 0;  ///< of these, sent to the leader
+  std::uint64_t proposals_resent = 0;     ///< to the same leader again: no answer came
   std::uint64_t forwards_received = 0;    ///< commands that followers sent here
   std::uint64_t forwards_refused = 0;     ///< of these: not leader, duplicate or overloaded
   std::uint64_t reads_lease = 0;          ///< answered on this thread, by basis

@@ -75,7 +75,8 @@ class NodeShell final : public Node, private storage::StorageSink {
   Result<void> start();
 
   void propose(Bytes command, CallOptions options, ProposeCompletion done) override {
-    post(Propose{std::move(command), deadline(options), std::move(done), options.group});
+    post(Propose{std::move(command), deadline(options), std::move(done), options.group,
+                 options.repeatable});
   }
   void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
   void read(ReadMode mode, CallOptions options, ReadCompletion done) override {
@@ -374,7 +375,8 @@ void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) 
   events.reserve(batch.size());
   const raft::PromiseInstant end = deadline(options);
   for (Proposal& one : batch) {
-    events.emplace_back(Propose{std::move(one.command), end, std::move(one.done), options.group});
+    events.emplace_back(Propose{std::move(one.command), end, std::move(one.done), options.group,
+                                options.repeatable || one.repeatable});
   }
   switch (mailbox_.add(events)) {
     case Mailbox::Added::first: wake(); break;

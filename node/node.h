@@ -65,12 +65,17 @@ struct CallOptions {
   /// From the call on, on the node's clock. Zero or less: the call is refused.
   lease::Duration timeout;
   CallGroup group;
+  /// Of a proposal: the state machine executes the command once however often it stands in the log
+  /// (session_table.h). Then it is sent again also where nobody can tell whether it was appended
+  /// before, and fewer calls end as unknown.
+  bool repeatable = false;
 };
 
 /// One command of a batch.
 struct Proposal {
   Bytes command;
   ProposeCompletion done;
+  bool repeatable = false;  ///< as CallOptions::repeatable, which speaks for the whole batch
 };
 
 /// A member as status shows it.

@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace leasehold::node {
+namespace {
+
+/// What is sent again within an election timeout, at most; but one command in any case.
+constexpr std::size_t kResendsMax = 1024;
+constexpr std::size_t kResendBytesMax = std::size_t{1} << 20U;
+
+}  // namespace
 
 void Proposals::propose(lease::Now now, Propose& event) {
   ++context_.counters.proposals;
@@ -15,6 +22,7 @@ void Proposals::propose(lease::Now now, Propose& event) {
   waiter.command = std::move(event.command);
   waiter.deadline = event.deadline;
   waiter.group = event.group;
+  waiter.repeatable = event.repeatable;
   take(now, std::move(waiter), std::move(event.done));
 }
 
@@ -46,15 +54,14 @@ void Proposals::take(lease::Now now, Waiter waiter, ProposeCompletion done) {
     return;
   }
   context_.deadlines.add(added->second.deadline, WaiterKind::proposal, added->first);
-  route(added);
+  route(now, added);
 }
 
-void Proposals::route(Waiters::iterator waiter) {
-  const std::uint64_t sequence = waiter->first;
+void Proposals::route(lease::Now now, Waiters::iterator waiter) {
   const raft::CoreOptions& core = context_.options.core;
   // A follower without space could not apply what it forwards.
   if (context_.disk_full) {
-    drop_for_space(waiter);
+    drop_for_space(waiter, core.id);
     return;
   }
   if (context_.leads()) {
@@ -63,7 +70,7 @@ void Proposals::route(Waiters::iterator waiter) {
       return;
     }
     waiter->second.place = Place::queued;
-    queue(core.id, core.incarnation, sequence, waiter->second.command);
+    queue(core.id, core.incarnation, waiter->first, waiter->second.command);
     return;
   }
   const raft::NodeId leader = context_.core.leader();
@@ -75,8 +82,48 @@ void Proposals::route(Waiters::iterator waiter) {
   waiter->second.sent_to = leader;
   waiter->second.sent_in = context_.core.term();
   ++context_.counters.proposals_forwarded;
-  context_.send(leader, net::ForwardRequest{context_.core.term(), core.incarnation, sequence,
-                                            waiter->second.command});
+  forward(now, waiter);
+}
+
+void Proposals::forward(lease::Now now, Waiters::iterator waiter) {
+  const raft::CoreOptions& core = context_.options.core;
+  // Swept as held_ is.
+  if (resends_.size() >= 2 * waiters_.size() + 64) {
+    resends_.erase(std::remove_if(resends_.begin(), resends_.end(),
+                                  [this](const Resend& resend) { return !waits(resend.sequence); }),
+                   resends_.end());
+  }
+  resends_.push_back({now.promise + core.timing.election_timeout, waiter->first});
+  context_.send(waiter->second.sent_to,
+                net::ForwardRequest{waiter->second.sent_in, core.incarnation, waiter->first,
+                                    waiter->second.command});
+}
+
+raft::PromiseInstant Proposals::next_resend() const {
+  if (resends_.empty()) return raft::PromiseInstant::never();
+  return std::max(resends_.front().at, resends_from_);
+}
+
+void Proposals::resend(lease::Now now) {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  while (!resends_.empty() && resends_.front().at <= now.promise) {
+    const auto waiter = waiters_.find(resends_.front().sequence);
+    // In a later term nobody takes it any more: a proof lets it go out anew, or its deadline comes.
+    const bool open = waiter != waiters_.end() && waiter->second.place == Place::forwarded &&
+                      waiter->second.sent_in == context_.core.term();
+    if (open) {
+      bytes += waiter->second.command.size();
+      if (count == kResendsMax || (count > 0 && bytes > kResendBytesMax)) {
+        resends_from_ = now.promise + context_.options.core.timing.election_timeout;
+        return;
+      }
+      ++count;
+      ++context_.counters.proposals_resent;
+      forward(now, waiter);
+    }
+    resends_.pop_front();
+  }
 }
 
 void Proposals::hold(Waiters::iterator waiter) {
@@ -90,12 +137,12 @@ void Proposals::hold(Waiters::iterator waiter) {
   held_.push_back(waiter->first);
 }
 
-void Proposals::route_held() {
+void Proposals::route_held(lease::Now now) {
   std::vector<std::uint64_t> sequences;
   sequences.swap(held_);
   for (const std::uint64_t sequence : sequences) {
     const auto waiter = waiters_.find(sequence);
-    if (waiter != waiters_.end()) route(waiter);
+    if (waiter != waiters_.end()) route(now, waiter);
   }
 }
 
@@ -137,7 +184,7 @@ void Proposals::refuse(const Queued& forward, net::ForwardRefusal reason) {
                                                   context_.core.leader()});
 }
 
-void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
+void Proposals::refused(lease::Now now, raft::NodeId from, const net::ForwardReply& reply) {
   if (reply.incarnation != context_.options.core.incarnation) return;
   const auto waiter = waiters_.find(reply.sequence);
   if (waiter == waiters_.end()) return;
@@ -147,22 +194,20 @@ void Proposals::refused(raft::NodeId from, const net::ForwardReply& reply) {
     return;
   }
   if (reply.reason == net::ForwardRefusal::disk_full) {
-    ProposeResult result;
-    result.status = ProposeStatus::dropped;
-    result.disk_full_at = from;
-    finish(waiter, std::move(result));
+    drop_for_space(waiter, from);
     return;
   }
   const auto again = renew(waiter);
   const raft::NodeId leader = context_.core.leader();
   const bool moved = context_.leads() || (leader != raft::kNobody && leader != from);
   if (moved) {
-    route(again);  // the news of the next leader came before the word of this one
+    route(now, again);  // the news of the next leader came before the word of this one
   } else {
     hold(again);  // it goes out again once another leader is known, or after a pause
   }
 }
 
+// Of a repeatable one the caller may have been told at this very moment: then nobody is told later.
 Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {
   ProposeCompletion done = context_.ports.callers.take(waiter->first);
   auto node = waiters_.extract(waiter);
@@ -221,7 +266,7 @@ void Proposals::committed(raft::Index commit) {
   }
 }
 
-void Proposals::applied(const std::vector<std::uint64_t>& own, raft::Term term) {
+void Proposals::applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term) {
   for (const std::uint64_t sequence : own) {
     const auto waiter = waiters_.find(sequence);
     if (waiter == waiters_.end()) continue;  // its deadline passed
@@ -235,7 +280,7 @@ void Proposals::applied(const std::vector<std::uint64_t>& own, raft::Term term) 
     if (waiter->second.hidden) {
       finish(waiter, ProposeResult{});
     } else {
-      route(renew(waiter));
+      route(now, renew(waiter));
     }
   }
 }
@@ -243,12 +288,17 @@ void Proposals::applied(const std::vector<std::uint64_t>& own, raft::Term term) 
 // Terms never fall along the committed log. What was sent in a lower term than that of the
 // snapshot's last entry was committed before it, unseen, or never; what was sent in the same term
 // may still come; what was sent in a higher one lies behind it.
-void Proposals::installed(raft::LogId last) {
-  for (const std::uint64_t sequence : sent_before(last.term)) {
-    finish(waiters_.find(sequence), ProposeResult{});
-  }
+void Proposals::installed(lease::Now now, raft::LogId last) {
   for (const std::uint64_t sequence : sent_before(last.term.next())) {
-    waiters_.find(sequence)->second.hidden = true;
+    const auto waiter = waiters_.find(sequence);
+    if (waiter->second.repeatable) {
+      waiter->second.may_be_done = true;
+      route(now, renew(waiter));
+    } else if (waiter->second.sent_in < last.term) {
+      finish(waiter, ProposeResult{});
+    } else {
+      waiter->second.hidden = true;
+    }
   }
   applied_term_ = std::max(applied_term_, last.term);
 }
@@ -290,6 +340,7 @@ void Proposals::complete_all() {
     }
   }
   held_.clear();
+  resends_.clear();
   queue_.clear();
   queued_payloads_.clear();
   uncommitted_.clear();
@@ -303,10 +354,10 @@ void Proposals::drop(Waiters::iterator waiter, bool overloaded_now) {
   finish(waiter, std::move(result));
 }
 
-void Proposals::drop_for_space(Waiters::iterator waiter) {
+void Proposals::drop_for_space(Waiters::iterator waiter, raft::NodeId at) {
   ProposeResult result;
   result.status = ProposeStatus::dropped;
-  result.disk_full_at = context_.options.core.id;
+  result.disk_full_at = at;
   finish(waiter, std::move(result));
 }
 
@@ -317,6 +368,8 @@ void Proposals::finish(Waiters::iterator waiter, ProposeResult result) {
     DriverCounters& counters = context_.counters;
     ++(told ? counters.reads_log : counters.reads_refused);
   }
+  // It was not executed this time, perhaps earlier.
+  if (waiter->second.may_be_done) result = ProposeResult{};
   result.leader = context_.core.leader();
   context_.completions.add(done, std::move(result));
   forget(waiter);

@@ -21,7 +21,12 @@ namespace leasehold::node {
 ///   committed log, so no further entry of term T will ever be committed.
 ///
 /// A snapshot that takes the place of entries hides what was in them: of a command that may be
-/// among them nobody can tell any more, and it ends as unknown.
+/// among them nobody can tell any more, and it ends as unknown. A repeatable one is sent anew all
+/// the same; but from then on no answer can say that it was not executed.
+///
+/// A message may be lost. So what was forwarded and is not answered is sent again each election
+/// timeout, under its sequence, to the same leader in the same term: that one takes a sequence at
+/// most once in a term.
 ///
 /// An own command waits in one of four places:
 ///
@@ -38,7 +43,7 @@ class Proposals {
   /// A read through the log: an empty command.
   void read(lease::Now now, Read& event);
   void forwarded(raft::NodeId from, net::ForwardRequest& request);
-  void refused(raft::NodeId from, const net::ForwardReply& reply);
+  void refused(lease::Now now, raft::NodeId from, const net::ForwardReply& reply);
 
   /// Appends everything that was queued, in one call of the core. Before any input that could
   /// change who leads.
@@ -46,17 +51,22 @@ class Proposals {
   /// Whether anything waits for a leader.
   bool any_held() const { return !held_.empty(); }
   /// Tries again for everything that is held.
-  void route_held();
+  void route_held(lease::Now now);
+  /// When resend() is due; never() while nothing is forwarded.
+  raft::PromiseInstant next_resend() const;
+  /// Sends again what was forwarded an election timeout ago: the oldest, up to a bound, so that a
+  /// leader that is slow is not buried.
+  void resend(lease::Now now);
 
   void leadership_won(raft::Term term);
   void leadership_lost();
   void committed(raft::Index commit);
   /// `own` was applied and completed, and everything up to an entry of `term`.
-  void applied(const std::vector<std::uint64_t>& own, raft::Term term);
+  void applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term);
   /// Whether the news of an entry that was applied lets a command be sent anew.
   bool awaits_applied() const { return !waiters_.empty() && applied_term_ < context_.core.term(); }
   /// A snapshot whose last entry is `last` was put in place of what had been applied.
-  void installed(raft::LogId last);
+  void installed(lease::Now now, raft::LogId last);
   void expired(std::uint64_t sequence);
   void cancelled(CallGroup group);
   /// The node stops: nothing of this is sent any more.
@@ -76,6 +86,8 @@ class Proposals {
     raft::NodeId sent_to;  ///< forwarded: to whom
     raft::Term sent_in;    ///< forwarded or appended: in which term
     bool hidden = false;   ///< it may be among the entries that a snapshot took the place of
+    bool repeatable = false;
+    bool may_be_done = false;  ///< it was sent anew without a proof
   };
   using Waiters = std::map<std::uint64_t, Waiter>;
   /// A command that the next flush() appends.
@@ -91,18 +103,19 @@ class Proposals {
 
   void take(lease::Now now, Waiter waiter, ProposeCompletion done);
   void hold(Waiters::iterator waiter);
-  void route(Waiters::iterator waiter);
+  void route(lease::Now now, Waiters::iterator waiter);
+  void forward(lease::Now now, Waiters::iterator waiter);
   void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
              const Bytes& command);
   bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
   void refuse(const Queued& forward, net::ForwardRefusal reason);
   /// Whose fate is decided once an entry of `term` is committed.
   std::vector<std::uint64_t> sent_before(raft::Term term) const;
-  /// Gives the waiter a fresh sequence; the earlier send is proven dead.
+  /// Gives the waiter a fresh sequence; the earlier send is proven dead, or it is repeatable.
   Waiters::iterator renew(Waiters::iterator waiter);
   void drop(Waiters::iterator waiter, bool overloaded_now);
-  /// The disk has no space for the command.
-  void drop_for_space(Waiters::iterator waiter);
+  /// The disk of `at` has no space for the command.
+  void drop_for_space(Waiters::iterator waiter, raft::NodeId at);
   /// Tells the caller, unless the applier has.
   void finish(Waiters::iterator waiter, ProposeResult result);
   void forget(Waiters::iterator waiter);
@@ -115,6 +128,16 @@ class Proposals {
   /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name
   /// some that have expired.
   std::vector<std::uint64_t> held_;
+
+  /// A command that waits at Place::forwarded, and when it is sent again.
+  struct Resend {
+    raft::PromiseInstant at;
+    std::uint64_t sequence = 0;
+  };
+  /// In the order of the instants. May name some that have ended.
+  std::deque<Resend> resends_;
+  /// None before.
+  raft::PromiseInstant resends_from_ = raft::PromiseInstant::earliest();
 
   std::vector<Queued> queue_;
   std::vector<Bytes> queued_payloads_;

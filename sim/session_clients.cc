@@ -146,7 +146,7 @@ void SessionClients::launch(Attempt attempt, Bytes command) {
   world_.queue.after(way,
                      [this, ticket, command = std::move(command)] { arrive(ticket, command); });
   // Some ask elsewhere while the first may yet answer; after many sends hardly anybody does.
-  const std::uint64_t sends = attempt.write ? writes_[*attempt.write].sends : 1;
+  const std::uint64_t sends = attempt.write ? writes_[*attempt.write].sends : 4;
   const Duration shortest = std::min(kPatienceMax, static_cast<int>(sends) * kPatienceMin);
   const Duration longest = random_.chance(1, 2) ? Duration(milliseconds(2000)) : kPatienceMax;
   const Duration patience = world_.healed
