@@ -40,6 +40,9 @@ TEST(SimCommand, CleanSeedsEndWithStatusZeroAndTotals) {
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("seeds 6, simulated 390 s"), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find("findings 0"), std::string::npos) << outcome.out;
+  const std::size_t opened = outcome.out.find("sessions opened ");
+  ASSERT_NE(opened, std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.substr(opened, 17), "sessions opened 0") << "told by a child in full";
 }
 
 TEST(SimCommand, CombinedHashDoesNotDependOnTheJobs) {
