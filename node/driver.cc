@@ -274,7 +274,7 @@ void Driver::Impl::finish(lease::Now now) {
   }
   if (!stopped_) expire(now);
   if (!stopped_) {
-    if (now.promise >= proposals_.next_resend()) proposals_.resend(now);
+    proposals_.resend(now);
     if (now.promise >= retry_at_) {
       retry_at_ = raft::PromiseInstant::never();
       route_held(now);

@@ -10,7 +10,8 @@
 namespace leasehold::node {
 namespace {
 
-/// What is sent again within an election timeout, at most; but one command in any case.
+/// What is sent again within an election timeout, at most. One command goes out in any case; a
+/// large one uses up the time of several.
 constexpr std::size_t kResendsMax = 1024;
 constexpr std::size_t kResendBytesMax = std::size_t{1} << 20U;
 
@@ -87,7 +88,7 @@ void Proposals::route(lease::Now now, Waiters::iterator waiter) {
 
 void Proposals::forward(lease::Now now, Waiters::iterator waiter) {
   const raft::CoreOptions& core = context_.options.core;
-  // Swept as held_ is.
+  // Ended ones behind one that waits are swept as those in held_ are.
   if (resends_.size() >= 2 * waiters_.size() + 64) {
     resends_.erase(std::remove_if(resends_.begin(), resends_.end(),
                                   [this](const Resend& resend) { return !waits(resend.sequence); }),
@@ -105,20 +106,24 @@ raft::PromiseInstant Proposals::next_resend() const {
 }
 
 void Proposals::resend(lease::Now now) {
-  std::size_t count = 0;
-  std::size_t bytes = 0;
-  while (!resends_.empty() && resends_.front().at <= now.promise) {
+  const lease::Duration interval = context_.options.core.timing.election_timeout;
+  while (!resends_.empty()) {
     const auto waiter = waiters_.find(resends_.front().sequence);
     // In a later term nobody takes it any more: a proof lets it go out anew, or its deadline comes.
     const bool open = waiter != waiters_.end() && waiter->second.place == Place::forwarded &&
                       waiter->second.sent_in == context_.core.term();
     if (open) {
-      bytes += waiter->second.command.size();
-      if (count == kResendsMax || (count > 0 && bytes > kResendBytesMax)) {
-        resends_from_ = now.promise + context_.options.core.timing.election_timeout;
+      if (now.promise < next_resend()) return;
+      if (now.promise >= resent_.until) resent_ = {now.promise + interval, 0, 0};
+      const std::size_t size = waiter->second.command.size();
+      const bool fits = resent_.bytes + size <= kResendBytesMax;
+      if (resent_.count == kResendsMax || (resent_.count > 0 && !fits)) {
+        resends_from_ = resent_.until;
         return;
       }
-      ++count;
+      ++resent_.count;
+      resent_.bytes += size;
+      if (!fits) resent_.until = now.promise + interval * (1 + size / kResendBytesMax);
       ++context_.counters.proposals_resent;
       forward(now, waiter);
     }

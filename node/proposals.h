@@ -54,8 +54,8 @@ class Proposals {
   void route_held(lease::Now now);
   /// When resend() is due; never() while nothing is forwarded.
   raft::PromiseInstant next_resend() const;
-  /// Sends again what was forwarded an election timeout ago: the oldest, up to a bound, so that a
-  /// leader that is slow is not buried.
+  /// Sends again what was forwarded an election timeout ago: the oldest, up to a bound in each such
+  /// time, so that a leader that is slow is not buried.
   void resend(lease::Now now);
 
   void leadership_won(raft::Term term);
@@ -138,6 +138,13 @@ class Proposals {
   std::deque<Resend> resends_;
   /// None before.
   raft::PromiseInstant resends_from_ = raft::PromiseInstant::earliest();
+  /// What was sent again within the time that ends at `until`.
+  struct Resent {
+    raft::PromiseInstant until = raft::PromiseInstant::earliest();
+    std::size_t count = 0;
+    std::size_t bytes = 0;
+  };
+  Resent resent_;
 
   std::vector<Queued> queue_;
   std::vector<Bytes> queued_payloads_;

@@ -134,6 +134,31 @@ TEST_F(Resend, ASlowLeaderIsNotBuried) {
   EXPECT_EQ(forwards.size(), 2 * kCommands);
 }
 
+TEST_F(Resend, TheBoundIsOfATimeNotOfAMoment) {
+  constexpr std::size_t kCommands = 3000;
+  lose_forwards(100 * kCommands);
+  std::vector<Answer<ProposeResult>> answers(kCommands);
+  for (std::size_t i = 0; i < kCommands; ++i) {
+    follower.handle(cluster.now(), propose(std::to_string(i), answers[i]));
+    if (i % 60 == 0) cluster.advance(milliseconds(5));
+  }
+  const std::size_t before = forwards.size();
+  cluster.advance(10 * election_timeout());
+  EXPECT_GE(forwards.size(), before + 9 * 1024);
+  EXPECT_LE(forwards.size(), before + 11 * 1024);
+}
+
+// A node that forwards all the time does not wake up for each command that was answered long ago.
+TEST_F(Resend, WhatIsAnsweredIsNoReasonToWakeUp) {
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose("a", answer));
+  cluster.settle();
+  cluster.advance(milliseconds(20));
+  ASSERT_EQ(answer.calls, 1);
+  follower.handle(cluster.now(), Tick{});
+  EXPECT_EQ(follower.driver().next_deadline(), follower.driver().core().next_deadline());
+}
+
 TEST_F(Resend, LargeCommandsCountByTheirBytes) {
   lose_forwards(4);
   std::vector<Answer<ProposeResult>> answers(4);
@@ -145,6 +170,8 @@ TEST_F(Resend, LargeCommandsCountByTheirBytes) {
   EXPECT_EQ(forwards.size(), 5U) << "the second is larger than what is left";
   cluster.advance(election_timeout());
   EXPECT_EQ(forwards.size(), 6U) << "but one goes out in any case";
+  cluster.advance(2 * election_timeout());
+  EXPECT_EQ(forwards.size(), 6U) << "which uses up the time of three";
   cluster.advance(election_timeout());
   EXPECT_EQ(forwards.size(), 8U);
   cluster.advance(milliseconds(100));
