@@ -11,6 +11,8 @@ target of a test program, with a filter for GoogleTest behind it. The whole tree
 one target is built, and the program has to fail. Without a patch it has to pass, which is seen
 before.
 
+A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
+
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
   run.py --check              only see whether every patch applies (fast)
@@ -50,6 +52,7 @@ class Mutant:
         for field in FIELDS:
             if field not in self.fields:
                 sys.exit(f"{name}.patch: the header lacks `{field}: …`")
+        self.seeds = int(self.fields.get("Seeds", "0"))
         # "lease": any oracle of the lease, or linearizability. "raft": any oracle.
         words = self.fields["Oracle"].split()
         self.test = words[1:] if words[0] == "test" else None
@@ -189,6 +192,7 @@ def run_mutant(mutant, work, seeds, jobs):
     program = build(tree, os.path.join(work, "build"))
     begin = time.monotonic()
     extra = ["--lease-oracles"] if mutant.fields["Oracle"] == "lease" else []
+    seeds = max(seeds, mutant.seeds)
     finding = first_finding(program, seeds, jobs, extra)
     seconds = time.monotonic() - begin
     if finding is None:
