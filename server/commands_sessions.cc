@@ -127,7 +127,7 @@ void run_leasehold_once(Session& session, const Arguments& args, std::string& ou
   auto command = kv::encode_command(
       kv::Once{node::SessionId(*id), *sequence, *answered, carried.command.view()});
   if (!command) return session.refuse(out, "ERR " + command.error().message);
-  session.propose(std::move(command).value(), carried.form, std::move(carried.parts));
+  session.propose(std::move(command).value(), carried.form, std::move(carried.parts), true);
 }
 
 }  // namespace leasehold::server

@@ -199,6 +199,7 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
   return {
       {"proposals", counters.proposals},
       {"proposals_forwarded", counters.proposals_forwarded},
+      {"proposals_resent", counters.proposals_resent},
       {"forwards_received", counters.forwards_received},
       {"forwards_refused", counters.forwards_refused},
       {"reads_lease", counters.reads_lease},

@@ -360,13 +360,16 @@ void Session::write(const CommandSpec& spec, const Arguments& args, std::string&
   propose(std::move(encoded).value(), spec.form, {});
 }
 
-void Session::propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts) {
+void Session::propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts,
+                      bool repeatable) {
   context_.counters->writes.add();
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;
   place(number).parts = std::move(parts);
+  node::CallOptions options(context_.state.options.command_timeout);
+  options.repeatable = repeatable;
   context_.node.propose(
-      std::move(command), context_.state.options.command_timeout,
+      std::move(command), options,
       [weak = weak_from_this(), &executor = *context_.executor,
        number](node::ProposeResult result) mutable {
         executor.post([weak = std::move(weak), number, result = std::move(result)] {

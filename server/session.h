@@ -97,8 +97,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
             std::string& out);
   /// Proposes an encoded command; takes a place. `form`: how its result is told. `parts`: whose
-  /// results a transaction returns.
-  void propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts);
+  /// results a transaction returns. `repeatable`: see node::CallOptions.
+  void propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts,
+               bool repeatable = false);
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
   /// Takes a place. The function that it returns fills it; call it once, from any thread.
