@@ -28,7 +28,8 @@ class SessionExpiry {
   explicit SessionExpiry(lease::Duration idle_max) : idle_max_(idle_max) {}
 
   /// Look now and then, at least four times within idle_max. `leads_in`: the term in which this
-  /// process leads at `now`, or none. A session that is due is named at each look until it is gone.
+  /// process leads at `now`, or none. A session that is due is named at each look until it is gone:
+  /// propose nothing while earlier proposals are under way, or a slow group is buried under them.
   std::vector<Idle> look(raft::PromiseInstant now, std::optional<raft::Term> leads_in,
                          const std::vector<SessionTable::Session>& sessions);
 

@@ -8,7 +8,8 @@ namespace leasehold::sim {
 
 SessionWatch::SessionWatch(World& world, std::vector<SimNode*> nodes) : world_(world) {
   for (SimNode* node : nodes) {
-    watched_.push_back({node, 0, node::SessionExpiry(world.plan.sessions.idle_max)});
+    watched_.push_back({node, 0, node::SessionExpiry(world.plan.sessions.idle_max),
+                        std::make_shared<std::size_t>(0)});
   }
 }
 
@@ -29,13 +30,16 @@ void SessionWatch::look(Watched& watched) {
   if (watched.life != node.life()) {
     watched.life = node.life();
     watched.expiry = node::SessionExpiry(world_.plan.sessions.idle_max);
+    watched.under_way = std::make_shared<std::size_t>(0);
   }
   std::optional<raft::Term> term;
   if (node.leads()) term = node.driver().core().term();
   const raft::PromiseInstant now = node.clock().now().promise;
   const std::vector<node::SessionTable::Session> sessions =
       node.machine().present().sessions.list();
-  for (const node::SessionExpiry::Idle& idle : watched.expiry.look(now, term, sessions)) {
+  const auto due = watched.expiry.look(now, term, sessions);
+  if (*watched.under_way > 0) return;
+  for (const node::SessionExpiry::Idle& idle : due) {
     RegisterMachine::Command command;
     command.kind = RegisterMachine::Kind::expire;
     command.session = idle.id;
@@ -43,7 +47,8 @@ void SessionWatch::look(Watched& watched) {
     node::Propose propose;
     propose.command = RegisterMachine::encode(command);
     propose.deadline = now + std::chrono::seconds(1);
-    propose.done = [](const node::ProposeResult&) {};
+    ++*watched.under_way;
+    propose.done = [under_way = watched.under_way](const node::ProposeResult&) { --*under_way; };
     propose.repeatable = true;
     node.post(std::move(propose));
   }

@@ -5,7 +5,9 @@
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace leasehold::sim {
@@ -22,6 +24,9 @@ class SessionWatch {
     SimNode* node = nullptr;
     std::uint64_t life = 0;
     node::SessionExpiry expiry;
+    /// Proposals that have not ended. Nothing is proposed meanwhile: what waits for a slow node
+    /// would only be named again.
+    std::shared_ptr<std::size_t> under_way;
   };
 
   void look_later(Watched& watched);

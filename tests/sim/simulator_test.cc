@@ -163,6 +163,8 @@ TEST(Simulator, SeedsThatFoundSomethingFindNothingNow) {
   const std::uint64_t seeds[] = {
       5926,   // no leader changed: the forced change met ordinary faults
       16068,  // a disk stalled far beyond the end of the faults, and its node was late
+      3880,   // a slow group was buried under proposals to end the same sessions
+      13102,  // the same
   };
   for (const std::uint64_t seed : seeds) {
     const SeedReport report = run_seed(seed);
