@@ -77,11 +77,24 @@ std::string body_of(const FolderMark& mark) {
          std::to_string(mark.predecessor.sequence) + "\n";
 }
 
+std::string check_line(std::string_view lines) {
+  return "check " + hex(wire::crc32c(lines), 8) + "\n";
+}
+
+/// The check is the last line of every format; only spaces follow it.
+bool check_holds(std::string_view bytes) {
+  const std::size_t at = bytes.rfind("\ncheck ");
+  if (at == std::string_view::npos) return false;
+  const std::string line = check_line(bytes.substr(0, at + 1));
+  return bytes.substr(at + 1, line.size()) == line &&
+         bytes.substr(at + 1 + line.size()).find_first_not_of(" \n") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string encode_mark(const FolderMark& mark) {
   std::string out = body_of(mark);
-  out += "check " + hex(wire::crc32c(out), 8) + "\n";
+  out += check_line(out);
   LEASEHOLD_ASSERT(out.size() < kMarkBytes);
   out.resize(kMarkBytes - 1, ' ');
   return out + "\n";
@@ -91,7 +104,8 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   const Error damaged{ErrorCode::corrupted, "the file LEASEHOLD is damaged"};
   Lines in(bytes);
   const std::uint64_t format = in.decimal(kHeading);
-  if (!in.ok()) return damaged;
+  // A format is believed only from a whole file: a damaged one is damage.
+  if (!in.ok() || !check_holds(bytes)) return damaged;
   if (format != kLogFormat) return unsupported_format("the log", format);
 
   FolderMark mark;

@@ -6,6 +6,7 @@ names the folder and the repair. A sample of the damaged folders goes to the rea
 group."""
 
 import concurrent.futures
+import fnmatch
 import glob
 import os
 import random
@@ -44,6 +45,8 @@ def arguments(parser):
     parser.add_argument("--store-step", type=int, default=1, help="the same of the store")
     parser.add_argument("--starts", type=int, default=300, help="of the real program")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--phases", default="end,kill,cut", help="which of these to flip after")
+    parser.add_argument("--files", default="*", help="only names that match one of A,B,...")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
 
 
@@ -66,10 +69,11 @@ def sparse_write(path, content):
         file.truncate(len(content))
 
 
-def places(files, step):
+def places(files, step, wanted):
     """(file, byte) pairs: what is used, every `step` bytes, and some of the zeroes behind it."""
     for name, content in sorted(files.items()):
-        if ignored(name):
+        base = os.path.basename(name)
+        if ignored(name) or not any(fnmatch.fnmatch(base, one) for one in wanted.split(",")):
             continue
         used = len(content.rstrip(b"\0"))
         near = min(len(content), used + ZEROES_NEAR)
@@ -276,7 +280,7 @@ def flip_after_cut(cluster, node, options, room):
     manifest = {name: content for name, content in store.items() if "MANIFEST" in name}
     name = disk.cluster_of(os.path.join(node.data_dir, "log"))
     older = flip_all(f"{what}, the store", Dump(options.store_dump, store, node.id, name, [], room),
-                     places(manifest, options.store_step), options)
+                     places(manifest, options.store_step, "*"), options)
     too_old = start_older(what, node, store, older, Node.kill, expected)
     check(too_old > 0 or options.store_step > 1, "no flip gave a store that is too old")
 
@@ -287,9 +291,9 @@ def flip_node(what, cluster, node, end, options, room):
     store = files_of(os.path.join(node.data_dir, "state"))
     name = disk.cluster_of(os.path.join(node.data_dir, "log"))
     flip_all(f"{what}, the log", Dump(options.log_dump, log, node.id, name, ["--entries"], room),
-             places(log, options.step), options)
+             places(log, options.step, options.files), options)
     older = flip_all(f"{what}, the store", Dump(options.store_dump, store, node.id, name, [], room),
-                     places(store, options.store_step), options)
+                     places(store, options.store_step, options.files), options)
     expected = expected_of(cluster, node, options, 1)
     start_older(what, node, store, older, end, expected)
     start_sample(what, node, end, options, expected)
@@ -308,15 +312,19 @@ def run(options):
         cluster.wait_caught_up(node)
         options.uuid = node.status()["uuid"]
         end_well(node)
-        flip_node("after a clean end", cluster, node, end_well, options, room)
+        phases = options.phases.split(",")
+        if "end" in phases:
+            flip_node("after a clean end", cluster, node, end_well, options, room)
         node.start()
         cluster.wait_caught_up(node)
         with cluster.wait_leader().client() as client:
             check(client.call("SET", "key:0", "value 0") == "OK", "SET failed")
         cluster.wait_caught_up(node)
         node.kill()
-        flip_node("after a kill", cluster, node, Node.kill, options, room)
-        flip_after_cut(cluster, node, options, room)
+        if "kill" in phases:
+            flip_node("after a kill", cluster, node, Node.kill, options, room)
+        if "cut" in phases:
+            flip_after_cut(cluster, node, options, room)
 
 
 if __name__ == "__main__":

@@ -129,10 +129,10 @@ TEST(SegmentLogFolder, AnotherFormatIsRefusedBeforeAnythingIsTouched) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   open_log(options).reset();
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 4\nnobody knows\n";
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 4\nnobody knows\ncheck f91d8d61\n";
   EXPECT_EQ(refusal(options, "has format 4, this build knows 3: use a newer build"),
             ErrorCode::unsupported_format);
-  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\ncluster 00\n";
+  std::ofstream(options.dir + "/LEASEHOLD") << "leasehold-log 2\ncluster 00\ncheck bb9e3166\n";
   EXPECT_EQ(
       refusal(options, "has format 2, this build knows 3: go on with the build that wrote it"),
       ErrorCode::unsupported_format);

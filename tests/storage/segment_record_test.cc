@@ -317,12 +317,19 @@ TEST(FolderMark, EveryFlippedBitAndEveryCutIsRefused) {
   EXPECT_FALSE(decode_mark(good + "\n"));
 }
 
+TEST(FolderMark, AnotherFormatIsBelievedOnlyOfAWholeFile) {
+  std::string bad = encode_mark(some_mark());
+  bad.replace(bad.find(" 3"), 2, " 7");
+  EXPECT_EQ(decode_mark(bad).error().code, ErrorCode::corrupted);
+  EXPECT_EQ(decode_mark("leasehold-log 4\nwhatever comes").error().code, ErrorCode::corrupted);
+}
+
 TEST(FolderMark, AnotherFormatNamesBothNumbers) {
-  const auto newer = decode_mark("leasehold-log 4\nwhatever comes");
+  const auto newer = decode_mark("leasehold-log 4\nwhatever comes\ncheck 047c93c2\n");
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, ErrorCode::unsupported_format);
   EXPECT_EQ(newer.error().message, "the log has format 4, this build knows 3: use a newer build");
-  const auto older = decode_mark("leasehold-log 2\ncluster 00");
+  const auto older = decode_mark("leasehold-log 2\ncluster 00\ncheck bb9e3166\n    \n");
   ASSERT_FALSE(older);
   EXPECT_EQ(older.error().code, ErrorCode::unsupported_format);
   EXPECT_NE(older.error().message.find("the log has format 2, this build knows 3: go on with the "
