@@ -148,6 +148,9 @@ TEST_F(NodeMembersTest, AJoinerWaitsIsAddedAndVotes) {
   start(joiner(4));
   const NodeStatus waits = status(4);
   EXPECT_TRUE(waits.joining);
+  // At once: whoever waited for the end of this time would not see the end of the test.
+  EXPECT_EQ(replica(4).node->propose_and_wait(Bytes("too early"), std::chrono::hours(1)).status,
+            ProposeStatus::dropped);
   EXPECT_FALSE(waits.formed);
   EXPECT_EQ(waits.address, address(4));
   EXPECT_TRUE(waits.members.empty());
