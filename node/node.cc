@@ -7,6 +7,7 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/node/node_changes.h>
+#include <leasehold/node/node_ground.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_mailbox.h>
 #include <leasehold/node/node_members.h>
@@ -37,8 +38,6 @@ namespace leasehold::node {
 
 namespace {
 
-/// This process runs one group.
-constexpr raft::GroupId kGroup{1};
 /// While the group forms, how often a node says again what it has confirmed.
 constexpr lease::Duration kFormationRepeat = std::chrono::milliseconds(200);
 
@@ -141,7 +140,6 @@ class NodeShell final : public Node, private storage::StorageSink {
   void before_formation(lease::Now now);
   void arm_timer(lease::Now now);
   void act_on_formation();
-  Result<std::string> lay_ground();
   Result<void> start_driver();
   Result<void> install(const raft::SnapshotId& id);
   void start_threads();
@@ -212,30 +210,18 @@ class NodeShell final : public Node, private storage::StorageSink {
 
 Result<void> NodeShell::start() {
   if (const auto valid = validate_options(options_); !valid.ok()) return valid.error();
-  const auto restored = load_restored(options_.data_dir);
-  if (!restored.ok()) return restored.error();
-  restored_ = restored.value();
-  const auto known = known_cluster_id(options_);
-  if (!known.ok()) return known.error();
-  if (!known.value()) {
-    const auto asked = ask_cluster_id(options_);
-    if (!asked.ok()) return asked.error();
-    cluster_id_ = asked.value();
-  } else {
-    cluster_id_ = *known.value();
-  }
-
-  storage::SegmentLogOptions log_options;
-  log_options.dir = options_.data_dir + "/log";
-  log_options.group = kGroup;
-  log_options.cluster_id = cluster_id_;
-  log_options.id = options_.id;
-  auto log = storage::SegmentLog::open(log_options);
-  if (!log.ok()) return log.error();
-  log_ = std::move(log).value();
+  auto found = find_ground(options_, machine_.durable_index());
+  if (!found.ok()) return found.error();
+  Ground ground = std::move(found).value();
+  cluster_id_ = ground.cluster_id;
+  restored_ = ground.restored;
+  log_ = std::move(ground.log);
+  initial_ = std::move(ground.initial);
   const storage::NodeIdentity& self = log_->identity();
-  const auto address = lay_ground();
-  if (!address.ok()) return address.error();
+  if (!log_->joined()) {
+    formation_ = std::make_unique<Formation>(options_.id, self.uuid, ground.members,
+                                             log_->confirmed_set(), log_->formed());
+  }
 
   net::TcpOptions tcp;
   tcp.cluster_id = cluster_id_;
@@ -243,14 +229,14 @@ Result<void> NodeShell::start() {
   tcp.uuid = self.uuid;
   tcp.incarnation = self.incarnation;
   tcp.process = random_u64();
-  tcp.listen = options_.listen.empty() ? address.value() : options_.listen;
+  tcp.listen = options_.listen.empty() ? ground.address : options_.listen;
   tcp.cluster = options_.cluster;
-  tcp.address = address.value();
+  tcp.address = ground.address;
   if (!log_->formed()) {
     for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
   }
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
-  members_ = std::make_unique<Members>(Members::Self{options_.id, self.uuid, address.value()},
+  members_ = std::make_unique<Members>(Members::Self{options_.id, self.uuid, ground.address},
                                        *transport_, [this](Event event) {
                                          batch_.push_back(std::move(event));
                                          schedule_turn();
@@ -270,29 +256,6 @@ Result<void> NodeShell::start() {
   thread_ = std::thread([this] { io_.run(); });
   pthread_setname_np(thread_.native_handle(), "lh-node");
   return {};
-}
-
-/// What the log says of the group, or what the options say of a new one. Returns where peers reach
-/// this node.
-Result<std::string> NodeShell::lay_ground() {
-  if (!log_->formed() && options_.peers.empty()) {
-    if (const auto may = may_join(options_); !may.ok()) return may.error();
-    const auto fits = check_new_log(options_.data_dir, restored_, machine_.durable_index());
-    if (!fits.ok()) return fits.error();
-    if (const auto joined = log_->join(); !joined.ok()) return joined.error();
-  }
-  std::vector<raft::Member> initial = log_->confirmed_set();
-  if (initial.empty()) {
-    for (const Peer& peer : options_.peers) {
-      initial.push_back({peer.id, raft::Uuid{}, peer.address});
-    }
-  }
-  if (log_->formed()) initial_ = log_->take_initial_state();
-  if (!log_->joined()) {
-    formation_ = std::make_unique<Formation>(options_.id, log_->identity().uuid, initial,
-                                             log_->confirmed_set(), log_->formed());
-  }
-  return own_address(options_, initial_, initial);
 }
 
 Result<void> NodeShell::start_driver() {

@@ -1,0 +1,57 @@
+#include <leasehold/node/node_ground.h>
+#include <leasehold/node/node_identity.h>
+
+#include <utility>
+
+namespace leasehold::node {
+
+namespace {
+
+Result<std::uint64_t> find_cluster_id(const NodeOptions& options) {
+  const auto known = known_cluster_id(options);
+  if (!known.ok()) return known.error();
+  if (known.value()) return *known.value();
+  return ask_cluster_id(options);
+}
+
+}  // namespace
+
+Result<Ground> find_ground(const NodeOptions& options, raft::Index machine_durable) {
+  Ground ground;
+  const auto restored = load_restored(options.data_dir);
+  if (!restored.ok()) return restored.error();
+  ground.restored = restored.value();
+  const auto cluster_id = find_cluster_id(options);
+  if (!cluster_id.ok()) return cluster_id.error();
+  ground.cluster_id = cluster_id.value();
+
+  storage::SegmentLogOptions log_options;
+  log_options.dir = options.data_dir + "/log";
+  log_options.group = kGroup;
+  log_options.cluster_id = ground.cluster_id;
+  log_options.id = options.id;
+  auto opened = storage::SegmentLog::open(log_options);
+  if (!opened.ok()) return opened.error();
+  ground.log = std::move(opened).value();
+  storage::SegmentLog& log = *ground.log;
+
+  if (!log.formed() && options.peers.empty()) {
+    if (const auto may = may_join(options); !may.ok()) return may.error();
+    const auto fits = check_new_log(options.data_dir, ground.restored, machine_durable);
+    if (!fits.ok()) return fits.error();
+    if (const auto joined = log.join(); !joined.ok()) return joined.error();
+  }
+  ground.members = log.confirmed_set();
+  if (ground.members.empty()) {
+    for (const Peer& peer : options.peers) {
+      ground.members.push_back({peer.id, raft::Uuid{}, peer.address});
+    }
+  }
+  if (log.formed()) ground.initial = log.take_initial_state();
+  auto address = own_address(options, ground.initial, ground.members);
+  if (!address.ok()) return address.error();
+  ground.address = std::move(address).value();
+  return ground;
+}
+
+}  // namespace leasehold::node
