@@ -18,6 +18,7 @@ const char* error_code_name(ErrorCode code) {
     case ErrorCode::timed_out: return "timed_out";
     case ErrorCode::stopped: return "stopped";
     case ErrorCode::removed: return "removed";
+    case ErrorCode::clock_disrupted: return "clock_disrupted";
   }
   LEASEHOLD_UNREACHABLE();
 }

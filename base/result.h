@@ -26,6 +26,7 @@ enum class ErrorCode {
   timed_out,           ///< the deadline passed
   stopped,             ///< the node is stopping
   removed,             ///< this node is no member of its group any more
+  clock_disrupted,     ///< this machine stood still unseen by its clocks; start anew
 };
 
 /// The code's name as it stands in logs: "wrong_cluster".

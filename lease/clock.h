@@ -16,8 +16,13 @@ class Clock {
   virtual ~Clock() = default;
   /// Both clocks. Sample it after the input that it will accompany is in memory, never before.
   virtual Now now() const = 0;
-  /// The holder's clock alone, for a lease check: one clock read.
+  /// The holder's clock alone, for a lease check: one clock read. never() once disrupted(): then no
+  /// lease is valid.
   virtual HolderInstant holder_now() const = 0;
+  /// Whether the machine was stopped from outside in a way that these clocks may not have seen, so
+  /// that a lease judged on them may be over. True for good, once it is. The node ends then, and its
+  /// next start is a new incarnation. Ask after a time was read: it judges that time.
+  virtual bool disrupted() const { return false; }
 };
 
 }  // namespace leasehold::lease

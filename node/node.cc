@@ -46,6 +46,13 @@ constexpr lease::Duration kFormationRepeat = std::chrono::milliseconds(200);
 /// (Core::listens).
 constexpr lease::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
 
+Error disrupted_clock() {
+  return {ErrorCode::clock_disrupted,
+          "this machine was stopped from outside (a virtual machine that was paused, moved or "
+          "restored), and its clocks may not have seen for how long: no lease can be judged on "
+          "them. A new start of the node goes on"};
+}
+
 std::uint64_t random_u64() {
   std::random_device device;
   const std::uint64_t high = device();
@@ -391,6 +398,7 @@ void NodeShell::turn() {
   }
   // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
   const lease::Now now = clock_.now();
+  if (clock_.disrupted()) fail(disrupted_clock());
   if (driver_) {
     run_driver(now);
   } else {
@@ -505,7 +513,8 @@ void NodeShell::act_on_formation() {
 void NodeShell::fail(Error error) {
   if (failure_) return;
   if (driver_) {
-    batch_.push_back(StorageFailed{std::move(error)});
+    // Before whatever came with it: nothing is judged any more.
+    batch_.insert(batch_.begin(), StorageFailed{std::move(error)});
   } else {
     failure_ = std::move(error);
     post_task([this] {

@@ -1,6 +1,6 @@
 #include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
-#include <leasehold/node/system_clock.h>
 #include <leasehold/server/backup.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/log_observer.h>
@@ -114,9 +114,29 @@ bool has_failed(const Failure& failure) {
   return error.has_value();
 }
 
+/// No exit status: serve() is to be called once more.
+constexpr int kStartAgain = -1;
+
 int status_of(const Failure& failure) {
   const auto error = failure.get();
+  if (error && error->code == ErrorCode::clock_disrupted) return kStartAgain;
   return error && error->code == ErrorCode::removed ? kRemoved : 1;
+}
+
+Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& settings) {
+  node::MachineMarker::Options options;
+  const bool off = settings.vm_clock == "off";
+  options.vm_clock_required = !off && !settings.vm_clock.empty();
+  if (!off) {
+    options.vm_clock =
+        settings.vm_clock.empty() ? node::MachineMarker::kVmClock : settings.vm_clock;
+  }
+  options.generation_events = !off;
+  auto marker = node::MachineMarker::open(options);
+  if (!marker) return marker.error();
+  spdlog::info("watched for stops of this machine that its clocks may not show: {}",
+               marker.value()->watched());
+  return std::make_unique<node::MachineClock>(std::move(marker).value());
 }
 
 /// How often members are asked that do not answer, and how often it is said again.
@@ -225,9 +245,10 @@ Result<int> serve(const ServeSettings& settings) {
   node::NodeOptions options = settings.node;
   options.cluster_id = *cluster_id.value();
   options.limits.cache_bytes_max = kEntryCacheBytes;
-  node::SystemClock clock;
+  auto clock = open_clock(settings);
+  if (!clock) return clock.error();
   LogObserver observer;
-  auto node = node::Node::open(options, *store.value(), clock, observer);
+  auto node = node::Node::open(options, *store.value(), *clock.value(), observer);
   if (!node) return node.error();
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
@@ -278,12 +299,18 @@ Result<int> serve(const ServeSettings& settings) {
 
 int run_serve(const ServeSettings& settings) {
   const sigset_t signals = ending_signals();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   mallopt(M_ARENA_MAX, kHeapsMax);
   start_logging(settings);
-  const Result<int> served = serve(settings);
+  Result<int> served = kStartAgain;
+  while (served && served.value() == kStartAgain) {
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+    served = serve(settings);
+    if (served && served.value() == kStartAgain) {
+      spdlog::warn("starting again, as a new incarnation that owes nobody a lease");
+    }
+  }
   if (!served) spdlog::critical("{}", served.error().message);
   const int exit_status = served ? served.value() : 1;
   if (exit_status == 0) spdlog::info("stopped");

@@ -115,6 +115,12 @@ Result<void> set_drift(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_vm_clock(ServeSettings& settings, const std::string& text) {
+  if (text.empty()) return invalid("the file of the VM clock has a name, or: auto, off");
+  settings.vm_clock = text == "auto" ? "" : text;
+  return {};
+}
+
 Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
   for (const char* level : {"trace", "debug", "info", "warn", "error", "off"}) {
     if (text == level) {
@@ -318,6 +324,7 @@ void describe(ServeSettings& settings) {
       {"max-clock-drift", drift},
       {"max-round-trip", format_duration(timing.max_round_trip)},
       {"margin", format_duration(timing.margin)},
+      {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
   };
 }
 
@@ -386,6 +393,9 @@ const std::vector<SettingSpec>& setting_specs() {
        set_timing<&lease::Timing::max_round_trip>},
       {"margin", "DURATION", "10ms", "What the leader leaves unused of each lease",
        set_timing<&lease::Timing::margin>},
+      {"vm-clock", "auto|off|FILE", "auto",
+       "What tells that this virtual machine was stopped or restored: the page of its VM clock",
+       set_vm_clock},
       {"lease-reads", "on|off", "on",
        "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
       {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",

@@ -22,6 +22,9 @@ struct ServeSettings {
   std::string log_level = "info";
   /// How long a signal to end waits for what is in flight and for another leader; zero: not at all.
   lease::Duration drain_timeout = std::chrono::seconds(5);
+  /// The page of the VM clock device; empty: where the kernel shows it, if it does; "off": neither
+  /// it nor the kernel's events are looked at.
+  std::string vm_clock;
   /// A session that no command has named for so long ends.
   lease::Duration session_idle_max = std::chrono::minutes(10);
   ServerOptions server;

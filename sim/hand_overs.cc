@@ -33,7 +33,11 @@ void HandOvers::hand_over() {
   // 0: to the most advanced.
   event.to = raft::NodeId(target);
   event.deadline = node.clock().now().promise + std::chrono::seconds(30);
+  event.done = [this](const node::HandOverResult& result) {
+    if (result.status == node::GroupCallStatus::done) ++world_.nodes.hand_overs;
+  };
   node.post(std::move(event));
+  ++world_.nodes.hand_overs_asked;
   world_.used(FaultClass::hand_over);
 }
 

@@ -146,6 +146,13 @@ struct SessionCounts {
   std::uint64_t given_up = 0;     ///< writes whose session was gone: executed or not
 };
 
+/// What was done to the nodes.
+struct NodeCounts {
+  std::uint64_t restarts = 0;
+  std::uint64_t hand_overs_asked = 0;  ///< of some leader, at a time when there was one
+  std::uint64_t hand_overs = 0;        ///< after which another node led
+};
+
 /// What one seed did.
 struct SeedReport {
   std::uint64_t seed = 0;
@@ -157,6 +164,7 @@ struct SeedReport {
   std::uint64_t membership_entries = 0;  ///< committed; a change of the voters takes two
   SnapshotCounts snapshots;
   SessionCounts sessions;
+  NodeCounts nodes;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;
   TrialOutcome trial = TrialOutcome::none;

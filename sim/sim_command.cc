@@ -144,6 +144,12 @@ constexpr std::uint64_t SessionCounts::*kSessionCounts[] = {
     &SessionCounts::repeated, &SessionCounts::expired, &SessionCounts::given_up,
 };
 
+constexpr std::uint64_t NodeCounts::*kNodeCounts[] = {
+    &NodeCounts::restarts,
+    &NodeCounts::hand_overs_asked,
+    &NodeCounts::hand_overs,
+};
+
 /// "seed N": about to run it.
 /// "done N …numbers…": the report.
 /// "text …": a line of the story of the last report's violation, which "done" announces.
@@ -163,6 +169,7 @@ std::string encode(const SeedReport& report) {
   for (const std::uint64_t SessionCounts::*count : kSessionCounts) {
     line << ' ' << report.sessions.*count;
   }
+  for (const std::uint64_t NodeCounts::*count : kNodeCounts) line << ' ' << report.nodes.*count;
   line << '\n';
   if (!report.violation) return line.str();
   const Violation& found = *report.violation;
@@ -188,6 +195,7 @@ SeedReport decode_numbers(const std::string& line) {
       report.trace_hash >> trial >> violated;
   for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
   for (std::uint64_t SessionCounts::*count : kSessionCounts) in >> report.sessions.*count;
+  for (std::uint64_t NodeCounts::*count : kNodeCounts) in >> report.nodes.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
   report.trial = static_cast<TrialOutcome>(trial);
@@ -450,6 +458,7 @@ class Command {
     for (std::uint64_t SessionCounts::*count : kSessionCounts) {
       sessions_.*count += report.sessions.*count;
     }
+    for (std::uint64_t NodeCounts::*count : kNodeCounts) nodes_.*count += report.nodes.*count;
     for (std::size_t i = 0; i < kFaultClasses; ++i) {
       if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
     }
@@ -500,6 +509,9 @@ class Command {
         "session), repetitions sent %llu, answered by the table %llu\n",
         number(c.opened), number(c.expired), number(c.writes), number(c.given_up),
         number(c.repetitions), number(c.repeated));
+    std::printf("restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
+                number(nodes_.restarts), number(nodes_.hand_overs_asked),
+                number(nodes_.hand_overs));
     if (died_ > 0) {
       std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                   number(died_));
@@ -534,6 +546,7 @@ class Command {
   OperationCounts operations_;
   SnapshotCounts snapshots_;
   SessionCounts sessions_;
+  NodeCounts nodes_;
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

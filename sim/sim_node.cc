@@ -89,6 +89,7 @@ void SimNode::start() {
   LEASEHOLD_ASSERT(!up());
   if (disk_.exhausted() || !install_staged()) return;
   ++life_;
+  if (incarnation_ != raft::Incarnation()) ++world_.nodes.restarts;
   incarnation_ = incarnation_.next();
   world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
                    machine_.durable_index().value());

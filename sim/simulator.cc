@@ -144,6 +144,7 @@ SeedReport Simulator::report() const {
   report.snapshots = world_.snapshots;
   report.sessions = session_clients_->counts();
   report.sessions.expired = oracles_.sessions_expired();
+  report.nodes = world_.nodes;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();
   if (trial_) report.trial = trial_->outcome();

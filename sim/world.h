@@ -40,6 +40,7 @@ struct World {
   std::unique_ptr<Recorder> recorder;
   FaultSet faults_used;
   SnapshotCounts snapshots;
+  NodeCounts nodes;
   /// The faults have ended: nothing is lost, late or slow from now on.
   bool healed = false;
   std::optional<Violation> violation;

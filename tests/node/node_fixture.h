@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -86,10 +87,24 @@ class RecordingObserver : public Observer {
   std::string thread_;
 };
 
+/// The machine's clocks, of a machine that a test can stop.
+class StoppableClock final : public SystemClock {
+ public:
+  lease::HolderInstant holder_now() const override {
+    const lease::HolderInstant at = SystemClock::holder_now();
+    return stopped_ ? lease::HolderInstant::never() : at;
+  }
+  bool disrupted() const override { return stopped_; }
+  void machine_was_stopped() { stopped_ = true; }
+
+ private:
+  std::atomic<bool> stopped_{false};
+};
+
 /// A node, what it needs, and calls that wait for their answer.
 struct Replica {
   ListMachine machine;
-  SystemClock clock;
+  StoppableClock clock;
   RecordingObserver observer;
   std::promise<Error> failed;
   std::future<Error> failure = failed.get_future();

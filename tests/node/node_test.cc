@@ -377,6 +377,22 @@ TEST_F(NodeTest, OfTwoProcessesOnCopiesOfOneDirectoryOneIsFenced) {
   EXPECT_EQ(replica(3).propose("y").status, ProposeStatus::committed);
 }
 
+TEST_F(NodeTest, ALeaderWhoseMachineWasStoppedEndsWithItsLease) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  Replica& stopped = replica(leader);
+  stopped.clock.machine_was_stopped();
+  EXPECT_FALSE(stopped.node->lease_view().readable_index(stopped.clock));
+  ASSERT_EQ(stopped.failure.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(stopped.failure.get().code, ErrorCode::clock_disrupted);
+  EXPECT_EQ(stopped.node->lease_view().load().end, raft::HolderInstant::earliest());
+  EXPECT_FALSE(stopped.read(ReadMode::quorum).index.has_value());
+  stop(leader);
+  EXPECT_NE(await_leader(), leader);
+  start(leader);
+  EXPECT_EQ(replica(leader).propose("x").status, ProposeStatus::committed);
+}
+
 TEST_F(NodeTest, OptionsThatCannotWorkAreRefusedWithTheReason) {
   const auto message = [this](const std::function<void(NodeOptions&)>& spoil) {
     NodeOptions spoilt = options(1);

@@ -3,8 +3,18 @@
 keys arrive in the sockets of the stopped one. When it goes on, it finds them unread: none may be
 answered with what was overwritten.
 
+With --shim it is the leader's machine that is stopped, as a host stops a virtual machine: its clocks
+do not see how long they stood still, and what tells it is the marker of the VM clock. The node has to
+be back as a new incarnation. Without it (--no-marker) the lease of the stopped leader outlives its
+promises, and stale answers are expected.
+
 With --expect-stale the verdict is turned around: for a build without the lease check, on which this
 test has to fail."""
+
+import mmap
+import os
+import struct
+import time
 
 from cluster import Cluster, Failed, built, check, main, wait_for
 from history import History
@@ -21,6 +31,41 @@ def arguments(parser):
     parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--expect-stale", action="store_true")
+    parser.add_argument("--shim", type=built, help="the clock_shim library: stop machines, not processes")
+    parser.add_argument("--no-marker", action="store_true", help="nothing tells a node of the stop")
+
+
+class Machine:
+    """The virtual machine of one node: what its clocks have lost, and the page of its VM clock."""
+
+    def __init__(self, node, shim, folder, told):
+        self.lost = self._page(os.path.join(folder, f"lost{node.id}"), b"")
+        # The head of the page: "VCLK", its size, version 1; at 16 the disruption marker.
+        self.clock = self._page(os.path.join(folder, f"vmclock{node.id}"),
+                                struct.pack("<IIHBBIQ", 0x4B4C4356, 4096, 1, 0, 0, 0, 1))
+        node.environment = {"LD_PRELOAD": shim,
+                            "LEASEHOLD_CLOCK_LOST": os.path.join(folder, f"lost{node.id}")}
+        node.flags += ["--vm-clock", os.path.join(folder, f"vmclock{node.id}") if told else "off"]
+        self.stopped_at = None
+
+    @staticmethod
+    def _page(path, head):
+        with open(path, "w+b") as file:
+            file.write(head.ljust(mmap.PAGESIZE, b"\0"))
+            file.flush()
+            return mmap.mmap(file.fileno(), mmap.PAGESIZE)
+
+    @staticmethod
+    def _add(page, at, number):
+        before, = struct.unpack_from("=q", page, at)
+        struct.pack_into("=q", page, at, before + number)
+
+    def stopped(self):
+        self.stopped_at = time.monotonic_ns()
+
+    def goes_on(self):
+        self._add(self.lost, 0, time.monotonic_ns() - self.stopped_at)
+        self._add(self.clock, 16, 1)
 
 
 def overwrite(history, node, client, keys):
@@ -55,26 +100,40 @@ def write_gets(history, clients, keys):
     return asked
 
 
-def one_round(history, cluster, number):
+def read_unread(client):
+    """The answer; None: the node closed the connection without one."""
+    try:
+        return client.read_reply()
+    except resp.ConnectionLost:
+        return None
+
+
+def one_round(history, cluster, machines, number):
     leader = cluster.wait_leader()
     others = cluster.others(leader)
     keys = [f"stopped:{number}:{i}" for i in range(KEYS)]
     overwrite(history, leader, SETUP, keys)
     clients = open_sockets(leader)
-    term = leader.status()["term"]
+    before = leader.status()
     leader.pause()
+    machine = machines.get(leader)
+    if machine:
+        machine.stopped()
     try:
         successor = cluster.wait_leader(among=others)
-        check(successor.status()["term"] > term, "the term did not rise")
+        check(successor.status()["term"] > before["term"], "the term did not rise")
         fresh = overwrite(history, successor, WRITER, keys)
         asked = write_gets(history, clients, keys)
     finally:
+        if machine:
+            machine.goes_on()
         leader.resume()
     answered = refused = stale = 0
     for client, key, invoked in asked:
-        reply = client.read_reply()
-        history.read(STOPPED, key, reply, invoked)
-        if isinstance(reply, resp.RespError):
+        reply = read_unread(client)
+        if reply is not None:
+            history.read(STOPPED, key, reply, invoked)
+        if reply is None or isinstance(reply, resp.RespError):
             refused += 1
         else:
             answered += 1
@@ -88,16 +147,30 @@ def one_round(history, cluster, number):
     print(f"round {number}: {leader} stopped, {successor} took over; of {len(asked)} unread GETs "
           f"{answered} were answered, {stale} of them stale, {refused} refused", flush=True)
     wait_for(f"{leader} to follow", 20, lambda: cluster.wait_leader() is not None)
-    return len(asked), stale
+    return len(asked), stale, leader, before
+
+
+def check_new_incarnation(node, before):
+    """The process went on, and is another start of the node."""
+    after = wait_for(f"{node} to be back", 20, node.try_status)
+    check(after["uuid"] == before["uuid"] and after["incarnation"] > before["incarnation"],
+          f"{node} did not begin anew: it was {before['uuid']} {before['incarnation']}, and is "
+          f"{after['uuid']} {after['incarnation']}")
+    check("starting again, as a new incarnation" in node.log_text(), f"{node} does not say why")
 
 
 def run(options):
     history = History()
     asked = stale = 0
     with Cluster(options.binary, keep=options.keep) as cluster:
+        told = not options.no_marker
+        machines = {node: Machine(node, options.shim, cluster.folder, told)
+                    for node in cluster.nodes if options.shim}
         cluster.start()
         for number in range(1, options.rounds + 1):
-            round_asked, round_stale = one_round(history, cluster, number)
+            round_asked, round_stale, leader, before = one_round(history, cluster, machines, number)
+            if machines and told:
+                check_new_incarnation(leader, before)
             asked += round_asked
             stale += round_stale
     linearizable, verdict = history.judge(options.checker)
