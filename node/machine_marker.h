@@ -1,4 +1,5 @@
-// What tells that this virtual machine was stopped, moved or restored, which its clocks may not show.
+// What tells that this virtual machine was stopped, moved or restored, which its clocks may not
+// show.
 #pragma once
 
 #include <leasehold/base/result.h>

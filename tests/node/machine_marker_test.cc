@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -135,7 +135,8 @@ bool tells(const std::string& event) {
 TEST(KernelEvent, OfANewGenerationIsKnownByItsVariable) {
   using namespace std::string_literals;
   const std::string head =
-      "change@/devices/platform/VMGENCTR:00\0ACTION=change\0DEVPATH=/devices/platform/VMGENCTR:00\0"s;
+      "change@/devices/platform/VMGENCTR:00\0ACTION=change\0"
+      "DEVPATH=/devices/platform/VMGENCTR:00\0"s;
   EXPECT_TRUE(tells(head + "SUBSYSTEM=platform\0NEW_VMGENID=1\0SEQNUM=9\0"s));
   EXPECT_TRUE(tells(head + "NEW_VMGENID=1"s));
   EXPECT_FALSE(tells(head + "SUBSYSTEM=platform\0SEQNUM=9\0"s));

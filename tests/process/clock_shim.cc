@@ -25,8 +25,8 @@ ClockGettime the_real_one() {
 const volatile std::int64_t* map_lost() {
   const char* const path = std::getenv("LEASEHOLD_CLOCK_LOST");
   const int file = path != nullptr ? ::open(path, O_RDONLY | O_CLOEXEC) : -1;
-  void* const page = file < 0 ? MAP_FAILED
-                              : ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0);
+  void* const page =
+      file < 0 ? MAP_FAILED : ::mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0);
   if (page == MAP_FAILED) {
     std::fputs("clock_shim: LEASEHOLD_CLOCK_LOST names no file that can be mapped\n", stderr);
     std::abort();
