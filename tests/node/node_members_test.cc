@@ -311,12 +311,12 @@ TEST_F(NodeMembersTest, EveryMemberIsReplaced) {
   for (std::uint64_t id = 4; id <= 6; ++id) EXPECT_TRUE(has(id, list));
 }
 
-TEST_F(NodeMembersTest, FromOneToFiveAndBack) {
+TEST_F(NodeMembersTest, FromOneToSevenAndBack) {
   start_group(1);
   ASSERT_TRUE(write(leader(), "one"));
   MemberEdits adds;
   MemberEdits promotions;
-  for (std::uint64_t id = 2; id <= 5; ++id) {
+  for (std::uint64_t id = 2; id <= 7; ++id) {
     NodeOptions made = joiner(id);
     made.join = {address(1)};
     start(made);
@@ -325,12 +325,12 @@ TEST_F(NodeMembersTest, FromOneToFiveAndBack) {
   }
   ASSERT_TRUE(changed(adds));
   ASSERT_TRUE(changed(promotions));
-  EXPECT_EQ(seats(1), "1v 2v 3v 4v 5v");
-  ASSERT_TRUE(write(leader(), "five"));
-  for (std::uint64_t id = 1; id <= 5; ++id) EXPECT_TRUE(has(id, {"one", "five"}));
+  EXPECT_EQ(seats(1), "1v 2v 3v 4v 5v 6v 7v");
+  ASSERT_TRUE(write(leader(), "seven"));
+  for (std::uint64_t id = 1; id <= 7; ++id) EXPECT_TRUE(has(id, {"one", "seven"}));
   const std::uint64_t last = leader();
   MemberEdits removals;
-  for (std::uint64_t id = 1; id <= 5; ++id) {
+  for (std::uint64_t id = 1; id <= 7; ++id) {
     if (id != last) removals.push_back(edit(What::remove, id));
   }
   ASSERT_TRUE(changed(removals));
