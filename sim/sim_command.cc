@@ -468,7 +468,12 @@ class Command {
     const Violation& found = *report.violation;
     std::printf("FOUND seed %llu oracle %s at %s\n  %s\n", number(report.seed),
                 found.oracle.c_str(), format_instant(found.at).c_str(), found.story.c_str());
-    std::printf("  what happened before (true time):\n");
+    std::printf("  faults:");
+    for (std::size_t i = 0; i < kFaultClasses; ++i) {
+      const auto fault = static_cast<FaultClass>(i);
+      if (report.faults.has(fault)) std::printf(" %s", fault_class_name(fault));
+    }
+    std::printf("\n  what happened before (true time):\n");
     for (const std::string& line : found.trace_tail) std::printf("    %s\n", line.c_str());
     std::printf("  again: leasehold sim --seed %llu%s%s%s%s\n", number(report.seed),
                 arguments_.sim.shape ? " --partition " : "",

@@ -17,12 +17,16 @@ A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
   run.py NAME...              these mutants only
   run.py --check              only see whether every patch applies (fast)
   run.py --control N          seeds of the unpatched control (default 2000; 0: none, of tests too)
+  run.py --table FILE         also write what was seen as a table
+  run.py --ablation N         run all of N seeds for each mutant of the simulator, and say which
+                              fault classes it needs: those without which no seed finds it
 
 Status 0: every mutant was killed by the kind of oracle that its header names, and the control
 raised nothing.
 """
 
 import argparse
+import math
 import os
 import re
 import shutil
@@ -39,6 +43,8 @@ LEASE_ORACLES = {"two_leases", "lease_and_newer_commit", "lease_outlives_promise
 FIELDS = ["Rule", "Hazard", "Oracle"]
 # A test that takes longer does not end.
 TEST_SECONDS = 900
+# A class that each finding had is needed only if it is unlikely that all had it by chance.
+CHANCE_MAX = 0.01
 
 
 class Mutant:
@@ -52,6 +58,9 @@ class Mutant:
         for field in FIELDS:
             if field not in self.fields:
                 sys.exit(f"{name}.patch: the header lacks `{field}: …`")
+        # What was seen: the oracle, the first seed and the time; and the classes that it needs.
+        self.seen = None
+        self.needs = ""
         self.seeds = int(self.fields.get("Seeds", "0"))
         # "lease": any oracle of the lease, or linearizability. "raft": any oracle.
         words = self.fields["Oracle"].split()
@@ -168,6 +177,7 @@ def run_test_mutant(mutant, work):
         print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passes ({seconds:.1f} s)", flush=True)
         return False
     print(f"killed    {mutant.name}: {failed}, {seconds:.1f} s with the build", flush=True)
+    mutant.seen = [f"`{failed}`", "", f"{seconds:.0f} s with the build"]
     return True
 
 
@@ -183,7 +193,7 @@ def run_test_control(mutants, work):
     return good
 
 
-def run_mutant(mutant, work, seeds, jobs):
+def run_mutant(mutant, work, seeds, jobs, ablation):
     if mutant.test:
         return run_test_mutant(mutant, work)
     tree = os.path.join(work, "tree")
@@ -202,7 +212,37 @@ def run_mutant(mutant, work, seeds, jobs):
     good = oracle in LEASE_ORACLES if mutant.fields["Oracle"] == "lease" else oracle != "coverage"
     word = "killed    " if good else "WRONG     "
     print(f"{word}{mutant.name}: {oracle}, seed {seed}, {seconds:.1f} s", flush=True)
+    mutant.seen = [oracle, str(seed), f"{seconds:.1f} s"]
+    if ablation > 0:
+        mutant.needs = needed_faults(program, ablation, jobs, extra)
+        print(f"needs     {mutant.name}: {mutant.needs}", flush=True)
     return good
+
+
+def needed_faults(program, seeds, jobs, extra):
+    """The classes without which no seed found it. Each seed draws its own mixture, so the seeds that
+    lack a class are the run without it."""
+    done = subprocess.run([program, "--seeds", f"1..{seeds}", "--jobs", str(jobs), "--quiet", "--keep-going",
+                           "--tail", "1"] + extra, text=True, errors="replace", capture_output=True)
+    drawn = re.search(r"^seeds by fault: (.*)$", done.stdout, flags=re.MULTILINE)
+    if not drawn:
+        sys.exit(f"{program} ended with status {done.returncode} and no summary:\n{done.stderr[-2000:]}")
+    share = {name: int(count) / seeds for name, count in re.findall(r"(\w+) (\d+)", drawn.group(1))}
+    findings = [set(found.split()) for found in re.findall(r"^  faults:(.*)$", done.stdout, flags=re.MULTILINE)]
+    if not findings:
+        return f"nothing was found in {seeds} seeds"
+    every = set.intersection(*findings)
+    needed = sorted(name for name in every
+                    if len(findings) * math.log(max(share.get(name, 0), 1e-9)) < math.log(CHANCE_MAX))
+    return f"{' '.join(needed) or 'no class of its own'} ({len(findings)} of {seeds} seeds found it)"
+
+
+def write_table(path, mutants):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("| mutant | the rule that it breaks | killed by | first seed | time | needs |\n|---|---|---|---|---|---|\n")
+        for mutant in mutants:
+            rule = " ".join(mutant.fields["Rule"].split())
+            file.write(f"| {' | '.join([mutant.name, rule, *(mutant.seen or ['survived', '', '']), mutant.needs])} |\n")
 
 
 def run_control(work, seeds, jobs):
@@ -222,6 +262,8 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--table", metavar="FILE")
+    parser.add_argument("--ablation", type=int, default=0, metavar="N")
     parser.add_argument("--control", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", default=os.path.join(TREE, "build", "mutants"))
@@ -244,9 +286,11 @@ def main():
     if options.control > 0 and any(mutant.test for mutant in mutants):
         good = run_test_control(mutants, options.work)
     for mutant in mutants:
-        good = run_mutant(mutant, options.work, options.seeds, options.jobs) and good
+        good = run_mutant(mutant, options.work, options.seeds, options.jobs, options.ablation) and good
     if options.control > 0 and any(not mutant.test for mutant in mutants):
         good = run_control(options.work, options.control, options.jobs) and good
+    if options.table:
+        write_table(options.table, mutants)
     return 0 if good else 1
 
 
