@@ -239,7 +239,8 @@ def needed_faults(program, seeds, jobs, extra):
 
 def write_table(path, mutants):
     with open(path, "w", encoding="utf-8") as file:
-        file.write("| mutant | the rule that it breaks | killed by | first seed | time | needs |\n|---|---|---|---|---|---|\n")
+        file.write("| mutant | the rule that it breaks | killed by | first seed | time | needs |\n")
+        file.write("|---|---|---|---|---|---|\n")
         for mutant in mutants:
             rule = " ".join(mutant.fields["Rule"].split())
             file.write(f"| {' | '.join([mutant.name, rule, *(mutant.seen or ['survived', '', '']), mutant.needs])} |\n")
