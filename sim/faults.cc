@@ -87,6 +87,7 @@ void Faults::schedule_next() {
 
 void Faults::one_fault() {
   if (choices_.empty()) return;
+  ++world_.nodes.faults;
   trigger(choices_[static_cast<std::size_t>(random_.below(choices_.size()))]);
 }
 
@@ -184,7 +185,8 @@ void Faults::pause(SimNode& node, Duration longest) {
 // A sequence of its own, beside the others: what makes snapshots necessary, and what makes them
 // impossible.
 void Faults::schedule_straggler() {
-  const Duration pause = draw_duration(straggler_random_, milliseconds(300), milliseconds(5000));
+  const Duration pause = draw_duration(straggler_random_, world_.plan.straggler_interval * 3 / 50,
+                                       world_.plan.straggler_interval);
   world_.queue.after(pause, [this] {
     if (world_.healed) return;
     const bool fill = straggler_random_.chance(1, 3);
@@ -208,6 +210,7 @@ void Faults::straggle(SimNode& node) {
   const std::uint64_t in_flight_loss_percent = 50 * straggler_random_.below(3);
   if (!node.up() || node.leads() || node.suspended()) return;
   world_.used(FaultClass::straggler);
+  ++world_.nodes.faults;
   switch (kind) {
     case 0: node.pause(length, false); return;
     case 1: cut(links_of(node), length, in_flight_loss_percent); return;

@@ -84,6 +84,10 @@ struct SimOptions {
   std::optional<std::int64_t> drift_ppm;
   /// If set, a seed is a PartitionTrial: one partition of this shape, and no other fault.
   std::optional<PartitionShape> shape;
+  /// A long life: for all of `chaos`, which takes hours then, things go wrong as seldom as this: a
+  /// fault every ten seconds, a leader change a minute, two operations of clients a second. What is
+  /// simulated is what lies between, too: growing terms, long logs, clocks far from each other.
+  bool long_life = false;
   /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;
@@ -148,6 +152,7 @@ struct SessionCounts {
 
 /// What was done to the nodes.
 struct NodeCounts {
+  std::uint64_t faults = 0;  ///< that somebody triggered: not of single messages or syncs
   std::uint64_t restarts = 0;
   std::uint64_t hand_overs_asked = 0;  ///< of some leader, at a time when there was one
   std::uint64_t hand_overs = 0;        ///< after which another node led

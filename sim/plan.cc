@@ -326,6 +326,35 @@ void draw_late_copies(Random& random, Plan& plan) {
   }
 }
 
+/// Everything that was drawn, but far less often (SimOptions::long_life).
+void draw_long_life(Plan& plan) {
+  using std::chrono::seconds;
+  plan.fault_interval = seconds(9);
+  plan.straggler_interval = seconds(120);
+  // A log that is never cut is applied from its beginning at each restart, for longer and longer.
+  plan.driver.log_tail_bytes = std::min<std::uint64_t>(plan.driver.log_tail_bytes, 8'000);
+  plan.driver.log_cut_bytes = std::min<std::uint64_t>(plan.driver.log_cut_bytes, 1'000);
+  plan.hand_over_interval = seconds(60);
+  plan.member_change_interval = seconds(60);
+  plan.young_leader_percent = std::min<std::uint64_t>(plan.young_leader_percent, 25);
+  plan.hunt_percent = std::min<std::uint64_t>(plan.hunt_percent, 20);
+  // What is drawn for each message, sync or turn: now and then in a minute.
+  plan.link.loss_ppm = std::min<std::uint64_t>(plan.link.loss_ppm, 2'000);
+  plan.link.duplicate_ppm = std::min<std::uint64_t>(plan.link.duplicate_ppm, 2'000);
+  plan.link.spike_ppm = std::min<std::uint64_t>(plan.link.spike_ppm, 500);
+  plan.disk.stall_ppm /= 20;
+  plan.disk.error_ppm /= 20;
+  plan.snapshots.crash_ppm /= 20;
+  plan.crash_at_send_ppm /= 50;
+  plan.crash_at_persist_ppm /= 20;
+  for (NodePlan& node : plan.nodes) node.late_ppm /= 20;
+  WorkloadPlan& workload = plan.workload;
+  workload.watchers = std::min<std::uint64_t>(workload.watchers, 1);
+  // A client's think time is half of the longest in the mean.
+  workload.think_max = workload.clients * milliseconds(900);
+  plan.sessions.think_max = plan.sessions.clients * seconds(5);
+}
+
 /// Good links, disks and machines, on clocks that drift; 3, 5 or 7 nodes.
 Plan draw_trial_plan(std::uint64_t seed, const SimOptions& options) {
   Random random(seed);
@@ -401,7 +430,9 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   }
   plan.fault_interval = milliseconds(random.between(400, 5000));
   plan.drift_against_leader = random.chance(1, 2);
-  const std::uint64_t ground = options.drift_ppm ? 19 : random.below(20);
+  // The grounds live by how much goes wrong.
+  const bool plain = options.drift_ppm || options.long_life;
+  const std::uint64_t ground = plain ? 19 : random.below(20);
   if (ground < 4) draw_figure_8(random, plan);
   if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
   if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
@@ -413,6 +444,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (plan.disk.loses_unsynced) {
     plan.crash_at_persist_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
   }
+  if (options.long_life) draw_long_life(plan);
   return plan;
 }
 

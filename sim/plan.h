@@ -112,6 +112,8 @@ struct Plan {
   bool drift_against_leader = false;
   /// Mean time between two faults of the kind that somebody has to trigger.
   Duration fault_interval{0};
+  /// The longest time between two stragglers.
+  Duration straggler_interval = std::chrono::seconds(5);
   /// Mean time between two hand-overs of the leadership.
   Duration hand_over_interval{0};
   /// Mean time between two changes of the members.

@@ -38,6 +38,9 @@ void SessionClients::start() {
 
 void SessionClients::turn_later(std::size_t client) {
   const SessionPlan& plan = world_.plan.sessions;
+  // Each write asks for a turn when it begins and when it ends: in hours they would pile up.
+  if (world_.options.long_life && clients_[client].turn_waits) return;
+  clients_[client].turn_waits = true;
   Duration pause = draw_duration(random_, Duration{0}, plan.think_max);
   // Now and then for so long that the session may be gone.
   const bool sleeps = clients_[client].outstanding.empty() && random_.chance(1, 16);
@@ -48,6 +51,7 @@ void SessionClients::turn_later(std::size_t client) {
 
 void SessionClients::turn(std::size_t client) {
   Client& of = clients_[client];
+  of.turn_waits = false;
   if (world_.healed || of.opening) return;
   if (of.session == node::SessionId(0)) {
     open(client);

@@ -47,6 +47,7 @@ class SessionClients {
     bool opening = false;
     /// In the order of their sequences.
     std::vector<Ticket> outstanding;
+    bool turn_waits = false;
   };
   struct Write {
     check::Operation operation;

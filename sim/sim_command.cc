@@ -27,6 +27,8 @@ const char* const kSimUsage =
     "  --partition SHAPE   one partition a seed, and nothing else that goes wrong: one-way, "
     "bridge,\n"
     "                      ring, chain or majority; a stable leader has to come of it in time\n"
+    "  --hours N           each seed is N hours of a cluster's life: a fault every ten seconds, a\n"
+    "                      leader change a minute, two operations of clients a second\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
     "  --keep-going        do not stop at the first finding; report every seed's\n"
@@ -37,6 +39,7 @@ namespace {
 constexpr std::uint64_t kJobsMax = 64;
 /// For the verdict on the history of a process that died.
 constexpr unsigned kJudgeSeconds = 20;
+constexpr std::uint64_t kHoursMax = 24 * 366;
 constexpr std::uint64_t kTailMax = 10'000'000;
 
 struct Arguments {
@@ -88,6 +91,11 @@ bool set_value(const std::string& name, const std::string& value, Arguments& arg
     arguments.sim.trace_tail = static_cast<std::size_t>(*number);
     return *number <= kTailMax;
   }
+  if (name == "--hours") {
+    arguments.sim.long_life = true;
+    arguments.sim.chaos = std::chrono::hours(*number);
+    return *number >= 1 && *number <= kHoursMax;
+  }
   arguments.sim.drift_ppm = static_cast<std::int64_t>(*number);
   return *number < 1'000'000;
 }
@@ -107,7 +115,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     } else if (name == "--quiet") {
       arguments.quiet = true;
     } else if (name == "--seed" || name == "--seeds" || name == "--jobs" || name == "--drift-ppm" ||
-               name == "--tail" || name == "--partition") {
+               name == "--tail" || name == "--partition" || name == "--hours") {
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
@@ -117,6 +125,9 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   }
   if (arguments.telling.wanted() && arguments.first != arguments.last) {
     return "--story and --trace are about one seed: give --seed N";
+  }
+  if (arguments.sim.shape && arguments.sim.long_life) {
+    return "--partition and --hours are two kinds of simulation: give one of them";
   }
   return "";
 }
@@ -145,6 +156,7 @@ constexpr std::uint64_t SessionCounts::*kSessionCounts[] = {
 };
 
 constexpr std::uint64_t NodeCounts::*kNodeCounts[] = {
+    &NodeCounts::faults,
     &NodeCounts::restarts,
     &NodeCounts::hand_overs_asked,
     &NodeCounts::hand_overs,
@@ -475,13 +487,17 @@ class Command {
     }
     std::printf("\n  what happened before (true time):\n");
     for (const std::string& line : found.trace_tail) std::printf("    %s\n", line.c_str());
-    std::printf("  again: leasehold sim --seed %llu%s%s%s%s\n", number(report.seed),
-                arguments_.sim.shape ? " --partition " : "",
-                arguments_.sim.shape ? partition_shape_name(*arguments_.sim.shape) : "",
-                arguments_.sim.drift_ppm
-                    ? (" --drift-ppm " + std::to_string(*arguments_.sim.drift_ppm)).c_str()
-                    : "",
-                arguments_.sim.lease_oracles_only ? " --lease-oracles" : "");
+    std::printf(
+        "  again: leasehold sim --seed %llu%s%s%s%s%s\n", number(report.seed),
+        arguments_.sim.shape ? " --partition " : "",
+        arguments_.sim.shape ? partition_shape_name(*arguments_.sim.shape) : "",
+        arguments_.sim.long_life
+            ? (" --hours " + std::to_string(arguments_.sim.chaos / std::chrono::hours(1))).c_str()
+            : "",
+        arguments_.sim.drift_ppm
+            ? (" --drift-ppm " + std::to_string(*arguments_.sim.drift_ppm)).c_str()
+            : "",
+        arguments_.sim.lease_oracles_only ? " --lease-oracles" : "");
   }
 
   void summarize() {
@@ -514,9 +530,10 @@ class Command {
         "session), repetitions sent %llu, answered by the table %llu\n",
         number(c.opened), number(c.expired), number(c.writes), number(c.given_up),
         number(c.repetitions), number(c.repeated));
-    std::printf("restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
-                number(nodes_.restarts), number(nodes_.hand_overs_asked),
-                number(nodes_.hand_overs));
+    std::printf(
+        "faults triggered %llu; restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
+        number(nodes_.faults), number(nodes_.restarts), number(nodes_.hand_overs_asked),
+        number(nodes_.hand_overs));
     if (died_ > 0) {
       std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                   number(died_));

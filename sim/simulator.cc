@@ -9,8 +9,8 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
-/// Ten times what the busiest seeds take.
-constexpr std::uint64_t kStepsMax = 4'000'000;
+/// A second: ten times what the busiest seeds take.
+constexpr std::uint64_t kStepsMax = 80'000;
 
 std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& nodes) {
   std::vector<SimNode*> all;
@@ -78,9 +78,11 @@ SeedReport Simulator::run() {
 }
 
 void Simulator::run_until(TrueInstant end) {
+  const auto seconds = static_cast<std::uint64_t>(world_.options.chaos / std::chrono::seconds(1));
+  const std::uint64_t steps_max = seconds * kStepsMax;
   while (!world_.failed() && world_.queue.run_next(end)) {
     oracles_.after_step();
-    if (world_.queue.steps() > kStepsMax) {
+    if (world_.queue.steps() > steps_max) {
       world_.fail("liveness", "the nodes keep each other busy without end");
       return;
     }

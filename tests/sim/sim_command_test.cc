@@ -45,6 +45,23 @@ TEST(SimCommand, CleanSeedsEndWithStatusZeroAndTotals) {
   EXPECT_NE(outcome.out.substr(opened, 17), "sessions opened 0") << "told by a child in full";
 }
 
+// As often as docs/simulation.md says: a fault every ten seconds, a leader change a minute, two
+// operations a second.
+TEST(SimCommand, HoursOfALifeHaveTheFaultsAndTheOperationsThatTheyPromise) {
+  const Outcome outcome = run({"--seeds", "1..8", "--hours", "1", "--jobs", "2", "--quiet"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const auto number_behind = [&](const std::string& word) {
+    const std::size_t at = outcome.out.find(word);
+    EXPECT_NE(at, std::string::npos) << outcome.out;
+    return at == std::string::npos ? 0 : std::stoull(outcome.out.substr(at + word.size()));
+  };
+  const std::uint64_t seconds = number_behind("simulated ");
+  EXPECT_GE(seconds, 8U * 3600);
+  EXPECT_GE(number_behind("faults triggered ") * 10, seconds);
+  EXPECT_GE(number_behind("leader changes ") * 60, seconds);
+  EXPECT_GE(number_behind("operations "), seconds * 18 / 10);
+}
+
 TEST(SimCommand, CombinedHashDoesNotDependOnTheJobs) {
   const Outcome one = run({"--seeds", "1..6", "--trace-hash", "--quiet"});
   const Outcome three = run({"--seeds", "1..6", "--trace-hash", "--quiet", "--jobs", "3"});
@@ -122,6 +139,8 @@ TEST(SimCommand, BadArgumentsAreNamed) {
       {{"--jobs", "65"}, "--jobs does not take `65`"},
       {{"--drift-ppm", "1000000"}, "--drift-ppm does not take `1000000`"},
       {{"--partition", "star"}, "--partition does not take `star`"},
+      {{"--hours", "0"}, "--hours does not take `0`"},
+      {{"--hours", "1", "--partition", "ring"}, "two kinds of simulation"},
       {{"--tail", "-1"}, "--tail does not take `-1`"},
       {{"--seed", "1", "--trace", "-1"}, "--trace does not take `-1`"},
       {{"--seed", "1", "--story", "--from", "soon"}, "allowed: 600ms"},
