@@ -1,5 +1,7 @@
 // A command: {format u8 = 1}{type u8} and then
-//    1 set         {flags u8: bits 0-1 condition, bit 2 get_old}{key}{value: the rest}
+//    1 set         {flags u8: bits 0-1 condition, bit 2 get_old, bit 3 lease, bit 4 token,
+//                  bit 5 keep_lease}, with bit 3 {lease u64}, with bit 4 {token u64},
+//                  {key}{value: the rest}
 //    2 del         {keys}
 //    3 incr_by     {delta i64}{key: the rest}
 //    4 append      {key}{bytes: the rest}
@@ -7,12 +9,18 @@
 //    6 get_del     {key: the rest}
 //    7 mset        {flags u8: bit 0 if_none_exists}{count u32} and count times {key}{value}
 //    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
+//    9 grant_lease  {id u64}{ttl i64}{name}{holder: the rest}
+//   10 renew_leases {count u32} and count times {id u64}
+//   11 revoke_lease {id u64}
+//   12 attach_key   {lease u64}{key: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
 //   35 strlen      {key: the rest}
 //   36 get_range   {start i64}{end i64}{key: the rest}
 //   37 size        nothing
+//   38 lease_info  {id u64}{name: the rest}
+//   39 lease_list  {after u64}{count u32}
 //   64 transaction {count u32} and count times {key}{mod revision u64},
 //                  {count u32} and count times {length u32}{a command of a type below 64}
 //   65 open_session   nothing
@@ -21,6 +29,7 @@
 //   68 expire_session {session u64}{activity u64}
 //   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
 //                     the rest}
+//   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
 // where {key}, {value}, {from} are {length u32}{bytes}, and {keys} is {count u32} and count times
 // {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted for: a
 // command has exactly one encoding. fields() below says the same to the compiler.
@@ -62,6 +71,18 @@ constexpr std::uint8_t type_of(Tag<MSet>) {
 constexpr std::uint8_t type_of(Tag<Rename>) {
   return 8;
 }
+constexpr std::uint8_t type_of(Tag<GrantLease>) {
+  return 9;
+}
+constexpr std::uint8_t type_of(Tag<RenewLeases>) {
+  return 10;
+}
+constexpr std::uint8_t type_of(Tag<RevokeLease>) {
+  return 11;
+}
+constexpr std::uint8_t type_of(Tag<AttachKey>) {
+  return 12;
+}
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
 }
@@ -80,6 +101,12 @@ constexpr std::uint8_t type_of(Tag<GetRange>) {
 constexpr std::uint8_t type_of(Tag<Size>) {
   return 37;
 }
+constexpr std::uint8_t type_of(Tag<LeaseInfo>) {
+  return 38;
+}
+constexpr std::uint8_t type_of(Tag<LeaseList>) {
+  return 39;
+}
 constexpr std::uint8_t kTransactionType = 64;
 constexpr std::uint8_t type_of(Tag<OpenSession>) {
   return 65;
@@ -96,9 +123,16 @@ constexpr std::uint8_t type_of(Tag<ExpireSession>) {
 constexpr std::uint8_t type_of(Tag<Once>) {
   return 69;
 }
+constexpr std::uint8_t type_of(Tag<ExpireLeases>) {
+  return 70;
+}
 
 constexpr std::uint8_t kConditionMask = 3;
 constexpr std::uint8_t kGetOldFlag = 4;
+constexpr std::uint8_t kLeaseFlag = 8;
+constexpr std::uint8_t kTokenFlag = 16;
+constexpr std::uint8_t kKeepLeaseFlag = 32;
+constexpr std::uint8_t kSetFlags = 63;
 
 Error limit_error(const char* what, std::size_t size, std::size_t limit) {
   return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
@@ -121,6 +155,17 @@ Result<void> check_count(std::size_t count) {
   return {};
 }
 
+Result<void> check_leases(std::size_t count) {
+  if (count == 0) return Error{ErrorCode::invalid_argument, "no lease was given"};
+  if (count <= kCommandLeasesMax) return {};
+  return limit_error("the number of leases", count, kCommandLeasesMax);
+}
+
+Result<void> check_set(const Set& set) {
+  if (!set.keep_lease || set.lease == lease::LeaseId(0)) return {};
+  return Error{ErrorCode::invalid_argument, "a key cannot keep its lease and have a new one"};
+}
+
 /// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
 /// and no command of sessions.
 Result<void> check_carried(std::string_view command) {
@@ -139,14 +184,39 @@ class Writer {
   std::string out;
 
   void flag(bool value) { put_u8(out, value ? 1 : 0); }
-  void set_flags(SetCondition condition, bool get_old) {
-    const unsigned flags = static_cast<unsigned>(condition) | (get_old ? kGetOldFlag : 0U);
+  void options(const Set& set) {
+    note(check_set(set));
+    const bool lease = set.lease != lease::LeaseId(0);
+    const bool token = set.token != lease::FencingToken(0);
+    const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U) |
+                           (lease ? kLeaseFlag : 0U) | (token ? kTokenFlag : 0U) |
+                           (set.keep_lease ? kKeepLeaseFlag : 0U);
     put_u8(out, static_cast<std::uint8_t>(flags));
+    if (lease) put_u64(out, set.lease.value());
+    if (token) put_u64(out, set.token.value());
   }
   void number(std::int64_t value) { put_u64(out, static_cast<std::uint64_t>(value)); }
   void number(std::uint32_t value) { put_u32(out, value); }
   void number(std::uint64_t value) { put_u64(out, value); }
-  void session(node::SessionId id) { put_u64(out, id.value()); }
+  template <class Tag>
+  void number(StrongInt<Tag> value) {
+    put_u64(out, value.value());
+  }
+  void number(lease::Duration value) { number(std::int64_t{value.count()}); }
+  void number(const SeenLease& seen) {
+    number(seen.id);
+    number(seen.stamp);
+  }
+  template <class Lease>
+  void leases(const std::vector<Lease>& leases) {
+    note(check_leases(leases.size()));
+    put_u32(out, static_cast<std::uint32_t>(leases.size()));
+    for (const Lease& one : leases) number(one);
+  }
+  void listed(std::uint32_t count) {
+    note(check_leases(count));
+    put_u32(out, count);
+  }
   void carried(std::string_view command) {
     note(check_carried(command));
     out.append(command);
@@ -202,19 +272,48 @@ class Reader {
     if (bits > 1) note(malformed("command: unknown flags"));
     value = bits == 1;
   }
-  void set_flags(SetCondition& condition, bool& get_old) {
+  void options(Set& set) {
     const std::uint8_t flags = in_.u8();
-    if ((flags & ~(kConditionMask | kGetOldFlag)) != 0 ||
+    if ((flags & ~kSetFlags) != 0 ||
         (flags & kConditionMask) > static_cast<std::uint8_t>(SetCondition::xx)) {
       return note(malformed("command: unknown flags"));
     }
-    condition = static_cast<SetCondition>(flags & kConditionMask);
-    get_old = (flags & kGetOldFlag) != 0;
+    set.condition = static_cast<SetCondition>(flags & kConditionMask);
+    set.get_old = (flags & kGetOldFlag) != 0;
+    set.keep_lease = (flags & kKeepLeaseFlag) != 0;
+    const bool lease = (flags & kLeaseFlag) != 0;
+    const bool token = (flags & kTokenFlag) != 0;
+    if (lease) number(set.lease);
+    if (token) number(set.token);
+    // None is said by the flag alone.
+    if ((lease && set.lease == lease::LeaseId(0)) || (token && set.token.value() == 0)) {
+      note(malformed("command: a lease or a token that is none"));
+    }
+    note(check_set(set));
   }
   void number(std::int64_t& value) { value = static_cast<std::int64_t>(in_.u64()); }
   void number(std::uint32_t& value) { value = in_.u32(); }
   void number(std::uint64_t& value) { value = in_.u64(); }
-  void session(node::SessionId& id) { id = node::SessionId(in_.u64()); }
+  template <class Tag>
+  void number(StrongInt<Tag>& value) {
+    value = StrongInt<Tag>(in_.u64());
+  }
+  void number(lease::Duration& value) {
+    value = lease::Duration(static_cast<std::int64_t>(in_.u64()));
+  }
+  void number(SeenLease& seen) {
+    number(seen.id);
+    number(seen.stamp);
+  }
+  template <class Lease>
+  void leases(std::vector<Lease>& leases) {
+    leases.resize(count(sizeof(Lease), check_leases));
+    for (Lease& one : leases) number(one);
+  }
+  void listed(std::uint32_t& count) {
+    count = in_.u32();
+    note(check_leases(count));
+  }
   void carried(std::string_view& command) {
     command = in_.take_rest();
     note(check_carried(command));
@@ -232,11 +331,11 @@ class Reader {
     note(check_value(value));
   }
   void keys(std::vector<std::string_view>& keys) {
-    keys.resize(count(4));
+    keys.resize(count(4, check_count));
     for (std::string_view& one : keys) key(one);
   }
   void pairs(std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
-    pairs.resize(count(8));
+    pairs.resize(count(8, check_count));
     for (auto& [name, value] : pairs) {
       key(name);
       value = in_.sized();
@@ -253,9 +352,9 @@ class Reader {
  private:
   /// A count of things that take `width` bytes at least; 0 after a problem, so that a short command
   /// cannot ask for much memory.
-  std::size_t count(std::size_t width) {
+  std::size_t count(std::size_t width, Result<void> (*check)(std::size_t)) {
     const std::uint32_t count = in_.u32();
-    if (auto checked = check_count(count); !checked) {
+    if (auto checked = check(count); !checked) {
       note(checked.error());
       return 0;
     }
@@ -277,7 +376,7 @@ class Reader {
 
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<Set>) {
-  io.set_flags(c.condition, c.get_old);
+  io.options(c);
   io.key(c.key);
   io.last_value(c.value);
 }
@@ -317,6 +416,26 @@ void fields(Io& io, C& c, Tag<Rename>) {
   io.last_key(c.to);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<GrantLease>) {
+  io.number(c.id);
+  io.number(c.ttl);
+  io.key(c.name);
+  io.last_key(c.holder);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<RenewLeases>) {
+  io.leases(c.ids);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<RevokeLease>) {
+  io.number(c.id);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<AttachKey>) {
+  io.number(c.lease);
+  io.last_key(c.key);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }
@@ -341,23 +460,38 @@ void fields(Io& io, C& c, Tag<GetRange>) {
 template <class Io, class C>
 void fields(Io&, C&, Tag<Size>) {}
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<LeaseInfo>) {
+  io.number(c.id);
+  io.last_key(c.name);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<LeaseList>) {
+  io.number(c.after);
+  io.listed(c.count);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ExpireLeases>) {
+  io.number(c.term);
+  io.leases(c.leases);
+}
+template <class Io, class C>
 void fields(Io&, C&, Tag<OpenSession>) {}
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<CloseSession>) {
-  io.session(c.session);
+  io.number(c.session);
 }
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<TouchSession>) {
-  io.session(c.session);
+  io.number(c.session);
 }
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<ExpireSession>) {
-  io.session(c.session);
+  io.number(c.session);
   io.number(c.activity);
 }
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<Once>) {
-  io.session(c.session);
+  io.number(c.session);
   io.number(c.sequence);
   io.number(c.answered_below);
   io.carried(c.command);
@@ -412,12 +546,18 @@ Result<Operation> decode_operation(std::uint8_t type, Cursor in) {
     case type_of(Tag<GetDel>()): return decode<GetDel>(in);
     case type_of(Tag<MSet>()): return decode<MSet>(in);
     case type_of(Tag<Rename>()): return decode<Rename>(in);
+    case type_of(Tag<GrantLease>()): return decode<GrantLease>(in);
+    case type_of(Tag<RenewLeases>()): return decode<RenewLeases>(in);
+    case type_of(Tag<RevokeLease>()): return decode<RevokeLease>(in);
+    case type_of(Tag<AttachKey>()): return decode<AttachKey>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);
     case type_of(Tag<StrLen>()): return decode<StrLen>(in);
     case type_of(Tag<GetRange>()): return decode<GetRange>(in);
     case type_of(Tag<Size>()): return decode<Size>(in);
+    case type_of(Tag<LeaseInfo>()): return decode<LeaseInfo>(in);
+    case type_of(Tag<LeaseList>()): return decode<LeaseList>(in);
     default: return malformed("command: unknown type");
   }
 }
@@ -476,6 +616,7 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<TouchSession>()): return decode<TouchSession, Command>(in);
     case type_of(Tag<ExpireSession>()): return decode<ExpireSession, Command>(in);
     case type_of(Tag<Once>()): return decode<Once, Command>(in);
+    case type_of(Tag<ExpireLeases>()): return decode<ExpireLeases, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

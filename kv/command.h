@@ -4,7 +4,9 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/lease/lease_table.h>
 #include <leasehold/node/session_table.h>
+#include <leasehold/raft/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +30,8 @@ inline constexpr std::size_t kOperationsMax = 65536;
 /// Value bytes that one command returns, and value bytes that one transaction writes.
 inline constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20U;
 inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
+/// Leases that one command renews, lists or ends.
+inline constexpr std::size_t kCommandLeasesMax = 4096;
 
 /// When Set writes. Pinned: the values stand in the log.
 enum class SetCondition : std::uint8_t {
@@ -41,14 +45,21 @@ enum class SetCondition : std::uint8_t {
 // command changes has one revision, and is seen as a whole or not at all.
 
 /// Writes a value. Results: Ok, or Nil when the condition does not hold; with `get_old` the old
-/// value, or Nil if there was none, whether it wrote or not.
+/// value, or Nil if there was none, whether it wrote or not. The key leaves the lease that it was
+/// attached to, but for `keep_lease`. Errors: no_lease, limit (of the lease's keys), fenced.
 struct Set {
   std::string_view key;
   std::string_view value;
   SetCondition condition = SetCondition::none;
   bool get_old = false;
+  bool keep_lease = false;  ///< not together with `lease`
+  lease::LeaseId lease{};   ///< attaches the key to it; 0: to none
+  /// Writes only if no larger one has written this key, and makes this one the largest. It counts
+  /// though the condition does not hold. 0: writes whatever has written before.
+  lease::FencingToken token{};
 };
-/// Deletes. Result: Integer, how many of the keys existed (a key named twice counts once).
+/// Deletes. What is deleted leaves its lease, here and everywhere. Result: Integer, how many of the
+/// keys existed (a key named twice counts once).
 struct Del {
   std::vector<std::string_view> keys;
 };
@@ -89,6 +100,33 @@ struct Rename {
   std::string_view to;
 };
 
+// The leases of clients (lease/lease_table.h). A lease ends with its keys, in one revision.
+
+/// Result: an array of two Integers: the lease's id and its fencing token, which is the revision of
+/// this command. Errors: lease_taken (the id or the name, by a lease that lives or one that ended
+/// in the same transaction), limit.
+struct GrantLease {
+  lease::LeaseId id;  ///< at most lease::kChosenLeaseIdMax; 0: the store chooses
+  lease::Duration ttl{0};
+  std::string_view name;  ///< unique; empty: none
+  std::string_view holder;
+};
+/// Gives leases their whole time anew. It has no revision. Result: an array with one item for each,
+/// Integer, its time to live in milliseconds, rounded down, or Nil: there is no such lease.
+struct RenewLeases {
+  std::vector<lease::LeaseId> ids;
+};
+/// Ends a lease and deletes its keys. Result: Ok. Errors: no_lease.
+struct RevokeLease {
+  lease::LeaseId id;
+};
+/// Writes a key as it is, attached to a lease, or (0) to none. Result: Integer, 0 if there is no
+/// such key, else 1. Errors: no_lease, limit.
+struct AttachKey {
+  lease::LeaseId lease;
+  std::string_view key;
+};
+
 // The queries: commands that change nothing. They stand in the log as parts of a transaction; a
 // reader asks a store for them by query().
 
@@ -117,10 +155,24 @@ struct GetRange {
 };
 /// Result: Integer, the number of keys.
 struct Size {};
+/// By id, or (0) by name. Result: Nil, or an array of Integer id, Integer token, Integer time to
+/// live in milliseconds, rounded down, the name, the holder and an array of the keys. Errors:
+/// limit.
+struct LeaseInfo {
+  lease::LeaseId id;
+  std::string_view name;
+};
+/// In the order of their ids, from the first one above `after` on. Result: an array with, for each,
+/// what LeaseInfo answers, without the keys. Fewer than `count`: there are no more.
+struct LeaseList {
+  lease::LeaseId after;
+  std::uint32_t count = 0;  ///< at most kCommandLeasesMax
+};
 
 /// Whatever may be a part of a transaction.
-using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, Get,
-                               Exists, MGet, StrLen, GetRange, Size>;
+using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
+                               RenewLeases, RevokeLease, AttachKey, Get, Exists, MGet, StrLen,
+                               GetRange, Size, LeaseInfo, LeaseList>;
 
 /// "The key was last written by this revision"; 0: it does not exist.
 struct Watched {
@@ -169,9 +221,25 @@ struct Once {
   std::string_view command;
 };
 
-using Command = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, Get, Exists,
-                             MGet, StrLen, GetRange, Size, Transaction, OpenSession, CloseSession,
-                             TouchSession, ExpireSession, Once>;
+/// A lease and what was known of it.
+struct SeenLease {
+  lease::LeaseId id;
+  std::uint64_t stamp = 0;
+};
+/// Ends leases whose time is over, with their keys, all in one revision. Proposed by the leader
+/// that timed them, for its own term; each lease ends only if it was neither renewed in the log nor
+/// granted anew since, and none does unless this command is an entry of `term`: a leader of another
+/// term has given them their whole time again. Once lease::kLeaseKeysMax keys have gone no further
+/// lease ends: name the others again. Result: Integer, how many ended.
+struct ExpireLeases {
+  raft::Term term;
+  std::vector<SeenLease> leases;
+};
+
+using Command = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
+                             RenewLeases, RevokeLease, AttachKey, Get, Exists, MGet, StrLen,
+                             GetRange, Size, LeaseInfo, LeaseList, Transaction, OpenSession,
+                             CloseSession, TouchSession, ExpireSession, Once, ExpireLeases>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);
@@ -211,6 +279,9 @@ enum class ErrorKind : std::uint8_t {
   sequence_too_far = 10,   ///< Once: too far ahead of what is not answered yet; not executed
   result_gone = 11,        ///< Once: executed before, and the result was too large to keep
   too_many_sessions = 12,  ///< OpenSession
+  lease_taken = 13,        ///< GrantLease: the text names the lease that is in the way
+  no_lease = 14,           ///< never granted, revoked or expired
+  fenced = 15,             ///< the token is smaller than one that has written, or was never given
 };
 
 // The results.

@@ -1,9 +1,11 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/kv/draft.h>
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/query.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <utility>
@@ -12,61 +14,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// The changes of one command: what it has written so far, over the backend. Nothing reaches the
-/// backend before commit().
-class Draft {
- public:
-  Draft(Backend& backend, Counters& counters)
-      : backend_(backend), counters_(counters), keys_(counters.keys) {}
-
-  Result<std::optional<Value>> load(std::string_view key) {
-    if (!changes_.empty()) {
-      const auto changed = changes_.find(key);
-      if (changed != changes_.end()) return changed->second;
-    }
-    return backend_.load(key);
-  }
-  void write(std::string_view key, Bytes bytes, const std::optional<Value>& old) {
-    Value value;
-    written_bytes_ += bytes.size();
-    value.bytes = std::move(bytes);
-    value.mod_revision = counters_.revision + 1;
-    value.create_revision = old ? old->create_revision : value.mod_revision;
-    value.version = old ? old->version + 1 : 1;
-    if (!old) ++keys_;
-    changes_.insert_or_assign(key, std::move(value));
-  }
-  /// The key exists.
-  void erase(std::string_view key) {
-    --keys_;
-    changes_.insert_or_assign(key, std::nullopt);
-  }
-  std::uint64_t keys() const { return keys_; }
-  std::size_t written_bytes() const { return written_bytes_; }
-
-  void commit() {
-    if (changes_.empty()) return;
-    ++counters_.revision;
-    counters_.keys = keys_;
-    for (auto& [key, value] : changes_) {
-      if (value) {
-        backend_.put(key, std::move(*value));
-      } else {
-        backend_.erase(key);
-      }
-    }
-  }
-
- private:
-  Backend& backend_;
-  Counters& counters_;
-  std::uint64_t keys_;
-  std::size_t written_bytes_ = 0;
-  /// The keys are views into the command. None: erased.
-  std::map<std::string_view, std::optional<Value>> changes_;
-};
-
-Reply integer(std::size_t value) {
+Reply integer(std::uint64_t value) {
   return Integer{static_cast<std::int64_t>(value)};
 }
 
@@ -78,13 +26,20 @@ Result<Reply> run(const Set& set, Draft& draft) {
   const bool writes = set.condition == SetCondition::none ||
                       (set.condition == SetCondition::nx && !old) ||
                       (set.condition == SetCondition::xx && old);
+  const lease::LeaseId lease = set.keep_lease ? Draft::lease_of(old) : set.lease;
+  if (auto why = draft.cannot_attach(old, lease)) return Reply(*why);
+  if (set.token != lease::FencingToken(0)) {
+    auto why = draft.pass_fence(set.key, set.token);
+    if (!why) return why.error();
+    if (why.value()) return Reply(*why.value());
+  }
   Reply reply = Nil{};
   if (set.get_old) {
     if (old) reply = ValueReply{old->bytes};
   } else if (writes) {
     reply = Ok{};
   }
-  if (writes) draft.write(set.key, Bytes(set.value), old);
+  if (writes) draft.write(set.key, Bytes(set.value), old, lease);
   return reply;
 }
 
@@ -94,7 +49,7 @@ Result<Reply> run(const Del& del, Draft& draft) {
     const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
     if (!loaded.value()) continue;
-    draft.erase(key);
+    draft.erase(key, *loaded.value());
     ++count;
   }
   return integer(count);
@@ -135,7 +90,7 @@ Result<Reply> run(const IncrBy& incr, Draft& draft) {
     return Reply(ErrorReply{ErrorKind::overflow, "increment or decrement would overflow"});
   }
   const std::int64_t sum = base + incr.delta;
-  draft.write(incr.key, Bytes(std::to_string(sum)), old);
+  draft.write(incr.key, Bytes(std::to_string(sum)), old, Draft::lease_of(old));
   return Reply(Integer{sum});
 }
 
@@ -154,7 +109,7 @@ Result<Reply> run(const Append& append, Draft& draft) {
   whole.reserve(length);
   if (old) whole.append(old->bytes.view());
   whole.append(append.bytes);
-  draft.write(append.key, Bytes(std::move(whole)), old);
+  draft.write(append.key, Bytes(std::move(whole)), old, Draft::lease_of(old));
   return integer(length);
 }
 
@@ -170,7 +125,7 @@ Result<Reply> run(const SetRange& range, Draft& draft) {
   whole.resize(std::max<std::size_t>(before, end), '\0');
   whole.replace(range.offset, range.bytes.size(), range.bytes);
   const std::size_t length = whole.size();
-  draft.write(range.key, Bytes(std::move(whole)), old);
+  draft.write(range.key, Bytes(std::move(whole)), old, Draft::lease_of(old));
   return integer(length);
 }
 
@@ -178,7 +133,7 @@ Result<Reply> run(const GetDel& command, Draft& draft) {
   const auto loaded = draft.load(command.key);
   if (!loaded) return loaded.error();
   if (!loaded.value()) return Reply(Nil{});
-  draft.erase(command.key);
+  draft.erase(command.key, *loaded.value());
   return Reply(ValueReply{loaded.value()->bytes});
 }
 
@@ -193,7 +148,7 @@ Result<Reply> run(const MSet& mset, Draft& draft) {
   for (const auto& [key, value] : mset.pairs) {
     const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
-    draft.write(key, Bytes(value), loaded.value());
+    draft.write(key, Bytes(value), loaded.value(), lease::LeaseId(0));
   }
   return mset.if_none_exists ? integer(1) : Reply(Ok{});
 }
@@ -206,10 +161,98 @@ Result<Reply> run(const Rename& rename, Draft& draft) {
   if (!to) return to.error();
   if (rename.if_free && to.value()) return integer(0);
   if (rename.from != rename.to) {
-    draft.erase(rename.from);
-    draft.write(rename.to, from.value()->bytes, to.value());
+    draft.erase(rename.from, *from.value());
+    draft.write(rename.to, from.value()->bytes, to.value(), from.value()->lease);
   }
   return rename.if_free ? integer(1) : Reply(Ok{});
+}
+
+// ---- Leases ----
+
+std::string named(lease::LeaseId id) {
+  return "lease " + std::to_string(id.value());
+}
+
+Reply no_lease(lease::LeaseId id) {
+  return ErrorReply{ErrorKind::no_lease,
+                    named(id) + " was never granted, or has ended; nothing was done"};
+}
+
+Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted,
+              const lease::LeaseTable& table) {
+  using Verdict = lease::LeaseTable::Verdict;
+  switch (granted.verdict) {
+    case Verdict::id_taken:
+    case Verdict::name_taken: {
+      const lease::LeaseTable::Lease& other = *table.find(granted.id);
+      return ErrorReply{ErrorKind::lease_taken,
+                        named(other.id) + " has " +
+                            (granted.verdict == Verdict::id_taken ? "this id" : "this name") +
+                            ", its holder is '" + other.holder + "'"};
+    }
+    case Verdict::ended_in_this_step:
+      return ErrorReply{ErrorKind::lease_taken,
+                        "the lease of this id or name ended in the same transaction: a new one "
+                        "would have no larger token"};
+    case Verdict::too_many:
+      return ErrorReply{ErrorKind::limit,
+                        std::to_string(lease::kLeasesMax) + " leases are held, which is the limit"};
+    case Verdict::out_of_range:
+      if (grant.id > lease::kChosenLeaseIdMax) {
+        return ErrorReply{ErrorKind::limit, "an id that is chosen is at most " +
+                                                std::to_string(lease::kChosenLeaseIdMax.value())};
+      }
+      return ErrorReply{ErrorKind::limit,
+                        "a lease lasts from a millisecond to ten years, and its name and its "
+                        "holder have at most 255 bytes each"};
+    case Verdict::granted: break;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+Result<Reply> run(const GrantLease& grant, Draft& draft) {
+  const auto granted = draft.grant({grant.id, grant.name, grant.holder, grant.ttl});
+  if (granted.verdict != lease::LeaseTable::Verdict::granted) {
+    return why_not(grant, granted, draft.table());
+  }
+  const Reply id = integer(granted.id.value());
+  return Reply(ArrayReply{{encode_reply(id), encode_reply(integer(draft.revision()))}});
+}
+
+Result<Reply> run(const RenewLeases& renew, Draft& draft) {
+  ArrayReply array;
+  for (const lease::LeaseId id : renew.ids) {
+    Reply reply = Nil{};
+    if (draft.renew(id))
+      reply = Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)};
+    array.items.push_back(encode_reply(reply));
+  }
+  return Reply(std::move(array));
+}
+
+Result<Reply> run(const RevokeLease& revoke, Draft& draft) {
+  return draft.revoke(revoke.id) ? Reply(Ok{}) : no_lease(revoke.id);
+}
+
+Result<Reply> run(const AttachKey& attach, Draft& draft) {
+  const auto loaded = draft.load(attach.key);
+  if (!loaded) return loaded.error();
+  if (auto why = draft.cannot_attach(loaded.value(), attach.lease)) return Reply(*why);
+  if (!loaded.value()) return integer(0);
+  draft.write(attach.key, loaded.value()->bytes, loaded.value(), attach.lease);
+  return integer(1);
+}
+
+Result<Reply> run(const LeaseInfo& query, Draft& draft) {
+  const lease::LeaseTable& table = draft.table();
+  const auto* found = query.id == lease::LeaseId(0) ? table.find(query.name) : table.find(query.id);
+  if (found == nullptr) return Reply(Nil{});
+  const auto* keys = table.keys(found->id);
+  return answer(FoundLease{*found, {keys->begin(), keys->end()}});
+}
+
+Result<Reply> run(const LeaseList& query, Draft& draft) {
+  return answer(draft.table().list(query.after, query.count));
 }
 
 template <class Query>
@@ -289,8 +332,8 @@ Bytes no_session(node::SessionId id) {
 /// Evaluates commands one level deep: Once calls it again with what it carries.
 class Evaluation {
  public:
-  Evaluation(Backend& backend, Sessions& sessions, Counters& counters)
-      : backend_(backend), sessions_(sessions), counters_(counters) {}
+  Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
+      : term_(term), backend_(backend), sessions_(sessions), counters_(counters) {}
 
   Result<Bytes> run(const Command& command) {
     return std::visit([this](const auto& c) { return reply_to(c); }, command);
@@ -323,6 +366,20 @@ class Evaluation {
   }
   Result<Bytes> reply_to(const ExpireSession& command) {
     return encode_reply(integer(sessions_.expire(command.session, command.activity) ? 1 : 0));
+  }
+
+  Result<Bytes> reply_to(const ExpireLeases& command) {
+    // The leader of another term has renewed leases without a word in the log.
+    if (command.term != term_) return encode_reply(integer(0));
+    Draft draft(backend_, counters_);
+    std::size_t count = 0;
+    for (const SeenLease& seen : command.leases) {
+      // Those that are left will be named again.
+      if (draft.ended_keys() >= lease::kLeaseKeysMax) break;
+      count += draft.expire(seen) ? 1 : 0;
+    }
+    draft.commit();
+    return encode_reply(integer(count));
   }
 
   Result<Bytes> reply_to(const Once& once) {
@@ -361,6 +418,7 @@ class Evaluation {
     LEASEHOLD_UNREACHABLE();
   }
 
+  const raft::Term term_;
   Backend& backend_;
   Sessions& sessions_;
   Counters& counters_;
@@ -368,11 +426,11 @@ class Evaluation {
 
 }  // namespace
 
-Result<Bytes> evaluate(std::string_view command, Backend& backend, Sessions& sessions,
-                       Counters& counters) {
+Result<Bytes> evaluate(std::string_view command, raft::Term term, Backend& backend,
+                       Sessions& sessions, Counters& counters) {
   const auto decoded = decode_command(command);
   if (!decoded) return undecodable(decoded.error());
-  return Evaluation(backend, sessions, counters).run(decoded.value());
+  return Evaluation(term, backend, sessions, counters).run(decoded.value());
 }
 
 }  // namespace leasehold::kv

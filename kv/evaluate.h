@@ -20,6 +20,13 @@ class Backend {
   virtual Result<std::optional<Value>> load(std::string_view key) = 0;
   virtual void put(std::string_view key, Value value) = 0;
   virtual void erase(std::string_view key) = 0;
+  /// The largest token that has written the key; it outlives the key. 0: none.
+  virtual Result<lease::FencingToken> fence(std::string_view key) = 0;
+  virtual void put_fence(std::string_view key, lease::FencingToken token) = 0;
+  /// Asked for by commands that look at leases or change them, with no step under way. Changes are
+  /// made at once. After evaluate() has returned and what else it wrote is shown, the
+  /// implementation looks at the step, which is empty if nothing was changed, and keeps it.
+  virtual lease::LeaseTable& leases() = 0;
 };
 
 /// The numbers that stand beside the keys.
@@ -28,11 +35,11 @@ struct Counters {
   std::uint64_t keys = 0;      ///< keys that exist
 };
 
-/// Decodes and runs one command. A command that changes something raises counters.revision by one,
-/// and whatever it writes carries that revision. Returns the reply, encoded; it tells of every rule
-/// that was broken, and then nothing was changed but perhaps a session. An error is the backend's:
-/// no key was changed, and the store must not go on.
-Result<Bytes> evaluate(std::string_view command, Backend& backend, Sessions& sessions,
-                       Counters& counters);
+/// Decodes and runs one command, an entry of `term`. A command that changes something raises
+/// counters.revision by one, and whatever it writes carries that revision. Returns the reply,
+/// encoded; it tells of every rule that was broken, and then nothing was changed but perhaps a
+/// session. An error is the backend's: no key was changed, and the store must not go on.
+Result<Bytes> evaluate(std::string_view command, raft::Term term, Backend& backend,
+                       Sessions& sessions, Counters& counters);
 
 }  // namespace leasehold::kv

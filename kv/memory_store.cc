@@ -4,6 +4,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/lease_record.h>
 #include <leasehold/kv/memory_store.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <bitset>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -22,7 +24,9 @@ namespace {
 /// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
 constexpr std::size_t kShards = 32;
 constexpr std::string_view kMagic("LHMEMS\r\n", 8);
-constexpr std::uint8_t kFormat = 2;
+constexpr std::uint8_t kFormat = 3;
+/// Before there were leases.
+constexpr std::uint8_t kFormatWithoutLeases = 2;
 
 struct Shard {
   mutable std::mutex mutex;
@@ -81,12 +85,23 @@ class MemoryStore::Impl final : public Backend {
     changes_.push_back(Change{shard_of(key), std::string(key), std::nullopt});
   }
 
-  Bytes run(std::string_view command) {
+  Result<lease::FencingToken> fence(std::string_view key) override {
+    const auto at = fences_.find(key);
+    return at == fences_.end() ? lease::FencingToken(0) : at->second;
+  }
+  void put_fence(std::string_view key, lease::FencingToken token) override {
+    fences_.insert_or_assign(std::string(key), token);
+  }
+  lease::LeaseTable& leases() override { return leases_.begin_step(); }
+
+  Bytes run(const node::Command& command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
                       keys_.load(std::memory_order_relaxed)};
-    auto reply = evaluate(command, *this, sessions_, counters);
+    auto reply = evaluate(command.bytes, command.id.term, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
     install(counters);
+    // Behind the keys: who sees that a lease has ended sees that they are gone.
+    leases_.end_step();
     return std::move(reply).value();
   }
 
@@ -100,6 +115,7 @@ class MemoryStore::Impl final : public Backend {
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> applied_{0};
   Sessions sessions_;
+  Leases leases_;
   /// Held by whoever needs the values and the numbers to stand still.
   std::mutex applying_;
 
@@ -183,11 +199,14 @@ class MemoryStore::Impl final : public Backend {
 
   std::array<Shard, kShards> shards_;
   std::vector<Change> changes_;
+  /// Of apply()'s thread, and of whoever holds applying_.
+  std::map<std::string, lease::FencingToken, std::less<>> fences_;
 };
 
 // {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
-// {key: length u32, bytes}{create u64}{mod u64}{version u64}{value: length u32, bytes}
-// and {the table of sessions: the rest}
+// {key: length u32, bytes}{create u64}{mod u64}{version u64}{lease u64}{value: length u32, bytes}
+// and {fences: count u32, and each {key}{token u64}, ascending}{leases: lease_record.cc}
+// {the table of sessions: the rest}
 std::string MemoryStore::Impl::encode() const {
   std::vector<std::pair<std::string_view, const Value*>> all;
   for (const Shard& shard : shards_) {
@@ -204,8 +223,15 @@ std::string MemoryStore::Impl::encode() const {
     put_u64(out, value->create_revision);
     put_u64(out, value->mod_revision);
     put_u64(out, value->version);
+    put_u64(out, value->lease.value());
     put_sized(out, value->bytes.view());
   }
+  put_u32(out, static_cast<std::uint32_t>(fences_.size()));
+  for (const auto& [key, token] : fences_) {
+    put_sized(out, key);
+    put_u64(out, token.value());
+  }
+  put_leases(out, leases_.table());
   out.append(sessions_.table().encode_all().view());
   return out;
 }
@@ -217,7 +243,9 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
   }
   const unsigned format = in.u8();
-  if (in.ok() && format != kFormat) return kv::unsupported("the snapshot has", format, kFormat);
+  const bool with_leases = format == kFormat;
+  if (in.ok() && !with_leases && format != kFormatWithoutLeases)
+    return kv::unsupported("the snapshot has", format, kFormat);
   const std::uint64_t applied = in.u64();
   const std::uint64_t revision = in.u64();
   const std::uint64_t keys = in.u64();
@@ -231,16 +259,31 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     value.create_revision = in.u64();
     value.mod_revision = in.u64();
     value.version = in.u64();
+    if (with_leases) value.lease = lease::LeaseId(in.u64());
     value.bytes = Bytes(in.sized());
     previous = key;
     fresh[shard_of(key)].emplace(std::move(key), std::move(value));
   }
   if (!in.ok()) return damaged;
+  std::map<std::string, lease::FencingToken, std::less<>> fences;
+  lease::LeaseTable leases;
+  if (with_leases) {
+    const std::uint32_t count = in.u32();
+    for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+      std::string key(in.sized());
+      fences.insert_or_assign(std::move(key), lease::FencingToken(in.u64()));
+    }
+    auto taken = take_leases(in);
+    if (!taken) return damaged;
+    leases = std::move(taken).value();
+  }
   auto sessions = node::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;
   const Locked locked(*this, std::bitset<kShards>().set());
   for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
   sessions_.replace(std::move(sessions).value());
+  leases_.replace(std::move(leases));
+  fences_ = std::move(fences);
   revision_.store(revision, std::memory_order_release);
   keys_.store(keys, std::memory_order_release);
   applied_.store(applied, std::memory_order_release);
@@ -282,10 +325,11 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands
   for (const node::Command& command : commands) {
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
-    replies.push_back(impl_->run(command.bytes));
+    replies.push_back(impl_->run(command));
   }
   LEASEHOLD_ASSERT(previous <= last);
   impl_->sessions_.saved();
+  impl_->leases_.saved();
   impl_->applied_.store(last.value(), std::memory_order_release);
   return replies;
 }
@@ -317,6 +361,18 @@ Result<bool> MemoryStore::exists(std::string_view key) const {
 
 Result<std::vector<node::SessionTable::Session>> MemoryStore::sessions() const {
   return impl_->sessions_.list();
+}
+
+Result<std::optional<FoundLease>> MemoryStore::find_lease(lease::LeaseId id,
+                                                          std::string_view name) const {
+  return impl_->leases_.find(id, name);
+}
+Result<std::vector<lease::LeaseTable::Lease>> MemoryStore::leases_after(lease::LeaseId after,
+                                                                        std::size_t count) const {
+  return impl_->leases_.list(after, count);
+}
+Result<LeaseChanges> MemoryStore::lease_changes(std::uint64_t cursor) const {
+  return impl_->leases_.changes(cursor);
 }
 
 std::uint64_t MemoryStore::size() const {

@@ -32,6 +32,11 @@ class MemoryStore final : public Store {
                                               std::size_t count) const override;
   Result<bool> exists(std::string_view key) const override;
   Result<std::vector<node::SessionTable::Session>> sessions() const override;
+  Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
+                                               std::string_view name) const override;
+  Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+                                                             std::size_t count) const override;
+  Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;

@@ -2,6 +2,7 @@
 #include <leasehold/kv/query.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace leasehold::kv {
@@ -14,7 +15,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-Reply integer(std::size_t value) {
+Reply integer(std::uint64_t value) {
   return Integer{static_cast<std::int64_t>(value)};
 }
 
@@ -45,14 +46,45 @@ Reply part(const GetRange& range, const std::optional<Value>& found) {
                                        static_cast<std::size_t>(end - start + 1))};
 }
 
+ArrayReply lease_fields(const lease::LeaseTable::Lease& lease) {
+  const auto value = [](std::string_view text) { return encode_reply(ValueReply{Bytes(text)}); };
+  return {{encode_reply(integer(lease.id.value())), encode_reply(integer(lease.token.value())),
+           encode_reply(Integer{lease.ttl / std::chrono::milliseconds(1)}), value(lease.name),
+           value(lease.holder)}};
+}
+
 }  // namespace
 
+Reply answer(const FoundLease& found) {
+  std::size_t bytes = 0;
+  ArrayReply keys;
+  for (const std::string& key : found.keys) {
+    bytes += key.size();
+    if (bytes > kReplyBytesMax) {
+      return ErrorReply{ErrorKind::limit, "the keys of the lease have more than " +
+                                              std::to_string(kReplyBytesMax) + " bytes together"};
+    }
+    keys.items.push_back(encode_reply(ValueReply{Bytes(key)}));
+  }
+  ArrayReply array = lease_fields(found.lease);
+  array.items.push_back(encode_reply(keys));
+  return array;
+}
+
+Reply answer(const std::vector<lease::LeaseTable::Lease>& leases) {
+  ArrayReply array;
+  for (const auto& lease : leases) array.items.push_back(encode_reply(lease_fields(lease)));
+  return array;
+}
+
 bool is_query(const Operation& operation) {
-  return std::visit(Overloaded{[](const Get&) { return true; }, [](const Exists&) { return true; },
-                               [](const MGet&) { return true; }, [](const StrLen&) { return true; },
-                               [](const GetRange&) { return true; },
-                               [](const Size&) { return true; }, [](const auto&) { return false; }},
-                    operation);
+  return std::visit(
+      Overloaded{[](const Get&) { return true; }, [](const Exists&) { return true; },
+                 [](const MGet&) { return true; }, [](const StrLen&) { return true; },
+                 [](const GetRange&) { return true; }, [](const Size&) { return true; },
+                 [](const LeaseInfo&) { return true; }, [](const LeaseList&) { return true; },
+                 [](const auto&) { return false; }},
+      operation);
 }
 
 std::vector<std::string_view> keys_of(const Operation& query) {
@@ -81,6 +113,16 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
 }
 
 Result<Reply> query(const Operation& query, const Store& store) {
+  if (const auto* info = std::get_if<LeaseInfo>(&query)) {
+    const auto found = store.find_lease(info->id, info->name);
+    if (!found) return found.error();
+    return found.value() ? answer(*found.value()) : Reply(Nil{});
+  }
+  if (const auto* list = std::get_if<LeaseList>(&query)) {
+    const auto found = store.leases_after(list->after, list->count);
+    if (!found) return found.error();
+    return answer(found.value());
+  }
   Found found;
   const std::vector<std::string_view> keys = keys_of(query);
   if (keys.size() == 1 && std::holds_alternative<Exists>(query)) {

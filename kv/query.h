@@ -18,6 +18,10 @@ std::vector<std::string_view> keys_of(const Operation& query);
 /// The reply, from what was found. `size`: the number of keys in the store, at that instant.
 Reply answer(const Operation& query, const Found& found, std::uint64_t size);
 
+/// The replies about leases.
+Reply answer(const FoundLease& found);
+Reply answer(const std::vector<lease::LeaseTable::Lease>& leases);
+
 /// Whether an operation is a query.
 bool is_query(const Operation& operation);
 /// Answers a query from a store. Errors: those of Store::get().

@@ -2,6 +2,7 @@
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb_info_log.h>
+#include <leasehold/kv/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/kv/rocksdb_sessions.h>
 
@@ -116,6 +117,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto sessions = read_sessions(*db);
   if (!sessions) return sessions.error();
   database->sessions_.replace(std::move(sessions).value());
+  auto leases = read_leases(*db);
+  if (!leases) return leases.error();
+  database->leases_.replace(std::move(leases).value());
   // There is no write-ahead log: whatever is in it was flushed.
   database->applied_ = counters.value().applied;
   database->durable_ = counters.value().applied;
@@ -161,6 +165,7 @@ void Database::resume() {
 void Database::retire() {
   LEASEHOLD_ASSERT(read_by_nobody());
   sessions_.replace({});
+  leases_.replace({});
   static_cast<void>(db_->SetDBOptions({{"avoid_flush_during_shutdown", "true"}}));
   static_cast<void>(db_->Close());
   db_.reset();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/leases.h>
 #include <leasehold/kv/sessions.h>
 #include <leasehold/raft/types.h>
 
@@ -73,6 +74,7 @@ class Database {
   std::atomic<std::uint64_t> keys_{0};
   std::atomic<std::uint64_t> durable_{0};
   Sessions sessions_;
+  Leases leases_;
 
  private:
   class Listener;

@@ -8,6 +8,8 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::uint8_t kFormat = 1;
+/// Of a value that is attached to a lease: builds that know none refuse it.
+constexpr std::uint8_t kLeasedFormat = 2;
 
 }  // namespace
 
@@ -19,14 +21,17 @@ std::string encode_record(std::initializer_list<std::uint64_t> numbers) {
   return out;
 }
 
-Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count) {
+namespace {
+
+Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::string_view& bytes,
+                             std::size_t count) {
   const std::string name = "the " + std::string(what) + " record ";
   if (bytes.empty()) return Error{ErrorCode::corrupted, name + "is empty"};
   const auto format = static_cast<std::uint8_t>(bytes[0]);
-  if (format != kFormat) {
+  if (format != expected) {
     return Error{ErrorCode::unsupported_format,
                  name + "has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
+                     std::to_string(expected) + ": use a newer build"};
   }
   if (bytes.size() < 1 + 8 * count) return Error{ErrorCode::corrupted, name + "is damaged"};
   Record numbers(count, 0);
@@ -35,6 +40,32 @@ Result<Record> decode_record(std::string_view what, std::string_view& bytes, std
   }
   bytes.remove_prefix(1 + 8 * count);
   return numbers;
+}
+
+}  // namespace
+
+Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count) {
+  return decode_record(what, kFormat, bytes, count);
+}
+
+std::string encode_value_head(const Value& value) {
+  if (value.lease == lease::LeaseId(0)) {
+    return encode_record({value.create_revision, value.mod_revision, value.version});
+  }
+  std::string out = encode_record(
+      {value.create_revision, value.mod_revision, value.version, value.lease.value()});
+  out[0] = static_cast<char>(kLeasedFormat);
+  return out;
+}
+
+Result<Value> decode_value(std::string_view bytes) {
+  const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
+  std::string_view rest = bytes;
+  const auto numbers =
+      decode_record("value", leased ? kLeasedFormat : kFormat, rest, leased ? 4 : 3);
+  if (!numbers) return numbers.error();
+  const Record& n = numbers.value();
+  return Value{Bytes(rest), n[0], n[1], n[2], lease::LeaseId(leased ? n[3] : 0)};
 }
 
 Result<Record> decode_whole_record(std::string_view what, std::string_view bytes,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/store.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +23,13 @@ inline constexpr std::string_view kCountersKey("\0\2", 2);
 inline constexpr std::string_view kNewestSessionKey("\0\3", 2);
 /// The first bytes of the key of every session; the id follows.
 inline constexpr std::string_view kSessionSpace("\0\4", 2);
+inline constexpr std::string_view kNewestLeaseKey("\0\5", 2);
+/// The first bytes of the keys: of every lease, an id follows; of every name, it follows; of every
+/// key that is attached, the lease's id and the key follow; of every fence, the key follows.
+inline constexpr std::string_view kLeaseSpace("\0\6", 2);
+inline constexpr std::string_view kLeaseNameSpace("\0\7", 2);
+inline constexpr std::string_view kAttachedSpace("\0\10", 2);
+inline constexpr std::string_view kFenceSpace("\0\11", 2);
 /// The first byte of every key of data; its space is the last one of the database.
 inline constexpr char kDataSpace = 1;
 
@@ -29,6 +37,10 @@ using Record = std::vector<std::uint64_t>;
 
 /// {format u8} and numbers.
 std::string encode_record(std::initializer_list<std::uint64_t> numbers);
+/// The head of a value, which its bytes follow. Of format 1, or 2 if it is attached to a lease.
+std::string encode_value_head(const Value& value);
+/// A value with its bytes. Errors: corrupted, unsupported_format.
+Result<Value> decode_value(std::string_view bytes);
 /// The reverse, for `count` numbers; whatever follows them stays in `bytes`. Errors: corrupted,
 /// unsupported_format.
 Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count);

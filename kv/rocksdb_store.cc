@@ -5,6 +5,7 @@
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_folder.h>
+#include <leasehold/kv/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/kv/rocksdb_sessions.h>
 #include <leasehold/kv/rocksdb_snapshot.h>
@@ -27,13 +28,6 @@ namespace {
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 /// How long a wait for space goes without asking whether it shall end.
 constexpr std::chrono::milliseconds kWaitStep{20};
-
-Result<Value> decode_value(std::string_view bytes) {
-  const auto numbers = decode_record("value", bytes, 3);
-  if (!numbers) return numbers.error();
-  const Record& n = numbers.value();
-  return Value{Bytes(bytes), n[0], n[1], n[2]};
-}
 
 std::string data_key(std::string_view key) {
   std::string out;
@@ -84,6 +78,7 @@ class Pinned {
 
   rocksdb::DB& db() const { return database_->db(); }
   const Sessions& sessions() const { return database_->sessions_; }
+  const Leases& leases() const { return database_->leases_; }
 
  private:
   Database* database_;
@@ -109,6 +104,10 @@ class RocksdbStore::Impl final : private Backend {
                                               std::size_t count) const;
   Result<bool> exists(std::string_view key) const;
   Result<std::vector<node::SessionTable::Session>> sessions() const;
+  Result<std::optional<FoundLease>> find_lease(lease::LeaseId id, std::string_view name) const;
+  Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+                                                             std::size_t count) const;
+  Result<LeaseChanges> lease_changes(std::uint64_t cursor) const;
   Result<raft::Index> make_durable();
   Result<std::shared_ptr<const node::Snapshot>> take_snapshot();
   Result<void> install_snapshot(const node::Snapshot& snapshot);
@@ -122,6 +121,9 @@ class RocksdbStore::Impl final : private Backend {
   Result<std::optional<Value>> load(std::string_view key) override;
   void put(std::string_view key, Value value) override;
   void erase(std::string_view key) override;
+  Result<lease::FencingToken> fence(std::string_view key) override;
+  void put_fence(std::string_view key, lease::FencingToken token) override;
+  lease::LeaseTable& leases() override { return live().leases_.begin_step(); }
 
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
                                    const rocksdb::ReadOptions& options) const;
@@ -149,6 +151,7 @@ class RocksdbStore::Impl final : private Backend {
   std::mutex replaced_;
   /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
+  std::map<std::string, lease::FencingToken, std::less<>> fences_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
 
   std::atomic<bool> interrupted_{false};
@@ -299,6 +302,7 @@ Result<std::unique_ptr<Database>> RocksdbStore::Impl::unpack_database(
 /// Shows readers the new database, waits for those of the old one, and removes it.
 void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   const std::lock_guard lock(replaced_);
+  if (live_.load() != nullptr) database->leases_.follow(live().leases_);
   databases_.push_back(std::move(database));
   Database* const old = live_.exchange(databases_.back().get());
   if (old == nullptr) return;
@@ -380,6 +384,16 @@ void RocksdbStore::Impl::erase(std::string_view key) {
   changes_.insert_or_assign(std::string(key), std::nullopt);
 }
 
+Result<lease::FencingToken> RocksdbStore::Impl::fence(std::string_view key) {
+  const auto changed = fences_.find(key);
+  if (changed != fences_.end()) return changed->second;
+  return read_fence(live().db(), key);
+}
+
+void RocksdbStore::Impl::put_fence(std::string_view key, lease::FencingToken token) {
+  fences_.insert_or_assign(std::string(key), token);
+}
+
 std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& commands,
                                              raft::Index last) {
   Database& database = live();
@@ -394,14 +408,17 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
     if (failed) break;
-    auto reply = evaluate(command.bytes, *this, database.sessions_, counters);
+    auto reply = evaluate(command.bytes, command.id.term, *this, database.sessions_, counters);
+    database.leases_.end_step();
     if (reply) {
       replies.push_back(std::move(reply).value());
     } else {
       failed = fail(reply.error());
     }
     // A short command may write a long value (SetRange): what waits in memory is bounded.
-    if (!failed && changed_bytes_ + session_bytes(database.sessions_) > kChangedBytesMax) {
+    const std::size_t waiting =
+        changed_bytes_ + session_bytes(database.sessions_) + database.leases_.unsaved_bytes();
+    if (!failed && waiting > kChangedBytesMax) {
       if (auto written = write_changes(counters, command.id.index); !written) {
         failed = fail(written.error());
       }
@@ -433,8 +450,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
       continue;
     }
     const std::string whole_key = data_key(key);
-    const std::string head =
-        encode_record({value->create_revision, value->mod_revision, value->version});
+    const std::string head = encode_value_head(*value);
     const rocksdb::Slice key_part(whole_key);
     const rocksdb::Slice parts[] = {head, {value->bytes.data(), value->bytes.size()}};
     LEASEHOLD_ASSERT(
@@ -442,6 +458,8 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   }
   Database& database = live();
   put_sessions(database.sessions_, batch);
+  put_leases(database.leases_, batch);
+  for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
   LEASEHOLD_ASSERT(batch
                        .Put(std::string(kCountersKey),
                             encode_record({last.value(), counters.revision, counters.keys}))
@@ -453,7 +471,9 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   if (!status.ok()) return status_error("a write failed", status);
   changes_.clear();
   changed_bytes_ = 0;
+  fences_.clear();
   database.sessions_.saved();
+  database.leases_.saved();
   return {};
 }
 
@@ -528,6 +548,29 @@ Result<std::vector<node::SessionTable::Session>> RocksdbStore::Impl::sessions() 
   return Pinned(live_).sessions().list();
 }
 
+Result<std::optional<FoundLease>> RocksdbStore::Impl::find_lease(lease::LeaseId id,
+                                                                 std::string_view name) const {
+  if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
+  auto found = kv::find_lease(pinned.db(), id, name);
+  if (!found) return fail(found.error());
+  return found;
+}
+
+Result<std::vector<lease::LeaseTable::Lease>> RocksdbStore::Impl::leases_after(
+    lease::LeaseId after, std::size_t count) const {
+  if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
+  auto found = kv::leases_after(pinned.db(), after, count);
+  if (!found) return fail(found.error());
+  return found;
+}
+
+Result<LeaseChanges> RocksdbStore::Impl::lease_changes(std::uint64_t cursor) const {
+  if (auto failed = failure()) return *failed;
+  return Pinned(live_).leases().changes(cursor);
+}
+
 Result<std::unique_ptr<RocksdbStore>> RocksdbStore::open(Options options) {
   const std::string dir = options.dir;
   auto impl = std::make_unique<Impl>(std::move(options));
@@ -589,6 +632,17 @@ Result<bool> RocksdbStore::exists(std::string_view key) const {
 }
 Result<std::vector<node::SessionTable::Session>> RocksdbStore::sessions() const {
   return impl_->sessions();
+}
+Result<std::optional<FoundLease>> RocksdbStore::find_lease(lease::LeaseId id,
+                                                           std::string_view name) const {
+  return impl_->find_lease(id, name);
+}
+Result<std::vector<lease::LeaseTable::Lease>> RocksdbStore::leases_after(lease::LeaseId after,
+                                                                         std::size_t count) const {
+  return impl_->leases_after(after, count);
+}
+Result<LeaseChanges> RocksdbStore::lease_changes(std::uint64_t cursor) const {
+  return impl_->lease_changes(cursor);
 }
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);

@@ -4,6 +4,8 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/leases.h>
+#include <leasehold/lease/lease_table.h>
 #include <leasehold/node/session_table.h>
 #include <leasehold/node/state_machine.h>
 #include <leasehold/raft/types.h>
@@ -23,6 +25,7 @@ struct Value {
   std::uint64_t create_revision = 0;  ///< when the key came into being
   std::uint64_t mod_revision = 0;     ///< when it was last written
   std::uint64_t version = 0;          ///< writes since it came into being, from 1 on
+  lease::LeaseId lease{};             ///< it goes with this one; 0: none
 };
 
 /// What a read of several keys wants of each.
@@ -66,6 +69,18 @@ class Store : public node::StateMachine {
   virtual Result<bool> exists(std::string_view key) const = 0;
   /// The sessions that are open, in the order of their ids. Errors as get().
   virtual Result<std::vector<node::SessionTable::Session>> sessions() const = 0;
+  /// A lease by its id, or (0) by its name, at one instant; none if there is no such lease. Errors
+  /// as get().
+  virtual Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
+                                                       std::string_view name) const = 0;
+  /// Leases in the order of their ids, from the first one above `after` on, at most `count` of
+  /// them, at one instant. Fewer than `count`: there are no more. Errors as get().
+  virtual Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+                                                                     std::size_t count) const = 0;
+  /// For whoever times the leases: which have begun, were renewed in the log or have ended since
+  /// `cursor` (LeaseChanges::cursor of the last call; 0 at first). It may be ahead of what reads
+  /// see. Errors as get().
+  virtual Result<LeaseChanges> lease_changes(std::uint64_t cursor) const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
   /// The newest revision; 0 for a store that never changed.

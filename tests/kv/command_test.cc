@@ -155,6 +155,80 @@ TEST(CommandFormat, ThoseOfSessionsArePinned) {
             "01066b");
 }
 
+TEST(CommandFormat, ThoseOfLeasesArePinned) {
+  Set set{"k", "v"};
+  set.lease = lease::LeaseId(7);
+  set.token = lease::FencingToken(258);
+  EXPECT_EQ(hex(encoded(set)),
+            "0101"
+            "18"
+            "0000000000000007"
+            "0000000000000102"
+            "00000001"
+            "6b"
+            "76");
+  Set kept{"k", "v"};
+  kept.keep_lease = true;
+  EXPECT_EQ(hex(encoded(kept)),
+            "0101"
+            "20"
+            "00000001"
+            "6b"
+            "76");
+  EXPECT_EQ(hex(encoded(GrantLease{lease::LeaseId(1), lease::Duration(258), "n", "h"})),
+            "0109"
+            "0000000000000001"
+            "0000000000000102"
+            "00000001"
+            "6e"
+            "68");
+  EXPECT_EQ(hex(encoded(RenewLeases{{lease::LeaseId(1), lease::LeaseId(2)}})),
+            "010a"
+            "00000002"
+            "0000000000000001"
+            "0000000000000002");
+  EXPECT_EQ(hex(encoded(RevokeLease{lease::LeaseId(1)})),
+            "010b"
+            "0000000000000001");
+  EXPECT_EQ(hex(encoded(AttachKey{lease::LeaseId(1), "k"})),
+            "010c"
+            "0000000000000001"
+            "6b");
+  EXPECT_EQ(hex(encoded(LeaseInfo{lease::LeaseId(0), "n"})),
+            "0126"
+            "0000000000000000"
+            "6e");
+  EXPECT_EQ(hex(encoded(LeaseList{lease::LeaseId(1), 258})),
+            "0127"
+            "0000000000000001"
+            "00000102");
+  EXPECT_EQ(hex(encoded(ExpireLeases{raft::Term(3), {{lease::LeaseId(1), 2}}})),
+            "0146"
+            "0000000000000003"
+            "00000001"
+            "0000000000000001"
+            "0000000000000002");
+}
+
+TEST(CommandCodec, ASetHasOneEncodingWithALease) {
+  Set both{"k", "v"};
+  both.keep_lease = true;
+  both.lease = lease::LeaseId(1);
+  EXPECT_EQ(encode_error(both), ErrorCode::invalid_argument);
+  Set leased{"k", "v"};
+  leased.lease = lease::LeaseId(1);
+  std::string bytes = encoded(leased);
+  bytes[10] = 0;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  bytes = encoded(Set{"k", "v"});
+  bytes[2] = 64;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  EXPECT_EQ(encode_error(RenewLeases{}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(RenewLeases{std::vector<lease::LeaseId>(kCommandLeasesMax + 1)}),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(LeaseList{lease::LeaseId(0), 0}), ErrorCode::invalid_argument);
+}
+
 TEST(CommandFormat, RepliesArePinned) {
   EXPECT_EQ(hex(encode_reply(Ok{}).view()), "0101");
   EXPECT_EQ(hex(encode_reply(Nil{}).view()), "0102");
@@ -176,6 +250,9 @@ TEST(CommandFormat, KindsOfErrorArePinned) {
   EXPECT_EQ(static_cast<int>(ErrorKind::sequence_too_far), 10);
   EXPECT_EQ(static_cast<int>(ErrorKind::result_gone), 11);
   EXPECT_EQ(static_cast<int>(ErrorKind::too_many_sessions), 12);
+  EXPECT_EQ(static_cast<int>(ErrorKind::lease_taken), 13);
+  EXPECT_EQ(static_cast<int>(ErrorKind::no_lease), 14);
+  EXPECT_EQ(static_cast<int>(ErrorKind::fenced), 15);
 }
 
 // Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
@@ -210,6 +287,13 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       StrLen{"k"},
       GetRange{-1, 5, "k"},
       Size{},
+      GrantLease{lease::LeaseId(0), lease::Duration(1), "", ""},
+      RenewLeases{{lease::LeaseId(1)}},
+      RevokeLease{lease::LeaseId(1)},
+      AttachKey{lease::LeaseId(0), ""},
+      LeaseInfo{lease::LeaseId(1), ""},
+      LeaseList{lease::LeaseId(0), 1},
+      ExpireLeases{raft::Term(1), {{lease::LeaseId(1), 1}, {lease::LeaseId(2), 2}}},
       Transaction{},
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
@@ -261,6 +345,9 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(SetRange{3, "key", "value"}),
       encoded(GetRange{0, 3, "key"}),
       encoded(ExpireSession{node::SessionId(3), 4}),
+      encoded(GrantLease{lease::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
+      encoded(RenewLeases{{lease::LeaseId(7), lease::LeaseId(8)}}),
+      encoded(ExpireLeases{raft::Term(2), {{lease::LeaseId(7), 8}}}),
       encoded(Once{node::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
@@ -373,7 +460,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\15", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\20", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

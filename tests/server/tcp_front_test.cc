@@ -339,6 +339,17 @@ class StoreWithSlowScans final : public kv::Store {
   Result<std::vector<node::SessionTable::Session>> sessions() const override {
     return store_.sessions();
   }
+  Result<std::optional<kv::FoundLease>> find_lease(lease::LeaseId id,
+                                                   std::string_view name) const override {
+    return store_.find_lease(id, name);
+  }
+  Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+                                                             std::size_t count) const override {
+    return store_.leases_after(after, count);
+  }
+  Result<kv::LeaseChanges> lease_changes(std::uint64_t cursor) const override {
+    return store_.lease_changes(cursor);
+  }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }

@@ -1,0 +1,116 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/draft.h>
+
+#include <string>
+#include <utility>
+
+namespace leasehold::kv {
+
+Result<std::optional<Value>> Draft::load(std::string_view key) {
+  if (!changes_.empty()) {
+    const auto changed = changes_.find(key);
+    if (changed != changes_.end()) return changed->second;
+  }
+  return backend_.load(key);
+}
+
+void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
+                  lease::LeaseId lease) {
+  Value value;
+  written_bytes_ += bytes.size();
+  value.bytes = std::move(bytes);
+  value.mod_revision = revision();
+  value.create_revision = old ? old->create_revision : value.mod_revision;
+  value.version = old ? old->version + 1 : 1;
+  value.lease = lease;
+  if (lease_of(old) != lease) {
+    if (lease_of(old) != lease::LeaseId(0)) leases().detach(old->lease, key);
+    if (lease != lease::LeaseId(0)) {
+      const auto attached = leases().attach(lease, key);
+      LEASEHOLD_ASSERT(attached == lease::LeaseTable::Attached::attached);
+    }
+  }
+  if (!old) ++keys_;
+  changes_.insert_or_assign(key, std::move(value));
+}
+
+void Draft::erase(std::string_view key, const Value& old) {
+  if (old.lease != lease::LeaseId(0)) leases().detach(old.lease, key);
+  --keys_;
+  changes_.insert_or_assign(key, std::nullopt);
+}
+
+std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
+                                               lease::LeaseId lease) {
+  if (lease == lease::LeaseId(0) || lease_of(old) == lease) return std::nullopt;
+  const auto* keys = leases().keys(lease);
+  if (keys == nullptr) {
+    return ErrorReply{ErrorKind::no_lease, "lease " + std::to_string(lease.value()) +
+                                               " was never granted, or has ended; nothing was "
+                                               "done"};
+  }
+  if (keys->size() < lease::kLeaseKeysMax) return std::nullopt;
+  return ErrorReply{ErrorKind::limit, "lease " + std::to_string(lease.value()) + " has " +
+                                          std::to_string(keys->size()) +
+                                          " keys, which is the limit; nothing was done"};
+}
+
+lease::LeaseTable::Granted Draft::grant(const lease::LeaseTable::Request& request) {
+  const auto granted = leases().grant(request, lease::FencingToken(revision()));
+  if (granted.verdict == lease::LeaseTable::Verdict::granted) lease_began_or_ended_ = true;
+  return granted;
+}
+
+Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
+                                                    lease::FencingToken token) {
+  using Why = std::optional<ErrorReply>;
+  // A number that is made up would shut out every holder to come.
+  if (token.value() > counters_.revision) {
+    return Why(ErrorReply{ErrorKind::fenced, "no lease was granted with the token " +
+                                                 std::to_string(token.value()) + " yet"});
+  }
+  const auto changed = fences_.find(key);
+  auto highest = changed == fences_.end() ? backend_.fence(key) : changed->second;
+  if (!highest) return highest.error();
+  if (!lease::fence_passes(highest.value(), token)) {
+    return Why(ErrorReply{ErrorKind::fenced,
+                          "the token " + std::to_string(token.value()) +
+                              " is older than the token " +
+                              std::to_string(highest.value().value()) +
+                              ", which has written this key; the lease has gone to another"});
+  }
+  if (token > highest.value()) fences_.insert_or_assign(key, token);
+  return Why();
+}
+
+void Draft::commit() {
+  if (!changes_.empty() || lease_began_or_ended_) ++counters_.revision;
+  counters_.keys = keys_;
+  for (auto& [key, value] : changes_) {
+    if (value) {
+      backend_.put(key, std::move(*value));
+    } else {
+      backend_.erase(key);
+    }
+  }
+  for (const auto& [key, token] : fences_) backend_.put_fence(key, token);
+  leases_ = nullptr;
+}
+
+lease::LeaseTable& Draft::leases() {
+  if (leases_ == nullptr) leases_ = &backend_.leases();
+  return *leases_;
+}
+
+bool Draft::erase_ended(const lease::LeaseTable::Keys* keys) {
+  if (keys == nullptr) return false;
+  lease_began_or_ended_ = true;
+  ended_keys_ += keys->size();
+  for (const std::string& key : *keys) {
+    --keys_;
+    changes_.insert_or_assign(key, std::nullopt);
+  }
+  return true;
+}
+
+}  // namespace leasehold::kv

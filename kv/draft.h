@@ -1,0 +1,73 @@
+// The changes of one command, before they are made. Not for other rooms.
+#pragma once
+
+#include <leasehold/kv/evaluate.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+
+namespace leasehold::kv {
+
+/// What a command has written so far, over the backend. No key reaches the backend before commit();
+/// what was changed of the leases is rolled back with a draft that goes away without it.
+class Draft {
+ public:
+  Draft(Backend& backend, Counters& counters)
+      : backend_(backend), counters_(counters), keys_(counters.keys) {}
+  ~Draft() {
+    if (leases_ != nullptr) leases_->roll_back();
+  }
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+
+  Result<std::optional<Value>> load(std::string_view key);
+  /// `old`: what load() gave. Attached to `lease`, which can_attach() it.
+  void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
+             lease::LeaseId lease);
+  void erase(std::string_view key, const Value& old);
+
+  // The leases.
+  /// The lease that a key stays attached to, or none.
+  static lease::LeaseId lease_of(const std::optional<Value>& old) {
+    return old ? old->lease : lease::LeaseId(0);
+  }
+  /// Why a key may not be attached, or none.
+  std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, lease::LeaseId lease);
+  lease::LeaseTable::Granted grant(const lease::LeaseTable::Request& request);
+  bool renew(lease::LeaseId id) { return leases().renew(id); }
+  /// False: there is no such lease.
+  bool revoke(lease::LeaseId id) { return erase_ended(leases().end(id)); }
+  bool expire(const SeenLease& seen) { return erase_ended(leases().expire(seen.id, seen.stamp)); }
+  /// Keys that went with leases.
+  std::size_t ended_keys() const { return ended_keys_; }
+  const lease::LeaseTable& table() { return leases(); }
+  /// Why `token` may not write `key`, or none: then it is the key's token from now on.
+  Result<std::optional<ErrorReply>> pass_fence(std::string_view key, lease::FencingToken token);
+
+  /// That of this command, if it changes anything.
+  std::uint64_t revision() const { return counters_.revision + 1; }
+  std::uint64_t keys() const { return keys_; }
+  std::size_t written_bytes() const { return written_bytes_; }
+
+  void commit();
+
+ private:
+  lease::LeaseTable& leases();
+  bool erase_ended(const lease::LeaseTable::Keys* keys);
+
+  Backend& backend_;
+  Counters& counters_;
+  std::uint64_t keys_;
+  std::size_t written_bytes_ = 0;
+  /// The keys are views into the command, or into what left the leases. None: erased.
+  std::map<std::string_view, std::optional<Value>> changes_;
+  std::map<std::string_view, lease::FencingToken> fences_;
+  lease::LeaseTable* leases_ = nullptr;  ///< once they were asked for
+  bool lease_began_or_ended_ = false;
+  std::size_t ended_keys_ = 0;
+};
+
+}  // namespace leasehold::kv

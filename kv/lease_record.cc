@@ -1,0 +1,75 @@
+// A lease: {format u8 = 1}{token u64}{stamp u64}{time to live in ns i64}{name}{holder: the rest}
+// A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
+//          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
+// where {name} and {key} are {length u32}{bytes}.
+#include <leasehold/kv/lease_record.h>
+
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+
+}  // namespace
+
+std::string encode_lease(const lease::LeaseTable::Lease& lease) {
+  std::string out;
+  put_u8(out, kFormat);
+  put_u64(out, lease.token.value());
+  put_u64(out, lease.stamp);
+  put_u64(out, static_cast<std::uint64_t>(lease.ttl.count()));
+  put_sized(out, lease.name);
+  out.append(lease.holder);
+  return out;
+}
+
+Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_view bytes) {
+  Cursor in(bytes);
+  const std::uint8_t format = in.u8();
+  if (!in.ok()) return malformed("lease: it is empty");
+  if (format != kFormat) return unsupported("lease", format, kFormat);
+  lease::LeaseTable::Lease lease;
+  lease.id = id;
+  lease.token = lease::FencingToken(in.u64());
+  lease.stamp = in.u64();
+  lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
+  lease.name = in.sized();
+  if (!in.ok()) return malformed("lease: it ends too early");
+  lease.holder = in.take_rest();
+  return lease;
+}
+
+void put_leases(std::string& out, const lease::LeaseTable& table) {
+  put_u64(out, table.newest().value());
+  put_u64(out, table.newest_stamp());
+  put_u32(out, static_cast<std::uint32_t>(table.size()));
+  for (const auto& lease : table.list(lease::LeaseId(0), table.size())) {
+    put_u64(out, lease.id.value());
+    put_sized(out, encode_lease(lease));
+    const lease::LeaseTable::Keys& keys = *table.keys(lease.id);
+    put_u32(out, static_cast<std::uint32_t>(keys.size()));
+    for (const std::string& key : keys) put_sized(out, key);
+  }
+}
+
+Result<lease::LeaseTable> take_leases(Cursor& in) {
+  lease::LeaseTable table;
+  const lease::LeaseId newest(in.u64());
+  table.restore_newest(newest, in.u64());
+  const std::uint32_t count = in.u32();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const lease::LeaseId id(in.u64());
+    const auto lease = decode_lease(id, in.sized());
+    if (!lease) return lease.error();
+    if (auto restored = table.restore(lease.value(), {}); !restored) return restored.error();
+    const std::uint32_t keys = in.u32();
+    for (std::uint32_t k = 0; k < keys && in.ok(); ++k) {
+      if (auto added = table.restore_key(id, in.sized()); !added) return added.error();
+    }
+  }
+  if (!in.ok()) return malformed("table of leases: it ends too early");
+  return table;
+}
+
+}  // namespace leasehold::kv

@@ -1,0 +1,23 @@
+// The bytes of leases: one record, and a whole table (docs/formats/kv.md). Not for other rooms.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/coding.h>
+#include <leasehold/lease/lease_table.h>
+
+#include <string>
+#include <string_view>
+
+namespace leasehold::kv {
+
+/// Everything but the id and the keys.
+std::string encode_lease(const lease::LeaseTable::Lease& lease);
+/// Errors: malformed, unsupported_format. Whether it fits into a table is the table's to say.
+Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_view bytes);
+
+/// Appends a whole table.
+void put_leases(std::string& out, const lease::LeaseTable& table);
+/// Takes one off the front. Errors: malformed, unsupported_format.
+Result<lease::LeaseTable> take_leases(Cursor& in);
+
+}  // namespace leasehold::kv

@@ -1,0 +1,104 @@
+#include <leasehold/kv/leases.h>
+
+namespace leasehold::kv {
+namespace {
+
+TimedLease timed(const lease::LeaseTable::Lease& lease) {
+  return {lease.id, lease.stamp, lease.ttl};
+}
+
+}  // namespace
+
+LeaseChanges Leases::changes(std::uint64_t cursor) const {
+  const std::lock_guard lock(mutex_);
+  LeaseChanges out;
+  out.cursor = journal_begin_ + journal_.size();
+  if (cursor < journal_begin_) {
+    out.whole = true;
+    for (const auto& lease : table_.list(lease::LeaseId(0), table_.size())) {
+      out.alive.push_back(timed(lease));
+    }
+    return out;
+  }
+  std::set<lease::LeaseId> told;
+  for (std::uint64_t at = cursor; at < out.cursor; ++at) {
+    const lease::LeaseId id = journal_[static_cast<std::size_t>(at - journal_begin_)];
+    if (!told.insert(id).second) continue;
+    if (const auto* lease = table_.find(id)) {
+      out.alive.push_back(timed(*lease));
+    } else {
+      out.gone.push_back(id);
+    }
+  }
+  return out;
+}
+
+std::optional<FoundLease> Leases::find(lease::LeaseId id, std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto* found = id == lease::LeaseId(0) ? table_.find(name) : table_.find(id);
+  if (found == nullptr) return std::nullopt;
+  const auto* keys = table_.keys(found->id);
+  return FoundLease{*found, {keys->begin(), keys->end()}};
+}
+
+std::vector<lease::LeaseTable::Lease> Leases::list(lease::LeaseId after, std::size_t count) const {
+  const std::lock_guard lock(mutex_);
+  return table_.list(after, count);
+}
+
+lease::LeaseTable& Leases::begin_step() {
+  if (!step_.owns_lock()) step_ = std::unique_lock(mutex_);
+  return table_;
+}
+
+void Leases::end_step() {
+  if (!step_.owns_lock()) return;
+  for (const lease::LeaseTable::Change& change : table_.step()) note(change);
+  table_.keep();
+  step_.unlock();
+}
+
+void Leases::note(const lease::LeaseTable::Change& change) {
+  using What = lease::LeaseTable::Change::What;
+  const bool attached = change.what == What::attached;
+  for (const std::string& key : change.keys) note_key(change.id, key, attached);
+  if (attached || change.what == What::detached) return;
+  changed_.insert(change.id);
+  unsaved_bytes_ += sizeof(lease::LeaseTable::Lease) + 2 * change.name.size();
+  if (!change.name.empty()) {
+    names_[change.name] = change.what == What::ended ? lease::LeaseId(0) : change.id;
+  }
+  journal_.push_back(change.id);
+  if (journal_.size() <= kJournalMax) return;
+  journal_.pop_front();
+  ++journal_begin_;
+}
+
+void Leases::note_key(lease::LeaseId id, const std::string& key, bool attached) {
+  attachments_[{id, key}] = attached;
+  unsaved_bytes_ += key.size();
+}
+
+void Leases::saved() {
+  changed_.clear();
+  names_.clear();
+  attachments_.clear();
+  unsaved_bytes_ = 0;
+}
+
+void Leases::follow(const Leases& before) {
+  const std::uint64_t cursor = before.changes(std::uint64_t{0}).cursor;
+  const std::lock_guard lock(mutex_);
+  journal_begin_ = cursor + 1;
+  journal_.clear();
+}
+
+void Leases::replace(lease::LeaseTable table) {
+  const std::lock_guard lock(mutex_);
+  table_ = std::move(table);
+  journal_begin_ += journal_.size() + 1;
+  journal_.clear();
+  saved();
+}
+
+}  // namespace leasehold::kv

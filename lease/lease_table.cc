@@ -1,0 +1,184 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/lease/lease_table.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::lease {
+namespace {
+
+bool fits(std::string_view name, std::string_view holder, Duration ttl) {
+  return name.size() <= kLeaseNameBytesMax && holder.size() <= kLeaseHolderBytesMax &&
+         ttl >= kLeaseTtlMin && ttl <= kLeaseTtlMax;
+}
+
+Error malformed(const char* how) {
+  return {ErrorCode::malformed, std::string("lease: ") + how};
+}
+
+}  // namespace
+
+LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token) {
+  if (!fits(request.name, request.holder, request.ttl) || request.id > kChosenLeaseIdMax) {
+    return {Verdict::out_of_range, request.id};
+  }
+  if (leases_.count(request.id) != 0) return {Verdict::id_taken, request.id};
+  if (const Lease* other = find(request.name); other != nullptr) {
+    return {Verdict::name_taken, other->id};
+  }
+  if (ended_ids_.count(request.id) != 0 || ended_names_.count(request.name) != 0) {
+    return {Verdict::ended_in_this_step, request.id};
+  }
+  if (leases_.size() >= kLeasesMax) return {Verdict::too_many, {}};
+  LeaseId id = request.id;
+  if (id == LeaseId(0)) {
+    newest_ = newest_.next();
+    id = newest_;
+  }
+  Lease lease{id,
+              std::string(request.name),
+              std::string(request.holder),
+              request.ttl,
+              token,
+              ++newest_stamp_};
+  if (!lease.name.empty()) names_.emplace(lease.name, id);
+  step_.push_back({Change::What::granted, id, lease.name, {}, {}});
+  leases_.emplace(id, Entry{std::move(lease), {}});
+  return {Verdict::granted, id};
+}
+
+bool LeaseTable::renew(LeaseId id) {
+  const auto at = leases_.find(id);
+  if (at == leases_.end()) return false;
+  step_.push_back({Change::What::renewed, id, {}, {}, at->second.lease});
+  at->second.lease.stamp = ++newest_stamp_;
+  return true;
+}
+
+const LeaseTable::Keys* LeaseTable::end(LeaseId id) {
+  const auto at = leases_.find(id);
+  return at == leases_.end() ? nullptr : end(at);
+}
+
+const LeaseTable::Keys* LeaseTable::expire(LeaseId id, std::uint64_t stamp) {
+  const auto at = leases_.find(id);
+  if (at == leases_.end() || at->second.lease.stamp != stamp) return nullptr;
+  return end(at);
+}
+
+const LeaseTable::Keys* LeaseTable::end(std::map<LeaseId, Entry>::iterator at) {
+  Entry& entry = at->second;
+  ended_ids_.insert(at->first);
+  if (!entry.lease.name.empty()) {
+    ended_names_.insert(entry.lease.name);
+    names_.erase(entry.lease.name);
+  }
+  step_.push_back({Change::What::ended, at->first, entry.lease.name, std::move(entry.keys),
+                   std::move(entry.lease)});
+  leases_.erase(at);
+  return &step_.back().keys;
+}
+
+LeaseTable::Attached LeaseTable::attach(LeaseId id, std::string_view key) {
+  const auto at = leases_.find(id);
+  if (at == leases_.end()) return Attached::no_lease;
+  if (at->second.keys.size() >= kLeaseKeysMax) return Attached::too_many_keys;
+  const auto added = at->second.keys.emplace(key);
+  LEASEHOLD_ASSERT(added.second);
+  step_.push_back({Change::What::attached, id, {}, {*added.first}, {}});
+  return Attached::attached;
+}
+
+void LeaseTable::detach(LeaseId id, std::string_view key) {
+  const auto at = leases_.find(id);
+  // The lease ended in this step, and its keys with it.
+  if (at == leases_.end()) return;
+  const auto found = at->second.keys.find(key);
+  if (found == at->second.keys.end()) return;
+  step_.push_back({Change::What::detached, id, {}, {*found}, {}});
+  at->second.keys.erase(found);
+}
+
+void LeaseTable::keep() {
+  step_.clear();
+  ended_ids_.clear();
+  ended_names_.clear();
+  step_newest_ = newest_;
+  step_stamp_ = newest_stamp_;
+}
+
+void LeaseTable::roll_back() {
+  while (!step_.empty()) {
+    Change change = std::move(step_.back());
+    step_.pop_back();
+    switch (change.what) {
+      case Change::What::granted:
+        leases_.erase(change.id);
+        if (!change.name.empty()) names_.erase(change.name);
+        break;
+      case Change::What::renewed: leases_.at(change.id).lease = std::move(change.lease); break;
+      case Change::What::ended:
+        if (!change.name.empty()) names_.emplace(change.name, change.id);
+        leases_.emplace(change.id, Entry{std::move(change.lease), std::move(change.keys)});
+        break;
+      case Change::What::attached: leases_.at(change.id).keys.erase(*change.keys.begin()); break;
+      case Change::What::detached: leases_.at(change.id).keys.merge(change.keys); break;
+    }
+  }
+  newest_ = step_newest_;
+  newest_stamp_ = step_stamp_;
+  keep();
+}
+
+const LeaseTable::Lease* LeaseTable::find(LeaseId id) const {
+  const auto at = leases_.find(id);
+  return at == leases_.end() ? nullptr : &at->second.lease;
+}
+
+const LeaseTable::Lease* LeaseTable::find(std::string_view name) const {
+  const auto at = names_.find(name);
+  return at == names_.end() ? nullptr : find(at->second);
+}
+
+const LeaseTable::Keys* LeaseTable::keys(LeaseId id) const {
+  const auto at = leases_.find(id);
+  return at == leases_.end() ? nullptr : &at->second.keys;
+}
+
+std::vector<LeaseTable::Lease> LeaseTable::list(LeaseId after, std::size_t count) const {
+  std::vector<Lease> out;
+  for (auto at = leases_.upper_bound(after); at != leases_.end() && out.size() < count; ++at) {
+    out.push_back(at->second.lease);
+  }
+  return out;
+}
+
+void LeaseTable::restore_newest(LeaseId id, std::uint64_t stamp) {
+  newest_ = std::max(id, kChosenLeaseIdMax);
+  newest_stamp_ = stamp;
+  keep();
+}
+
+Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
+  if (lease.id == LeaseId(0) || lease.id > newest_) return malformed("its id was never given");
+  if (!fits(lease.name, lease.holder, lease.ttl)) return malformed("it is beyond a limit");
+  if (lease.stamp > newest_stamp_) return malformed("its stamp was never given");
+  if (lease.token == FencingToken(0)) return malformed("it has no token");
+  if (leases_.count(lease.id) != 0) return malformed("named twice");
+  if (find(lease.name) != nullptr) return malformed("two have the same name");
+  if (leases_.size() >= kLeasesMax) return malformed("there are more than may be");
+  if (keys.size() > kLeaseKeysMax) return malformed("it has more keys than it may");
+  if (!lease.name.empty()) names_.emplace(lease.name, lease.id);
+  leases_.emplace(lease.id, Entry{lease, std::move(keys)});
+  return {};
+}
+
+Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
+  const auto at = leases_.find(id);
+  if (at == leases_.end()) return malformed("a key is attached to one that there is not");
+  if (at->second.keys.size() >= kLeaseKeysMax) return malformed("it has more keys than it may");
+  if (!at->second.keys.emplace(key).second) return malformed("a key is attached twice");
+  return {};
+}
+
+}  // namespace leasehold::lease

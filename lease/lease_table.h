@@ -1,0 +1,160 @@
+// The leases that clients hold: what a replicated state machine knows of them.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/base/strong.h>
+#include <leasehold/lease/instant.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::lease {
+
+/// A lease that a client holds. 0: none.
+using LeaseId = StrongInt<struct LeaseIdTag>;
+/// What a holder shows to whatever the lease protects. A later grant has a larger one. 0: none.
+using FencingToken = StrongInt<struct FencingTokenTag>;
+
+// The limits are part of what a command does: every replica has to judge alike, so they are no
+// settings.
+
+inline constexpr std::size_t kLeasesMax = std::size_t{1} << 18U;
+/// Keys that are attached to one lease: they go in one step.
+inline constexpr std::size_t kLeaseKeysMax = std::size_t{1} << 14U;
+inline constexpr std::size_t kLeaseNameBytesMax = 255;
+inline constexpr std::size_t kLeaseHolderBytesMax = 255;
+inline constexpr Duration kLeaseTtlMin = std::chrono::milliseconds(1);
+inline constexpr Duration kLeaseTtlMax = std::chrono::hours(24 * 365 * 10);
+/// The largest id that a client may choose. What the table chooses is above it.
+inline constexpr LeaseId kChosenLeaseIdMax{(std::uint64_t{1} << 32U) - 1};
+
+/// Whether `token` may write where `highest` is the largest token that has written. The one rule
+/// of fencing: whoever stopped for longer than its lease lasted finds a larger one there.
+constexpr bool fence_passes(FencingToken highest, FencingToken token) {
+  return token >= highest;
+}
+
+/// A part of a state machine's replicated state. It knows who holds what and which keys stand on
+/// it, and no time: a lease lives until something ends it, and who may say that its time is over is
+/// another question (expiry_tracker.h). Every method is a function of the table and its arguments,
+/// so replicas that call the same ones in the same order agree.
+///
+/// Changes are made in steps. One command is one step: keep() makes what was changed stay,
+/// roll_back() undoes all of it. Not thread-safe.
+class LeaseTable {
+ public:
+  struct Lease {
+    LeaseId id;
+    std::string name;  ///< no two leases have the same one; empty: without a name
+    std::string holder;
+    Duration ttl{0};
+    FencingToken token;
+    /// A number that no other grant and no other renewal in the log has: who names it knows that
+    /// neither has happened since.
+    std::uint64_t stamp = 0;
+    friend bool operator==(const Lease&, const Lease&) = default;
+  };
+  struct Request {
+    LeaseId id;  ///< 0: the table chooses one that was never given before
+    std::string_view name;
+    std::string_view holder;
+    Duration ttl{0};
+  };
+  enum class Verdict : std::uint8_t {
+    granted,
+    id_taken,
+    name_taken,
+    /// The lease of this id or name ended in this very step: the new one would have a token that
+    /// is no larger than what is written under the old one's.
+    ended_in_this_step,
+    too_many,
+    out_of_range,  ///< the id, the name, the holder or the time to live
+  };
+  struct Granted {
+    Verdict verdict = Verdict::granted;
+    LeaseId id;  ///< the new lease, or the one that is in the way
+  };
+  enum class Attached : std::uint8_t { attached, no_lease, too_many_keys };
+  using Keys = std::set<std::string, std::less<>>;
+
+  /// `token`: above that of every earlier step.
+  Granted grant(const Request& request, FencingToken token);
+  /// A renewal that everybody hears of. False: there is no such lease.
+  bool renew(LeaseId id);
+  /// The keys that were attached, until the end of the step; null: there is no such lease.
+  const Keys* end(LeaseId id);
+  /// end(), if neither a renewal in the log nor another grant has come since `stamp`.
+  const Keys* expire(LeaseId id, std::uint64_t stamp);
+  /// `key` is attached to no lease.
+  Attached attach(LeaseId id, std::string_view key);
+  void detach(LeaseId id, std::string_view key);
+
+  /// What one step has changed, in order.
+  struct Change {
+    enum class What : std::uint8_t { granted, renewed, ended, attached, detached };
+    What what = What::granted;
+    LeaseId id;
+    std::string name;  ///< of the lease that was granted or ended
+    Keys keys;         ///< that left it, were attached or detached
+    Lease lease;       ///< that ended, or as it was before it was renewed
+  };
+  const std::deque<Change>& step() const { return step_; }
+  void keep();
+  void roll_back();
+
+  const Lease* find(LeaseId id) const;
+  const Lease* find(std::string_view name) const;
+  /// Null: there is no such lease.
+  const Keys* keys(LeaseId id) const;
+  /// In the order of their ids, those after `after`.
+  std::vector<Lease> list(LeaseId after, std::size_t count) const;
+  std::size_t size() const { return leases_.size(); }
+
+  // For the bytes of the state.
+
+  /// The highest id that the table chose, and the highest stamp.
+  LeaseId newest() const { return newest_; }
+  std::uint64_t newest_stamp() const { return newest_stamp_; }
+  /// Into an empty table: first these numbers, then each lease. Errors: malformed, and the table is
+  /// as it was.
+  void restore_newest(LeaseId id, std::uint64_t stamp);
+  Result<void> restore(const Lease& lease, Keys keys);
+  /// After restore(). Errors: malformed.
+  Result<void> restore_key(LeaseId id, std::string_view key);
+
+  friend bool operator==(const LeaseTable& a, const LeaseTable& b) {
+    return a.newest_ == b.newest_ && a.newest_stamp_ == b.newest_stamp_ && a.leases_ == b.leases_;
+  }
+
+ private:
+  struct Entry {
+    Lease lease;
+    Keys keys;
+    friend bool operator==(const Entry&, const Entry&) = default;
+  };
+  const Keys* end(std::map<LeaseId, Entry>::iterator at);
+
+  LeaseId newest_ = kChosenLeaseIdMax;
+  std::uint64_t newest_stamp_ = 0;
+  std::map<LeaseId, Entry> leases_;
+  /// Invariant: the names in leases_ that are not empty.
+  std::map<std::string, LeaseId, std::less<>> names_;
+
+  // Of the step that is under way.
+  std::deque<Change> step_;
+  LeaseId step_newest_ = newest_;  ///< newest_ at its beginning
+  std::uint64_t step_stamp_ = 0;
+  std::set<LeaseId> ended_ids_;
+  std::set<std::string, std::less<>> ended_names_;
+};
+
+}  // namespace leasehold::lease

@@ -1,0 +1,630 @@
+// Leases of clients: asked of both stores, and their life after the process.
+#include <leasehold/kv/query.h>
+#include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/tests/kv/snapshot_support.h>
+#include <leasehold/tests/kv/store_support.h>
+
+#include <rocksdb/db.h>
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+namespace leasehold::kv::testing {
+namespace {
+
+using lease::FencingToken;
+using lease::LeaseId;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+/// What the store chooses first.
+constexpr std::uint64_t kFirst = std::uint64_t{1} << 32U;
+
+std::string run(Store& store, const Command& command) {
+  return apply(store, store.applied_index().value() + 1, {encoded(command)}).at(0);
+}
+
+Command grant(std::uint64_t id, std::string_view name = "") {
+  return GrantLease{LeaseId(id), seconds(10), name, "me"};
+}
+Set leased(std::string_view key, std::string_view value, std::uint64_t id) {
+  Set set{key, value};
+  set.lease = LeaseId(id);
+  return set;
+}
+Set fenced(std::string_view key, std::string_view value, std::uint64_t token) {
+  Set set{key, value};
+  set.token = FencingToken(token);
+  return set;
+}
+Command expire(std::uint64_t term, std::vector<std::pair<std::uint64_t, std::uint64_t>> seen) {
+  ExpireLeases command{raft::Term(term), {}};
+  for (const auto& [id, stamp] : seen) command.leases.push_back({LeaseId(id), stamp});
+  return command;
+}
+
+/// Everything about leases: "7 token 1 stamp 1 'name' of 'me': a b; 8 ..."
+std::string list(const Store& store) {
+  std::string out;
+  const auto leases = store.leases_after(LeaseId(0), 100000).value();
+  for (const auto& lease : leases) {
+    const auto found = store.find_lease(lease.id, "").value().value();
+    EXPECT_EQ(found.lease, lease);
+    if (!lease.name.empty()) {
+      EXPECT_EQ(store.find_lease(LeaseId(0), lease.name).value().value().lease, lease);
+    }
+    if (!out.empty()) out += "; ";
+    out += std::to_string(lease.id.value()) + " token " + std::to_string(lease.token.value()) +
+           " stamp " + std::to_string(lease.stamp) + " '" + lease.name + "' of '" + lease.holder +
+           "':";
+    for (const std::string& key : found.keys) out += " " + key;
+  }
+  return out;
+}
+
+enum class Kind { memory, rocksdb };
+
+class LeaseContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  std::unique_ptr<Store> make(const std::string& name) {
+    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
+    return open_store(folder_.path(name));
+  }
+  void SetUp() override {
+    store_ = make("kv");
+    ASSERT_NE(store_, nullptr);
+  }
+  std::string run(const Command& command) { return testing::run(*store_, command); }
+  bool exists(std::string_view key) { return store_->exists(key).value(); }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_P(LeaseContract, TheTokenIsTheRevisionOfTheGrant) {
+  run(Set{"x", "1"});
+  run(Set{"x", "2"});
+  EXPECT_EQ(run(grant(7)), "[7,3,]");
+  EXPECT_EQ(run(grant(0)), "[4294967296,4,]");
+  EXPECT_EQ(run(grant(0)), "[4294967297,5,]");
+  EXPECT_EQ(store_->revision(), 5U);
+  EXPECT_EQ(run(RevokeLease{LeaseId(7)}), "OK");
+  EXPECT_EQ(store_->revision(), 6U);
+  // Again the same id: a larger token.
+  EXPECT_EQ(run(grant(7)), "[7,7,]");
+}
+
+TEST_P(LeaseContract, DuplicatesAreDecidedWhenApplied) {
+  const auto replies =
+      apply(*store_, 1,
+            {encoded(grant(0, "lock")), encoded(grant(0, "lock")), encoded(grant(5)),
+             encoded(grant(5)), encoded(RevokeLease{LeaseId(kFirst)}), encoded(grant(0, "lock"))});
+  EXPECT_EQ(
+      replies,
+      (std::vector<std::string>{
+          "[4294967296,1,]", "error 13: lease 4294967296 has this name, its holder is 'me'",
+          "[5,2,]", "error 13: lease 5 has this id, its holder is 'me'", "OK", "[4294967297,4,]"}));
+}
+
+TEST_P(LeaseContract, ARenewalChangesNothingButTheStamp) {
+  run(grant(7, "a"));
+  run(grant(8));
+  EXPECT_EQ(run(RenewLeases{{LeaseId(8), LeaseId(9), LeaseId(7)}}), "[10000,nil,10000,]");
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 4 'a' of 'me':; 8 token 2 stamp 3 '' of 'me':");
+  EXPECT_EQ(store_->revision(), 2U);
+}
+
+TEST_P(LeaseContract, KeysGoWithTheirLeaseInOneRevision) {
+  run(grant(7));
+  run(leased("a", "1", 7));
+  run(leased("b", "2", 7));
+  run(Set{"c", "3"});
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 1 '' of 'me': a b");
+  EXPECT_EQ(store_->get("a").value()->lease, LeaseId(7));
+  EXPECT_EQ(store_->size(), 3U);
+  const std::uint64_t before = store_->revision();
+  EXPECT_EQ(run(RevokeLease{LeaseId(7)}), "OK");
+  EXPECT_EQ(store_->revision(), before + 1);
+  EXPECT_EQ(store_->keys_after(std::nullopt, 10).value(), std::vector<std::string>{"c"});
+  EXPECT_EQ(store_->size(), 1U);
+  EXPECT_EQ(run(RevokeLease{LeaseId(7)}),
+            "error 14: lease 7 was never granted, or has ended; nothing was done");
+}
+
+TEST_P(LeaseContract, AKeyIsAttachedDetachedAndAttachedAgain) {
+  run(grant(7));
+  run(grant(8));
+  run(leased("a", "1", 7));
+  EXPECT_EQ(run(AttachKey{LeaseId(8), "a"}), "1");
+  EXPECT_EQ(store_->find_lease(LeaseId(7), "").value()->keys.size(), 0U);
+  EXPECT_EQ(store_->get("a").value()->bytes.view(), "1");
+  EXPECT_EQ(store_->get("a").value()->mod_revision, 4U);
+  run(RevokeLease{LeaseId(7)});
+  EXPECT_TRUE(exists("a"));
+  EXPECT_EQ(run(AttachKey{LeaseId(0), "a"}), "1");
+  run(RevokeLease{LeaseId(8)});
+  EXPECT_TRUE(exists("a"));
+  EXPECT_EQ(run(AttachKey{LeaseId(0), "nothing"}), "0");
+  EXPECT_EQ(run(AttachKey{LeaseId(8), "a"}).substr(0, 9), "error 14:");
+}
+
+TEST_P(LeaseContract, WhatReplacesAValueLeavesTheLeaseAndWhatEditsItStays) {
+  run(grant(7));
+  for (const char* key : {"set", "kept", "append", "incr", "range", "mset", "del", "getdel"}) {
+    run(leased(key, "1", 7));
+  }
+  run(leased("from", "1", 7));
+  run(Set{"set", "2"});
+  Set kept{"kept", "2"};
+  kept.keep_lease = true;
+  run(kept);
+  run(Append{"append", "1"});
+  run(IncrBy{"incr", 1});
+  run(SetRange{0, "range", "2"});
+  run(MSet{false, {{"mset", "2"}}});
+  run(Del{{"del"}});
+  run(GetDel{"getdel"});
+  run(Rename{false, "from", "to"});
+  EXPECT_THAT(list(*store_), HasSubstr(": append incr kept range to"));
+  run(RevokeLease{LeaseId(7)});
+  EXPECT_EQ(store_->keys_after(std::nullopt, 10).value(),
+            (std::vector<std::string>{"mset", "set"}));
+}
+
+TEST_P(LeaseContract, WithoutTheLeaseNothingIsWritten) {
+  EXPECT_EQ(run(leased("a", "1", 7)),
+            "error 14: lease 7 was never granted, or has ended; nothing was done");
+  EXPECT_FALSE(exists("a"));
+  run(grant(7));
+  run(RevokeLease{LeaseId(7)});
+  EXPECT_EQ(run(leased("a", "1", 7)).substr(0, 9), "error 14:");
+  EXPECT_EQ(store_->revision(), 2U);
+}
+
+TEST_P(LeaseContract, AnExpiryIsConditionalOnWhatTheLeaderSaw) {
+  run(grant(7));
+  run(grant(8));
+  run(leased("a", "1", 7));
+  run(leased("b", "1", 8));
+  run(RenewLeases{{LeaseId(8)}});
+  const std::uint64_t before = store_->revision();
+  EXPECT_EQ(run(expire(1, {{7, 1}, {8, 2}, {9, 1}})), "1");
+  EXPECT_EQ(list(*store_), "8 token 2 stamp 3 '' of 'me': b");
+  EXPECT_FALSE(exists("a"));
+  EXPECT_TRUE(exists("b"));
+  EXPECT_EQ(store_->revision(), before + 1);
+  EXPECT_EQ(run(expire(1, {{8, 2}})), "0");
+  EXPECT_EQ(store_->revision(), before + 1);
+}
+
+// The entries of these tests are of term 1.
+TEST_P(LeaseContract, AnExpiryOfAnotherTermDoesNothing) {
+  run(grant(7));
+  EXPECT_EQ(run(expire(2, {{7, 1}})), "0");
+  EXPECT_EQ(run(expire(0, {{7, 1}})), "0");
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 1 '' of 'me':");
+  EXPECT_EQ(run(expire(1, {{7, 1}})), "1");
+}
+
+// However many keys stand on leases that end at once.
+TEST_P(LeaseContract, AnExpiryEndsNoMoreKeysThanALeaseMayHave) {
+  for (std::uint64_t id = 1; id <= 3; ++id) run(grant(id));
+  std::vector<Bytes> commands;
+  for (std::size_t i = 0; i < lease::kLeaseKeysMax; ++i) {
+    commands.push_back(encoded(leased("k" + std::to_string(i), "", 2 - i % 2)));
+  }
+  apply(*store_, store_->applied_index().value() + 1, commands);
+  EXPECT_EQ(run(expire(1, {{1, 1}, {2, 2}, {3, 3}})), "2");
+  EXPECT_EQ(list(*store_), "3 token 3 stamp 3 '' of 'me':");
+  EXPECT_EQ(store_->size(), 0U);
+  EXPECT_EQ(run(expire(1, {{3, 3}})), "1");
+}
+
+TEST_P(LeaseContract, AnOlderTokenIsRefused) {
+  run(grant(7, "lock"));
+  EXPECT_EQ(run(fenced("k", "first", 1)), "OK");
+  run(RevokeLease{LeaseId(7)});
+  run(grant(8, "lock"));
+  EXPECT_EQ(run(fenced("k", "second", 4)), "OK");
+  EXPECT_EQ(run(fenced("k", "late", 1)),
+            "error 15: the token 1 is older than the token 4, which has written this key; the "
+            "lease has gone to another");
+  EXPECT_EQ(run(fenced("k", "again", 4)), "OK");
+  EXPECT_EQ(store_->get("k").value()->bytes.view(), "again");
+  EXPECT_EQ(run(fenced("other", "v", 1)), "OK");
+}
+
+TEST_P(LeaseContract, AFenceOutlivesItsKeyAndItsLease) {
+  run(grant(7));
+  run(grant(8));
+  Set set = leased("k", "v", 8);
+  set.token = FencingToken(2);
+  EXPECT_EQ(run(set), "OK");
+  run(RevokeLease{LeaseId(8)});
+  EXPECT_FALSE(exists("k"));
+  EXPECT_EQ(run(fenced("k", "late", 1)).substr(0, 9), "error 15:");
+  run(Set{"k", "x"});
+  run(Del{{"k"}});
+  EXPECT_EQ(run(fenced("k", "late", 1)).substr(0, 9), "error 15:");
+}
+
+TEST_P(LeaseContract, ATokenThatWasNeverGivenIsRefused) {
+  run(grant(7));
+  EXPECT_EQ(run(fenced("k", "v", 2)), "error 15: no lease was granted with the token 2 yet");
+  EXPECT_EQ(run(fenced("k", "v", 1)), "OK");
+}
+
+TEST_P(LeaseContract, AFencedWriteThatDidNothingLeavesTheFence) {
+  run(grant(7));
+  run(grant(8));
+  Set only_new = fenced("k", "v", 2);
+  only_new.condition = SetCondition::xx;
+  EXPECT_EQ(run(only_new), "nil");
+  EXPECT_EQ(run(fenced("k", "late", 1)).substr(0, 9), "error 15:");
+  Set without = fenced("j", "v", 2);
+  without.lease = LeaseId(99);
+  EXPECT_EQ(run(without).substr(0, 9), "error 14:");
+  EXPECT_EQ(run(fenced("j", "v", 1)), "OK");
+}
+
+TEST_P(LeaseContract, AnOperationOfATransactionSeesThoseBeforeIt) {
+  const std::string reply = run(Transaction{
+      {},
+      {GrantLease{LeaseId(7), seconds(1), "n", "me"}, leased("a", "1", 7), leased("b", "1", 7),
+       AttachKey{LeaseId(0), "b"}, LeaseInfo{LeaseId(0), "n"}, RevokeLease{LeaseId(7)},
+       Exists{{"a", "b"}}, LeaseInfo{LeaseId(7), ""}, GrantLease{LeaseId(7), seconds(1), "", "me"},
+       GrantLease{LeaseId(9), seconds(1), "m", "me"}, LeaseList{LeaseId(0), 5}}});
+  EXPECT_EQ(reply,
+            "[[7,1,],OK,OK,1,[7,1,1000,\"n\",\"me\",[\"a\",],],OK,1,nil,error 13: the lease "
+            "of this id or name ended in the same transaction: a new one would have no larger "
+            "token,[9,1,],[[9,1,1000,\"m\",\"me\",],],]");
+  EXPECT_EQ(store_->revision(), 1U);
+  EXPECT_EQ(list(*store_), "9 token 1 stamp 2 'm' of 'me':");
+}
+
+TEST_P(LeaseContract, ATransactionThatFailsChangesNoLease) {
+  run(grant(7, "n"));
+  run(leased("a", "1", 7));
+  run(leased("big", std::string(kValueBytesMax, 'x'), 7));
+  const std::string before = list(*store_);
+  Transaction transaction{{},
+                          {leased("c", "1", 7), RevokeLease{LeaseId(7)},
+                           GrantLease{LeaseId(8), seconds(1), "m", "me"}}};
+  Transaction watched = transaction;
+  watched.watched.push_back({"a", 1});
+  EXPECT_EQ(run(watched), "nil");
+  EXPECT_EQ(list(*store_), before);
+  transaction.operations.insert(transaction.operations.begin(), 5, Get{"big"});
+  EXPECT_EQ(run(transaction).substr(0, 8), "error 3:");
+  EXPECT_EQ(list(*store_), before);
+  EXPECT_TRUE(exists("a"));
+  EXPECT_EQ(run(grant(8, "m")), "[8,4,]");
+  EXPECT_EQ(store_->find_lease(LeaseId(8), "").value()->lease.stamp, 2U);
+}
+
+TEST_P(LeaseContract, AGrantInASessionIsAnsweredAlikeEachTime) {
+  run(OpenSession{});
+  const Bytes carried = encoded(grant(0, "lock"));
+  const Command once = Once{node::SessionId(1), 1, 1, carried.view()};
+  EXPECT_EQ(run(once), "[4294967296,1,]");
+  EXPECT_EQ(run(once), "[4294967296,1,]");
+  EXPECT_EQ(store_->leases_after(LeaseId(0), 10).value().size(), 1U);
+}
+
+TEST_P(LeaseContract, AreAskedFor) {
+  run(grant(7, "n"));
+  run(leased("a", "1", 7));
+  const auto ask = [this](const Operation& operation) {
+    return text(encode_reply(query(operation, *store_).value()));
+  };
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[\"a\",],]");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "n"}), "[7,1,10000,\"n\",\"me\",[\"a\",],]");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(8), ""}), "nil");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), ""}), "nil");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "m"}), "nil");
+  run(grant(8));
+  run(grant(9));
+  EXPECT_EQ(ask(LeaseList{LeaseId(7), 1}), "[[8,3,10000,\"\",\"me\",],]");
+  EXPECT_EQ(ask(LeaseList{LeaseId(9), 1}), "[]");
+}
+
+TEST_P(LeaseContract, LimitsAreErrors) {
+  EXPECT_THAT(run(GrantLease{LeaseId(kFirst), seconds(1), "", ""}),
+              HasSubstr("at most 4294967295"));
+  EXPECT_THAT(run(GrantLease{LeaseId(1), seconds(0), "", ""}), HasSubstr("from a millisecond"));
+  run(grant(7));
+  std::vector<Bytes> commands;
+  for (std::size_t i = 0; i < lease::kLeaseKeysMax; ++i) {
+    commands.push_back(encoded(leased("k" + std::to_string(i), "", 7)));
+  }
+  apply(*store_, store_->applied_index().value() + 1, commands);
+  EXPECT_EQ(run(leased("x", "", 7)),
+            "error 3: lease 7 has 16384 keys, which is the limit; nothing was done");
+  EXPECT_EQ(run(leased("k1", "again", 7)), "OK");
+  EXPECT_EQ(run(RevokeLease{LeaseId(7)}), "OK");
+  EXPECT_EQ(store_->size(), 0U);
+}
+
+TEST_P(LeaseContract, WhoTimesThemHearsOfEveryChange) {
+  auto hear = [&, cursor = std::uint64_t{0}]() mutable {
+    const LeaseChanges changes = store_->lease_changes(cursor).value();
+    cursor = changes.cursor;
+    std::string out = changes.whole ? "all:" : "";
+    for (const TimedLease& lease : changes.alive) {
+      out += " " + std::to_string(lease.id.value()) + "/" + std::to_string(lease.stamp);
+    }
+    for (const LeaseId id : changes.gone) out += " -" + std::to_string(id.value());
+    return out;
+  };
+  run(grant(7));
+  EXPECT_EQ(hear(), "all: 7/1");
+  EXPECT_EQ(hear(), "");
+  run(leased("a", "1", 7));
+  EXPECT_EQ(hear(), "");
+  run(grant(8));
+  run(RenewLeases{{LeaseId(7)}});
+  run(grant(9));
+  run(RevokeLease{LeaseId(9)});
+  EXPECT_EQ(hear(), " 8/2 7/3 -9");
+  const auto snapshot = store_->take_snapshot().value();
+  run(RevokeLease{LeaseId(8)});
+  const auto other = make("other");
+  testing::run(*other, grant(1));
+  const std::uint64_t cursor = other->lease_changes(0).value().cursor;
+  ASSERT_TRUE(other->install_snapshot(*snapshot));
+  const LeaseChanges after = other->lease_changes(cursor).value();
+  EXPECT_TRUE(after.whole);
+  EXPECT_EQ(after.alive.size(), 2U);
+}
+
+TEST_P(LeaseContract, ASnapshotCarriesThem) {
+  run(grant(7, "n"));
+  run(grant(0));
+  run(leased("a", "1", 7));
+  run(fenced("k", "v", 2));
+  run(RevokeLease{LeaseId(kFirst)});
+  const auto snapshot = store_->take_snapshot().value();
+  const std::string before = list(*store_);
+  run(RevokeLease{LeaseId(7)});
+
+  const auto to = make("to");
+  testing::run(*to, grant(1, "old"));
+  ASSERT_TRUE(to->install_snapshot(*snapshot));
+  EXPECT_EQ(list(*to), before);
+  EXPECT_EQ(to->get("a").value()->lease, LeaseId(7));
+  EXPECT_EQ(testing::run(*to, fenced("k", "late", 1)).substr(0, 9), "error 15:");
+  EXPECT_EQ(testing::run(*to, grant(0)), "[4294967297,6,]");
+  EXPECT_EQ(testing::run(*to, grant(1, "old")), "[1,7,]");
+  EXPECT_EQ(testing::run(*to, RevokeLease{LeaseId(7)}), "OK");
+  EXPECT_FALSE(to->exists("a").value());
+}
+
+// A reader that has seen that a lease is gone never sees its key afterwards.
+TEST_P(LeaseContract, NobodySeesHalfOfAnEnd) {
+  std::atomic<bool> stop{false};
+  std::atomic<std::size_t> odd{0};
+  std::thread reader([&] {
+    while (!stop.load()) {
+      const auto found = store_->find_lease(LeaseId(0), "n").value();
+      const auto value = store_->get("a").value();
+      // The key is written with its lease: it is there as long as its lease, or a later one is.
+      if (value && found && value->lease < found->lease.id) ++odd;
+      if (found && found->keys.size() != 1) ++odd;
+    }
+  });
+  for (std::uint64_t i = 1; i <= 300; ++i) {
+    run(Transaction{{}, {GrantLease{LeaseId(i), seconds(1), "n", ""}, leased("a", "v", i)}});
+    run(RevokeLease{LeaseId(i)});
+  }
+  stop = true;
+  reader.join();
+  EXPECT_EQ(odd.load(), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, LeaseContract, ::testing::Values(Kind::memory, Kind::rocksdb),
+                         [](const auto& kind) {
+                           return kind.param == Kind::memory ? "memory" : "rocksdb";
+                         });
+
+/// Random commands about few leases and few keys.
+class LeaseSource {
+ public:
+  explicit LeaseSource(std::uint64_t seed) : commands_(seed) {}
+
+  Bytes next() {
+    Random& random = commands_.random();
+    const LeaseId id(random.below(5) + 1);
+    const std::string key = "key" + std::to_string(random.below(24));
+    const std::string name = random.chance(1, 2) ? "" : "n" + std::to_string(random.below(3));
+    ++made_;
+    switch (random.below(9)) {
+      case 0: return encoded(GrantLease{id, seconds(1), name, "h"});
+      case 1: return encoded(RenewLeases{{id}});
+      case 2: return encoded(AttachKey{random.chance(1, 4) ? LeaseId(0) : id, key});
+      case 3: return random.chance(1, 3) ? encoded(RevokeLease{id}) : commands_.next();
+      case 4: return encoded(expire(1, {{id.value(), random.below(made_)}, {1, made_ / 9}}));
+      case 5: return encoded(fenced(key, "f", random.below(made_) + 1));
+      case 6: {
+        Transaction several{{}, {leased(key, "1", id.value()), IncrBy{key, 1}}};
+        several.operations.push_back(GrantLease{LeaseId(0), seconds(1), name, "h"});
+        if (random.chance(1, 3)) several.operations.push_back(RevokeLease{id});
+        return encoded(several);
+      }
+      case 7: return encoded(leased(key, "v", id.value()));
+      default: return commands_.next();
+    }
+  }
+
+ private:
+  CommandSource commands_;
+  std::uint64_t made_ = 1;
+};
+
+/// Keys name the leases that name them.
+void expect_whole(const Store& store) {
+  std::map<std::string, LeaseId> attached;
+  const auto leases = store.leases_after(LeaseId(0), 100000).value();
+  for (const auto& lease : leases) {
+    const auto found = store.find_lease(lease.id, "").value();
+    for (const std::string& key : found->keys) {
+      ASSERT_TRUE(attached.emplace(key, lease.id).second) << key;
+    }
+  }
+  std::size_t keys = 0;
+  const auto all = store.keys_after(std::nullopt, 1000).value();
+  for (const std::string& key : all) {
+    ++keys;
+    const auto at = attached.find(key);
+    ASSERT_EQ(store.get(key).value()->lease, at == attached.end() ? LeaseId(0) : at->second);
+    if (at != attached.end()) attached.erase(at);
+  }
+  ASSERT_TRUE(attached.empty()) << attached.begin()->first;
+  ASSERT_EQ(store.size(), keys);
+}
+
+/// A copy of the store's folder as a crash would leave it. Nobody writes meanwhile, but RocksDB may
+/// still remove what it has compacted: then the copy is made anew.
+std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder, const std::string& name) {
+  static int copies = 0;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const std::string copy = folder.path("copy" + std::to_string(++copies));
+    std::error_code error;
+    std::filesystem::copy(folder.path(name), copy, std::filesystem::copy_options::recursive, error);
+    if (error) continue;
+    auto opened = RocksdbStore::open(store_options(copy));
+    if (opened) return std::move(opened).value();
+  }
+  ADD_FAILURE() << "no copy of the store is whole";
+  return nullptr;
+}
+
+TEST(RocksdbLeases, AfterACrashTheLogGivesTheSameAgain) {
+  const TemporaryFolder folder;
+  LeaseSource source(93);
+  std::vector<Bytes> commands;
+  for (int i = 0; i < 2500; ++i) commands.push_back(source.next());
+  const auto store = open_store(folder.path("kv"));
+  MemoryStore other;
+  Random random(94);
+  std::vector<std::string> replies;
+  std::size_t repeated = 0;
+  while (replies.size() < commands.size()) {
+    const std::size_t from = replies.size();
+    const std::size_t count = std::min(commands.size() - from, random.below(30) + 1);
+    const std::vector<Bytes> part(commands.begin() + static_cast<std::ptrdiff_t>(from),
+                                  commands.begin() + static_cast<std::ptrdiff_t>(from + count));
+    const auto got = apply(*store, from + 1, part);
+    ASSERT_EQ(apply(other, from + 1, part), got);
+    ASSERT_EQ(list(other), list(*store));
+    expect_whole(*store);
+    expect_whole(other);
+    replies.insert(replies.end(), got.begin(), got.end());
+    if (random.chance(1, 4)) {
+      ASSERT_TRUE(store->make_durable());
+    }
+    if (!random.chance(1, 8)) continue;
+    const auto after = crashed(folder, "kv");
+    const std::size_t durable = after->durable_index().value();
+    ASSERT_LE(durable, replies.size());
+    for (std::size_t i = durable; i < replies.size(); ++i) {
+      ASSERT_EQ(apply(*after, i + 1, {commands[i]}).at(0), replies[i]) << i;
+      ++repeated;
+    }
+    ASSERT_EQ(list(*after), list(*store));
+    expect_whole(*after);
+  }
+  EXPECT_EQ(other.revision(), store->revision());
+  EXPECT_GT(repeated, 100U);
+  std::set<std::string> kinds;
+  for (const std::string& reply : replies) kinds.insert(reply);
+  for (const char* kind : {"error 13", "error 14", "error 15", "OK", "[429496"}) {
+    EXPECT_TRUE(std::any_of(kinds.begin(), kinds.end(), [&](const std::string& seen) {
+      return seen.find(kind) != std::string::npos;
+    })) << kind;
+  }
+}
+
+TEST(RocksdbLeases, ARestoredStoreGoesOnWithThem) {
+  const TemporaryFolder folder;
+  const auto from = open_store(folder.path("from"));
+  run(*from, grant(0, "n"));
+  run(*from, leased("a", "1", kFirst));
+  const auto snapshot = from->take_snapshot().value();
+  auto options = store_options(folder.path("to"));
+  options.cluster_id = 78;
+  ASSERT_TRUE(RocksdbStore::restore(options, *snapshot));
+  const auto to = RocksdbStore::open(options).value();
+  EXPECT_EQ(list(*to), list(*from));
+  EXPECT_EQ(run(*to, grant(0)), "[4294967297,3,]");
+}
+
+/// What a store says that is opened on a record that no build writes.
+std::string refusal_of(std::string_view key, std::string_view record) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("kv");
+  {
+    const auto store = open_store(dir);
+    run(*store, grant(7, "n"));
+    run(*store, leased("a", "1", 7));
+  }
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(rocksdb::Options(), dir + "/db-1", &opened).ok());
+  EXPECT_TRUE(
+      opened->Put(rocksdb::WriteOptions(), {key.data(), key.size()}, {record.data(), record.size()})
+          .ok());
+  delete opened;
+  const auto store = RocksdbStore::open(store_options(dir));
+  return store ? "accepted" : store.error().message;
+}
+
+TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
+  const std::string seventh = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\7", 8);
+  const std::string eighth = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\10", 8);
+  std::string lease(1 + 8 + 8 + 8 + 4, '\0');
+  lease[0] = 1;
+  lease[8] = 1;      // token
+  lease[16] = 1;     // stamp
+  lease[21] = 0x10;  // time to live
+  EXPECT_EQ(refusal_of(seventh, lease), "accepted");
+  EXPECT_EQ(refusal_of(eighth, lease), "accepted");
+  EXPECT_THAT(refusal_of(eighth, ""), HasSubstr("the record of lease 8: "));
+  EXPECT_THAT(refusal_of(eighth, lease.substr(0, 28)), HasSubstr("the record of lease 8: "));
+  std::string wrong = lease;
+  wrong[16] = 2;
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("its stamp was never given"));
+  wrong = lease;
+  wrong[0] = 9;
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 1"));
+  EXPECT_THAT(refusal_of(eighth + "x", lease), HasSubstr("the key of a lease record"));
+  EXPECT_THAT(refusal_of(kNewestLeaseKey, "x"), HasSubstr("the newest lease record has format"));
+  const std::string loose = std::string(kAttachedSpace) + std::string("\0\0\0\0\0\0\0\10k", 9);
+  EXPECT_THAT(refusal_of(loose, ""), HasSubstr("a key of lease 8 is damaged"));
+}
+
+// What was written before there were leases is read, and written alike as long as there are none.
+TEST(RocksdbLeases, AStoreWithoutLeasesIsThatOfOlderBuilds) {
+  const TemporaryFolder folder;
+  const std::string dir = folder.path("kv");
+  {
+    const auto store = open_store(dir);
+    run(*store, Set{"a", "1"});
+    run(*store, grant(7));
+    run(*store, leased("b", "1", 7));
+  }
+  rocksdb::DB* opened = nullptr;
+  ASSERT_TRUE(rocksdb::DB::OpenForReadOnly(rocksdb::Options(), dir + "/db-1", &opened).ok());
+  std::string plain;
+  std::string with_lease;
+  EXPECT_TRUE(opened->Get(rocksdb::ReadOptions(), "\1a", &plain).ok());
+  EXPECT_TRUE(opened->Get(rocksdb::ReadOptions(), "\1b", &with_lease).ok());
+  delete opened;
+  EXPECT_EQ(plain, encode_record({1, 1, 1}) + "1");
+  EXPECT_EQ(with_lease[0], 2);
+  EXPECT_EQ(with_lease.size(), 1U + 4 * 8 + 1);
+}
+
+}  // namespace
+}  // namespace leasehold::kv::testing

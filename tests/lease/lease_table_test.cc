@@ -1,0 +1,228 @@
+#include <leasehold/base/random.h>
+#include <leasehold/lease/lease_table.h>
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace leasehold::lease {
+namespace {
+
+using std::chrono::seconds;
+using Verdict = LeaseTable::Verdict;
+
+LeaseTable::Request named(std::string_view name) {
+  return {LeaseId(0), name, "me", seconds(10)};
+}
+
+constexpr LeaseId kFirst = kChosenLeaseIdMax.next();
+
+TEST(LeaseTable, ALeaseIsGrantedRenewedAndEnded) {
+  LeaseTable table;
+  EXPECT_EQ(table.grant(named("a"), FencingToken(5)).id, kFirst);
+  const LeaseTable::Lease* lease = table.find("a");
+  ASSERT_NE(lease, nullptr);
+  EXPECT_EQ(*lease, (LeaseTable::Lease{kFirst, "a", "me", seconds(10), FencingToken(5), 1}));
+  EXPECT_TRUE(table.renew(kFirst));
+  EXPECT_EQ(table.find(kFirst)->stamp, 2U);
+  EXPECT_EQ(table.find(kFirst)->token, FencingToken(5));
+  EXPECT_NE(table.end(kFirst), nullptr);
+  EXPECT_EQ(table.find("a"), nullptr);
+  EXPECT_EQ(table.end(kFirst), nullptr);
+  EXPECT_FALSE(table.renew(kFirst));
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(LeaseTable, ANameAndAnIdAreHeldOnce) {
+  LeaseTable table;
+  EXPECT_EQ(table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(1)).id, LeaseId(7));
+  const auto same_name = table.grant(named("a"), FencingToken(2));
+  EXPECT_EQ(same_name.verdict, Verdict::name_taken);
+  EXPECT_EQ(same_name.id, LeaseId(7));
+  EXPECT_EQ(table.grant({LeaseId(7), "b", "", seconds(1)}, FencingToken(2)).verdict,
+            Verdict::id_taken);
+  EXPECT_EQ(table.grant(named(""), FencingToken(2)).verdict, Verdict::granted);
+  EXPECT_EQ(table.grant(named(""), FencingToken(3)).verdict, Verdict::granted);
+  EXPECT_EQ(table.size(), 3U);
+}
+
+TEST(LeaseTable, AnIdThatTheTableChoseIsNeverGivenAgain) {
+  LeaseTable table;
+  table.grant(named("a"), FencingToken(1));
+  table.end(kFirst);
+  table.keep();
+  EXPECT_EQ(table.grant(named("a"), FencingToken(2)).id, kFirst.next());
+}
+
+TEST(LeaseTable, ExpiryLosesAgainstWhateverCameSince) {
+  LeaseTable table;
+  table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(1));
+  const std::uint64_t seen = table.find(LeaseId(7))->stamp;
+  table.renew(LeaseId(7));
+  EXPECT_EQ(table.expire(LeaseId(7), seen), nullptr);
+  table.end(LeaseId(7));
+  table.keep();
+  table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(2));
+  EXPECT_EQ(table.expire(LeaseId(7), seen), nullptr);
+  EXPECT_EQ(table.expire(LeaseId(7), seen + 1), nullptr);
+  EXPECT_NE(table.expire(LeaseId(7), seen + 2), nullptr);
+  EXPECT_EQ(table.expire(LeaseId(8), 1), nullptr);
+}
+
+// The token of the second would be that of the first, whose writes it has to fence.
+TEST(LeaseTable, WhatEndedInAStepIsNotGrantedInIt) {
+  LeaseTable table;
+  table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(1));
+  table.keep();
+  table.end(LeaseId(7));
+  EXPECT_EQ(table.grant(named("a"), FencingToken(2)).verdict, Verdict::ended_in_this_step);
+  EXPECT_EQ(table.grant({LeaseId(7), "b", "", seconds(1)}, FencingToken(2)).verdict,
+            Verdict::ended_in_this_step);
+  EXPECT_EQ(table.grant(named("b"), FencingToken(2)).verdict, Verdict::granted);
+  table.keep();
+  EXPECT_EQ(table.grant(named("a"), FencingToken(3)).verdict, Verdict::granted);
+}
+
+TEST(LeaseTable, KeysGoWithTheirLease) {
+  LeaseTable table;
+  table.grant({LeaseId(7), "", "", seconds(1)}, FencingToken(1));
+  EXPECT_EQ(table.attach(LeaseId(7), "x"), LeaseTable::Attached::attached);
+  EXPECT_EQ(table.attach(LeaseId(7), "y"), LeaseTable::Attached::attached);
+  EXPECT_EQ(table.attach(LeaseId(8), "z"), LeaseTable::Attached::no_lease);
+  table.detach(LeaseId(7), "x");
+  EXPECT_EQ(*table.keys(LeaseId(7)), LeaseTable::Keys{"y"});
+  EXPECT_EQ(*table.end(LeaseId(7)), LeaseTable::Keys{"y"});
+  EXPECT_EQ(table.keys(LeaseId(7)), nullptr);
+}
+
+TEST(LeaseTable, EveryLimitHolds) {
+  LeaseTable table;
+  const std::string longest(255, 'n');
+  const auto verdict = [&](LeaseId id, std::string_view name, std::string_view holder,
+                           Duration ttl) {
+    return table.grant({id, name, holder, ttl}, FencingToken(1)).verdict;
+  };
+  EXPECT_EQ(verdict(LeaseId(0), longest, longest, kLeaseTtlMin), Verdict::granted);
+  EXPECT_EQ(verdict(kChosenLeaseIdMax, "", "", kLeaseTtlMax), Verdict::granted);
+  EXPECT_EQ(verdict(LeaseId(0), longest + "n", "", seconds(1)), Verdict::out_of_range);
+  EXPECT_EQ(verdict(LeaseId(0), "", longest + "n", seconds(1)), Verdict::out_of_range);
+  EXPECT_EQ(verdict(LeaseId(0), "", "", kLeaseTtlMin - Duration(1)), Verdict::out_of_range);
+  EXPECT_EQ(verdict(LeaseId(0), "", "", kLeaseTtlMax + Duration(1)), Verdict::out_of_range);
+  EXPECT_EQ(verdict(kChosenLeaseIdMax.next(), "", "", seconds(1)), Verdict::out_of_range);
+  for (std::size_t i = 0; i < kLeaseKeysMax; ++i) {
+    ASSERT_EQ(table.attach(kFirst, std::to_string(i)), LeaseTable::Attached::attached);
+  }
+  EXPECT_EQ(table.attach(kFirst, "x"), LeaseTable::Attached::too_many_keys);
+  while (table.size() < kLeasesMax) {
+    ASSERT_EQ(verdict(LeaseId(0), "", "", seconds(1)), Verdict::granted);
+  }
+  EXPECT_EQ(verdict(LeaseId(0), "", "", seconds(1)), Verdict::too_many);
+}
+
+TEST(LeaseTable, IsListedInParts) {
+  LeaseTable table;
+  for (std::uint64_t id = 1; id <= 5; ++id) {
+    table.grant({LeaseId(id), "", "", seconds(1)}, FencingToken(1));
+  }
+  const auto part = table.list(LeaseId(2), 2);
+  ASSERT_EQ(part.size(), 2U);
+  EXPECT_EQ(part[0].id, LeaseId(3));
+  EXPECT_EQ(part[1].id, LeaseId(4));
+  EXPECT_EQ(table.list(LeaseId(4), 9).size(), 1U);
+  EXPECT_TRUE(table.list(LeaseId(5), 9).empty());
+}
+
+TEST(LeaseTable, WhatIsRestoredFitsTogether) {
+  LeaseTable table;
+  table.restore_newest(kFirst, 9);
+  const LeaseTable::Lease good{kFirst, "a", "me", seconds(1), FencingToken(4), 9};
+  EXPECT_TRUE(table.restore(good, {"x"}));
+  EXPECT_FALSE(table.restore(good, {}));
+  const auto refuses = [&](LeaseTable::Lease lease) { return !table.restore(lease, {}); };
+  LeaseTable::Lease other = good;
+  other.id = LeaseId(1);
+  EXPECT_TRUE(refuses(other)) << "the name is held";
+  other.name = "b";
+  other.stamp = 10;
+  EXPECT_TRUE(refuses(other));
+  other.stamp = 8;
+  other.token = FencingToken(0);
+  EXPECT_TRUE(refuses(other));
+  other.token = FencingToken(3);
+  other.ttl = Duration(0);
+  EXPECT_TRUE(refuses(other));
+  other.ttl = seconds(1);
+  other.id = kFirst.next();
+  EXPECT_TRUE(refuses(other));
+  other.id = LeaseId(0);
+  EXPECT_TRUE(refuses(other));
+  other.id = LeaseId(1);
+  EXPECT_FALSE(refuses(other));
+  EXPECT_TRUE(table.restore_key(LeaseId(1), "y"));
+  EXPECT_FALSE(table.restore_key(LeaseId(1), "y"));
+  EXPECT_FALSE(table.restore_key(LeaseId(2), "y"));
+  EXPECT_EQ(*table.end(kFirst), LeaseTable::Keys{"x"});
+}
+
+/// One random change.
+void change(LeaseTable& table, Random& random, FencingToken token) {
+  const LeaseId id(random.below(6) + 1);
+  const std::string name = random.chance(1, 2) ? "" : "n" + std::to_string(random.below(4));
+  const std::string key = "k" + std::to_string(random.below(12));
+  switch (random.below(7)) {
+    case 0: table.grant({id, name, "h", seconds(1)}, token); break;
+    case 1: table.grant({LeaseId(0), name, "h", seconds(1)}, token); break;
+    case 2: table.renew(id); break;
+    case 3: table.end(id); break;
+    case 4: table.expire(id, table.newest_stamp() - random.below(3)); break;
+    case 5:
+      // A key is attached to one lease at most.
+      for (const auto& lease : table.list(LeaseId(0), 100)) table.detach(lease.id, key);
+      table.attach(id, key);
+      break;
+    default: table.detach(id, key);
+  }
+}
+
+TEST(LeaseTable, AStepThatIsRolledBackNeverWas) {
+  Random random(17);
+  LeaseTable table;
+  std::size_t undone = 0;
+  for (std::uint64_t step = 1; step <= 20000; ++step) {
+    const LeaseTable before = table;
+    const std::uint64_t changes = random.below(8);
+    for (std::uint64_t i = 0; i < changes; ++i) change(table, random, FencingToken(step));
+    if (random.chance(1, 2)) {
+      table.keep();
+    } else {
+      undone += table == before ? 0 : 1;
+      table.roll_back();
+      ASSERT_EQ(table, before);
+    }
+    ASSERT_TRUE(table.step().empty());
+    std::set<std::string> keys;
+    for (const auto& lease : table.list(LeaseId(0), 100)) {
+      if (!lease.name.empty()) {
+        ASSERT_EQ(table.find(lease.name)->id, lease.id);
+      }
+      for (const std::string& key : *table.keys(lease.id)) ASSERT_TRUE(keys.insert(key).second);
+    }
+    for (int i = 0; i < 4; ++i) {
+      const auto* found = table.find("n" + std::to_string(i));
+      ASSERT_TRUE(found == nullptr || found->name == "n" + std::to_string(i));
+    }
+    if (table.size() > 40) table = LeaseTable();
+  }
+  EXPECT_GT(undone, 1000U);
+}
+
+TEST(Fence, PassesTheLargestTokenAndLargerOnes) {
+  EXPECT_TRUE(fence_passes(FencingToken(0), FencingToken(1)));
+  EXPECT_TRUE(fence_passes(FencingToken(7), FencingToken(7)));
+  EXPECT_TRUE(fence_passes(FencingToken(7), FencingToken(8)));
+  EXPECT_FALSE(fence_passes(FencingToken(7), FencingToken(6)));
+}
+
+}  // namespace
+}  // namespace leasehold::lease
