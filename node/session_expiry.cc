@@ -1,26 +1,26 @@
 #include <leasehold/node/session_expiry.h>
 
-#include <utility>
-
 namespace leasehold::node {
 
 std::vector<SessionExpiry::Idle> SessionExpiry::look(
     raft::PromiseInstant now, std::optional<raft::Term> leads_in,
     const std::vector<SessionTable::Session>& sessions) {
-  if (leads_in != term_) seen_.clear();
+  const bool begins = leads_in != term_;
   term_ = leads_in;
-  std::vector<Idle> due;
-  if (!leads_in) return due;
-  std::map<SessionId, Seen> still;
+  std::vector<Idle> idle;
+  if (!leads_in) return idle;
+  std::vector<std::uint64_t> ids;
   for (const SessionTable::Session& session : sessions) {
-    const auto before = seen_.find(session.id);
-    const bool moved = before == seen_.end() || before->second.activity != session.activity;
-    const Seen seen = moved ? Seen{session.activity, now} : before->second;
-    if (now - seen.since >= idle_max_) due.push_back({session.id, session.activity});
-    still.emplace_hint(still.end(), session.id, seen);
+    ids.push_back(session.id.value());
+    tracker_.see(session.id.value(), session.activity, idle_max_, now);
   }
-  seen_ = std::move(still);
-  return due;
+  tracker_.forget_others(ids);
+  // Nothing but a command renews a session, and whatever command comes first wins.
+  if (begins) tracker_.begin(now, true);
+  for (const lease::ExpiryTracker::Due& due : tracker_.due(now, ids.size())) {
+    idle.push_back({SessionId(due.id), due.stamp});
+  }
+  return idle;
 }
 
 }  // namespace leasehold::node

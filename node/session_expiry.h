@@ -1,12 +1,11 @@
 // When a leader may say that a session has been idle for too long.
 #pragma once
 
-#include <leasehold/lease/clock.h>
+#include <leasehold/lease/expiry_tracker.h>
 #include <leasehold/node/session_table.h>
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -28,20 +27,16 @@ class SessionExpiry {
   explicit SessionExpiry(lease::Duration idle_max) : idle_max_(idle_max) {}
 
   /// Look now and then, at least four times within idle_max. `leads_in`: the term in which this
-  /// process leads at `now`, or none. A session that is due is named at each look until it is gone:
-  /// propose nothing while earlier proposals are under way, or a slow group is buried under them.
+  /// process leads at `now`, or none. `sessions`: in the order of their ids. A session that is due
+  /// is named at each look until it is gone, the longest idle first: propose nothing while earlier
+  /// proposals are under way, or a slow group is buried under them.
   std::vector<Idle> look(raft::PromiseInstant now, std::optional<raft::Term> leads_in,
                          const std::vector<SessionTable::Session>& sessions);
 
  private:
-  struct Seen {
-    std::uint64_t activity = 0;
-    raft::PromiseInstant since;
-  };
-
   lease::Duration idle_max_;
   std::optional<raft::Term> term_;
-  std::map<SessionId, Seen> seen_;
+  lease::ExpiryTracker tracker_;
 };
 
 }  // namespace leasehold::node
