@@ -3,6 +3,7 @@
 #include <leasehold/node/node_identity.h>
 #include <leasehold/server/backup.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/lease_watch.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
@@ -166,7 +167,7 @@ Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& op
 }
 
 /// Waits for a signal, and returns it, or for a failure: 0.
-int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
+int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions, LeaseWatch leases,
           const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
@@ -176,6 +177,7 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
     if (has_failed(failure)) return 0;
     start.look();
     sessions.look();
+    leases.look();
   }
 }
 
@@ -267,15 +269,20 @@ Result<int> serve(const ServeSettings& settings) {
     backups.start(name, stale, std::move(done));
   };
   state.options.backup_progress = [&backups] { return backups.progress(); };
+  kv::LeaseKeeper keeper(*clock.value(), [&store](std::uint64_t cursor) {
+    return store.value()->lease_changes(cursor);
+  });
+  state.lease_keeper = &keeper;
   auto front = TcpFront::open(settings.listen, *node.value(), *store.value(), state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal = watch(*node.value(), observer,
-                           SessionWatch(*node.value(), *store.value(), settings.session_idle_max,
-                                        settings.server.command_timeout),
-                           failure);
+  const int signal =
+      watch(*node.value(), observer,
+            SessionWatch(*node.value(), *store.value(), settings.session_idle_max,
+                         settings.server.command_timeout),
+            LeaseWatch(*node.value(), keeper, settings.server.command_timeout), failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/lease_keeper.h>
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/server/backup_manifest.h>
@@ -102,6 +103,9 @@ struct ServerState {
   FreshSince fresh_since;
   SlowLog slow_log;
   ScanCursors scan_cursors;
+  /// Renews leases under the leader lease; set before the first connection. Null: they are renewed
+  /// by the log.
+  kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   /// The node is about to stop: commands that touch the store are refused.

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -19,28 +18,12 @@ constexpr std::size_t kProposedMax = 256;
 
 }  // namespace
 
-/// Ends when the last of its proposals does.
-struct SessionWatch::Round {
-  explicit Round(lease::Duration idle) : idle_max(idle) {}
-  ~Round() {
-    if (const std::size_t count = expired.load(); count > 0) {
-      spdlog::info("{} session{} ended: idle for {}", count, count == 1 ? "" : "s",
-                   format_duration(idle_max));
-    }
-  }
-  Round(const Round&) = delete;
-  Round& operator=(const Round&) = delete;
-
-  const lease::Duration idle_max;
-  std::atomic<std::size_t> expired{0};
-};
-
 SessionWatch::SessionWatch(node::Node& node, const kv::Store& store, lease::Duration idle_max,
                            lease::Duration timeout)
     : node_(node),
       store_(store),
       idle_max_(idle_max),
-      timeout_(timeout),
+      rounds_(node, timeout),
       expiry_(idle_max),
       next_(node.clock().now().promise) {}
 
@@ -61,23 +44,16 @@ void SessionWatch::look() {
 }
 
 void SessionWatch::propose(const std::vector<node::SessionExpiry::Idle>& due) {
-  if (due.empty() || !under_way_.expired()) return;
-  const auto round = std::make_shared<Round>(idle_max_);
-  under_way_ = round;
-  std::vector<node::Proposal> batch;
+  std::vector<Bytes> commands;
   for (const node::SessionExpiry::Idle& idle : due) {
-    if (batch.size() == kProposedMax) break;
+    if (commands.size() == kProposedMax) break;
     auto command = kv::encode_command(kv::ExpireSession{idle.id, idle.activity});
-    if (!command) continue;
-    batch.push_back({std::move(command).value(), [round](const node::ProposeResult& result) {
-                       if (result.status != node::ProposeStatus::committed) return;
-                       const auto reply = kv::decode_reply(result.result);
-                       if (!reply) return;
-                       const auto* closed = std::get_if<kv::Integer>(&reply.value());
-                       if (closed != nullptr && closed->value == 1) ++round->expired;
-                     }});
+    if (command) commands.push_back(std::move(command).value());
   }
-  node_.propose_batch(std::move(batch), timeout_);
+  rounds_.propose(std::move(commands), [idle_max = idle_max_](std::size_t ended) {
+    spdlog::info("{} session{} ended: idle for {}", ended, ended == 1 ? "" : "s",
+                 format_duration(idle_max));
+  });
 }
 
 }  // namespace leasehold::server

@@ -4,8 +4,7 @@
 #include <leasehold/kv/store.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/session_expiry.h>
-
-#include <memory>
+#include <leasehold/server/expiry_rounds.h>
 
 namespace leasehold::server {
 
@@ -21,17 +20,14 @@ class SessionWatch {
   void look();
 
  private:
-  struct Round;
   void propose(const std::vector<node::SessionExpiry::Idle>& due);
 
   node::Node& node_;
   const kv::Store& store_;
   const lease::Duration idle_max_;
-  const lease::Duration timeout_;
+  ExpiryRounds rounds_;
   node::SessionExpiry expiry_;
   raft::PromiseInstant next_;
-  /// What was proposed last and is not answered yet; the completions hold it.
-  std::weak_ptr<Round> under_way_;
 };
 
 }  // namespace leasehold::server

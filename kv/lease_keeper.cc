@@ -1,0 +1,76 @@
+#include <leasehold/kv/lease_keeper.h>
+
+#include <utility>
+
+namespace leasehold::kv {
+
+/// Takes in what has changed; returns the time after that.
+Result<lease::PromiseInstant> LeaseKeeper::enter(raft::Term leads_in) {
+  const auto changes = changes_(cursor_);
+  if (!changes) return changes.error();
+  // A lease that is seen for the first time was asked for before this.
+  const lease::PromiseInstant now = clock_.now().promise;
+  cursor_ = changes.value().cursor;
+  if (changes.value().whole) {
+    std::vector<std::uint64_t> ids;
+    for (const TimedLease& lease : changes.value().alive) ids.push_back(lease.id.value());
+    tracker_.forget_others(ids);
+  }
+  for (const lease::LeaseId id : changes.value().gone) tracker_.forget(id.value());
+  for (const TimedLease& lease : changes.value().alive) {
+    tracker_.see(lease.id.value(), lease.stamp, lease.ttl, now);
+  }
+  // The leader lease had lapsed, or the term is a new one: nobody could renew meanwhile. What was
+  // named in this term may yet be ended by the log.
+  if (leads_in != leads_in_) tracker_.begin(now, leads_in > newest_);
+  leads_in_ = leads_in;
+  newest_ = leads_in;
+  return now;
+}
+
+Result<std::vector<SeenLease>> LeaseKeeper::look(std::optional<raft::Term> leads_in,
+                                                 std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  std::vector<SeenLease> out;
+  if (!leads_in || *leads_in < newest_) {
+    leads_in_.reset();
+    return out;
+  }
+  const auto now = enter(*leads_in);
+  if (!now) return now.error();
+  for (const lease::ExpiryTracker::Due& due : tracker_.due(now.value(), count)) {
+    out.push_back({lease::LeaseId(due.id), due.stamp});
+  }
+  return out;
+}
+
+Result<std::optional<LeaseKeeper::Renewal>> LeaseKeeper::renew(
+    const std::vector<lease::LeaseId>& ids, raft::Term leads_in) {
+  using Done = std::optional<Renewal>;
+  using Renewed = lease::ExpiryTracker::Renewed;
+  const std::lock_guard lock(mutex_);
+  // A look at the leader lease in a term that has passed.
+  if (leads_in < newest_) return Done();
+  const auto now = enter(leads_in);
+  if (!now) return now.error();
+  Renewal renewal;
+  for (const lease::LeaseId id : ids) {
+    switch (tracker_.renew(id.value(), now.value())) {
+      case Renewed::renewed: renewal.ttl.push_back(tracker_.ttl(id.value())); break;
+      case Renewed::unknown: renewal.ttl.push_back(std::nullopt); break;
+      case Renewed::too_late: return Done();
+    }
+  }
+  return Done(std::move(renewal));
+}
+
+Result<std::optional<lease::Duration>> LeaseKeeper::left(lease::LeaseId id, raft::Term leads_in) {
+  using Left = std::optional<lease::Duration>;
+  const std::lock_guard lock(mutex_);
+  if (leads_in < newest_) return Left();
+  const auto now = enter(leads_in);
+  if (!now) return now.error();
+  return tracker_.left(id.value(), now.value());
+}
+
+}  // namespace leasehold::kv

@@ -1,0 +1,26 @@
+// Ends the leases whose time is over, while this node leads.
+#pragma once
+
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/node/node.h>
+#include <leasehold/server/expiry_rounds.h>
+
+namespace leasehold::server {
+
+/// Looked at in turns, on one thread. Proposes what the keeper finds due; the state machine judges
+/// it again.
+class LeaseWatch {
+ public:
+  /// `timeout`: of a proposal.
+  LeaseWatch(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout);
+  /// An expiry is late by the time between two looks and a commit. However many leases are due, a
+  /// look proposes a bounded number, in a few entries of the log.
+  void look();
+
+ private:
+  node::Node& node_;
+  kv::LeaseKeeper& keeper_;
+  ExpiryRounds rounds_;
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,171 @@
+// Who times the leases, and what a renewal without the log may say.
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/tests/kv/store_support.h>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace leasehold::kv::testing {
+namespace {
+
+using lease::LeaseId;
+using raft::Term;
+using std::chrono::seconds;
+
+class HandClock final : public lease::Clock {
+ public:
+  lease::Now now() const override { return {holder_now(), lease::PromiseInstant(at)}; }
+  lease::HolderInstant holder_now() const override { return lease::HolderInstant(at); }
+  lease::Duration at = seconds(100);
+};
+
+class LeaseKeeperTest : public ::testing::Test {
+ protected:
+  std::string run(const Command& command) {
+    return apply(store_, store_.applied_index().value() + 1, {encoded(command)}).at(0);
+  }
+  void grant(std::uint64_t id) { run(GrantLease{LeaseId(id), seconds(10), "", "me"}); }
+  void pass(std::int64_t time) { clock_.at += seconds(time); }
+  /// "7/1 8/2": what is due.
+  std::string look(std::optional<Term> term = Term(1), std::size_t count = 100) {
+    std::string out;
+    last_ = ExpireLeases{term.value_or(Term(0)), keeper_.look(term, count).value()};
+    for (const SeenLease& seen : last_.leases) {
+      if (!out.empty()) out += " ";
+      out += std::to_string(seen.id.value()) + "/" + std::to_string(seen.stamp);
+    }
+    return out;
+  }
+  /// "10 -": seconds for each lease, or "by the log".
+  std::string renew(std::vector<std::uint64_t> numbers, Term term = Term(1)) {
+    std::vector<LeaseId> ids;
+    for (const std::uint64_t id : numbers) ids.emplace_back(id);
+    const auto renewed = keeper_.renew(ids, term).value();
+    if (!renewed) return "by the log";
+    std::string out;
+    for (const auto& ttl : renewed->ttl) {
+      if (!out.empty()) out += " ";
+      out += ttl ? std::to_string(*ttl / seconds(1)) : "-";
+    }
+    return out;
+  }
+
+  MemoryStore store_;
+  HandClock clock_;
+  LeaseKeeper keeper_{clock_,
+                      [this](std::uint64_t cursor) { return store_.lease_changes(cursor); }};
+  ExpireLeases last_;
+};
+
+TEST_F(LeaseKeeperTest, ALeaseIsDueWhenNobodyRenewsIt) {
+  grant(7);
+  grant(8);
+  EXPECT_EQ(look(), "");
+  pass(6);
+  EXPECT_EQ(renew({8, 9}), "10 -");
+  pass(3);
+  EXPECT_EQ(look(), "");
+  pass(1);
+  EXPECT_EQ(look(), "7/1");
+  EXPECT_EQ(run(last_), "1");
+  EXPECT_EQ(look(), "");
+  pass(6);
+  EXPECT_EQ(look(), "8/2");
+}
+
+TEST_F(LeaseKeeperTest, ARenewalWritesNothing) {
+  grant(7);
+  const raft::Index before = store_.applied_index();
+  EXPECT_EQ(renew({7}), "10");
+  EXPECT_EQ(store_.applied_index(), before);
+  EXPECT_EQ(store_.find_lease(LeaseId(7), "").value()->lease.stamp, 1U);
+}
+
+// Its command may be under way: only another command can win against it.
+TEST_F(LeaseKeeperTest, WhatIsDueIsRenewedByTheLogOnly) {
+  grant(7);
+  grant(8);
+  look();
+  pass(9);
+  renew({8});
+  pass(1);
+  EXPECT_EQ(look(), "7/1");
+  EXPECT_EQ(renew({8, 7}), "by the log");
+  EXPECT_EQ(run(RenewLeases{{LeaseId(7)}}), "[10000,]");
+  EXPECT_EQ(run(last_), "0");
+  EXPECT_EQ(renew({7}), "10");
+  pass(9);
+  EXPECT_EQ(look(), "");
+}
+
+TEST_F(LeaseKeeperTest, OnlyTheLeaderTimes) {
+  grant(7);
+  look();
+  pass(30);
+  EXPECT_EQ(look(std::nullopt), "");
+  EXPECT_EQ(look(), "") << "the leader lease had lapsed: nobody could renew";
+  pass(9);
+  EXPECT_EQ(look(), "");
+  pass(1);
+  EXPECT_EQ(look(), "7/1");
+}
+
+TEST_F(LeaseKeeperTest, ANewLeaderGivesEveryLeaseItsWholeTime) {
+  grant(7);
+  look();
+  pass(9);
+  EXPECT_EQ(look(Term(3)), "");
+  pass(9);
+  EXPECT_EQ(look(Term(3)), "");
+  pass(1);
+  EXPECT_EQ(look(Term(3)), "7/1");
+}
+
+// The command that ends it may stand in the log of this very term, and be committed when the leader
+// has its lease again.
+TEST_F(LeaseKeeperTest, WhatWasNamedStaysNamedAsLongAsTheTerm) {
+  grant(7);
+  look();
+  pass(10);
+  EXPECT_EQ(look(), "7/1");
+  EXPECT_EQ(look(std::nullopt), "");
+  EXPECT_EQ(look(), "");
+  EXPECT_EQ(renew({7}), "by the log");
+  EXPECT_EQ(renew({7}, Term(2)), "10") << "in a later term that command has no effect";
+}
+
+TEST_F(LeaseKeeperTest, ALookOfAnEarlierTermSaysNothing) {
+  grant(7);
+  look(Term(3));
+  pass(10);
+  EXPECT_EQ(look(Term(2)), "");
+  EXPECT_EQ(renew({7}, Term(2)), "by the log");
+  EXPECT_EQ(keeper_.left(LeaseId(7), Term(2)).value(), std::nullopt);
+}
+
+TEST_F(LeaseKeeperTest, WhatWasGrantedLatelyHasItsWholeTimeFromTheFirstLook) {
+  look();
+  pass(30);
+  grant(7);
+  pass(5);
+  EXPECT_EQ(keeper_.left(LeaseId(7), Term(1)).value(), seconds(10));
+  pass(9);
+  EXPECT_EQ(look(), "");
+  EXPECT_EQ(keeper_.left(LeaseId(7), Term(1)).value(), seconds(1));
+  EXPECT_EQ(keeper_.left(LeaseId(8), Term(1)).value(), std::nullopt);
+}
+
+TEST_F(LeaseKeeperTest, ManyAtOnceAreNamedInParts) {
+  for (std::uint64_t id = 1; id <= 5; ++id) grant(id);
+  look();
+  pass(10);
+  EXPECT_EQ(look(Term(1), 2), "1/1 2/2");
+  EXPECT_EQ(renew({5}), "10") << "not named yet";
+  EXPECT_EQ(look(Term(1), 2), "1/1 2/2");
+  EXPECT_EQ(run(last_), "2");
+  EXPECT_EQ(look(Term(1), 2), "3/3 4/4");
+}
+
+}  // namespace
+}  // namespace leasehold::kv::testing
