@@ -19,6 +19,7 @@ struct Keys {
 };
 constexpr Keys kNoKeys = {0, 0, 0};
 constexpr Keys kOneKey = {1, 1, 1};
+constexpr Keys kSecondKey = {2, 2, 1};
 constexpr Keys kTwoKeys = {1, 2, 1};
 constexpr Keys kAllKeys = {1, -1, 1};
 constexpr Keys kPairs = {1, -1, 2};
@@ -28,6 +29,23 @@ constexpr CommandSpec change(std::string_view name, int arity, Group group, Keys
                              const char* summary) {
   return {name,      arity,       Effect::write, group, InMulti::queued, keys.first, keys.last,
           keys.step, Form::plain, summary,       make,  nullptr};
+}
+
+/// A write by itself only where the shorter way is closed.
+constexpr CommandSpec renewal(std::string_view name, int arity, Make make, Run run,
+                              const char* summary) {
+  return {name,
+          arity,
+          Effect::after_writes,
+          Group::leasehold,
+          InMulti::queued,
+          0,
+          0,
+          0,
+          Form::plain,
+          summary,
+          make,
+          run};
 }
 
 /// A read of the store that may stand in a transaction too. `run`: the same by a shorter way.
@@ -142,6 +160,20 @@ constexpr CommandSpec kCommands[] = {
     change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
     other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
     scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern"),
+    change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
+           "Attaches a key to a lease, with which it goes"),
+    change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,
+           "Takes a key off its lease"),
+    change("lease.grant", -2, Group::leasehold, kNoKeys, make_lease_grant,
+           "Grants a lease: milliseconds [ID id] [NAME name] [HOLDER holder]"),
+    query("lease.info", -2, Group::leasehold, kNoKeys, make_lease_info, Form::plain,
+          "A lease with its keys: id, or NAME name"),
+    query("lease.list", -1, Group::leasehold, kNoKeys, make_lease_list, Form::plain,
+          "Leases in the order of their ids: [AFTER id] [COUNT count]"),
+    renewal("lease.renew", -2, make_lease_renew, run_lease_renew,
+            "Gives leases their whole time anew, at the leader without an entry in the log"),
+    change("lease.revoke", 2, Group::leasehold, kNoKeys, make_lease_revoke,
+           "Ends a lease and deletes its keys"),
     other("leasehold", -2, kNone, Group::leasehold, run_help,
           "What Redis does not have: how reads are justified, and this node as JSON"),
     other("leasehold|backup", -3, Effect::after_writes, Group::leasehold, run_leasehold_backup,

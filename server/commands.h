@@ -9,7 +9,7 @@
 
 namespace leasehold::server {
 
-// commands_strings.cc and commands_keys.cc: what the store is asked for.
+// commands_strings.cc, commands_keys.cc and commands_leases.cc: what the store is asked for.
 std::string make_append(const Arguments& args, kv::Operation& operation);
 std::string make_decr(const Arguments& args, kv::Operation& operation);
 std::string make_decrby(const Arguments& args, kv::Operation& operation);
@@ -31,6 +31,13 @@ std::string make_dbsize(const Arguments& args, kv::Operation& operation);
 std::string make_del(const Arguments& args, kv::Operation& operation);
 std::string make_exists(const Arguments& args, kv::Operation& operation);
 std::string make_rename(const Arguments& args, kv::Operation& operation);
+std::string make_lease_attach(const Arguments& args, kv::Operation& operation);
+std::string make_lease_detach(const Arguments& args, kv::Operation& operation);
+std::string make_lease_grant(const Arguments& args, kv::Operation& operation);
+std::string make_lease_info(const Arguments& args, kv::Operation& operation);
+std::string make_lease_list(const Arguments& args, kv::Operation& operation);
+std::string make_lease_renew(const Arguments& args, kv::Operation& operation);
+std::string make_lease_revoke(const Arguments& args, kv::Operation& operation);
 std::string make_renamenx(const Arguments& args, kv::Operation& operation);
 
 // The read that is made without detours, and reads of many keys that no transaction may contain.
@@ -102,6 +109,10 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
+
+// commands_leases.cc
+/// Without the log where this node may; else as the table's other writes.
+void run_lease_renew(Session& session, const Arguments& args, std::string& out);
 
 // commands_sessions.cc
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out);

@@ -131,13 +131,28 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
     } else if (!command.get_old && equals_ignoring_case(args[i], "get")) {
       command.get_old = true;
     } else if (!keep_ttl && equals_ignoring_case(args[i], "keepttl")) {
-      keep_ttl = true;  // there is none that could be lost
+      keep_ttl = true;
     } else if (is_expiry_option(args[i])) {
       return kNoExpiry;
+    } else if (i + 1 < args.size() && command.lease == lease::LeaseId(0) &&
+               equals_ignoring_case(args[i], "lease")) {
+      const auto id = parse_integer(args[++i]);
+      if (!id || *id < 1) return "ERR " + quoted(args[i]) + " is no id of a lease";
+      command.lease = lease::LeaseId(static_cast<std::uint64_t>(*id));
+    } else if (i + 1 < args.size() && command.token == lease::FencingToken(0) &&
+               equals_ignoring_case(args[i], "token")) {
+      const auto token = parse_integer(args[++i]);
+      if (!token || *token < 1) return "ERR " + quoted(args[i]) + " is no fencing token";
+      command.token = lease::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
-      return "ERR syntax error at " + quoted(args[i]) + ": SET key value [NX | XX] [GET]";
+      return "ERR syntax error at " + quoted(args[i]) +
+             ": SET key value [NX | XX] [GET] [LEASE id | KEEPTTL] [TOKEN token]";
     }
   }
+  if (keep_ttl && command.lease != lease::LeaseId(0)) {
+    return "ERR a key cannot keep its lease (KEEPTTL) and have a new one";
+  }
+  command.keep_lease = keep_ttl;
   operation = command;
   return {};
 }

@@ -31,6 +31,9 @@ std::string first_word(kv::ErrorKind kind) {
   switch (kind) {
     case kv::ErrorKind::store_failed: return "UNKNOWNOUTCOME ";
     case kv::ErrorKind::no_session: return "NOSESSION ";
+    case kv::ErrorKind::lease_taken: return "LEASETAKEN ";
+    case kv::ErrorKind::no_lease: return "NOLEASE ";
+    case kv::ErrorKind::fenced: return "FENCED ";
     default: return "ERR ";
   }
 }
@@ -219,7 +222,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     if (multi_.open()) return refuse(out, "ERR WATCH inside MULTI is not allowed");
     return read(*spec, args, policy_, out);
   }
-  if (spec->make != nullptr) return write(*spec, args, out);
+  if (spec->run == nullptr) return write(*spec, args, out);
   spec->run(*this, args, out);
 }
 

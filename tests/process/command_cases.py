@@ -651,3 +651,21 @@ differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND
 
 # QUIT ends the connection, so it comes alone.
 same("quit", "QUIT")
+ours("lease.grant lease.revoke", """
+    LEASE.GRANT 60000 ID 11 NAME case
+    LEASE.REVOKE 11
+""", r"\+OK")
+ours("lease.grant", "LEASE.GRANT 0", r"-ERR expected LEASE.GRANT milliseconds")
+ours("lease.renew", "LEASE.RENEW 4000000000", r"\*1\r\n(\$-1|_)\r\n")
+ours("lease.info", "LEASE.INFO 4000000000", r"(\$-1|_)\r\n")
+ours("lease.info", """
+    LEASE.GRANT 60000 ID 12
+    SET k v LEASE 12
+    LEASE.INFO 12
+    LEASE.REVOKE 12
+    EXISTS k
+""", r":0\r\n")
+ours("lease.list", "LEASE.LIST AFTER 9000000000000000000", r"\*0\r\n")
+ours("lease.attach", "LEASE.ATTACH 4000000000 k", r"-NOLEASE lease 4000000000 was never granted")
+ours("lease.detach", "LEASE.DETACH nothing", r":0\r\n")
+ours("set", "SET k v TOKEN 9000000000000000000", r"-FENCED no lease was granted with the token")

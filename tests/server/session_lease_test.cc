@@ -1,0 +1,139 @@
+// Sessions over a fake node: LEASE.*, and SET with a lease or a token.
+#include <leasehold/server/session.h>
+#include <leasehold/tests/server/session_fixture.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace leasehold::server {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class SessionLeaseTest : public SessionTest {
+ protected:
+  SessionLeaseTest() { state_.lease_keeper = &keeper_; }
+  /// Sends a line, lets whatever it proposes commit.
+  std::string line(const std::string& words) {
+    std::string out = feed(words + "\r\n");
+    node_.commit_all();
+    return out + pump();
+  }
+
+  kv::LeaseKeeper keeper_{
+      node_.clock(), [this](std::uint64_t cursor) { return node_.store().lease_changes(cursor); }};
+};
+
+TEST_F(SessionLeaseTest, ALeaseIsGrantedAskedForAndRevoked) {
+  node_.grant_lease(1h);
+  EXPECT_EQ(line("LEASE.GRANT 10000 NAME lock HOLDER me"), "*2\r\n:4294967296\r\n:1\r\n");
+  EXPECT_EQ(line("lease.grant 10000 id 7"), "*2\r\n:7\r\n:2\r\n");
+  EXPECT_EQ(line("LEASE.GRANT 10000 NAME lock"),
+            "-LEASETAKEN lease 4294967296 has this name, its holder is 'me'\r\n");
+  EXPECT_EQ(line("SET k v LEASE 7"), "+OK\r\n");
+  EXPECT_EQ(line("LEASE.INFO 7"),
+            "*6\r\n:7\r\n:2\r\n:10000\r\n$0\r\n\r\n$0\r\n\r\n*1\r\n$1\r\nk\r\n");
+  EXPECT_THAT(line("LEASE.INFO NAME lock"), HasSubstr("$4\r\nlock\r\n$2\r\nme\r\n*0"));
+  EXPECT_THAT(line("LEASE.LIST AFTER 7"), StartsWith("*1\r\n*5\r\n:4294967296\r\n"));
+  EXPECT_EQ(line("LEASE.REVOKE 7"), "+OK\r\n");
+  EXPECT_EQ(line("GET k"), "$-1\r\n");
+  EXPECT_EQ(line("LEASE.INFO 7"), "$-1\r\n");
+  EXPECT_EQ(line("LEASE.REVOKE 7"),
+            "-NOLEASE lease 7 was never granted, or has ended; nothing was done\r\n");
+}
+
+TEST_F(SessionLeaseTest, ARenewalAtTheLeaderWritesNothing) {
+  node_.grant_lease(1h);
+  line("LEASE.GRANT 10000 ID 7");
+  const raft::Index before = node_.store().applied_index();
+  EXPECT_EQ(feed("LEASE.RENEW 7 8\r\n"), "*2\r\n:10000\r\n$-1\r\n");
+  EXPECT_EQ(node_.store().applied_index(), before);
+}
+
+TEST_F(SessionLeaseTest, ARenewalElsewhereIsACommand) {
+  line("LEASE.GRANT 10000 ID 7");
+  EXPECT_EQ(feed("LEASE.RENEW 7 8\r\n"), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*2\r\n:10000\r\n$-1\r\n");
+  // The same where leases are not to be trusted, or the state lags behind the commit index.
+  node_.grant_lease(1h);
+  node_.commit_ahead(1);
+  EXPECT_EQ(feed("LEASE.RENEW 7\r\n"), "");
+  EXPECT_EQ(node_.proposals(), 1U);
+}
+
+TEST_F(SessionLeaseTest, ARenewalWaitsForTheWritesBeforeIt) {
+  node_.grant_lease(1h);
+  EXPECT_EQ(feed("LEASE.GRANT 10000 ID 7\r\nLEASE.RENEW 7\r\n"), "");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*2\r\n:7\r\n:1\r\n*1\r\n:10000\r\n");
+}
+
+TEST_F(SessionLeaseTest, AWriteWithAnOlderTokenIsRefused) {
+  line("LEASE.GRANT 10000 ID 7");
+  line("LEASE.REVOKE 7");
+  line("LEASE.GRANT 10000 ID 8");
+  EXPECT_EQ(line("SET k new TOKEN 3"), "+OK\r\n");
+  EXPECT_THAT(line("SET k late TOKEN 1"), StartsWith("-FENCED the token 1 is older"));
+  EXPECT_THAT(line("SET k v TOKEN 99"), StartsWith("-FENCED no lease was granted"));
+  EXPECT_EQ(line("SET j v LEASE 8 TOKEN 3"), "+OK\r\n");
+  EXPECT_THAT(line("SET j v LEASE 7"), StartsWith("-NOLEASE"));
+}
+
+TEST_F(SessionLeaseTest, AKeyIsAttachedAndTakenOff) {
+  line("LEASE.GRANT 10000 ID 7");
+  line("SET k v");
+  EXPECT_EQ(line("LEASE.ATTACH 7 k"), ":1\r\n");
+  EXPECT_EQ(line("SET k w KEEPTTL"), "+OK\r\n");
+  EXPECT_EQ(node_.store().get("k").value()->lease, lease::LeaseId(7));
+  EXPECT_EQ(line("LEASE.DETACH k"), ":1\r\n");
+  EXPECT_EQ(line("LEASE.DETACH nothing"), ":0\r\n");
+  line("LEASE.REVOKE 7");
+  EXPECT_EQ(node_.store().get("k").value()->bytes.view(), "w");
+}
+
+TEST_F(SessionLeaseTest, TheyStandInTransactions) {
+  line("MULTI");
+  EXPECT_EQ(line("LEASE.GRANT 10000 ID 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("SET k v LEASE 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("LEASE.RENEW 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("EXEC"), "*3\r\n*2\r\n:7\r\n:1\r\n+OK\r\n*1\r\n:10000\r\n");
+}
+
+TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
+  node_.grant_lease(1h);
+  for (const char* words : {"LEASE.GRANT 0",
+                            "LEASE.GRANT -1",
+                            "LEASE.GRANT x",
+                            "LEASE.GRANT 9223372036854775807",
+                            "LEASE.GRANT 1 ID",
+                            "LEASE.GRANT 1 ID 0",
+                            "LEASE.GRANT 1 NONSENSE x",
+                            "LEASE.RENEW x",
+                            "LEASE.RENEW 0",
+                            "LEASE.REVOKE x",
+                            "LEASE.ATTACH x k",
+                            "LEASE.LIST COUNT 0",
+                            "LEASE.LIST COUNT 5000",
+                            "LEASE.LIST AFTER",
+                            "SET k v LEASE x",
+                            "SET k v LEASE 0",
+                            "SET k v LEASE",
+                            "SET k v TOKEN 0",
+                            "SET k v KEEPTTL LEASE 7",
+                            "LEASE.GRANT"}) {
+    EXPECT_THAT(line(words), StartsWith("-ERR")) << words;
+  }
+  EXPECT_EQ(node_.proposals(), 0U);
+  for (const char* words : {"LEASE.INFO x", "LEASE.INFO NAME", "LEASE.INFO NAME a b"}) {
+    EXPECT_THAT(line(words), StartsWith("-ERR")) << words;
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::server
