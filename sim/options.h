@@ -158,6 +158,16 @@ struct NodeCounts {
   std::uint64_t hand_overs = 0;        ///< after which another node led
 };
 
+/// What became of the leases that clients held.
+struct LeaseCounts {
+  std::uint64_t granted = 0;
+  std::uint64_t expired = 0;
+  std::uint64_t fenced = 0;       ///< writes that were refused with their token
+  std::uint64_t renewed = 0;      ///< as clients were told
+  std::uint64_t without_log = 0;  ///< requests that the leader answered under its lease
+  std::uint64_t too_late = 0;     ///< that it did not, because an expiry was under way
+};
+
 /// What one seed did.
 struct SeedReport {
   std::uint64_t seed = 0;
@@ -170,6 +180,7 @@ struct SeedReport {
   SnapshotCounts snapshots;
   SessionCounts sessions;
   NodeCounts nodes;
+  LeaseCounts leases;
   FaultSet faults;  ///< those that took effect
   std::uint64_t trace_hash = 0;
   TrialOutcome trial = TrialOutcome::none;

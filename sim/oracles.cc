@@ -26,7 +26,8 @@ std::string id_text(raft::LogId id) {
 Oracles::Oracles(World& world)
     : world_(world),
       memories_(world.plan.nodes.size()),
-      membership_(founding_membership(world.plan.founders)) {}
+      membership_(founding_membership(world.plan.founders)),
+      leases_(world) {}
 
 Oracles::Memory& Oracles::memory(const SimNode& node) {
   return memories_[node.id().value() - 1];
@@ -155,7 +156,13 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
 }
 
 void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
-  const RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id.index, command);
+  if (command.kind == RegisterMachine::Kind::leases) {
+    leases_.before(command.of_store, tip_.leases);
+  }
+  const RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id, command);
+  if (command.kind == RegisterMachine::Kind::leases) {
+    leases_.after(id, command.of_store, done.result, tip_.leases);
+  }
   tip_.values.clear();
   using Kind = RegisterMachine::Kind;
   const auto number = RegisterMachine::decode_number(done.result.view());
@@ -279,7 +286,7 @@ const RegisterMachine::State& Oracles::state_at(raft::Index index) {
   if (index < state_.applied) state_ = milestones_[index.value() / kMilestone];
   for (raft::Index i = state_.applied.next(); i <= index; i = i.next()) {
     const Committed& entry = ledger_[i.value() - 1];
-    if (entry.command) RegisterMachine::apply_to(state_, i, *entry.command);
+    if (entry.command) RegisterMachine::apply_to(state_, {entry.term, i}, *entry.command);
     state_.applied = i;
     if (i.value() == milestones_.size() * kMilestone) milestones_.push_back(state_);
   }

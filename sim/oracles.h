@@ -4,6 +4,7 @@
 #include <leasehold/net/peer_message.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/sim/lease_oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/world.h>
 
@@ -49,6 +50,7 @@ struct StagedSnapshot;
 ///   session_expiry          a session was closed though a command came first, or before it had
 ///                           been idle for as long as it may
 ///   session_state           a state machine that has applied the same holds something else
+/// of the leases that clients hold (lease_oracles.h)
 class Oracles {
  public:
   explicit Oracles(World& world);
@@ -90,6 +92,8 @@ class Oracles {
   const raft::Membership& membership() const { return membership_; }
   std::uint64_t membership_entries() const { return membership_entries_; }
   std::uint64_t sessions_expired() const { return sessions_expired_; }
+  LeaseOracles& leases() { return leases_; }
+  const LeaseOracles& leases() const { return leases_; }
 
  private:
   /// What an oracle remembers of a node.
@@ -160,6 +164,7 @@ class Oracles {
   };
   std::map<node::SessionId, SessionSeen> sessions_;
   std::uint64_t sessions_expired_ = 0;
+  LeaseOracles leases_;
   /// The bytes of every snapshot that was taken, by its tag.
   std::map<std::uint64_t, SnapshotBytes> taken_;
   raft::Term newest_committed_term_;

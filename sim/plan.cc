@@ -216,6 +216,19 @@ void draw_sessions(Plan& plan) {
   sessions.idle_max = milliseconds(idle_ms[random.below(4)]);
 }
 
+/// A sequence of its own, too. Behind everything that has a say in the drift.
+void draw_leases(Plan& plan) {
+  Random random = random_for(plan.seed, 15);
+  if (!random.chance(1, 2)) return;
+  LeasePlan& leases = plan.leases;
+  leases.clients = 3 + random.below(6);
+  leases.names = 1 + random.below(3);
+  const std::int64_t ttl_ms[] = {60, 200, 600, 2'000};
+  leases.ttl = milliseconds(ttl_ms[random.below(4)]);
+  leases.margin = milliseconds(random.between(0, 5));
+  leases.drift_ppm = plan.drift_ppm_max;
+}
+
 /// A sequence of its own, too. Behind everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
@@ -437,6 +450,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (ground >= 4 && ground < 7) draw_edge_of_the_lease(plan);
   if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
   draw_echoes(plan);
+  draw_leases(plan);
   draw_member_changes(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));

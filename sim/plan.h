@@ -92,6 +92,17 @@ struct SessionPlan {
   Duration idle_max{0};
 };
 
+/// Clients that hold leases.
+struct LeasePlan {
+  std::uint64_t clients = 0;
+  /// Of the leases. Fewer than clients, so that they meet.
+  std::uint64_t names = 1;
+  Duration ttl{0};
+  Duration margin{0};
+  /// The rates of the clients' clocks stay within this of true time, and so do the nodes'.
+  std::int64_t drift_ppm = 0;
+};
+
 struct Plan {
   std::uint64_t seed = 0;
   FaultSet enabled;
@@ -103,6 +114,7 @@ struct Plan {
   SnapshotPlan snapshots;
   WorkloadPlan workload;
   SessionPlan sessions;
+  LeasePlan leases;
   node::DriverOptions driver;  ///< limits only; `core` is made for each start
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;

@@ -5,11 +5,13 @@
 //     'N' session, sequence, answered below, key, value
 //     'E' session, activity
 //
+// or 'L' and a command of the store.
+//
 // An answer: the verdict, 1 byte; of a command that was executed the value and the index, too.
 //
 // A snapshot: the byte 'R', a nonce, then bytes that are masked by what follows from the nonce: the
-// applied index, the digest of the history, how many registers, for each its key and value, and the
-// table of the sessions.
+// applied index, the digest of the history, how many registers, for each its key and value, the
+// length of the leases, these, and the table of the sessions.
 #include <leasehold/base/assert.h>
 #include <leasehold/base/random.h>
 #include <leasehold/sim/register_machine.h>
@@ -23,7 +25,8 @@ namespace leasehold::sim {
 namespace {
 
 constexpr std::size_t kNumberBytes = 8;
-constexpr std::size_t kHeadBytes = 1 + 4 * kNumberBytes;
+constexpr std::size_t kHeadBytes = 1 + 5 * kNumberBytes;
+constexpr char kLeases = 'L';
 constexpr std::size_t kRegisterBytes = 2 * kNumberBytes;
 
 /// The numbers behind each letter.
@@ -56,6 +59,7 @@ using Verdict = node::SessionTable::Verdict;
 }  // namespace
 
 Bytes RegisterMachine::encode(const Command& command) {
+  if (command.kind == Kind::leases) return Bytes(kLeases + command.of_store);
   std::string out(1, kShapes[static_cast<std::size_t>(command.kind)].letter);
   switch (command.kind) {
     case Kind::set:
@@ -74,11 +78,18 @@ Bytes RegisterMachine::encode(const Command& command) {
       put(out, command.session.value());
       put(out, command.activity);
       break;
+    case Kind::leases: LEASEHOLD_UNREACHABLE();
   }
   return Bytes(std::move(out));
 }
 
 std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::string_view bytes) {
+  if (!bytes.empty() && bytes[0] == kLeases) {
+    Command command;
+    command.kind = Kind::leases;
+    command.of_store = bytes.substr(1);
+    return command;
+  }
   std::size_t kind = 0;
   while (kind < 4 && (bytes.empty() || bytes[0] != kShapes[kind].letter)) ++kind;
   if (kind == 4 || bytes.size() != 1 + kShapes[kind].numbers * kNumberBytes) return std::nullopt;
@@ -104,6 +115,7 @@ std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::str
       command.session = node::SessionId(number(0));
       command.activity = number(1);
       break;
+    case Kind::leases: LEASEHOLD_UNREACHABLE();
   }
   return command;
 }
@@ -152,7 +164,7 @@ RegisterMachine::Done apply_once(RegisterMachine::State& state, raft::Index inde
   return {Bytes(std::move(result)), true};
 }
 
-RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::Index index,
+RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::LogId id,
                                 const RegisterMachine::Command& command) {
   using Kind = RegisterMachine::Kind;
   switch (command.kind) {
@@ -163,23 +175,24 @@ RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::Index index
       const node::SessionId opened = state.sessions.open().value_or(node::SessionId(0));
       return {RegisterMachine::encode_number(opened.value()), false};
     }
-    case Kind::once: return apply_once(state, index, command);
+    case Kind::once: return apply_once(state, id.index, command);
     case Kind::expire: {
       const bool gone = state.sessions.expire(command.session, command.activity);
       return {RegisterMachine::encode_number(gone ? 1 : 0), false};
     }
+    case Kind::leases: return {state.leases.apply(id.term, command.of_store), false};
   }
   LEASEHOLD_UNREACHABLE();
 }
 
 }  // namespace
 
-RegisterMachine::Done RegisterMachine::apply_to(State& state, raft::Index index,
+RegisterMachine::Done RegisterMachine::apply_to(State& state, raft::LogId id,
                                                 const Command& command) {
-  Done done = apply_one(state, index, command);
+  Done done = apply_one(state, id, command);
   std::uint64_t told = 0;
   for (const char c : done.result.view()) told = told * 257 + static_cast<unsigned char>(c) + 1;
-  for (const std::uint64_t number : {index.value(), command.key, command.value, told}) {
+  for (const std::uint64_t number : {id.index.value(), command.key, command.value, told}) {
     state.history = (state.history ^ number) * 0x9e3779b97f4a7c15U;
     state.history ^= state.history >> 29;
   }
@@ -198,6 +211,9 @@ std::string RegisterMachine::encode(const State& state, std::uint64_t nonce) {
     put(out, key ^ mask.next());
     put(out, value ^ mask.next());
   }
+  const std::string leases = state.leases.encode();
+  put(out, leases.size() ^ mask.next());
+  for (const char c : leases) out.push_back(masked(c, mask));
   const Bytes sessions = state.sessions.encode_all();
   for (const char c : sessions.view()) out.push_back(masked(c, mask));
   return out;
@@ -216,11 +232,19 @@ std::optional<RegisterMachine::State> RegisterMachine::decode(std::string_view b
   state.applied = raft::Index(next());
   state.history = next();
   const std::uint64_t count = next();
-  if (count > bytes.size() / kRegisterBytes) return std::nullopt;
+  if (count > (bytes.size() - kNumberBytes) / kRegisterBytes) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t key = next();
     state.values[key] = next();
   }
+  const std::uint64_t length = next();
+  if (length > bytes.size()) return std::nullopt;
+  std::string of_leases;
+  for (const char c : bytes.substr(0, length)) of_leases.push_back(masked(c, mask));
+  bytes.remove_prefix(length);
+  std::optional<LeaseCells> leases = LeaseCells::decode(of_leases);
+  if (!leases) return std::nullopt;
+  state.leases = std::move(*leases);
   std::string rest;
   for (const char c : bytes) rest.push_back(masked(c, mask));
   Result<node::SessionTable> sessions = node::SessionTable::decode_all(rest);
@@ -239,7 +263,7 @@ std::vector<Bytes> RegisterMachine::apply(const std::vector<node::Command>& comm
       results.push_back(Bytes(std::string_view("malformed")));
       continue;
     }
-    results.push_back(apply_to(present_, command.id.index, *decoded).result);
+    results.push_back(apply_to(present_, command.id, *decoded).result);
   }
   present_.applied = last;
   return results;

@@ -1,9 +1,10 @@
-// The state machine of the simulator: registers, and the sessions of those who write them.
+// The state machine of the simulator: registers, the sessions of those who write them, and leases.
 #pragma once
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/node/session_table.h>
 #include <leasehold/node/state_machine.h>
+#include <leasehold/sim/lease_cells.h>
 
 #include <cstdint>
 #include <map>
@@ -36,6 +37,7 @@ class RegisterMachine : public node::StateMachine {
   struct State {
     std::map<std::uint64_t, std::uint64_t> values;
     node::SessionTable sessions;
+    LeaseCells leases;
     raft::Index applied;
     /// A digest of every command that was ever applied, in order, with its index and its result:
     /// two states that agree in it came about in the same way.
@@ -47,6 +49,7 @@ class RegisterMachine : public node::StateMachine {
     open,    ///< a session; its result is encode_number(id), 0 for none
     once,    ///< a register, in a session; its result is an Answer
     expire,  ///< a session that has seen no activity beyond `activity`; encode_number(1 if so)
+    leases,  ///< one of the store's commands, about leases; its reply
   };
   struct Command {
     Kind kind = Kind::set;
@@ -56,6 +59,7 @@ class RegisterMachine : public node::StateMachine {
     std::uint64_t sequence = 0;
     std::uint64_t answered_below = 0;
     std::uint64_t activity = 0;
+    std::string of_store{};  ///< the bytes of a kv::Command
 
     bool writes() const { return kind == Kind::set || kind == Kind::once; }
   };
@@ -81,7 +85,7 @@ class RegisterMachine : public node::StateMachine {
   static Bytes encode_number(std::uint64_t number);
   static std::optional<std::uint64_t> decode_number(std::string_view result);
   static std::optional<Answer> decode_answer(std::string_view result);
-  static Done apply_to(State& state, raft::Index index, const Command& command);
+  static Done apply_to(State& state, raft::LogId id, const Command& command);
   /// The bytes of a snapshot. They look different for each `nonce`, from the first to the last, so
   /// that parts of two snapshots of one state never make a good one.
   static std::string encode(const State& state, std::uint64_t nonce);

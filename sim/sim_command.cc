@@ -162,6 +162,11 @@ constexpr std::uint64_t NodeCounts::*kNodeCounts[] = {
     &NodeCounts::hand_overs,
 };
 
+constexpr std::uint64_t LeaseCounts::*kLeaseCounts[] = {
+    &LeaseCounts::granted, &LeaseCounts::expired,     &LeaseCounts::fenced,
+    &LeaseCounts::renewed, &LeaseCounts::without_log, &LeaseCounts::too_late,
+};
+
 /// "seed N": about to run it.
 /// "done N …numbers…": the report.
 /// "text …": a line of the story of the last report's violation, which "done" announces.
@@ -182,6 +187,7 @@ std::string encode(const SeedReport& report) {
     line << ' ' << report.sessions.*count;
   }
   for (const std::uint64_t NodeCounts::*count : kNodeCounts) line << ' ' << report.nodes.*count;
+  for (const std::uint64_t LeaseCounts::*count : kLeaseCounts) line << ' ' << report.leases.*count;
   line << '\n';
   if (!report.violation) return line.str();
   const Violation& found = *report.violation;
@@ -208,6 +214,7 @@ SeedReport decode_numbers(const std::string& line) {
   for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
   for (std::uint64_t SessionCounts::*count : kSessionCounts) in >> report.sessions.*count;
   for (std::uint64_t NodeCounts::*count : kNodeCounts) in >> report.nodes.*count;
+  for (std::uint64_t LeaseCounts::*count : kLeaseCounts) in >> report.leases.*count;
   report.simulated = Duration(simulated);
   report.faults = FaultSet::from_bits(faults);
   report.trial = static_cast<TrialOutcome>(trial);
@@ -471,6 +478,7 @@ class Command {
       sessions_.*count += report.sessions.*count;
     }
     for (std::uint64_t NodeCounts::*count : kNodeCounts) nodes_.*count += report.nodes.*count;
+    for (std::uint64_t LeaseCounts::*count : kLeaseCounts) leases_.*count += report.leases.*count;
     for (std::size_t i = 0; i < kFaultClasses; ++i) {
       if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
     }
@@ -534,6 +542,12 @@ class Command {
         "faults triggered %llu; restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
         number(nodes_.faults), number(nodes_.restarts), number(nodes_.hand_overs_asked),
         number(nodes_.hand_overs));
+    const LeaseCounts& l = leases_;
+    std::printf(
+        "leases granted %llu, expired %llu; renewals %llu, without the log %llu, too late for that "
+        "%llu; writes refused by their token %llu\n",
+        number(l.granted), number(l.expired), number(l.renewed), number(l.without_log),
+        number(l.too_late), number(l.fenced));
     if (died_ > 0) {
       std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                   number(died_));
@@ -569,6 +583,7 @@ class Command {
   SnapshotCounts snapshots_;
   SessionCounts sessions_;
   NodeCounts nodes_;
+  LeaseCounts leases_;
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

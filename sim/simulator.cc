@@ -36,6 +36,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
       world_, all, oracles_,
       [this](const SimNode& node, std::uint64_t key) { clients_->watch(node, key); });
   session_watch_ = std::make_unique<SessionWatch>(world_, all);
+  lease_clients_ = std::make_unique<LeaseClients>(world_, all, oracles_);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
@@ -65,6 +66,7 @@ SeedReport Simulator::run() {
   clients_->start();
   session_clients_->start();
   session_watch_->start();
+  lease_clients_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
@@ -147,6 +149,10 @@ SeedReport Simulator::report() const {
   report.sessions = session_clients_->counts();
   report.sessions.expired = oracles_.sessions_expired();
   report.nodes = world_.nodes;
+  report.leases = lease_clients_->counts();
+  report.leases.granted = oracles_.leases().counts().granted;
+  report.leases.expired = oracles_.leases().counts().expired;
+  report.leases.fenced = oracles_.leases().counts().fenced;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();
   if (trial_) report.trial = trial_->outcome();

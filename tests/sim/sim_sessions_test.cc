@@ -28,7 +28,7 @@ struct Machine {
   std::uint64_t index = 0;
 
   Bytes apply(const Command& command) {
-    return RegisterMachine::apply_to(state, raft::Index(++index), command).result;
+    return RegisterMachine::apply_to(state, {raft::Term(1), raft::Index(++index)}, command).result;
   }
   RegisterMachine::Answer answer(const Command& command) {
     return RegisterMachine::decode_answer(apply(command).view()).value();

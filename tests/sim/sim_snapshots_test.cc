@@ -138,10 +138,11 @@ TEST(SimDisk, AFullDiskTakesWhatFitsIntoItsReserve) {
 RegisterMachine::State state(std::uint64_t applied) {
   RegisterMachine::State made;
   for (std::uint64_t i = 1; i <= applied; ++i) {
-    RegisterMachine::apply_to(made, raft::Index(i), {RegisterMachine::Kind::set, i % 3, 100 + i});
+    RegisterMachine::apply_to(made, {raft::Term(1), raft::Index(i)},
+                              {RegisterMachine::Kind::set, i % 3, 100 + i});
   }
   const node::SessionId session = *made.sessions.open();
-  RegisterMachine::apply_to(made, raft::Index(applied),
+  RegisterMachine::apply_to(made, {raft::Term(1), raft::Index(applied)},
                             {RegisterMachine::Kind::once, 1, 200, session, 1, 1});
   made.applied = raft::Index(applied);
   return made;

@@ -1,0 +1,115 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/lease_oracles.h>
+
+#include <variant>
+
+namespace leasehold::sim {
+namespace {
+
+bool is_error(const kv::Reply& reply) {
+  return std::holds_alternative<kv::ErrorReply>(reply);
+}
+
+std::string text(raft::LogId id) {
+  return "entry " + std::to_string(id.index.value()) + " of term " +
+         std::to_string(id.term.value());
+}
+
+}  // namespace
+
+void LeaseOracles::holds(std::uint64_t client, const std::string& name, lease::LeaseId id,
+                         TrueInstant until) {
+  const TrueInstant now = world_.queue.now();
+  if (until <= now) return;
+  if (expired_.count(id) != 0) {
+    world_.fail("lease_expired_early", "client " + std::to_string(client) + " holds lease " +
+                                           std::to_string(id.value()) + ", which was ended before");
+  }
+  for (const auto& [other, holder] : holders_) {
+    if (other == id || holder.name != name || holder.until <= now) continue;
+    world_.fail("two_holders", "client " + std::to_string(client) + " holds " + name +
+                                   " by lease " + std::to_string(id.value()) +
+                                   ", and so does client " + std::to_string(holder.client) +
+                                   " by lease " + std::to_string(other.value()));
+  }
+  Holder& holder = holders_[id];
+  if (until > holder.until) holder = {client, name, until};
+}
+
+void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
+  candidates_.clear();
+  const auto decoded = kv::decode_command(command);
+  LEASEHOLD_ASSERT(decoded.ok());
+  const auto* expire = std::get_if<kv::ExpireLeases>(&decoded.value());
+  if (expire == nullptr) return;
+  for (const kv::SeenLease& seen : expire->leases) {
+    if (cells.table.find(seen.id) != nullptr) candidates_.push_back(seen.id);
+  }
+}
+
+void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& reply,
+                         const LeaseCells& cells) {
+  const auto decoded = kv::decode_command(command);
+  const auto answer = kv::decode_reply(reply);
+  LEASEHOLD_ASSERT(decoded.ok() && answer.ok());
+  const bool good = !is_error(answer.value());
+  if (std::holds_alternative<kv::GrantLease>(decoded.value()) && good) {
+    ++counts_.granted;
+    const auto& array = std::get<kv::ArrayReply>(answer.value());
+    const auto made = kv::decode_reply(array.items.at(0));
+    const auto* lease = cells.table.find(
+        lease::LeaseId(static_cast<std::uint64_t>(std::get<kv::Integer>(made.value()).value)));
+    LEASEHOLD_ASSERT(lease != nullptr);
+    if (lease->token <= newest_) {
+      world_.fail("lease_token", text(id) + " grants with the token " +
+                                     std::to_string(lease->token.value()) + " after " +
+                                     std::to_string(newest_.value()));
+    }
+    newest_ = lease->token;
+  }
+  if (const auto* set = std::get_if<kv::Set>(&decoded.value());
+      set != nullptr && set->token != lease::FencingToken(0)) {
+    lease::FencingToken& highest = fences_[std::string(set->key)];
+    if (!good) {
+      ++counts_.fenced;
+    } else if (set->token < highest) {
+      world_.fail("fence", text(id) + " writes with the token " +
+                               std::to_string(set->token.value()) + " after " +
+                               std::to_string(highest.value()));
+    } else {
+      highest = set->token;
+    }
+  }
+  for (const lease::LeaseId gone : candidates_) {
+    if (cells.table.find(gone) != nullptr) continue;
+    ++counts_.expired;
+    expired_.insert(gone);
+    const auto holder = holders_.find(gone);
+    if (holder == holders_.end() || holder->second.until <= world_.queue.now()) continue;
+    world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.value()) +
+                                           ", which client " +
+                                           std::to_string(holder->second.client) + " holds");
+  }
+  check_keys(cells, text(id));
+}
+
+void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where) {
+  std::size_t attached = 0;
+  for (const auto& [key, value] : cells.cells) {
+    if (value.lease == lease::LeaseId(0)) continue;
+    ++attached;
+    const auto* keys = cells.table.keys(value.lease);
+    if (keys != nullptr && keys->count(key) != 0) continue;
+    world_.fail("lease_keys", "after " + where + " the key " + key + " is attached to lease " +
+                                  std::to_string(value.lease.value()) +
+                                  (keys == nullptr ? ", which has ended" : ", which has it not"));
+  }
+  for (const auto& lease : cells.table.list(lease::LeaseId(0), cells.table.size())) {
+    attached -= cells.table.keys(lease.id)->size();
+  }
+  if (attached != 0) {
+    world_.fail("lease_keys", "after " + where + " a lease has a key that is not attached to it");
+  }
+}
+
+}  // namespace leasehold::sim

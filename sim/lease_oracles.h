@@ -1,0 +1,60 @@
+// What must hold of the leases that clients hold, seen from outside all nodes.
+#pragma once
+
+#include <leasehold/lease/lease_table.h>
+#include <leasehold/raft/types.h>
+#include <leasehold/sim/lease_cells.h>
+#include <leasehold/sim/options.h>
+#include <leasehold/sim/world.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// Judges, by the names that a violation carries:
+///   two_holders           two clients each believe, in true time, that they hold one name
+///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it
+///   lease_token           a grant has a token that is not above that of every earlier grant
+///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
+///                         that is not attached to it
+///   fence                 a write with a token has taken effect behind one with a larger token
+class LeaseOracles {
+ public:
+  explicit LeaseOracles(World& world) : world_(world) {}
+
+  /// The client believes from now until `until` that it holds the lease.
+  void holds(std::uint64_t client, const std::string& name, lease::LeaseId id, TrueInstant until);
+  /// It gives the lease up.
+  void lets_go(lease::LeaseId id) { holders_.erase(id); }
+
+  /// Around the execution of a committed command, in the order of the log.
+  void before(std::string_view command, const LeaseCells& cells);
+  void after(raft::LogId id, std::string_view command, const Bytes& reply, const LeaseCells& cells);
+
+  const LeaseCounts& counts() const { return counts_; }
+
+ private:
+  struct Holder {
+    std::uint64_t client = 0;
+    std::string name;
+    TrueInstant until = TrueInstant();
+  };
+  void check_keys(const LeaseCells& cells, const std::string& where);
+
+  World& world_;
+  std::map<lease::LeaseId, Holder> holders_;
+  std::set<lease::LeaseId> expired_;
+  lease::FencingToken newest_;
+  /// The largest token that has written a key.
+  std::map<std::string, lease::FencingToken, std::less<>> fences_;
+  /// Of the expiry that is about to be executed: those that there are.
+  std::vector<lease::LeaseId> candidates_;
+  LeaseCounts counts_;
+};
+
+}  // namespace leasehold::sim
