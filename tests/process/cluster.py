@@ -23,6 +23,7 @@ import resp
 # killed node must find its ports free when it returns.
 PORTS = range(20000, 32000)
 PR_SET_PDEATHSIG = 1
+CLONE_NEWNET = 0x40000000
 LOG_LINES_SHOWN = 30
 SKIPPED_STATUS = 77
 # What no node may ever say, whether the test notices its end or not.
@@ -112,6 +113,8 @@ class Node:
         self.log_path = log_path
         self.flags = list(flags)
         self.environment = {}  # what it gets beyond the test's own
+        self.host = "127.0.0.1"  # where clients reach it
+        self.namespace = None  # a descriptor of the network namespace that it runs in, if another
         self.process = None
 
     def __repr__(self):
@@ -128,15 +131,22 @@ class Node:
     def command(self):
         peers = ["--peers", self.peers] if self.peers else []
         return [self.binary, "serve", "--id", str(self.id), "--data-dir", self.data_dir, *peers,
-                "--listen", f"127.0.0.1:{self.port}", *self.flags]
+                "--listen", f"{self.host}:{self.port}", *self.flags]
 
     def start(self):
         check(not self.running, f"{self} runs already")
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, preexec_fn=_die_with_parent,
+                                            stderr=log, preexec_fn=self._before_start,
                                             env={**os.environ, **self.environment})
         _processes.add(self.process)
+
+    def _before_start(self):
+        _die_with_parent()
+        os.setpgid(0, 0)  # Ctrl-C is for the test, which then does what it wants with its nodes
+        libc = ctypes.CDLL(None)
+        if self.namespace is not None and libc.setns(self.namespace, CLONE_NEWNET) != 0:
+            os._exit(127)
 
     @property
     def running(self):
@@ -188,7 +198,7 @@ class Node:
         return True
 
     def client(self, timeout=5.0):
-        return resp.Client(self.port, timeout)
+        return resp.Client(self.port, timeout, self.host)
 
     def status(self, timeout=2.0):
         with self.client(timeout) as client:

@@ -39,8 +39,9 @@ def arguments(parser):
 class Client(threading.Thread):
     """One session. `send_next()` of a subclass sends its next commands and notes the answers."""
 
-    def __init__(self, number, cluster, options, stop):
+    def __init__(self, number, cluster, options, stop, counter=COUNTER):
         super().__init__(daemon=True)
+        self.counter = counter  # the key that all adders share
         self.number = number
         self.options = options
         self.source = random.Random(options.seed * 1000 + number)
@@ -108,7 +109,7 @@ class Client(threading.Thread):
     def _try(self, numbers, commands):
         """(number, reply) of each as it comes."""
         if self._connection is None:
-            self._connection = resp.Client(self.source.choice(self._nodes).port, CALL_SECONDS)
+            self._connection = self.source.choice(self._nodes).client(CALL_SECONDS)
         self._connection.send_raw(b"".join(resp.encode(*words) for words in commands))
         if self.source.random() < CUT_SHARE:
             time.sleep(self.source.choice((0, 0.001, 0.005)))
@@ -132,10 +133,10 @@ class Adder(Client):
         self.sums = []
 
     def send_next(self):
-        self.sums += self.once([("INCR", COUNTER)])
+        self.sums += self.once([("INCR", self.counter)])
 
     def last(self):
-        return ("INCR", COUNTER), self.sums[-1]
+        return ("INCR", self.counter), self.sums[-1]
 
 
 class Appender(Client):
@@ -263,14 +264,14 @@ def judge(cluster, clients):
     sums = sorted(total for client in adders for total in client.sums)
     check(sums == list(range(1, len(sums) + 1)), "the sums of the shared counter are not 1 to n")
     for node in cluster.nodes:
-        found = int(value(node, COUNTER))
+        found = int(value(node, clients[0].counter) or 0)
         check(found == len(sums), f"{node}: the counter is {found} after {len(sums)} commands")
         for client in clients:
             if isinstance(client, Appender):
                 check(value(node, client.key) == client.text,
                       f"{node}: {client.key} is not what was appended")
             if isinstance(client, Pipeliner):
-                found = int(value(node, client.key))
+                found = int(value(node, client.key) or 0)
                 check(found == client.added, f"{node}: {client.key} is {found}, not {client.added}")
 
 

@@ -3,9 +3,17 @@
 planted."""
 
 import argparse
+import asyncio
+import struct
 import subprocess
+import types
+import xml.dom.minidom
 
+import chaos_picture
+import frame_proxy
 import resp
+from chaos_plan import CLASSES, Plan
+from chaos_watch import Claims, LogReader
 from cluster import Failed, built, check
 from history import History, Ledger
 
@@ -101,12 +109,109 @@ def parser():
         check(taken == expected, f"in pieces of {size}: {taken}")
 
 
+def swaps(checker):
+    good = History()
+    good.swapped(1, "k", None, 1, 10, True)
+    good.swapped(1, "k", 1, 2, 10, False)
+    good.read(2, "k", b"2", 20)
+    check(good.judge(checker)[0], "a good history of compare-and-set was refused")
+    lost = History()
+    lost.swapped(1, "k", None, 1, 10, True)
+    lost.swapped(2, "k", None, 2, 20, True)
+    check(not lost.judge(checker)[0], "two writes over the same nothing were not noticed")
+
+
+def claims():
+    """What no fault of a chaos run excuses."""
+    seen = Claims()
+    seen.leads(1, 1, "a")
+    seen.leads(1, 1, "b")
+    seen.leads(2, 2, "a")
+    finds("two leaders of a term", seen.leads, 2, 3, "b")
+    seen.lease(1, 1, 1.0, 1.1)
+    seen.lease(2, 2, 1.2, 1.3)
+    seen.lease(1, 1, 1.25, 2.0)  # asked before the other was known: it may have been earlier
+    finds("two leases", seen.lease, 1, 1, 1.4, 1.5)
+    reader = LogReader(types.SimpleNamespace(id=2, log_path=None), Claims())
+    for line in ("term 7: pre-vote for node 1", "term 7: vote for node 3",
+                 "term 7: vote for node 3", "term 7: no vote for node 1: this node voted",
+                 "term 8: pre_candidate -> candidate: a quorum would vote for this node",
+                 "term 8: candidate -> leader: a quorum voted for this node"):
+        reader.judge("2026-01-01 00:00:00.000 debug   node 2: " + line)
+    finds("two votes in a term", reader.judge, "node 2: term 7: vote for node 1")
+    finds("a vote beside its own candidacy", reader.judge, "node 2: term 8: vote for node 1")
+
+
+def plans():
+    """The same seed is the same plan; every class comes; nothing lasts beyond its round."""
+    kinds = set()
+    for number in range(1, 40):
+        one, two = (Plan("5:x", number, CLASSES, 3) for _ in range(2))
+        check(list(map(str, one.faults)) == list(map(str, two.faults)), "two plans of one seed")
+        check(all(fault.at + fault.lasts <= one.seconds for fault in one.faults), "too long")
+        kinds |= {fault.kind for fault in one.faults}
+    check(kinds == set(CLASSES), f"never drawn: {set(CLASSES) - kinds}")
+    story = chaos_picture.Story("a < b")
+    story.new_round(1, ["kill"])
+    story.state(1, 0.0, "leader", 1, True)
+    story.end(story.begin(one.faults[0], []))
+    story.violation("x & y")
+    xml.dom.minidom.parseString(chaos_picture.Picture(story, [1, 2, 3]).finish())
+
+
+def frame(body):
+    return struct.pack("<4sHBBIIII", b"LHP1", 3, 3, 0, len(body), 0, 0, 0) + body
+
+
+async def proxied(values, count):
+    """What an outlet makes of `count` frames."""
+    written = bytearray()
+    link = frame_proxy.Link(1, 2, 1)
+    link.change(values)
+    outlet = frame_proxy.Outlet(types.SimpleNamespace(write=written.extend), link)
+    task = asyncio.create_task(outlet.run())
+    try:
+        for number in range(count):
+            outlet.send(frame(b"%04d" % number))
+        while not outlet.empty:
+            await asyncio.sleep(0.01)
+    except frame_proxy.Cut:
+        return bytes(written), True
+    finally:
+        task.cancel()
+    size = frame_proxy.HEADER_BYTES + 4
+    check(len(written) % size == 0, "a part of a frame")
+    return [int(written[at + size - 4:at + size]) for at in range(0, len(written), size)], False
+
+
+def proxy():
+    def through(count=200, **values):
+        return asyncio.run(proxied(values, count))
+    in_order = list(range(200))
+    check(through() == (in_order, False), "a quiet link changes something")
+    check(through(delay=(0, 0.02))[0] == in_order, "a slow link changes the order")
+    mixed = through(delay=(0, 0.02), keep_order=False)[0]
+    check(sorted(mixed) == in_order and mixed != in_order, "nothing is out of order")
+    check(set(through(double=0.5)[0]) == set(in_order), "a frame is lost")
+    check(len(through(double=0.5)[0]) > 250, "nothing is doubled")
+    check(len(through(replay=0.5)[0]) > 250, "nothing is replayed")
+    check(len(through(lose=0.5)[0]) < 150, "nothing is lost")
+    data, cut = through(cut=0.5)
+    check(cut and len(data) % (frame_proxy.HEADER_BYTES + 4) != 0, "not cut inside a frame")
+    hello = b"\x08\x03\x10\x03\x19" + bytes(8) + b"\x20\x96\x01\x28\x02"
+    check(frame_proxy.hello_from(hello) == 150, "who says hello is not understood")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     checker = options.parse_args().checker
     ledger()
     history(checker)
+    swaps(checker)
+    claims()
+    plans()
+    proxy()
     parser()
     print("passed")
 

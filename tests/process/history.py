@@ -53,11 +53,21 @@ class History:
         value = None if reply is None else int(reply)
         self._add(client, key, "get", value, invoked, self.now() if returned is None else returned)
 
-    def _add(self, client, key, op, value, invoked, returned):
+    def swapped(self, client, key, expect, value, invoked, answered):
+        """A compare-and-set that wrote, or, without an answer, perhaps has."""
+        more = {"expect": expect, "ok": True} if answered else {"expect": expect}
+        self._add(client, key, "cas", value, invoked, self.now() if answered else None, more)
+
+    def _add(self, client, key, op, value, invoked, returned, more=None):
         line = json.dumps({"client": client, "op": op, "key": key, "value": value,
-                           "start": invoked, "end": returned})
+                           "start": invoked, "end": returned, **(more or {})})
         with self._lock:
             self._lines.append(line + "\n")
+
+    def save(self, path):
+        """As `leasehold check` reads it."""
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(self._lines)
 
     def judge(self, checker):
         """(linearizable, what the checker said)."""

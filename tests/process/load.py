@@ -20,16 +20,21 @@ RETRY_PAUSE = 0.02
 class Connection:
     """One connection of the event loop; one command at a time."""
 
-    def __init__(self, port):
+    def __init__(self, port, host="127.0.0.1"):
         self.port = port
+        self.host = host
         self._reader = None
         self._writer = None
         self._parser = resp.Parser()
 
+    @classmethod
+    def to(cls, node):
+        return cls(node.port, node.host)
+
     async def open(self):
         try:
             self._reader, self._writer = await asyncio.wait_for(
-                asyncio.open_connection("127.0.0.1", self.port), CONNECT_TIMEOUT)
+                asyncio.open_connection(self.host, self.port), CONNECT_TIMEOUT)
         except (OSError, asyncio.TimeoutError) as error:
             raise resp.ConnectionLost(f"port {self.port}: {error}") from error
         return self
@@ -39,11 +44,18 @@ class Connection:
             self._writer.close()
 
     async def call(self, *words, timeout=CALL_TIMEOUT):
+        self.send(words)
+        return await self.answer(timeout)
+
+    def send(self, *commands):
+        """All in one go. Each has an answer() to come."""
+        self._writer.write(b"".join(resp.encode(*words) for words in commands))
+
+    async def answer(self, timeout=CALL_TIMEOUT):
         try:
-            self._writer.write(resp.encode(*words))
             return await asyncio.wait_for(self._reply(), timeout)
         except asyncio.TimeoutError as error:
-            raise resp.TimedOut(f"{words[0]}: no answer in {timeout} s") from error
+            raise resp.TimedOut(f"no answer in {timeout} s") from error
         except OSError as error:
             raise resp.ConnectionLost(str(error)) from error
 
@@ -85,7 +97,8 @@ class Load:
 
     async def stop(self):
         self._stopping = True
-        await asyncio.gather(*self._tasks)
+        await asyncio.wait(self._tasks)  # all, also if one failed
+        self.check()
 
     async def _client(self, number, operation):
         """Stays with one node while that answers; after a lost connection tries the next one."""
@@ -93,7 +106,7 @@ class Load:
         while not self._stopping:
             node = self._nodes[turn % len(self._nodes)]
             turn += 1
-            connection = Connection(node.port)
+            connection = Connection.to(node)
             try:
                 await connection.open()
                 while not self._stopping:
@@ -160,7 +173,7 @@ class GapMeter:
 
     async def prepare(self):
         """Notes what the survivors have counted so far."""
-        self._pollers = {node: await Connection(node.port).open() for node in self._survivors}
+        self._pollers = {node: await Connection.to(node).open() for node in self._survivors}
         self._before = {node: self._lease_reads(await self._status(node))
                         for node in self._survivors}
 
@@ -220,7 +233,7 @@ class GapMeter:
     @contextlib.asynccontextmanager
     async def _connection(self, node):
         idle = self._idle[node]
-        connection = idle.pop() if idle else await Connection(node.port).open()
+        connection = idle.pop() if idle else await Connection.to(node).open()
         try:
             yield connection
         except LOST:

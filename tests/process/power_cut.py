@@ -52,7 +52,7 @@ class Power:
     def __init__(self, options, cluster):
         self._log_dump = options.log_dump
         self._disks = {}
-        self._shims = []
+        self.shims = {}
         for node in cluster.nodes:
             if options.way == "ext4":
                 place = os.path.join(cluster.folder, f"disk{node.id}")
@@ -63,10 +63,10 @@ class Power:
                 shim = disk.Shim(options.shim, node)
                 if options.way == "shim":
                     shim.hold()
-                self._shims.append(shim)
+                self.shims[node] = shim
 
     def skip_syncs(self):
-        for shim in self._shims:
+        for shim in self.shims.values():
             shim.set(skip_syncs=1)
 
     def cut(self, nodes):

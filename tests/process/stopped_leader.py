@@ -11,13 +11,12 @@ promises, and stale answers are expected.
 With --expect-stale the verdict is turned around: for a build without the lease check, on which this
 test has to fail."""
 
-import mmap
 import os
-import struct
 import time
 
 from cluster import Cluster, Failed, built, check, main, wait_for
 from history import History
+from machine_clock import Clock, VmClock
 
 import resp
 
@@ -39,33 +38,17 @@ class Machine:
     """The virtual machine of one node: what its clocks have lost, and the page of its VM clock."""
 
     def __init__(self, node, shim, folder, told):
-        self.lost = self._page(os.path.join(folder, f"lost{node.id}"), b"")
-        # The head of the page: "VCLK", its size, version 1; at 16 the disruption marker.
-        self.clock = self._page(os.path.join(folder, f"vmclock{node.id}"),
-                                struct.pack("<IIHBBIQ", 0x4B4C4356, 4096, 1, 0, 0, 0, 1))
-        node.environment = {"LD_PRELOAD": shim,
-                            "LEASEHOLD_CLOCK_LOST": os.path.join(folder, f"lost{node.id}")}
-        node.flags += ["--vm-clock", os.path.join(folder, f"vmclock{node.id}") if told else "off"]
+        self.clock = Clock(shim, node)
+        self.vm_clock = VmClock(os.path.join(folder, f"vmclock{node.id}"))
+        node.flags += ["--vm-clock", self.vm_clock.path if told else "off"]
         self.stopped_at = None
 
-    @staticmethod
-    def _page(path, head):
-        with open(path, "w+b") as file:
-            file.write(head.ljust(mmap.PAGESIZE, b"\0"))
-            file.flush()
-            return mmap.mmap(file.fileno(), mmap.PAGESIZE)
-
-    @staticmethod
-    def _add(page, at, number):
-        before, = struct.unpack_from("=q", page, at)
-        struct.pack_into("=q", page, at, before + number)
-
     def stopped(self):
-        self.stopped_at = time.monotonic_ns()
+        self.stopped_at = time.monotonic()
 
     def goes_on(self):
-        self._add(self.lost, 0, time.monotonic_ns() - self.stopped_at)
-        self._add(self.clock, 16, 1)
+        self.clock.lost(time.monotonic() - self.stopped_at)
+        self.vm_clock.disrupted()
 
 
 def overwrite(history, node, client, keys):

@@ -9,14 +9,10 @@ import subprocess
 import sys
 import tempfile
 
+import control_build
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-TREE = os.path.dirname(os.path.dirname(HERE))
-PATCH = os.path.join(HERE, "controls", "no_lease_check.patch")
-
-
-def run(*command, **options):
-    print("$ " + " ".join(command), flush=True)
-    subprocess.run(command, check=True, **options)
+PATCH = os.path.join(control_build.CONTROLS, "no_lease_check.patch")
 
 
 def main():
@@ -26,17 +22,11 @@ def main():
     parser.add_argument("--folder", help="build here and keep it; default: a temporary folder")
     options = parser.parse_args()
     folder = options.folder or tempfile.mkdtemp(prefix="leasehold-control-")
-    copy, build = os.path.join(folder, "tree"), os.path.join(folder, "build")
     try:
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(TREE, copy, ignore=shutil.ignore_patterns("build", ".git", ".cache"))
-        run("patch", "-p1", "--fuzz=0", "-i", PATCH, cwd=copy)
-        run("cmake", "-S", copy, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=RelWithDebInfo")
-        run("ninja", "-C", build, "-j", str(options.jobs), "leasehold", "leasehold_check_program")
-        run(sys.executable, "-B", os.path.join(HERE, "stopped_leader.py"),
-            "--binary", os.path.join(build, "server", "leasehold"),
-            "--checker", os.path.join(build, "check", "leasehold_check"),
-            "--rounds", str(options.rounds), "--expect-stale")
+        binary, checker = control_build.build(folder, PATCH, options.jobs)
+        control_build.run(sys.executable, "-B", os.path.join(HERE, "stopped_leader.py"),
+                          "--binary", binary, "--checker", checker,
+                          "--rounds", str(options.rounds), "--expect-stale")
     except subprocess.CalledProcessError as error:
         print(f"FAILED: {error}", file=sys.stderr)
         return 1

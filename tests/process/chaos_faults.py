@@ -1,0 +1,329 @@
+"""Does to a cluster what a plan (chaos_plan.py) says, and undoes it. One class of faults, one
+method. What a machine cannot do is said once, and left out."""
+
+import asyncio
+import collections
+import contextlib
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS
+from cluster import check
+from load import LOST
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CGROUP_PERIOD_US = 100_000
+# Starving by hand, where there are no control groups: stopped for most of each period.
+HAND_PERIOD = 0.1
+# A suspend is told to the clock a little shorter than it was, or the clock would run backwards.
+SLEEP_SHORTER = 0.002
+PROXY_START_SECONDS = 10
+
+
+async def in_thread(function, *args):
+    return await asyncio.get_running_loop().run_in_executor(None, function, *args)
+
+
+class CpuGroup:
+    """The processor time of one node, by a control group."""
+
+    ROOTS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup")
+
+    def __init__(self, name):
+        self.path = None
+        for root in self.ROOTS:
+            path = os.path.join(root, name)
+            with contextlib.suppress(OSError):
+                os.makedirs(path, exist_ok=True)
+                if os.path.exists(f"{path}/cpu.cfs_quota_us") or os.path.exists(f"{path}/cpu.max"):
+                    self.path = path
+                    break
+                os.rmdir(path)
+
+    def limit(self, pid, percent):
+        """None: as much as it likes."""
+        self._write("cgroup.procs", str(pid))
+        quota = None if percent is None else CGROUP_PERIOD_US * percent // 100
+        if os.path.exists(f"{self.path}/cpu.max"):
+            self._write("cpu.max", f"{'max' if quota is None else quota} {CGROUP_PERIOD_US}")
+        else:
+            self._write("cpu.cfs_quota_us", str(-1 if quota is None else quota))
+
+    def _write(self, name, text):
+        with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+    def close(self):
+        if self.path is not None:
+            with contextlib.suppress(OSError):
+                os.rmdir(self.path)
+
+
+class ProxyProcess:
+    """frame_proxy.py, and what its links are told. Faults of one link at a time: the newest."""
+
+    def __init__(self, network, seed):
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", os.path.join(HERE, "frame_proxy.py")], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True, start_new_session=True)
+        places = network.places
+        self._say({"seed": seed,
+                   "targets": {node: {"listen": place.peer, "forward": place.listen}
+                               for node, place in places.items()},
+                   "sources": {node: network.proxy_source(node) for node in places}})
+        check(self._process.stdout.readline() == "ready\n", "the proxy did not start")
+        self._faults = {}
+
+    def _say(self, value):
+        self._process.stdin.write(json.dumps(value) + "\n")
+        self._process.stdin.flush()
+
+    def add(self, token, pairs, values):
+        """Until remove(token). Where two faults meet, the newer one wins by name."""
+        self._faults[token] = pairs, values
+        self._tell(pairs)
+
+    def remove(self, token):
+        pairs, _ = self._faults.pop(token)
+        self._tell(pairs)
+
+    def _tell(self, pairs):
+        for source, target in pairs:
+            values = {}
+            for among, fault in self._faults.values():
+                if (source, target) in among:
+                    values.update(fault)
+            self._say({"from": source, "to": target, "set": values})
+
+    def close(self):
+        """What it did, by name."""
+        self._process.stdin.close()
+        text = self._process.stdout.read()
+        self._process.wait(PROXY_START_SECONDS)
+        return json.loads(text or "{}")
+
+
+class Faults:
+    """The hands of a plan. `watch` knows who leads. `busy` are the nodes of which the process is in
+    somebody's hands; a second fault of a process leaves them alone."""
+
+    def __init__(self, cluster, network, power, clocks, proxy, watch, story):
+        self._cluster = cluster
+        self._network = network
+        self._power = power  # None without a disk that can be cut
+        self._clocks = clocks
+        self._proxy = proxy
+        self._watch = watch
+        self._story = story
+        self._groups = {node: CpuGroup(f"leasehold-chaos-{os.getpid()}-{node.id}")
+                        for node in cluster.nodes}
+        self._stopping = asyncio.Event()
+        self.busy = set()
+        self.failed = None  # what went wrong first; told before anything that follows from it
+        self.done = collections.Counter()
+        self.left_out = collections.Counter()
+
+    @property
+    def starves_by_hand(self):
+        return any(group.path is None for group in self._groups.values())
+
+    async def follow(self, plan, stop):
+        """Everything of a plan, each at its time; ends when all is undone. After `stop` nothing
+        new begins, and what lasts ends early."""
+        self._stopping = stop
+        begun = time.monotonic()
+        tasks = set()
+        for fault in plan.faults:
+            if not await self._sleep(begun + fault.at - time.monotonic()):
+                break
+            tasks.add(asyncio.create_task(self._one(fault)))
+            for task in [task for task in tasks if task.done()]:
+                tasks.remove(task)
+                task.result()
+        await asyncio.gather(*tasks)
+        await self._sleep(begun + plan.seconds - time.monotonic())
+
+    async def _sleep(self, seconds):
+        """False once all has to stop."""
+        try:
+            await asyncio.wait_for(self._stopping.wait(), max(seconds, 0))
+            return False
+        except asyncio.TimeoutError:
+            return True
+
+    def _leader(self):
+        leader = self._watch.leader()
+        return self._cluster.node(leader) if leader is not None else None
+
+    async def _one(self, fault):
+        nodes = self._nodes_of(fault)
+        if nodes is None:
+            self.left_out[fault.kind] += 1
+            return
+        self.done[fault.kind] += 1
+        entry = self._story.begin(fault, nodes)
+        try:
+            await getattr(self, "do_" + fault.kind)(fault, nodes)
+        except BaseException as error:
+            self.failed = self.failed or error
+            raise
+        finally:
+            self._story.end(entry)
+
+    def _nodes_of(self, fault):
+        """None: the node is in other hands, or there is no leader."""
+        holds = fault.kind in OF_A_PROCESS or fault.what == "suspended"
+        if fault.node is None:
+            nodes = list(self._cluster.nodes) if fault.kind == "power" else []
+        else:
+            node = self._leader() if fault.node == LEADER else self._cluster.node(fault.node)
+            nodes = [node]
+        if None in nodes or (holds and self.busy & set(nodes)):
+            return None
+        return nodes
+
+    @contextlib.contextmanager
+    def _hold(self, nodes):
+        self.busy |= set(nodes)
+        try:
+            yield
+        finally:
+            self.busy -= set(nodes)
+
+    async def do_kill(self, fault, nodes):
+        with self._hold(nodes):
+            await in_thread(nodes[0].kill)
+            await self._sleep(fault.lasts)
+            nodes[0].start()  # on this thread: a process ends with the thread that started it
+
+    async def do_power(self, fault, nodes):
+        """The log of each must hold what the node had called durable, before anybody helps it."""
+        with self._hold(nodes):
+            before = await in_thread(self._power.cut, nodes)
+            for node in nodes:
+                await in_thread(self._power.examine, node, before[node])
+            await self._sleep(fault.lasts)
+            for node in nodes:
+                node.start()
+
+    async def do_pause(self, fault, nodes):
+        with self._hold(nodes):
+            await in_thread(nodes[0].pause)
+            await self._sleep(fault.lasts)
+            nodes[0].resume()
+
+    async def do_starve(self, fault, nodes):
+        with self._hold(nodes):
+            group = self._groups[nodes[0]]
+            if group.path is None:
+                await self._starve_by_hand(fault, nodes[0])
+                return
+            pid = nodes[0].process.pid
+            group.limit(pid, fault.detail["percent"])
+            await self._sleep(fault.lasts)
+            group.limit(pid, None)
+
+    async def _starve_by_hand(self, fault, node):
+        share = fault.detail["percent"] / 100
+        end = time.monotonic() + fault.lasts
+        while time.monotonic() < end and not self._stopping.is_set():
+            node.signal(signal.SIGSTOP)
+            await asyncio.sleep(HAND_PERIOD * (1 - share))
+            node.signal(signal.SIGCONT)
+            await asyncio.sleep(HAND_PERIOD * share)
+
+    async def do_disk(self, fault, nodes):
+        node, shim = nodes[0], self._power.shims[nodes[0]]
+        with self._hold(nodes):
+            if fault.what == "disk stalls":
+                shim.stall(fault.detail["stall"], fault.detail["syncs"])
+                await self._sleep(fault.lasts)
+                shim.set(stalls=0)
+            elif fault.what == "disk full":
+                shim.set(full=1)
+                await self._sleep(fault.lasts)
+                shim.set(full=0)
+            else:
+                shim.fail_sync(1, getattr(errno, fault.detail["error"]))
+                await self._sleep(fault.lasts)
+                shim.set(syncs_until_fail=0)
+            await self._start_again_if_it_ended(node, fault)
+
+    async def _start_again_if_it_ended(self, node, fault):
+        """A node ends when its disk fails, and at no other time."""
+        if fault.what == "sync fails" and self._power.shims[node].get("failed") > 0:
+            await in_thread(node.wait_exit, 10)
+            self._power.shims[node].set(failed=0)
+        if node.running:
+            return
+        status = node.process.poll()
+        check(status == 1 and fault.what != "disk stalls",
+              f"{node} ended with status {status} during: {fault.what}")
+        await in_thread(node.wait_exit, 1)
+        node.start()
+
+    async def do_partition(self, fault, nodes):
+        everyone = [node.id for node in self._cluster.nodes]
+        if nodes:
+            one = nodes[0].id
+            out = [(one, other) for other in everyone if other != one]
+            into = [(other, one) for other in everyone if other != one]
+            pairs = {"isolated": out + into, "mute": out, "deaf": into}[fault.what]
+        else:
+            pairs = fault.detail["pairs"]
+        if self._network.cuts:
+            await in_thread(self._network.block, pairs)
+            await self._sleep(fault.lasts)
+            await in_thread(self._network.unblock, pairs)
+        else:
+            token = object()
+            self._proxy.add(token, pairs, {"carries": False})
+            await self._sleep(fault.lasts)
+            self._proxy.remove(token)
+
+    async def do_proxy(self, fault, _):
+        token = object()
+        self._proxy.add(token, fault.detail["pairs"], PROXY_KINDS[fault.what])
+        await self._sleep(fault.lasts)
+        self._proxy.remove(token)
+
+    async def do_drift(self, fault, _):
+        leader = self._leader()
+        for node in self._cluster.nodes:
+            rates = fault.detail["rates"]
+            is_leader = node is leader and LEADER in rates
+            self._clocks[node].drift(*rates[LEADER if is_leader else node.id])
+        await self._sleep(fault.lasts)
+
+    async def do_jump(self, fault, nodes):
+        clock = self._clocks[nodes[0]]
+        if fault.what == "boot clock":
+            clock.jump(fault.detail["ahead"])
+        elif fault.what == "wall clock":
+            clock.wall(fault.detail["ahead"])
+        else:
+            with self._hold(nodes):
+                await in_thread(nodes[0].pause)
+                begun = time.monotonic()
+                await self._sleep(fault.lasts)
+                clock.slept(max(time.monotonic() - begun - SLEEP_SHORTER, 0))
+                nodes[0].resume()
+            return
+        await self._sleep(fault.lasts)
+
+    async def do_transfer(self, fault, nodes):
+        def hand_over():
+            with contextlib.suppress(*LOST):
+                with nodes[0].client(3) as client:
+                    client.call("LEASEHOLD", "TRANSFER")
+        await in_thread(hand_over)
+        await self._sleep(fault.lasts)
+
+    def close(self):
+        for group in self._groups.values():
+            group.close()

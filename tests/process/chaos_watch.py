@@ -1,0 +1,180 @@
+"""Looks at a cluster while faults go on: who leads, who claims a lease, who has ended without being
+told to; and at the nodes' logs, who has voted for whom. Each rule is one that no fault excuses:
+
+- a term has one leader;
+- while a lease is valid nobody of a higher term has led with a valid lease before: the higher term's
+  leader has committed, so the older lease must be over, for good;
+- a node votes for one candidate in a term, over all its restarts. (What a killed process had not
+  yet written to its log is not seen; the log is a witness, not the vote.)
+"""
+
+import asyncio
+import collections
+import json
+import re
+import time
+
+import resp
+from cluster import Failed
+from load import LOST, Connection
+
+POLL_SECONDS = 0.08
+STATUS_TIMEOUT = 2.0
+
+VOTE = re.compile(r"term (\d+): vote for node (\d+)")
+ROLE = re.compile(r"term (\d+): (\w[\w ]*) -> (\w[\w ]*):")
+
+
+class Violation(Failed):
+    """What must never happen. The message says what was seen."""
+
+
+class Claims:
+    """Judges what nodes say about leaders and leases; instants are the test's own."""
+
+    def __init__(self):
+        self._leaders = {}  # term: who leads it
+        self._leases = {}   # term: (when its lease was surely valid first, at whom)
+
+    def leads(self, term, leader, witness):
+        known = self._leaders.setdefault(term, (leader, witness))
+        if known[0] != leader:
+            raise Violation(f"term {term} has two leaders: node {known[0]} ({known[1]}) and node "
+                            f"{leader} ({witness})")
+
+    def lease(self, node, term, asked, answered):
+        """The node had a valid lease of the term at some instant between the two."""
+        for other, (since, at) in self._leases.items():
+            if other > term and since < asked:
+                raise Violation(f"node {node} claims a lease of term {term}, "
+                                f"{asked - since:.3f} s after node {at} had one of term {other}")
+        if term not in self._leases:
+            self._leases[term] = answered, node
+
+    @property
+    def terms(self):
+        return len(self._leaders)
+
+
+class LogReader:
+    """Votes and leaders in a node's log, as it grows."""
+
+    def __init__(self, node, claims):
+        self._node = node
+        self._claims = claims
+        self._at = 0
+        self._votes = {}
+
+    def read(self):
+        with open(self._node.log_path, "rb") as log:
+            log.seek(self._at)
+            data = log.read()
+        whole = data.rfind(b"\n") + 1
+        self._at += whole
+        for line in data[:whole].decode("utf-8", "replace").splitlines():
+            self.judge(line)
+
+    def judge(self, line):
+        if found := VOTE.search(line):
+            if "pre-vote" not in line:
+                self._vote(int(found[1]), int(found[2]))
+        elif found := ROLE.search(line):
+            if found[3] == "candidate":
+                self._vote(int(found[1]), self._node.id)
+            elif found[3] == "leader":
+                self._claims.leads(int(found[1]), self._node.id, f"the log of {self._node}")
+
+    def _vote(self, term, candidate):
+        known = self._votes.setdefault(term, candidate)
+        if known != candidate:
+            raise Violation(f"{self._node} voted twice in term {term}: for node {known} and for "
+                            f"node {candidate}")
+
+
+class Watch:
+    """Polls every node until stop(). `expected_down(node)` says whether its end is somebody's
+    doing."""
+
+    def __init__(self, cluster, story, expected_down):
+        self.claims = Claims()
+        self._cluster = cluster
+        self._story = story
+        self._expected_down = expected_down
+        self._newest = {}
+        self._readers = [LogReader(node, self.claims) for node in cluster.nodes]
+        self._tasks = []
+        self._over = False
+        self.counts = collections.Counter()
+
+    def start(self):
+        self._tasks = [asyncio.create_task(self._poll(node)) for node in self._cluster.nodes]
+        self._tasks.append(asyncio.create_task(self._read_logs()))
+
+    def check(self):
+        for task in self._tasks:
+            if task.done():
+                task.result()
+
+    async def stop(self):
+        self._over = True
+        results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        for reader in self._readers:
+            reader.read()
+
+    def leader(self):
+        """The id of the one that said last that it leads the newest term; None: nobody did."""
+        leading = [(status["term"], node_id) for node_id, status in self._newest.items()
+                   if status["role"] == "leader"]
+        return max(leading)[1] if leading else None
+
+    async def _read_logs(self):
+        while not self._over:
+            for reader in self._readers:
+                reader.read()
+            await asyncio.sleep(1)
+
+    async def _poll(self, node):
+        connection = None
+        try:
+            while not self._over:
+                try:
+                    if connection is None:
+                        connection = await Connection.to(node).open()
+                    await self._ask(node, connection)
+                except LOST:
+                    if connection is not None:
+                        connection.close()
+                    connection = None
+                    self._newest.pop(node.id, None)
+                    self._story.state(node.id, time.monotonic(), None, None)
+                    self._look_whether_it_ended(node)
+                await asyncio.sleep(POLL_SECONDS)
+        finally:
+            if connection is not None:
+                connection.close()
+
+    async def _ask(self, node, connection):
+        asked = time.monotonic()
+        reply = await connection.call("LEASEHOLD", "STATUS", timeout=STATUS_TIMEOUT)
+        answered = time.monotonic()
+        if isinstance(reply, resp.RespError):
+            return
+        status = json.loads(reply)
+        self._newest[node.id] = status
+        self.counts["samples"] += 1
+        leased = status["lease_left"] > 0
+        if status["role"] == "leader":
+            self.claims.leads(status["term"], node.id, "it says so")
+        if status["leader"]:
+            self.claims.leads(status["term"], status["leader"], f"node {node.id} says so")
+        if leased:
+            self.claims.lease(node.id, status["term"], asked, answered)
+        self._story.state(node.id, answered, status["role"], status["term"], leased)
+
+    def _look_whether_it_ended(self, node):
+        if node.process is None or node.process.poll() is None or self._expected_down(node):
+            return
+        raise Violation(f"{node} ended by itself with status {node.process.poll()}")
