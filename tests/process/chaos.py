@@ -26,12 +26,12 @@ import chaos_picture
 import control_build
 import disk
 import power_cut
-from machine_clock import Clock
 from chaos_faults import Faults, ProxyProcess, in_thread
 from chaos_load import WORKLOADS
 from chaos_plan import CLASSES, Plan
 from chaos_watch import Violation, Watch
 from cluster import Cluster, Failed, Skipped, built, check, main, wait_for
+from machine_clock import Clock, VmClock
 
 # Logs are cut early, so that whoever was away needs a snapshot now and then.
 FLAGS = ["--log-level", "debug", "--command-timeout", "2s", "--session-idle-max", "1440m",
@@ -87,6 +87,7 @@ def arguments(parser):
     parser.add_argument("--control", choices=sorted(CONTROLS),
                         help="run on a deliberate bug, which has to be found")
     parser.add_argument("--control-folder", help="build the control here and keep it")
+    parser.add_argument("--control-binary", type=built, help="the bug, built before: do not build")
 
 
 class Report:
@@ -202,19 +203,22 @@ class Stretch:
             self.network.close()
 
     def _prepare(self):
-        power, clocks = None, {}
+        power, clocks, vm_clocks = None, {}, {}
         if "power" in self.classes or "disk" in self.classes:
             power = power_cut.Power(types.SimpleNamespace(
                 log_dump=self.options.log_dump, shim=self.options.shim, way="shim",
                 without_sync=False), self.cluster)
         if "drift" in self.classes or "jump" in self.classes:
             clocks = {node: Clock(self.options.clock_shim, node) for node in self.cluster.nodes}
+            vm_clocks = {node: VmClock(node.log_path + ".vmclock") for node in self.cluster.nodes}
+            for node, vm_clock in vm_clocks.items():
+                node.flags += ["--vm-clock", vm_clock.path]
         if self.proxied:
             self.proxy = ProxyProcess(self.network, self.seed)
         self.watch = Watch(self.cluster, self.story,
                            lambda node: node in self.faults.busy or self.faults.failed)
-        self.faults = Faults(self.cluster, self.network, power, clocks, self.proxy, self.watch,
-                             self.story)
+        self.faults = Faults(self.cluster, self.network, power, clocks, vm_clocks, self.proxy,
+                             self.watch, self.story)
         self.cluster.start()
         if self.options.control == "sync":
             power.skip_syncs()
@@ -371,6 +375,9 @@ def prepare_control(options, folder):
     if options.control == "sync":
         check("power" in options.faults and options.shim and options.log_dump,
               "this control needs power cuts, --shim and --log-dump")
+        return
+    if options.control_binary:
+        options.binary = options.control_binary
         return
     try:
         options.binary, _ = control_build.build(folder, CONTROL_PATCHES[options.control],

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS
+from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS, STOPS
 from cluster import check
 from load import LOST
 
@@ -20,8 +20,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CGROUP_PERIOD_US = 100_000
 # Starving by hand, where there are no control groups: stopped for most of each period.
 HAND_PERIOD = 0.1
-# A suspend is told to the clock a little shorter than it was, or the clock would run backwards.
-SLEEP_SHORTER = 0.002
 PROXY_START_SECONDS = 10
 
 
@@ -112,11 +110,12 @@ class Faults:
     """The hands of a plan. `watch` knows who leads. `busy` are the nodes of which the process is in
     somebody's hands; a second fault of a process leaves them alone."""
 
-    def __init__(self, cluster, network, power, clocks, proxy, watch, story):
+    def __init__(self, cluster, network, power, clocks, vm_clocks, proxy, watch, story):
         self._cluster = cluster
         self._network = network
         self._power = power  # None without a disk that can be cut
         self._clocks = clocks
+        self._vm_clocks = vm_clocks
         self._proxy = proxy
         self._watch = watch
         self._story = story
@@ -177,7 +176,7 @@ class Faults:
 
     def _nodes_of(self, fault):
         """None: the node is in other hands, or there is no leader."""
-        holds = fault.kind in OF_A_PROCESS or fault.what == "suspended"
+        holds = fault.kind in OF_A_PROCESS or fault.what in STOPS
         if fault.node is None:
             nodes = list(self._cluster.nodes) if fault.kind == "power" else []
         else:
@@ -311,7 +310,12 @@ class Faults:
                 await in_thread(nodes[0].pause)
                 begun = time.monotonic()
                 await self._sleep(fault.lasts)
-                clock.slept(max(time.monotonic() - begun - SLEEP_SHORTER, 0))
+                stood = time.monotonic() - begun
+                if fault.what == "suspended":
+                    clock.slept(stood)
+                else:
+                    clock.lost(stood)
+                    self._vm_clocks[nodes[0]].disrupted()
                 nodes[0].resume()
             return
         await self._sleep(fault.lasts)

@@ -11,6 +11,9 @@ CLASSES = ("kill", "pause", "starve", "partition", "proxy", "drift", "jump", "po
 OF_A_PROCESS = ("kill", "pause", "starve", "power", "disk")
 LEADER = "leader"
 
+# Jumps of a clock for which the process is stopped.
+STOPS = ("suspended", "machine stopped")
+
 ROUND_SECONDS = (20, 32)
 # With the default timing a lease lasts 1 s, an election timeout 0.3 s: far below, near, far above.
 PAUSES = (0.05, 0.3, 0.9, 1.1, 1.5, 3.0, 5.0)
@@ -195,9 +198,9 @@ class Plan:
         return (first, first if self._source.random() < 0.7 else other)
 
     def _jump(self, at):
-        what = self._source.choice(("suspended", "boot clock", "wall clock"))
+        what = self._source.choice(("suspended", "machine stopped", "boot clock", "wall clock"))
         victim = self._victim()
-        if what == "suspended":
+        if what in STOPS:
             return Fault(at, self._source.choice(PAUSES), "jump", victim, what, {})
         if what == "boot clock":
             ahead = self._source.choice((0.1, 1.0, 60.0, 300.0))
