@@ -24,7 +24,6 @@ import types
 import chaos_net
 import chaos_picture
 import control_build
-import disk
 import power_cut
 from chaos_faults import Faults, ProxyProcess, in_thread
 from chaos_load import WORKLOADS
@@ -153,7 +152,8 @@ def possible(options, report):
             network = chaos_net.Namespaces
         except Skipped as why:
             report.notes.append(f"{why}: the proxy cuts the links, on the loopback interface")
-    check(classes, f"nothing is left to do: {report.left_out}")
+    if not classes:
+        raise Skipped(f"nothing is left to do: {report.left_out}")
     return classes, network
 
 
