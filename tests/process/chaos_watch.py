@@ -4,8 +4,9 @@ told to; and at the nodes' logs, who has voted for whom. Each rule is one that n
 - a term has one leader;
 - while a lease is valid nobody of a higher term has led with a valid lease before: the higher term's
   leader has committed, so the older lease must be over, for good;
-- a node votes for one candidate in a term, over all its restarts. (What a killed process had not
-  yet written to its log is not seen; the log is a witness, not the vote.)
+- a node votes for one candidate in a term, over all its restarts. The log is a witness, not the
+  vote: a line is there before the vote is durable, and nothing has left the node until then. So a
+  start in a lower term takes a vote back, and a start soon after a vote of its term leaves it open.
 """
 
 import asyncio
@@ -21,8 +22,12 @@ from load import LOST, Connection
 POLL_SECONDS = 0.08
 STATUS_TIMEOUT = 2.0
 
+# A vote that is older than this is durable: longer than any stall of a disk.
+DURABLE_SECONDS = 5.0
+
 VOTE = re.compile(r"term (\d+): vote for node (\d+)")
-ROLE = re.compile(r"term (\d+): (\w[\w ]*) -> (\w[\w ]*):")
+ROLE = re.compile(r"term (\d+): (\w+) -> (\w+): (.*)")
+STARTED = "started"
 
 
 class Violation(Failed):
@@ -59,11 +64,12 @@ class Claims:
 class LogReader:
     """Votes and leaders in a node's log, as it grows."""
 
-    def __init__(self, node, claims):
+    def __init__(self, node, claims, clock=time.monotonic):
         self._node = node
+        self._clock = clock
         self._claims = claims
         self._at = 0
-        self._votes = {}
+        self._votes = {}  # term: (for whom, when it was read)
 
     def read(self):
         with open(self._node.log_path, "rb") as log:
@@ -79,13 +85,20 @@ class LogReader:
             if "pre-vote" not in line:
                 self._vote(int(found[1]), int(found[2]))
         elif found := ROLE.search(line):
-            if found[3] == "candidate":
+            if found[4] == STARTED:
+                self._started(int(found[1]))
+            elif found[3] == "candidate":
                 self._vote(int(found[1]), self._node.id)
             elif found[3] == "leader":
                 self._claims.leads(int(found[1]), self._node.id, f"the log of {self._node}")
 
+    def _started(self, term):
+        now = self._clock()
+        self._votes = {at: vote for at, vote in self._votes.items() if at < term or (
+            at == term and now - vote[1] > DURABLE_SECONDS)}
+
     def _vote(self, term, candidate):
-        known = self._votes.setdefault(term, candidate)
+        known, _ = self._votes.setdefault(term, (candidate, self._clock()))
         if known != candidate:
             raise Violation(f"{self._node} voted twice in term {term}: for node {known} and for "
                             f"node {candidate}")

@@ -132,7 +132,8 @@ def claims():
     seen.lease(2, 2, 1.2, 1.3)
     seen.lease(1, 1, 1.25, 2.0)  # asked before the other was known: it may have been earlier
     finds("two leases", seen.lease, 1, 1, 1.4, 1.5)
-    reader = LogReader(types.SimpleNamespace(id=2, log_path=None), Claims())
+    now = [0.0]
+    reader = LogReader(types.SimpleNamespace(id=2, log_path=None), Claims(), lambda: now[0])
     for line in ("term 7: pre-vote for node 1", "term 7: vote for node 3",
                  "term 7: vote for node 3", "term 7: no vote for node 1: this node voted",
                  "term 8: pre_candidate -> candidate: a quorum would vote for this node",
@@ -140,6 +141,14 @@ def claims():
         reader.judge("2026-01-01 00:00:00.000 debug   node 2: " + line)
     finds("two votes in a term", reader.judge, "node 2: term 7: vote for node 1")
     finds("a vote beside its own candidacy", reader.judge, "node 2: term 8: vote for node 1")
+    reader.judge("node 2: term 8: follower -> follower: started")  # it may not have been durable
+    reader.judge("node 2: term 8: vote for node 1")
+    now[0] = 60.0
+    reader.judge("node 2: term 8: follower -> follower: started")
+    finds("a vote that was forgotten", reader.judge, "node 2: term 8: vote for node 3")
+    reader.judge("node 2: term 9: vote for node 3")
+    reader.judge("node 2: term 8: follower -> follower: started")  # the vote never was durable
+    reader.judge("node 2: term 9: vote for node 1")
 
 
 def plans():
