@@ -49,6 +49,9 @@ CONTROLS = {
     "promises": "a voter elects whom it likes, whatever it has promised",
     "lease": "a leader takes its lease for 5 s longer than it is",
 }
+# The faults that can show each, so that five minutes have enough of them.
+CONTROL_FAULTS = {"sync": ["kill", "power"], "promises": ["partition"],
+                  "lease": ["pause", "partition"]}
 CONTROL_PATCHES = {
     "promises": os.path.join(control_build.TREE, "tests", "mutants", "no_promise.patch"),
     "lease": os.path.join(control_build.CONTROLS, "long_lease.patch"),
@@ -75,10 +78,12 @@ def arguments(parser):
                         help="of all workloads together (4; with --control 5)")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--nodes", type=int, choices=(3, 5), default=3)
-    parser.add_argument("--faults", type=some_of(CLASSES), default=list(CLASSES), metavar="A,B",
-                        help=f"classes of faults, or all: {', '.join(CLASSES)}")
-    parser.add_argument("--workload", type=some_of(WORKLOADS), default=list(WORKLOADS),
-                        metavar="A,B", help=f"one after the other: {', '.join(WORKLOADS)}")
+    parser.add_argument("--faults", type=some_of(CLASSES), metavar="A,B",
+                        help=f"classes of faults: {', '.join(CLASSES)} (all; with --control those "
+                        "that can show the bug)")
+    parser.add_argument("--workload", type=some_of(WORKLOADS), metavar="A,B",
+                        help=f"one after the other: {', '.join(WORKLOADS)} (all; with --control "
+                        "registers)")
     parser.add_argument("--out", help="folder for the pictures, and for the logs and histories of "
                         "a violation; default: a new temporary folder")
     parser.add_argument("--show-plan", action="store_true",
@@ -252,6 +257,7 @@ class Stretch:
         self.story.new_round(plan.number, plan.classes)
         workload = self.kind(self.cluster, plan.number, self.seed)
         self.done.append(workload)
+        self.faults.workload = workload
         await in_thread(workload.prepare)
         workload.begin()
         following = asyncio.create_task(self.faults.follow(plan, self.stop))
@@ -403,6 +409,10 @@ def torment(options):
 
 
 def run(options):
+    if options.faults is None:
+        options.faults = CONTROL_FAULTS.get(options.control, list(CLASSES))
+    if options.workload is None:
+        options.workload = ["registers"] if options.control else list(WORKLOADS)
     print(f"--seed {options.seed} --nodes {options.nodes} --faults {','.join(options.faults)} "
           f"--workload {','.join(options.workload)}", flush=True)
     if options.minutes is None:

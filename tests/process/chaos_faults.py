@@ -123,6 +123,7 @@ class Faults:
                         for node in cluster.nodes}
         self._stopping = asyncio.Event()
         self.busy = set()
+        self.workload = None  # that of the round
         self.failed = None  # what went wrong first; told before anything that follows from it
         self.done = collections.Counter()
         self.left_out = collections.Counter()
@@ -136,15 +137,15 @@ class Faults:
         new begins, and what lasts ends early."""
         self._stopping = stop
         begun = time.monotonic()
-        tasks = set()
+        tasks = []
         for fault in plan.faults:
-            if not await self._sleep(begun + fault.at - time.monotonic()):
+            if self.failed or not await self._sleep(begun + fault.at - time.monotonic()):
                 break
-            tasks.add(asyncio.create_task(self._one(fault)))
-            for task in [task for task in tasks if task.done()]:
-                tasks.remove(task)
-                task.result()
-        await asyncio.gather(*tasks)
+            tasks.append(asyncio.create_task(self._one(fault)))
+        if tasks:
+            await asyncio.wait(tasks)  # all, also if one failed: each undoes what it did
+        if self.failed:
+            raise self.failed
         await self._sleep(begun + plan.seconds - time.monotonic())
 
     async def _sleep(self, seconds):
@@ -212,8 +213,10 @@ class Faults:
 
     async def do_pause(self, fault, nodes):
         with self._hold(nodes):
+            unread = await self.workload.open_unread(nodes[0])
             await in_thread(nodes[0].pause)
             await self._sleep(fault.lasts)
+            self.workload.send_unread(unread)
             nodes[0].resume()
 
     async def do_starve(self, fault, nodes):
@@ -307,9 +310,11 @@ class Faults:
             clock.wall(fault.detail["ahead"])
         else:
             with self._hold(nodes):
+                unread = await self.workload.open_unread(nodes[0])
                 await in_thread(nodes[0].pause)
                 begun = time.monotonic()
                 await self._sleep(fault.lasts)
+                self.workload.send_unread(unread)
                 stood = time.monotonic() - begun
                 if fault.what == "suspended":
                     clock.slept(stood)

@@ -18,7 +18,7 @@ import resp
 from chaos_watch import Violation
 from cluster import Failed, check, wait_for
 from history import History, Ledger
-from load import Load
+from load import LOST, Connection, Load
 
 WRITERS = 2
 MIXERS = 6
@@ -28,6 +28,10 @@ REFUSED_PAUSE_SECONDS = 0.03
 CALL_SECONDS = 3.0
 REGISTERS = 4
 STALE_BOUND_MS = 400
+# Reads that a stopped node finds unread when it goes on: it must not answer them as it was.
+UNREAD_CONNECTIONS = 4
+UNREAD_READS = 30
+UNREAD_CLIENT = 100
 # Keys of compare-and-set are left after so many tries: orders of few operations are searched fast.
 SWAPS_OF_A_KEY = 60
 ACCOUNTS = 6
@@ -89,6 +93,13 @@ class Workload:
         """One operation of one client."""
         raise NotImplementedError
 
+    async def open_unread(self, node):
+        """Connections on which a node that is about to be stopped will find commands unread."""
+        return []
+
+    def send_unread(self, connections):
+        """The node is stopped and will go on in a moment."""
+
 
 class RoundLoad(Load):
     """The clients of load.py, of which the mixers do what the workload says."""
@@ -110,6 +121,10 @@ async def pause_if_refused(reply):
 class Registers(Workload):
     name = "registers"
     MODES = (("lease", 6), ("quorum", 2), ("log", 1), ("stale", 3))
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self._unread = []
 
     async def operate(self, client, connection):
         key = f"register:{self.number}:{self.source.randrange(REGISTERS)}"
@@ -145,6 +160,39 @@ class Registers(Workload):
             reply = await connection.answer(CALL_SECONDS)
             self.history.read(client, key, reply, invoked)
         await pause_if_refused(reply)
+
+
+    async def open_unread(self, node):
+        connections = []
+        try:
+            for _ in range(UNREAD_CONNECTIONS):
+                connections.append(await Connection.to(node).open())
+                await connections[-1].call("PING", timeout=1)
+        except LOST:
+            pass  # those that answer are enough
+        return connections
+
+    def send_unread(self, connections):
+        for number, connection in enumerate(connections):
+            keys = [f"register:{self.number}:{self.source.randrange(REGISTERS)}"
+                    for _ in range(UNREAD_READS)]
+            invoked = self.history.now()
+            connection.send(*(("GET", key) for key in keys))
+            self._unread.append(asyncio.create_task(
+                self._read_unread(UNREAD_CLIENT + number, connection, keys, invoked)))
+
+    async def _read_unread(self, client, connection, keys, invoked):
+        try:
+            for key in keys:
+                self.history.read(client, key, await connection.answer(CALL_SECONDS), invoked)
+        except LOST:
+            pass
+        finally:
+            connection.close()
+
+    async def end(self):
+        await super().end()
+        await asyncio.gather(*self._unread)
 
 
 class CompareAndSet(Workload):

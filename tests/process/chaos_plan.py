@@ -129,9 +129,11 @@ class Plan:
                      {})
 
     def _partition(self, at):
-        what = self._source.choice(("isolated", "isolated", "deaf", "mute", "one way", "bridge",
-                                    "ring", "halves", "all apart"))
+        what = self._source.choice(("isolated",) * 5 + ("deaf", "mute", "one way", "bridge", "ring",
+                                                        "halves", "all apart"))
         victim = self._victim() if what in ("isolated", "deaf", "mute") else None
+        if what == "isolated" and self._source.random() < 0.7:
+            victim = LEADER  # the old leader's lease against the new one's
         nodes = self._source.sample(self._nodes, len(self._nodes))
         pairs = {"one way": self._one_way, "bridge": self._bridge, "ring": self._ring,
                  "halves": self._halves, "all apart": self._all_apart}
