@@ -46,14 +46,14 @@ TICK_SECONDS = 0.25
 CONTROL_MINUTES = 5
 CONTROLS = {
     "sync": "syncs of the log do nothing",
-    "promises": "a voter elects whom it likes, whatever it has promised",
+    "promises": "what a voter promises has ended at once",
     "lease": "a leader takes its lease for 5 s longer than it is",
 }
 # The faults that can show each, so that five minutes have enough of them.
 CONTROL_FAULTS = {"sync": ["kill", "power"], "promises": ["partition"],
                   "lease": ["pause", "partition"]}
 CONTROL_PATCHES = {
-    "promises": os.path.join(control_build.TREE, "tests", "mutants", "no_promise.patch"),
+    "promises": os.path.join(control_build.CONTROLS, "no_promises.patch"),
     "lease": os.path.join(control_build.CONTROLS, "long_lease.patch"),
 }
 
