@@ -336,6 +336,7 @@ wire::Hello TcpTransport::Impl::my_hello(raft::NodeId to, wire::Purpose purpose)
   if (purpose == wire::Purpose::introduction) hello.cluster = options_.cluster;
   hello.address = address_;
   hello.membership = membership_;
+  hello.witness = options_.witness;
   return hello;
 }
 

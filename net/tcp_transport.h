@@ -64,9 +64,10 @@ struct TcpOptions {
   /// Drawn anew at each start of the process: tells two processes on copies of one directory apart,
   /// and seeds the jitter of reconnects.
   std::uint64_t process = 0;
-  std::string listen;   ///< host:port to bind; port 0: any free one, see port()
-  std::string cluster;  ///< the cluster's name; empty: it is not said in introductions
-  std::string address;  ///< where peers reach this node; see describe()
+  std::string listen;    ///< host:port to bind; port 0: any free one, see port()
+  std::string cluster;   ///< the cluster's name; empty: it is not said in introductions
+  std::string address;   ///< where peers reach this node; see describe()
+  bool witness = false;  ///< what this node says of itself in a hello
   /// Whom to dial and whom to let in. This node itself may be among them and is skipped.
   std::vector<PeerAddress> peers;
   TcpLimits limits;

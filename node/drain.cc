@@ -55,8 +55,9 @@ raft::PromiseInstant Drain::next_deadline() const {
   return due;
 }
 
-// The voter with the longest log among those that are reached: what the core would choose, but a
-// node that has ended already is known here by its connection, and in the core only by its silence.
+// The voter, no witness, with the longest log among those that are reached: what the core would
+// choose, but a node that has ended already is known here by its connection, and in the core only
+// by its silence.
 raft::NodeId Drain::heir(const raft::Core& core,
                          const std::function<bool(raft::NodeId)>& connected) {
   using Rank = std::pair<raft::Index, raft::Round>;
@@ -64,7 +65,7 @@ raft::NodeId Drain::heir(const raft::Core& core,
   Rank highest;
   for (const raft::NodeId id : core.membership().voters) {
     const auto found = core.progress().find(id);
-    if (found == core.progress().end() || !connected(id)) continue;
+    if (found == core.progress().end() || !connected(id) || found->second.witness) continue;
     const raft::Progress& progress = found->second;
     const Rank rank{progress.match_index,
                     progress.acked_round ? progress.acked_round->round : raft::Round()};

@@ -83,6 +83,7 @@ class Driver::Impl {
   }
   void finish(lease::Now now);
   void feed(lease::Now now, Event& event);
+  raft::NodeId full_member() const;
 
   void on(lease::Now, Tick&) {}
   void on(lease::Now now, PeerMessageReceived& event);
@@ -156,10 +157,30 @@ class Driver::Impl {
   std::optional<Error> failure_;
 };
 
+/// Whom a witness sends its callers to: the leader, or somebody who can find it.
+raft::NodeId Driver::Impl::full_member() const {
+  const raft::Core& core = context_.core;
+  const raft::Membership& membership = core.membership();
+  const raft::NodeId leader = core.leader();
+  if (leader != raft::kNobody && !membership.is_witness(leader)) return leader;
+  const auto found =
+      std::find_if(membership.voters.begin(), membership.voters.end(),
+                   [&membership](raft::NodeId id) { return !membership.is_witness(id); });
+  return found == membership.voters.end() ? raft::kNobody : *found;
+}
+
 void Driver::Impl::feed(lease::Now now, Event& event) {
   if (stopped_) {
     // Nobody is left waiting.
     context_.completions.add([late = std::move(event)]() mutable { refuse(late, false); });
+    return;
+  }
+  const bool asks = std::holds_alternative<Propose>(event) || std::holds_alternative<Read>(event) ||
+                    std::holds_alternative<WaitApplied>(event);
+  if (asks && context_.options.core.witness) {
+    // There is no state here to answer from, whoever leads.
+    context_.completions.add(
+        [late = std::move(event), to = full_member()]() mutable { refuse(late, false, to); });
     return;
   }
   // Commands that wait to be appended together are appended before anything that could change who

@@ -327,6 +327,10 @@ struct SnapshotTransfer {
   friend bool operator==(const SnapshotTransfer&, const SnapshotTransfer&) = default;
 };
 
+/// A witness (CoreOptions::witness) refuses Propose, Read and WaitApplied at once, with a member to
+/// ask as the leader of the answer. Its Applier is given entries like any other; Applier::install()
+/// then names where the log begins anew, and there is nothing to install.
+///
 /// Passive: one handle(event) at a time, on one thread; no asio, no mutex, no clock, no thread of
 /// its own. The production Node and the simulator both drive this class.
 class Driver {

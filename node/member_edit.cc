@@ -18,8 +18,8 @@ WantedMembers as_wanted(const raft::Membership& now) {
   WantedMembers wanted;
   for (const raft::Member& member : now.members) {
     const bool votes = now.is_voter(member.id);
-    wanted.push_back(
-        {member.id, member.uuid, member.address, votes ? Suffrage::voter : Suffrage::learner});
+    wanted.push_back({member.id, member.uuid, member.address,
+                      votes ? Suffrage::voter : Suffrage::learner, now.is_witness(member.id)});
   }
   return wanted;
 }
@@ -27,11 +27,12 @@ WantedMembers as_wanted(const raft::Membership& now) {
 std::optional<ChangeRefused> add(WantedMembers& wanted, WantedMembers::iterator at,
                                  const MemberEdit& edit) {
   if (at == wanted.end()) {
-    wanted.push_back({edit.id, edit.uuid, edit.address, Suffrage::learner});
+    wanted.push_back({edit.id, edit.uuid, edit.address, Suffrage::learner, edit.witness});
     return std::nullopt;
   }
   if (at->uuid != edit.uuid) return ChangeRefused{ChangeObstacle::other_uuid, edit.id};
   if (at->address != edit.address) return ChangeRefused{ChangeObstacle::already_member, edit.id};
+  if (at->witness != edit.witness) return ChangeRefused{ChangeObstacle::other_kind, edit.id};
   return std::nullopt;
 }
 

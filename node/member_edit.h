@@ -28,6 +28,7 @@ struct MemberEdit {
   std::string address{};  ///< add and move: host:port of its peer listener
   /// add: of its directory. Zero: the node that leads asks at `address`.
   raft::Uuid uuid{};
+  bool witness = false;  ///< add: it keeps the log and no state machine; it votes once promoted
   friend bool operator==(const MemberEdit&, const MemberEdit&) = default;
 };
 /// Done together, in order: as one change, or not at all.
@@ -48,9 +49,9 @@ using MembersCompletion = std::function<void(MembersResult)>;
 
 /// Everybody who shall be a member when `edits` are made to `now`, which is not joint; or what is
 /// wrong with them: not_a_member, already_member, invalid_member (add without address or uuid),
-/// other_uuid, no_voter. Adding a member that is there already, under this uuid and address,
-/// changes nothing, and neither does promoting a voter, so that a call whose answer was lost can be
-/// made again.
+/// other_uuid, other_kind, no_voter. Adding a member that is there already, under this uuid and
+/// address, changes nothing, and neither does promoting a voter, so that a call whose answer was
+/// lost can be made again.
 std::variant<raft::WantedMembers, raft::ChangeRefused> apply_edits(const raft::Membership& now,
                                                                    const MemberEdits& edits);
 

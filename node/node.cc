@@ -17,6 +17,7 @@
 #include <leasehold/node/preference.h>
 #include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
+#include <leasehold/node/witness_machine.h>
 #include <leasehold/storage/segment_log.h>
 
 #include <pthread.h>
@@ -65,7 +66,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   NodeShell(NodeOptions options, StateMachine& machine, const lease::Clock& clock,
             Observer& observer)
       : options_(std::move(options)),
-        machine_(machine),
+        machine_(options_.witness ? witness_machine_ : machine),
         clock_(clock),
         observer_(observer),
         changes_(observer),
@@ -161,6 +162,8 @@ class NodeShell final : public Node, private storage::StorageSink {
   void stop_on_loop();
 
   NodeOptions options_;
+  /// In place of the caller's, at a witness.
+  WitnessMachine witness_machine_;
   StateMachine& machine_;
   const lease::Clock& clock_;
   Observer& observer_;
@@ -239,15 +242,17 @@ Result<void> NodeShell::start() {
   tcp.listen = options_.listen.empty() ? ground.address : options_.listen;
   tcp.cluster = options_.cluster;
   tcp.address = ground.address;
+  tcp.witness = options_.witness;
   if (!log_->formed()) {
     for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
   }
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
-  members_ = std::make_unique<Members>(Members::Self{options_.id, self.uuid, ground.address},
-                                       *transport_, [this](Event event) {
-                                         batch_.push_back(std::move(event));
-                                         schedule_turn();
-                                       });
+  members_ = std::make_unique<Members>(
+      Members::Self{options_.id, self.uuid, ground.address, options_.witness}, *transport_,
+      [this](Event event) {
+        batch_.push_back(std::move(event));
+        schedule_turn();
+      });
   if (const auto started = transport_->start(); !started.ok()) return started.error();
 
   if (log_->formed()) {
@@ -269,7 +274,9 @@ Result<void> NodeShell::start_driver() {
   const storage::NodeIdentity& self = log_->identity();
   raft::InitialState initial = initial_ ? std::move(*initial_) : log_->take_initial_state();
   initial_.reset();
-  if (machine_.durable_index() < initial.base.index) {
+  if (options_.witness) {
+    witness_machine_.begin_at(initial.base.index);
+  } else if (machine_.durable_index() < initial.base.index) {
     if (const auto done =
             SnapshotThread::install_at_start(options_.data_dir, initial.base, machine_);
         !done.ok())
@@ -290,6 +297,7 @@ Result<void> NodeShell::start_driver() {
   options.core.uuid = self.uuid;
   options.core.incarnation = self.incarnation;
   options.core.timing = options_.timing;
+  options.core.witness = options_.witness;
   options.core.seed = random_u64();
   options.core.commit_news_delay = kCommitNewsDelay;
   start_threads();
@@ -321,6 +329,10 @@ void NodeShell::start_threads() {
 
 /// Thread of the applier.
 Result<void> NodeShell::install(const raft::SnapshotId& id) {
+  if (options_.witness) {
+    witness_machine_.begin_at(id.last.index);
+    return {};
+  }
   const auto staged = SnapshotThread::complete(options_.data_dir);
   if (!staged.ok()) return staged.error();
   LEASEHOLD_ASSERT(staged.value()->id() == id);
@@ -603,6 +615,7 @@ NodeStatus NodeShell::make_status() const {
   NodeStatus status;
   status.id = options_.id;
   status.cluster_id = cluster_id_;
+  status.witness = options_.witness;
   status.formed = !formation_ || formation_->formed();
   if (formation_) status.missing = formation_->missing();
   status.problem = failure_ ? failure_->message : problem_;

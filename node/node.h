@@ -49,6 +49,12 @@ struct NodeOptions {
   /// been well (connected, caught up, answering) for preference_settle without a break. Empty: no
   /// wish.
   std::vector<raft::NodeId> preferred_leaders;
+  /// This node keeps the log and no state: it votes once it is promoted, refuses reads and commands
+  /// (the answer names a member to ask), and does not touch the state machine that open() is given:
+  /// a WitnessMachine will do.
+  /// It joins a group (no `peers`), as a member that is added as a witness; a directory is a
+  /// witness's for ever, or never.
+  bool witness = false;
   lease::Duration preference_settle = std::chrono::seconds(10);
   DriverOptions limits;  ///< its `core` member is filled in by open()
 };
@@ -87,6 +93,7 @@ struct MemberStatus {
   raft::Index match;       ///< at the leader: its durable prefix; 0 elsewhere
   raft::Uuid uuid{};       ///< of its directory; zero until the group is formed
   bool leaving = false;    ///< no member any more once the joint state is left
+  bool witness = false;    ///< keeps the log and no state
 };
 
 /// A snapshot of a node, for people, `status` and metrics.
@@ -97,6 +104,7 @@ struct NodeStatus {
   std::uint64_t cluster_id = 0;
   bool formed = false;
   std::vector<raft::NodeId> missing;  ///< not formed: initial members that have not confirmed
+  bool witness = false;               ///< NodeOptions::witness
   bool joining = false;  ///< this node waits to be added to a group; then it is not formed either
   std::string address;   ///< where peers reach this node, as far as it knows
   /// The newest refusal between this node and a peer, in words; empty when there was none.

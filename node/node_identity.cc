@@ -66,6 +66,11 @@ Result<void> validate_options(const NodeOptions& options) {
     const auto parsed = net::parse_address(address);
     if (!parsed.ok()) return invalid("join: " + parsed.error().message);
   }
+  if (options.witness && !options.peers.empty()) {
+    return invalid(
+        "a witness cannot be an initial member: form the group without it, start the witness with "
+        "the addresses of members to join, and add it");
+  }
   return options.timing.validate();
 }
 

@@ -33,6 +33,10 @@ wire::Refusal removed_since(raft::NodeId peer, raft::LogId place) {
   return told;
 }
 
+const char* kind(bool witness) {
+  return witness ? "a witness" : "a member with a state machine";
+}
+
 std::string wiped_text(raft::NodeId peer) {
   return name(peer) +
          " is a member under another uuid: its directory was wiped or replaced. Remove it from the "
@@ -74,11 +78,23 @@ void Members::look(const raft::Core& core, lease::Now now) {
                 names_self(log.membership_at(log.base().index));
   seated_ = names_self(newest) &&
             !std::binary_search(newest.leaving.begin(), newest.leaving.end(), self_.id);
+  check_kind(newest);
   if (names_self(newest)) {
     leaves_at_ = raft::PromiseInstant::never();
   } else if (settled && was_member_) {
     leave(now, place, "");
   }
+}
+
+/// Others count on a full member for the state, and send a witness none.
+void Members::check_kind(const raft::Membership& newest) {
+  const bool witness = newest.is_witness(self_.id);
+  if (!names_self(newest) || witness == self_.witness || other_kind_) return;
+  other_kind_ = Error{ErrorCode::invalid_argument,
+                      "the group has " + name(self_.id) + " as " + kind(witness) +
+                          ", and it runs as " + kind(self_.witness) +
+                          ". Start it as what it was added as, or remove it and add it again with "
+                          "an empty directory"};
 }
 
 void Members::follow(const raft::Core& core, raft::LogId place, bool settled) {
@@ -159,6 +175,7 @@ void Members::leave(lease::Now now, raft::LogId place, const std::string& who) {
 }
 
 std::optional<Error> Members::gone(lease::Now now) const {
+  if (other_kind_) return other_kind_;
   if (leaves_at_ > now.promise) return std::nullopt;
   return Error{ErrorCode::removed, farewell_};
 }
@@ -205,6 +222,15 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
     result.reason = answer.error().message + ". Start it first: leasehold serve --id " +
                     std::to_string(change->edits[edit].id.value()) +
                     " --join with the address of a member, so that it waits to be added";
+    return finish(change, std::move(result));
+  }
+  const MemberEdit& added = change->edits[edit];
+  if (answer.value().witness != added.witness) {
+    MembersResult result =
+        members_refused({raft::ChangeObstacle::other_kind, added.id}, core_->leader());
+    result.reason = name(added.id) + " runs as " + kind(!added.witness) +
+                    ", and is to be added as " + kind(added.witness) +
+                    ". Say --witness both where it is started and where it is added, or nowhere";
     return finish(change, std::move(result));
   }
   change->edits[edit].uuid = answer.value().uuid;
@@ -265,6 +291,7 @@ void Members::describe(const raft::Core& core, NodeStatus& status) const {
     shown.uuid = member.uuid;
     shown.address = member.address;
     shown.voter = newest.is_voter(member.id);
+    shown.witness = newest.is_witness(member.id);
     shown.leaving = std::binary_search(newest.leaving.begin(), newest.leaving.end(), member.id);
     shown.connected = member.id == self_.id || transport_.connected(member.id);
     if (core.role() == raft::Role::leader) {

@@ -28,6 +28,7 @@ class Members {
     raft::NodeId id;
     raft::Uuid uuid;
     std::string address;  ///< where peers reach this node, while no membership says it
+    bool witness = false;
   };
   /// `feed` hands an event to the driver. `transport` outlives this.
   Members(Self self, net::TcpTransport& transport, std::function<void(Event)> feed);
@@ -38,7 +39,7 @@ class Members {
   /// cannot answer them, and what who leaves has taken might never be told.
   bool seated() const { return seated_; }
   /// Set once this node has been removed and had time to tell others what follows from it: it
-  /// stops.
+  /// stops. At once when the group takes it for a witness and it is none, or the other way round.
   std::optional<Error> gone(lease::Now now) const;
   /// When gone() is to be asked.
   raft::PromiseInstant due() const { return leaves_at_; }
@@ -79,6 +80,7 @@ class Members {
   void finish(const std::shared_ptr<Change>& change, MembersResult result);
   void leave(lease::Now now, raft::LogId place, const std::string& who);
   bool names_self(const raft::Membership& membership) const;
+  void check_kind(const raft::Membership& newest);
 
   Self self_;
   net::TcpTransport& transport_;
@@ -91,6 +93,7 @@ class Members {
   /// This node has been a member, as far as its log knows.
   bool was_member_ = false;
   bool seated_ = false;
+  std::optional<Error> other_kind_;
   /// Invariant: set exactly while leaves_at_ is not never().
   std::string farewell_;
   raft::PromiseInstant leaves_at_ = raft::PromiseInstant::never();

@@ -56,6 +56,7 @@ raft::NodeId Preference::better(const raft::Core& core, lease::Now now,
     const auto found = core.progress().find(id);
     if (found == core.progress().end() || !core.membership().is_voter(id)) continue;
     const raft::Progress& progress = found->second;
+    if (progress.witness) continue;
     const bool caught_up = progress.match_index + kLagMax >= core.commit_index();
     const bool answers = progress.acked_round &&
                          progress.acked_round->began + progress.acked_round->duration > now.holder;

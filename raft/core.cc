@@ -79,6 +79,7 @@ void Core::begin_input(Now now) {
 
 void Core::end_input() {
   if (as_leader() != nullptr) settle_membership();
+  if (as_leader() != nullptr && options_.witness) hand_over_as_witness();
   if (as_leader() != nullptr) advance_transfer();
   if (campaign_at_once_) {
     campaign_at_once_ = false;
@@ -153,7 +154,7 @@ void Core::step(Now now, const Peer& from, Message message) {
 // that the entry that is committed then is its last, and a voter that has it can follow at once.
 bool Core::takes_proposals() const {
   const Leader* leader = as_leader();
-  return leader != nullptr && !leader->transfer && own_seat();
+  return leader != nullptr && !leader->transfer && own_seat() && !options_.witness;
 }
 
 std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {

@@ -31,6 +31,8 @@ struct CoreOptions {
   Incarnation incarnation;  ///< of this process; sent with read-index requests
   lease::Timing timing;     ///< has passed validate()
   std::uint64_t seed = 0;   ///< of the election timeouts
+  /// This node keeps the log and no state machine: see core_witness.cc.
+  bool witness = false;
   /// Append intents and unacknowledged entry messages per peer; past it the peer gets heartbeats
   /// only.
   std::size_t inflight_messages_max = 64;
@@ -60,7 +62,8 @@ enum class ReadMode : std::uint8_t {
 ///
 /// Where it departs from the Raft paper: pre-vote (dissertation 9.6) always; a voter's promise
 /// binds its votes and is a state of its own (lease/README.md); a leader without a quorum for a
-/// whole lease steps down; a leader that learns of a higher term campaigns at once.
+/// whole lease steps down; a leader that learns of a higher term campaigns at once; a witness is a
+/// voter without a state machine, and leads only until it has handed over (core_witness.cc).
 class Core {
  public:
   Core(const CoreOptions& options, InitialState initial, Now now);
@@ -326,6 +329,13 @@ class Core {
   void handle(NodeId from, const SnapshotReply& m);
   bool accept_snapshot(const SnapshotId& id, const Membership& membership);
   bool resetting() const;
+
+  // core_witness.cc
+  void hand_over_as_witness();
+  Index commit_for(const Progress& progress) const;
+  bool state_stays() const;
+  void send_beginning(NodeId to, Progress& progress);
+  void take_beginning(NodeId from, const SnapshotChunk& m);
 
   // core_invariants.cc
   void check_invariants() const;

@@ -47,6 +47,8 @@ void Core::restart_election_timer() {
   vote_updated_ = now_.promise;
   const std::int64_t timeout = options_.timing.election_timeout.count();
   election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
+  // Whoever has a state goes first, and wins unless it lacks something that is committed.
+  if (options_.witness) election_timeout_ += options_.timing.election_timeout;
 }
 
 void Core::start_pre_vote(RoleChangeReason reason) {
@@ -123,6 +125,7 @@ void Core::become_leader() {
   for (const Member& member : log_.membership().members) {
     if (member.id == options_.id) continue;
     Progress progress;
+    progress.witness = log_.membership().is_witness(member.id);
     progress.next_index = leader.first_index;
     leader.progress.emplace(member.id, std::move(progress));
   }

@@ -15,7 +15,7 @@ void Core::check_members(const Leader& leader) const {
     LEASEHOLD_ASSERT(log_.memberships_above(commit_) <= 1);
   }
   // Once it is committed, the joint state is left and so is the role of one that was removed.
-  if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer);
+  if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer || !state_stays());
   if (known) LEASEHOLD_ASSERT(own_seat());
   for (const Member& member : newest.members) {
     LEASEHOLD_ASSERT(member.id == options_.id || leader.progress.count(member.id) == 1);
@@ -73,6 +73,9 @@ void Core::check_invariants() const {
       LEASEHOLD_ASSERT(!promise_.live(now_.promise));
       LEASEHOLD_ASSERT(leader.first_index <= log_.last_index());
       LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
+      if (options_.witness) {
+        LEASEHOLD_ASSERT(lease_end() == HolderInstant::earliest() && leader.reads.empty());
+      }
       check_members(leader);
       check_transfer(leader);
       for (const auto& [id, progress] : leader.progress) {

@@ -59,7 +59,8 @@ void Core::update_lease() {
   // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
   // once the token is worth nothing.
   const auto end = quorum_value<HolderInstant>(log_.membership(), end_of);
-  if (end && !token_alive(*leader)) leader->lease.extend(*end);
+  // A witness could answer nothing by a lease, and has no other use for one.
+  if (end && !token_alive(*leader) && !options_.witness) leader->lease.extend(*end);
   if (const auto base = quorum_value<HolderInstant>(log_.membership(), began_of)) {
     if (!leader->base || *base > *leader->base) leader->base = base;
   }

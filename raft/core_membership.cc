@@ -91,7 +91,9 @@ void Core::append_membership(const Membership& next) {
     if (member.id == options_.id) continue;
     // Nothing is known of a new member, and no acknowledgement comes from a default.
     const auto [at, added] = leader->progress.try_emplace(member.id);
-    if (added) at->second.next_index = log_.last_index();
+    if (!added) continue;
+    at->second.witness = next.is_witness(member.id);
+    at->second.next_index = log_.last_index();
   }
   update_lease();
 }
@@ -116,7 +118,7 @@ void Core::settle_membership() {
     peer = peers.erase(peer);
   }
   // Nothing is appended while the leadership is handed over; the next leader may do it.
-  if (log_.membership().joint() && leader->transfer) return;
+  if (log_.membership().joint() && (leader->transfer || !state_stays())) return;
   leader->settled_membership = index;
   if (log_.membership().joint()) {
     append_membership(without_outgoing(log_.membership()));

@@ -17,7 +17,9 @@ constexpr std::size_t kRemoteReadsMax = 1024;
 
 void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
   begin_input(now);
-  if (Leader* leader = as_leader()) {
+  if (options_.witness) {
+    pending_.reads.push_back({read, std::nullopt, ReadBasis::leader, leader_});
+  } else if (Leader* leader = as_leader()) {
     leader->reads.push_back({read, kNobody, Incarnation(), mode, leader->rounds.newest().next()});
     answer_leader_reads();
   } else if (leader_ == kNobody) {
@@ -35,7 +37,7 @@ void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
 void Core::handle(NodeId from, const ReadIndexRequest& m) {
   Leader* leader = as_leader();
   const bool full = leader != nullptr && leader->remote_reads >= kRemoteReadsMax;
-  if (leader == nullptr || full) {
+  if (leader == nullptr || full || options_.witness) {
     send_now(from, ReadIndexReply{m.incarnation, m.id, std::nullopt, leader_});
     return;
   }

@@ -134,10 +134,10 @@ AppendRequest Core::empty_append(Progress& progress) const {
   m.term = hard_state_.term;
   m.prev.index = progress.next_index.prev();
   m.prev.term = log_.term_at(m.prev.index).value();
-  m.commit = commit_;
+  m.commit = commit_for(progress);
   m.round = leader->rounds.newest();
   m.lease = leader->rounds.find(m.round)->duration;
-  progress.sent_commit = commit_;
+  progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
 }
@@ -252,7 +252,7 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
 // A commit index that the peer was not sent and could use.
 bool Core::keeps_news(const Progress& progress) const {
   return progress.intent == 0 && progress.state == ProgressState::replicate &&
-         progress.sent_commit < commit_;
+         progress.sent_commit < commit_for(progress);
 }
 
 // At the end of a turn, so that everything that was proposed in it travels together.
@@ -262,6 +262,12 @@ void Core::emit_intents() {
     if (progress.intent != 0) continue;
     if (progress.state == ProgressState::snapshot) {
       if (progress.paused) continue;
+      if (progress.witness) {
+        send_beginning(id, progress);
+        continue;
+      }
+      // A witness has no state to send: this peer waits for another leader.
+      if (options_.witness) continue;
       progress.intent = next_intent_++;
       pending_.snapshots.push_back({progress.intent, id, hard_state_.term});
       emit(SnapshotSending{id});

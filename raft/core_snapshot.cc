@@ -85,7 +85,11 @@ void Core::handle(NodeId from, SnapshotChunk& m) {
     send_after(hard_state_ready(), from, reply);
     return;
   }
-  pending_.chunks.push_back({from, std::move(m)});
+  if (options_.witness || m.size == 0) {
+    take_beginning(from, m);
+  } else {
+    pending_.chunks.push_back({from, std::move(m)});
+  }
 }
 
 void Core::chunk_stored(Now now, const StoredChunk& stored) {

@@ -41,12 +41,13 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
   if (!std::binary_search(voters.begin(), voters.end(), to)) {
     return TransferRefused{TransferObstacle::not_a_voter, to};
   }
+  if (log_.membership().is_witness(to)) return TransferRefused{TransferObstacle::witness, to};
   leader->transfer = Transfer{to, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{to});
   return std::nullopt;
 }
 
-// The most advanced voter that has answered in this term; kNobody if none has.
+// The most advanced voter that has answered in this term, witnesses aside; kNobody if none has.
 NodeId Core::heir() const {
   const auto rank = [](const Progress& progress) {
     return std::make_tuple(progress.match_index, progress.acked_round->round);
@@ -57,6 +58,7 @@ NodeId Core::heir() const {
   for (const NodeId id : log_.membership().voters) {
     const auto found = leader->progress.find(id);
     if (found == leader->progress.end() || !found->second.acked_round) continue;
+    if (found->second.witness) continue;
     if (best != nullptr && rank(found->second) <= rank(*best)) continue;
     best = &found->second;
     heir = id;
@@ -123,7 +125,8 @@ void Core::handle(NodeId from, const TimeoutNow& m) {
   const bool fits = token.target == options_.id && token.term == hard_state_.term &&
                     token.last == log_.last_index();
   const bool free = !promised_to_other_than(options_.id) || hard_state_.promise.term == token.term;
-  if (!fits || !free || as_leader() != nullptr || !eligible() || disk_stalled()) {
+  if (!fits || !free || as_leader() != nullptr || options_.witness || !eligible() ||
+      disk_stalled()) {
     emit(TokenUnused{from, token.last});
     return;
   }
@@ -152,8 +155,10 @@ std::string text_of(const TransferRefused& refused) {
     case TransferObstacle::already_leads: return node + " leads already";
     case TransferObstacle::not_a_voter:
       return node + " is not a voter of this group; name one, or promote it first";
+    case TransferObstacle::witness:
+      return node + " is a witness and cannot lead; name a voter that is none";
     case TransferObstacle::nobody_to_follow:
-      return "no other voter has answered; start one, or stop without a hand-over";
+      return "no other voter that could lead has answered; start one, or stop without a hand-over";
     case TransferObstacle::too_late:
       return "the time limit had passed before it could begin; allow more time";
   }

@@ -43,6 +43,8 @@ void add_membership(const Membership& membership, Fingerprint& f) {
   add_ids(membership.voters, f);
   add_ids(membership.outgoing_voters, f);
   add_ids(membership.leaving, f);
+  // Nothing without them: the pinned fingerprints of groups that have none stay what they are.
+  if (!membership.witnesses.empty()) add_ids(membership.witnesses, f);
 }
 
 /// 0: `instant` is not after `now`. What never comes is as far ahead at any time.

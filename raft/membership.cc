@@ -1,12 +1,13 @@
-// Format of a membership, version 1, little-endian:
+// Format of a membership, versions 1 and 2, little-endian:
 //
-//   u8  format (1)
+//   u8  format (2 if there is a witness, else 1: one encoding for each membership, and one that a
+//       build which knows no witnesses reads as long as there are none)
 //   u16 number of members, then for each, ascending by id:
 //         u64 id   u64 uuid.high   u64 uuid.low   u8 flags   u16 address length   address bytes
 //
 // flags: bit 0 votes; bit 1 votes in the membership that is being left (joint); bit 2 is no member
-// any more once the joint state is left: then bit 1 is set and bit 0 is not. Other bits are zero.
-// Without bits 0 and 1: a learner.
+// any more once the joint state is left: then bit 1 is set and bit 0 is not; bit 3 (format 2 only)
+// is a witness. Other bits are zero. Without bits 0 and 1: a learner.
 
 #include <leasehold/raft/membership.h>
 
@@ -15,10 +16,12 @@
 namespace leasehold::raft {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormatPlain = 1;
+constexpr std::uint8_t kFormatWithWitnesses = 2;
 constexpr std::uint8_t kVotes = 1;
 constexpr std::uint8_t kVotesInOutgoing = 2;
 constexpr std::uint8_t kLeaves = 4;
+constexpr std::uint8_t kWitness = 8;
 constexpr std::size_t kAddressMax = 512;
 
 void put(std::string& out, std::uint64_t value, int bytes) {
@@ -74,6 +77,10 @@ bool Membership::is_voter(NodeId id, const Uuid& uuid) const {
   return member != nullptr && member->uuid == uuid && is_voter(id);
 }
 
+bool Membership::is_witness(NodeId id) const {
+  return contains(witnesses, id);
+}
+
 const Member* Membership::find(NodeId id) const {
   const auto at = std::lower_bound(members.begin(), members.end(), id,
                                    [](const Member& m, NodeId wanted) { return m.id < wanted; });
@@ -83,7 +90,7 @@ const Member* Membership::find(NodeId id) const {
 Bytes encode_membership(const Membership& membership) {
   LEASEHOLD_ASSERT(membership.members.size() <= kMembersMax);
   std::string out;
-  put(out, kFormat, 1);
+  put(out, membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses, 1);
   put(out, membership.members.size(), 2);
   for (const Member& member : membership.members) {
     LEASEHOLD_ASSERT(member.address.size() <= kAddressMax);
@@ -91,6 +98,7 @@ Bytes encode_membership(const Membership& membership) {
     if (contains(membership.voters, member.id)) flags |= kVotes;
     if (contains(membership.outgoing_voters, member.id)) flags |= kVotesInOutgoing;
     if (contains(membership.leaving, member.id)) flags |= kLeaves;
+    if (contains(membership.witnesses, member.id)) flags |= kWitness;
     put(out, member.id.value(), 8);
     put(out, member.uuid.high, 8);
     put(out, member.uuid.low, 8);
@@ -105,14 +113,18 @@ Result<Membership> decode_membership(std::string_view bytes) {
   Reader reader(bytes);
   const std::uint64_t format = reader.number(1);
   if (reader.failed()) return malformed("no bytes");
-  if (format != kFormat) {
+  if (format != kFormatPlain && format != kFormatWithWitnesses) {
     return Error{ErrorCode::unsupported_format,
                  "membership entry has format " + std::to_string(format) +
-                     ", this build knows format 1; use the build that wrote it or a newer one"};
+                     ", this build knows formats 1 and 2; use the build that wrote it or a newer "
+                     "one"};
   }
+  std::uint64_t known = kVotes | kVotesInOutgoing | kLeaves;
+  if (format == kFormatWithWitnesses) known |= kWitness;
   const std::uint64_t count = reader.number(2);
   if (count > kMembersMax) return malformed("more than 64 members");
   Membership membership;
+  bool full_voter = false;
   for (std::uint64_t i = 0; i < count && !reader.failed(); ++i) {
     Member member;
     member.id = NodeId(reader.number(8));
@@ -126,20 +138,24 @@ Result<Membership> decode_membership(std::string_view bytes) {
     if (!membership.members.empty() && membership.members.back().id >= member.id) {
       return malformed("members are not ascending by id");
     }
-    if ((flags & ~std::uint64_t{kVotes | kVotesInOutgoing | kLeaves}) != 0) {
-      return malformed("unknown flags");
-    }
+    if ((flags & ~known) != 0) return malformed("unknown flags");
     if ((flags & kLeaves) != 0 && (flags & (kVotes | kVotesInOutgoing)) != kVotesInOutgoing) {
       return malformed("a member leaves that is not an outgoing voter alone");
     }
     if ((flags & kVotes) != 0) membership.voters.push_back(member.id);
     if ((flags & kVotesInOutgoing) != 0) membership.outgoing_voters.push_back(member.id);
     if ((flags & kLeaves) != 0) membership.leaving.push_back(member.id);
+    if ((flags & kWitness) != 0) membership.witnesses.push_back(member.id);
+    full_voter = full_voter || (flags & (kVotes | kWitness)) == kVotes;
     membership.members.push_back(std::move(member));
   }
   if (reader.failed()) return malformed("bytes are missing");
   if (!reader.at_end()) return malformed("bytes are left over");
   if (membership.voters.empty()) return malformed("no voters");
+  if (!full_voter) return malformed("all voters are witnesses");
+  if (format == kFormatWithWitnesses && membership.witnesses.empty()) {
+    return malformed("format 2 without a witness");
+  }
   return membership;
 }
 

@@ -37,6 +37,10 @@ struct Membership {
   /// the outgoing voters stay, as voters or as learners. Invariant: a subset of `outgoing_voters`
   /// without any of `voters`.
   std::vector<NodeId> leaving;
+  /// Members that keep the log and no state machine, voters or not: see core.h. A member is one for
+  /// as long as it is a member. Invariant: a sorted subset of the ids of `members`; at least one of
+  /// `voters` is none.
+  std::vector<NodeId> witnesses{};
 
   bool joint() const { return !outgoing_voters.empty(); }
   /// Votes in at least one half.
@@ -44,6 +48,7 @@ struct Membership {
   /// The same, and the member is the one under `uuid`: another directory under the same number
   /// neither votes nor counts.
   bool is_voter(NodeId id, const Uuid& uuid) const;
+  bool is_witness(NodeId id) const;
   const Member* find(NodeId id) const;
 
   friend bool operator==(const Membership&, const Membership&) = default;

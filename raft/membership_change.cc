@@ -25,6 +25,7 @@ std::optional<ChangeRefused> judge_list(const WantedMembers& wanted) {
   std::set<Uuid> uuids;
   std::set<std::string> addresses;
   bool votes = false;
+  bool full_voter = false;
   for (const WantedMember& member : wanted) {
     if (member.id == kNobody || member.uuid == Uuid{} || !is_address(member.address)) {
       return ChangeRefused{ChangeObstacle::invalid_member, member.id};
@@ -32,9 +33,12 @@ std::optional<ChangeRefused> judge_list(const WantedMembers& wanted) {
     const bool added = ids.insert(member.id).second && uuids.insert(member.uuid).second &&
                        addresses.insert(member.address).second;
     if (!added) return ChangeRefused{ChangeObstacle::duplicate, member.id};
-    if (member.suffrage == Suffrage::voter) votes = true;
+    if (member.suffrage != Suffrage::voter) continue;
+    votes = true;
+    full_voter = full_voter || !member.witness;
   }
   if (!votes) return ChangeRefused{ChangeObstacle::no_voter};
+  if (!full_voter) return ChangeRefused{ChangeObstacle::no_full_voter};
   return std::nullopt;
 }
 
@@ -55,6 +59,10 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
     if (now != nullptr && now->uuid != member.uuid) {
       return ChangeRefused{ChangeObstacle::other_uuid, member.id};
     }
+    if (now != nullptr && newest.is_witness(member.id) != member.witness) {
+      return ChangeRefused{ChangeObstacle::other_kind, member.id};
+    }
+    if (member.witness) next.witnesses.push_back(member.id);
     if (member.suffrage == Suffrage::voter) {
       if (now == nullptr) return ChangeRefused{ChangeObstacle::not_a_learner, member.id};
       next.voters.push_back(member.id);
@@ -63,6 +71,7 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
   }
   sort_by_id(next.members);
   std::sort(next.voters.begin(), next.voters.end());
+  std::sort(next.witnesses.begin(), next.witnesses.end());
   if (next == newest) return ChangeRefused{ChangeObstacle::already_so};
   if (next.voters != newest.voters) {
     next.outgoing_voters = newest.voters;
@@ -70,8 +79,12 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
       if (next.find(voter) != nullptr) continue;
       next.leaving.push_back(voter);
     }
-    for (const NodeId voter : next.leaving) next.members.push_back(*newest.find(voter));
+    for (const NodeId voter : next.leaving) {
+      next.members.push_back(*newest.find(voter));
+      if (newest.is_witness(voter)) next.witnesses.push_back(voter);
+    }
     sort_by_id(next.members);
+    std::sort(next.witnesses.begin(), next.witnesses.end());
   }
   if (next.members.size() > kMembersMax) return ChangeRefused{ChangeObstacle::too_many};
   return next;
@@ -89,7 +102,9 @@ Membership without_outgoing(const Membership& joint) {
   Membership next;
   next.voters = joint.voters;
   for (const Member& member : joint.members) {
-    if (!contains(joint.leaving, member.id)) next.members.push_back(member);
+    if (contains(joint.leaving, member.id)) continue;
+    next.members.push_back(member);
+    if (joint.is_witness(member.id)) next.witnesses.push_back(member.id);
   }
   return next;
 }
@@ -97,7 +112,9 @@ Membership without_outgoing(const Membership& joint) {
 bool may_follow(const Membership& before, const Membership& next) {
   for (const Member& member : next.members) {
     const Member* earlier = before.find(member.id);
-    if (earlier != nullptr && earlier->uuid != member.uuid) return false;
+    if (earlier == nullptr) continue;
+    if (earlier->uuid != member.uuid) return false;
+    if (before.is_witness(member.id) != next.is_witness(member.id)) return false;
   }
   if (before.joint()) return next == without_outgoing(before);
   if (next.joint()) return next.outgoing_voters == before.voters;
@@ -119,6 +136,10 @@ std::string text_of(const ChangeRefused& refused) {
     case ChangeObstacle::already_so: return "the group has exactly these members already";
     case ChangeObstacle::no_voter:
       return "nobody would vote; keep at least one voter, better three or five";
+    case ChangeObstacle::no_full_voter:
+      return "only witnesses would vote, and they keep no state and answer nobody; keep at least "
+             "one "
+             "voter that is no witness, better two";
     case ChangeObstacle::too_many:
       return "a group has at most " + std::to_string(kMembersMax) +
              " members, those included that leave with this change; remove some first";
@@ -131,6 +152,10 @@ std::string text_of(const ChangeRefused& refused) {
       return node +
              " is a member under another uuid: its directory was wiped or replaced. Remove it from "
              "the group and add it again as a new member";
+    case ChangeObstacle::other_kind:
+      return node +
+             " cannot become a witness, or stop being one: what is in its directory is not what it "
+             "would need. Remove it from the group and add it again with an empty directory";
     case ChangeObstacle::not_a_learner:
       return node + " is not a member yet; add it as a learner first, and let it catch up";
     case ChangeObstacle::learner_behind:
@@ -158,10 +183,12 @@ bool passes_by_itself(ChangeObstacle obstacle) {
     case ChangeObstacle::too_late: return true;
     case ChangeObstacle::already_so:
     case ChangeObstacle::no_voter:
+    case ChangeObstacle::no_full_voter:
     case ChangeObstacle::too_many:
     case ChangeObstacle::invalid_member:
     case ChangeObstacle::duplicate:
     case ChangeObstacle::other_uuid:
+    case ChangeObstacle::other_kind:
     case ChangeObstacle::not_a_learner:
     case ChangeObstacle::not_a_member:
     case ChangeObstacle::already_member: return false;

@@ -26,6 +26,8 @@ struct WantedMember {
   Uuid uuid;
   std::string address;  ///< 1 to kMemberAddressMax printable ASCII characters, no space
   Suffrage suffrage = Suffrage::voter;
+  /// Keeps the log and no state machine. Fixed for as long as it is a member.
+  bool witness = false;
 };
 
 inline constexpr std::size_t kMemberAddressMax = 300;
@@ -41,10 +43,12 @@ enum class ChangeObstacle : std::uint8_t {
   leader_is_new,       ///< it has committed nothing of its own term yet
   already_so,          ///< the group has exactly these members
   no_voter,            ///< nobody would vote
+  no_full_voter,       ///< only witnesses would vote: nobody could lead, and nobody has the state
   too_many,            ///< more than kMembersMax, those included that leave
   invalid_member,      ///< `member` has no id, no uuid, or an address that is none
   duplicate,           ///< `member` has the id, the uuid or the address of another
   other_uuid,          ///< `member` is a member under another uuid
+  other_kind,          ///< `member` is a witness and shall be none, or the other way round
   not_a_learner,       ///< `member` is to vote and has not been brought up as a learner
   learner_behind,      ///< `member` is to vote and lacks too much, or has not answered lately
   // Found by a node before it asks its core.
@@ -80,7 +84,7 @@ std::vector<NodeId> promoted(const Membership& before, const Membership& next);
 Membership without_outgoing(const Membership& joint);
 
 /// Whether `next` may stand behind `before` in a log: every quorum of the one then shares a voter
-/// with every quorum of the other, and nobody changes its uuid.
+/// with every quorum of the other, and nobody changes its uuid, or becomes a witness or none.
 bool may_follow(const Membership& before, const Membership& next);
 
 }  // namespace leasehold::raft

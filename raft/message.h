@@ -112,10 +112,12 @@ struct SnapshotChunk {
   Round round;        ///< the newest round when this was sent
   Duration lease{0};  ///< the D that the round stands for
   SnapshotId id;
-  Membership membership;     ///< as it stands at id.last
-  std::uint64_t size = 0;    ///< of the whole snapshot, above 0
+  Membership membership;  ///< as it stands at id.last
+  /// Of the whole snapshot. 0, with the tag 0 and without data: there is none, and a witness, which
+  /// has no state, begins its log behind id.last.
+  std::uint64_t size = 0;
   std::uint64_t offset = 0;  ///< of `data`; offset + data <= size
-  Bytes data;                ///< not empty
+  Bytes data;                ///< not empty, but for the size 0
   friend bool operator==(const SnapshotChunk&, const SnapshotChunk&) = default;
 };
 

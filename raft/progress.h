@@ -25,6 +25,8 @@ struct Inflight {
 };
 
 struct Progress {
+  /// The peer is a witness. It stays one for as long as it is a member.
+  bool witness = false;
   ProgressState state = ProgressState::probe;
   /// The peer's durable prefix that equals this log. Invariant: match_index < next_index.
   Index match_index;

@@ -14,7 +14,8 @@ enum class TransferObstacle : std::uint8_t {
   transfer_under_way,  ///< to `node`
   already_leads,
   not_a_voter,       ///< `node` is none
-  nobody_to_follow,  ///< no other voter has answered in this term
+  witness,           ///< `node` is one: it never leads for long
+  nobody_to_follow,  ///< no other voter that is no witness has answered in this term
   too_late,          ///< of a driver: the caller's deadline had passed
 };
 struct TransferRefused {

@@ -30,6 +30,8 @@ const char* const kMemberUsage =
     "  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now\n"
     "  --servers HOST:PORT,...   client addresses of members, the leader's among them\n"
     "  --learner                 add: leave them learners\n"
+    "  --witness                 add, replace: they vote and keep the log, and no state (serve "
+    "--witness on)\n"
     "  --timeout DURATION        how long to try each step (default 10s)\n"
     "  --catch-up DURATION       how long new members may take to catch up (default 10m)\n"
     "  --json                    list: one object instead of a table\n"
@@ -58,6 +60,7 @@ struct Options {
   Timeout timeout{10'000};
   Timeout catch_up{600'000};
   bool learner = false;
+  bool witness = false;
   bool json = false;
 };
 
@@ -194,10 +197,14 @@ class MemberCommand {
     };
   }
 
+  int send_add(const Words& members) {
+    Words words = members;
+    if (options_.witness) words.insert(words.begin(), "WITNESS");
+    return change("ADD", words, all_members(members));
+  }
+
   int add() {
-    if (const int status = change("ADD", options_.words, all_members(options_.words))) {
-      return status;
-    }
+    if (const int status = send_add(options_.words)) return status;
     Words ids;
     for (const std::string& word : options_.words) ids.push_back(id_of(word));
     if (options_.learner) {
@@ -209,7 +216,8 @@ class MemberCommand {
                          [&](const std::string& id) { return view.is_voter(id); });
     };
     if (const int status = bring_up(ids, "PROMOTE", ids, goal)) return status;
-    for (const std::string& id : ids) std::cout << "node " << id << " is a voter\n";
+    const char* const kind = options_.witness ? " is a voter, as a witness\n" : " is a voter\n";
+    for (const std::string& id : ids) std::cout << "node " << id << kind;
     return 0;
   }
 
@@ -229,7 +237,7 @@ class MemberCommand {
       return fail(kNotExecuted,
                   "node " + pairs[i] + " is no member of this group: see member list");
     }
-    if (const int status = change("ADD", added, all_members(added))) return status;
+    if (const int status = send_add(added)) return status;
     const Goal goal = [pairs](const View& after) {
       for (std::size_t i = 0; i < pairs.size(); i += 2) {
         if (after.is_member(pairs[i]) || !after.is_voter(pairs[i + 1])) return false;
@@ -319,6 +327,9 @@ class MemberCommand {
     for (const Json& member : status.at("members")) {
       const std::string id = member.at("id").dump();
       const char* role = member.at("voter").get<bool>() ? "voter" : "learner";
+      // A leader of an earlier build does not say it.
+      const bool witness = member.value("witness", false);
+      if (witness) role = member.at("voter").get<bool>() ? "witness" : "learner";
       if (member.at("id") == status.at("leader")) role = "leader";
       if (member.at("leaving").get<bool>()) role = "leaving";
       std::printf("%-5s %-8s %-24s %-10s %s\n", id.c_str(), role,
@@ -385,6 +396,10 @@ std::string parse(const std::vector<std::string>& given, Options& options) {
       options.learner = true;
       continue;
     }
+    if (name == "--witness") {
+      options.witness = true;
+      continue;
+    }
     if (name == "--json") {
       options.json = true;
       continue;
@@ -414,6 +429,9 @@ std::string parse(const std::vector<std::string>& given, Options& options) {
   if (!fits_action(options, wrong)) return wrong;
   if (options.servers.empty()) return "--servers is missing: client addresses of members";
   if (options.learner && options.action != "add") return "--learner goes with add";
+  if (options.witness && options.action != "add" && options.action != "replace") {
+    return "--witness goes with add and replace";
+  }
   return "";
 }
 

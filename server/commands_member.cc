@@ -11,8 +11,8 @@ namespace {
 using What = node::MemberEdit::What;
 
 constexpr const char* kForms =
-    "ERR expected LEASEHOLD MEMBER LIST, ADD id=host:port ..., PROMOTE id ..., DEMOTE id ..., "
-    "REMOVE id ..., MOVE id=host:port ..., or REPLACE old new ...";
+    "ERR expected LEASEHOLD MEMBER LIST, ADD [WITNESS] id=host:port ..., PROMOTE id ..., DEMOTE id "
+    "..., REMOVE id ..., MOVE id=host:port ..., or REPLACE old new ...";
 
 std::optional<raft::NodeId> parse_id(std::string_view word) {
   const auto number = parse_integer(word);
@@ -55,8 +55,10 @@ node::MemberEdits parse_edits(const Arguments& args) {
   }
   for (const Form& form : kForm) {
     if (!equals_ignoring_case(args[2], form.name)) continue;
-    for (std::size_t i = 3; i < args.size(); ++i) {
+    const bool witness = form.what == What::add && equals_ignoring_case(args[3], "witness");
+    for (std::size_t i = witness ? 4 : 3; i < args.size(); ++i) {
       if (!add_edit(form.what, form.placed, args[i], edits)) return {};
+      edits.back().witness = witness;
     }
   }
   return edits;

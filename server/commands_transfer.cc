@@ -27,7 +27,8 @@ std::string text_of_refusal(const node::HandOverResult& result, const ServerOpti
     case raft::TransferObstacle::not_leader:
       return "NOLEADER this node does not lead, and only the leader hands over; " +
              who_leads(result.leader, options);
-    case raft::TransferObstacle::not_a_voter: return "ERR " + raft::text_of(refused);
+    case raft::TransferObstacle::not_a_voter:
+    case raft::TransferObstacle::witness: return "ERR " + raft::text_of(refused);
     case raft::TransferObstacle::transfer_under_way:
     case raft::TransferObstacle::already_leads:
     case raft::TransferObstacle::nobody_to_follow:

@@ -274,6 +274,7 @@ nlohmann::ordered_json member_list(const node::NodeStatus& status) {
                        {"connected", member.connected},
                        {"match", member.match.value()},
                        {"leaving", member.leaving},
+                       {"witness", member.witness},
                        {"uuid", hex(member.uuid)}});
   }
   return members;
@@ -317,6 +318,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"members", member_list(status)},
       {"membership", membership_place(status)},
       {"joining", status.joining},
+      {"witness", status.witness},
       {"peer_address", status.address},
       {"client_address", state.options.advertise},
       {"formed", status.formed},

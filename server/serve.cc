@@ -1,3 +1,4 @@
+#include <leasehold/kv/memory_store.h>
 #include <leasehold/kv/rocksdb_store.h>
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
@@ -166,9 +167,20 @@ Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& op
   }
 }
 
+/// Whom a witness sends its clients to: the leader, or somebody who finds it.
+raft::NodeId full_member(const node::NodeStatus& status) {
+  raft::NodeId found = raft::kNobody;
+  for (const node::MemberStatus& member : status.members) {
+    if (member.witness || !member.voter) continue;
+    if (member.id == status.leader) return member.id;
+    if (found == raft::kNobody || member.connected) found = member.id;
+  }
+  return found;
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions, LeaseWatch leases,
-          const Failure& failure) {
+          ServerState& state, const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
   for (;;) {
@@ -178,6 +190,10 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions, 
     start.look();
     sessions.look();
     leases.look();
+    if (!state.options.witness) continue;
+    node.status([&state](const node::NodeStatus& status) {
+      state.full_member.store(full_member(status).value(), std::memory_order_relaxed);
+    });
   }
 }
 
@@ -216,6 +232,46 @@ bool drain(node::Node& node, const ServeSettings& settings, const Failure& failu
   }
 }
 
+/// What a node serves.
+struct OpenStore {
+  std::unique_ptr<kv::Store> store;
+  kv::RocksdbStore* on_disk = nullptr;  ///< the same; null at a witness
+};
+
+Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluster_id,
+                             Failure& failure, std::atomic<node::Node*>& running) {
+  kv::RocksdbStore::Options store_options;
+  store_options.dir = settings.data_dir + "/state";
+  if (settings.node.witness) {
+    if (std::filesystem::exists(store_options.dir)) {
+      return Error{ErrorCode::invalid_argument,
+                   store_options.dir +
+                       " is there: this directory is of a member with a state, which cannot become "
+                       "a witness. Remove it from the group, and start a witness with an empty "
+                       "directory"};
+    }
+    // Nothing is ever applied to it, and nobody gets to read it.
+    return OpenStore{std::make_unique<kv::MemoryStore>(), nullptr};
+  }
+  store_options.cluster_id = cluster_id;
+  store_options.id = settings.node.id;
+  store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
+  store_options.on_full = [dir = store_options.dir, &running](bool full) {
+    if (node::Node* const node = running.load()) node->machine_space(full);
+    if (full) {
+      spdlog::warn("the store found no space in {}: what is committed waits; free some space", dir);
+    } else {
+      spdlog::info("the disk of {} has space again", dir);
+    }
+  };
+  auto store = kv::RocksdbStore::open(std::move(store_options));
+  if (!store) return store.error();
+  OpenStore opened;
+  opened.on_disk = store.value().get();
+  opened.store = std::move(store).value();
+  return opened;
+}
+
 Result<int> serve(const ServeSettings& settings) {
   std::error_code made;
   std::filesystem::create_directories(settings.data_dir, made);
@@ -227,22 +283,11 @@ Result<int> serve(const ServeSettings& settings) {
   if (!cluster_id) return cluster_id.error();
   if (!cluster_id.value()) return 0;
   Failure failure;
-  kv::RocksdbStore::Options store_options;
-  store_options.dir = settings.data_dir + "/state";
-  store_options.cluster_id = *cluster_id.value();
-  store_options.id = settings.node.id;
-  store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
   std::atomic<node::Node*> running{nullptr};
-  store_options.on_full = [dir = store_options.dir, &running](bool full) {
-    if (node::Node* const node = running.load()) node->machine_space(full);
-    if (full) {
-      spdlog::warn("the store found no space in {}: what is committed waits; free some space", dir);
-    } else {
-      spdlog::info("the disk of {} has space again", dir);
-    }
-  };
-  auto store = kv::RocksdbStore::open(std::move(store_options));
-  if (!store) return store.error();
+  auto opened = open_store(settings, *cluster_id.value(), failure, running);
+  if (!opened) return opened.error();
+  kv::Store& store = *opened.value().store;
+  kv::RocksdbStore* const on_disk = opened.value().on_disk;
 
   node::NodeOptions options = settings.node;
   options.cluster_id = *cluster_id.value();
@@ -250,7 +295,7 @@ Result<int> serve(const ServeSettings& settings) {
   auto clock = open_clock(settings);
   if (!clock) return clock.error();
   LogObserver observer;
-  auto node = node::Node::open(options, *store.value(), *clock.value(), observer);
+  auto node = node::Node::open(options, store, *clock.value(), observer);
   if (!node) return node.error();
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
@@ -264,25 +309,27 @@ Result<int> serve(const ServeSettings& settings) {
   backup_options.timeout = settings.server.command_timeout;
   if (!settings.server.lease_reads) backup_options.mode = node::ReadMode::quorum;
   backup_options.notice = [](const std::string& text) { spdlog::info("{}", text); };
-  Backups backups(*node.value(), *store.value(), std::move(backup_options));
-  state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
-    backups.start(name, stale, std::move(done));
-  };
-  state.options.backup_progress = [&backups] { return backups.progress(); };
-  kv::LeaseKeeper keeper(*clock.value(), [&store](std::uint64_t cursor) {
-    return store.value()->lease_changes(cursor);
-  });
+  std::optional<Backups> backups;
+  if (on_disk != nullptr) {
+    backups.emplace(*node.value(), *on_disk, std::move(backup_options));
+    state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
+      backups->start(name, stale, std::move(done));
+    };
+    state.options.backup_progress = [&backups] { return backups->progress(); };
+  }
+  kv::LeaseKeeper keeper(
+      *clock.value(), [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
   state.lease_keeper = &keeper;
-  auto front = TcpFront::open(settings.listen, *node.value(), *store.value(), state);
+  auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
   const int signal =
       watch(*node.value(), observer,
-            SessionWatch(*node.value(), *store.value(), settings.session_idle_max,
+            SessionWatch(*node.value(), store, settings.session_idle_max,
                          settings.server.command_timeout),
-            LeaseWatch(*node.value(), keeper, settings.server.command_timeout), failure);
+            LeaseWatch(*node.value(), keeper, settings.server.command_timeout), state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
@@ -293,11 +340,11 @@ Result<int> serve(const ServeSettings& settings) {
   }
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();
-  store.value()->interrupt();  // or a full disk would hold the apply thread
+  if (on_disk != nullptr) on_disk->interrupt();  // or a full disk would hold the apply thread
   // Clients are refused until the last moment: a request that is left unread would be a broken
   // connection, of which nobody knows what it did.
   node.value()->stop();
-  backups.stop();
+  if (backups) backups->stop();
   front.value()->stop();
   return good ? 0 : status_of(failure);
 }

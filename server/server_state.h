@@ -46,6 +46,8 @@ struct ServerOptions {
   /// Off: reads in mode lease are confirmed by a quorum, wherever the lease stands. For machines
   /// whose clocks cannot be trusted.
   bool lease_reads = true;
+  /// This node has no state: what touches the store is refused.
+  bool witness = false;
   /// Client connections at a time.
   std::size_t clients_max = 10000;
   /// Threads for connections that are proven; there is one more, for all others. See TcpFront.
@@ -110,6 +112,8 @@ struct ServerState {
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
+  /// At a witness: the number of a member that can answer what it refuses; 0: none is known.
+  std::atomic<std::uint64_t> full_member{0};
 
   /// One counter, summed over all threads.
   std::uint64_t sum(Count Counters::*counter) const {

@@ -69,6 +69,18 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
   }
 }
 
+std::string witness_refusal(const ServerState& state) {
+  const raft::NodeId member(state.full_member.load(std::memory_order_relaxed));
+  std::string ask = "a member that is none";
+  if (member != raft::kNobody) {
+    ask = "node " + std::to_string(member.value());
+    const auto at = state.options.client_addresses.find(member);
+    if (at != state.options.client_addresses.end()) ask += " at " + at->second;
+  }
+  return "WITNESS this node is a witness and keeps no state; the command was not executed, ask " +
+         ask;
+}
+
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader) {
   if (overloaded) {
     append_error(out, "TRYAGAIN too many commands are waiting; this one was not executed");
@@ -232,6 +244,10 @@ void Session::refuse(std::string& out, std::string_view text) {
 }
 
 bool Session::refuse_when_draining(std::string& out) {
+  if (context_.state.options.witness) {
+    refuse(out, witness_refusal(context_.state));
+    return true;
+  }
   if (!context_.state.draining.load(std::memory_order_relaxed)) return false;
   refuse(out,
          "TRYAGAIN this node is about to stop; the command was not executed, ask another node");

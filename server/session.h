@@ -115,6 +115,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
   std::string describe(std::uint64_t idle_seconds) const;
   /// Whether the node is about to stop; then the command is refused.
+  /// So does a witness, always.
   bool refuse_when_draining(std::string& out);
 
   std::uint64_t id() const { return id_; }
@@ -231,5 +232,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
                      const std::vector<const CommandSpec*>& parts);
 /// Appends the error of a command that the node has refused.
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
+/// What a witness says to everything that touches the store: whom to ask, if it knows.
+std::string witness_refusal(const ServerState& state);
 
 }  // namespace leasehold::server

@@ -151,6 +151,13 @@ Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_witness(ServeSettings& settings, const std::string& text) {
+  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
+  settings.node.witness = text == "on";
+  settings.server.witness = settings.node.witness;
+  return {};
+}
+
 Result<void> set_command_timeout(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) return duration.error();
@@ -272,6 +279,11 @@ Result<void> check_together(ServeSettings& settings) {
         "--peers and --join are both given: --peers forms a new group, --join is for a "
         "node that is added to one");
   }
+  if (node.witness && !node.peers.empty()) {
+    return invalid(
+        "--witness on goes with --join: the first members of a group have a state; form the group "
+        "with --peers on the others, then add the witness");
+  }
   if (!node.join.empty() && node.listen.empty()) {
     return invalid("--join needs --peer-listen: where the members of the group reach this node");
   }
@@ -371,6 +383,10 @@ const std::vector<SettingSpec>& setting_specs() {
        "Instead of --peers, for a node that is added to a group that runs: peer addresses of some "
        "members",
        set_join},
+      {"witness", "on|off", "off",
+       "on: with --join: a member that votes and keeps the log, and has no state: it answers "
+       "neither reads nor writes. Add it with leasehold member add --witness",
+       set_witness},
       {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
       {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
        set_advertise},

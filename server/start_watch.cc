@@ -44,7 +44,8 @@ std::string waiting_text(const node::NodeStatus& status) {
   if (status.joining) {
     return "waiting to be added to the group; on any machine: leasehold member add " +
            std::to_string(status.id.value()) + "=" + status.address +
-           " --servers CLIENT-ADDRESSES-OF-MEMBERS" + problem;
+           (status.witness ? " --witness" : "") + " --servers CLIENT-ADDRESSES-OF-MEMBERS" +
+           problem;
   }
   if (!status.formed) {
     std::vector<std::string> missing;

@@ -58,9 +58,11 @@ Row row_of(const Json& status) {
     paint = Paint::yellow;
   }
   if (status.at("role") == "leader") paint = lease_ms > 0 ? Paint::green : Paint::yellow;
-  return {{server, status.at("id").dump(), status.at("role").get<std::string>(),
-           status.at("term").dump(), leader == 0 ? "-" : std::to_string(leader),
-           status.at("commit").dump(), status.at("applied").dump(), lease, members},
+  std::string role = status.at("role").get<std::string>();
+  if (role == "follower" && status.value("witness", false)) role = "witness";
+  return {{server, status.at("id").dump(), role, status.at("term").dump(),
+           leader == 0 ? "-" : std::to_string(leader), status.at("commit").dump(),
+           status.at("applied").dump(), lease, members},
           paint};
 }
 

@@ -274,6 +274,9 @@ void Clients::finish(Ticket ticket, Outcome outcome) {
   attempt.outcome = outcome;
   Operation& operation = attempt.operation;
   if (outcome == Outcome::done) {
+    if (attempt.node->witness()) {
+      world_.fail("witness_serves", "a witness has answered: " + describe(operation));
+    }
     operation.returned_ns = world_.queue.now().since_origin().count();
     if (operation.client != kProber) ++*attempt.counter;
   }

@@ -77,7 +77,7 @@ raft::WantedMembers MemberChanges::draw_wanted(const raft::Membership& newest) {
     if (known != nullptr && !(moved && i == kept)) address = known->address;
     const raft::Suffrage suffrage =
         seats[i] == Seat::voter ? raft::Suffrage::voter : raft::Suffrage::learner;
-    wanted.push_back({id, uuid_of(id), std::move(address), suffrage});
+    wanted.push_back({id, uuid_of(id), std::move(address), suffrage, nodes_[i]->witness()});
   }
   return wanted;
 }

@@ -26,7 +26,7 @@ std::string id_text(raft::LogId id) {
 Oracles::Oracles(World& world)
     : world_(world),
       memories_(world.plan.nodes.size()),
-      membership_(founding_membership(world.plan.founders)),
+      membership_(founding_membership(world.plan)),
       leases_(world) {}
 
 Oracles::Memory& Oracles::memory(const SimNode& node) {
@@ -41,7 +41,7 @@ void Oracles::on_start(const SimNode& node) {
   if (node.driver().core().term() < durable) {
     world_.fail("monotonic", name(node) + " starts with a term below its durable one");
   }
-  known = Memory{durable, raft::Index(), node.machine().applied(), {}};
+  known = Memory{durable, raft::Index(), node.applied_at_start(), {}};
 }
 
 void Oracles::on_crash(const SimNode& node) {
@@ -142,6 +142,11 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
     const Result<node::CommandEnvelope> envelope = node::decode_envelope(entry.payload);
     LEASEHOLD_ASSERT(envelope.ok());
     added.command = RegisterMachine::decode_command(envelope.value().command.view());
+  }
+  const auto leader = leaders_.find(entry.id.term);
+  if (entry.kind == raft::EntryKind::command && leader != leaders_.end() &&
+      nodes_[leader->second.value() - 1]->witness()) {
+    world_.fail("witness_serves", "a witness has appended " + id_text(entry.id));
   }
   if (added.command) execute(entry.id, *added.command);
   if (entry.kind == raft::EntryKind::membership) {
@@ -297,7 +302,7 @@ const RegisterMachine::State& Oracles::state_at(raft::Index index) {
 void Oracles::check_base(const SimNode& node, const raft::LogBase& base) {
   const std::optional<StagedSnapshot>& staged = node.staged();
   const bool arrived = staged && staged->complete && staged->id.last == base.id;
-  if (node.machine().durable_index() < base.id.index && !arrived) {
+  if (!node.witness() && node.machine().durable_index() < base.id.index && !arrived) {
     world_.fail("cut_beyond_durable", name(node) + "'s log begins behind " + id_text(base.id) +
                                           ", but its state machine is durable only up to " +
                                           std::to_string(node.machine().durable_index().value()));
@@ -360,7 +365,9 @@ void Oracles::on_installed(const SimNode& node, const raft::SnapshotId& id, bool
                                  std::to_string(known.applied.value()));
   }
   known.applied = id.last.index;
-  if (!is_committed(id.last) || !(node.machine().present() == state_at(id.last.index))) {
+  const bool right = is_committed(id.last) &&
+                     (node.witness() || node.machine().present() == state_at(id.last.index));
+  if (!right) {
     world_.fail("snapshot_state", name(node) + " has installed a state up to " + id_text(id.last) +
                                       " that is not what was committed");
   }
@@ -409,6 +416,9 @@ void Oracles::on_send(const SimNode& node, raft::NodeId to, const net::PeerMessa
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (raft_message == nullptr) return;
   check_view_order(node, *raft_message);
+  if (const auto* append = std::get_if<raft::AppendRequest>(raft_message)) {
+    check_told(node, to, append->commit);
+  }
   if (const auto* reply = std::get_if<raft::VoteReply>(raft_message)) {
     if (reply->granted) check_vote(node, reply->request_term, to);
   }
@@ -434,6 +444,22 @@ void Oracles::check_vote(const SimNode& node, raft::Term term, raft::NodeId cand
                                        std::to_string(candidate.value()) + " in " +
                                        term_text(term) + " after voting for node " +
                                        std::to_string(known->second.value()));
+  }
+}
+
+// What a witness takes for committed it may cut, and a full member that lacks it could then be
+// brought up by nobody once this leader is gone. Who was added behind that entry came too late.
+void Oracles::check_told(const SimNode& leader, raft::NodeId to, raft::Index commit) {
+  const raft::Log& log = leader.driver().core().log();
+  const auto term = log.term_at(commit);
+  if (!nodes_[to.value() - 1]->witness() || commit <= log.base().index || !term) return;
+  for (const raft::Member& member : log.membership_at(commit).members) {
+    const SimNode& other = *nodes_[member.id.value() - 1];
+    if (other.witness() || log.membership().find(member.id) == nullptr) continue;
+    if (other.disk().durable().holds({*term, commit})) continue;
+    world_.fail("witness_told", name(leader) + " tells a witness of commit " +
+                                    std::to_string(commit.value()) + ", which " + name(other) +
+                                    " does not hold durably");
   }
 }
 
@@ -542,6 +568,7 @@ void Oracles::after_step() {
   const SimNode* holder = nullptr;
   for (const SimNode* node : nodes_) {
     if (!node->up() || node->published().end == lease::HolderInstant::earliest()) continue;
+    if (node->witness()) world_.fail("witness_serves", name(*node) + " shows a lease");
     if (node->clock().holder_now() >= node->published().end) continue;
     const raft::Term term = node->published().term;
     if (holder != nullptr) {

@@ -43,6 +43,11 @@ struct StagedSnapshot;
 ///                           committed entries up to its index make
 ///   exactly_once            a command was committed twice, or its caller was told that it never
 ///                           will be
+/// of witnesses:
+///   witness_serves          a witness holds a lease, has appended a command while it led, or has
+///                           answered a client
+///   witness_told            a witness was told that it may cut what a full member lacks and the
+///                           leader still has
 /// of sessions, whose commands may be committed more than once:
 ///   executed_twice          a command of a session was executed twice
 ///   session_answer          what a client was told of its command is not what came of it: it was
@@ -127,6 +132,7 @@ class Oracles {
   void check_coverage(const SimNode& leader, raft::Term term);
   void check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate);
   void check_view_order(const SimNode& node, const raft::Message& message);
+  void check_told(const SimNode& leader, raft::NodeId to, raft::Index commit);
   void check_monotonic(const SimNode& node);
   void advance_ledger(const SimNode& node);
   void add_to_ledger(const SimNode& node, const raft::Entry& entry);

@@ -248,6 +248,22 @@ void draw_member_changes(Plan& plan) {
   }
 }
 
+/// A sequence of its own, too. At least one of the founders has a state, two as a rule: with one
+/// alone nothing is done while it is away.
+void draw_witnesses(Plan& plan) {
+  Random random = random_for(plan.seed, 15);
+  // The script of a duel counts on who may lead.
+  if (plan.duel || !random.chance(1, 4)) return;
+  const std::size_t most = random.chance(1, 8) ? plan.founders - 1 : plan.founders / 2;
+  const std::size_t wanted = 1 + static_cast<std::size_t>(random.below(most));
+  for (std::size_t i = 0; i < wanted; ++i) {
+    plan.nodes[static_cast<std::size_t>(random.below(plan.founders))].witness = true;
+  }
+  for (std::size_t i = plan.founders; i < plan.nodes.size(); ++i) {
+    plan.nodes[i].witness = random.chance(1, 2);
+  }
+}
+
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
 void draw_figure_8(Random& random, Plan& plan) {
@@ -452,6 +468,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_echoes(plan);
   draw_leases(plan);
   draw_member_changes(plan);
+  draw_witnesses(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {
     plan.crash_at_send_ppm = static_cast<std::uint64_t>(random.between(200, 3000));
   }

@@ -53,6 +53,8 @@ struct SnapshotPlan {
 
 struct NodePlan {
   lease::Timing timing;
+  /// Keeps the log and no state machine.
+  bool witness = false;
   Duration apply_min{0};
   Duration apply_max{0};
   Duration sync_max{0};

@@ -42,6 +42,11 @@ void SimApplier::start_next() {
   world_.queue.after(delay, [this, run = ports_.run] { run([this] { finish(); }); });
 }
 
+node::StateMachine& SimApplier::machine() {
+  if (ports_.witness != nullptr) return *ports_.witness;
+  return ports_.machine;
+}
+
 void SimApplier::finish() {
   const Call call = std::move(waiting_.front());
   waiting_.pop_front();
@@ -51,13 +56,13 @@ void SimApplier::finish() {
   }
   const std::vector<raft::Entry>& entries = call.entries;
   Result<node::AppliedEntries> answer =
-      node::apply_entries(entries, node_, incarnation_, ports_.machine);
+      node::apply_entries(entries, node_, incarnation_, machine());
   LEASEHOLD_ASSERT(answer.ok());
   LEASEHOLD_ASSERT(ports_.machine.malformed() == 0);
   ports_.view.publish_applied(answer.value().last);
   world_.trace.add(TraceKind::applied, node_.value(), answer.value().last.value());
   ports_.applied(entries);
-  if (world_.plan.snapshots.flushes && random_.chance(1, 8)) {
+  if (ports_.witness == nullptr && world_.plan.snapshots.flushes && random_.chance(1, 8)) {
     ports_.machine.make_durable(ports_.machine.present());
   }
   end(node::complete(std::move(answer).value(), ports_.callers));
@@ -65,6 +70,11 @@ void SimApplier::finish() {
 
 // At one instant the state machine has the new state, durably; at a later one the callers know.
 void SimApplier::install_now(const raft::SnapshotId& id) {
+  if (ports_.witness != nullptr) {
+    ports_.witness->begin_at(id.last.index);
+    installed(id);
+    return;
+  }
   const std::optional<StagedSnapshot>& staged = ports_.staged;
   if (!staged || !staged->complete || staged->id != id) {
     world_.fail("cut_beyond_durable",
@@ -74,6 +84,10 @@ void SimApplier::install_now(const raft::SnapshotId& id) {
   const Result<void> done =
       ports_.machine.install_snapshot(SnapshotBytes(id.last.index, Bytes(staged->bytes)));
   LEASEHOLD_ASSERT(done.ok());
+  installed(id);
+}
+
+void SimApplier::installed(const raft::SnapshotId& id) {
   world_.trace.add(TraceKind::installed, node_.value(), id.last.index.value());
   ports_.installed(id);
   const SnapshotPlan& plan = world_.plan.snapshots;
@@ -83,7 +97,7 @@ void SimApplier::install_now(const raft::SnapshotId& id) {
     run([this, id] {
       --installs_;
       ports_.view.publish_applied(id.last.index);
-      ports_.install_known();
+      if (ports_.witness == nullptr) ports_.install_known();
       end({id.last.index, {}});
     });
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/node/driver.h>
+#include <leasehold/node/witness_machine.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_disk.h>
 #include <leasehold/sim/sim_snapshots.h>
@@ -32,6 +33,8 @@ class SimApplier : public node::Applier {
     std::function<void(const raft::SnapshotId&)> install_asked;
     std::function<void(const raft::SnapshotId&)> installed;
     std::function<void()> install_known;
+    /// Null, or in place of `machine`.
+    node::WitnessMachine* witness = nullptr;
   };
   SimApplier(World& world, raft::NodeId node, raft::Incarnation incarnation, Ports ports);
 
@@ -49,7 +52,9 @@ class SimApplier : public node::Applier {
   void add(Call call);
   void start_next();
   void finish();
+  node::StateMachine& machine();
   void install_now(const raft::SnapshotId& id);
+  void installed(const raft::SnapshotId& id);
   void end(node::Applied answer);
 
   World& world_;

@@ -41,12 +41,13 @@ raft::Uuid uuid_of(raft::NodeId id) {
   return {0, id.value()};
 }
 
-raft::Membership founding_membership(std::size_t nodes) {
+raft::Membership founding_membership(const Plan& plan) {
   raft::Membership membership;
-  for (std::uint64_t i = 1; i <= nodes; ++i) {
+  for (std::uint64_t i = 1; i <= plan.founders; ++i) {
     membership.members.push_back(
         {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
     membership.voters.emplace_back(i);
+    if (plan.nodes[i - 1].witness) membership.witnesses.emplace_back(i);
   }
   return membership;
 }
@@ -81,6 +82,7 @@ node::DriverOptions SimNode::driver_options() {
   options.core.uuid = uuid_of(id_);
   options.core.incarnation = incarnation_;
   options.core.timing = timing();
+  options.core.witness = witness();
   options.core.seed = random_.next();
   return options;
 }
@@ -92,7 +94,7 @@ void SimNode::start() {
   if (incarnation_ != raft::Incarnation()) ++world_.nodes.restarts;
   incarnation_ = incarnation_.next();
   world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
-                   machine_.durable_index().value());
+                   applied_at_start().value());
   make_process();
   oracles_.on_start(*this);
   post(node::Tick{});
@@ -101,7 +103,8 @@ void SimNode::start() {
 void SimNode::make_process() {
   const std::uint64_t life = life_;
   process_ = std::make_unique<Process>();
-  process_->view.publish_applied(machine_.durable_index());
+  process_->view.publish_applied(applied_at_start());
+  witness_machine_.begin_at(applied_at_start());
   const RunInProcess run = [this, life](EventQueue::Action action) {
     run_in_process(life, std::move(action));
   };
@@ -111,8 +114,8 @@ void SimNode::make_process() {
       std::make_unique<SimSnapshots>(world_, id_, incarnation_, snapshot_ports(run));
   const bool founder = id_.value() <= world_.plan.founders;
   raft::InitialState initial =
-      disk_.initial_state(founder ? founding_membership(world_.plan.founders) : raft::Membership{});
-  initial.applied = machine_.durable_index();
+      disk_.initial_state(founder ? founding_membership(world_.plan) : raft::Membership{});
+  initial.applied = applied_at_start();
   const lease::Now now = clock_.now();
   process_->driver = std::make_unique<node::Driver>(
       driver_options(), std::move(initial),
@@ -124,7 +127,8 @@ void SimNode::make_process() {
 
 SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
   SimApplier::Ports ports{machine_, staged_, process_->view, process_->callers, run, {}, {}, {}, {},
-                          {},       {}};
+                          {},       {},      nullptr};
+  if (witness()) ports.witness = &witness_machine_;
   ports.post = [this](node::Event event) { post(std::move(event)); };
   ports.asked = [this](const std::vector<raft::Entry>& entries) {
     oracles_.on_apply_asked(*this, entries);
@@ -146,7 +150,8 @@ SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
 }
 
 SimSnapshots::Ports SimNode::snapshot_ports(const RunInProcess& run) {
-  SimSnapshots::Ports ports{machine_, staged_, run, {}, {}, {}, {}, {}, {}};
+  SimSnapshots::Ports ports{machine_, staged_, run, {}, {}, {}, {}, {}, {}, nullptr};
+  if (witness()) ports.witness = &witness_machine_;
   ports.post = [this](node::Event event) { post(std::move(event)); };
   ports.moment = [this](SnapshotMoment moment) { on_snapshot_moment(moment); };
   ports.taken = [this](std::uint64_t tag, const SnapshotBytes& snapshot) {
@@ -164,6 +169,7 @@ SimSnapshots::Ports SimNode::snapshot_ports(const RunInProcess& run) {
 /// As production starts: a state machine that is behind its log is given the snapshot that the log
 /// begins with. False: there is none, and this machine is lost.
 bool SimNode::install_staged() {
+  if (witness()) return true;
   const raft::LogId base = disk_.durable().base_id();
   const raft::Index applied = machine_.durable_index();
   if (applied >= base.index) {

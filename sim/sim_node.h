@@ -5,6 +5,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/callers.h>
 #include <leasehold/node/driver.h>
+#include <leasehold/node/witness_machine.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_applier.h>
@@ -31,7 +32,7 @@ SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn);
 /// Of the directory of a node: no machine of a simulation is ever wiped.
 raft::Uuid uuid_of(raft::NodeId id);
 /// The members with which the group begins.
-raft::Membership founding_membership(std::size_t nodes);
+raft::Membership founding_membership(const Plan& plan);
 
 /// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
 /// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
@@ -64,6 +65,12 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   }
   bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
   bool suspended() const { return suspended_; }
+  /// It keeps the log, and its machine() stays empty.
+  bool witness() const { return world_.plan.nodes[id_.value() - 1].witness; }
+  /// What its process begins with.
+  raft::Index applied_at_start() const {
+    return witness() ? disk_.durable().base_id().index : machine_.durable_index();
+  }
   /// Rises with each start and each crash.
   std::uint64_t life() const { return life_; }
   const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
@@ -164,6 +171,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   SimClock clock_;
   SimDisk disk_;
   RegisterMachine machine_;
+  node::WitnessMachine witness_machine_;
   std::optional<StagedSnapshot> staged_;
   std::uint64_t life_ = 0;
   raft::Incarnation incarnation_;

@@ -61,6 +61,12 @@ void SimSnapshots::start_next(Lane& lane) {
 
 // What was applied when it was asked for becomes durable, at some later instant, and not before.
 void SimSnapshots::make_durable() {
+  if (ports_.witness != nullptr) {
+    work(own_, draw_length(), [this, applied = ports_.witness->durable_index()] {
+      ports_.post(node::MachineDurable{applied});
+    });
+    return;
+  }
   work(own_, draw_length(), [this, state = ports_.machine.present()] {
     ports_.machine.make_durable(state);
     world_.trace.add(TraceKind::machine_durable, node_.value(), state.applied.value());

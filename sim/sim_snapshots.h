@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/node/driver.h>
+#include <leasehold/node/witness_machine.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_disk.h>
 #include <leasehold/sim/world.h>
@@ -56,6 +57,8 @@ class SimSnapshots : public node::Snapshots {
     std::function<void()> deleting;
     /// Whether there is no space for what arrives.
     std::function<bool()> full;
+    /// Null, or in place of `machine`.
+    const node::WitnessMachine* witness = nullptr;
   };
 
   SimSnapshots(World& world, raft::NodeId node, raft::Incarnation incarnation, Ports ports);

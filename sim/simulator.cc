@@ -94,6 +94,7 @@ void Simulator::run_until(TrueInstant end) {
 void Simulator::recover() {
   faults_->heal();
   for (const std::unique_ptr<SimNode>& node : nodes_) {
+    if (node->witness()) continue;
     clients_->probe(*node, [this, id = node->id()] { recovered_.insert(id); });
   }
   world_.queue.after(kRecoveryMax, [this] { check_recovered(); });
@@ -107,7 +108,7 @@ void Simulator::check_recovered() {
   }
   std::size_t waiting = 0;
   for (const raft::Member& member : group.members) {
-    if (recovered_.count(member.id) == 0) ++waiting;
+    if (!group.is_witness(member.id) && recovered_.count(member.id) == 0) ++waiting;
   }
   if (waiting > 0) {
     world_.fail("liveness", "after the faults have ended, " + std::to_string(waiting) +

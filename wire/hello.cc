@@ -73,6 +73,7 @@ void encode_hello(const Hello& hello, SendBuffer& out) {
   form.set_address(hello.address);
   form.set_membership_term(hello.membership.term.value());
   form.set_membership_index(hello.membership.index.value());
+  form.set_witness(hello.witness);
   append_frame(FrameKind::hello, form.SerializeAsString(), out);
 }
 
@@ -124,6 +125,7 @@ Result<Hello> decode_hello(const Frame& frame) {
   hello.cluster = form.cluster();
   hello.address = form.address();
   hello.membership = {raft::Term(form.membership_term()), raft::Index(form.membership_index())};
+  hello.witness = form.witness();
   return hello;
 }
 

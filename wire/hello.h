@@ -58,6 +58,7 @@ struct Hello {
   std::string address{};
   /// Where the newest membership stands in the sender's log; {0, 0}: it has none, or the first one.
   raft::LogId membership{};
+  bool witness = false;  ///< the sender keeps the log and no state machine
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

@@ -50,6 +50,15 @@ std::string seats(const raft::WantedMembers& members) {
   return text;
 }
 
+TEST(MemberEdits, AWitnessIsAddedAsOneAndStaysOne) {
+  MemberEdit witness = edit(What::add, 5, "host5:1", 5);
+  witness.witness = true;
+  EXPECT_TRUE(wanted({witness, edit(What::promote, 5)})[4].witness);
+  EXPECT_FALSE(wanted({witness})[0].witness);
+  // Added again as something else.
+  EXPECT_EQ(obstacle({witness, edit(What::add, 5, "host5:1", 5)}), ChangeObstacle::other_kind);
+}
+
 TEST(MemberEdits, AreStepsFromWhatTheGroupIs) {
   EXPECT_EQ(seats(wanted({})), "1v 2v 3v 4l");
   EXPECT_EQ(seats(wanted({edit(What::add, 5, "host5:1", 5)})), "1v 2v 3v 4l 5l");

@@ -176,6 +176,56 @@ TEST_F(NodeMembersTest, AJoinerWaitsIsAddedAndVotes) {
   EXPECT_EQ(seats(4), "1v 2v 3v 4v");
 }
 
+TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
+  start_group(2);
+  ASSERT_TRUE(write(leader(), "a"));
+  NodeOptions witness = joiner(3);
+  witness.join = {address(1), address(2)};
+  witness.witness = true;
+  start(witness);
+  // It says what it is, and is added as nothing else.
+  const MembersResult wrong = change({add(3)});
+  EXPECT_EQ(wrong.refused.obstacle, ChangeObstacle::other_kind);
+  EXPECT_FALSE(wrong.retryable);
+  EXPECT_NE(wrong.reason.find("node 3 runs as a witness"), std::string::npos) << wrong.reason;
+  MemberEdit edit_witness = add(3);
+  edit_witness.witness = true;
+  ASSERT_TRUE(changed({edit_witness}));
+  ASSERT_TRUE(changed({edit(What::promote, 3)}));
+  EXPECT_TRUE(status(leader()).members[2].witness);
+  EXPECT_TRUE(eventually([&] { return status(3).witness && seats(3) == "1v 2v 3v"; }));
+
+  // Whoever asks it is sent to somebody else at once.
+  const auto refused = replica(3).node->propose_and_wait(Bytes("no"), std::chrono::hours(1));
+  EXPECT_EQ(refused.status, ProposeStatus::dropped);
+  EXPECT_NE(refused.leader, raft::kNobody);
+  EXPECT_FALSE(replica(3).node->read_point(ReadMode::lease, std::chrono::hours(1)).index);
+  EXPECT_TRUE(replica(3).machine.list().empty());
+
+  const std::uint64_t lost = leader();
+  stop(lost);
+  EXPECT_NE(leader(), 3U);
+  ASSERT_TRUE(write(leader(), "b"));
+  EXPECT_TRUE(has(leader(), {"a", "b"}));
+  start(options(lost));
+  EXPECT_TRUE(has(lost, {"a", "b"}));
+
+  // Without the flag it would serve from nothing.
+  stop(3);
+  NodeOptions plain = options(3);
+  start(plain);
+  EXPECT_NE(replica(3).failure.get().message.find("witness"), std::string::npos);
+}
+
+TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
+  NodeOptions witness = initial(1, 2);
+  witness.witness = true;
+  Replica replica;
+  const auto opened = Node::open(witness, replica.machine, replica.clock, replica.observer);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
+}
+
 TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
   start_group();
   const MembersResult nobody = replica(leader()).node->change_members_and_wait({add(4)}, kLong);

@@ -13,7 +13,7 @@ InitialState initial_state(const Replica& replica) {
   state.base = replica.disk_base.id;
   state.base_membership = replica.disk_base.membership;
   state.last_index = state.base.index;
-  state.applied = Index(replica.disk_machine.size());
+  state.applied = replica.options.witness ? state.base.index : Index(replica.disk_machine.size());
   for (const Entry& entry : replica.disk_log) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
@@ -45,7 +45,8 @@ void write(const PersistBatch& batch, Index& base, std::vector<Entry>& log) {
 
 }  // namespace
 
-Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit_news_delay)
+Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit_news_delay,
+             const std::vector<int>& witnesses)
     : timing_(timing),
       seed_(seed),
       commit_news_delay_(commit_news_delay),
@@ -55,9 +56,13 @@ Group::Group(int size, lease::Timing timing, std::uint64_t seed, Duration commit
     membership_.members.push_back({id, Uuid{id.value(), id.value()}, "node" + std::to_string(i)});
     membership_.voters.push_back(id);
   }
+  for (const int id : witnesses) {
+    membership_.witnesses.push_back(NodeId(static_cast<std::uint64_t>(id)));
+  }
   for (const Member& member : membership_.members) {
     Replica& replica = replicas_[member.id];
     replica.options = options(member.id);
+    replica.options.witness = membership_.is_witness(member.id);
     replica.disk_base.membership = membership_;
     start(replica);
   }
@@ -74,10 +79,11 @@ CoreOptions Group::options(NodeId id) const {
   return options;
 }
 
-void Group::add(int id) {
+void Group::add(int id, bool witness) {
   LEASEHOLD_ASSERT(replicas_.count(NodeId(static_cast<std::uint64_t>(id))) == 0);
   Replica& replica = replicas_[NodeId(static_cast<std::uint64_t>(id))];
   replica.options = options(NodeId(static_cast<std::uint64_t>(id)));
+  replica.options.witness = witness;
   start(replica);
 }
 
@@ -283,6 +289,10 @@ void Group::store(Replica& replica, const ReceivedChunk& received) {
 void Group::install(Replica& replica, const SnapshotId& id) {
   LEASEHOLD_ASSERT(id.last.index > replica.applied);
   LEASEHOLD_ASSERT(replica.disk_base.id.index >= id.last.index);
+  if (replica.options.witness) {
+    replica.applied = id.last.index;
+    return;
+  }
   replica.machine = replica.disk_machine = snapshots_.at(id.tag);
   replica.applied = id.last.index;
   replica.installed.push_back(id);
@@ -290,7 +300,7 @@ void Group::install(Replica& replica, const SnapshotId& id) {
 }
 
 void Group::apply(Replica& replica, Index to) {
-  for (Index i = replica.applied.next(); i <= to; i = i.next()) {
+  for (Index i = replica.applied.next(); i <= to && !replica.options.witness; i = i.next()) {
     replica.machine.push_back(replica.entry(i));
     LEASEHOLD_ASSERT(replica.machine.back().id.index == i);
   }
@@ -365,14 +375,14 @@ void Group::crash(int id) {
 void Group::start(Replica& replica) {
   replica.base = replica.disk_base.id.index;
   replica.log = replica.disk_log;
-  if (Index(replica.disk_machine.size()) < replica.base) {
+  if (!replica.options.witness && Index(replica.disk_machine.size()) < replica.base) {
     LEASEHOLD_ASSERT(replica.disk_snapshot.has_value());
     LEASEHOLD_ASSERT(replica.disk_snapshot->last == replica.disk_base.id);
     replica.disk_machine = snapshots_.at(replica.disk_snapshot->tag);
   }
   replica.disk_snapshot.reset();
   replica.machine = replica.disk_machine;
-  replica.applied = Index(replica.machine.size());
+  replica.applied = replica.options.witness ? replica.base : Index(replica.machine.size());
   replica.core = std::make_unique<Core>(replica.options, initial_state(replica), now_);
   drain(static_cast<int>(replica.options.id.value()));
 }

@@ -74,8 +74,9 @@ struct Replica {
 
 class Group {
  public:
+  /// The members of `witnesses` are those.
   explicit Group(int size, lease::Timing timing = {}, std::uint64_t seed = 1,
-                 Duration commit_news_delay = Duration(0));
+                 Duration commit_news_delay = Duration(0), const std::vector<int>& witnesses = {});
 
   Core& core(int id) { return *replica(id).core; }
   Replica& replica(int id) { return replicas_.at(NodeId(static_cast<std::uint64_t>(id))); }
@@ -91,7 +92,7 @@ class Group {
   int elect();
   /// One that is no member yet: an empty log, and nobody it knows. Members are "nodeN" under the
   /// uuid {N, N}.
-  void add(int id);
+  void add(int id, bool witness = false);
   /// Makes `id` campaign as soon as it may, nobody else: the others are cut off from their ticks.
   void tick(int id);
 

@@ -46,7 +46,32 @@ TEST(MembershipTest, NamesBothFormatsWhenItRefusesOne) {
   ASSERT_FALSE(decoded.ok());
   EXPECT_EQ(decoded.error().code, ErrorCode::unsupported_format);
   EXPECT_NE(decoded.error().message.find("format 9"), std::string::npos);
-  EXPECT_NE(decoded.error().message.find("format 1"), std::string::npos);
+  EXPECT_NE(decoded.error().message.find("formats 1 and 2"), std::string::npos);
+}
+
+TEST(MembershipTest, OnlyOneWithAWitnessIsInFormatTwo) {
+  Membership m = sample();
+  EXPECT_EQ(encode_membership(m).view()[0], 1);
+  m.witnesses = {NodeId(1), NodeId(3)};
+  std::string bytes(encode_membership(m).view());
+  EXPECT_EQ(bytes[0], 2);
+  EXPECT_EQ(decode_membership(bytes).value(), m);
+  EXPECT_TRUE(m.is_witness(NodeId(3)));
+  EXPECT_FALSE(m.is_witness(NodeId(2)));
+  // A build that reads format 1 only would take it for what it is not.
+  bytes[0] = 1;
+  EXPECT_FALSE(decode_membership(bytes).ok());
+  bytes = std::string(encode_membership(sample()).view());
+  bytes[0] = 2;
+  EXPECT_FALSE(decode_membership(bytes).ok());
+}
+
+TEST(MembershipTest, OneVoterAtLeastIsNoWitness) {
+  Membership m = sample();
+  m.witnesses = {NodeId(2), NodeId(3)};
+  EXPECT_FALSE(decode_membership(encode_membership(m).view()).ok());
+  m.witnesses = {NodeId(1), NodeId(2), NodeId(4)};
+  EXPECT_TRUE(decode_membership(encode_membership(m).view()).ok());
 }
 
 TEST(MembershipTest, RandomBytesNeverDecodeToABrokenMembership) {

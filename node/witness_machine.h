@@ -1,0 +1,29 @@
+// What a witness has in place of a state machine.
+#pragma once
+
+#include <leasehold/node/state_machine.h>
+
+#include <atomic>
+#include <vector>
+
+namespace leasehold::node {
+
+/// Takes every command and keeps nothing of it. It is always durable, because nothing can be lost.
+/// What a witness's log begins behind it has "applied" too, so a start begins there.
+class WitnessMachine final : public StateMachine {
+ public:
+  raft::Index durable_index() const override { return raft::Index(applied_.load()); }
+  /// The results are empty: nobody may be told them (Driver refuses the callers of a witness).
+  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+    applied_.store(last.value());
+    return std::vector<Bytes>(commands.size());
+  }
+  Result<raft::Index> make_durable() override { return durable_index(); }
+  /// The log begins behind `index`. On the thread of apply(), or before the first.
+  void begin_at(raft::Index index) { applied_.store(index.value()); }
+
+ private:
+  std::atomic<std::uint64_t> applied_{0};
+};
+
+}  // namespace leasehold::node

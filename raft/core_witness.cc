@@ -1,0 +1,96 @@
+// Witnesses: members that vote and keep the log, and have no state machine. What a database with
+// two full replicas has as its third vote. docs/decisions/0012 argues the rules.
+//
+// In elections, promises and quorums a witness is a voter like any other: it stores every entry
+// with its payload before it acknowledges it. What is different:
+//
+//   - It answers no reads and takes no proposals, at no time, and holds no lease.
+//   - It may have an entry that is committed and that no full voter has which is left. Then only it
+//     can be elected. It leads until a full voter has all of its log, and hands over to that one.
+//   - So its log has to hold what a full member lacks. What it may cut is bounded by what it takes
+//     for committed, and a leader tells it of a commit only what every full member holds durably
+//     (or what the leader's own log has lost as well).
+//   - A change of the voters is completed only when a full voter that stays has everything.
+//   - It needs no snapshot. One that is behind the leader's log begins anew where that begins.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+// ---- The leader ----
+
+// At the end of each input of a witness that leads.
+void Core::hand_over_as_witness() {
+  Leader* leader = as_leader();
+  if (leader->transfer || !own_seat()) return;
+  const NodeId next = heir();
+  // Nothing is appended meanwhile, so it comes to have everything if anybody can.
+  if (next == kNobody || leader->progress.at(next).match_index < log_.last_index()) return;
+  leader->transfer = Transfer{next, now_.promise + options_.timing.election_timeout, std::nullopt};
+  emit(TransferStarted{next});
+}
+
+// The commit index that the peer is told. A witness cuts its log up to there. What is above it may
+// be all that a full member can be brought up with when this leader is gone: but what this log has
+// cut off already cannot be, and would make a witness's log grow for as long as a member is away.
+Index Core::commit_for(const Progress& progress) const {
+  if (!progress.witness) return commit_;
+  Index held = commit_;
+  if (!options_.witness) held = std::min(held, durable_);
+  for (const auto& [id, other] : as_leader()->progress) {
+    if (!other.witness) held = std::min(held, other.match_index);
+  }
+  return std::max(held, log_.base().index);
+}
+
+// Whether the state outlives the joint membership: a full voter that stays has everything up to the
+// entry that begins the change. Witnesses alone can make up a quorum of both halves, and who leaves
+// may be the last one that has what is cut off. Without witnesses every quorum has such a voter.
+bool Core::state_stays() const {
+  const Membership& newest = log_.membership();
+  if (newest.witnesses.empty()) return true;
+  const Index begun = log_.membership_index();
+  return std::any_of(newest.voters.begin(), newest.voters.end(), [&](NodeId id) {
+    if (newest.is_witness(id)) return false;
+    if (id == options_.id) return durable_ >= begun;
+    return as_leader()->progress.at(id).match_index >= begun;
+  });
+}
+
+// The witness needs entries that are gone. There is no state to bring it up with and it needs none:
+// what is cut off is committed, so every later leader knows its effect or has its entries.
+void Core::send_beginning(NodeId to, Progress& progress) {
+  const Leader* leader = as_leader();
+  SnapshotChunk m;
+  m.term = hard_state_.term;
+  m.round = leader->rounds.newest();
+  m.lease = leader->rounds.find(m.round)->duration;
+  m.id.last = log_.base();
+  m.membership = log_.membership_at(m.id.last.index);
+  // Again when it refuses a heartbeat of a newer round.
+  progress.paused = true;
+  progress.snapshot_ended = m.round;
+  send_now(to, std::move(m));
+}
+
+// ---- The follower ----
+
+// A full member that began its log without the state of what is before it would serve a state that
+// never was; a witness can do nothing with a state.
+void Core::take_beginning(NodeId from, const SnapshotChunk& m) {
+  SnapshotReply reply;
+  reply.request_term = m.term;
+  reply.term = hard_state_.term;
+  reply.promised = true;
+  reply.round = m.round;
+  reply.id = m.id;
+  reply.refused = !options_.witness || m.size != 0;
+  // One at a time: until it is durable, the answers to heartbeats claim nothing of it.
+  if (!reply.refused && !resetting()) accept_snapshot(m.id, m.membership);
+  send_after(hard_state_ready(), from, reply);
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,325 @@
+// Witnesses: a test for each rule of raft/core_witness.cc.
+
+#include "group.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace leasehold::raft::test {
+namespace {
+
+using std::chrono::seconds;
+
+// 1 and 2 have a state, 3 is the witness.
+constexpr int kWitness = 3;
+
+NodeId node(int id) {
+  return NodeId(static_cast<std::uint64_t>(id));
+}
+
+struct Three {
+  Three() : group(3, {}, 1, Duration(0), {kWitness}) {
+    leader = group.elect();
+    other = 3 - leader;
+    group.run(ms(500));
+  }
+  Core& core(int id) { return group.core(id); }
+
+  Group group;
+  int leader = 0;
+  int other = 0;
+};
+
+WantedMember witness(std::uint64_t id, Suffrage suffrage = Suffrage::voter) {
+  WantedMember member = voter(id);
+  member.suffrage = suffrage;
+  member.witness = true;
+  return member;
+}
+
+std::optional<ChangeObstacle> obstacle(const std::variant<LogId, ChangeRefused>& answer) {
+  const auto* refused = std::get_if<ChangeRefused>(&answer);
+  return refused != nullptr ? std::optional(refused->obstacle) : std::nullopt;
+}
+
+bool has_led(const Replica& replica) {
+  for (const RoleChanged& change : events_of<RoleChanged>(replica)) {
+    if (change.to == Role::leader) return true;
+  }
+  return false;
+}
+
+/// The entry stands in a log that only the witness and the leader have, and the leader is gone.
+/// Returns where.
+LogId leave_an_entry_to_the_witness(Three& three) {
+  three.group.cut(three.leader, three.other);
+  const LogId at = *three.group.propose(three.leader, "left");
+  three.group.run(ms(50));
+  EXPECT_GE(three.core(three.leader).commit_index(), at.index);
+  EXPECT_LT(three.core(three.other).log().last_index(), at.index);
+  three.group.crash(three.leader);
+  three.group.heal();
+  return at;
+}
+
+TEST(Witness, VotesAndAcknowledgesLikeAnyVoter) {
+  Three three;
+  three.group.isolate(three.other);
+  const LogId at = *three.group.propose(three.leader, "x");
+  three.group.run(seconds(5));
+  // Committed, and still under a lease, by two of three.
+  EXPECT_EQ(three.core(three.leader).commit_index(), at.index);
+  EXPECT_GT(three.group.replica(three.leader).view.end, three.group.now().holder);
+  EXPECT_EQ(three.core(kWitness).durable_index(), at.index);
+}
+
+TEST(Witness, TwoFullMembersAndAWitnessLiveThroughTheLossOfAnyOne) {
+  for (int lost = 1; lost <= 3; ++lost) {
+    Three three;
+    three.group.propose(three.leader, "before");
+    three.group.run(ms(300));
+    three.group.crash(lost);
+    three.group.run(seconds(5));
+    const int leader = three.core(1).role() == Role::leader && lost != 1 ? 1 : 2;
+    ASSERT_NE(leader, lost);
+    const LogId at = *three.group.propose(leader, "after");
+    three.group.run(ms(300));
+    EXPECT_EQ(three.core(leader).commit_index(), at.index) << lost;
+    EXPECT_TRUE(three.group.read(leader, ReadMode::lease)->index) << lost;
+  }
+}
+
+TEST(Witness, LeadsUntilAFullMemberHasEverythingAndHandsOver) {
+  Three three;
+  const LogId at = leave_an_entry_to_the_witness(three);
+  three.group.run(seconds(5));
+  EXPECT_TRUE(has_led(three.group.replica(kWitness)));
+  ASSERT_EQ(three.core(three.other).role(), Role::leader);
+  EXPECT_TRUE(three.core(three.other).log().matches(at));
+  EXPECT_GE(three.core(three.other).commit_index(), at.index);
+  // By a token: its campaign waited for no promise to the witness.
+  EXPECT_EQ(events_of<TokenIssued>(three.group.replica(kWitness)).size(), 1U);
+  EXPECT_TRUE(three.group.read(three.other, ReadMode::lease)->index);
+}
+
+TEST(Witness, ServesNothingWhileItLeads) {
+  Three three;
+  leave_an_entry_to_the_witness(three);
+  // It is elected, and nobody comes to have everything.
+  three.group.filter = [](const Envelope& e) {
+    const auto* append = std::get_if<AppendRequest>(&e.message);
+    return append == nullptr || append->entries.empty();
+  };
+  three.group.run(seconds(5));
+  ASSERT_EQ(three.core(kWitness).role(), Role::leader);
+  EXPECT_EQ(three.core(kWitness).lease_end(), HolderInstant::earliest());
+  EXPECT_FALSE(three.core(kWitness).takes_proposals());
+  EXPECT_EQ(three.group.propose(kWitness, "no"), std::nullopt);
+  EXPECT_EQ(obstacle(three.group.change(kWitness, {voter(1), witness(3)})),
+            ChangeObstacle::transfer_under_way);
+  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum}) {
+    EXPECT_FALSE(three.group.read(kWitness, mode)->index);
+    EXPECT_FALSE(three.group.read(three.other, mode)->index);
+  }
+}
+
+TEST(Witness, HandsOverAgainWhenTheTargetWasNotElected) {
+  Three three;
+  leave_an_entry_to_the_witness(three);
+  int tokens = 0;
+  three.group.filter = [&tokens](const Envelope& e) {
+    // TimeoutNow is repeated with each round.
+    return !std::holds_alternative<TimeoutNow>(e.message) || ++tokens > 6;
+  };
+  three.group.run(seconds(6));
+  EXPECT_GT(events_of<TokenIssued>(three.group.replica(kWitness)).size(), 1U);
+  EXPECT_EQ(three.core(three.other).role(), Role::leader);
+}
+
+TEST(Witness, LetsAFullMemberGoFirst) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Group group(3, {}, seed, Duration(0), {kWitness});
+    group.elect();
+    EXPECT_FALSE(has_led(group.replica(kWitness))) << seed;
+  }
+}
+
+TEST(Witness, IsNoTargetOfATransfer) {
+  Three three;
+  const auto refused = three.core(three.leader).transfer(three.group.now(), node(kWitness));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->obstacle, TransferObstacle::witness);
+  EXPECT_NE(text_of(*refused).find("witness"), std::string::npos);
+  // Not even when it is the only one that answers.
+  three.group.crash(three.other);
+  three.group.run(seconds(1));
+  EXPECT_EQ(three.core(three.leader).transfer(three.group.now(), kNobody), std::nullopt);
+  three.group.drain(three.leader);
+  EXPECT_EQ(events_of<TransferStarted>(three.group.replica(three.leader)).back().target,
+            node(three.other));
+}
+
+TEST(Witness, UsesNoToken) {
+  Three three;
+  const Core& leader = three.core(three.leader);
+  three.group.step(three.leader, kWitness,
+                   TimeoutNow{{leader.term(), node(kWitness), leader.log().last_index()}});
+  EXPECT_EQ(three.core(kWitness).role(), Role::follower);
+  EXPECT_EQ(events_of<TokenUnused>(three.group.replica(kWitness)).size(), 1U);
+}
+
+TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
+  Three three;
+  three.group.run(ms(300));
+  const Index before = three.core(three.leader).commit_index();
+  EXPECT_EQ(three.core(kWitness).commit_index(), before);
+  three.group.isolate(three.other);
+  for (int i = 0; i < 3; ++i) three.group.propose(three.leader, "x");
+  three.group.run(seconds(1));
+  const Index committed = three.core(three.leader).commit_index();
+  EXPECT_EQ(committed, before + 3);
+  EXPECT_EQ(three.core(kWitness).commit_index(), before);
+  // What the leader itself has cut off can come from nobody any more.
+  three.group.cut_log(three.leader, before + 2);
+  three.group.run(seconds(1));
+  EXPECT_EQ(three.core(kWitness).commit_index(), before + 2);
+  three.group.heal();
+  three.group.run(seconds(2));
+  EXPECT_EQ(three.core(kWitness).commit_index(), three.core(three.leader).commit_index());
+}
+
+TEST(Witness, BeginsAnewWhereTheLeadersLogBegins) {
+  Three three;
+  three.group.isolate(kWitness);
+  for (int i = 0; i < 5; ++i) three.group.propose(three.leader, "x");
+  three.group.run(seconds(1));
+  const Index base = three.core(three.leader).commit_index();
+  three.group.cut_log(three.leader, base);
+  const LogId at = *three.group.propose(three.leader, "behind");
+  three.group.heal();
+  three.group.run(seconds(2));
+  EXPECT_EQ(three.core(kWitness).log().base(), three.core(three.leader).log().base());
+  EXPECT_EQ(three.core(kWitness).durable_index(), at.index);
+  EXPECT_TRUE(three.group.replica(three.leader).sendings.empty());
+  EXPECT_EQ(events_of<SnapshotInstalled>(three.group.replica(kWitness)).size(), 1U);
+  // It starts there again, and votes.
+  three.group.restart(kWitness);
+  EXPECT_EQ(three.core(kWitness).log().base().index, base);
+  three.group.crash(three.leader);
+  three.group.run(seconds(5));
+  EXPECT_EQ(three.core(three.other).role(), Role::leader);
+}
+
+TEST(Witness, AFullMemberTakesNoBeginningWithoutAState) {
+  Three three;
+  const Core& leader = three.core(three.leader);
+  SnapshotChunk chunk;
+  chunk.term = leader.term();
+  chunk.round = Round(1);
+  chunk.lease = leader.options().timing.lease;
+  chunk.id.last = {leader.term(), leader.log().last_index() + 100};
+  chunk.membership = leader.membership();
+  const Index last = three.core(three.other).log().last_index();
+  three.group.step(three.leader, three.other, chunk);
+  EXPECT_EQ(three.core(three.other).log().last_index(), last);
+  const Envelope& answer = three.group.in_flight().back();
+  ASSERT_TRUE(std::holds_alternative<SnapshotReply>(answer.message));
+  EXPECT_TRUE(std::get<SnapshotReply>(answer.message).refused);
+  // And a witness takes no state.
+  chunk.size = 1;
+  chunk.data = Bytes("s");
+  three.group.step(three.leader, kWitness, chunk);
+  EXPECT_EQ(three.core(kWitness).log().last_index(), last);
+  EXPECT_TRUE(std::get<SnapshotReply>(three.group.in_flight().back().message).refused);
+}
+
+TEST(Witness, ThatLeadsSendsNoSnapshot) {
+  Three three;
+  // The entries that the other one lacks are gone from every log.
+  three.group.isolate(three.other);
+  for (int i = 0; i < 5; ++i) three.group.propose(three.leader, "x");
+  three.group.run(seconds(1));
+  three.group.cut_log(three.leader, three.core(three.leader).commit_index());
+  three.group.run(seconds(1));
+  three.group.cut_log(kWitness, three.core(kWitness).commit_index());
+  three.group.crash(three.leader);
+  three.group.heal();
+  three.group.run(seconds(5));
+  EXPECT_TRUE(has_led(three.group.replica(kWitness)));
+  EXPECT_TRUE(three.group.replica(kWitness).sendings.empty());
+  EXPECT_TRUE(three.group.replica(kWitness).intents.empty());
+  // Only the one that is gone can help, and does when it is back.
+  EXPECT_NE(three.core(three.other).role(), Role::leader);
+  three.group.restart(three.leader);
+  three.group.run(seconds(10));
+  EXPECT_NE(three.core(kWitness).role(), Role::leader);
+  EXPECT_EQ(three.core(three.other).log().last_index(),
+            three.core(three.leader).log().last_index());
+}
+
+TEST(Witness, OneVoterAtLeastHasAState) {
+  Three three;
+  const WantedMembers only_witnesses = {witness(3)};
+  EXPECT_EQ(obstacle(three.group.change(three.leader, only_witnesses)),
+            ChangeObstacle::no_full_voter);
+  const WantedMembers beside_learner = {{node(1), Uuid{1, 1}, "node1", Suffrage::learner, false},
+                                        witness(3)};
+  EXPECT_EQ(obstacle(three.group.change(three.leader, beside_learner)),
+            ChangeObstacle::no_full_voter);
+  EXPECT_NE(text_of(ChangeRefused{ChangeObstacle::no_full_voter}).find("witness"),
+            std::string::npos);
+}
+
+TEST(Witness, AMemberStaysWhatItIs) {
+  Three three;
+  EXPECT_EQ(obstacle(three.group.change(three.leader, {voter(1), voter(2), voter(3)})),
+            ChangeObstacle::other_kind);
+  EXPECT_EQ(obstacle(three.group.change(three.leader, {voter(1), witness(2), witness(3)})),
+            ChangeObstacle::other_kind);
+  // As a learner it is one, too.
+  three.group.add(4, true);
+  const auto learns = witness(4, Suffrage::learner);
+  ASSERT_EQ(obstacle(three.group.change(three.leader, {voter(1), voter(2), witness(3), learns})),
+            std::nullopt);
+  three.group.run(ms(500));
+  EXPECT_TRUE(three.core(three.other).membership().is_witness(node(4)));
+  EXPECT_EQ(obstacle(three.group.change(three.leader, {voter(1), voter(2), witness(3), voter(4)})),
+            ChangeObstacle::other_kind);
+  ASSERT_EQ(
+      obstacle(three.group.change(three.leader, {voter(1), voter(2), witness(3), witness(4)})),
+      std::nullopt);
+  three.group.run(ms(500));
+  EXPECT_EQ(three.core(three.other).membership().witnesses,
+            (std::vector<NodeId>{node(3), node(4)}));
+}
+
+// Two witnesses are a quorum of the old voters and of the new ones. The one that leaves is the last
+// that has the state.
+TEST(Witness, TheLastOneWithTheStateDoesNotLeaveBeforeAnotherHasIt) {
+  Group group(3, {}, 1, Duration(0), {2, 3});
+  const int leader = group.elect();
+  ASSERT_EQ(leader, 1);
+  group.add(4);
+  ASSERT_EQ(obstacle(group.change(1, {voter(1), witness(2), witness(3), learner(4)})),
+            std::nullopt);
+  group.run(ms(500));
+  group.filter = [](const Envelope& e) {
+    const auto* append = std::get_if<AppendRequest>(&e.message);
+    return e.to != NodeId(4) || append == nullptr || append->entries.empty();
+  };
+  group.propose(1, "the state");
+  ASSERT_EQ(obstacle(group.change(1, {voter(4), witness(2), witness(3)})), std::nullopt);
+  group.run(seconds(2));
+  EXPECT_TRUE(group.core(1).membership().joint());
+  EXPECT_LE(group.core(1).log().membership_index(), group.core(1).commit_index());
+  EXPECT_EQ(group.core(1).role(), Role::leader);
+  group.filter = [](const Envelope&) { return true; };
+  group.run(seconds(5));
+  EXPECT_EQ(group.core(4).role(), Role::leader);
+  EXPECT_FALSE(group.core(4).membership().joint());
+  EXPECT_EQ(group.core(4).membership().find(NodeId(1)), nullptr);
+}
+
+}  // namespace
+}  // namespace leasehold::raft::test
