@@ -36,11 +36,12 @@ void ApplyQueue::hand_over(std::vector<raft::Entry> entries) {
 }
 
 void ApplyQueue::install(const raft::SnapshotId& id) {
-  LEASEHOLD_ASSERT(id.last.index > handed_ && !installing_);
+  LEASEHOLD_ASSERT(id.last.index > handed_);
+  LEASEHOLD_ASSERT(installing_.empty() || context_.options.core.witness);
   handed_ = id.last.index;
   raise_target(handed_);
   token_ = 0;  // what it reads is in the snapshot
-  installing_ = id.last;
+  installing_.push_back(id.last);
   ++under_way_;
   context_.ports.applier.install(id);
 }
@@ -48,8 +49,10 @@ void ApplyQueue::install(const raft::SnapshotId& id) {
 std::optional<raft::LogId> ApplyQueue::applied(raft::Index last) {
   LEASEHOLD_ASSERT(under_way_ > 0);
   --under_way_;
-  if (!installing_ || installing_->index != last) return std::nullopt;
-  return std::exchange(installing_, std::nullopt);
+  if (installing_.empty() || installing_.front().index != last) return std::nullopt;
+  const raft::LogId installed = installing_.front();
+  installing_.pop_front();
+  return installed;
 }
 
 bool ApplyQueue::entries_read(EntriesRead& event, std::optional<Error>& failure) {

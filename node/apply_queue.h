@@ -5,6 +5,7 @@
 #include <leasehold/node/entry_cache.h>
 
 #include <cstddef>
+#include <deque>
 #include <optional>
 
 namespace leasehold::node {
@@ -29,7 +30,8 @@ class ApplyQueue {
   /// Gives the applier what it can take now.
   void pump();
   /// The state of a snapshot takes the place of everything up to its last entry: behind what was
-  /// handed over, and without a limit, because there is only ever one.
+  /// handed over, and without a limit, because there is only ever one. At a witness, which stores
+  /// none, another may follow: each only says where its log begins.
   void install(const raft::SnapshotId& id);
   /// A call of the applier ended, with everything up to `last` applied. Gives the last entry of the
   /// snapshot when the call was install().
@@ -48,8 +50,8 @@ class ApplyQueue {
   std::size_t under_way_ = 0;
   /// Of the read under way; 0: none.
   std::uint64_t token_ = 0;
-  /// The last entry of the snapshot that is being installed.
-  std::optional<raft::LogId> installing_;
+  /// The last entries of the snapshots that are being installed, in order.
+  std::deque<raft::LogId> installing_;
 };
 
 }  // namespace leasehold::node

@@ -55,7 +55,8 @@ node::MemberEdits parse_edits(const Arguments& args) {
   }
   for (const Form& form : kForm) {
     if (!equals_ignoring_case(args[2], form.name)) continue;
-    const bool witness = form.what == What::add && equals_ignoring_case(args[3], "witness");
+    const bool witness =
+        form.what == What::add && args.size() > 3 && equals_ignoring_case(args[3], "witness");
     for (std::size_t i = witness ? 4 : 3; i < args.size(); ++i) {
       if (!add_edit(form.what, form.placed, args[i], edits)) return {};
       edits.back().witness = witness;

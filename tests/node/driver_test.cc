@@ -43,6 +43,34 @@ TEST(Driver, SingleNodeCommitsItsOwnCommands) {
   EXPECT_EQ(node.driver().pending(), 0U);
 }
 
+TEST(Driver, AWitnessSendsItsCallersToAFullMemberAtOnce) {
+  raft::Membership membership = testing::members(3);
+  membership.witnesses = {raft::NodeId(1)};
+  DriverOptions options;
+  options.core.group = raft::GroupId(1);
+  options.core.id = raft::NodeId(1);
+  options.core.uuid = raft::Uuid{1, 1};
+  options.core.incarnation = raft::Incarnation(1);
+  options.core.witness = true;
+  const lease::Now now{lease::HolderInstant(kLong), lease::PromiseInstant(kLong)};
+  Rig witness(options, membership, now);
+  Answer<ProposeResult> written;
+  witness.handle(now, Propose{Bytes("x"), now.promise + kLong, written.completion()});
+  ASSERT_EQ(written.calls, 1);
+  EXPECT_EQ(written.value.status, ProposeStatus::dropped);
+  EXPECT_EQ(written.value.leader, raft::NodeId(2));
+  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+    Answer<ReadResult> answer;
+    witness.handle(now, Read{mode, now.promise + kLong, answer.completion()});
+    ASSERT_EQ(answer.calls, 1);
+    EXPECT_FALSE(answer.value.index);
+    EXPECT_EQ(answer.value.leader, raft::NodeId(2));
+  }
+  Answer<ReadResult> waits;
+  witness.handle(now, WaitApplied{raft::Index(0), now.promise + kLong, waits.completion()});
+  EXPECT_FALSE(waits.value.index);
+}
+
 TEST(Driver, CompletionsNeverRunInsideHandle) {
   Cluster cluster(1);
   Rig& node = cluster.await_leader();

@@ -593,7 +593,7 @@ ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
-ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD id=")
+ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is no member|NOLEADER this node does not lead)")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
