@@ -100,7 +100,7 @@ raft::Index LogKeeper::old_up_to(lease::Now now) const {
 
 /// Nothing goes that is not applied, or that a peer needs behind the snapshot it is sent.
 raft::Index LogKeeper::allowed(raft::Index want, std::optional<raft::Index> holds) const {
-  want = std::min(want, context_.applied);
+  want = std::min({want, context_.applied, context_.core.cut_limit()});
   if (holds && tail_.bytes - bytes_up_to(*holds) <= context_.options.log_held_bytes_max) {
     want = std::min(want, *holds);
   }

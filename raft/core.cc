@@ -21,6 +21,7 @@ Core::Core(const CoreOptions& options, InitialState initial, Now now)
   LEASEHOLD_ASSERT(initial.applied >= log_.base().index);
   LEASEHOLD_ASSERT(initial.applied <= log_.last_index());
   commit_ = initial.applied;
+  held_ = log_.base().index;
   durable_ = log_.last_index();
   handed_out_ = log_.last_index();
   announced_commit_ = commit_;

@@ -31,8 +31,7 @@ struct CoreOptions {
   Incarnation incarnation;  ///< of this process; sent with read-index requests
   lease::Timing timing;     ///< has passed validate()
   std::uint64_t seed = 0;   ///< of the election timeouts
-  /// This node keeps the log and no state machine: see core_witness.cc.
-  bool witness = false;
+  bool witness = false;     ///< keeps the log and no state machine: see core_witness.cc
   /// Append intents and unacknowledged entry messages per peer; past it the peer gets heartbeats
   /// only.
   std::size_t inflight_messages_max = 64;
@@ -94,8 +93,7 @@ class Core {
   /// Callers of `peer` wait for what this node commits: for a while it hears of commits at once.
   /// Means nothing at a node that does not lead.
   void listens(Now now, NodeId peer);
-  /// Batch `id` and all before it are durable.
-  void persisted(Now now, ReadyId id);
+  void persisted(Now now, ReadyId id);  ///< batch `id` and all before it are durable
   /// The entries after `intent.prev` up to `last` left for the peer, `bytes` of payload in all.
   /// Nothing was sent: last == prev. Ignored when the intent is no longer the open one.
   void filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes);
@@ -143,6 +141,8 @@ class Core {
   /// Who leads the current term, as far as this node knows; kNobody otherwise.
   NodeId leader() const { return leader_; }
   Index commit_index() const { return commit_; }
+  /// The log may be cut up to here: what is committed; at a witness, what every full member holds.
+  Index cut_limit() const { return options_.witness ? held_ : commit_; }
   /// The prefix of the log that is durable on this node.
   Index durable_index() const { return durable_; }
   const Log& log() const { return log_; }
@@ -154,8 +154,7 @@ class Core {
   HolderInstant lease_end() const;
   /// What a leader knows of its peers; empty for any other role.
   const std::map<NodeId, Progress>& progress() const;
-  /// Reads that have not been answered.
-  std::size_t pending_reads() const;
+  std::size_t pending_reads() const;  ///< not answered yet
 
  private:
   friend class CoreReader;  // fingerprint.cc
@@ -217,8 +216,7 @@ class Core {
     /// The newest membership whose consequences were drawn (see core_membership.cc).
     Index settled_membership;
     std::vector<LeaderRead> reads;
-    /// Of these, asked by followers.
-    std::size_t remote_reads = 0;
+    std::size_t remote_reads = 0;  ///< of these, asked by followers
   };
 
   /// The reads of a follower that are justified in the same way: one request is out at a time,
@@ -332,6 +330,7 @@ class Core {
 
   // core_witness.cc
   void hand_over_as_witness();
+  Index held_by_all() const;
   Index commit_for(const Progress& progress) const;
   bool state_stays() const;
   void send_beginning(NodeId to, Progress& progress);
@@ -363,6 +362,7 @@ class Core {
   Log log_;
   /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
   Index commit_;
+  Index held_;  ///< of a witness: cut_limit(), which never moves back either
   /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index(), and
   /// it is below the log's base exactly while a snapshot's place there is not durable.
   Index durable_;

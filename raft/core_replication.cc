@@ -89,6 +89,7 @@ void Core::append_from_leader(NodeId from, AppendRequest& m) {
     pending_.persist.entries.push_back(std::move(entry));
   }
   advance_commit(std::min(m.commit, last));
+  held_ = std::max(held_, std::min(m.commit, last));
 
   AppendReply reply;
   reply.request_term = m.term;

@@ -19,7 +19,7 @@ void Core::cut_log(Now now, Index to) {
   begin_input(now);
   if (to > log_.base().index) {
     // Of what is not committed nothing is applied, and what is not durable may yet be needed whole.
-    LEASEHOLD_ASSERT(to <= commit_);
+    LEASEHOLD_ASSERT(to <= commit_ && to <= cut_limit());
     LEASEHOLD_ASSERT(to <= durable_);
     log_.cut(to);
     pending_.persist.cut = LogBase{log_.base(), log_.membership_at(to)};
@@ -120,6 +120,7 @@ bool Core::snapshot_received(Now now, const SnapshotId& id, const Membership& me
 bool Core::accept_snapshot(const SnapshotId& id, const Membership& membership) {
   LEASEHOLD_ASSERT(id.last.term <= hard_state_.term);
   if (as_leader() != nullptr || id.last.index <= commit_) return false;
+  held_ = std::max(held_, id.last.index);
   if (log_.matches(id.last)) {
     // "Retain log entries following it" (section 7), and those before: what is in a snapshot is
     // committed.

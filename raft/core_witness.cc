@@ -7,9 +7,10 @@
 //   - It answers no reads and takes no proposals, at no time, and holds no lease.
 //   - It may have an entry that is committed and that no full voter has which is left. Then only it
 //     can be elected. It leads until a full voter has all of its log, and hands over to that one.
-//   - So its log has to hold what a full member lacks. What it may cut is bounded by what it takes
-//     for committed, and a leader tells it of a commit only what every full member holds durably
-//     (or what the leader's own log has lost as well).
+//   - So its log has to hold what a full member lacks. It cuts only what it was told to be
+//     committed, and a leader tells it of a commit only what every full member holds durably (or
+//     what the leader's own log has lost as well). What it commits as a leader, perhaps by the
+//     votes of witnesses alone, it may not cut before every full member has it.
 //   - A change of the voters is completed only when a full voter that stays has everything.
 //   - It needs no snapshot. One that is behind the leader's log begins anew where that begins.
 
@@ -25,6 +26,7 @@ namespace leasehold::raft {
 // At the end of each input of a witness that leads.
 void Core::hand_over_as_witness() {
   Leader* leader = as_leader();
+  held_ = std::max(held_, held_by_all());
   if (leader->transfer || !own_seat()) return;
   const NodeId next = heir();
   // Nothing is appended meanwhile, so it comes to have everything if anybody can.
@@ -33,17 +35,21 @@ void Core::hand_over_as_witness() {
   emit(TransferStarted{next});
 }
 
-// The commit index that the peer is told. A witness cuts its log up to there. What is above it may
-// be all that a full member can be brought up with when this leader is gone: but what this log has
-// cut off already cannot be, and would make a witness's log grow for as long as a member is away.
-Index Core::commit_for(const Progress& progress) const {
-  if (!progress.witness) return commit_;
+// What every full member holds durably, of what is committed. Witnesses commit without one of them.
+Index Core::held_by_all() const {
   Index held = commit_;
   if (!options_.witness) held = std::min(held, durable_);
   for (const auto& [id, other] : as_leader()->progress) {
     if (!other.witness) held = std::min(held, other.match_index);
   }
-  return std::max(held, log_.base().index);
+  return held;
+}
+
+// The commit index that the peer is told. A witness cuts its log up to there. What is above it may
+// be all that a full member can be brought up with when this leader is gone: but what this log has
+// cut off already cannot be, and would make a witness's log grow for as long as a member is away.
+Index Core::commit_for(const Progress& progress) const {
+  return progress.witness ? std::max(held_by_all(), log_.base().index) : commit_;
 }
 
 // Whether the state outlives the joint membership: a full voter that stays has everything up to the

@@ -182,8 +182,8 @@ constexpr CommandSpec kCommands[] = {
           "Why this connection's last read was served as it was"),
     other("leasehold|help", 2, kNone, Group::leasehold, run_help, "Lists the forms of LEASEHOLD"),
     other("leasehold|member", -3, kNone, Group::leasehold, run_leasehold_member,
-          "The members: LIST | ADD [WITNESS] id=host:port ... | PROMOTE | DEMOTE | REMOVE id ... | MOVE "
-          "id=host:port ... | REPLACE old new ..."),
+          "The members: LIST | ADD [WITNESS] id=host:port ... | PROMOTE | DEMOTE | REMOVE id ... | "
+          "MOVE id=host:port ... | REPLACE old new ..."),
     other("leasehold|once", -5, Effect::write, Group::leasehold, run_leasehold_once,
           "Executes a write unless it was executed under this number before: session sequence "
           "[ANSWERED n] command ...", InMulti::run),

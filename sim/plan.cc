@@ -262,6 +262,9 @@ void draw_witnesses(Plan& plan) {
   for (std::size_t i = plan.founders; i < plan.nodes.size(); ++i) {
     plan.nodes[i].witness = random.chance(1, 2);
   }
+  // Who asks a witness waits for nothing.
+  plan.workload.clients += 12;
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(200)));
 }
 
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:

@@ -189,6 +189,27 @@ TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
   EXPECT_EQ(three.core(kWitness).commit_index(), three.core(three.leader).commit_index());
 }
 
+TEST(Witness, MayNotCutWhatItCommitsWithOthersAlone) {
+  Group group(3, {}, 1, Duration(0), {2, 3});
+  ASSERT_EQ(group.elect(), 1);
+  group.run(ms(500));
+  const Index before = group.core(1).commit_index();
+  // Entries reach the witnesses only, and then one of them leads without the full member.
+  group.propose(1, "x");
+  group.run(ms(50));
+  group.isolate(1);
+  group.run(seconds(5));
+  const int leads = group.core(2).role() == Role::leader ? 2 : 3;
+  ASSERT_EQ(group.core(leads).role(), Role::leader);
+  EXPECT_GT(group.core(leads).commit_index(), before + 1);
+  EXPECT_LE(group.core(leads).cut_limit(), before + 1);
+  EXPECT_LE(group.core(5 - leads).cut_limit(), before + 1);
+  group.heal();
+  group.run(seconds(5));
+  EXPECT_EQ(group.core(1).role(), Role::leader);
+  EXPECT_EQ(group.core(2).cut_limit(), group.core(1).commit_index());
+}
+
 TEST(Witness, BeginsAnewWhereTheLeadersLogBegins) {
   Three three;
   three.group.isolate(kWitness);
