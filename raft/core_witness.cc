@@ -21,6 +21,15 @@
 
 namespace leasehold::raft {
 
+namespace {
+
+/// Of the newest membership, and not only of the one that is being left.
+bool stays_voter(const Membership& membership, NodeId id) {
+  return std::binary_search(membership.voters.begin(), membership.voters.end(), id);
+}
+
+}  // namespace
+
 // ---- The leader ----
 
 // At the end of each input of a witness that leads.
@@ -28,9 +37,16 @@ void Core::hand_over_as_witness() {
   Leader* leader = as_leader();
   held_ = std::max(held_, held_by_all());
   if (leader->transfer || !own_seat()) return;
-  const NodeId next = heir();
-  // Nothing is appended meanwhile, so it comes to have everything if anybody can.
-  if (next == kNobody || leader->progress.at(next).match_index < log_.last_index()) return;
+  // Nothing is appended meanwhile, so somebody comes to have everything if anybody can. While joint
+  // that may be one that leaves, with the only state that can bring up one that stays.
+  NodeId next = kNobody;
+  for (const auto& [id, progress] : leader->progress) {
+    const bool complete = progress.acked_round && progress.match_index == log_.last_index();
+    if (!complete || progress.witness || !log_.membership().is_voter(id)) continue;
+    next = id;
+    if (stays_voter(log_.membership(), id)) break;
+  }
+  if (next == kNobody) return;
   leader->transfer = Transfer{next, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{next});
 }
