@@ -1,5 +1,5 @@
 // Witnesses: members that vote and keep the log, and have no state machine. What a database with
-// two full replicas has as its third vote. docs/decisions/0012 argues the rules.
+// two full replicas has as its third vote. docs/decisions/0013 argues the rules.
 //
 // In elections, promises and quorums a witness is a voter like any other: it stores every entry
 // with its payload before it acknowledges it. What is different:
