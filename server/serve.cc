@@ -317,8 +317,8 @@ Result<int> serve(const ServeSettings& settings) {
     };
     state.options.backup_progress = [&backups] { return backups->progress(); };
   }
-  kv::LeaseKeeper keeper(
-      *clock.value(), [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
+  kv::LeaseKeeper keeper(*clock.value(),
+                         [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
   state.lease_keeper = &keeper;
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
