@@ -63,18 +63,22 @@ Index Core::held_by_all() const {
 
 // The commit index that the peer is told. A witness cuts its log up to there. What is above it may
 // be all that a full member can be brought up with when this leader is gone: but what this log has
-// cut off already cannot be, and would make a witness's log grow for as long as a member is away.
+// cut off already cannot be, and would make a witness's log grow for as long as a member is away. A
+// leader that leaves the group takes its state along, with which that member could be brought up.
 Index Core::commit_for(const Progress& progress) const {
-  return progress.witness ? std::max(held_by_all(), log_.base().index) : commit_;
+  if (!progress.witness) return commit_;
+  const bool stays = stays_voter(log_.membership(), options_.id);
+  return stays ? std::max(held_by_all(), log_.base().index) : held_by_all();
 }
 
-// Whether the state outlives the joint membership: a full voter that stays has everything up to the
-// entry that begins the change. Witnesses alone can make up a quorum of both halves, and who leaves
-// may be the last one that has what is cut off. Without witnesses every quorum has such a voter.
+// Whether the state outlives the joint membership: a full voter that stays has everything that a
+// witness may have cut, which is committed and below the entry that begins the change, or that an
+// earlier leader told it. Witnesses alone can make up a quorum of both halves, and who leaves may
+// be the last one that has what is cut off. Without witnesses every quorum has such a voter.
 bool Core::state_stays() const {
   const Membership& newest = log_.membership();
   if (newest.witnesses.empty()) return true;
-  const Index begun = log_.membership_index();
+  const Index begun = std::max(log_.membership_index(), as_leader()->first_index);
   return std::any_of(newest.voters.begin(), newest.voters.end(), [&](NodeId id) {
     if (newest.is_witness(id)) return false;
     if (id == options_.id) return durable_ >= begun;

@@ -379,7 +379,14 @@ void draw_long_life(Plan& plan) {
   plan.snapshots.crash_ppm /= 20;
   plan.crash_at_send_ppm /= 50;
   plan.crash_at_persist_ppm /= 20;
-  for (NodePlan& node : plan.nodes) node.late_ppm /= 20;
+  for (NodePlan& node : plan.nodes) {
+    node.late_ppm /= 20;
+    // What is applied more slowly than it is asked for would fall behind for hours.
+    node.apply_max = std::min(node.apply_max, Duration(milliseconds(100)));
+  }
+  // They act a few times in a time to live.
+  plan.leases.clients = std::min<std::uint64_t>(plan.leases.clients, 3);
+  plan.leases.ttl = seconds(20);
   WorkloadPlan& workload = plan.workload;
   workload.watchers = std::min<std::uint64_t>(workload.watchers, 1);
   // A client's think time is half of the longest in the mean.

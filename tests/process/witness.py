@@ -37,7 +37,7 @@ def write(nodes, key, value):
     def probe():
         for node in nodes:
             try:
-                if node.running and put(node, key, value) == b"OK":
+                if node.running and put(node, key, value) == "OK":
                     return True
             except (resp.ConnectionLost, resp.TimedOut):
                 pass

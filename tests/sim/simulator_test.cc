@@ -165,6 +165,8 @@ TEST(Simulator, SeedsThatFoundSomethingFindNothingNow) {
       16068,  // a disk stalled far beyond the end of the faults, and its node was late
       3880,   // a slow group was buried under proposals to end the same sessions
       13102,  // the same
+      331,    // a witness led, and who had everything was leaving: it was not handed over to
+      1036,   // a leader left, and its state, which a member lacked, with it
   };
   for (const std::uint64_t seed : seeds) {
     const SeedReport report = run_seed(seed);
