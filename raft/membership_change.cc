@@ -138,8 +138,7 @@ std::string text_of(const ChangeRefused& refused) {
       return "nobody would vote; keep at least one voter, better three or five";
     case ChangeObstacle::no_full_voter:
       return "only witnesses would vote, and they keep no state and answer nobody; keep at least "
-             "one "
-             "voter that is no witness, better two";
+             "one voter that is no witness, better two";
     case ChangeObstacle::too_many:
       return "a group has at most " + std::to_string(kMembersMax) +
              " members, those included that leave with this change; remove some first";
