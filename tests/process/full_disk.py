@@ -34,6 +34,9 @@ HEAL_SECONDS = 10
 QUICK = 0.3
 READS = 300
 STATUS_EVERY = 16
+# What fills a disk is a writer too, and a leader whose disk is merely slow beside it gives up after
+# an election timeout. That is for slow_disk.py.
+FLAGS = ["--lease", "3s", "--election-timeout", "3s"]
 
 
 def arguments(parser):
@@ -213,7 +216,7 @@ def run(options):
     check(options.rounds >= 2, "--rounds: 2 at least, for both ways to fill a disk")
     disk.enter_private_mounts()
     ledger, history = Ledger("ledger"), History()
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with Cluster(options.binary, flags=FLAGS, keep=options.keep) as cluster:
         space = Space(cluster)
         try:
             cluster.start()

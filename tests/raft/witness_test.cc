@@ -342,5 +342,78 @@ TEST(Witness, TheLastOneWithTheStateDoesNotLeaveBeforeAnotherHasIt) {
   EXPECT_EQ(group.core(4).membership().find(NodeId(1)), nullptr);
 }
 
+/// 1 has the state, 2 and 3 are witnesses, and 4 is to take the place of 1; heartbeats reach it,
+/// and nothing else.
+struct Replacement {
+  Replacement() : group(3, {}, 1, Duration(0), {2, 3}) {
+    EXPECT_EQ(group.elect(), 1);
+    group.add(4);
+    EXPECT_EQ(obstacle(group.change(1, {voter(1), witness(2), witness(3), learner(4)})),
+              std::nullopt);
+    group.run(ms(500));
+    group.filter = [](const Envelope& e) {
+      const auto* append = std::get_if<AppendRequest>(&e.message);
+      const bool heartbeat = append != nullptr && append->entries.empty();
+      return e.to != node(4) || heartbeat;
+    };
+    for (int i = 0; i < 5; ++i) group.propose(1, "the state");
+    group.run(seconds(1));
+  }
+  void begin() {
+    EXPECT_EQ(obstacle(group.change(1, {voter(4), witness(2), witness(3)})), std::nullopt);
+    group.run(seconds(1));
+    EXPECT_TRUE(group.core(1).membership().joint());
+  }
+  void cut_as_told() {
+    group.cut_log(1, group.core(1).commit_index());
+    group.run(seconds(1));
+    for (const int id : {2, 3}) group.cut_log(id, group.core(id).cut_limit());
+  }
+  void expect_completed(const Machine& machine) {
+    EXPECT_EQ(group.core(4).role(), Role::leader);
+    EXPECT_FALSE(group.core(4).membership().joint());
+    ASSERT_GE(group.replica(4).machine.size(), machine.size());
+    EXPECT_EQ(group.replica(4).machine.at(machine.size() - 1).payload, machine.back().payload);
+  }
+
+  Group group;
+};
+
+// Its own log does not reach back, and its state goes with it: the witnesses keep the entries.
+TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
+  Replacement replacement;
+  Group& group = replacement.group;
+  const Index held = group.core(4).durable_index();
+  replacement.begin();
+  replacement.cut_as_told();
+  ASSERT_GT(group.core(1).log().base().index, held);
+  EXPECT_LE(group.core(2).cut_limit(), held);
+  EXPECT_LE(group.core(3).cut_limit(), held);
+  const Machine machine = group.replica(1).machine;
+  group.crash(1);
+  group.filter = [](const Envelope&) { return true; };
+  group.run(seconds(10));
+  replacement.expect_completed(machine);
+}
+
+// The entries are cut off everywhere, since that leader was to stay then. Only it can bring up who
+// takes its place.
+TEST(Witness, HandsOverToOneThatLeavesIfOnlyThatOneHasTheState) {
+  Replacement replacement;
+  Group& group = replacement.group;
+  replacement.cut_as_told();
+  ASSERT_GT(group.core(2).log().base().index, group.core(4).durable_index());
+  replacement.begin();
+  const Machine machine = group.replica(1).machine;
+  group.crash(1);
+  group.run(seconds(5));
+  ASSERT_TRUE(has_led(group.replica(2)) || has_led(group.replica(3)));
+  group.restart(1);
+  group.filter = [](const Envelope&) { return true; };
+  group.run(seconds(10));
+  EXPECT_TRUE(has_led(group.replica(1)));
+  replacement.expect_completed(machine);
+}
+
 }  // namespace
 }  // namespace leasehold::raft::test
