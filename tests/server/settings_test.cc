@@ -222,5 +222,15 @@ TEST(SettingsFile, BrokenFilesAreRefusedWithTheirPlace) {
   EXPECT_FALSE(read_settings_file("no-such-file.toml").ok());
 }
 
+// The library asserts there; see server/settings_file.cc.
+TEST(SettingsFile, ATableWithoutANameIsRefused) {
+  for (const char* text : {"[?]\n", "[[=]]\n", "[ #\n"}) {
+    const SettingsFile file(text);
+    const auto texts = read_settings_file(file.path());
+    ASSERT_FALSE(texts.ok()) << text;
+    EXPECT_EQ(texts.error().code, ErrorCode::malformed) << text;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::server

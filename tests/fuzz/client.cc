@@ -1,0 +1,98 @@
+// Bytes of a client. The first one chooses how they arrive: in which pieces, with a lease or without, and when the
+// node answers. The parser has to judge the pieces as it judges the whole, and what the session sends has to be
+// well-formed RESP.
+#include <leasehold/base/assert.h>
+#include <leasehold/server/session.h>
+#include <leasehold/tests/fuzz/fuzz.h>
+#include <leasehold/tests/fuzz/reply_length.h>
+#include <leasehold/tests/server/fake_node.h>
+#include <leasehold/tests/server/manual_executor.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::fuzz {
+namespace {
+
+using server::FakeNode;
+using server::ManualExecutor;
+using server::ParseStatus;
+using server::RequestParser;
+using server::ServerOptions;
+using server::ServerState;
+using server::Session;
+
+/// What a parser says of a stream: its requests, and how it ended.
+std::vector<std::string> parsed(std::string_view stream, std::size_t piece) {
+  std::vector<std::string> out;
+  RequestParser parser;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  while (true) {
+    const ParseStatus status = parser.parse(stream.substr(begin, end - begin));
+    if (status == ParseStatus::incomplete) {
+      if (end == stream.size()) return out;
+      end = std::min(stream.size(), end + piece);
+      continue;
+    }
+    if (status == ParseStatus::malformed) {
+      out.push_back("malformed: " + parser.error());
+      return out;
+    }
+    LEASEHOLD_ASSERT(parser.consumed() > 0 && begin + parser.consumed() <= end);
+    std::string request;
+    for (const std::string_view word : parser.args()) {
+      request += std::to_string(word.size()) + ":" + std::string(word) + ",";
+    }
+    out.push_back(std::move(request));
+    begin += parser.consumed();
+  }
+}
+
+void converse(std::string_view stream, bool lease, std::size_t piece) {
+  FakeNode node;
+  ManualExecutor tasks;
+  ServerState state{ServerOptions{}};
+  if (lease) node.grant_lease(std::chrono::hours(1));
+  auto session = std::make_shared<Session>(
+      Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks}, 1, "fuzz:1",
+      [] {});
+  std::string input;
+  std::string output;
+  const auto pump = [&] {
+    // Until nothing more comes of it: the node answers whatever it was asked.
+    for (bool more = true; more;) {
+      tasks.run();
+      input.erase(0, session->process(input));
+      output += std::exchange(session->output(), {});
+      more = node.complete_some() || session->turn_over() || tasks.waits();
+    }
+  };
+  for (std::size_t at = 0; at < stream.size(); at += piece) {
+    input += stream.substr(at, piece);
+    pump();
+    LEASEHOLD_ASSERT(!session->busy());
+  }
+  for (std::string_view rest = output; !rest.empty();) {
+    const std::size_t length = reply_length(rest);
+    LEASEHOLD_ASSERT(length > 0);
+    rest.remove_prefix(length);
+  }
+}
+
+}  // namespace
+
+void take(std::string_view input) {
+  if (input.empty()) return;
+  const auto choice = static_cast<unsigned char>(input.front());
+  input.remove_prefix(1);
+  const std::size_t piece = 1 + choice % 32;
+  LEASEHOLD_ASSERT(parsed(input, piece) == parsed(input, input.size() + 1));
+  converse(input, (choice & 0x20U) != 0, (choice & 0x40U) != 0 ? piece : input.size() + 1);
+}
+
+}  // namespace leasehold::fuzz

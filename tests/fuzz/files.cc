@@ -1,0 +1,95 @@
+// Files of a data directory beside the log, and what snapshots and backups begin with: memberships, snapshot heads,
+// archives, manifests, RESTORED. The first byte chooses which, and whether its length and its check are made right, so
+// that what stands behind them is reached. Each decoder accepts exactly what its encoder writes.
+#include <leasehold/kv/coding.h>
+#include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/node/node_restored.h>
+#include <leasehold/node/node_snapshot_file.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/server/backup_manifest.h>
+#include <leasehold/tests/fuzz/fuzz.h>
+#include <leasehold/tests/fuzz/input.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace leasehold::fuzz {
+namespace {
+
+std::string check_line(std::string_view lines) {
+  char line[32];
+  std::snprintf(line, sizeof(line), "check %08x\n", wire::crc32c(lines));
+  return line;
+}
+
+void put_little(std::string& to, std::size_t at, std::uint32_t value) {
+  for (std::size_t i = 0; i < 4; ++i) to[at + i] = static_cast<char>(value >> (8 * i));
+}
+
+void take_membership(std::string_view bytes) {
+  const auto membership = raft::decode_membership(bytes);
+  if (!accepted(membership)) return;
+  LEASEHOLD_ASSERT(raft::encode_membership(membership.value()).view() == bytes);
+}
+
+void take_snapshot_head(std::string bytes, bool seal) {
+  constexpr std::size_t kLengthAt = 48;
+  constexpr std::size_t kFixed = 52;
+  if (seal && bytes.size() >= kFixed && bytes.size() < 65000) {
+    put_little(bytes, kLengthAt, static_cast<std::uint32_t>(bytes.size() - kFixed));
+    bytes.append(4, '\0');
+    put_little(bytes, bytes.size() - 4, wire::crc32c(bytes.substr(0, bytes.size() - 4)));
+  }
+  const auto head = node::decode_snapshot_head(bytes);
+  if (!accepted(head)) return;
+  const std::string again = node::encode_snapshot_head(head.value());
+  LEASEHOLD_ASSERT(bytes.compare(0, again.size(), again) == 0);
+}
+
+void take_archive_head(std::string bytes, bool seal) {
+  if (seal && bytes.size() >= kv::kArchiveStartBytes) {
+    std::string length;
+    kv::put_u32(length, static_cast<std::uint32_t>(bytes.size() + kv::kArchiveCheckBytes));
+    bytes.replace(kv::kArchiveStartBytes - length.size(), length.size(), length);
+    kv::put_u32(bytes, wire::crc32c(bytes));
+  }
+  const auto head = kv::decode_head(bytes);
+  if (accepted(head)) LEASEHOLD_ASSERT(kv::encode_head(head.value()) == bytes);
+}
+
+void take_manifest(std::string bytes, bool seal) {
+  if (seal && bytes.size() + 16 < server::kManifestBytes) {
+    bytes += check_line(bytes);
+    bytes.resize(server::kManifestBytes, '\n');
+  }
+  const auto manifest = server::decode_manifest(bytes);
+  if (!accepted(manifest)) return;
+  LEASEHOLD_ASSERT(server::encode_manifest(manifest.value()) ==
+                   bytes.substr(0, server::kManifestBytes));
+}
+
+void take_restored(std::string text, bool seal) {
+  if (seal) text += check_line(text);
+  const auto restored = node::decode_restored(text);
+  if (accepted(restored)) LEASEHOLD_ASSERT(node::encode_restored(restored.value()) == text);
+}
+
+}  // namespace
+
+void take(std::string_view input) {
+  Input in(input);
+  const std::uint8_t way = in.byte();
+  const bool seal = way / 8 % 4 != 0;
+  const std::string bytes(in.rest());
+  switch (way % 8) {
+    case 0: return take_membership(bytes);
+    case 1: return take_snapshot_head(bytes, seal);
+    case 2: return take_archive_head(bytes, seal);
+    case 3: return take_manifest(bytes, seal);
+    default: return take_restored(bytes, seal);
+  }
+}
+
+}  // namespace leasehold::fuzz

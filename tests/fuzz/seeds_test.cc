@@ -1,0 +1,81 @@
+// A fuzzer's seeds, what stands beside them, and random inputs: so that every build runs it a little.
+#include <leasehold/base/random.h>
+#include <leasehold/tests/fuzz/fuzz.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace leasehold::fuzz {
+namespace {
+
+std::vector<std::string> seeds() {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& file : std::filesystem::directory_iterator(LEASEHOLD_FUZZ_SEEDS)) {
+    paths.push_back(file.path());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::string> out;
+  for (const auto& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    out.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return out;
+}
+
+char any_byte(Random& random) {
+  return static_cast<char>(random.below(256));
+}
+
+TEST(Fuzz, TheSeeds) {
+  const std::vector<std::string> all = seeds();
+  EXPECT_GE(all.size(), 8U) << LEASEHOLD_FUZZ_SEEDS;
+  for (const std::string& seed : all) {
+    take(seed);
+    EXPECT_FALSE(seed.empty());
+  }
+}
+
+TEST(Fuzz, WhatStandsBesideTheSeeds) {
+  constexpr int kRounds = 20000;
+  const std::vector<std::string> all = seeds();
+  Random random(51);
+  for (int round = 0; round < kRounds; ++round) {
+    std::string input = all[random.below(all.size())];
+    for (std::uint64_t changes = 1 + random.below(3); changes > 0 && !input.empty(); --changes) {
+      const std::size_t at = random.below(input.size());
+      const std::string& other = all[random.below(all.size())];
+      switch (random.below(5)) {
+        case 0: input[at] = any_byte(random); break;
+        case 1: input[at] = static_cast<char>(input[at] ^ (1 << random.below(8))); break;
+        case 2: input.erase(at, 1 + random.below(8)); break;
+        case 3: input.insert(at, random.below(8) + 1, any_byte(random)); break;
+        default: input.replace(at, std::string::npos, other, std::min(at, other.size()),
+                               std::string::npos);
+      }
+    }
+    take(input);
+  }
+}
+
+TEST(Fuzz, RandomInputs) {
+  constexpr int kRounds = 20000;
+  Random random(52);
+  for (int round = 0; round < kRounds; ++round) {
+    std::string input(random.below(300), '\0');
+    const bool sparse = random.chance(1, 2);
+    for (char& c : input) {
+      if (!sparse || random.chance(1, 3)) c = any_byte(random);
+    }
+    take(input);
+  }
+}
+
+}  // namespace
+}  // namespace leasehold::fuzz

@@ -1,0 +1,120 @@
+// What people and scripts write or keep: settings, addresses, durations, histories, traces, scenarios; and replies of
+// whatever answers to a client of ours. The first byte chooses.
+#include <leasehold/check/history_file.h>
+#include <leasehold/net/handshake.h>
+#include <leasehold/server/duration.h>
+#include <leasehold/server/resp_client.h>
+#include <leasehold/server/settings.h>
+#include <leasehold/story/scenario.h>
+#include <leasehold/story/trace_file.h>
+#include <leasehold/tests/fuzz/fuzz.h>
+#include <leasehold/tests/fuzz/input.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace leasehold::fuzz {
+namespace {
+
+/// A file in memory, over and over again.
+class MemoryFile {
+ public:
+  MemoryFile() : file_(::memfd_create("fuzz", MFD_CLOEXEC)) {
+    LEASEHOLD_ASSERT(file_ >= 0);
+    path_ = "/proc/self/fd/" + std::to_string(file_);
+  }
+  const std::string& path_of(std::string_view bytes) {
+    LEASEHOLD_ASSERT(::ftruncate(file_, 0) == 0);
+    const auto written = ::pwrite(file_, bytes.data(), bytes.size(), 0);
+    LEASEHOLD_ASSERT(written == static_cast<ssize_t>(bytes.size()));
+    return path_;
+  }
+
+ private:
+  int file_;
+  std::string path_;
+};
+
+void take_settings(std::string_view bytes) {
+  static MemoryFile file;
+  const auto texts = server::read_settings_file(file.path_of(bytes));
+  if (accepted(texts)) static_cast<void>(accepted(server::make_settings(texts.value())));
+}
+
+void take_history(std::string_view bytes) {
+  check::History history;
+  check::HistoryReader reader(history);
+  std::size_t lines = 0;
+  while (!bytes.empty()) {
+    const std::string_view line = bytes.substr(0, bytes.find('\n'));
+    bytes.remove_prefix(std::min(bytes.size(), line.size() + 1));
+    if (!accepted(reader.take(line))) return;
+    LEASEHOLD_ASSERT(reader.lines() == ++lines);
+  }
+}
+
+void take_trace(std::string_view bytes) {
+  const auto record = story::decode_record(std::string(bytes));
+  if (accepted(record)) {
+    const auto again = story::decode_record(story::encode_record(record.value()));
+    LEASEHOLD_ASSERT(again.ok());
+    LEASEHOLD_ASSERT(story::encode_record(again.value()) == story::encode_record(record.value()));
+  }
+  static_cast<void>(accepted(story::decode_trace("trace", std::string(bytes))));
+}
+
+/// What is printed is what is printed again: a scenario that was rewritten passes.
+void take_scenario(std::string_view bytes) {
+  const auto scenario = story::parse_scenario("scenario", std::string(bytes));
+  if (!accepted(scenario)) return;
+  const auto silent = [](const story::Record&) {};
+  const auto outcome = story::run_scenario(scenario.value(), silent);
+  if (outcome.failed) return;
+  const auto rewritten = story::parse_scenario("scenario", outcome.rewritten);
+  LEASEHOLD_ASSERT(rewritten.ok());
+  LEASEHOLD_ASSERT(story::run_scenario(rewritten.value(), silent).problems.empty());
+}
+
+void take_words(std::string_view bytes) {
+  const auto duration = server::parse_duration(bytes);
+  if (accepted(duration)) {
+    const auto again = server::parse_duration(server::format_duration(duration.value()));
+    LEASEHOLD_ASSERT(again.ok() && again.value() == duration.value());
+  }
+  static_cast<void>(accepted(net::parse_address(bytes)));
+  static_cast<void>(accepted(server::parse_peers(bytes)));
+}
+
+void take_reply(std::string_view bytes) {
+  server::RespValue value;
+  const auto length = server::parse_reply(bytes, value);
+  if (!accepted(length)) return;
+  LEASEHOLD_ASSERT(length.value() <= bytes.size());
+  if (length.value() == 0) return;
+  // What is complete stays as it is, whatever follows; and is not complete before.
+  server::RespValue part;
+  LEASEHOLD_ASSERT(server::parse_reply(bytes.substr(0, length.value()), part).value() ==
+                   length.value());
+  const auto early = server::parse_reply(bytes.substr(0, length.value() - 1), part);
+  LEASEHOLD_ASSERT(early.ok() && early.value() == 0);
+}
+
+}  // namespace
+
+void take(std::string_view input) {
+  Input in(input);
+  switch (in.byte() % 8) {
+    case 0:
+    case 1: return take_settings(in.rest());
+    case 2: return take_history(in.rest());
+    case 3: return take_trace(in.rest());
+    case 4:
+    case 5: return take_scenario(in.rest());
+    case 6: return take_words(in.rest());
+    default: return take_reply(in.rest());
+  }
+}
+
+}  // namespace leasehold::fuzz
