@@ -3,9 +3,9 @@
 
 // Errors are results here, not exceptions.
 #define TOML_EXCEPTIONS 0
-// Nor is a file from outside a reason to abort. Where toml++ asserts and a file can get there (a table
-// whose name begins with '?'), it goes on to refuse the file; with NDEBUG it would tell the compiler
-// that this cannot be.
+// Nor is a file from outside a reason to abort. Where toml++ asserts and a file can get there (a
+// table whose name begins with '?'), it goes on to refuse the file; with NDEBUG it would tell the
+// compiler that this cannot be.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <toml++/toml.h>

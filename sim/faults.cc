@@ -24,8 +24,8 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
       nodes_(std::move(nodes)),
       network_(network),
       oracles_(oracles),
-      random_(random_for(world.plan.seed, 3)),
-      straggler_random_(random_for(world.plan.seed, 5)),
+      random_(world.random(3)),
+      straggler_random_(world.random(5)),
       duel_(world, nodes_, duel_ports()) {
   for (const FaultClass fault : kTriggered) {
     if (!world_.plan.enabled.has(fault)) continue;
@@ -80,13 +80,16 @@ void Faults::schedule_next() {
   const Duration mean = world_.plan.fault_interval;
   world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
     if (world_.healed) return;
-    if (!letting_up()) one_fault();
+    const bool happens = world_.fault_happens();
+    if (!letting_up()) one_fault(happens);
+    world_.begin_sequence(random_, FaultMoment::after);
     schedule_next();
   });
 }
 
-void Faults::one_fault() {
-  if (choices_.empty()) return;
+void Faults::one_fault(bool happens) {
+  world_.begin_sequence(random_, FaultMoment::before);
+  if (choices_.empty() || !happens) return;
   ++world_.nodes.faults;
   trigger(choices_[static_cast<std::size_t>(random_.below(choices_.size()))]);
 }
@@ -193,10 +196,11 @@ void Faults::schedule_straggler() {
     const Duration full =
         draw_duration(straggler_random_, milliseconds(50), world_.plan.disk.full_max);
     SimNode& node = *nodes_[static_cast<std::size_t>(straggler_random_.below(nodes_.size()))];
-    if (!letting_up()) {
+    if (world_.fault_happens() && !letting_up()) {
       if (fill && world_.plan.enabled.has(FaultClass::full_disk)) node.disk().fill(full);
       if (world_.plan.enabled.has(FaultClass::straggler)) straggle(node);
     }
+    world_.begin_sequence(straggler_random_, FaultMoment::after);
     schedule_straggler();
   });
 }

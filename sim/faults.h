@@ -35,7 +35,7 @@ class Faults {
   void set_rates(SimNode& node);
   std::int64_t draw_rate();
   void schedule_next();
-  void one_fault();
+  void one_fault(bool happens);
   void trigger(FaultClass fault);
   SimNode& draw_target();
   SimNode* leader();

@@ -8,7 +8,7 @@ namespace leasehold::sim {
 using std::chrono::milliseconds;
 
 HandOvers::HandOvers(World& world, std::vector<SimNode*> nodes)
-    : world_(world), nodes_(std::move(nodes)), random_(random_for(world.plan.seed, 9)) {}
+    : world_(world), nodes_(std::move(nodes)), random_(world.random(9)) {}
 
 void HandOvers::start() {
   if (world_.plan.enabled.has(FaultClass::hand_over)) schedule_next();
@@ -18,7 +18,8 @@ void HandOvers::schedule_next() {
   const Duration mean = world_.plan.hand_over_interval;
   world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
     if (world_.healed) return;
-    hand_over();
+    if (world_.fault_happens()) hand_over();
+    world_.begin_sequence(random_, FaultMoment::after);
     schedule_next();
   });
 }

@@ -19,7 +19,7 @@ Seat seat_of(const raft::Membership& membership, raft::NodeId id) {
 }  // namespace
 
 MemberChanges::MemberChanges(World& world, std::vector<SimNode*> nodes)
-    : world_(world), nodes_(std::move(nodes)), random_(random_for(world.plan.seed, 11)) {}
+    : world_(world), nodes_(std::move(nodes)), random_(world.random(11)) {}
 
 void MemberChanges::start() {
   if (world_.plan.enabled.has(FaultClass::membership)) schedule_next();
@@ -29,7 +29,8 @@ void MemberChanges::schedule_next() {
   const Duration mean = world_.plan.member_change_interval;
   world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
     if (world_.healed) return;
-    change();
+    if (world_.fault_happens()) change();
+    world_.begin_sequence(random_, FaultMoment::after);
     schedule_next();
   });
 }

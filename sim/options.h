@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::sim {
@@ -46,6 +47,7 @@ class FaultSet {
  public:
   bool has(FaultClass fault) const { return (bits_ & bit(fault)) != 0; }
   void add(FaultClass fault) { bits_ |= bit(fault); }
+  void remove(FaultClass fault) { bits_ &= ~bit(fault); }
   std::size_t count() const;
   std::uint32_t bits() const { return bits_; }
   static FaultSet from_bits(std::uint32_t bits) {
@@ -53,6 +55,7 @@ class FaultSet {
     set.bits_ = bits;
     return set;
   }
+  friend bool operator==(const FaultSet&, const FaultSet&) = default;
 
  private:
   static std::uint32_t bit(FaultClass fault) {
@@ -68,6 +71,28 @@ enum class PartitionShape : std::uint8_t {
   ring,      ///< each its two neighbours
   chain,     ///< the same, without the link that closes the ring
   majority,  ///< two sides
+};
+
+/// Ranges of numbers, ascending, both ends included.
+using FaultNumbers = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+inline constexpr std::uint64_t kFaultNumberMax = 999'999'999;
+
+/// What is left out of a seed's run (reduction.h, shrink.h). What is drawn for the rest may differ
+/// for it, and so may the run.
+struct Reduction {
+  FaultSet without;
+  bool no_sessions = false;
+  bool no_leases = false;
+  bool no_watchers = false;
+  /// Clients at most; 0: as many as are drawn.
+  std::uint64_t clients_max = 0;
+  /// Another order of the same kinds of faults.
+  std::uint64_t variant = 0;
+  /// If set: of the faults that somebody triggers only those with these numbers happen, counted
+  /// from 1 in the order of their times; and each draws from a sequence of its own, so that the
+  /// others stay what they are without it.
+  std::optional<FaultNumbers> only{};
+  friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
 /// How a PartitionTrial ended.
@@ -88,6 +113,7 @@ struct SimOptions {
   /// fault every ten seconds, a leader change a minute, two operations of clients a second. What is
   /// simulated is what lies between, too: growing terms, long logs, clocks far from each other.
   bool long_life = false;
+  Reduction reduction;
   /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;
@@ -181,7 +207,8 @@ struct SeedReport {
   SessionCounts sessions;
   NodeCounts nodes;
   LeaseCounts leases;
-  FaultSet faults;  ///< those that took effect
+  std::uint64_t triggered = 0;  ///< faults that somebody was about to trigger
+  FaultSet faults;              ///< those that took effect
   std::uint64_t trace_hash = 0;
   TrialOutcome trial = TrialOutcome::none;
   std::optional<Violation> violation;

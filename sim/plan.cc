@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/plan.h>
+#include <leasehold/sim/reduction.h>
 
 #include <algorithm>
 #include <chrono>
@@ -486,6 +487,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
     plan.crash_at_persist_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
   }
   if (options.long_life) draw_long_life(plan);
+  reduce(options.reduction, plan);
   return plan;
 }
 

@@ -1,3 +1,5 @@
+#include <leasehold/sim/reduction.h>
+#include <leasehold/sim/shrink_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/sim/simulator.h>
 #include <leasehold/story/telling.h>
@@ -31,6 +33,14 @@ const char* const kSimUsage =
     "                      leader change a minute, two operations of clients a second\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
+    "  --shrink            leave out of the seed whatever its finding does not need, and print "
+    "the\n"
+    "                      options of what is left: a minute or two; with --story it is told, too\n"
+    "  --without WORDS     without these fault classes (as in the summary), sessions, leases or\n"
+    "                      watchers, with commas between\n"
+    "  --clients N         so many clients at most\n"
+    "  --only NUMBERS      of the faults that are triggered only these: 3,7-9, or none\n"
+    "  --variant N         another order of the same kinds of faults\n"
     "  --keep-going        do not stop at the first finding; report every seed's\n"
     "  --quiet             no progress line\n";
 
@@ -48,6 +58,7 @@ struct Arguments {
   std::uint64_t jobs = 1;
   bool trace_hash = false;
   bool keep_going = false;
+  bool shrink = false;
   bool quiet = false;
   SimOptions sim;
   story::TellingOptions telling;
@@ -81,6 +92,9 @@ bool set_value(const std::string& name, const std::string& value, Arguments& arg
     arguments.sim.shape = partition_shape_of(value);
     return arguments.sim.shape.has_value();
   }
+  if (name == "--without" || name == "--clients" || name == "--only" || name == "--variant") {
+    return take_reduction(name, value, arguments.sim.reduction);
+  }
   const auto number = parse_number(value);
   if (!number) return false;
   if (name == "--jobs") {
@@ -110,12 +124,16 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       arguments.trace_hash = true;
     } else if (name == "--lease-oracles") {
       arguments.sim.lease_oracles_only = true;
+    } else if (name == "--shrink") {
+      arguments.shrink = true;
     } else if (name == "--keep-going") {
       arguments.keep_going = true;
     } else if (name == "--quiet") {
       arguments.quiet = true;
     } else if (name == "--seed" || name == "--seeds" || name == "--jobs" || name == "--drift-ppm" ||
-               name == "--tail" || name == "--partition" || name == "--hours") {
+               name == "--tail" || name == "--partition" || name == "--hours" ||
+               name == "--without" || name == "--clients" || name == "--only" ||
+               name == "--variant") {
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
@@ -125,6 +143,9 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   }
   if (arguments.telling.wanted() && arguments.first != arguments.last) {
     return "--story and --trace are about one seed: give --seed N";
+  }
+  if (arguments.shrink && arguments.first != arguments.last) {
+    return "--shrink is about one seed: give --seed N";
   }
   if (arguments.sim.shape && arguments.sim.long_life) {
     return "--partition and --hours are two kinds of simulation: give one of them";
@@ -281,6 +302,7 @@ class Command {
   explicit Command(Arguments arguments) : arguments_(std::move(arguments)) {}
 
   int run() {
+    if (arguments_.shrink) return shrink_one();
     if (arguments_.telling.wanted()) return tell_one();
     for (std::uint64_t j = 0; j < arguments_.jobs && arguments_.first + j <= arguments_.last; ++j) {
       start(arguments_.first + j);
@@ -296,6 +318,24 @@ class Command {
   }
 
  private:
+  /// Prints what the seed's finding needs, and tells it if that is wanted.
+  int shrink_one() {
+    const auto shrunk = shrink_seed(arguments_.first, arguments_.sim, arguments_.quiet);
+    if (!shrunk) {
+      std::printf("seed %llu finds nothing: there is nothing to shrink\n",
+                  number(arguments_.first));
+      return 0;
+    }
+    arguments_.sim.reduction = shrunk->reduction;
+    std::printf("SHRUNK seed %llu oracle %s at %s, %llu faults triggered, after %llu runs\n",
+                number(arguments_.first), shrunk->finding.oracle.c_str(),
+                format_instant(shrunk->finding.at).c_str(), number(faults_left(*shrunk)),
+                number(shrunk->attempts));
+    print_again(arguments_.first);
+    if (arguments_.telling.wanted()) tell_one();
+    return 1;
+  }
+
   /// One seed in this process, told while it runs. If an assertion fails the story ends there.
   int tell_one() {
     story::Telling telling(arguments_.telling);
@@ -495,8 +535,12 @@ class Command {
     }
     std::printf("\n  what happened before (true time):\n");
     for (const std::string& line : found.trace_tail) std::printf("    %s\n", line.c_str());
+    print_again(report.seed);
+  }
+
+  void print_again(std::uint64_t seed) const {
     std::printf(
-        "  again: leasehold sim --seed %llu%s%s%s%s%s\n", number(report.seed),
+        "  again: leasehold sim --seed %llu%s%s%s%s%s%s\n", number(seed),
         arguments_.sim.shape ? " --partition " : "",
         arguments_.sim.shape ? partition_shape_name(*arguments_.sim.shape) : "",
         arguments_.sim.long_life
@@ -505,7 +549,8 @@ class Command {
         arguments_.sim.drift_ppm
             ? (" --drift-ppm " + std::to_string(*arguments_.sim.drift_ppm)).c_str()
             : "",
-        arguments_.sim.lease_oracles_only ? " --lease-oracles" : "");
+        arguments_.sim.lease_oracles_only ? " --lease-oracles" : "",
+        options_of(arguments_.sim.reduction).c_str());
   }
 
   void summarize() {

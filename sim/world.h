@@ -14,6 +14,8 @@
 
 namespace leasehold::sim {
 
+enum class FaultMoment : std::uint8_t { before, after };
+
 /// One simulation's true time, plan, trace and verdict. Every part of a simulation refers to it;
 /// there is nothing else that they share, and nothing global.
 struct World {
@@ -29,6 +31,14 @@ struct World {
   /// An oracle speaks. Only the first finding counts.
   void fail(const char* oracle, std::string story);
   bool failed() const { return violation.has_value(); }
+  /// Somebody is about to trigger a fault: whether it happens (Reduction::only).
+  bool fault_happens();
+  /// What a fault draws depends on the state that it finds. With Reduction::only each begins a
+  /// sequence, and another after it: so the next one comes when it would have come, whatever was
+  /// left out before. Otherwise this does nothing.
+  void begin_sequence(Random& random, FaultMoment moment) const;
+  /// An independent random sequence for one part of the simulation that triggers faults.
+  Random random(std::uint64_t part) const;
   /// A fault took effect.
   void used(FaultClass fault) { faults_used.add(fault); }
 
@@ -41,6 +51,8 @@ struct World {
   FaultSet faults_used;
   SnapshotCounts snapshots;
   NodeCounts nodes;
+  /// Faults that were about to be triggered.
+  std::uint64_t triggered = 0;
   /// The faults have ended: nothing is lost, late or slow from now on.
   bool healed = false;
   std::optional<Violation> violation;

@@ -1,6 +1,6 @@
-// Bytes of a client. The first one chooses how they arrive: in which pieces, with a lease or without, and when the
-// node answers. The parser has to judge the pieces as it judges the whole, and what the session sends has to be
-// well-formed RESP.
+// Bytes of a client. The first one chooses how they arrive: in which pieces, with a lease or
+// without, and when the node answers. The parser has to judge the pieces as it judges the whole,
+// and what the session sends has to be well-formed RESP.
 #include <leasehold/base/assert.h>
 #include <leasehold/server/session.h>
 #include <leasehold/tests/fuzz/fuzz.h>

@@ -1,5 +1,5 @@
-// What stands in the log, in answers and in the store: envelopes, commands, replies, values, leases, sessions. The
-// first byte chooses. What is accepted is what its encoder writes.
+// What stands in the log, in answers and in the store: envelopes, commands, replies, values,
+// leases, sessions. The first byte chooses. What is accepted is what its encoder writes.
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_record.h>

@@ -1,5 +1,6 @@
-// Bytes of a peer. The first one chooses whether they are a stream as it comes, or the body of one frame with good
-// checks around it. A message that is accepted is one that this node may send, and comes back the same.
+// Bytes of a peer. The first one chooses whether they are a stream as it comes, or the body of one
+// frame with good checks around it. A message that is accepted is one that this node may send, and
+// comes back the same.
 #include <leasehold/base/assert.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/wire/check.h>

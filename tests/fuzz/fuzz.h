@@ -6,8 +6,8 @@
 
 namespace leasehold::fuzz {
 
-/// Takes `input` as bytes from outside or from a disk; in most fuzzers the first byte chooses which.
-/// Stops the process when something that was accepted breaks an invariant, or a refusal says
+/// Takes `input` as bytes from outside or from a disk; in most fuzzers the first byte chooses
+/// which. Stops the process when something that was accepted breaks an invariant, or a refusal says
 /// nothing.
 void take(std::string_view input);
 

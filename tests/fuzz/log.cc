@@ -1,5 +1,5 @@
-// Bytes of a log's folder: frames, the mark, segments as they come, and segments of frames with good checks. What is
-// accepted holds together, and is accepted again as it is after its repair.
+// Bytes of a log's folder: frames, the mark, segments as they come, and segments of frames with
+// good checks. What is accepted holds together, and is accepted again as it is after its repair.
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/segment_load.h>

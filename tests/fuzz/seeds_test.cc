@@ -1,4 +1,5 @@
-// A fuzzer's seeds, what stands beside them, and random inputs: so that every build runs it a little.
+// A fuzzer's seeds, what stands beside them, and random inputs: so that every build runs it a
+// little.
 #include <leasehold/base/random.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 
@@ -56,8 +57,9 @@ TEST(Fuzz, WhatStandsBesideTheSeeds) {
         case 1: input[at] = static_cast<char>(input[at] ^ (1 << random.below(8))); break;
         case 2: input.erase(at, 1 + random.below(8)); break;
         case 3: input.insert(at, random.below(8) + 1, any_byte(random)); break;
-        default: input.replace(at, std::string::npos, other, std::min(at, other.size()),
-                               std::string::npos);
+        default:
+          input.replace(at, std::string::npos, other, std::min(at, other.size()),
+                        std::string::npos);
       }
     }
     take(input);

@@ -1,5 +1,5 @@
-// What people and scripts write or keep: settings, addresses, durations, histories, traces, scenarios; and replies of
-// whatever answers to a client of ours. The first byte chooses.
+// What people and scripts write or keep: settings, addresses, durations, histories, traces,
+// scenarios; and replies of whatever answers to a client of ours. The first byte chooses.
 #include <leasehold/check/history_file.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/server/duration.h>

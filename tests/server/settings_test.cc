@@ -160,8 +160,8 @@ TEST(Settings, HowANodeEndsAndWhoShallLead) {
 }
 
 TEST(Settings, ANodeJoinsThroughSeveral) {
-  const auto settings = make_settings(
-      {{"id", "4"}, {"data-dir", "d"}, {"join", "a:1,b:2"}, {"peer-listen", "d:4"}});
+  const auto settings =
+      make_settings({{"id", "4"}, {"data-dir", "d"}, {"join", "a:1,b:2"}, {"peer-listen", "d:4"}});
   ASSERT_TRUE(settings.ok()) << settings.error().message;
   EXPECT_EQ(settings.value().node.join, (std::vector<std::string>{"a:1", "b:2"}));
   EXPECT_EQ(settings.value().node.listen, "d:4");

@@ -6,7 +6,9 @@
 #include <leasehold/story/timeline.h>
 #include <leasehold/story/trace_file.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -82,6 +84,37 @@ TEST(SimCommand, FindingEndsWithStatusOneAndIsReproducible) {
   EXPECT_EQ(again.status, 1);
   const std::string line = outcome.out.substr(found, outcome.out.find('\n', found) - found);
   EXPECT_NE(again.out.find(line), std::string::npos) << line << "\n" << again.out;
+}
+
+// What is printed finds the same, with far fewer faults.
+TEST(SimCommand, ShrinkPrintsAShorterRunThatFindsTheSame) {
+  const Outcome first = run({"--seeds", "1..60", "--drift-ppm", "300000", "--quiet"});
+  const std::size_t found = first.out.find("FOUND seed ");
+  ASSERT_NE(found, std::string::npos) << first.out;
+  std::istringstream words(first.out.substr(found));
+  std::string word, seed, oracle;
+  words >> word >> word >> seed >> word >> oracle;
+  const Outcome shrunk = run({"--seed", seed, "--drift-ppm", "300000", "--quiet", "--shrink"});
+  EXPECT_EQ(shrunk.status, 1) << shrunk.err;
+  EXPECT_NE(shrunk.out.find("SHRUNK seed " + seed + " oracle " + oracle), std::string::npos)
+      << shrunk.out;
+  const std::string head = "again: leasehold sim ";
+  const std::size_t again = shrunk.out.find(head);
+  ASSERT_NE(again, std::string::npos) << shrunk.out;
+  std::istringstream options(shrunk.out.substr(again + head.size()));
+  std::vector<std::string> arguments = {"--quiet"};
+  while (options >> word) arguments.push_back(word);
+  EXPECT_NE(std::find(arguments.begin(), arguments.end(), "--without"), arguments.end());
+  const Outcome repeated = run(arguments);
+  EXPECT_EQ(repeated.status, 1);
+  EXPECT_NE(repeated.out.find("FOUND seed " + seed + " oracle " + oracle), std::string::npos)
+      << repeated.out;
+}
+
+TEST(SimCommand, ShrinkHasNothingToDoWhereNothingIsFound) {
+  const Outcome outcome = run({"--seed", "1", "--shrink", "--quiet"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_NE(outcome.out.find("seed 1 finds nothing"), std::string::npos) << outcome.out;
 }
 
 TEST(SimCommand, KeepGoingReportsEverySeed) {
