@@ -79,7 +79,8 @@ def run(options):
             cluster.wait_caught_up(node)
             missing = [i for i in range(count) if read(node, f"key{i}") != b"v"]
             check(not missing, f"{node} lacks {len(missing)} of {count} writes")
-        check(witness.try_status()["witness"], "the witness does not say what it is")
+        wait_for("the witness to say what it is", 20,
+                 lambda: (witness.try_status() or {}).get("witness"))
 
         # Of three voters two have to be there, and a witness alone has no state to lead with.
         leader = cluster.wait_leader()
