@@ -97,6 +97,12 @@ struct DriverContext {
     ports.transport.send(to, net::PeerMessage{options.core.group, std::move(payload)});
   }
   bool leads() const { return core.role() == raft::Role::leader; }
+  /// Whether it gets every entry that is appended from now on: a member, and not on its way out.
+  bool stays(raft::NodeId id) const {
+    const raft::Membership& newest = core.membership();
+    return newest.find(id) != nullptr &&
+           !std::binary_search(newest.leaving.begin(), newest.leaving.end(), id);
+  }
 
   DriverOptions options;
   raft::Core core;

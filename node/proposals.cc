@@ -168,7 +168,9 @@ void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
     return;
   }
   const Queued forward{from, request.incarnation, request.sequence};
-  if (!context_.leads() || request.term != context_.core.term()) {
+  // Who leaves may not see its command in its own log any more, and could tell nobody what came of
+  // it. It is its leader no longer.
+  if (!context_.leads() || request.term != context_.core.term() || !context_.stays(from)) {
     refuse(forward, net::ForwardRefusal::not_leader);
     return;
   }
@@ -200,6 +202,11 @@ void Proposals::refused(lease::Now now, raft::NodeId from, const net::ForwardRep
   }
   if (reply.reason == net::ForwardRefusal::disk_full) {
     drop_for_space(waiter, from);
+    return;
+  }
+  // Nobody takes it from this node any more.
+  if (!context_.stays(context_.options.core.id)) {
+    drop(waiter, false);
     return;
   }
   const auto again = renew(waiter);

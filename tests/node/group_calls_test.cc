@@ -60,6 +60,39 @@ TEST(GroupCalls, ANodeIsAddedThenPromotedAndEachIsAnsweredWhenItIsComplete) {
   EXPECT_EQ(leader.driver().pending(), 0U);
 }
 
+// Its command would be behind what it still gets of the log, so it could tell nobody what came of
+// it.
+TEST(GroupCalls, WhatANodeForwardsWhileItIsRemovedWasNotExecuted) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  Rig& leaver = cluster.node(leader.id().value() % 3 + 1);
+  const std::uint64_t stayer = leaver.id().value() % 3 + 1;
+  Answer<ProposeResult> answer;
+  leaver.handle(cluster.now(), Propose{Bytes("late"), cluster.in(kLong), answer.completion()});
+  const std::vector<Rig::Sent> forwarded = leaver.take_sent();
+  ASSERT_EQ(forwarded.size(), 1U);
+  Answer<ChangeResult> removed;
+  leader.handle(cluster.now(),
+                change(cluster, {wanted(leader.id().value()), wanted(stayer)}, removed));
+  ASSERT_TRUE(leader.driver().core().membership().joint());
+  leader.handle(cluster.now(), PeerMessageReceived{leaver.peer(), forwarded[0].message});
+  EXPECT_EQ(leader.driver().counters().forwards_refused, 1U);
+  cluster.settle();
+  ASSERT_EQ(answer.calls, 1) << "at once, and not when the node ends";
+  EXPECT_EQ(answer.value.status, ProposeStatus::dropped);
+  EXPECT_EQ(removed.calls, 1);
+  cluster.advance(milliseconds(500));
+  EXPECT_TRUE(leader.machine().commands().empty());
+  // Who stays is not refused.
+  Answer<ProposeResult> other;
+  cluster.node(stayer).handle(cluster.now(),
+                              Propose{Bytes("on"), cluster.in(kLong), other.completion()});
+  cluster.advance(milliseconds(100));
+  ASSERT_EQ(other.calls, 1);
+  EXPECT_EQ(other.value.status, ProposeStatus::committed);
+}
+
 TEST(GroupCalls, AChangeWhoseTimeIsOverIsNotBegun) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();
