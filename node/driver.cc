@@ -203,7 +203,7 @@ void Driver::Impl::on(lease::Now now, PeerMessageReceived& event) {
           step(now, event.from, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardRequest>) {
           context_.core.listens(now, event.from.id);
-          proposals_.forwarded(event.from.id, payload);
+          proposals_.forwarded(event.from, payload);
         } else if constexpr (std::is_same_v<What, net::ForwardReply>) {
           proposals_.refused(now, event.from.id, payload);
         } else {

@@ -4,10 +4,10 @@
 
 namespace leasehold::node {
 
-bool ForwardWindow::take(raft::NodeId origin, raft::Incarnation incarnation,
+bool ForwardWindow::take(const raft::Peer& origin, raft::Incarnation incarnation,
                          std::uint64_t sequence) {
   constexpr std::uint64_t kBits = 64;
-  Origin& state = origins_[origin];
+  Origin& state = origins_[{origin.id, origin.uuid}];
   if (state.seen.empty() || incarnation > state.incarnation) {
     state.incarnation = incarnation;
     state.newest = sequence;

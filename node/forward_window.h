@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace leasehold::node {
@@ -20,7 +21,7 @@ class ForwardWindow {
   /// A new term begins.
   void clear() { origins_.clear(); }
   /// Whether the command may be taken; it is seen from now on.
-  bool take(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence);
+  bool take(const raft::Peer& origin, raft::Incarnation incarnation, std::uint64_t sequence);
 
  private:
   struct Origin {
@@ -29,7 +30,8 @@ class ForwardWindow {
     /// One bit a sequence, at sequence % kWindow; those above newest - kWindow count.
     std::vector<std::uint64_t> seen;
   };
-  std::map<raft::NodeId, Origin> origins_;
+  /// By number and directory: another one under a number begins with incarnation 1 again.
+  std::map<std::pair<raft::NodeId, raft::Uuid>, Origin> origins_;
 };
 
 }  // namespace leasehold::node

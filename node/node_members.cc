@@ -67,10 +67,11 @@ void Members::look(const raft::Core& core, lease::Now now) {
   const raft::LogId place = membership_place(core);
   const raft::Membership& newest = core.membership();
   const bool settled = !newest.joint() && place.index <= core.commit_index();
+  if (!removed_.empty()) dismiss_removed(newest, now);
   if (place_ == place && settled_ == settled) return;
   place_ = place;
   settled_ = settled;
-  follow(core, place, settled);
+  follow(core, place, settled, now);
   // At a start the last membership with this node may be the one before, or where the log begins.
   const raft::Log& log = core.log();
   was_member_ = was_member_ || names_self(newest) ||
@@ -97,7 +98,7 @@ void Members::check_kind(const raft::Membership& newest) {
                           "an empty directory"};
 }
 
-void Members::follow(const raft::Core& core, raft::LogId place, bool settled) {
+void Members::follow(const raft::Core& core, raft::LogId place, bool settled, lease::Now now) {
   const raft::Membership& newest = core.membership();
   const raft::Member* self = newest.find(self_.id);
   transport_.describe(names_self(newest) ? self->address : self_.address, place);
@@ -108,11 +109,30 @@ void Members::follow(const raft::Core& core, raft::LogId place, bool settled) {
   // Before anybody is in it: this node waits to be added, and talks to whoever talks to it.
   if (!settled || newest.members.empty()) return;
   for (const net::PeerAddress& peer : transport_.peers()) {
-    if (newest.find(peer.id) != nullptr) continue;
-    const auto known = transport_.known_membership(peer.id);
-    if (known && *known > place) continue;
-    transport_.dismiss_peer(peer.id, removed_since(peer.id, place));
+    if (newest.find(peer.id) == nullptr) removed_.try_emplace(peer.id, now.promise + kFarewell);
   }
+}
+
+void Members::dismiss_removed(const raft::Membership& newest, lease::Now now) {
+  for (auto peer = removed_.begin(); peer != removed_.end();) {
+    const bool back = newest.find(peer->first) != nullptr;
+    if (!back && peer->second > now.promise) {
+      ++peer;
+      continue;
+    }
+    // Who knows a newer membership than this node may be a member again.
+    const auto known = transport_.known_membership(peer->first);
+    if (!back && !(known && *known > *place_)) {
+      transport_.dismiss_peer(peer->first, removed_since(peer->first, *place_));
+    }
+    peer = removed_.erase(peer);
+  }
+}
+
+raft::PromiseInstant Members::due() const {
+  raft::PromiseInstant due = leaves_at_;
+  for (const auto& [id, at] : removed_) due = std::min(due, at);
+  return due;
 }
 
 // ---- Who may talk to it ----

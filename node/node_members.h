@@ -9,6 +9,7 @@
 #include <leasehold/node/node.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,8 +42,8 @@ class Members {
   /// Set once this node has been removed and had time to tell others what follows from it: it
   /// stops. At once when the group takes it for a witness and it is none, or the other way round.
   std::optional<Error> gone(lease::Now now) const;
-  /// When gone() is to be asked.
-  raft::PromiseInstant due() const { return leaves_at_; }
+  /// When look() and gone() are to be asked again, whatever happens.
+  raft::PromiseInstant due() const;
 
   // The transport asks. A `core` that is null: the group has not formed.
 
@@ -73,7 +74,8 @@ class Members {
     std::size_t asking = 0;  ///< uuids that are asked for
   };
 
-  void follow(const raft::Core& core, raft::LogId place, bool settled);
+  void follow(const raft::Core& core, raft::LogId place, bool settled, lease::Now now);
+  void dismiss_removed(const raft::Membership& newest, lease::Now now);
   void ask_uuid(const std::shared_ptr<Change>& change, std::size_t edit);
   void learned(const std::shared_ptr<Change>& change, std::size_t edit, Result<wire::Hello> answer);
   void submit(const std::shared_ptr<Change>& change);
@@ -97,6 +99,10 @@ class Members {
   /// Invariant: set exactly while leaves_at_ is not never().
   std::string farewell_;
   raft::PromiseInstant leaves_at_ = raft::PromiseInstant::never();
+  /// Who was removed, and when this node hangs up on it. Until then it learns that from its own
+  /// log, as a rule, and is told what became of the commands that it had on their way: on a
+  /// connection that is closed at once they would be lost, and their outcome unknown.
+  std::map<raft::NodeId, raft::PromiseInstant> removed_;
   std::vector<std::shared_ptr<Change>> changes_;
 };
 

@@ -159,7 +159,7 @@ void Proposals::queue(raft::NodeId origin, raft::Incarnation incarnation, std::u
   queued_payloads_.push_back(std::move(payload));
 }
 
-void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
+void Proposals::forwarded(const raft::Peer& from, net::ForwardRequest& request) {
   ++context_.counters.forwards_received;
   // A copy of a command that was taken, perhaps by an earlier process of this node, must not be
   // refused: the sender would send it anew. So only this newest leadership's are answered at all.
@@ -167,10 +167,10 @@ void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
     ++context_.counters.forwards_refused;
     return;
   }
-  const Queued forward{from, request.incarnation, request.sequence};
+  const Queued forward{from.id, request.incarnation, request.sequence};
   // Who leaves may not see its command in its own log any more, and could tell nobody what came of
   // it. It is its leader no longer.
-  if (!context_.leads() || request.term != context_.core.term() || !context_.stays(from)) {
+  if (!context_.leads() || request.term != context_.core.term() || !context_.stays(from.id)) {
     refuse(forward, net::ForwardRefusal::not_leader);
     return;
   }
@@ -182,7 +182,7 @@ void Proposals::forwarded(raft::NodeId from, net::ForwardRequest& request) {
     refuse(forward, net::ForwardRefusal::overloaded);
     return;
   }
-  queue(from, request.incarnation, request.sequence, request.command);
+  queue(from.id, request.incarnation, request.sequence, request.command);
 }
 
 void Proposals::refuse(const Queued& forward, net::ForwardRefusal reason) {

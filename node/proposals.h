@@ -3,6 +3,7 @@
 
 #include <leasehold/node/driver_context.h>
 #include <leasehold/node/forward_window.h>
+#include <leasehold/raft/request_numbers.h>
 
 #include <cstddef>
 #include <deque>
@@ -37,12 +38,15 @@ namespace leasehold::node {
 ///      └──deadline──> dropped                        └──deadline──> unknown
 class Proposals {
  public:
-  explicit Proposals(DriverContext& context) : context_(context) {}
+  explicit Proposals(DriverContext& context)
+      : context_(context),
+        last_sequence_(
+            raft::first_request(context.options.core.uuid, context.options.core.incarnation)) {}
 
   void propose(lease::Now now, Propose& event);
   /// A read through the log: an empty command.
   void read(lease::Now now, Read& event);
-  void forwarded(raft::NodeId from, net::ForwardRequest& request);
+  void forwarded(const raft::Peer& from, net::ForwardRequest& request);
   void refused(lease::Now now, raft::NodeId from, const net::ForwardReply& reply);
 
   /// Appends everything that was queued, in one call of the core. Before any input that could
@@ -121,7 +125,7 @@ class Proposals {
   void forget(Waiters::iterator waiter);
 
   DriverContext& context_;
-  std::uint64_t last_sequence_ = 0;
+  std::uint64_t last_sequence_;
   /// By sequence. Bounded by DriverOptions::proposals_max and proposal_bytes_max.
   Waiters waiters_;
   std::size_t waiting_bytes_ = 0;

@@ -73,6 +73,10 @@ TEST(EntryCache, TruncationRemovesTheTail) {
   cache.append(entry(1, 1));
 }
 
+raft::Peer directory(std::uint64_t id, std::uint64_t uuid) {
+  return {NodeId(id), raft::Uuid{uuid, uuid}};
+}
+
 // The window against a set that forgets nothing: it takes nothing twice, and everything that is
 // new and not too old.
 TEST(ForwardWindow, TakesEachSequenceOnce) {
@@ -88,7 +92,7 @@ TEST(ForwardWindow, TakesEachSequenceOnce) {
     if (kind == 5) sequence = random.below(newest + 1);
     const bool too_old = sequence + ForwardWindow::kWindow <= newest;
     const bool expected = taken.count(sequence) == 0 && !too_old;
-    ASSERT_EQ(window.take(NodeId(1), Incarnation(1), sequence), expected)
+    ASSERT_EQ(window.take(directory(1, 1), Incarnation(1), sequence), expected)
         << sequence << " newest " << newest;
     if (expected) {
       taken.insert(sequence);
@@ -99,13 +103,17 @@ TEST(ForwardWindow, TakesEachSequenceOnce) {
 
 TEST(ForwardWindow, OriginsAndIncarnationsAreApart) {
   ForwardWindow window;
-  EXPECT_TRUE(window.take(NodeId(1), Incarnation(2), 5));
-  EXPECT_TRUE(window.take(NodeId(2), Incarnation(2), 5));
-  EXPECT_FALSE(window.take(NodeId(1), Incarnation(2), 5));
-  EXPECT_TRUE(window.take(NodeId(1), Incarnation(3), 5)) << "a new process counts anew";
-  EXPECT_FALSE(window.take(NodeId(1), Incarnation(2), 6)) << "the old one is gone";
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(2), 5));
+  EXPECT_TRUE(window.take(directory(2, 2), Incarnation(2), 5));
+  EXPECT_FALSE(window.take(directory(1, 1), Incarnation(2), 5));
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(3), 5)) << "a new process counts anew";
+  EXPECT_FALSE(window.take(directory(1, 1), Incarnation(2), 6)) << "the old one is gone";
+  // A directory that has taken the place of a lost one counts incarnations from the beginning.
+  EXPECT_TRUE(window.take(directory(1, 7), Incarnation(1), 5));
+  EXPECT_FALSE(window.take(directory(1, 7), Incarnation(1), 5));
+  EXPECT_FALSE(window.take(directory(1, 1), Incarnation(3), 5)) << "and forgets nothing";
   window.clear();
-  EXPECT_TRUE(window.take(NodeId(1), Incarnation(2), 5));
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(2), 5));
 }
 
 TEST(Deadlines, ComeOutEarliestFirstAndAreSweptWhenNobodyWaits) {

@@ -269,6 +269,15 @@ class Cluster {
     rigs_.at(id - 1) = std::make_unique<Rig>(options, membership_, now(), std::move(disk));
   }
 
+  /// A first process on an empty disk under the number of another, which knows nobody.
+  Rig& replace(std::uint64_t id, raft::Uuid uuid) {
+    DriverOptions& options = options_.at(id - 1);
+    options.core.uuid = uuid;
+    options.core.incarnation = raft::Incarnation(1);
+    rigs_.at(id - 1) = std::make_unique<Rig>(options, raft::Membership{}, now());
+    return node(id);
+  }
+
   /// Asked for each message whether it is lost.
   std::function<bool(raft::NodeId from, const Rig::Sent& sent)> lose;
 

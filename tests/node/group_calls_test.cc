@@ -93,6 +93,43 @@ TEST(GroupCalls, WhatANodeForwardsWhileItIsRemovedWasNotExecuted) {
   EXPECT_EQ(other.value.status, ProposeStatus::committed);
 }
 
+// The leader has seen the commands of the directory before it, under the same id, incarnation and
+// term, and the log holds them.
+TEST(GroupCalls, ADirectoryThatTakesThePlaceOfALostOneHasItsOwnCommandsExecuted) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.advance(milliseconds(200));
+  const std::uint64_t lost = leader.id().value() % 3 + 1;
+  const std::uint64_t other = lost % 3 + 1;
+  const raft::WantedMembers rest = {wanted(leader.id().value()), wanted(other)};
+  Answer<ProposeResult> before;
+  cluster.node(lost).handle(cluster.now(),
+                            Propose{Bytes("old"), cluster.in(kLong), before.completion()});
+  cluster.advance(milliseconds(100));
+  ASSERT_EQ(before.value.status, ProposeStatus::committed);
+  Answer<ChangeResult> removed;
+  leader.handle(cluster.now(), change(cluster, rest, removed));
+  cluster.advance(milliseconds(100));
+  ASSERT_EQ(removed.value.status, GroupCallStatus::done);
+
+  const raft::Uuid uuid{lost, 100 + lost};
+  Rig& fresh = cluster.replace(lost, uuid);
+  Answer<ChangeResult> added;
+  raft::WantedMembers all = rest;
+  all.push_back(learner(lost));
+  all.back().uuid = uuid;
+  leader.handle(cluster.now(), change(cluster, all, added));
+  cluster.advance(milliseconds(300));
+  ASSERT_EQ(added.value.status, GroupCallStatus::done);
+  Answer<ProposeResult> after;
+  fresh.handle(cluster.now(), Propose{Bytes("new"), cluster.in(kLong), after.completion()});
+  cluster.advance(milliseconds(100));
+  ASSERT_EQ(after.calls, 1);
+  EXPECT_EQ(after.value.status, ProposeStatus::committed);
+  EXPECT_EQ(fresh.machine().commands(), (std::vector<std::string>{"old", "new"}));
+  EXPECT_EQ(leader.machine().commands(), (std::vector<std::string>{"old", "new"}));
+}
+
 TEST(GroupCalls, AChangeWhoseTimeIsOverIsNotBegun) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

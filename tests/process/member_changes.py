@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from cluster import Cluster, Node, built, check, free_port, main, wait_for
@@ -20,6 +21,8 @@ MIXERS = 4
 REGISTERS = 3
 REMOVED_STATUS = 5
 COMMAND_SECONDS = 120
+WRITES_OF_A_WIPED_NODE = 30
+SOON = 3.0
 
 
 def arguments(parser):
@@ -121,6 +124,12 @@ def wipe_one(members):
     members.command("add", members.address(again))
     members.live.append(again)
     members.expect(*(node.id for node in members.live))
+    # Its commands are its own: it has the number of the one before, and its first incarnation.
+    with again.client() as client:
+        for number in range(WRITES_OF_A_WIPED_NODE):
+            began = time.monotonic()
+            wait_for(f"a write at {again}", 10, lambda n=number: client.call("SET", f"wiped:{n}", "x") == "OK")
+            check(time.monotonic() - began < SOON, f"{again} took {time.monotonic() - began:.1f} s for a write")
 
 
 # A node ends with the thread that started it (cluster.py), so this one outlives the event loop.
