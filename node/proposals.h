@@ -3,7 +3,7 @@
 
 #include <leasehold/node/driver_context.h>
 #include <leasehold/node/forward_window.h>
-#include <leasehold/raft/request_numbers.h>
+#include <leasehold/node/request_numbers.h>
 
 #include <cstddef>
 #include <deque>
@@ -40,8 +40,8 @@ class Proposals {
  public:
   explicit Proposals(DriverContext& context)
       : context_(context),
-        last_sequence_(
-            raft::first_request(context.options.core.uuid, context.options.core.incarnation)) {}
+        last_sequence_(first_request(context.options.core.uuid, context.options.core.incarnation)) {
+  }
 
   void propose(lease::Now now, Propose& event);
   /// A read through the log: an empty command.

@@ -3,7 +3,6 @@
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core.h>
-#include <leasehold/raft/request_numbers.h>
 
 #include <algorithm>
 
@@ -34,7 +33,6 @@ Core::Core(const CoreOptions& options, InitialState initial, Now now)
   pending_.lease = published_;
   checked_ = {hard_state_.term, log_.base().index, commit_, hard_state_.term,
               HolderInstant::earliest()};
-  next_request_ = first_request(options_.uuid, options_.incarnation);
   restart_election_timer();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
   check_invariants();

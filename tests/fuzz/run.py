@@ -5,9 +5,10 @@
   run.py NAME... --minutes 60   these ones, for so many minutes of one core each
   run.py --list                 their names, and what each takes
 
-A fuzzer begins with its seeds (seeds/NAME) and with what earlier runs found (--corpus DIR, kept from run to run). What
-is printed of each: executions, edges of the code that were reached, and how long before the end the last new one was.
-Two run at a time, unless --jobs says otherwise. Ctrl-C ends all of them, and prints what was seen so far.
+A fuzzer begins with its seeds (seeds/NAME, docs/scenarios) and with what earlier runs found (--corpus DIR, kept from
+run to run). What is printed of each: executions, edges of the code that were reached, and how long before the end the
+last new one was. Two run at a time, unless --jobs says otherwise. Ctrl-C ends all of them, and prints what was seen so
+far.
 
 Status 0: no crash, no hang (an input that takes more than 10 s), no allocation beyond 1 GiB. Else the input is in
 CORPUS/NAME.found/, and a line tells how to repeat it. What a fuzzer finds becomes one of its seeds."""
@@ -25,15 +26,18 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 INPUT_SECONDS_MAX = 10
 MEMORY_MEBIBYTES_MAX = 1024
-# Longer inputs are slower and find nothing more: the longest seeds are scenarios of 3 KiB.
+# Longer inputs are slower and find nothing more.
 INPUT_BYTES_MAX = 4096
+SEEDS = {name: os.path.join(HERE, "seeds", name) for name in os.listdir(os.path.join(HERE, "seeds"))}
+# The longest have 10 KiB, of which less than the first half is taken.
+SEEDS["scenarios"] = os.path.join(TREE, "docs", "scenarios")
 PROGRESS_SECONDS = 60
 
 
 def fuzzers():
     """{name: what it takes}: the first sentence at the head of its source."""
     found = {}
-    for name in sorted(os.listdir(os.path.join(HERE, "seeds"))):
+    for name in sorted(SEEDS):
         head = []
         with open(os.path.join(HERE, name + ".cc"), encoding="utf-8") as source:
             for line in source:
@@ -77,7 +81,7 @@ class Run:
         command = [self._program, f"-max_total_time={self._seconds}", f"-timeout={INPUT_SECONDS_MAX}",
                    f"-rss_limit_mb={MEMORY_MEBIBYTES_MAX}", f"-max_len={INPUT_BYTES_MAX}",
                    f"-artifact_prefix={self._found}/", "-print_final_stats=1",
-                   self._corpus, os.path.join(HERE, "seeds", self.name)]
+                   self._corpus, SEEDS[self.name]]
         self.begun = self.newest = time.monotonic()
         self._process = subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.DEVNULL,
                                          stderr=subprocess.PIPE)

@@ -1,11 +1,10 @@
-// What people and scripts write or keep: settings, addresses, durations, histories, traces,
-// scenarios; and replies of whatever answers to a client of ours. The first byte chooses.
+// What people and scripts write or keep: settings, addresses, durations, histories, traces; and
+// replies of whatever answers to a client of ours. The first byte chooses.
 #include <leasehold/check/history_file.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/server/duration.h>
 #include <leasehold/server/resp_client.h>
 #include <leasehold/server/settings.h>
-#include <leasehold/story/scenario.h>
 #include <leasehold/story/trace_file.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
@@ -65,18 +64,6 @@ void take_trace(std::string_view bytes) {
   static_cast<void>(accepted(story::decode_trace("trace", std::string(bytes))));
 }
 
-/// What is printed is what is printed again: a scenario that was rewritten passes.
-void take_scenario(std::string_view bytes) {
-  const auto scenario = story::parse_scenario("scenario", std::string(bytes));
-  if (!accepted(scenario)) return;
-  const auto silent = [](const story::Record&) {};
-  const auto outcome = story::run_scenario(scenario.value(), silent);
-  if (outcome.failed) return;
-  const auto rewritten = story::parse_scenario("scenario", outcome.rewritten);
-  LEASEHOLD_ASSERT(rewritten.ok());
-  LEASEHOLD_ASSERT(story::run_scenario(rewritten.value(), silent).problems.empty());
-}
-
 void take_words(std::string_view bytes) {
   const auto duration = server::parse_duration(bytes);
   if (accepted(duration)) {
@@ -111,7 +98,7 @@ void take(std::string_view input) {
     case 2: return take_history(in.rest());
     case 3: return take_trace(in.rest());
     case 4:
-    case 5: return take_scenario(in.rest());
+    case 5:
     case 6: return take_words(in.rest());
     default: return take_reply(in.rest());
   }

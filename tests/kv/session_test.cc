@@ -330,14 +330,6 @@ TEST(RocksdbSessions, ACleanRestartKnowsThem) {
   EXPECT_EQ(store->size(), 1U);
 }
 
-/// A copy of the store's folder as a crash would leave it.
-std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder, const std::string& name) {
-  static int copies = 0;
-  const std::string copy = folder.path("copy" + std::to_string(++copies));
-  std::filesystem::copy(folder.path(name), copy, std::filesystem::copy_options::recursive);
-  return open_store(copy);
-}
-
 TEST(RocksdbSessions, AfterACrashTheLogGivesTheSameAgain) {
   const TemporaryFolder folder;
   OnceSource source(91);

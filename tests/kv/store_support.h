@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -377,6 +378,23 @@ inline std::unique_ptr<RocksdbStore> open_store(const std::string& dir) {
     return nullptr;
   }
   return std::move(opened).value();
+}
+
+/// A copy of the store's folder as a crash would leave it. Nobody writes meanwhile, but RocksDB may
+/// still remove what it has compacted: then the copy is made anew.
+inline std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder,
+                                             const std::string& name) {
+  static int copies = 0;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const std::string copy = folder.path("copy" + std::to_string(++copies));
+    std::error_code error;
+    std::filesystem::copy(folder.path(name), copy, std::filesystem::copy_options::recursive, error);
+    if (error) continue;
+    auto opened = RocksdbStore::open(store_options(copy));
+    if (opened) return std::move(opened).value();
+  }
+  ADD_FAILURE() << "no copy of the store is whole";
+  return nullptr;
 }
 
 }  // namespace leasehold::kv::testing
