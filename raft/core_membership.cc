@@ -115,11 +115,6 @@ void Core::settle_membership() {
       continue;
     }
     send_now(peer->first, empty_append(peer->second));
-    const auto kept =
-        std::remove_if(leader->reads.begin(), leader->reads.end(),
-                       [id = peer->first](const LeaderRead& read) { return read.asker == id; });
-    leader->remote_reads -= static_cast<std::size_t>(leader->reads.end() - kept);
-    leader->reads.erase(kept, leader->reads.end());
     peer = peers.erase(peer);
   }
   // Nothing is appended while the leadership is handed over; the next leader may do it.

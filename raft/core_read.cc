@@ -37,10 +37,7 @@ void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
 void Core::handle(NodeId from, const ReadIndexRequest& m) {
   Leader* leader = as_leader();
   const bool full = leader != nullptr && leader->remote_reads >= kRemoteReadsMax;
-  // Who is removed: another directory may come under its number, and take a late answer for one to
-  // a request of its own.
-  const bool stranger = log_.membership().find(from) == nullptr;
-  if (leader == nullptr || full || stranger || options_.witness) {
+  if (leader == nullptr || full || options_.witness) {
     send_now(from, ReadIndexReply{m.incarnation, m.id, std::nullopt, leader_});
     return;
   }

@@ -106,30 +106,6 @@ TEST(Read, AnAnswerToAnEarlierProcessMatchesNothing) {
               group.replica(follower).reads.back().read != 5U);
 }
 
-// Another directory may come under its number, and take a late answer for one to a request of its
-// own.
-TEST(Read, WhoIsNoMemberIsNotAnsweredLater) {
-  Group group(3);
-  const int leader = group.elect();
-  group.run(ms(200));
-  const int removed = leader % 3 + 1;
-  const int stays = removed % 3 + 1;
-  ASSERT_TRUE(std::holds_alternative<LogId>(group.change(
-      leader,
-      {voter(static_cast<std::uint64_t>(leader)), voter(static_cast<std::uint64_t>(stays))})));
-  group.run(ms(200));
-  ASSERT_EQ(group.core(leader).membership().members.size(), 2U);
-  // So that nothing is answered at once.
-  group.isolate(leader);
-  group.in_flight().clear();
-  group.step(removed, leader, ReadIndexRequest{Incarnation(1), 9, true});
-  ASSERT_FALSE(group.in_flight().empty());
-  const auto* reply = std::get_if<ReadIndexReply>(&group.in_flight().back().message);
-  ASSERT_NE(reply, nullptr);
-  EXPECT_EQ(reply->id, 9U);
-  EXPECT_EQ(reply->index, std::nullopt);
-}
-
 TEST(Read, ALostRequestIsSentAgain) {
   Group group(3);
   const int leader = group.elect();
