@@ -9,6 +9,10 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
+/// A node that is behind and gains so many entries in such a time is given more time, a few times.
+constexpr Duration kCatchUpWatch = std::chrono::seconds(2);
+constexpr std::uint64_t kCatchUpEntries = 20;
+constexpr int kCatchUpPatience = 5;
 /// A second: ten times what the busiest seeds take.
 constexpr std::uint64_t kStepsMax = 80'000;
 
@@ -72,7 +76,15 @@ SeedReport Simulator::run() {
   if (trial_ && !world_.failed()) trial_->finish();
   if (!world_.failed()) {
     recover();
-    run_until(healed + world_.options.calm);
+    run_until(healed + kRecoveryMax - kCatchUpWatch);
+    note_commits();
+    TrueInstant end = healed + world_.options.calm;
+    run_until(end);
+    for (int i = 0; i < kCatchUpPatience && catching_up(); ++i) {
+      note_commits();
+      end = end + kCatchUpWatch;
+      run_until(end);
+    }
     check_recovered();
     check_history();
   }
@@ -97,7 +109,32 @@ void Simulator::recover() {
     if (node->witness()) continue;
     clients_->probe(*node, [this, id = node->id()] { recovered_.insert(id); });
   }
-  world_.queue.after(kRecoveryMax, [this] { check_recovered(); });
+  world_.queue.after(kRecoveryMax, [this] {
+    if (!catching_up()) check_recovered();
+  });
+}
+
+bool Simulator::waiting(const SimNode& node) const {
+  const raft::Membership& group = oracles_.membership();
+  return group.find(node.id()) != nullptr && !node.witness() && recovered_.count(node.id()) == 0;
+}
+
+void Simulator::note_commits() {
+  for (const std::unique_ptr<SimNode>& node : nodes_) {
+    noted_[node->id()] = node->up() ? node->driver().core().commit_index() : raft::Index();
+  }
+}
+
+// Where entries travel one by one over slow disks, a node that was away for long is not stuck.
+bool Simulator::catching_up() const {
+  bool any = false;
+  for (const std::unique_ptr<SimNode>& node : nodes_) {
+    if (world_.failed() || !waiting(*node)) continue;
+    const raft::Index noted = noted_.at(node->id());
+    if (!node->up() || node->driver().core().commit_index() < noted + kCatchUpEntries) return false;
+    any = true;
+  }
+  return any;
 }
 
 void Simulator::check_recovered() {

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -51,6 +52,11 @@ class Simulator {
   void run_until(TrueInstant end);
   void recover();
   void check_recovered();
+  /// A full member that has not completed a write and a read since the faults ended.
+  bool waiting(const SimNode& node) const;
+  void note_commits();
+  /// Somebody waits, and whoever does gains on the log since note_commits().
+  bool catching_up() const;
   void check_history();
   SeedReport report() const;
 
@@ -69,6 +75,7 @@ class Simulator {
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.
   std::set<raft::NodeId> recovered_;
+  std::map<raft::NodeId, raft::Index> noted_;
 };
 
 /// Runs one seed.
