@@ -86,7 +86,8 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& option
                const std::function<void(const SeedReport&)>& on_report);
 
 /// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
-/// At least 60 simulated seconds, 100 completed operations, one leader change, three fault classes.
+/// At least 60 simulated seconds, 100 operations (50 of them completed), one leader change, three
+/// fault classes.
 /// A PartitionTrial has to have been judged.
 std::string missing_coverage(const SeedReport& report, const SimOptions& options = {});
 

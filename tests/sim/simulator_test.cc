@@ -150,11 +150,13 @@ TEST(Simulator, EachSeedCoversEnough) {
     EXPECT_EQ(missing_coverage(run_seed(seed)), "") << seed;
   }
   EXPECT_EQ(missing_coverage(SeedReport()),
-            "60 simulated seconds, 100 completed operations, a leader change, three fault classes");
+            "60 simulated seconds, 100 operations, 50 completed operations, a leader change, "
+            "three fault classes");
   SimOptions trial;
   trial.shape = PartitionShape::chain;
   EXPECT_EQ(missing_coverage(SeedReport(), trial),
-            "60 simulated seconds, 100 completed operations, a verdict on its partition");
+            "60 simulated seconds, 100 operations, 50 completed operations, a verdict on its "
+            "partition");
 }
 
 // Seeds of longer runs that were findings. What they draw changes when the plans do, so each is
