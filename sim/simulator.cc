@@ -1,6 +1,7 @@
 #include <leasehold/check/linearizability.h>
 #include <leasehold/sim/simulator.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -143,12 +144,10 @@ void Simulator::check_recovered() {
   if (group.joint()) {
     world_.fail("liveness", "after the faults have ended, the group is joint for ever");
   }
-  std::size_t waiting = 0;
-  for (const raft::Member& member : group.members) {
-    if (!group.is_witness(member.id) && recovered_.count(member.id) == 0) ++waiting;
-  }
-  if (waiting > 0) {
-    world_.fail("liveness", "after the faults have ended, " + std::to_string(waiting) +
+  const auto behind = std::count_if(nodes_.begin(), nodes_.end(),
+                                    [this](const auto& node) { return waiting(*node); });
+  if (behind > 0) {
+    world_.fail("liveness", "after the faults have ended, " + std::to_string(behind) +
                                 " nodes have not completed a write and a read in time");
   }
   const std::size_t unanswered = session_clients_->unanswered();

@@ -87,8 +87,7 @@ void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& option
 
 /// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
 /// At least 60 simulated seconds, 100 operations (50 of them completed), one leader change, three
-/// fault classes.
-/// A PartitionTrial has to have been judged.
+/// fault classes. A PartitionTrial has to have been judged.
 std::string missing_coverage(const SeedReport& report, const SimOptions& options = {});
 
 }  // namespace leasehold::sim
