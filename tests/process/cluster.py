@@ -116,6 +116,7 @@ class Node:
         self.host = "127.0.0.1"  # where clients reach it
         self.namespace = None  # a descriptor of the network namespace that it runs in, if another
         self.process = None
+        self._log_start = 0
 
     def __repr__(self):
         return f"node {self.id}"
@@ -136,6 +137,7 @@ class Node:
     def start(self):
         check(not self.running, f"{self} runs already")
         with open(self.log_path, "ab") as log:
+            self._log_start = log.tell()
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, preexec_fn=self._before_start,
                                             env={**os.environ, **self.environment})
@@ -163,9 +165,11 @@ class Node:
         self._gone(5)
 
     def terminate(self, seconds=15):
-        """SIGTERM. Returns the exit status."""
+        """SIGTERM. Returns the exit status; 0 if the program had not even begun, and the system
+        ended the process."""
         self.signal(signal.SIGTERM)
-        return self._gone(seconds)
+        status = self._gone(seconds)
+        return 0 if status == -signal.SIGTERM and not self.said_anything() else status
 
     def pause(self):
         """SIGSTOP; returns once every thread of it stands still."""
@@ -226,6 +230,10 @@ class Node:
                 return log.read()
         except FileNotFoundError:
             return ""
+
+    def said_anything(self):
+        """Since it was started last."""
+        return os.path.getsize(self.log_path) > self._log_start
 
 
 class Cluster:
