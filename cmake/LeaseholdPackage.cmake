@@ -1,9 +1,10 @@
-# What a host links: Leasehold::core, Leasehold::node and Leasehold::kv. Each is one archive of the rooms that it stands
-# on, less those of the components below it, so that a host has three names to know and not twenty.
+# What a host links: Leasehold::core, Leasehold::node, Leasehold::kv and Leasehold::holder. Each is one archive of the rooms that it stands
+# on, less those of the components below it, so that a host has four names to know and not twenty.
 #
 #   core   base, lease, raft: no dependency but the standard library
 #   node   a running replica: the driver, storage and transport
 #   kv     the key-value store that ships
+#   holder the holder's side of a client's lease
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -126,6 +127,7 @@ leasehold_component(core ROOMS raft)
 if(NOT LEASEHOLD_PORTABLE_ONLY)
   leasehold_component(node ROOMS node storage_memory DEPENDS core)
   leasehold_component(kv ROOMS kv kv_rocksdb DEPENDS core node)
+  leasehold_component(holder ROOMS holder DEPENDS core)
 endif()
 if(NOT LEASEHOLD_INSTALL)
   return()

@@ -1,0 +1,129 @@
+// A lease that this process holds, renews, and knows when to stop believing in.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/holder/lease_service.h>
+#include <leasehold/lease/clock.h>
+#include <leasehold/lease/held_lease.h>
+#include <leasehold/lease/holder_timing.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+namespace leasehold::holder {
+
+/// Holds one lease, by name, from its grant to its end. A thread of its own renews it, so work
+/// under the lease starves no renewal. What is done under the lease asks first:
+///
+///     auto holder = LeaseHolder::acquire(service, clock, {.name = "printer"});
+///     while (auto work = holder.value()->begin()) print(page, holder.value()->token());
+///
+/// A holder can be stopped between its look and its act, for longer than the lease lasts: no clock
+/// helps then. Whoever is written to has to see the token (docs/leases.md, "Fencing").
+///
+/// The lease is over for the holder at its deadline, which counts from when the last renewal that
+/// was answered was sent, less drift and margin (lease/holder_timing.h). Thread-safe, but for
+/// drain(), release() and the destructor: one thread ends it.
+class LeaseHolder {
+ public:
+  using State = lease::HeldLease::State;
+
+  struct Options {
+    /// What nobody else may hold at the same time.
+    std::string name;
+    /// Who holds it, as others see it. It has to be this holder's alone, since a grant whose answer
+    /// was lost is recognised by it. Up to 255 bytes.
+    std::string holder;
+    lease::HolderTiming timing;
+    /// Of the jitter; any number that others do not have.
+    std::uint64_t seed = 0;
+    /// How long the name may be another's, or the group not to be reached.
+    lease::Duration wait{0};
+    /// Asked while it waits; true: give up.
+    std::function<bool()> give_up = [] { return false; };
+  };
+  /// Errors: in_use (still held at the end of `wait`; the message says by whom), unavailable and
+  /// timed_out (the group was not reached), stopped (give_up), and what the service refuses for
+  /// good. Of a grant of which nobody knows whether it was made the lease may be there, for its
+  /// time to live. `service` and `clock` outlive the holder.
+  static Result<std::unique_ptr<LeaseHolder>> acquire(LeaseService& service,
+                                                      const lease::Clock& clock, Options options);
+  /// release(), unless it was called.
+  ~LeaseHolder();
+  LeaseHolder(const LeaseHolder&) = delete;
+  LeaseHolder& operator=(const LeaseHolder&) = delete;
+
+  lease::LeaseId id() const { return granted_.id; }
+  /// For every write to whatever the lease protects.
+  lease::FencingToken token() const { return granted_.token; }
+
+  /// Whether what is under way may go on. One clock read; any thread. Never true behind the
+  /// deadline().
+  bool may_act() const;
+  /// Until when, on the holder's clock, if no further renewal succeeds and the group does not end
+  /// it. The margin behind it is for stopping.
+  lease::HolderInstant deadline() const;
+  /// When the lease may have ended at the group, if it does by time.
+  lease::HolderInstant end() const;
+
+  /// Something that is done under the lease; drain() waits for its end. Ends before the holder.
+  class Work {
+   public:
+    Work(Work&& other) noexcept : holder_(other.holder_) { other.holder_ = nullptr; }
+    Work& operator=(Work&&) = delete;
+    ~Work();
+
+   private:
+    friend class LeaseHolder;
+    explicit Work(LeaseHolder& holder) : holder_(&holder) {}
+    LeaseHolder* holder_;
+  };
+  /// None: the lease is over, or about to be given up. Nothing new may begin.
+  std::optional<Work> begin();
+
+  /// How it stands: held, expired (not renewed in time), lost (ended at the group) or released.
+  State state();
+  /// Waits until it is no longer held, at most for `timeout`.
+  State wait_end(lease::Duration timeout);
+
+  /// Lets nothing new begin, waits until everything that was begun has ended or the lease is over,
+  /// and releases it: the order in which a planned end costs the next holder no time and nobody's
+  /// work is done twice. False: some of it was still under way when the lease was over.
+  bool drain();
+  /// Ends the lease at the group at once, if that is to be reached; else it ends there by time.
+  Result<void> release();
+
+ private:
+  LeaseHolder(LeaseService& service, const lease::Clock& clock, const Options& options,
+              const LeaseService::Granted& granted, lease::HolderInstant sent);
+
+  void keep_renewing();
+  void renew_once(std::unique_lock<std::mutex>& lock);
+  void publish();
+  void stop_renewing();
+
+  LeaseService& service_;
+  const lease::Clock& clock_;
+  const lease::HolderTiming timing_;
+  const LeaseService::Granted granted_;
+
+  mutable std::mutex mutex_;
+  /// The lease has ended, work has ended, or the thread has to.
+  std::condition_variable changed_;
+  lease::HeldLease lease_;
+  std::size_t working_ = 0;
+  bool draining_ = false;
+  bool stopping_ = false;
+  /// Nanoseconds: the deadline of lease_ while it is held, else earliest().
+  std::atomic<std::int64_t> may_act_until_;
+  std::thread thread_;
+};
+
+}  // namespace leasehold::holder

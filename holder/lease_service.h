@@ -1,0 +1,44 @@
+// Where a holder gets its lease: a group of nodes, near or far.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/lease/instant.h>
+#include <leasehold/lease/lease_table.h>
+
+#include <string>
+
+namespace leasehold::holder {
+
+/// The leases of one group. Each call blocks, at most for about its `timeout`. One thread calls at
+/// a time. Every implementation sorts what went wrong in the same way:
+///
+///   unavailable   nothing was done: no leader, nobody in reach, a node that is about to stop
+///   timed_out     nobody knows whether it was done, or whether it will be
+///   in_use        the name is held; the message says by whom
+///   not_found     there is no such lease (any more)
+///   anything else will be the same the next time: wrong values, a limit that is reached
+class LeaseService {
+ public:
+  struct Granted {
+    lease::LeaseId id;
+    lease::FencingToken token;
+    lease::Duration ttl{0};
+  };
+  /// A lease that is there, and who holds it.
+  struct Found : Granted {
+    std::string holder;
+  };
+
+  virtual ~LeaseService() = default;
+  /// `name` may be empty: then nobody is shut out.
+  virtual Result<Granted> grant(const std::string& name, const std::string& holder,
+                                lease::Duration ttl, lease::Duration timeout) = 0;
+  /// The lease of this name. Errors: not_found.
+  virtual Result<Found> find(const std::string& name, lease::Duration timeout) = 0;
+  /// Its time to live, all of it anew. Errors: not_found.
+  virtual Result<lease::Duration> renew(lease::LeaseId id, lease::Duration timeout) = 0;
+  /// Ends it, with its keys. Errors: not_found.
+  virtual Result<void> revoke(lease::LeaseId id, lease::Duration timeout) = 0;
+};
+
+}  // namespace leasehold::holder

@@ -1,0 +1,275 @@
+#include <leasehold/holder/lease_holder.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace leasehold::holder {
+namespace {
+
+using lease::Duration;
+using lease::HolderInstant;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using State = LeaseHolder::State;
+
+/// Stands still until the test moves it.
+class ManualClock final : public lease::Clock {
+ public:
+  lease::Now now() const override { return {holder_now(), lease::PromiseInstant(Duration(at_))}; }
+  HolderInstant holder_now() const override { return HolderInstant(Duration(at_)); }
+  void advance(Duration by) { at_ += by.count(); }
+
+ private:
+  std::atomic<std::int64_t> at_{Duration(seconds(1000)).count()};
+};
+
+/// One name in memory. A test may make it fail, or act in the middle of a call.
+class FakeLeases final : public LeaseService {
+ public:
+  Result<Granted> grant(const std::string& name, const std::string& holder, Duration ttl,
+                        Duration /*timeout*/) override {
+    const std::lock_guard lock(mutex_);
+    if (down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (held_) return Error{ErrorCode::in_use, "held by " + held_->holder};
+    ++revision_;
+    held_ = Found{{lease::LeaseId(revision_), lease::FencingToken(revision_), ttl}, holder};
+    name_ = name;
+    if (std::exchange(lose_answer_, false)) return Error{ErrorCode::timed_out, "no answer"};
+    return *held_;
+  }
+  Result<Found> find(const std::string& name, Duration /*timeout*/) override {
+    const std::lock_guard lock(mutex_);
+    if (!held_ || name != name_) return Error{ErrorCode::not_found, "no such lease"};
+    return *held_;
+  }
+  Result<Duration> renew(lease::LeaseId id, Duration /*timeout*/) override {
+    if (const auto act = during_renewal()) act();
+    const std::lock_guard lock(mutex_);
+    ++renewals_;
+    if (down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (!held_ || held_->id != id) return Error{ErrorCode::not_found, "no such lease"};
+    return held_->ttl;
+  }
+  Result<void> revoke(lease::LeaseId id, Duration /*timeout*/) override {
+    const std::lock_guard lock(mutex_);
+    if (!held_ || held_->id != id) return Error{ErrorCode::not_found, "no such lease"};
+    held_.reset();
+    return {};
+  }
+
+  void set_down(bool down) {
+    const std::lock_guard lock(mutex_);
+    down_ = down;
+  }
+  void lose_next_answer() {
+    const std::lock_guard lock(mutex_);
+    lose_answer_ = true;
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    held_.reset();
+  }
+  void act_during_renewal(std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    act_ = std::move(act);
+  }
+  bool is_held() const {
+    const std::lock_guard lock(mutex_);
+    return held_.has_value();
+  }
+  int renewals() const {
+    const std::lock_guard lock(mutex_);
+    return renewals_;
+  }
+
+ private:
+  std::function<void()> during_renewal() const {
+    const std::lock_guard lock(mutex_);
+    return act_;
+  }
+
+  mutable std::mutex mutex_;
+  std::optional<Found> held_;
+  std::string name_;
+  std::function<void()> act_;
+  std::uint64_t revision_ = 41;
+  int renewals_ = 0;
+  bool down_ = false;
+  bool lose_answer_ = false;
+};
+
+bool eventually(const std::function<bool()>& holds) {
+  const auto deadline = std::chrono::steady_clock::now() + seconds(20);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+class LeaseHolderTest : public ::testing::Test {
+ protected:
+  static LeaseHolder::Options options() {
+    LeaseHolder::Options options;
+    options.name = "printer";
+    options.holder = "me";
+    // U is 9 s.
+    options.timing.max_clock_drift_ppm = 0;
+    return options;
+  }
+  std::unique_ptr<LeaseHolder> acquire() {
+    auto held = LeaseHolder::acquire(leases, clock, options());
+    EXPECT_TRUE(held.ok());
+    return held ? std::move(held).value() : nullptr;
+  }
+
+  ManualClock clock;
+  FakeLeases leases;
+};
+
+TEST_F(LeaseHolderTest, RenewsForAsLongAsItIsHeld) {
+  const auto holder = acquire();
+  EXPECT_EQ(holder->token(), lease::FencingToken(42));
+  for (int i = 0; i < 20; ++i) {
+    const int before = leases.renewals();
+    clock.advance(seconds(2));
+    ASSERT_TRUE(eventually([&] { return leases.renewals() > before; }));
+    ASSERT_TRUE(eventually([&] { return holder->deadline() > clock.holder_now() + seconds(6); }));
+    EXPECT_TRUE(holder->may_act());
+  }
+  EXPECT_EQ(holder->state(), State::held);
+}
+
+TEST_F(LeaseHolderTest, IsOverAtTheDeadlineIfTheGroupDoesNotAnswer) {
+  const auto holder = acquire();
+  leases.set_down(true);
+  clock.advance(seconds(9) - Duration(1));
+  EXPECT_TRUE(holder->may_act());
+  clock.advance(Duration(1));
+  EXPECT_FALSE(holder->may_act());
+  EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+  EXPECT_FALSE(holder->begin().has_value());
+  // Others see it until its time is over there.
+  EXPECT_EQ(holder->end(), clock.holder_now() + seconds(1));
+  leases.set_down(false);
+  clock.advance(milliseconds(1));
+  EXPECT_EQ(holder->state(), State::expired);
+}
+
+TEST_F(LeaseHolderTest, IsLostWhenTheGroupSaysSo) {
+  const auto holder = acquire();
+  leases.end();
+  clock.advance(seconds(2));
+  ASSERT_TRUE(eventually([&] { return holder->state() == State::lost; }));
+  EXPECT_TRUE(eventually([&] { return !holder->may_act(); }));
+}
+
+TEST_F(LeaseHolderTest, ARenewalThatWasAnsweredTooLateGivesNothingBack) {
+  const auto holder = acquire();
+  leases.act_during_renewal([&] { clock.advance(seconds(8)); });
+  clock.advance(seconds(2));
+  ASSERT_TRUE(eventually([&] { return leases.renewals() > 0; }));
+  EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+  EXPECT_FALSE(holder->may_act());
+}
+
+TEST_F(LeaseHolderTest, ANameThatIsHeldIsWaitedForAndThenRefused) {
+  const auto first = acquire();
+  auto other = options();
+  other.holder = "other";
+  const auto refused = LeaseHolder::acquire(leases, clock, other);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::in_use);
+  EXPECT_EQ(refused.error().message, "held by me");
+
+  int asked = 0;
+  other.wait = seconds(60);
+  other.give_up = [&] { return ++asked == 3; };
+  const auto stopped = LeaseHolder::acquire(leases, clock, other);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::stopped);
+
+  other.give_up = [&] { return !first->release().ok(); };
+  const auto second = LeaseHolder::acquire(leases, clock, other);
+  ASSERT_TRUE(second.ok());
+  EXPECT_GT(second.value()->token(), first->token());
+}
+
+TEST_F(LeaseHolderTest, AGrantWhoseAnswerWasLostIsRecognised) {
+  leases.lose_next_answer();
+  auto patient = options();
+  patient.wait = seconds(60);
+  const auto held = LeaseHolder::acquire(leases, clock, patient);
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(held.value()->token(), lease::FencingToken(42));
+  // Not since the grant, of which nobody knows when it was: since the renewal.
+  EXPECT_EQ(leases.renewals(), 1);
+  EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
+}
+
+TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
+  const auto first = acquire();
+  leases.lose_next_answer();
+  auto other = options();
+  other.holder = "other";
+  other.wait = seconds(60);
+  int asked = 0;
+  other.give_up = [&] { return ++asked == 3; };
+  EXPECT_FALSE(LeaseHolder::acquire(leases, clock, other).ok());
+}
+
+TEST_F(LeaseHolderTest, DrainsInOrder) {
+  const auto holder = acquire();
+  auto work = holder->begin();
+  ASSERT_TRUE(work.has_value());
+  std::atomic<bool> drained{false};
+  std::thread drainer([&] {
+    EXPECT_TRUE(holder->drain());
+    drained = true;
+  });
+  // Nothing new; what was begun goes on, and the lease is held meanwhile.
+  ASSERT_TRUE(eventually([&] { return !holder->begin().has_value(); }));
+  EXPECT_FALSE(drained);
+  EXPECT_TRUE(holder->may_act());
+  EXPECT_TRUE(leases.is_held());
+  work.reset();
+  drainer.join();
+  EXPECT_FALSE(leases.is_held());
+  EXPECT_EQ(holder->state(), State::released);
+  EXPECT_FALSE(holder->may_act());
+}
+
+TEST_F(LeaseHolderTest, ADrainEndsWithTheLease) {
+  const auto holder = acquire();
+  const auto work = holder->begin();
+  leases.set_down(true);
+  clock.advance(seconds(9));
+  EXPECT_FALSE(holder->drain());
+}
+
+TEST_F(LeaseHolderTest, ItsEndReleases) {
+  acquire().reset();
+  EXPECT_FALSE(leases.is_held());
+}
+
+TEST_F(LeaseHolderTest, RefusesTimingsThatAreUnsafeAndHoldersWithoutAName) {
+  auto unsafe = options();
+  unsafe.timing.margin = seconds(10);
+  EXPECT_EQ(LeaseHolder::acquire(leases, clock, unsafe).error().code, ErrorCode::invalid_argument);
+  auto nameless = options();
+  nameless.name.clear();
+  EXPECT_EQ(LeaseHolder::acquire(leases, clock, nameless).error().code,
+            ErrorCode::invalid_argument);
+  EXPECT_FALSE(leases.is_held());
+}
+
+}  // namespace
+}  // namespace leasehold::holder
