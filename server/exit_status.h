@@ -8,5 +8,6 @@ inline constexpr int kUsage = 2;
 inline constexpr int kOutcomeUnknown = 3;
 inline constexpr int kNotExecuted = 4;
 inline constexpr int kRemoved = 5;
+inline constexpr int kLockLost = 6;
 
 }  // namespace leasehold::server

@@ -3,6 +3,7 @@
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_lock.h>
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/demo.h>
@@ -208,6 +209,8 @@ struct OwnCommand {
 
 const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
+      {"lock", "Run a command while a lock is held, and stop it before the lock can end",
+       kLockUsage, run_lock_command},
       {"member", "List, add, promote, remove or replace the members of a running group",
        kMemberUsage, run_member_command},
       {"sim", "Run simulated clusters with faults, by seed, and check them",
