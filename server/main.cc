@@ -3,6 +3,7 @@
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_leases.h>
 #include <leasehold/server/client_lock.h>
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
@@ -209,6 +210,7 @@ struct OwnCommand {
 
 const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
+      {"lease", "Grant, renew, revoke and show leases of clients", kLeaseUsage, run_lease_command},
       {"lock", "Run a command while a lock is held, and stop it before the lock can end",
        kLockUsage, run_lock_command},
       {"member", "List, add, promote, remove or replace the members of a running group",
