@@ -1,4 +1,5 @@
-// bench_client: sends GETs and SETs, measures each, and prints one line of JSON for every block.
+// bench_client: sends GETs, SETs and renewals of leases, measures each, and prints one line of JSON
+// for every block.
 #include <leasehold/bench/open_loop.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <vector>
 
@@ -25,6 +27,7 @@ struct Options {
   std::vector<std::string> targets;
   std::vector<std::string> setups;
   Workload workload;
+  std::uint64_t leases = 1000;
   std::uint64_t warmup = 50;
   std::uint64_t seed = 1;
   std::uint64_t depth = 64;
@@ -33,6 +36,22 @@ struct Options {
 
 Error bad_flag(const std::string& what) {
   return Error{ErrorCode::invalid_argument, what};
+}
+
+/// Of all leases, `ids` in each.
+Workload renewals_of(const Options& options, std::uint64_t ids) {
+  Workload workload = options.workload;
+  workload.operation = Operation::renew;
+  workload.keys = options.leases;
+  workload.ids = ids;
+  return workload;
+}
+
+std::optional<Operation> operation_of(const std::string& name) {
+  if (name == "get") return Operation::get;
+  if (name == "set") return Operation::set;
+  if (name == "renew") return Operation::renew;
+  return std::nullopt;
 }
 
 /// Sends one command and wants a line that is no error.
@@ -46,21 +65,22 @@ Result<void> command(const Descriptor& socket, const std::string& words) {
   return {};
 }
 
-/// NAME=get@HOST:PORT or NAME=set@HOST:PORT.
+/// NAME=OPERATION@HOST:PORT.
 Result<Target> open_target(const std::string& text, const Options& options) {
   const std::size_t equals = text.find('=');
   const std::size_t at = text.find('@', equals == std::string::npos ? 0 : equals);
   if (equals == std::string::npos || at == std::string::npos) {
-    return bad_flag("--target `" + text + "` is not NAME=get@HOST:PORT or NAME=set@HOST:PORT");
+    return bad_flag("--target `" + text + "` is not NAME=OPERATION@HOST:PORT");
   }
   const std::string operation = text.substr(equals + 1, at - equals - 1);
-  if (operation != "get" && operation != "set") {
-    return bad_flag("--target `" + text + "`: `" + operation + "` is neither get nor set");
+  const auto known = operation_of(operation);
+  if (!known) {
+    return bad_flag("--target `" + text + "`: `" + operation + "` is not get, set or renew");
   }
   Target target;
   target.name = text.substr(0, equals);
-  target.workload = options.workload;
-  target.workload.operation = operation == "get" ? Operation::get : Operation::set;
+  target.workload = *known == Operation::renew ? renewals_of(options, 1) : options.workload;
+  target.workload.operation = *known;
   auto socket = connect_tcp(text.substr(at + 1));
   if (!socket) return socket.error();
   target.socket = std::move(socket).value();
@@ -154,67 +174,108 @@ Result<void> run_open(const OpenLoopOptions& options) {
   if (!result) return result.error();
   const OpenLoopResult& loop = result.value();
   nlohmann::json line = {{"rate", options.rate},
+                         {"burst", options.burst},
                          {"connections", options.connections},
                          {"writes_percent", options.writes_percent},
                          {"overflows", loop.overflows},
                          {"failures", loop.failures},
                          {"elapsed_ns", loop.elapsed_ns},
                          {"late", nlohmann::json::parse(loop.late.to_json())},
-                         {"reads", nlohmann::json::parse(loop.reads.to_json())},
                          {"writes", nlohmann::json::parse(loop.writes.to_json())}};
+  const bool renews = options.workload.operation == Operation::renew;
+  line[renews ? "renewals" : "reads"] = nlohmann::json::parse(loop.reads.to_json());
+  if (renews) line["ids"] = options.workload.ids;
   if (loop.failures > 0) line["first_failure"] = loop.first_failure;
   std::cout << line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) << std::endl;
   return {};
+}
+
+/// Of every open loop.
+void add_schedule(CLI::App& command, OpenLoopOptions& options) {
+  command.add_option("--address", options.address, "HOST:PORT")->required();
+  command.add_option("--rate", options.rate, "requests a second")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--burst", options.burst, "requests due at one instant, on one connection")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command.add_option("--warmup-ms", options.warmup_ms, "before anything counts")
+      ->capture_default_str();
+  command.add_option("--duration-ms", options.duration_ms, "of what counts")->capture_default_str();
+  command.add_option("--connections", options.connections, "connections")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--in-flight-max", options.in_flight_max,
+                  "requests under way; one that is due past it is not sent and is an overflow")
+      ->capture_default_str();
+  command.add_option("--setup", options.setup, "a command for each connection");
 }
 
 CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
   CLI::App* open = app.add_subcommand(
       "open",
       "Open loop: requests are due on a schedule, and latency counts from the instant at which "
-      "each "
-      "was due. `late` tells how far behind the client itself was: discard a run in which that is "
-      "not small beside the latencies.");
-  open->add_option("--address", options.address, "HOST:PORT")->required();
-  open->add_option("--rate", options.rate, "requests a second")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      "each was due. `late` tells how far behind the client itself was: discard a run in which "
+      "that is not small beside the latencies.");
+  add_schedule(*open, options);
   open->add_option("--writes", options.writes_percent, "percentage of SETs")
       ->capture_default_str()
       ->check(CLI::Range(0, 100));
-  open->add_option("--warmup-ms", options.warmup_ms, "before anything counts")
-      ->capture_default_str();
-  open->add_option("--duration-ms", options.duration_ms, "of what counts")->capture_default_str();
-  open->add_option("--connections", options.connections, "connections")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  open->add_option("--in-flight-max", options.in_flight_max,
-                   "requests under way; one that is due past it is not sent and is an overflow")
-      ->capture_default_str();
   open->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
-  open->add_option("--setup", options.setup, "a command for each connection");
   return open;
 }
 
-int run(int argc, char** argv) {
-  CLI::App app("Sends GETs and SETs in the Redis protocol, measures them and prints JSON.");
-  Options options;
-  app.add_option("--keys", options.workload.keys, "how many keys")
+CLI::App* add_renew(CLI::App& app, OpenLoopOptions& options) {
+  CLI::App* renew = app.add_subcommand(
+      "renew", "Open loop as `open`, of renewals: they go through all leases in turn, for ever.");
+  add_schedule(*renew, options);
+  renew->add_option("--ids", options.workload.ids, "leases in one renewal")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
-      ->capture_default_str();
-  app.require_subcommand(1);
+      ->check(CLI::Range(1, 4096));
+  return renew;
+}
+
+CLI::App* add_blocks(CLI::App& app, Options& options) {
   CLI::App* blocks = app.add_subcommand(
       "blocks",
       "Closed loop, one connection for each target. Reads lines `NAME OPERATIONS` from standard "
       "input; each measures a block and prints a line of JSON.");
-  blocks->add_option("--target", options.targets, "NAME=get@HOST:PORT or NAME=set@HOST:PORT")
+  blocks
+      ->add_option("--target", options.targets,
+                   "NAME=OPERATION@HOST:PORT; the operation is get, set or renew")
       ->required();
   blocks->add_option("--setup", options.setups,
                      "NAME=COMMAND: sent once on the target's connection");
   blocks->add_option("--warmup", options.warmup, "requests before each block that do not count")
       ->capture_default_str();
   blocks->add_option("--seed", options.seed, "seed of the keys")->capture_default_str();
+  return blocks;
+}
+
+void add_workload(CLI::App& app, Options& options) {
+  app.add_option("--keys", options.workload.keys, "how many keys")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
+      ->capture_default_str();
+  app.add_option("--leases", options.leases,
+                 "how many leases: they were granted under the ids from 1000000000 on")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--ttl-ms", options.workload.ttl_ms, "with which all of them were granted")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Sends GETs, SETs and renewals of leases in the Redis protocol, measures them and prints "
+      "JSON.");
+  Options options;
+  add_workload(app, options);
+  app.require_subcommand(1);
+  const CLI::App* blocks = add_blocks(app, options);
   CLI::App* load = app.add_subcommand("load", "SETs every key once, pipelined.");
   CLI::App* verify =
       app.add_subcommand("verify", "GETs every key once, pipelined, and compares the values.");
@@ -225,14 +286,18 @@ int run(int argc, char** argv) {
         ->check(CLI::PositiveNumber);
   }
   OpenLoopOptions open_options;
+  OpenLoopOptions renew_options;
   const CLI::App* open = add_open(app, open_options);
+  const CLI::App* renew = add_renew(app, renew_options);
   CLI11_PARSE(app, argc, argv);
 
   open_options.workload = options.workload;
-  const auto done = blocks->parsed() ? run_blocks(options)
-                    : open->parsed() ? run_open(open_options)
-                    : load->parsed() ? run_all_keys(options, Operation::set)
-                                     : run_all_keys(options, Operation::get);
+  renew_options.workload = renewals_of(options, renew_options.workload.ids);
+  const auto done = blocks->parsed()  ? run_blocks(options)
+                    : open->parsed()  ? run_open(open_options)
+                    : renew->parsed() ? run_open(renew_options)
+                    : load->parsed()  ? run_all_keys(options, Operation::set)
+                                      : run_all_keys(options, Operation::get);
   if (!done) std::cerr << "bench_client: " << done.error().message << "\n";
   return done ? 0 : 1;
 }

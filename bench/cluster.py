@@ -33,13 +33,20 @@ class Resp:
         self.file.close()
         self.socket.close()
 
-    def command(self, *words):
+    @staticmethod
+    def request(words):
         encoded = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-        request = b"*%d\r\n" % len(encoded)
-        for word in encoded:
-            request += b"$%d\r\n%s\r\n" % (len(word), word)
-        self.socket.sendall(request)
+        return b"*%d\r\n" % len(encoded) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word)
+                                                     for word in encoded)
+
+    def command(self, *words):
+        self.socket.sendall(self.request(words))
         return self.reply()
+
+    def pipeline(self, commands):
+        """Sends all of them at once. Few enough that their replies fit into the buffers between."""
+        self.socket.sendall(b"".join(map(self.request, commands)))
+        return [self.reply() for _ in commands]
 
     def reply(self):
         line = self.file.readline()
@@ -56,6 +63,8 @@ class Resp:
             if rest == b"-1":
                 return None
             return self.file.read(int(rest) + 2)[:-2]
+        if kind == b"*":
+            return [self.reply() for _ in range(int(rest))]
         raise MeasureError(f"not a reply: {line!r}")
 
 
@@ -162,6 +171,13 @@ class Cluster:
         finally:
             connection.close()
 
+    def leader_counters(self, leader):
+        status = self.status(leader)
+        if status["role"] != "leader":
+            raise MeasureError(f"node {leader} lost the leadership during the run; measure again")
+        return {"term": status["term"], "last": status["last"], "log_bytes": status["log_bytes"],
+                **status["reads"], **status["node"]}
+
     def wait_for_lease(self):
         """The node that leads with a valid lease and that all three follow."""
         deadline = time.monotonic() + START_DEADLINE_S
@@ -202,12 +218,28 @@ def start_redis(directory):
     raise MeasureError(f"redis-server did not start: see {process.log_path}")
 
 
-class Client:
-    """bench_client in its mode `blocks`: one block at a time."""
+def load(programs, command, port, keys, value_bytes):
+    """`load` writes every key once, pipelined, `verify` reads it back. Returns the seconds."""
+    done = subprocess.run(
+        [str(word) for word in (
+            programs / "bench_client", "--keys", keys, "--value-bytes", value_bytes, command,
+            "--address", f"127.0.0.1:{port}", "--depth", 512)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise MeasureError(f"{command}: {done.stderr.strip()}")
+    result = json.loads(done.stdout)
+    if result["failures"]:
+        raise MeasureError(f"{command}: {result['failures']} of {keys} keys are wrong, the first "
+                           f"is {result['first_failure']!r}")
+    return result["elapsed_ns"] / 1e9
 
-    def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir):
+
+class Client:
+    """bench_client in its mode `blocks`: one block at a time. `flags` are further ones of the
+    program, not of the mode."""
+
+    def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir, flags=()):
         self.warmup = warmup
-        arguments = [program, "--keys", keys, "--value-bytes", value_bytes, "blocks",
+        arguments = [program, "--keys", keys, "--value-bytes", value_bytes, *flags, "blocks",
                      "--warmup", warmup]
         for name, (operation, port) in targets.items():
             arguments += ["--target", f"{name}={operation}@127.0.0.1:{port}"]

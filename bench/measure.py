@@ -22,10 +22,10 @@ import time
 import cluster as c
 from report import Report
 from stats import Histogram
+from sweeps import WARMUP, Noise, Series, Sweeps, say
 
 KEYS = 1000
 VALUE_BYTES = 256
-WARMUP = 50
 PROOF_READS = 10_000
 REST_S = 3.0
 OPEN_RATES = {"reads": (2_000, 10_000, 30_000), "writes": (100, 500, 1_000)}
@@ -37,53 +37,6 @@ GOAL_CHECK = 3.0
 GOAL_READ = 1.5
 GOAL_WRITE = 2.0
 GOAL_REST_MIB = 64.0
-
-
-def say(text):
-    print(text, flush=True)
-
-
-class Series:
-    """All blocks of one target."""
-
-    def __init__(self):
-        self.blocks = []
-        self.operations = 0
-        self.cpu_ns = 0
-
-    @property
-    def all(self):
-        return Histogram.merged(self.blocks)
-
-
-class Sweeps:
-    """Targets measured in turn, forwards and backwards."""
-
-    def __init__(self, title, client, order, pids, operations):
-        self.title = title
-        self.client = client
-        self.order = order
-        self.pids = pids
-        self.operations = operations
-        self.series = {name: Series() for name in order}
-
-    def run(self, pairs):
-        for sweep in range(pairs):
-            order = self.order if sweep % 2 == 0 else list(reversed(self.order))
-            for name in order:
-                self.block(name)
-            shown = "  ".join(f"{name} {self.series[name].blocks[-1].quantile(0.5) / 1000:.1f}"
-                              for name in self.order)
-            say(f"  {self.title} {sweep + 1:2}/{pairs}  p50 us: {shown}")
-
-    def block(self, name):
-        operations = self.operations[name]
-        before = c.cpu_ns(self.pids[name])
-        result = self.client.block(name, operations)
-        series = self.series[name]
-        series.cpu_ns += c.cpu_ns(self.pids[name]) - before
-        series.operations += operations + WARMUP
-        series.blocks.append(Histogram(result["latency"]["slots"]))
 
 
 def measure_lease_check(options, report):
@@ -106,37 +59,15 @@ def measure_lease_check(options, report):
         report.series("lease check" + suffix, check, "clock read", floor, GOAL_CHECK)
 
 
-def load(options, command, port, keys):
-    done = subprocess.run(
-        [options.programs / "bench_client", "--keys", str(keys), "--value-bytes",
-         str(VALUE_BYTES), command, "--address", f"127.0.0.1:{port}", "--depth", "512"],
-        capture_output=True, text=True)
-    if done.returncode != 0:
-        raise c.MeasureError(f"{command}: {done.stderr.strip()}")
-    result = json.loads(done.stdout)
-    if result["failures"]:
-        raise c.MeasureError(f"{command}: {result['failures']} of {keys} keys are wrong, the "
-                             f"first is {result['first_failure']!r}")
-    return result["elapsed_ns"] / 1e9
-
-
-def leader_counters(cluster, leader):
-    status = cluster.status(leader)
-    if status["role"] != "leader":
-        raise c.MeasureError(f"node {leader} lost the leadership during the run; measure again")
-    return {"term": status["term"], "last": status["last"], **status["reads"], **status["node"]}
-
-
 def measure_reads(options, report, cluster, leader, floors, placement, cores):
-    """`cores` says where the client and where the servers run. A request costs several times as
-    much when it has to wake another core, and the scheduler's choice lasts for whole blocks."""
+    """`cores` says where the client and where the servers run."""
     port = cluster.client_ports[leader]
     echo, redis = floors["echo"], floors.get("redis")
     targets = {"echo": ("get", echo.port), "lease": ("get", port), "quorum": ("get", port)}
     pids = {"echo": echo.tree(), "lease": [cluster.processes[leader].pid],
             "quorum": [cluster.processes[leader].pid]}
     if redis:
-        load(options, "load", redis.port, KEYS)
+        c.load(options.programs, "load", redis.port, KEYS, VALUE_BYTES)
         targets["redis"] = ("get", redis.port)
         pids["redis"] = redis.tree()
     setups = {name: f"LEASEHOLD READMODE {name}" for name in ("lease", "quorum")}
@@ -145,14 +76,9 @@ def measure_reads(options, report, cluster, leader, floors, placement, cores):
                       options.work)
     sweeps = Sweeps("reads ", client, list(targets), pids,
                     {name: options.reads for name in targets})
-    before = leader_counters(cluster, leader)
-    c.pin([client.child.pid], cores[0])
-    for target_pids in pids.values():
-        c.pin(target_pids, cores[1])
-    sweeps.run(options.pairs)
-    for target_pids in pids.values():
-        c.pin(target_pids, range(os.cpu_count()))
-    after = leader_counters(cluster, leader)
+    before = cluster.leader_counters(leader)
+    sweeps.run_pinned(options.pairs, *cores)
+    after = cluster.leader_counters(leader)
     client.close()
     reads = sweeps.series["lease"].operations
     if after["lease_hits"] - before["lease_hits"] != reads or after["term"] != before["term"]:
@@ -174,11 +100,11 @@ def prove_lease_reads(options, report, cluster, leader):
     client = c.Client(options.programs / "bench_client",
                       {"lease": ("get", cluster.client_ports[leader])},
                       {"lease": "LEASEHOLD READMODE lease"}, KEYS, VALUE_BYTES, 0, options.work)
-    before = leader_counters(cluster, leader)
+    before = cluster.leader_counters(leader)
     began = time.monotonic()
     client.block("lease", PROOF_READS)
     elapsed = time.monotonic() - began
-    after = leader_counters(cluster, leader)
+    after = cluster.leader_counters(leader)
     client.close()
     rise = {name: after[name] - before[name] for name in after}
     say(f"  proof: {PROOF_READS} GETs, {elapsed:.2f} s; of these lease hits {rise['lease_hits']}, "
@@ -206,9 +132,9 @@ def measure_writes(options, report, cluster, leader, floors):
                       KEYS, VALUE_BYTES, WARMUP, options.work)
     sweeps = Sweeps("writes", client, list(targets), pids,
                     {name: options.writes for name in targets})
-    before = leader_counters(cluster, leader)
+    before = cluster.leader_counters(leader)
     sweeps.run(options.pairs)
-    after = leader_counters(cluster, leader)
+    after = cluster.leader_counters(leader)
     client.close()
     if after["term"] != before["term"]:
         raise c.MeasureError("the leader changed during the writes; measure again")
@@ -280,7 +206,7 @@ def measure_many_keys(options, report, cluster, leader):
     """Loads many keys, restarts all nodes, and reads every key back."""
     keys = options.keys
     say(f"{keys} keys")
-    seconds = load(options, "load", cluster.client_ports[leader], keys)
+    seconds = c.load(options.programs, "load", cluster.client_ports[leader], keys, VALUE_BYTES)
     report.value(f"load of {keys} keys, pipelined", round(seconds, 2), "s")
     for node, process in cluster.processes.items():
         report.value(f"node {node} after the load: memory",
@@ -291,29 +217,10 @@ def measure_many_keys(options, report, cluster, leader):
         leader = cluster.start()
         report.value(f"restart after {name}, until a lease", round(time.monotonic() - began, 2),
                      "s")
-        seconds = load(options, "verify", cluster.client_ports[leader], keys)
+        seconds = c.load(options.programs, "verify", cluster.client_ports[leader], keys, VALUE_BYTES)
         report.value(f"read back of {keys} keys after {name}", round(seconds, 2), "s")
         say(f"  read back after {name}")
     return leader
-
-
-class Noise:
-    """How much of the machine others used meanwhile; the harness's check of itself."""
-
-    def __init__(self):
-        self.before = self.sample()
-
-    @staticmethod
-    def sample():
-        fields = pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
-        user, nice, system, idle, iowait, irq, softirq, steal = (int(field) for field in fields)
-        return {"all": user + nice + system + idle + iowait + irq + softirq + steal,
-                "steal": steal}
-
-    def stolen_percent(self):
-        now = self.sample()
-        passed = max(1, now["all"] - self.before["all"])
-        return 100.0 * (now["steal"] - self.before["steal"]) / passed
 
 
 def run(options):
@@ -339,7 +246,7 @@ def run(options):
             floors["redis"] = redis
         for process in floors.values():
             stack.callback(process.stop)
-        load(options, "load", cluster.client_ports[leader], KEYS)
+        c.load(options.programs, "load", cluster.client_ports[leader], KEYS, VALUE_BYTES)
         measure_reads(options, report, cluster, leader, floors, "one core", ([0], [0]))
         if os.cpu_count() > 1:
             measure_reads(options, report, cluster, leader, floors, "two cores", ([0], [1]))

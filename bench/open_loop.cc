@@ -38,8 +38,8 @@ class OpenLoop {
   explicit OpenLoop(const OpenLoopOptions& options)
       : options_(options),
         random_(options.seed),
-        get_reply_bytes_(reply_bytes(workload(false))),
-        set_reply_bytes_(reply_bytes(workload(true))) {}
+        reply_(reply_of(workload(false), 0)),
+        set_reply_(reply_of(workload(true), 0)) {}
 
   Result<void> connect() {
     for (std::uint64_t i = 0; i < options_.connections; ++i) {
@@ -59,7 +59,8 @@ class OpenLoop {
   Result<OpenLoopResult> run() {
     // Sleeps end when they should and not 50 us later.
     prctl(PR_SET_TIMERSLACK, 1);
-    const std::uint64_t interval = std::max<std::uint64_t>(1, kSecond / options_.rate);
+    const std::uint64_t interval =
+        std::max<std::uint64_t>(1, kSecond * options_.burst / options_.rate);
     const std::uint64_t began = monotonic_ns();
     counted_from_ = began + options_.warmup_ms * 1'000'000;
     const std::uint64_t last_due = counted_from_ + options_.duration_ms * 1'000'000;
@@ -67,7 +68,10 @@ class OpenLoop {
     last_reply_ = began;
     while (due < last_due || in_flight_ > 0) {
       const std::uint64_t now = monotonic_ns();
-      for (; due < last_due && due <= now; due += interval) enqueue(due);
+      for (; due < last_due && due <= now; due += interval) {
+        Connection& connection = connections_[next_++ % connections_.size()];
+        for (std::uint64_t i = 0; i < options_.burst; ++i) enqueue(connection, due);
+      }
       auto flushed = flush_all();
       if (!flushed) return flushed.error();
       auto read = wait_and_read(due < last_due ? due : now + kSecond);
@@ -97,16 +101,23 @@ class OpenLoop {
     return Error{ErrorCode::invalid_argument, "`" + words + "` was answered " + reply.value()};
   }
 
-  void enqueue(std::uint64_t due) {
+  std::uint64_t next_key() {
+    if (options_.workload.operation != Operation::renew) {
+      return random_.below(options_.workload.keys);
+    }
+    const std::uint64_t lease = next_lease_;
+    next_lease_ = (next_lease_ + options_.workload.ids) % options_.workload.keys;
+    return lease;
+  }
+
+  void enqueue(Connection& connection, std::uint64_t due) {
     const bool counts = due >= counted_from_;
     if (in_flight_ >= options_.in_flight_max) {
       if (counts) ++result_.overflows;
       return;
     }
     const bool write = random_.below(100) < options_.writes_percent;
-    const std::uint64_t key = random_.below(options_.workload.keys);
-    Connection& connection = connections_[next_++ % connections_.size()];
-    connection.output += request_of(workload(write), key);
+    connection.output += request_of(workload(write), next_key());
     const bool is_set = write || options_.workload.operation == Operation::set;
     connection.pending.push_back({due, is_set, counts});
     ++in_flight_;
@@ -157,7 +168,7 @@ class OpenLoop {
       const Pending& front = connection.pending.front();
       const std::string_view rest = std::string_view(connection.input).substr(position);
       const std::size_t length =
-          reply_length(rest, front.write ? set_reply_bytes_ : get_reply_bytes_);
+          reply_length(rest, front.write ? set_reply_.size() : reply_.size());
       if (length == 0) break;
       finish(front, rest.substr(0, length));
       position += length;
@@ -172,17 +183,20 @@ class OpenLoop {
     last_reply_ = monotonic_ns();
     if (!request.counts) return;
     (request.write ? result_.writes : result_.reads).record(last_reply_ - request.due);
-    if (reply[0] != (request.write ? '+' : '$') || reply.substr(0, 2) == "$-") {
+    // A floor answers with a constant; only the kind of its reply can be checked.
+    const std::string& expected = request.write ? set_reply_ : reply_;
+    if (reply.size() != expected.size() || reply[0] != expected[0]) {
       if (result_.failures++ == 0) result_.first_failure = std::string(reply);
     }
   }
 
   const OpenLoopOptions& options_;
   Random random_;
-  std::size_t get_reply_bytes_;
-  std::size_t set_reply_bytes_;
+  std::string reply_;      ///< to a read or a renewal
+  std::string set_reply_;  ///< to a write
   std::vector<Connection> connections_;
-  std::uint64_t next_ = 0;
+  std::uint64_t next_ = 0;  ///< connection
+  std::uint64_t next_lease_ = 0;
   std::uint64_t in_flight_ = 0;
   std::uint64_t counted_from_ = 0;
   std::uint64_t last_reply_ = 0;
@@ -192,8 +206,9 @@ class OpenLoop {
 }  // namespace
 
 Result<OpenLoopResult> open_loop(const OpenLoopOptions& options) {
-  if (options.rate == 0 || options.connections == 0 || options.workload.keys == 0) {
-    return Error{ErrorCode::invalid_argument, "rate, connections and keys must be above 0"};
+  if (options.rate == 0 || options.burst == 0 || options.connections == 0 ||
+      options.workload.keys == 0) {
+    return Error{ErrorCode::invalid_argument, "rate, burst, connections and keys must be above 0"};
   }
   OpenLoop loop(options);
   auto connected = loop.connect();

@@ -12,23 +12,25 @@ namespace leasehold::bench {
 
 struct OpenLoopOptions {
   std::string address;
-  Workload workload;            ///< of the reads, or of the writes where all are
+  /// Of the reads, or of the writes where all are. Renewals instead go through all leases in turn.
+  Workload workload;
   unsigned writes_percent = 0;  ///< share of requests that are sets instead
   std::uint64_t rate = 1000;    ///< requests due a second, evenly spaced; above 0
+  std::uint64_t burst = 1;      ///< that many are due at one instant, on one connection; above 0
   std::uint64_t warmup_ms = 500;
   std::uint64_t duration_ms = 5000;
-  std::uint64_t connections = 16;  ///< requests go round them and are pipelined on each; above 0
+  std::uint64_t connections = 16;      ///< bursts go round them and are pipelined on each; above 0
   std::uint64_t in_flight_max = 4096;  ///< a request that is due past it is not sent: an overflow
   std::uint64_t seed = 1;
   std::string setup;  ///< a command for each connection; may be empty
 };
 
 struct OpenLoopResult {
-  Histogram reads;   ///< nanoseconds from the instant at which the request was *due*
+  Histogram reads;   ///< or renewals; nanoseconds from the instant at which it was *due*
   Histogram writes;  ///< the same
   Histogram late;    ///< how long after that instant it was sent: the harness's check of itself
   std::uint64_t overflows = 0;
-  std::uint64_t failures = 0;  ///< error replies
+  std::uint64_t failures = 0;  ///< error replies, and renewals that miss a lease
   std::string first_failure;
   std::uint64_t elapsed_ns = 0;
 };

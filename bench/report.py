@@ -1,4 +1,4 @@
-"""What a run of measure.py found: the rows of its table, and the same as JSON."""
+"""What a run found: the rows of its table, and the same as JSON."""
 
 from stats import ratio_with_interval
 
@@ -81,6 +81,19 @@ class Report:
                 if "goal" in entry:
                     goal = f"  (goal {entry['goal']:g}: {'met' if entry['met'] else 'MISS'})"
                 lines.append(f"- {name}: {entry['value']:g} {entry['unit']}{goal}")
+        return "\n".join(lines)
+
+    def goals(self):
+        """What a goal was set for, with the bad end of its interval where there is one."""
+        lines = [f"| {'goal':<62} | {'found':>8} | {'at most':>8} |      |",
+                 f"|{'-' * 64}|{'-' * 9}:|{'-' * 9}:|------|"]
+        for name, entry in self.results.items():
+            if "met" not in entry:
+                continue
+            found = entry["value"] if "value" in entry else entry["ratio"]["p50"]["high"]
+            goal = entry["goal"] if "goal" in entry else entry["goal_p50"]
+            what = name if "value" in entry else f"{name} / {entry['floor']}, median"
+            lines.append(f"| {what:<62} | {found:>8.4g} | {goal:>8.4g} | {'met' if entry['met'] else 'MISS':<4} |")
         return "\n".join(lines)
 
     def misses(self):

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <array>
+#include <charconv>
 #include <cstdio>
 
 namespace leasehold::bench {
@@ -18,6 +19,39 @@ std::string bulk(std::string_view bytes) {
 /// A reply that is one line: an error, or the null of a key that is not there.
 bool is_line(std::string_view reply) {
   return reply[0] == '-' || reply[0] == '_' || reply.substr(0, 2) == "$-";
+}
+
+/// Where the first `lines` lines end. Zero if they are not complete yet.
+std::size_t end_of_lines(std::string_view bytes, std::size_t lines) {
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < lines; ++line) {
+    const std::size_t found = bytes.find("\r\n", end);
+    if (found == std::string_view::npos) return 0;
+    end = found + 2;
+  }
+  return end;
+}
+
+/// How many elements the array has whose first line is complete.
+std::size_t array_size(std::string_view reply) {
+  std::size_t size = 0;
+  std::from_chars(reply.data() + 1, reply.data() + reply.size(), size);
+  return size;
+}
+
+std::string renewal_of(const Workload& workload, std::uint64_t lease) {
+  std::string request = "*" + std::to_string(1 + workload.ids) + "\r\n$11\r\nLEASE.RENEW\r\n";
+  for (std::uint64_t i = 0; i < workload.ids; ++i) {
+    request += bulk(std::to_string(lease_id((lease + i) % workload.keys)));
+  }
+  return request;
+}
+
+std::string renewal_reply_of(const Workload& workload) {
+  const std::string ttl = ":" + std::to_string(workload.ttl_ms) + "\r\n";
+  std::string reply = "*" + std::to_string(workload.ids) + "\r\n";
+  for (std::uint64_t i = 0; i < workload.ids; ++i) reply += ttl;
+  return reply;
 }
 
 }  // namespace
@@ -38,13 +72,19 @@ std::string key_value(std::uint64_t key, std::size_t value_bytes) {
   return value;
 }
 
+std::uint64_t lease_id(std::uint64_t lease) {
+  return 1'000'000'000 + lease;
+}
+
 std::string request_of(const Workload& workload, std::uint64_t key) {
+  if (workload.operation == Operation::renew) return renewal_of(workload, key);
   if (workload.operation == Operation::get) return "*2\r\n$3\r\nGET\r\n" + bulk(key_name(key));
   return "*3\r\n$3\r\nSET\r\n" + bulk(key_name(key)) + bulk(key_value(key, workload.value_bytes));
 }
 
 std::string reply_of(const Workload& workload, std::uint64_t key) {
   if (workload.operation == Operation::set) return "+OK\r\n";
+  if (workload.operation == Operation::renew) return renewal_reply_of(workload);
   return bulk(key_value(key, workload.value_bytes));
 }
 
@@ -70,9 +110,11 @@ std::string command_of(std::string_view words) {
 std::size_t reply_length(std::string_view bytes, std::size_t expected_bytes) {
   // Two bytes tell a value from a null.
   if (bytes.size() < 2) return 0;
-  if (!is_line(bytes)) return bytes.size() >= expected_bytes ? expected_bytes : 0;
-  const std::size_t end = bytes.find("\r\n");
-  return end == std::string_view::npos ? 0 : end + 2;
+  if (is_line(bytes)) return end_of_lines(bytes, 1);
+  if (bytes[0] != '*') return bytes.size() >= expected_bytes ? expected_bytes : 0;
+  // A lease that there is not is answered by a null, which is shorter than a time to live.
+  if (end_of_lines(bytes, 1) == 0) return 0;
+  return end_of_lines(bytes, 1 + array_size(bytes));
 }
 
 Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,

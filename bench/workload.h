@@ -15,19 +15,24 @@ namespace leasehold::bench {
 
 /// What one request does, in the Redis protocol. All requests of one kind have the same size, and
 /// so have all successful replies: a floor can answer them by counting bytes.
-enum class Operation : std::uint8_t { get, set };
+enum class Operation : std::uint8_t { get, set, renew };
 
-/// Keys are numbered; a key has one value, made from its number, so that it can be checked.
+/// Keys are numbered; a key has one value, made from its number, so that it can be checked. A
+/// renewal's keys are leases, numbered too.
 struct Workload {
   Operation operation = Operation::get;
   std::uint64_t keys = 1000;
   std::size_t value_bytes = 256;
+  std::uint64_t ttl_ms = 10'000;  ///< of every lease: what a renewal is answered
+  std::uint64_t ids = 1;          ///< leases in one renewal: that of its key and those behind it
 };
 
 std::string key_name(std::uint64_t key);
 std::string key_value(std::uint64_t key, std::size_t value_bytes);
+/// The id under which lease `lease` was granted: always ten digits, so that requests have one size.
+std::uint64_t lease_id(std::uint64_t lease);
 std::string request_of(const Workload& workload, std::uint64_t key);
-/// The reply to a get of a key that is there, or to a set.
+/// The reply to a get of a key that is there, to a set, or to a renewal of leases that are there.
 std::string reply_of(const Workload& workload, std::uint64_t key);
 std::size_t request_bytes(const Workload& workload);
 std::size_t reply_bytes(const Workload& workload);
@@ -35,10 +40,10 @@ std::size_t reply_bytes(const Workload& workload);
 std::string command_of(std::string_view words);
 
 /// The length of the reply at the front of `bytes`, which is `expected_bytes`, or one line if it is
-/// an error or a null. Zero if it is not complete yet.
+/// an error or a null, or an array of such lines, however long. Zero if it is not complete yet.
 std::size_t reply_length(std::string_view bytes, std::size_t expected_bytes);
-/// Reads one reply, which is `expected_bytes` long, or one line if it is an error or a null.
-/// Blocks. `ahead` keeps bytes of later replies between calls. Errors: io, stopped.
+/// Reads one reply, as long as reply_length() says. Blocks. `ahead` keeps bytes of later replies
+/// between calls. Errors: io, stopped.
 Result<std::string> read_reply(const Descriptor& socket, std::size_t expected_bytes,
                                std::string& ahead);
 

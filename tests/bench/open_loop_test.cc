@@ -93,6 +93,55 @@ TEST(OpenLoop, AStallOfTheServerIsSeenByAllThatWereDueMeanwhile) {
   EXPECT_GE(reads.quantile(0.75), 25'000'000U);
 }
 
+// Three leases, two in a renewal, four renewals at once: all leases have their turn.
+TEST(OpenLoop, RenewalsGoThroughAllLeasesInTurn) {
+  Workload renew;
+  renew.operation = Operation::renew;
+  renew.keys = 3;
+  renew.ids = 2;
+  std::string arrived;
+  OpenLoopOptions options;
+  {
+    const OneShotServer server([&](const Descriptor& socket) {
+      std::array<char, 4096> chunk{};
+      for (std::size_t answered = 0;;) {
+        auto got = read_some(socket, chunk.data(), chunk.size());
+        if (!got) return;
+        arrived.append(chunk.data(), got.value());
+        for (; answered < arrived.size() / request_bytes(renew); ++answered) {
+          if (!write_all(socket, reply_of(renew, 0))) return;
+        }
+      }
+    });
+    options = options_for(server);
+    options.workload = renew;
+    options.burst = 4;
+    options.rate = 400;
+    auto result = open_loop(options);
+    ASSERT_TRUE(result.ok()) << result.error().message;
+    // Due at 10, 20, ... 90 ms.
+    EXPECT_EQ(result.value().reads.count(), 36U);
+    EXPECT_EQ(result.value().failures, 0U);
+  }
+  std::string expected;
+  for (std::uint64_t i = 0; i < 36; ++i) expected += request_of(renew, 2 * i % 3);
+  EXPECT_EQ(arrived, expected);
+}
+
+TEST(OpenLoop, ARenewalThatMissesALeaseIsAFailure) {
+  Workload renew;
+  renew.operation = Operation::renew;
+  const OneShotServer server([&renew](const Descriptor& socket) {
+    answer_from(socket, 1, request_bytes(renew), "*1\r\n$-1\r\n");
+  });
+  OpenLoopOptions options = options_for(server);
+  options.workload = renew;
+  auto result = open_loop(options);
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result.value().failures, 199U);
+  EXPECT_EQ(result.value().first_failure, "*1\r\n$-1\r\n");
+}
+
 TEST(OpenLoop, PastTheBoundRequestsAreOverflows) {
   const Workload workload;
   const OneShotServer server([&workload](const Descriptor& socket) {

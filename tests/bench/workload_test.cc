@@ -36,6 +36,17 @@ TEST(Workload, AllRequestsOfAKindHaveOneSize) {
   }
 }
 
+TEST(Workload, ARenewalNamesTheLeaseOfItsKeyAndThoseBehindIt) {
+  Workload renew{Operation::renew, 10};
+  EXPECT_EQ(request_of(renew, 7), "*2\r\n$11\r\nLEASE.RENEW\r\n$10\r\n1000000007\r\n");
+  EXPECT_EQ(reply_of(renew, 7), "*1\r\n:10000\r\n");
+  renew.ids = 2;
+  renew.ttl_ms = 500;
+  EXPECT_EQ(request_of(renew, 9),
+            "*3\r\n$11\r\nLEASE.RENEW\r\n$10\r\n1000000009\r\n$10\r\n1000000000\r\n");
+  EXPECT_EQ(reply_of(renew, 9), "*2\r\n:500\r\n:500\r\n");
+}
+
 TEST(Workload, KeysHaveDifferentValues) {
   EXPECT_NE(key_value(1, 256), key_value(2, 256));
   EXPECT_EQ(key_value(1, 256).size(), 256U);
@@ -55,6 +66,25 @@ TEST(Workload, RepliesAreCutWhereverTheyArrive) {
     EXPECT_EQ(reply.value(), expected);
   }
   EXPECT_EQ(ahead, "");
+}
+
+TEST(Workload, ALeaseThatIsGoneMakesTheReplyShorter) {
+  Workload renew{Operation::renew, 10};
+  renew.ids = 3;
+  const std::string with_null = "*3\r\n:10000\r\n$-1\r\n:10000\r\n";
+  const std::string bytes = with_null + "-NOLEADER try again\r\n" + reply_of(renew, 0);
+  for (std::size_t cut = 0; cut < with_null.size(); ++cut) {
+    EXPECT_EQ(reply_length(bytes.substr(0, cut), reply_bytes(renew)), 0U) << cut;
+  }
+  auto ends = connected_pair();
+  ASSERT_TRUE(write_all(ends[0], bytes).ok());
+  std::string ahead;
+  for (const std::string& expected :
+       {with_null, std::string("-NOLEADER try again\r\n"), reply_of(renew, 0)}) {
+    auto reply = read_reply(ends[1], reply_bytes(renew), ahead);
+    ASSERT_TRUE(reply.ok()) << reply.error().message;
+    EXPECT_EQ(reply.value(), expected);
+  }
 }
 
 TEST(Workload, ClosedConnectionIsAnError) {
