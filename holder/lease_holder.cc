@@ -136,10 +136,16 @@ HolderInstant LeaseHolder::end() const {
 }
 
 std::optional<LeaseHolder::Work> LeaseHolder::begin() {
-  const std::lock_guard lock(mutex_);
-  if (draining_ || lease_.look(clock_.holder_now()) != State::held) return std::nullopt;
-  ++working_;
-  return Work(*this);
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const HolderInstant now = clock_.holder_now();
+    if (draining_ || lease_.look(now) != State::held) return std::nullopt;
+    if (!lease_.in_doubt()) {
+      ++working_;
+      return Work(*this);
+    }
+    changed_.wait_for(lock, std::min(lease_.deadline() - now, kLook));
+  }
 }
 
 LeaseHolder::Work::~Work() {
@@ -241,6 +247,7 @@ void LeaseHolder::renew_once(std::unique_lock<std::mutex>& lock) {
     lease_.failed(clock_.holder_now());
   }
   publish();
+  changed_.notify_all();
 }
 
 }  // namespace leasehold::holder

@@ -85,7 +85,9 @@ class LeaseHolder {
     explicit Work(LeaseHolder& holder) : holder_(&holder) {}
     LeaseHolder* holder_;
   };
-  /// None: the lease is over, or about to be given up. Nothing new may begin.
+  /// None: the lease is over, or about to be given up. Nothing new may begin. While a renewal is
+  /// tried again it waits for what comes of that: nobody knows then whether the group has ended the
+  /// lease meanwhile.
   std::optional<Work> begin();
 
   /// How it stands: held, expired (not renewed in time), lost (ended at the group) or released.

@@ -12,11 +12,13 @@ HeldLease::HeldLease(const HolderTiming& timing, Duration ttl, HolderInstant sen
 
 void HeldLease::renewed(HolderInstant sent, Duration ttl, HolderInstant now) {
   if (look(now) != State::held) return;
+  in_doubt_ = false;
   deadline_ = std::max(deadline_, sent + timing_.usable(ttl));
   plan(sent, timing_.renewal);
 }
 
 void HeldLease::failed(HolderInstant now) {
+  in_doubt_ = true;
   // Not all at once, when it was the store that failed.
   plan(now, std::min(timing_.renewal, timing_.max_round_trip));
 }

@@ -43,6 +43,9 @@ class HeldLease {
 
   /// Looks at the clock: a lease whose deadline has passed is expired for good.
   State look(HolderInstant now);
+  /// A renewal has failed, and none has succeeded since: the group may have ended the lease without
+  /// this holder's knowledge. Nothing new is begun meanwhile.
+  bool in_doubt() const { return in_doubt_; }
   /// Until when the holder may act. The margin behind it is for stopping.
   HolderInstant deadline() const { return deadline_; }
   /// When the store may have ended the lease at the earliest, by the holder's clock: whatever was
@@ -57,6 +60,7 @@ class HeldLease {
   const HolderTiming timing_;
   Random random_;
   State state_ = State::held;
+  bool in_doubt_ = false;
   /// Invariant: moves forward only. Each answer proved its own.
   HolderInstant deadline_;
   HolderInstant next_renewal_;

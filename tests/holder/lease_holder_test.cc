@@ -247,6 +247,27 @@ TEST_F(LeaseHolderTest, DrainsInOrder) {
   EXPECT_FALSE(holder->may_act());
 }
 
+TEST_F(LeaseHolderTest, NothingNewBeginsWhileARenewalIsTriedAgain) {
+  const auto holder = acquire();
+  leases.set_down(true);
+  clock.advance(seconds(2));
+  ASSERT_TRUE(eventually([&] { return leases.renewals() > 0; }));
+  std::atomic<bool> begun{false};
+  std::thread worker([&] {
+    const auto work = holder->begin();
+    EXPECT_TRUE(work.has_value());
+    begun = true;
+  });
+  const int before = leases.renewals();
+  clock.advance(milliseconds(500));
+  ASSERT_TRUE(eventually([&] { return leases.renewals() > before; }));
+  EXPECT_FALSE(begun);
+  EXPECT_TRUE(holder->may_act());
+  leases.set_down(false);
+  clock.advance(milliseconds(500));
+  worker.join();
+}
+
 TEST_F(LeaseHolderTest, ADrainEndsWithTheLease) {
   const auto holder = acquire();
   const auto work = holder->begin();

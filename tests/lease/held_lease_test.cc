@@ -105,6 +105,16 @@ TEST(HeldLease, ARenewalThatFailedIsTriedAgainWithinTheBudget) {
   EXPECT_GE(tries, 7);
 }
 
+TEST(HeldLease, IsInDoubtFromAFailedRenewalToTheNextGoodOne) {
+  HeldLease lease(exact(), seconds(10), at(seconds(0)), 1);
+  EXPECT_FALSE(lease.in_doubt());
+  lease.failed(at(seconds(2)));
+  EXPECT_TRUE(lease.in_doubt());
+  EXPECT_EQ(lease.look(at(seconds(3))), State::held);
+  lease.renewed(at(seconds(3)), seconds(10), at(seconds(3)));
+  EXPECT_FALSE(lease.in_doubt());
+}
+
 /// From then on every renewal is lost.
 constexpr Duration kLastAnswer = seconds(20);
 
