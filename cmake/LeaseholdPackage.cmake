@@ -165,8 +165,8 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/leasehold-core.pc.in ${PROJECT_BINARY_DIR}/package/leasehold-core.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/leasehold-core.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT core)
-# leasehold-node and leasehold (that is kv): each names the one below it, and its own packages.
-foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node")
+# leasehold-node, leasehold (that is kv) and leasehold-holder: each names the one below it, and its own packages.
+foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node" "holder leasehold-holder leasehold-core")
   separate_arguments(pair)
   list(POP_FRONT pair component file below)
   if(component IN_LIST LEASEHOLD_COMPONENTS)
