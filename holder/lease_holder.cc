@@ -176,7 +176,12 @@ bool LeaseHolder::drain() {
       changed_.wait_for(lock, std::min(lease_.deadline() - now, kLook));
     }
   }
-  static_cast<void>(release());
+  if (finished) {
+    static_cast<void>(release());
+  } else {
+    // What is under way has the margin to stop in: nobody else may have the lease before.
+    stop_renewing();
+  }
   return finished;
 }
 
@@ -187,7 +192,7 @@ Result<void> LeaseHolder::release() {
     draining_ = true;
     // Also of an expired one the group may still think that it is held.
     const State state = lease_.look(clock_.holder_now());
-    if (state == State::lost || state == State::released) return {};
+    if (state == State::lost || std::exchange(released_, true)) return {};
     lease_.released();
     publish();
     changed_.notify_all();

@@ -60,6 +60,7 @@ class FakeLeases final : public LeaseService {
   }
   Result<void> revoke(lease::LeaseId id, Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
+    ++revocations_;
     if (!held_ || held_->id != id) return Error{ErrorCode::not_found, "no such lease"};
     held_.reset();
     return {};
@@ -89,6 +90,10 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     return renewals_;
   }
+  int revocations() const {
+    const std::lock_guard lock(mutex_);
+    return revocations_;
+  }
 
  private:
   std::function<void()> during_renewal() const {
@@ -102,6 +107,7 @@ class FakeLeases final : public LeaseService {
   std::function<void()> act_;
   std::uint64_t revision_ = 41;
   int renewals_ = 0;
+  int revocations_ = 0;
   bool down_ = false;
   bool lose_answer_ = false;
 };
@@ -247,12 +253,30 @@ TEST_F(LeaseHolderTest, DrainsInOrder) {
   EXPECT_FALSE(holder->may_act());
 }
 
-TEST_F(LeaseHolderTest, ADrainEndsWithTheLease) {
-  const auto holder = acquire();
-  const auto work = holder->begin();
+// What is under way then has the margin to stop in, and for so long nobody else has the lease.
+TEST_F(LeaseHolderTest, ADrainEndsWithTheLeaseAndLeavesItToTheTime) {
+  auto holder = acquire();
+  auto work = holder->begin();
   leases.set_down(true);
   clock.advance(seconds(9));
   EXPECT_FALSE(holder->drain());
+  EXPECT_TRUE(leases.is_held());
+  EXPECT_FALSE(holder->may_act());
+  EXPECT_EQ(holder->state(), State::expired);
+  work.reset();
+  holder.reset();
+  EXPECT_FALSE(leases.is_held());
+}
+
+TEST_F(LeaseHolderTest, IsReleasedOnce) {
+  auto holder = acquire();
+  leases.set_down(true);
+  clock.advance(seconds(9));
+  EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+  EXPECT_TRUE(holder->release().ok());
+  EXPECT_TRUE(holder->release().ok());
+  holder.reset();
+  EXPECT_EQ(leases.revocations(), 1);
 }
 
 TEST_F(LeaseHolderTest, ItsEndReleases) {
