@@ -37,6 +37,7 @@ class FakeLeases final : public LeaseService {
   Result<Granted> grant(const std::string& name, const std::string& holder, Duration ttl,
                         Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
+    if (const auto act = std::exchange(act_during_grant_, nullptr)) act();
     if (down_) return Error{ErrorCode::unavailable, "no leader"};
     if (held_) return Error{ErrorCode::in_use, "held by " + held_->holder};
     ++revision_;
@@ -82,6 +83,11 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     act_ = std::move(act);
   }
+  /// Of the next grant only.
+  void act_during_grant(std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    act_during_grant_ = std::move(act);
+  }
   bool is_held() const {
     const std::lock_guard lock(mutex_);
     return held_.has_value();
@@ -105,6 +111,7 @@ class FakeLeases final : public LeaseService {
   std::optional<Found> held_;
   std::string name_;
   std::function<void()> act_;
+  std::function<void()> act_during_grant_;
   std::uint64_t revision_ = 41;
   int renewals_ = 0;
   int revocations_ = 0;
@@ -218,6 +225,25 @@ TEST_F(LeaseHolderTest, AGrantWhoseAnswerWasLostIsRecognised) {
   EXPECT_EQ(held.value()->token(), lease::FencingToken(42));
   // Not since the grant, of which nobody knows when it was: since the renewal.
   EXPECT_EQ(leases.renewals(), 1);
+  EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
+}
+
+// Who slept between the question and the answer does not know how much is left: it asks again.
+TEST_F(LeaseHolderTest, AGrantThatWasAnsweredTooLateIsNotYetALease) {
+  leases.act_during_grant([&] { clock.advance(seconds(9)); });
+  const auto impatient = options();
+  const auto refused = LeaseHolder::acquire(leases, clock, impatient);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::timed_out);
+  leases.end();
+
+  leases.act_during_grant([&] { clock.advance(seconds(9)); });
+  auto patient = options();
+  patient.wait = seconds(60);
+  const auto held = LeaseHolder::acquire(leases, clock, patient);
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(held.value()->state(), State::held);
+  EXPECT_EQ(held.value()->token(), lease::FencingToken(43));
   EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
 }
 
