@@ -53,10 +53,18 @@ class Acquisition {
   Result<Taken> ask() {
     const HolderInstant sent = clock_.holder_now();
     auto granted = service_.grant(options_.name, options_.holder, options_.timing.ttl, timeout());
-    if (granted) return Taken{granted.value(), sent};
+    if (granted) return in_time(Taken{granted.value(), sent});
     if (granted.error().code == ErrorCode::timed_out) unsure_ = true;
     if (granted.error().code == ErrorCode::in_use && unsure_) return recognise(granted.error());
     return granted.error();
+  }
+
+  /// Who slept between question and answer has a lease of which it may do nothing: it asks again,
+  /// and recognises it.
+  Result<Taken> in_time(const Taken& taken) {
+    if (clock_.holder_now() < taken.sent + options_.timing.usable(taken.ttl)) return taken;
+    unsure_ = true;
+    return Error{ErrorCode::timed_out, "the answer to the grant came too late to act on it"};
   }
 
   /// An answer was lost, and the name is held now: by this very holder?
@@ -69,7 +77,7 @@ class Acquisition {
     const auto renewed = service_.renew(taken.id, timeout());
     if (!renewed) return renewed.error().code == ErrorCode::not_found ? held : renewed.error();
     taken.ttl = renewed.value();
-    return taken;
+    return in_time(taken);
   }
 
   /// With jitter, since those who wait for one name wait for the same moment.
@@ -83,7 +91,7 @@ class Acquisition {
   const LeaseHolder::Options& options_;
   Random random_;
   const HolderInstant give_up_at_;
-  /// A grant was sent and not answered.
+  /// A grant was sent and not answered in time.
   bool unsure_ = false;
 };
 
@@ -182,7 +190,12 @@ bool LeaseHolder::drain() {
       changed_.wait_for(lock, std::min(lease_.deadline() - now, kLook));
     }
   }
-  static_cast<void>(release());
+  if (finished) {
+    static_cast<void>(release());
+  } else {
+    // What is under way has the margin to stop in: nobody else may have the lease before.
+    stop_renewing();
+  }
   return finished;
 }
 
@@ -193,7 +206,7 @@ Result<void> LeaseHolder::release() {
     draining_ = true;
     // Also of an expired one the group may still think that it is held.
     const State state = lease_.look(clock_.holder_now());
-    if (state == State::lost || state == State::released) return {};
+    if (state == State::lost || std::exchange(released_, true)) return {};
     lease_.released();
     publish();
     changed_.notify_all();

@@ -97,7 +97,8 @@ class LeaseHolder {
 
   /// Lets nothing new begin, waits until everything that was begun has ended or the lease is over,
   /// and releases it: the order in which a planned end costs the next holder no time and nobody's
-  /// work is done twice. False: some of it was still under way when the lease was over.
+  /// work is done twice. False: some of it was still under way when the lease was over; then the
+  /// lease is left to end by time, so that the work has the margin to stop in.
   bool drain();
   /// Ends the lease at the group at once, if that is to be reached; else it ends there by time.
   Result<void> release();
@@ -123,6 +124,8 @@ class LeaseHolder {
   std::size_t working_ = 0;
   bool draining_ = false;
   bool stopping_ = false;
+  /// release() was called. An expired lease stays expired.
+  bool released_ = false;
   /// Nanoseconds: the deadline of lease_ while it is held, else earliest().
   std::atomic<std::int64_t> may_act_until_;
   std::thread thread_;

@@ -87,9 +87,7 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
         if (made.is_object()) return Taken{server, std::move(made)};
       }
       last = server + ": " + reply.value().text;
-      const bool elsewhere =
-          reply.value().is_error("NOLEADER") || reply.value().is_error("TRYAGAIN");
-      if (!elsewhere) return Error{ErrorCode::io, last};
+      if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
     }
     if (Clock::now() + kRetryPause >= deadline) {
       return Error{ErrorCode::timed_out, "no node took the backup; the last answer: " + last};

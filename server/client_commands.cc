@@ -24,13 +24,16 @@ constexpr Timeout kTry{1000};
 /// After this a person is told what takes so long.
 constexpr auto kPatience = std::chrono::seconds(1);
 
-/// "The command was not executed": another server may take it.
-bool not_executed(const RespValue& reply) {
-  return reply.is_error("NOLEADER") || reply.is_error("TRYAGAIN");
-}
-
 Error unknown(const std::string& why) {
   return {ErrorCode::unavailable, why + "; the command may be executed"};
+}
+
+/// Who asks relies on these. A server of another kind may answer anything.
+bool is_status(const Json& status) {
+  return status.is_object() && status.contains("role") && status.at("role").is_string() &&
+         status.contains("leader") && status.at("leader").is_number_unsigned() &&
+         status.contains("term") && status.at("term").is_number_unsigned() &&
+         status.contains("lease_left") && status.at("lease_left").is_number();
 }
 
 }  // namespace
@@ -41,7 +44,7 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   const auto reply = client.value().call({"LEASEHOLD", "STATUS"}, timeout);
   if (!reply) return reply.error();
   Json status = Json::parse(reply.value().text, nullptr, false);
-  if (reply.value().kind != RespValue::Kind::bulk || !status.is_object()) {
+  if (reply.value().kind != RespValue::Kind::bulk || !is_status(status)) {
     return Error{ErrorCode::malformed, "this is no Leasehold server: " + reply.value().text};
   }
   return status;
@@ -69,7 +72,7 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
       const bool numbered = repeat == Repeat::numbered;
       auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
       last = server + ": " + (reply ? reply.value().text : reply.error().message);
-      if (reply && not_executed(reply.value())) continue;
+      if (reply && reply.value().not_executed()) continue;
       if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
         return unknown("the session ended too early; the last answer: " + last);
       }

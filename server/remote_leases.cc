@@ -2,6 +2,7 @@
 #include <leasehold/server/remote_leases.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,7 @@ namespace {
 
 using Timeout = RespClient::Timeout;
 using Clock = std::chrono::steady_clock;
+using Kind = RespValue::Kind;
 
 /// After every server has refused once.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
@@ -26,16 +28,28 @@ Error sorted(const RespValue& reply) {
   return {ErrorCode::invalid_argument, reply.text};
 }
 
-bool is_array(const RespValue& reply, std::size_t least) {
-  return reply.kind == RespValue::Kind::array && reply.items.size() >= least;
+/// An array that begins with values of these kinds.
+bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
+  return reply.kind == Kind::array && reply.items.size() >= kinds.size() &&
+         std::equal(kinds.begin(), kinds.end(), reply.items.begin(),
+                    [](Kind kind, const RespValue& item) { return item.kind == kind; });
 }
 
-lease::LeaseId id_of(const RespValue& value) {
-  return lease::LeaseId(static_cast<std::uint64_t>(value.integer));
+/// Of a lease that there is. None: these are no id and no token.
+std::optional<holder::LeaseService::Granted> granted_of(const RespValue& reply,
+                                                        lease::Duration ttl) {
+  const std::int64_t id = reply.items[0].integer;
+  const std::int64_t token = reply.items[1].integer;
+  if (id <= 0 || token <= 0) return std::nullopt;
+  return holder::LeaseService::Granted{lease::LeaseId(static_cast<std::uint64_t>(id)),
+                                       lease::FencingToken(static_cast<std::uint64_t>(token)), ttl};
 }
 
-lease::FencingToken token_of(const RespValue& value) {
-  return lease::FencingToken(static_cast<std::uint64_t>(value.integer));
+/// None: no time to live of a lease. More than ten years would not fit the type either.
+std::optional<lease::Duration> ttl_of(const RespValue& value) {
+  constexpr std::int64_t kMost = lease::kLeaseTtlMax / std::chrono::milliseconds(1);
+  if (value.integer <= 0 || value.integer > kMost) return std::nullopt;
+  return std::chrono::milliseconds(value.integer);
 }
 
 std::string milliseconds(lease::Duration ttl) {
@@ -52,32 +66,39 @@ Result<holder::LeaseService::Granted> RemoteLeases::grant(const std::string& nam
   if (!name.empty()) words.insert(words.end(), {"NAME", name});
   const auto reply = call(words, timeout, Repeat::never);
   if (!reply) return reply.error();
-  if (!is_array(reply.value(), 2)) return unexpected(reply.value());
-  return Granted{id_of(reply.value().items[0]), token_of(reply.value().items[1]), ttl};
+  if (!begins_with(reply.value(), {Kind::integer, Kind::integer})) return unexpected(reply.value());
+  const auto granted = granted_of(reply.value(), ttl);
+  if (!granted) return unexpected(reply.value());
+  return *granted;
 }
 
 Result<holder::LeaseService::Found> RemoteLeases::find(const std::string& name,
                                                        lease::Duration timeout) {
   const auto reply = call({"LEASE.INFO", "NAME", name}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
-  if (reply.value().kind == RespValue::Kind::null) {
+  const RespValue& value = reply.value();
+  if (value.kind == Kind::null) {
     return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
   }
-  if (!is_array(reply.value(), 5)) return unexpected(reply.value());
-  const std::vector<RespValue>& items = reply.value().items;
-  return Found{{id_of(items[0]), token_of(items[1]), std::chrono::milliseconds(items[2].integer)},
-               items[4].text};
+  if (!begins_with(value, {Kind::integer, Kind::integer, Kind::integer, Kind::bulk, Kind::bulk})) {
+    return unexpected(value);
+  }
+  const auto ttl = ttl_of(value.items[2]);
+  const auto granted = granted_of(value, ttl.value_or(lease::Duration(0)));
+  if (!ttl || !granted) return unexpected(value);
+  return Found{*granted, value.items[4].text};
 }
 
 Result<lease::Duration> RemoteLeases::renew(lease::LeaseId id, lease::Duration timeout) {
   const auto reply = call({"LEASE.RENEW", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
-  if (!is_array(reply.value(), 1)) return unexpected(reply.value());
-  const RespValue& ttl = reply.value().items[0];
-  if (ttl.kind == RespValue::Kind::null) {
+  if (begins_with(reply.value(), {Kind::null})) {
     return Error{ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
   }
-  return lease::Duration(std::chrono::milliseconds(ttl.integer));
+  if (!begins_with(reply.value(), {Kind::integer})) return unexpected(reply.value());
+  const auto ttl = ttl_of(reply.value().items[0]);
+  if (!ttl) return unexpected(reply.value());
+  return *ttl;
 }
 
 Result<void> RemoteLeases::revoke(lease::LeaseId id, lease::Duration timeout) {
@@ -93,15 +114,22 @@ Result<RespValue> RemoteLeases::call(const std::vector<std::string>& words, leas
   const auto left = [deadline] {
     return std::max(std::chrono::ceil<Timeout>(deadline - Clock::now()), Timeout(1));
   };
-  std::string last = "no server was tried";
+  Error last{ErrorCode::unavailable, "no server was tried"};
+  bool may_be_done = false;
+  // So many servers in a row have an address that is none.
+  std::size_t nowhere = 0;
   for (std::size_t tried = 1;; ++tried) {
     if (auto connected = connect(left()); !connected) {
-      if (connected.error().code == ErrorCode::invalid_argument) return connected.error();
-      last = connected.error().message;
+      last = connected.error();
+      // The name of a node that is down may be unknown for that long: it is an error when all are.
+      nowhere = last.code == ErrorCode::invalid_argument ? nowhere + 1 : 0;
+      if (nowhere == servers_.size()) return last;
     } else {
+      nowhere = 0;
       auto reply = client_->call(words, left());
-      if (reply && !reply.value().is_error("NOLEADER") && !reply.value().is_error("TRYAGAIN")) {
-        if (reply.value().kind != RespValue::Kind::error) return reply;
+      const bool refused = reply && reply.value().not_executed();
+      if (reply && !refused) {
+        if (reply.value().kind != Kind::error) return reply;
         const Error error = sorted(reply.value());
         if (error.code != ErrorCode::timed_out || repeat == Repeat::never) return error;
       } else if (!reply && repeat == Repeat::never) {
@@ -109,11 +137,14 @@ Result<RespValue> RemoteLeases::call(const std::vector<std::string>& words, leas
         return Error{ErrorCode::timed_out,
                      servers_[at_] + ": " + reply.error().message + "; it may be executed"};
       }
-      last = servers_[at_] + ": " + (reply ? reply.value().text : reply.error().message);
+      may_be_done = may_be_done || !refused;
+      last.message = servers_[at_] + ": " + (reply ? reply.value().text : reply.error().message);
       client_.reset();
     }
     at_ = (at_ + 1) % servers_.size();
-    if (Clock::now() + kRetryPause >= deadline) return Error{ErrorCode::unavailable, last};
+    if (Clock::now() + kRetryPause >= deadline) {
+      return Error{may_be_done ? ErrorCode::timed_out : ErrorCode::unavailable, last.message};
+    }
     if (tried % servers_.size() == 0) std::this_thread::sleep_for(kRetryPause);
   }
 }

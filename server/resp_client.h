@@ -22,6 +22,10 @@ struct RespValue {
   bool is_error(std::string_view first_word) const {
     return kind == Kind::error && text.substr(0, text.find(' ')) == first_word;
   }
+  /// "The command was not executed": another server may take it.
+  bool not_executed() const {
+    return is_error("NOLEADER") || is_error("TRYAGAIN") || is_error("WITNESS");
+  }
 };
 
 /// A reply's limits: what a node may be trusted with.

@@ -37,6 +37,7 @@ class FakeLeases final : public LeaseService {
   Result<Granted> grant(const std::string& name, const std::string& holder, Duration ttl,
                         Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
+    if (const auto act = std::exchange(act_during_grant_, nullptr)) act();
     if (down_) return Error{ErrorCode::unavailable, "no leader"};
     if (held_) return Error{ErrorCode::in_use, "held by " + held_->holder};
     ++revision_;
@@ -60,6 +61,7 @@ class FakeLeases final : public LeaseService {
   }
   Result<void> revoke(lease::LeaseId id, Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
+    ++revocations_;
     if (!held_ || held_->id != id) return Error{ErrorCode::not_found, "no such lease"};
     held_.reset();
     return {};
@@ -81,6 +83,11 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     act_ = std::move(act);
   }
+  /// Of the next grant only.
+  void act_during_grant(std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    act_during_grant_ = std::move(act);
+  }
   bool is_held() const {
     const std::lock_guard lock(mutex_);
     return held_.has_value();
@@ -88,6 +95,10 @@ class FakeLeases final : public LeaseService {
   int renewals() const {
     const std::lock_guard lock(mutex_);
     return renewals_;
+  }
+  int revocations() const {
+    const std::lock_guard lock(mutex_);
+    return revocations_;
   }
 
  private:
@@ -100,8 +111,10 @@ class FakeLeases final : public LeaseService {
   std::optional<Found> held_;
   std::string name_;
   std::function<void()> act_;
+  std::function<void()> act_during_grant_;
   std::uint64_t revision_ = 41;
   int renewals_ = 0;
+  int revocations_ = 0;
   bool down_ = false;
   bool lose_answer_ = false;
 };
@@ -215,6 +228,25 @@ TEST_F(LeaseHolderTest, AGrantWhoseAnswerWasLostIsRecognised) {
   EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
 }
 
+// Who slept between the question and the answer does not know how much is left: it asks again.
+TEST_F(LeaseHolderTest, AGrantThatWasAnsweredTooLateIsNotYetALease) {
+  leases.act_during_grant([&] { clock.advance(seconds(9)); });
+  const auto impatient = options();
+  const auto refused = LeaseHolder::acquire(leases, clock, impatient);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::timed_out);
+  leases.end();
+
+  leases.act_during_grant([&] { clock.advance(seconds(9)); });
+  auto patient = options();
+  patient.wait = seconds(60);
+  const auto held = LeaseHolder::acquire(leases, clock, patient);
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(held.value()->state(), State::held);
+  EXPECT_EQ(held.value()->token(), lease::FencingToken(43));
+  EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
+}
+
 TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
   const auto first = acquire();
   leases.lose_next_answer();
@@ -268,12 +300,30 @@ TEST_F(LeaseHolderTest, NothingNewBeginsWhileARenewalIsTriedAgain) {
   worker.join();
 }
 
-TEST_F(LeaseHolderTest, ADrainEndsWithTheLease) {
-  const auto holder = acquire();
-  const auto work = holder->begin();
+// What is under way then has the margin to stop in, and for so long nobody else has the lease.
+TEST_F(LeaseHolderTest, ADrainEndsWithTheLeaseAndLeavesItToTheTime) {
+  auto holder = acquire();
+  auto work = holder->begin();
   leases.set_down(true);
   clock.advance(seconds(9));
   EXPECT_FALSE(holder->drain());
+  EXPECT_TRUE(leases.is_held());
+  EXPECT_FALSE(holder->may_act());
+  EXPECT_EQ(holder->state(), State::expired);
+  work.reset();
+  holder.reset();
+  EXPECT_FALSE(leases.is_held());
+}
+
+TEST_F(LeaseHolderTest, IsReleasedOnce) {
+  auto holder = acquire();
+  leases.set_down(true);
+  clock.advance(seconds(9));
+  EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+  EXPECT_TRUE(holder->release().ok());
+  EXPECT_TRUE(holder->release().ok());
+  holder.reset();
+  EXPECT_EQ(leases.revocations(), 1);
 }
 
 TEST_F(LeaseHolderTest, ItsEndReleases) {

@@ -1,0 +1,190 @@
+// The leases of a group behind client ports: what each answer, and each silence, is taken for.
+#include <leasehold/server/remote_leases.h>
+#include <leasehold/tests/server/scripted_server.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leasehold::server {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = ScriptedServer::Words;
+
+constexpr lease::Duration kTimeout = 2s;
+constexpr lease::LeaseId kId{4294967296};
+
+std::string bulk(const std::string& text) {
+  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+}
+
+/// What a node says that leads, or follows nobody.
+std::string status(bool leads) {
+  return bulk(leads ? R"({"role":"leader","leader":1,"term":7,"lease_left":900.0})"
+                    : R"({"role":"follower","leader":0,"term":7,"lease_left":0})");
+}
+
+/// Asked for its status it follows; any other command it answers with `reply`.
+ScriptedServer::Answer always(std::optional<std::string> reply) {
+  return [reply](const Words& words) -> std::optional<std::string> {
+    return words.front() == "LEASEHOLD" ? status(false) : reply;
+  };
+}
+
+ScriptedServer::Answer leads(std::string reply) {
+  return [reply](const Words& words) -> std::optional<std::string> {
+    return words.front() == "LEASEHOLD" ? status(true) : reply;
+  };
+}
+
+/// What a renewal comes to at one server that answers `reply`.
+Result<lease::Duration> renewal_by(const std::string& reply) {
+  const ScriptedServer server(always(reply));
+  return RemoteLeases({server.address()}).renew(kId, kTimeout);
+}
+
+ErrorCode grant_by(const std::string& reply) {
+  const ScriptedServer server(always(reply));
+  const auto granted = RemoteLeases({server.address()}).grant("printer", "me", 10s, kTimeout);
+  EXPECT_FALSE(granted.ok());
+  EXPECT_EQ(server.sent("LEASE.GRANT").size(), 1U);
+  return granted ? ErrorCode::in_use : granted.error().code;
+}
+
+TEST(RemoteLeases, SpeakTheCommandsOfLeases) {
+  const ScriptedServer server([](const Words& words) -> std::optional<std::string> {
+    if (words.front() == "LEASE.GRANT") return "*2\r\n:4294967296\r\n:42\r\n";
+    if (words.front() == "LEASE.RENEW") return "*1\r\n:10000\r\n";
+    if (words.front() == "LEASE.REVOKE") return "+OK\r\n";
+    return "*6\r\n:4294967296\r\n:42\r\n:10000\r\n" + bulk("printer") + bulk("me") + "*0\r\n";
+  });
+  RemoteLeases leases({server.address()});
+  const auto granted = leases.grant("printer", "me", 10s, kTimeout);
+  ASSERT_TRUE(granted.ok());
+  EXPECT_EQ(granted.value().id, kId);
+  EXPECT_EQ(granted.value().token, lease::FencingToken(42));
+  EXPECT_EQ(granted.value().ttl, 10s);
+  EXPECT_THAT(server.sent("LEASE.GRANT"),
+              ElementsAre(ElementsAre("LEASE.GRANT", "10000", "HOLDER", "me", "NAME", "printer")));
+  const auto found = leases.find("printer", kTimeout);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found.value().id, kId);
+  EXPECT_EQ(found.value().ttl, 10s);
+  EXPECT_EQ(found.value().holder, "me");
+  EXPECT_EQ(leases.renew(kId, kTimeout).value(), 10s);
+  EXPECT_TRUE(leases.revoke(kId, kTimeout).ok());
+}
+
+TEST(RemoteLeases, SortWhatWentWrong) {
+  EXPECT_EQ(grant_by("-LEASETAKEN 'printer' is held by you\r\n"), ErrorCode::in_use);
+  EXPECT_EQ(grant_by("-UNKNOWNOUTCOME no majority\r\n"), ErrorCode::timed_out);
+  EXPECT_EQ(grant_by("-ERR too many leases\r\n"), ErrorCode::invalid_argument);
+  EXPECT_EQ(renewal_by("*1\r\n$-1\r\n").error().code, ErrorCode::not_found);
+  const ScriptedServer server(always("-NOLEASE no lease\r\n"));
+  EXPECT_EQ(RemoteLeases({server.address()}).revoke(kId, kTimeout).error().code,
+            ErrorCode::not_found);
+}
+
+TEST(RemoteLeases, GarbageIsNoLease) {
+  for (const char* reply : {"+OK\r\n", ":5\r\n", "*0\r\n", "*1\r\n:5\r\n", "*2\r\n$-1\r\n$-1\r\n",
+                            "*2\r\n+a\r\n+b\r\n", "*2\r\n:0\r\n:5\r\n", "*2\r\n:5\r\n:-1\r\n"}) {
+    EXPECT_EQ(grant_by(reply), ErrorCode::malformed) << reply;
+  }
+  for (const char* reply :
+       {"+OK\r\n", "*0\r\n", "*1\r\n+10000\r\n", "*1\r\n:0\r\n", "*1\r\n:-1\r\n",
+        "*1\r\n:9223372036854775807\r\n", "*1\r\n:315360000001\r\n"}) {
+    const auto renewed = renewal_by(reply);
+    ASSERT_FALSE(renewed.ok()) << reply;
+    EXPECT_EQ(renewed.error().code, ErrorCode::malformed) << reply;
+  }
+  const ScriptedServer server(always("*5\r\n:5\r\n:6\r\n:7\r\n:8\r\n:9\r\n"));
+  EXPECT_EQ(RemoteLeases({server.address()}).find("printer", kTimeout).error().code,
+            ErrorCode::malformed);
+}
+
+// What is no status of a node must not end the process that holds a lease.
+TEST(RemoteLeases, AStatusOfAnotherKindIsNobodysLead) {
+  for (const char* text : {"{}", "[]", R"({"role":"leader"})", R"({"role":5,"leader":"x"})",
+                           R"({"role":"leader","leader":1,"term":7,"lease_left":"x"})"}) {
+    const ScriptedServer odd([text](const Words& words) -> std::optional<std::string> {
+      return words.front() == "LEASEHOLD" ? bulk(text) : "*1\r\n:10000\r\n";
+    });
+    const ScriptedServer other(always("*1\r\n:10000\r\n"));
+    EXPECT_TRUE(RemoteLeases({odd.address(), other.address()}).renew(kId, kTimeout).ok()) << text;
+  }
+}
+
+TEST(RemoteLeases, WhatWasNotExecutedIsAskedOfAnother) {
+  for (const char* refusal : {"-NOLEADER no leader is known\r\n", "-TRYAGAIN it changed\r\n",
+                              "-WITNESS this node is a witness\r\n"}) {
+    const ScriptedServer first(always(refusal));
+    const ScriptedServer second(always("*2\r\n:5\r\n:6\r\n"));
+    RemoteLeases leases({first.address(), second.address()});
+    EXPECT_TRUE(leases.grant("printer", "me", 10s, kTimeout).ok()) << refusal;
+    EXPECT_EQ(first.sent("LEASE.GRANT").size(), 1U);
+    EXPECT_EQ(RemoteLeases({first.address()}).renew(kId, 100ms).error().code,
+              ErrorCode::unavailable);
+  }
+}
+
+TEST(RemoteLeases, AskTheLeader) {
+  const ScriptedServer follower(always("*1\r\n:10000\r\n"));
+  const ScriptedServer leader(leads("*1\r\n:10000\r\n"));
+  RemoteLeases leases({follower.address(), leader.address()});
+  EXPECT_TRUE(leases.renew(kId, kTimeout).ok());
+  EXPECT_TRUE(leases.renew(kId, kTimeout).ok());
+  EXPECT_EQ(follower.sent("LEASE.RENEW").size(), 0U);
+  EXPECT_EQ(leader.sent("LEASE.RENEW").size(), 2U);
+  // By one connection, without asking again who leads.
+  EXPECT_EQ(leader.sent("LEASEHOLD").size(), 1U);
+}
+
+TEST(RemoteLeases, AGrantIsSentOnceAndARenewalUntilItIsAnswered) {
+  const ScriptedServer broken(always(std::nullopt));
+  const ScriptedServer whole(always("*1\r\n:10000\r\n"));
+  RemoteLeases leases({broken.address(), whole.address()});
+  EXPECT_EQ(leases.renew(kId, kTimeout).value(), 10s);
+
+  RemoteLeases fresh({broken.address(), whole.address()});
+  EXPECT_EQ(fresh.grant("printer", "me", 10s, kTimeout).error().code, ErrorCode::timed_out);
+  EXPECT_EQ(broken.sent("LEASE.GRANT").size(), 1U);
+  EXPECT_TRUE(whole.sent("LEASE.GRANT").empty());
+}
+
+TEST(RemoteLeases, WhatWasSentAndNotAnsweredMayBeDone) {
+  const ScriptedServer broken(always(std::nullopt));
+  EXPECT_EQ(RemoteLeases({broken.address()}).revoke(kId, 100ms).error().code, ErrorCode::timed_out);
+  const ScriptedServer unsure(always("-UNKNOWNOUTCOME no majority\r\n"));
+  EXPECT_EQ(RemoteLeases({unsure.address()}).revoke(kId, 100ms).error().code, ErrorCode::timed_out);
+}
+
+// The address of a node that is down may have gone from the names.
+TEST(RemoteLeases, OneAddressThatIsNoneDoesNotKeepFromTheOthers) {
+  const ScriptedServer server(always("*1\r\n:10000\r\n"));
+  EXPECT_TRUE(RemoteLeases({"nowhere", server.address()}).renew(kId, kTimeout).ok());
+  const auto renewed = RemoteLeases({"nowhere", "neither"}).renew(kId, kTimeout);
+  ASSERT_FALSE(renewed.ok());
+  EXPECT_EQ(renewed.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(renewed.error().message, HasSubstr("is no address"));
+}
+
+TEST(RemoteLeases, SilenceTakesNoLongerThanItMay) {
+  const ScriptedServer one([](const Words&) { return ""; });
+  const ScriptedServer two([](const Words&) { return ""; });
+  RemoteLeases leases({one.address(), two.address()});
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(leases.renew(kId, 500ms).ok());
+  EXPECT_EQ(leases.grant("printer", "me", 10s, 500ms).error().code, ErrorCode::timed_out);
+  // The sum, and as much again for a machine that has other work.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
+}
+
+}  // namespace
+}  // namespace leasehold::server
