@@ -1,6 +1,6 @@
+#include <leasehold/server/client_flags.h>
 #include <leasehold/server/client_leader.h>
 #include <leasehold/server/client_transfer.h>
-#include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/words.h>
 
@@ -49,44 +49,30 @@ struct Wanted {
   bool json = false;
 };
 
-/// The text of an error; empty if there is none.
-std::string take(const std::string& flag, const std::string& value, Wanted& wanted) {
-  if (flag == "--servers") {
-    wanted.servers = split_servers(value);
-    return "";
-  }
-  if (flag == "--to") {
-    const auto id = parse_integer(value);
-    if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-      return "--to: '" + value + "' is no number of a node";
-    }
-    wanted.to = value;
-    return "";
-  }
-  const auto duration = parse_duration(value);
-  if (!duration) return "--timeout: " + duration.error().message;
-  wanted.timeout = std::chrono::ceil<Timeout>(duration.value());
-  return "";
+Error wrong(std::string text) {
+  return {ErrorCode::invalid_argument, std::move(text)};
 }
 
-/// A flag's value stands behind it, or behind a '='.
-std::string parse(const std::vector<std::string>& given, Wanted& wanted) {
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    const std::size_t equals = given[i].find('=');
-    const std::string flag = given[i].substr(0, equals);
-    if (flag == "--json" && equals == std::string::npos) {
-      wanted.json = true;
-      continue;
+Result<Wanted> parse(const std::vector<std::string>& given) {
+  const auto flags = ClientFlags::parse(given, {"--servers", "--to", "--timeout"}, {"--json"});
+  if (!flags) return flags.error();
+  Wanted wanted;
+  wanted.servers = split_servers(flags.value().text("--servers"));
+  wanted.to = flags.value().text("--to");
+  wanted.json = flags.value().has("--json");
+  const std::vector<std::string>& words = flags.value().words();
+  if (!words.empty()) return wrong("unknown option '" + words.front() + "'");
+  if (wanted.servers.empty()) return wrong("--servers is missing");
+  if (flags.value().has("--to")) {
+    const auto id = parse_integer(wanted.to);
+    if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
+      return wrong("--to: '" + wanted.to + "' is no number of a node");
     }
-    if (flag != "--servers" && flag != "--to" && flag != "--timeout") {
-      return "unknown option '" + given[i] + "'";
-    }
-    if (equals == std::string::npos && i + 1 == given.size()) return flag + " needs a value";
-    const std::string value =
-        equals == std::string::npos ? given[++i] : given[i].substr(equals + 1);
-    if (std::string wrong = take(flag, value, wanted); !wrong.empty()) return wrong;
   }
-  return wanted.servers.empty() ? "--servers is missing" : "";
+  const auto timeout = flags.value().duration("--timeout", wanted.timeout);
+  if (!timeout) return timeout.error();
+  wanted.timeout = std::chrono::ceil<Timeout>(timeout.value());
+  return wanted;
 }
 
 int fail(const std::string& text, int status) {
@@ -156,15 +142,13 @@ int transfer(const Wanted& wanted) {
 }  // namespace
 
 int run_transfer_command(const std::vector<std::string>& arguments) {
-  for (const std::string& word : arguments) {
-    if (word != "--help" && word != "-h") continue;
+  if (wants_help(arguments)) {
     std::cout << kTransferUsage;
     return 0;
   }
-  Wanted wanted;
-  const std::string wrong = parse(arguments, wanted);
-  if (!wrong.empty()) return fail(wrong + "\n" + kTransferUsage, kUsage);
-  return transfer(wanted);
+  const auto wanted = parse(arguments);
+  if (!wanted) return fail(wanted.error().message + "\n" + kTransferUsage, kUsage);
+  return transfer(wanted.value());
 }
 
 }  // namespace leasehold::server
