@@ -17,7 +17,7 @@ A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
   run.py NAME...              these mutants only
   run.py --check              only see whether every patch applies (fast)
   run.py --control N          seeds of the unpatched control (default 2000; 0: none, of tests too)
-  run.py --table FILE         also write what was seen as a table
+  run.py --table FILE         also write what was seen as a table, after each one
   run.py --ablation N         run all of N seeds for each mutant of the simulator, and say which
                               fault classes it needs: those without which no seed finds it
 
@@ -68,6 +68,10 @@ class Mutant:
         if self.fields["Oracle"] not in ("lease", "raft") and len(self.test or []) not in (1, 2):
             sys.exit(f"{name}.patch: `Oracle:` is `lease`, `raft`, or `test TARGET [FILTER]`")
 
+    def files(self):
+        """What it changes."""
+        return re.findall(r"^\+\+\+ b/(\S+)", self.text, flags=re.MULTILINE)
+
 
 def copy_tree(target, whole=False):
     """Copies what differs only, so that ninja rebuilds little."""
@@ -96,8 +100,9 @@ def copy_if_changed(source, target):
     return target
 
 
-def apply_patch(mutant, tree):
-    done = subprocess.run(["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch"], cwd=tree,
+def apply_patch(mutant, tree, *, only_see=False):
+    done = subprocess.run(["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch",
+                           *(["--dry-run"] if only_see else [])], cwd=tree,
                           input=mutant.text, text=True, capture_output=True)
     if done.returncode != 0:
         sys.exit(f"{mutant.name}.patch no longer applies; write it anew for the code as it is:\n"
@@ -278,20 +283,21 @@ def main():
     good = True
     if options.check:
         for mutant in mutants:
-            shutil.rmtree(os.path.join(options.work, "check"), ignore_errors=True)
-            copy_tree(os.path.join(options.work, "check"), whole=mutant.test is not None)
-            apply_patch(mutant, os.path.join(options.work, "check"))
+            apply_patch(mutant, TREE, only_see=True)
+            for path in mutant.files() if mutant.test is None else []:
+                if path.split("/")[0] not in PORTABLE:
+                    sys.exit(f"{mutant.name}.patch: the simulator is built without {path}")
         print(f"{len(mutants)} patches apply")
         return 0
     os.makedirs(options.work, exist_ok=True)
     if options.control > 0 and any(mutant.test for mutant in mutants):
         good = run_test_control(mutants, options.work)
-    for mutant in mutants:
+    for done, mutant in enumerate(mutants, 1):
         good = run_mutant(mutant, options.work, options.seeds, options.jobs, options.ablation) and good
+        if options.table:
+            write_table(options.table, mutants[:done])
     if options.control > 0 and any(not mutant.test for mutant in mutants):
         good = run_control(options.work, options.control, options.jobs) and good
-    if options.table:
-        write_table(options.table, mutants)
     return 0 if good else 1
 
 
