@@ -356,14 +356,16 @@ int run_serve(const ServeSettings& settings) {
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   mallopt(M_ARENA_MAX, kHeapsMax);
+  // Before there is another thread. One that does not block them would be given a signal that comes
+  // while this one is busy, and that would be the end of the process.
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   start_logging(settings);
-  Result<int> served = kStartAgain;
+  Result<int> served = serve(settings);
   while (served && served.value() == kStartAgain) {
+    spdlog::warn("starting again, as a new incarnation that owes nobody a lease");
+    // Its end has opened them.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     served = serve(settings);
-    if (served && served.value() == kStartAgain) {
-      spdlog::warn("starting again, as a new incarnation that owes nobody a lease");
-    }
   }
   if (!served) spdlog::critical("{}", served.error().message);
   const int exit_status = served ? served.value() : 1;

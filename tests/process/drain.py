@@ -3,6 +3,7 @@
 in flight is answered, another node leads, and all that within --drain-timeout; a second signal does
 not wait."""
 
+import os
 import signal
 import time
 
@@ -37,6 +38,19 @@ def a_leader_hands_over(cluster, options):
           f"{(after - took) * 1000:.0f} ms later")
     leader.start()
     cluster.wait_leader()
+
+
+def no_thread_takes_the_signal(cluster):
+    """A thread that does not block it would be given a SIGTERM that comes while the first one is busy,
+    and that would end the process at once. The first one opens it while it waits for it."""
+    for node in cluster.nodes:
+        tasks = f"/proc/{node.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/status", encoding="ascii") as file:
+                fields = dict(line.rstrip("\n").split(":\t", 1) for line in file)
+            blocked = int(fields["SigBlk"], 16) >> (signal.SIGTERM - 1) & 1
+            check(blocked or int(task) == node.process.pid,
+                  f"{node}: the thread {fields['Name']} takes SIGTERM")
 
 
 def what_is_in_flight_is_answered(cluster, options):
@@ -111,7 +125,8 @@ def stuck(cluster, flags, again):
         wait_for("the drain to begin", 5,
                  lambda: "SIGTERM: draining" in leader.log_text().rsplit("clients on", 1)[1])
         leader.signal(signal.SIGTERM)
-    check(leader.wait_exit(15) == 0, "status 0")
+    status = leader.wait_exit(15)
+    check(status == 0, f"status {status}")
     took = time.monotonic() - begun
     client.close()
     for other in others:
@@ -145,6 +160,7 @@ def all_at_once(cluster, options):
 def run(options):
     with Cluster(options.binary, keep=options.keep) as cluster:
         cluster.start()
+        no_thread_takes_the_signal(cluster)
         a_leader_hands_over(cluster, options)
         what_is_in_flight_is_answered(cluster, options)
         a_bound_and_a_second_signal(cluster, options)
