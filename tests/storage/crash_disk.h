@@ -7,6 +7,7 @@
 #include <leasehold/storage/segment_record.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -64,6 +65,12 @@ class DiskHistory {
     const std::lock_guard lock(mutex_);
     creation_broken_ = true;
   }
+  /// From now on making a file takes until this is called with false.
+  void hold_creation(bool held) {
+    const std::lock_guard lock(mutex_);
+    creation_held_ = held;
+    creation_goes_on_.notify_all();
+  }
   void break_removal(bool broken = true) {
     const std::lock_guard lock(mutex_);
     removal_broken_ = broken;
@@ -99,6 +106,8 @@ class DiskHistory {
   std::uint64_t capacity_ = kEndless;
   std::uint64_t broken_syncs_ = 0;
   bool creation_broken_ = false;
+  bool creation_held_ = false;
+  std::condition_variable creation_goes_on_;
   bool removal_broken_ = false;
   std::uint64_t syncs_asked_ = 0;
   std::uint64_t creations_asked_ = 0;
@@ -165,8 +174,9 @@ class CrashDisk final : public Disk {
   Result<std::shared_ptr<DiskFile>> create(const std::string& name, std::string_view head,
                                            std::uint64_t size) override {
     {
-      const std::lock_guard lock(history_->mutex_);
+      std::unique_lock lock(history_->mutex_);
       ++history_->creations_asked_;
+      history_->creation_goes_on_.wait(lock, [this] { return !history_->creation_held_; });
       if (history_->creation_broken_) return Error{ErrorCode::io, "cannot make " + name};
       if (history_->left() < size) {
         return Error{kNoSpace, "cannot make " + name + ": no space"};

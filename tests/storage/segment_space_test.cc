@@ -74,8 +74,8 @@ class Rig {
     return wait([&] { return history_->now().count(segment_name(number)) == 0; });
   }
   template <class Condition>
-  static bool wait(Condition condition) {
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  static bool wait(Condition condition, std::chrono::steady_clock::duration patience = kPatience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
     while (!condition()) {
       if (std::chrono::steady_clock::now() > deadline) return false;
       std::this_thread::yield();
@@ -146,6 +146,30 @@ TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
   again.disk().fill_up(false);
   ASSERT_TRUE(again.sink().wait_space(false));
   ASSERT_TRUE(again.append_durably());
+}
+
+// The thread that makes segments stands still in the middle of it, and nobody knows yet that there
+// is no space: the writer waits for its word, however long that takes.
+TEST(SegmentSpace, TheReserveIsNotTouchedWhileASegmentIsMade) {
+  Rig rig(Rig::options());
+  rig.start();
+  ASSERT_TRUE(rig.wait_made(3));
+  rig.disk().hold_creation(true);
+  rig.disk().fill_up(true);
+  const auto durable = [&](raft::ReadyId id) {
+    const auto ids = rig.sink().persisted_ids();
+    return !ids.empty() && ids.back() == id;
+  };
+  // The first two segments have room for some 30 of these, and the third is the reserve.
+  for (int i = 0; i < 60; ++i) {
+    const raft::ReadyId id = rig.append(700);
+    if (!Rig::wait([&] { return durable(id); }, std::chrono::milliseconds(500))) break;
+  }
+  EXPECT_LE(newest_written(rig.disk()), 2U);
+  EXPECT_FALSE(rig.sink().full());
+  rig.disk().hold_creation(false);
+  ASSERT_TRUE(rig.sink().wait_space(true));
+  EXPECT_TRUE(Rig::wait([&] { return newest_written(rig.disk()) == 3; }));
 }
 
 // The writer may be faster than the thread that makes segments: it waits for its word.
