@@ -12,7 +12,7 @@ import sys
 import time
 
 from cluster import Cluster, check, main, wait_for
-from locks_support import Locks
+from locks_support import Locks, runs
 
 NO, USAGE, NOT_EXECUTED, LOST = 1, 2, 4, 6
 NO_PROGRAM = 127
@@ -21,14 +21,6 @@ TTL = 3.0
 TIMING = ["--ttl", "3s", "--margin", "500ms", "--max-round-trip", "300ms"]
 USABLE = TTL * 0.9 / 1.1 - 0.5
 WRITER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients", "fenced_writer.py")
-
-
-def runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def statuses(locks):
