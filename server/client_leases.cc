@@ -46,6 +46,15 @@ int fail(const std::string& text, int status) {
   return status;
 }
 
+/// Names, holders and keys are bytes of any kind.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool is_lease(const RespValue& info) {
+  return info.kind == RespValue::Kind::array && info.items.size() >= 5;
+}
+
 Json object_of(const RespValue& info) {
   const std::vector<RespValue>& items = info.items;
   Json lease = {{"id", items[0].integer},
@@ -101,6 +110,8 @@ class LeaseCommand {
  private:
   static int misused(const std::string& text) { return fail(text + "\n" + kLeaseUsage, kUsage); }
 
+  static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
+
   /// None: it was told, and status_ is what to end with.
   std::optional<RespValue> ask(const Words& words, Repeat repeat) {
     auto reply = run_anywhere(servers_, words, timeout_, repeat);
@@ -130,6 +141,7 @@ class LeaseCommand {
     }
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
+    if (granted->items.size() < 2) return unexpected();
     const std::int64_t id = granted->items.at(0).integer;
     const std::int64_t token = granted->items.at(1).integer;
     if (json_) {
@@ -145,9 +157,10 @@ class LeaseCommand {
     words.insert(words.end(), ids.begin(), ids.end());
     const auto renewed = ask(words, Repeat::read);
     if (!renewed) return status_;
+    if (renewed->items.size() != ids.size()) return unexpected();
     Json all = Json::array();
     int status = 0;
-    for (std::size_t i = 0; i < ids.size() && i < renewed->items.size(); ++i) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       const RespValue& ttl = renewed->items[i];
       const bool gone = ttl.kind == RespValue::Kind::null;
       if (gone) status = kNo;
@@ -160,7 +173,7 @@ class LeaseCommand {
                   << std::endl;
       }
     }
-    if (json_) std::cout << all.dump() << std::endl;
+    if (json_) std::cout << text_of(all) << std::endl;
     return status;
   }
 
@@ -181,8 +194,9 @@ class LeaseCommand {
                            Repeat::read);
     if (!reply) return status_;
     if (reply->kind == RespValue::Kind::null) return fail("there is no such lease", kNo);
+    if (!is_lease(*reply)) return unexpected();
     const Json lease = object_of(*reply);
-    std::cout << (json_ ? lease.dump() : line_of(lease)) << std::endl;
+    std::cout << (json_ ? text_of(lease) : line_of(lease)) << std::endl;
     return 0;
   }
 
@@ -193,13 +207,14 @@ class LeaseCommand {
           ask({"LEASE.LIST", "AFTER", after, "COUNT", std::to_string(kPage)}, Repeat::read);
       if (!page) return status_;
       for (const RespValue& one : page->items) {
+        if (!is_lease(one)) return unexpected();
         all.push_back(object_of(one));
         if (!json_) std::cout << line_of(all.back()) << "\n";
       }
       if (page->items.size() < kPage) break;
       after = all.back().at("id").dump();
     }
-    if (json_) std::cout << all.dump();
+    if (json_) std::cout << text_of(all);
     std::cout << (json_ ? "\n" : "") << std::flush;
     return 0;
   }

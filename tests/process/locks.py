@@ -72,6 +72,11 @@ def by_hand(locks):
           [{"id": lease_id, "ttl_ms": 60000}, {"id": "999", "ttl_ms": None}], "renew --json")
     lease(0, "detach", "of hand")
     lease(NO, "detach", "no such key")
+    # A name is of bytes, and JSON is of text.
+    other = locks.call("LEASE.GRANT", "60000", "NAME", b"\xff")[0]
+    check(json.loads(lease(0, "info", str(other), "--json"))["name"] == "\ufffd", "bytes in JSON")
+    check(len(json.loads(lease(0, "list", "--json"))) == 2, "bytes in a list")
+    lease(0, "revoke", str(other))
     lease(0, "revoke", lease_id)
     lease(NO, "revoke", lease_id)
     lease(NO, "info", lease_id)
