@@ -30,6 +30,7 @@ const char* const kLeaseUsage =
     "  --id ID                   grant: a number of your own, up to 4294967295\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
+    "A key that begins with a dash stands behind --.\n"
     "To hold a lease while a command runs: leasehold lock.\n"
     "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
 
@@ -95,7 +96,9 @@ class LeaseCommand {
     if (flags_.words().empty()) return misused("expected an action");
     if (servers_.empty()) return misused("--servers is missing");
     const std::string action = flags_.words().front();
-    const Words words(flags_.words().begin() + 1, flags_.words().end());
+    Words words(flags_.words().begin() + 1, flags_.words().end());
+    // A key may look like a flag.
+    words.insert(words.end(), flags_.rest().begin(), flags_.rest().end());
     if (action == "grant" && words.empty()) return grant();
     if (action == "renew" && !words.empty()) return renew(words);
     if (action == "revoke" && words.size() == 1) return plain({"LEASE.REVOKE", words[0]});

@@ -48,7 +48,7 @@ def statuses(locks):
 def by_hand(locks):
     """`leasehold lease`, an action at a time."""
     def lease(status, *words):
-        done = subprocess.run([locks.cluster.binary, "lease", *words, "--servers", locks.servers],
+        done = subprocess.run([locks.cluster.binary, "lease", "--servers", locks.servers, *words],
                               capture_output=True, text=True, timeout=60, check=False)
         check(done.returncode == status, f"lease {words}: status {done.returncode}, not {status}: "
                                          f"{done.stdout}{done.stderr}")
@@ -62,6 +62,9 @@ def by_hand(locks):
     locks.call("SET", "of hand", "v")
     lease(0, "attach", lease_id, "of hand")
     lease(NO, "attach", lease_id, "no such key")
+    locks.call("SET", "--json", "v")
+    lease(0, "attach", lease_id, "--", "--json")
+    lease(0, "detach", "--", "--json")
     line = f"{lease_id}  token {token}  ttl 1m  name hand  holder me"
     check(lease(0, "info", "--name", "hand") == f"{line}\n  of hand", "info")
     check(lease(0, "list") == line, "list")
@@ -82,7 +85,7 @@ def by_hand(locks):
     lease(NO, "info", lease_id)
     check(lease(0, "list", "--json") == "[]", "an empty list")
     check(locks.call("GET", "of hand") == b"v", "a key that was taken off its lease")
-    for words in (["grant", "--ttl", "10"], ["renew"], ["info"], ["info", "1", "--name", "n"],
+    for words in (["grant", "--ttl", "10"], ["renew"], ["info"], ["info", "1", "--name", "n"], ["list", "--", "x"],
                   ["hold"], []):
         lease(USAGE, *words)
 
