@@ -42,6 +42,23 @@ void give_terminal(pid_t group) {
   _exit(127);
 }
 
+/// In a process that does nothing else: waits for the end of its parent, whatever that dies of.
+/// PR_SET_PDEATHSIG is of the command alone, not of what this has started. Nothing here allocates.
+[[noreturn]] void guard(pid_t group, int parent_alive) {
+  // Who kills the parent's group by force does not mean this one.
+  setpgid(0, 0);
+  char byte = 0;
+  while (read(parent_alive, &byte, 1) < 0 && errno == EINTR) {
+  }
+  kill(-group, SIGKILL);
+  _exit(0);
+}
+
+void reap(pid_t pid) {
+  while (waitpid(pid, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
 std::vector<std::string> merged(const std::map<std::string, std::string>& added) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -73,6 +90,8 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& words,
   std::vector<std::string> variables = merged(environment);
   const std::vector<char*> arguments = pointers(texts);
   const std::vector<char*> values = pointers(variables);
+  // Whoever of the group loses its parent becomes a child of this process: end_all() waits for it.
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   int told[2];
   if (pipe2(told, O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
   const pid_t parent = getpid();
@@ -87,46 +106,93 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& words,
   // In both, so that nobody comes too early.
   setpgid(pid, pid);
   ChildProcess child(pid);
+  // A pipeline that goes on elsewhere shares the terminal.
+  if (isatty(STDOUT_FILENO) == 1) child.lend_terminal();
   int why = 0;
   const bool failed = read(told[0], &why, sizeof why) == sizeof why;
   close(told[0]);
   if (failed) return system_error(words.front(), why);
+  if (auto guarded = child.set_guard(); !guarded) return guarded.error();
   return child;
 }
 
-ChildProcess::ChildProcess(pid_t pid) : pid_(pid) {
-  has_terminal_ = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp();
-  if (has_terminal_) give_terminal(pid_);
+Result<void> ChildProcess::set_guard() {
+  int alive[2];
+  if (pipe2(alive, O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);
+  guard_ = fork();
+  if (guard_ == 0) {
+    close(alive[1]);
+    guard(pid_, alive[0]);
+  }
+  const int fork_failed = errno;
+  close(alive[0]);
+  alive_ = alive[1];
+  if (guard_ < 0) return system_error("cannot start a process", fork_failed);
+  return {};
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
+      guard_(std::exchange(other.guard_, -1)),
+      alive_(std::exchange(other.alive_, -1)),
       status_(other.status_),
+      stopped_by_(other.stopped_by_),
       has_terminal_(std::exchange(other.has_terminal_, false)) {}
 
 ChildProcess::~ChildProcess() {
-  if (pid_ < 0) return;
-  if (!status_) {
-    signal(SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  end_all();
   if (has_terminal_) give_terminal(getpgrp());
+}
+
+void ChildProcess::end_all() {
+  if (pid_ < 0) return;
+  signal(SIGKILL);
+  reap(-pid_);
+  pid_ = -1;
+  if (guard_ > 0) {
+    kill(guard_, SIGKILL);
+    reap(std::exchange(guard_, -1));
+  }
+  if (alive_ >= 0) close(std::exchange(alive_, -1));
 }
 
 void ChildProcess::signal(int number) const {
   // A group without members is none: then there is nobody to tell.
-  kill(-pid_, number);
+  if (pid_ > 0) kill(-pid_, number);
 }
 
 std::optional<int> ChildProcess::ended() {
-  int state = 0;
-  while (!status_ && waitpid(pid_, &state, WNOHANG | WUNTRACED) == pid_) {
-    if (WIFEXITED(state)) status_ = WEXITSTATUS(state);
-    if (WIFSIGNALED(state)) status_ = 128 + WTERMSIG(state);
-    if (WIFSTOPPED(state)) signal(SIGCONT);
+  siginfo_t info{};
+  if (!status_ && waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG) == 0 &&
+      info.si_pid == pid_) {
+    stopped_by_ = info.si_status;
+  }
+  if (stopped_by_ != 0) go_on();
+  info = {};
+  // It is not reaped: for so long no other group gets the number of this one.
+  if (!status_ && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      info.si_pid == pid_) {
+    status_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
   }
   return status_;
+}
+
+/// Who is in the background and asks for the terminal would only be stopped again.
+void ChildProcess::go_on() {
+  const bool asks = stopped_by_ == SIGTTIN || stopped_by_ == SIGTTOU;
+  if (asks && !lend_terminal()) return;
+  stopped_by_ = 0;
+  signal(SIGCONT);
+}
+
+/// Whether the command has it.
+bool ChildProcess::lend_terminal() {
+  if (isatty(STDIN_FILENO) != 1) return false;
+  if (tcgetpgrp(STDIN_FILENO) == getpgrp()) {
+    has_terminal_ = true;
+    give_terminal(pid_);
+  }
+  return tcgetpgrp(STDIN_FILENO) == pid_;
 }
 
 }  // namespace leasehold::server

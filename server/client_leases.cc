@@ -30,6 +30,7 @@ const char* const kLeaseUsage =
     "  --id ID                   grant: a number of your own, up to 4294967295\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
+    "A key that begins with a dash stands behind --.\n"
     "To hold a lease while a command runs: leasehold lock.\n"
     "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
 
@@ -44,6 +45,15 @@ constexpr std::size_t kPage = 4096;
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold lease: " << text << std::endl;
   return status;
+}
+
+/// Names, holders and keys are bytes of any kind.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool is_lease(const RespValue& info) {
+  return info.kind == RespValue::Kind::array && info.items.size() >= 5;
 }
 
 Json object_of(const RespValue& info) {
@@ -86,7 +96,9 @@ class LeaseCommand {
     if (flags_.words().empty()) return misused("expected an action");
     if (servers_.empty()) return misused("--servers is missing");
     const std::string action = flags_.words().front();
-    const Words words(flags_.words().begin() + 1, flags_.words().end());
+    Words words(flags_.words().begin() + 1, flags_.words().end());
+    // A key may look like a flag.
+    words.insert(words.end(), flags_.rest().begin(), flags_.rest().end());
     if (action == "grant" && words.empty()) return grant();
     if (action == "renew" && !words.empty()) return renew(words);
     if (action == "revoke" && words.size() == 1) return plain({"LEASE.REVOKE", words[0]});
@@ -100,6 +112,8 @@ class LeaseCommand {
 
  private:
   static int misused(const std::string& text) { return fail(text + "\n" + kLeaseUsage, kUsage); }
+
+  static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
 
   /// None: it was told, and status_ is what to end with.
   std::optional<RespValue> ask(const Words& words, Repeat repeat) {
@@ -130,6 +144,7 @@ class LeaseCommand {
     }
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
+    if (granted->items.size() < 2) return unexpected();
     const std::int64_t id = granted->items.at(0).integer;
     const std::int64_t token = granted->items.at(1).integer;
     if (json_) {
@@ -145,9 +160,10 @@ class LeaseCommand {
     words.insert(words.end(), ids.begin(), ids.end());
     const auto renewed = ask(words, Repeat::read);
     if (!renewed) return status_;
+    if (renewed->items.size() != ids.size()) return unexpected();
     Json all = Json::array();
     int status = 0;
-    for (std::size_t i = 0; i < ids.size() && i < renewed->items.size(); ++i) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       const RespValue& ttl = renewed->items[i];
       const bool gone = ttl.kind == RespValue::Kind::null;
       if (gone) status = kNo;
@@ -160,7 +176,7 @@ class LeaseCommand {
                   << std::endl;
       }
     }
-    if (json_) std::cout << all.dump() << std::endl;
+    if (json_) std::cout << text_of(all) << std::endl;
     return status;
   }
 
@@ -181,8 +197,9 @@ class LeaseCommand {
                            Repeat::read);
     if (!reply) return status_;
     if (reply->kind == RespValue::Kind::null) return fail("there is no such lease", kNo);
+    if (!is_lease(*reply)) return unexpected();
     const Json lease = object_of(*reply);
-    std::cout << (json_ ? lease.dump() : line_of(lease)) << std::endl;
+    std::cout << (json_ ? text_of(lease) : line_of(lease)) << std::endl;
     return 0;
   }
 
@@ -193,13 +210,14 @@ class LeaseCommand {
           ask({"LEASE.LIST", "AFTER", after, "COUNT", std::to_string(kPage)}, Repeat::read);
       if (!page) return status_;
       for (const RespValue& one : page->items) {
+        if (!is_lease(one)) return unexpected();
         all.push_back(object_of(one));
         if (!json_) std::cout << line_of(all.back()) << "\n";
       }
       if (page->items.size() < kPage) break;
       after = all.back().at("id").dump();
     }
-    if (json_) std::cout << all.dump();
+    if (json_) std::cout << text_of(all);
     std::cout << (json_ ? "\n" : "") << std::flush;
     return 0;
   }

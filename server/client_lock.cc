@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -30,15 +32,19 @@ const char* const kLockUsage =
     "refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.\n"
     "  --servers HOST:PORT,...        client addresses of the nodes\n"
     "  --wait DURATION                how long the lock may be another's (default: for ever)\n"
-    "  --holder TEXT                  who holds it, as others see it (default: host and process)\n"
+    "  --holder TEXT                  who holds it, as others see it (default: the host);\n"
+    "                                 the number of the process is added\n"
     "  --ttl DURATION                 how long the lock outlives its holder (default 10s)\n"
     "  --margin DURATION              how long the command may take to stop (default 1s)\n"
     "  --renew DURATION               how often to renew (default: a third of what can be used)\n"
     "  --max-round-trip DURATION      the longest that a healthy renewal takes (default 500ms)\n"
     "  --max-clock-drift FRACTION     how wrong the clocks may go (default 0.1)\n"
+    "All that COMMAND starts ends with it, and with this process, but for what leaves its group\n"
+    "(setsid, a daemon).\n"
     "Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes "
     "were\n"
-    "not reached, 6 the lock was lost and COMMAND stopped, 126 or 127 COMMAND cannot be run.\n"
+    "not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127 COMMAND\n"
+    "cannot be run.\n"
     "Example: leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 --wait 0s -- "
     "./backup.sh\n";
 
@@ -55,6 +61,8 @@ constexpr int kNoSuchProgram = 127;
 constexpr Duration kLook = milliseconds(50);
 /// SIGKILL comes so long before the lock can end.
 constexpr Duration kKillReserve = milliseconds(100);
+/// No command is stopped in less.
+constexpr Duration kMarginMin = milliseconds(10);
 /// "For ever", in durations that can still be added to an instant.
 constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
@@ -73,11 +81,16 @@ Error wrong(std::string text) {
   return {ErrorCode::invalid_argument, std::move(text)};
 }
 
-/// What no other holder has: the host, the process, and when it began by the clock that counts.
-std::string own_name(const lease::Clock& clock) {
+std::string host_name() {
   char host[200] = "localhost";
   gethostname(host, sizeof host - 1);
-  return std::string(host) + ":" + std::to_string(getpid()) + ":" +
+  return host;
+}
+
+/// What no other holder has, though two may give the same text: the process, and when it began by
+/// the clock that counts. A grant whose answer was lost is recognised by it.
+std::string own_name(const std::string& text, const lease::Clock& clock) {
+  return text + ":" + std::to_string(getpid()) + ":" +
          std::to_string(clock.holder_now().since_origin().count());
 }
 
@@ -87,6 +100,7 @@ Result<lease::HolderTiming> timing_of(const ClientFlags& flags) {
   if (!ttl) return ttl.error();
   const auto margin = flags.duration("--margin", timing.margin);
   if (!margin) return margin.error();
+  if (margin.value() < kMarginMin) return wrong("--margin: a command needs 10ms to stop, or more");
   const auto trip = flags.duration("--max-round-trip", timing.max_round_trip);
   if (!trip) return trip.error();
   timing.ttl = ttl.value();
@@ -94,7 +108,10 @@ Result<lease::HolderTiming> timing_of(const ClientFlags& flags) {
   timing.max_round_trip = trip.value();
   if (flags.has("--max-clock-drift")) {
     const auto ppm = parse_scaled(flags.text("--max-clock-drift"), 1'000'000);
-    if (!ppm) return wrong("--max-clock-drift: expected a fraction like 0.1");
+    // What is larger might not fit the sums below.
+    if (!ppm || *ppm > 500'000) {
+      return wrong("--max-clock-drift: expected a fraction like 0.1, at most 0.5");
+    }
     timing.max_clock_drift_ppm = *ppm;
   }
   const auto renewal = flags.duration("--renew", std::max(timing.usable() / 3, Duration(1)));
@@ -118,7 +135,7 @@ Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& 
   if (wanted.command.empty()) return wrong("the command is missing; it stands behind --");
   wanted.options.name = flags.value().words().front();
   wanted.options.holder =
-      flags.value().has("--holder") ? flags.value().text("--holder") : own_name(clock);
+      own_name(flags.value().has("--holder") ? flags.value().text("--holder") : host_name(), clock);
   const auto timing = timing_of(flags.value());
   if (!timing) return timing.error();
   wanted.options.timing = timing.value();
@@ -126,7 +143,7 @@ Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& 
   if (!wait) return wait.error();
   wanted.options.wait = wait.value();
   wanted.options.seed =
-      std::hash<std::string>()(own_name(clock)) ^ static_cast<std::uint64_t>(getpid());
+      std::hash<std::string>()(wanted.options.holder) ^ std::hash<std::string>()(host_name());
   return wanted;
 }
 
@@ -135,9 +152,17 @@ class Signals {
  public:
   /// In the first thread, before there are others: they inherit it.
   Signals() {
+    // A parent that waits for no children may have left it ignored; then nobody could.
+    std::signal(SIGCHLD, SIG_DFL);
     sigemptyset(&set_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&set_, number);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
+      // As nohup and a shell without job control leave them: they would come if they were blocked.
+      if (!is_ignored(number)) sigaddset(&set_, number);
+    }
+    sigset_t blocked = set_;
+    // Nobody takes these: whoever is stopped by the terminal cannot stop a command in time.
+    for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
   }
   /// 0: none came in time.
   int next(Duration wait) const {
@@ -148,6 +173,12 @@ class Signals {
   }
 
  private:
+  static bool is_ignored(int number) {
+    struct sigaction action {};
+    sigaction(number, nullptr, &action);
+    return action.sa_handler == SIG_IGN;
+  }
+
   sigset_t set_;
 };
 
@@ -165,8 +196,7 @@ class Run {
   int run() {
     for (;;) {
       if (const auto status = child_.ended()) return finish(*status);
-      look();
-      const int signal = signals_.next(kLook);
+      const int signal = signals_.next(look());
       if (signal > 0 && signal != SIGCHLD) child_.signal(signal);
     }
   }
@@ -174,26 +204,36 @@ class Run {
  private:
   int finish(int status) {
     // Nothing that the command left behind goes on without the lock.
-    child_.signal(SIGKILL);
-    return told_ ? kLockLost : status;
+    child_.end_all();
+    const bool lost = lock_.state() == LeaseHolder::State::lost;
+    const bool late = clock_.holder_now() >= lock_.end();
+    if (!told_ && !lost && !late) return status;
+    // Not before: whoever reads this may let it wait, and the command must not.
+    std::cerr << "leasehold lock: "
+              << (lost ? "the lock was ended at the nodes, and may be another's"
+                       : "the lock could not be renewed in time")
+              << (told_ ? "; the command was stopped" : "; the command had run until then")
+              << std::endl;
+    return kLockLost;
   }
 
-  void look() {
+  /// Does what is due. Returns how long nothing else is.
+  Duration look() {
     const LeaseHolder::State state = lock_.state();
-    if (state == LeaseHolder::State::held) return;
-    const bool lost = state == LeaseHolder::State::lost;
+    const HolderInstant now = clock_.holder_now();
+    if (state == LeaseHolder::State::held) {
+      return std::clamp(lock_.deadline() - now, Duration(0), kLook);
+    }
     if (!told_) {
       told_ = true;
-      std::cerr << "leasehold lock: "
-                << (lost ? "the lock was ended at the nodes, and may be another's: killing the "
-                           "command"
-                         : "the lock could not be renewed in time: stopping the command")
-                << std::endl;
       child_.signal(SIGTERM);
       // One that is stopped could not act on it.
       child_.signal(SIGCONT);
     }
-    if (lost || clock_.holder_now() >= lock_.end() - reserve_) child_.signal(SIGKILL);
+    const HolderInstant kill_at = lock_.end() - reserve_;
+    if (state != LeaseHolder::State::lost && now < kill_at) return std::min(kill_at - now, kLook);
+    child_.signal(SIGKILL);
+    return kLook;
   }
 
   LeaseHolder& lock_;
@@ -217,7 +257,9 @@ int lock_and_run(Wanted wanted, const lease::Clock& clock) {
   RemoteLeases leases(wanted.servers);
   int stopped_by = 0;
   wanted.options.give_up = [&] {
-    stopped_by = signals.next(Duration(0));
+    // Children that this process was started with may end meanwhile.
+    do stopped_by = signals.next(Duration(0));
+    while (stopped_by == SIGCHLD);
     return stopped_by > 0;
   };
   const auto lock = LeaseHolder::acquire(leases, clock, wanted.options);

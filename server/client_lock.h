@@ -9,7 +9,7 @@ namespace leasehold::server {
 extern const char* const kLockUsage;
 
 /// Exit status: that of the command; or 1 the name is held, 2 wrong usage, 4 the group was not
-/// reached, 6 the lock was lost and the command stopped, 126 and 127 as of a shell.
+/// reached, 6 the lock was over before the command, 126 and 127 as of a shell.
 int run_lock_command(const std::vector<std::string>& arguments);
 
 }  // namespace leasehold::server

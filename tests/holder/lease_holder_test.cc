@@ -39,15 +39,19 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     if (const auto act = std::exchange(act_during_grant_, nullptr)) act();
     if (down_) return Error{ErrorCode::unavailable, "no leader"};
-    if (held_) return Error{ErrorCode::in_use, "held by " + held_->holder};
-    ++revision_;
-    held_ = Found{{lease::LeaseId(revision_), lease::FencingToken(revision_), ttl}, holder};
-    name_ = name;
+    const bool taken = held_.has_value();
+    if (!taken) {
+      ++revision_;
+      held_ = Found{{lease::LeaseId(revision_), lease::FencingToken(revision_), ttl}, holder};
+      name_ = name;
+    }
     if (std::exchange(lose_answer_, false)) return Error{ErrorCode::timed_out, "no answer"};
+    if (taken) return Error{ErrorCode::in_use, "held by " + held_->holder};
     return *held_;
   }
   Result<Found> find(const std::string& name, Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
+    ++finds_;
     if (!held_ || name != name_) return Error{ErrorCode::not_found, "no such lease"};
     return *held_;
   }
@@ -96,6 +100,10 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     return renewals_;
   }
+  int finds() const {
+    const std::lock_guard lock(mutex_);
+    return finds_;
+  }
   int revocations() const {
     const std::lock_guard lock(mutex_);
     return revocations_;
@@ -115,6 +123,7 @@ class FakeLeases final : public LeaseService {
   std::uint64_t revision_ = 41;
   int renewals_ = 0;
   int revocations_ = 0;
+  int finds_ = 0;
   bool down_ = false;
   bool lose_answer_ = false;
 };
@@ -159,6 +168,23 @@ TEST_F(LeaseHolderTest, RenewsForAsLongAsItIsHeld) {
     EXPECT_TRUE(holder->may_act());
   }
   EXPECT_EQ(holder->state(), State::held);
+}
+
+TEST_F(LeaseHolderTest, TheTimeCountsFromWhenTheQuestionWasSent) {
+  const HolderInstant asked = clock.holder_now();
+  leases.act_during_grant([&] { clock.advance(seconds(1)); });
+  const auto holder = acquire();
+  EXPECT_EQ(holder->deadline(), asked + seconds(9));
+
+  const HolderInstant renewed = clock.holder_now() + seconds(2);
+  std::atomic<bool> slept{false};
+  leases.act_during_renewal([&] {
+    if (!slept.exchange(true)) clock.advance(seconds(1));
+  });
+  clock.advance(seconds(2));
+  ASSERT_TRUE(eventually([&] { return holder->deadline() > asked + seconds(9); }));
+  // The next renewal is not due yet: that is 1.5 s after this one was sent.
+  EXPECT_EQ(holder->deadline(), renewed + seconds(9));
 }
 
 TEST_F(LeaseHolderTest, IsOverAtTheDeadlineIfTheGroupDoesNotAnswer) {
@@ -256,6 +282,7 @@ TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
   int asked = 0;
   other.give_up = [&] { return ++asked == 3; };
   EXPECT_FALSE(LeaseHolder::acquire(leases, clock, other).ok());
+  EXPECT_EQ(leases.finds(), 2);
 }
 
 TEST_F(LeaseHolderTest, DrainsInOrder) {

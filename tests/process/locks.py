@@ -12,7 +12,7 @@ import sys
 import time
 
 from cluster import Cluster, check, main, wait_for
-from locks_support import Locks
+from locks_support import Locks, runs
 
 NO, USAGE, NOT_EXECUTED, LOST = 1, 2, 4, 6
 NO_PROGRAM = 127
@@ -21,14 +21,6 @@ TTL = 3.0
 TIMING = ["--ttl", "3s", "--margin", "500ms", "--max-round-trip", "300ms"]
 USABLE = TTL * 0.9 / 1.1 - 0.5
 WRITER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients", "fenced_writer.py")
-
-
-def runs(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 def statuses(locks):
@@ -56,7 +48,7 @@ def statuses(locks):
 def by_hand(locks):
     """`leasehold lease`, an action at a time."""
     def lease(status, *words):
-        done = subprocess.run([locks.cluster.binary, "lease", *words, "--servers", locks.servers],
+        done = subprocess.run([locks.cluster.binary, "lease", "--servers", locks.servers, *words],
                               capture_output=True, text=True, timeout=60, check=False)
         check(done.returncode == status, f"lease {words}: status {done.returncode}, not {status}: "
                                          f"{done.stdout}{done.stderr}")
@@ -70,6 +62,9 @@ def by_hand(locks):
     locks.call("SET", "of hand", "v")
     lease(0, "attach", lease_id, "of hand")
     lease(NO, "attach", lease_id, "no such key")
+    locks.call("SET", "--json", "v")
+    lease(0, "attach", lease_id, "--", "--json")
+    lease(0, "detach", "--", "--json")
     line = f"{lease_id}  token {token}  ttl 1m  name hand  holder me"
     check(lease(0, "info", "--name", "hand") == f"{line}\n  of hand", "info")
     check(lease(0, "list") == line, "list")
@@ -80,12 +75,17 @@ def by_hand(locks):
           [{"id": lease_id, "ttl_ms": 60000}, {"id": "999", "ttl_ms": None}], "renew --json")
     lease(0, "detach", "of hand")
     lease(NO, "detach", "no such key")
+    # A name is of bytes, and JSON is of text.
+    other = locks.call("LEASE.GRANT", "60000", "NAME", b"\xff")[0]
+    check(json.loads(lease(0, "info", str(other), "--json"))["name"] == "\ufffd", "bytes in JSON")
+    check(len(json.loads(lease(0, "list", "--json"))) == 2, "bytes in a list")
+    lease(0, "revoke", str(other))
     lease(0, "revoke", lease_id)
     lease(NO, "revoke", lease_id)
     lease(NO, "info", lease_id)
     check(lease(0, "list", "--json") == "[]", "an empty list")
     check(locks.call("GET", "of hand") == b"v", "a key that was taken off its lease")
-    for words in (["grant", "--ttl", "10"], ["renew"], ["info"], ["info", "1", "--name", "n"],
+    for words in (["grant", "--ttl", "10"], ["renew"], ["info"], ["info", "1", "--name", "n"], ["list", "--", "x"],
                   ["hold"], []):
         lease(USAGE, *words)
 

@@ -8,6 +8,14 @@ import resp
 from cluster import check, wait_for
 
 
+def runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 class Locks:
     """The program at one cluster. `timing` are flags of every lock."""
 
@@ -29,8 +37,8 @@ class Locks:
               f"{command}: status {done.returncode}, not {status}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
-    def start(self, name, *command, flags=()):
-        return Held(self.words(name, *command, flags=flags))
+    def start(self, name, *command, flags=(), prepare=None, stderr=subprocess.STDOUT):
+        return Held(self.words(name, *command, flags=flags), prepare, stderr)
 
     def call(self, *words):
         """At any node that takes it."""
@@ -44,16 +52,17 @@ class Locks:
         return wait_for(f"an answer to {words}", 20, attempt)[0]
 
     def holder(self, name):
+        """As --holder says; behind it stands what no other has."""
         info = self.call("LEASE.INFO", "NAME", name)
-        return info and info[4].decode()
+        return info and info[4].decode().split(":")[0]
 
 
 class Held:
     """A lock with a command that runs on; its lines as they come."""
 
-    def __init__(self, words):
+    def __init__(self, words, prepare=None, stderr=subprocess.STDOUT):
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True)
+                                        stderr=stderr, text=True, preexec_fn=prepare)
         self.lines = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
