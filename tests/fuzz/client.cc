@@ -9,11 +9,9 @@
 #include <leasehold/tests/server/manual_executor.h>
 
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
 namespace leasehold::fuzz {
 namespace {
@@ -26,32 +24,56 @@ using server::ServerOptions;
 using server::ServerState;
 using server::Session;
 
-/// What a parser says of a stream: its requests, and how it ended.
-std::vector<std::string> parsed(std::string_view stream, std::size_t piece) {
-  std::vector<std::string> out;
+/// Requests of a conversation that name no command. Most of what chance makes of a stream are such
+/// ones, and their refusal costs more than an answer, because it looks for a reason.
+constexpr int kUnknownMax = 2;
+
+/// The beginning of `stream` up to the last request that a conversation takes.
+std::string_view conversation_of(std::string_view stream) {
   RequestParser parser;
-  std::size_t begin = 0;
   std::size_t end = 0;
-  while (true) {
-    const ParseStatus status = parser.parse(stream.substr(begin, end - begin));
-    if (status == ParseStatus::incomplete) {
-      if (end == stream.size()) return out;
-      end = std::min(stream.size(), end + piece);
-      continue;
-    }
-    if (status == ParseStatus::malformed) {
-      out.push_back("malformed: " + parser.error());
-      return out;
-    }
-    LEASEHOLD_ASSERT(parser.consumed() > 0 && begin + parser.consumed() <= end);
-    std::string request;
-    for (const std::string_view word : parser.args()) {
-      request += std::to_string(word.size()) + ":" + std::string(word) + ",";
-    }
-    out.push_back(std::move(request));
-    begin += parser.consumed();
+  for (int unknown = 0; unknown < kUnknownMax;) {
+    if (parser.parse(stream.substr(end)) != ParseStatus::complete) return stream;
+    end += parser.consumed();
+    if (!parser.args().empty() && server::find_command(parser.args()) == nullptr) ++unknown;
   }
+  return stream.substr(0, end);
 }
+
+/// What a parser says of a stream: its requests, and how it ended. All that it needs is kept from
+/// input to input; a parser is made anew.
+class Told {
+ public:
+  const std::string& of(std::string_view stream, std::size_t piece) {
+    text_.clear();
+    RequestParser parser;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    while (true) {
+      const ParseStatus status = parser.parse(stream.substr(begin, end - begin));
+      if (status == ParseStatus::incomplete) {
+        if (end == stream.size()) return text_;
+        end = std::min(stream.size(), end + piece);
+        continue;
+      }
+      if (status == ParseStatus::malformed)
+        return text_.append("malformed: ").append(parser.error());
+      LEASEHOLD_ASSERT(parser.consumed() > 0 && begin + parser.consumed() <= end);
+      number(parser.args().size());
+      for (const std::string_view word : parser.args()) {
+        number(word.size());
+        text_.append(word);
+      }
+      begin += parser.consumed();
+    }
+  }
+
+ private:
+  void number(std::size_t value) {
+    text_.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  std::string text_;
+};
 
 void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
@@ -68,8 +90,9 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
     for (bool more = true; more;) {
       tasks.run();
       input.erase(0, session->process(input));
-      output += std::exchange(session->output(), {});
-      more = node.complete_some() || session->turn_over() || tasks.waits();
+      output += session->output();
+      session->output().clear();
+      more = (session->busy() && node.complete_some()) || session->turn_over() || tasks.waits();
     }
   };
   for (std::size_t at = 0; at < stream.size(); at += piece) {
@@ -91,8 +114,11 @@ void take(std::string_view input) {
   const auto choice = static_cast<unsigned char>(input.front());
   input.remove_prefix(1);
   const std::size_t piece = 1 + choice % 32;
-  LEASEHOLD_ASSERT(parsed(input, piece) == parsed(input, input.size() + 1));
-  converse(input, (choice & 0x20U) != 0, (choice & 0x40U) != 0 ? piece : input.size() + 1);
+  static Told in_pieces;
+  static Told whole;
+  LEASEHOLD_ASSERT(in_pieces.of(input, piece) == whole.of(input, input.size() + 1));
+  converse(conversation_of(input), (choice & 0x20U) != 0,
+           (choice & 0x40U) != 0 ? piece : input.size() + 1);
 }
 
 }  // namespace leasehold::fuzz

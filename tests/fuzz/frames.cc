@@ -20,7 +20,8 @@ using namespace wire;
 constexpr std::size_t kLimit = 1U << 20U;
 
 std::string bytes_of(const SendBuffer& buffer) {
-  std::vector<std::string_view> views(4096);
+  // 64 KiB, which would cost more than all else that is done with a message.
+  static std::vector<std::string_view> views(4096);
   std::string all;
   const std::size_t count = buffer.front(views.data(), views.size());
   for (std::size_t i = 0; i < count; ++i) all += views[i];

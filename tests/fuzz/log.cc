@@ -5,25 +5,69 @@
 #include <leasehold/storage/segment_load.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
-#include <leasehold/tests/storage/crash_disk.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace leasehold::fuzz {
 namespace {
 
 using namespace storage;
-using storage::testing::CrashDisk;
-using storage::testing::DiskHistory;
-using storage::testing::Image;
 
 constexpr std::size_t kFileBytes = 4096;
+/// The content of the segments 1 and 2.
+using Image = std::array<std::string, 2>;
 constexpr std::uint64_t kSalt = 0x1234;
+
+/// Reads from an image, which outlives it: a disk that remembers nothing costs least.
+class ImageFile final : public DiskFile {
+ public:
+  explicit ImageFile(std::string_view bytes) : bytes_(bytes) {}
+  std::uint64_t size() const override { return bytes_.size(); }
+  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
+    LEASEHOLD_ASSERT(offset <= bytes_.size() && bytes <= bytes_.size() - offset);
+    bytes_.copy(to, bytes, offset);
+    return {};
+  }
+  Result<void> write(std::uint64_t, std::string_view) override { LEASEHOLD_UNREACHABLE(); }
+  Result<void> sync() override { LEASEHOLD_UNREACHABLE(); }
+
+ private:
+  std::string_view bytes_;
+};
+
+class ImageDisk final : public Disk {
+ public:
+  explicit ImageDisk(const Image& image) : image_(image) {}
+
+  const std::string& path() const override { return path_; }
+  Result<std::vector<std::string>> list() const override { return names_; }
+  Result<std::shared_ptr<DiskFile>> open(const std::string& name) const override {
+    const std::string& bytes = image_[name == names_[0] ? 0 : 1];
+    return std::shared_ptr<DiskFile>(std::make_shared<ImageFile>(bytes));
+  }
+  Result<std::optional<std::string>> load(const std::string&, std::size_t) const override {
+    LEASEHOLD_UNREACHABLE();
+  }
+  Result<std::shared_ptr<DiskFile>> create(const std::string&, std::string_view,
+                                           std::uint64_t) override {
+    LEASEHOLD_UNREACHABLE();
+  }
+  Result<void> remove(const std::string&) override { LEASEHOLD_UNREACHABLE(); }
+  Result<std::uint64_t> free_bytes() const override { LEASEHOLD_UNREACHABLE(); }
+
+ private:
+  static inline const std::string path_ = "/a disk in memory";
+  static inline const std::vector<std::string> names_ = {segment_name(1), segment_name(2)};
+  const Image& image_;
+};
 
 /// What stood before a log whose front was cut off.
 constexpr Predecessor kGone{kSalt, 6};
@@ -54,24 +98,40 @@ std::string empty_segment(std::uint64_t number, bool cut) {
   return bytes;
 }
 
-Foundation foundation_at(raft::LogId base) {
-  raft::Membership membership;
-  membership.members = {{raft::NodeId(1), {1, 1}, "a:1"}};
-  membership.voters = {raft::NodeId(1)};
-  return {membership, raft::LogBase{base, membership}};
+/// Segments without frames.
+const Image& empty_image(bool cut) {
+  static const Image whole = {empty_segment(1, false), empty_segment(2, false)};
+  static const Image without_front = {empty_segment(1, true), empty_segment(2, true)};
+  return cut ? without_front : whole;
 }
 
-std::string formation() {
-  BatchBody body;
-  body.first = raft::Index(1);
-  body.foundation = foundation_at({});
-  std::string frame;
-  const BatchEncoder encoder(frame, body);
-  return frame.substr(kFrameHeaderBytes);
+const raft::Membership& the_members() {
+  static const raft::Membership membership = [] {
+    raft::Membership made;
+    made.members = {{raft::NodeId(1), {1, 1}, "a:1"}};
+    made.voters = {raft::NodeId(1)};
+    return made;
+  }();
+  return membership;
+}
+
+Foundation foundation_at(raft::LogId base) {
+  return {the_members(), raft::LogBase{base, the_members()}};
+}
+
+/// The frame that the group was formed with.
+void put_formation(const FrameHeader& header, std::string& frame) {
+  static const BatchBody body = [] {
+    BatchBody made;
+    made.first = raft::Index(1);
+    made.foundation = foundation_at({});
+    return made;
+  }();
+  BatchEncoder(frame, body).finish(header);
 }
 
 /// A batch with good checks around what the input says.
-std::string batch_of(Input& in, std::uint64_t& last) {
+void put_batch(Input& in, const FrameHeader& header, std::uint64_t& last, std::string& frame) {
   BatchBody body;
   const std::uint8_t turn = in.byte();
   body.reset = turn % 32 == 1;
@@ -94,9 +154,8 @@ std::string batch_of(Input& in, std::uint64_t& last) {
     const std::uint64_t base = last - std::min<std::uint64_t>(turn / 8U, last);
     body.foundation = foundation_at({raft::Term(base == 0 ? 0 : 1), raft::Index(base)});
   } else if (turn % 32 == 3) {
-    body.foundation.confirmed = foundation_at({}).confirmed;
+    body.foundation.confirmed = the_members();
   }
-  std::string frame;
   BatchEncoder encoder(frame, body);
   for (std::uint8_t i = 0; i < count; ++i) {
     raft::Entry entry;
@@ -105,16 +164,18 @@ std::string batch_of(Input& in, std::uint64_t& last) {
     entry.payload = Bytes(in.bytes(in.byte()));
     encoder.add(entry);
   }
-  return frame.substr(kFrameHeaderBytes);
+  encoder.finish(header);
 }
 
 /// Frames with good checks, one behind the other, some of them not quite as they have to be.
 Image image_of_frames(Input& in, bool cut) {
-  Image image;
+  Image image = empty_image(cut);
+  std::string frame;
+  frame.reserve(kFileBytes);
   std::uint64_t sequence = cut ? kGone.sequence : 0;
   std::uint64_t last = cut ? 9 : 0;
   for (std::uint64_t number = 1; number <= 2; ++number) {
-    std::string segment = empty_segment(number, cut);
+    std::string& segment = image[number - 1];
     std::size_t at = kFramesBegin;
     while (!in.empty()) {
       const std::uint8_t what = in.byte();
@@ -124,28 +185,29 @@ Image image_of_frames(Input& in, bool cut) {
       header.salt = kSalt + number;
       header.sequence = ++sequence + (what == 13 ? in.byte() : 0);
       header.synced_through = header.sequence - (what == 29 ? in.byte() : 1);
-      const std::string body = sequence == 1                     ? formation()
-                               : header.kind == FrameKind::batch ? batch_of(in, last)
-                                                                 : std::string(in.bytes(20));
-      const std::string frame = encode_frame(header, body);
+      if (sequence == 1) {
+        put_formation(header, frame);
+      } else if (header.kind == FrameKind::batch) {
+        put_batch(in, header, last, frame);
+      } else {
+        frame = encode_frame(header, in.bytes(20));
+      }
       if (at + frame.size() > segment.size()) break;
       segment.replace(at, frame.size(), frame);
       at += frame.size();
     }
-    image[segment_name(number)] = std::move(segment);
   }
   // A few bytes of it damaged.
   for (int i = 0; i < 4 && !in.empty(); ++i) {
     const std::size_t at = in.byte() * 16U + in.byte() % 16U;
-    image[segment_name(1 + in.byte() % 2)][at] = static_cast<char>(in.byte());
+    image[in.byte() % 2][at] = static_cast<char>(in.byte());
   }
   return image;
 }
 
 /// Whatever was accepted holds together, and is accepted again as it is after its repair.
 void load(Image image, bool cut) {
-  const auto history = std::make_shared<DiskHistory>(image);
-  const CrashDisk disk(history);
+  const ImageDisk disk(image);
   const auto loaded = load_segments(disk, the_mark(cut), raft::GroupId());
   if (!loaded) {
     LEASEHOLD_ASSERT(!loaded.error().message.empty());
@@ -168,14 +230,13 @@ void load(Image image, bool cut) {
   }
   LEASEHOLD_ASSERT(next == log.shape.last().index.next());
   for (const Repair& repair : log.repairs) {
-    image.at(segment_name(log.segments[repair.segment].number))
-        .replace(repair.offset, repair.bytes.size(), repair.bytes);
+    image[log.segments[repair.segment].number - 1].replace(repair.offset, repair.bytes.size(),
+                                                           repair.bytes);
   }
-  const CrashDisk repaired(std::make_shared<DiskHistory>(image));
   FolderMark closed = the_mark(cut);
   closed.closed =
       ClosedAt{log.segments[log.current].number, log.segments[log.current].end, log.sequence};
-  const auto again = load_segments(repaired, closed, raft::GroupId());
+  const auto again = load_segments(disk, closed, raft::GroupId());
   LEASEHOLD_ASSERT(again.ok());
   LEASEHOLD_ASSERT(again.value().shape.last() == log.shape.last());
 }
@@ -217,10 +278,9 @@ void take(std::string_view input) {
       return;
     }
     case 2: {
-      Image image{{segment_name(1), empty_segment(1, cut)},
-                  {segment_name(2), empty_segment(2, cut)}};
+      Image image = empty_image(cut);
       const std::string_view bytes = in.bytes(kFileBytes - kFramesBegin);
-      image[segment_name(1)].replace(kFramesBegin, bytes.size(), bytes);
+      image[0].replace(kFramesBegin, bytes.size(), bytes);
       load(std::move(image), cut);
       return;
     }

@@ -55,13 +55,19 @@ void take_history(std::string_view bytes) {
 }
 
 void take_trace(std::string_view bytes) {
-  const auto record = story::decode_record(std::string(bytes));
+  const std::string text(bytes);
+  auto record = story::decode_record(text);
   if (accepted(record)) {
     const auto again = story::decode_record(story::encode_record(record.value()));
-    LEASEHOLD_ASSERT(again.ok());
-    LEASEHOLD_ASSERT(story::encode_record(again.value()) == story::encode_record(record.value()));
+    // Rates of a record that is no clock's are read, but not written.
+    if (record.value().kind != story::Kind::clock) {
+      record.value().holder_ppm = record.value().promise_ppm = 0;
+    }
+    LEASEHOLD_ASSERT(again.ok() && again.value() == record.value());
+    // A file is more than one record, or the one that every file begins with.
+    if (record.value().kind != story::Kind::run) return;
   }
-  static_cast<void>(accepted(story::decode_trace("trace", std::string(bytes))));
+  static_cast<void>(accepted(story::decode_trace("trace", text)));
 }
 
 void take_words(std::string_view bytes) {
