@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -116,6 +117,14 @@ class Shim {
       offset += part;
       bytes -= part;
     }
+  }
+
+  /// The file is empty. What is held under its number is of one that was removed, and never synced.
+  void forget(int fd) {
+    struct stat status {};
+    ::fstat(fd, &status);
+    const std::lock_guard lock(mutex_);
+    files_.erase({status.st_dev, status.st_ino});
   }
 
   /// Makes what was held durable.
@@ -261,9 +270,37 @@ ssize_t shim_pread(int fd, void* to, size_t bytes, off_t offset) {
   return count;
 }
 
+int opened(int fd, int flags) {
+  Shim& shim = Shim::get();
+  if (fd >= 0 && (flags & O_TRUNC) != 0 && shim.concerns(fd, true)) shim.forget(fd);
+  return fd;
+}
+
+/// The last argument of an open that may make a file.
+#define MODE_BEHIND(flags)                      \
+  mode_t mode = 0;                              \
+  if (((flags) & (O_CREAT | O_TMPFILE)) != 0) { \
+    va_list rest;                               \
+    va_start(rest, flags);                      \
+    mode = va_arg(rest, mode_t);                \
+    va_end(rest);                               \
+  }
+
 }  // namespace
 
 extern "C" {
+
+__attribute__((visibility("default"))) int openat(int folder, const char* name, int flags, ...) {
+  REAL(openat);
+  MODE_BEHIND(flags)
+  return opened(real_openat(folder, name, flags, mode), flags);
+}
+
+__attribute__((visibility("default"))) int openat64(int folder, const char* name, int flags, ...) {
+  REAL(openat64);
+  MODE_BEHIND(flags)
+  return opened(real_openat64(folder, name, flags, mode), flags);
+}
 
 __attribute__((visibility("default"))) ssize_t pwrite(int fd, const void* from, size_t bytes,
                                                       off_t offset) {

@@ -4,8 +4,11 @@ planted."""
 
 import argparse
 import asyncio
+import os
 import struct
 import subprocess
+import sys
+import tempfile
 import types
 import xml.dom.minidom
 
@@ -15,6 +18,7 @@ import resp
 from chaos_plan import CLASSES, Plan
 from chaos_watch import Claims, LogReader
 from cluster import Failed, built, check
+from disk import Shim
 from history import History, Ledger
 
 
@@ -211,10 +215,60 @@ def proxy():
     check(frame_proxy.hello_from(hello) == 150, "who says hello is not understood")
 
 
+class Disk:
+    """As much of a node as disk.Shim asks for."""
+
+    def __init__(self, folder):
+        self.data_dir = folder
+        self.log_path = os.path.join(folder, "said")
+        self.environment = {}
+
+
+# A file with a write that was never synced is removed, and the next one has its number.
+REMOVED = """
+import os, sys
+log = os.open(sys.argv[1], os.O_RDONLY)
+def make(name):
+    return os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, dir_fd=log)
+first = make("first")
+os.ftruncate(first, 8192)
+os.pwrite(first, b"held", 4096)
+number = os.fstat(first).st_ino
+os.close(first)
+os.unlink("first", dir_fd=log)
+for i in range(100):
+    file = make(str(i))
+    if os.fstat(file).st_ino == number:
+        os.pwrite(file, b"mark", 0)
+        os.fsync(file)
+        print(os.fstat(file).st_size)
+        break
+else:
+    print("none")
+"""
+
+
+def shim(library):
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "log"))
+        node = Disk(folder)
+        Shim(library, node).hold(leak_per_mille=0)
+        said = subprocess.run([sys.executable, "-S", "-c", REMOVED, os.path.join(folder, "log")],
+                              env={**os.environ, **node.environment}, capture_output=True, text=True,
+                              timeout=60, check=True).stdout.strip()
+    if said == "none":
+        print("this file system gives no number twice: what the shim forgets was not seen")
+        return
+    check(said == "4", f"what was held for a removed file came into another one: {said} bytes")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
-    checker = options.parse_args().checker
+    options.add_argument("--shim", required=True, type=built, help="the disk_shim library")
+    given = options.parse_args()
+    checker = given.checker
+    shim(given.shim)
     ledger()
     history(checker)
     swaps(checker)
