@@ -151,16 +151,18 @@ Result<RespValue> RemoteLeases::call(const std::vector<std::string>& words, leas
 
 Result<void> RemoteLeases::connect(Timeout timeout) {
   if (client_) return {};
-  // One that does not answer must not use up the time of the others.
-  const Timeout share = std::max(timeout / 4, Timeout(1));
-  if (servers_.size() > 1) {
+  const bool others = servers_.size() > 1;
+  if (others) {
     std::string why;
-    if (const auto leader = find_leader(servers_, share, why)) {
+    // It spares a hop, and is worth no more: from far away the first server has to do.
+    if (const auto leader = find_leader(servers_, std::max(timeout / 4, Timeout(1)), why)) {
       const auto found = std::find(servers_.begin(), servers_.end(), leader->server);
       if (found != servers_.end()) at_ = static_cast<std::size_t>(found - servers_.begin());
     }
   }
-  auto client = RespClient::connect(servers_[at_], servers_.size() > 1 ? share : timeout);
+  // One that does not answer must not use up the time of the others.
+  auto client =
+      RespClient::connect(servers_[at_], others ? std::max(timeout / 2, Timeout(1)) : timeout);
   if (!client) return Error{client.error().code, servers_[at_] + ": " + client.error().message};
   client_.emplace(std::move(client).value());
   return {};
