@@ -2,10 +2,10 @@
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/child_process.h>
 #include <leasehold/server/client_flags.h>
-#include <leasehold/server/client_leader.h>
 #include <leasehold/server/client_lock.h>
-#include <leasehold/server/duration.h>
+#include <leasehold/server/ending_signals.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/holder_flags.h>
 #include <leasehold/server/remote_leases.h>
 
 #include <pthread.h>
@@ -30,15 +30,6 @@ const char* const kLockUsage =
     "in time, and by SIGKILL when the margin is nearly over. In its environment it finds\n"
     "LEASEHOLD_TOKEN, the fencing token: whoever keeps the largest token that has written, and\n"
     "refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.\n"
-    "  --servers HOST:PORT,...        client addresses of the nodes\n"
-    "  --wait DURATION                how long the lock may be another's (default: for ever)\n"
-    "  --holder TEXT                  who holds it, as others see it (default: the host);\n"
-    "                                 the number of the process is added\n"
-    "  --ttl DURATION                 how long the lock outlives its holder (default 10s)\n"
-    "  --margin DURATION              how long the command may take to stop (default 1s)\n"
-    "  --renew DURATION               how often to renew (default: a third of what can be used)\n"
-    "  --max-round-trip DURATION      the longest that a healthy renewal takes (default 500ms)\n"
-    "  --max-clock-drift FRACTION     how wrong the clocks may go (default 0.1)\n"
     "All that COMMAND starts ends with it, and with this process, but for what leaves its group\n"
     "(setsid, a daemon).\n"
     "Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes "
@@ -61,132 +52,37 @@ constexpr int kNoSuchProgram = 127;
 constexpr Duration kLook = milliseconds(50);
 /// SIGKILL comes so long before the lock can end.
 constexpr Duration kKillReserve = milliseconds(100);
-/// No command is stopped in less.
-constexpr Duration kMarginMin = milliseconds(10);
-/// "For ever", in durations that can still be added to an instant.
-constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold lock: " << text << std::endl;
   return status;
 }
 
-struct Wanted {
-  std::vector<std::string> servers;
+struct Wanted : HolderFlags {
   std::vector<std::string> command;
-  LeaseHolder::Options options;
 };
 
 Error wrong(std::string text) {
   return {ErrorCode::invalid_argument, std::move(text)};
 }
 
-std::string host_name() {
-  char host[200] = "localhost";
-  gethostname(host, sizeof host - 1);
-  return host;
-}
-
-/// What no other holder has, though two may give the same text: the process, and when it began by
-/// the clock that counts. A grant whose answer was lost is recognised by it.
-std::string own_name(const std::string& text, const lease::Clock& clock) {
-  return text + ":" + std::to_string(getpid()) + ":" +
-         std::to_string(clock.holder_now().since_origin().count());
-}
-
-Result<lease::HolderTiming> timing_of(const ClientFlags& flags) {
-  lease::HolderTiming timing;
-  const auto ttl = flags.duration("--ttl", timing.ttl);
-  if (!ttl) return ttl.error();
-  const auto margin = flags.duration("--margin", timing.margin);
-  if (!margin) return margin.error();
-  if (margin.value() < kMarginMin) return wrong("--margin: a command needs 10ms to stop, or more");
-  const auto trip = flags.duration("--max-round-trip", timing.max_round_trip);
-  if (!trip) return trip.error();
-  timing.ttl = ttl.value();
-  timing.margin = margin.value();
-  timing.max_round_trip = trip.value();
-  if (flags.has("--max-clock-drift")) {
-    const auto ppm = parse_scaled(flags.text("--max-clock-drift"), 1'000'000);
-    // What is larger might not fit the sums below.
-    if (!ppm || *ppm > 500'000) {
-      return wrong("--max-clock-drift: expected a fraction like 0.1, at most 0.5");
-    }
-    timing.max_clock_drift_ppm = *ppm;
-  }
-  const auto renewal = flags.duration("--renew", std::max(timing.usable() / 3, Duration(1)));
-  if (!renewal) return renewal.error();
-  timing.renewal = renewal.value();
-  if (auto valid = timing.validate(); !valid) return valid.error();
-  return timing;
-}
-
 Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  const auto flags = ClientFlags::parse(given,
-                                        {"--servers", "--wait", "--holder", "--ttl", "--margin",
-                                         "--renew", "--max-round-trip", "--max-clock-drift"},
-                                        {});
+  const auto flags = ClientFlags::parse(given, holder_flag_names(), {});
   if (!flags) return flags.error();
-  Wanted wanted;
-  wanted.servers = split_servers(flags.value().text("--servers"));
-  wanted.command = flags.value().rest();
   if (flags.value().words().size() != 1) return wrong("expected the name of one lock");
-  if (wanted.servers.empty()) return wrong("--servers is missing");
-  if (wanted.command.empty()) return wrong("the command is missing; it stands behind --");
+  if (flags.value().rest().empty()) return wrong("the command is missing; it stands behind --");
+  auto holder = holder_flags(flags.value(), clock);
+  if (!holder) return holder.error();
+  Wanted wanted{std::move(holder).value(), flags.value().rest()};
   wanted.options.name = flags.value().words().front();
-  wanted.options.holder =
-      own_name(flags.value().has("--holder") ? flags.value().text("--holder") : host_name(), clock);
-  const auto timing = timing_of(flags.value());
-  if (!timing) return timing.error();
-  wanted.options.timing = timing.value();
-  const auto wait = flags.value().duration("--wait", kForEver);
-  if (!wait) return wait.error();
-  wanted.options.wait = wait.value();
-  wanted.options.seed =
-      std::hash<std::string>()(wanted.options.holder) ^ std::hash<std::string>()(host_name());
   return wanted;
 }
-
-/// Signals that come to this process, taken one by one.
-class Signals {
- public:
-  /// In the first thread, before there are others: they inherit it.
-  Signals() {
-    // A parent that waits for no children may have left it ignored; then nobody could.
-    std::signal(SIGCHLD, SIG_DFL);
-    sigemptyset(&set_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
-      // As nohup and a shell without job control leave them: they would come if they were blocked.
-      if (!is_ignored(number)) sigaddset(&set_, number);
-    }
-    sigset_t blocked = set_;
-    // Nobody takes these: whoever is stopped by the terminal cannot stop a command in time.
-    for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&blocked, number);
-    pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
-  }
-  /// 0: none came in time.
-  int next(Duration wait) const {
-    const auto whole = std::chrono::duration_cast<std::chrono::seconds>(wait);
-    const timespec time{whole.count(), (wait - whole).count()};
-    const int number = sigtimedwait(&set_, nullptr, &time);
-    return number > 0 ? number : 0;
-  }
-
- private:
-  static bool is_ignored(int number) {
-    struct sigaction action {};
-    sigaction(number, nullptr, &action);
-    return action.sa_handler == SIG_IGN;
-  }
-
-  sigset_t set_;
-};
 
 /// Runs the command to its end, and sees to it that this comes before that of the lock.
 class Run {
  public:
-  Run(LeaseHolder& lock, ChildProcess& child, const lease::Clock& clock, const Signals& signals,
-      Duration margin)
+  Run(LeaseHolder& lock, ChildProcess& child, const lease::Clock& clock,
+      const EndingSignals& signals, Duration margin)
       : lock_(lock),
         child_(child),
         clock_(clock),
@@ -239,7 +135,7 @@ class Run {
   LeaseHolder& lock_;
   ChildProcess& child_;
   const lease::Clock& clock_;
-  const Signals& signals_;
+  const EndingSignals& signals_;
   const Duration reserve_;
   bool told_ = false;
 };
@@ -253,7 +149,7 @@ int status_of(const Error& error) {
 }
 
 int lock_and_run(Wanted wanted, const lease::Clock& clock) {
-  const Signals signals;
+  const EndingSignals signals;
   RemoteLeases leases(wanted.servers);
   int stopped_by = 0;
   wanted.options.give_up = [&] {
@@ -286,12 +182,12 @@ int lock_and_run(Wanted wanted, const lease::Clock& clock) {
 
 int run_lock_command(const std::vector<std::string>& arguments) {
   if (wants_help(arguments)) {
-    std::cout << kLockUsage;
+    std::cout << kLockUsage << kHolderUsage;
     return 0;
   }
   const node::SystemClock clock;
   auto wanted = parse(arguments, clock);
-  if (!wanted) return fail(wanted.error().message + "\n" + kLockUsage, kUsage);
+  if (!wanted) return fail(wanted.error().message + "\n" + kLockUsage + kHolderUsage, kUsage);
   return lock_and_run(std::move(wanted).value(), clock);
 }
 

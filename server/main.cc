@@ -3,12 +3,14 @@
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/server/client_backup.h>
 #include <leasehold/server/client_commands.h>
+#include <leasehold/server/client_elect.h>
 #include <leasehold/server/client_leases.h>
 #include <leasehold/server/client_lock.h>
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/holder_flags.h>
 #include <leasehold/server/manual.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/restore.h>
@@ -211,8 +213,10 @@ struct OwnCommand {
 const std::vector<OwnCommand>& own_commands() {
   static const std::vector<OwnCommand> commands = {
       {"lease", "Grant, renew, revoke and show leases of clients", kLeaseUsage, run_lease_command},
+      {"elect", "Stand for an office that one holds at a time, or watch who does",
+       std::string(kElectUsage) + kHolderUsage, run_elect_command},
       {"lock", "Run a command while a lock is held, and stop it before the lock can end",
-       kLockUsage, run_lock_command},
+       std::string(kLockUsage) + kHolderUsage, run_lock_command},
       {"member", "List, add, promote, remove or replace the members of a running group",
        kMemberUsage, run_member_command},
       {"sim", "Run simulated clusters with faults, by seed, and check them",

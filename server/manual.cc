@@ -15,8 +15,9 @@ const char* const kExitStatuses =
     "  3  outcome unknown: the command may have been executed, or may yet be\n"
     "  4  not executed: refused, or nobody took it in time\n"
     "  5  of serve: this node was removed from its group; it is not to be started again as it is\n"
-    "  6  of lock: the lock was over, and the command was stopped if it still ran. Else that of "
-    "the command";
+    "  6  of lock and elect: it was over; the command of lock was stopped if it still ran. Else "
+    "lock\n"
+    "     ends with the status of its command";
 
 namespace {
 

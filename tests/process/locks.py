@@ -12,7 +12,7 @@ import sys
 import time
 
 from cluster import Cluster, check, main, wait_for
-from locks_support import Locks, runs
+from locks_support import Held, Locks, runs
 
 NO, USAGE, NOT_EXECUTED, LOST = 1, 2, 4, 6
 NO_PROGRAM = 127
@@ -134,6 +134,40 @@ def stopped_in_time(locks, slack):
     locks.cluster.wait_leader(30)
 
 
+def elections(locks, slack):
+    """One leads at a time, who watches is told, and a planned end costs no time to live."""
+    def candidate(*flags):
+        return Held([locks.cluster.binary, "elect", "office", "--servers", locks.servers,
+                     *locks.timing, *flags])
+
+    watching = candidate("--observe", "--json")
+    watching.wait_line('{"event":"nobody"}')
+    first = candidate("--holder", "first")
+    old = int(first.wait_line("elected  first").split()[-1])
+    watching.wait_line('{"event":"leads","holder":"first')
+    second = candidate("--holder", "second")
+    time.sleep(0.3)
+    check(not second.lines, f"two lead: {second.lines}")
+    first.process.send_signal(signal.SIGTERM)
+    ended = first.end(0)
+    new = int(second.wait_line("elected  second").split()[-1])
+    gap = time.monotonic() - ended
+    check(gap < 0.5 * slack, f"elected after {gap:.3f} s")
+    check(new > old, f"the token {new} is not above {old}")
+    watching.wait_line('{"event":"leads","holder":"second')
+    # Ended at the nodes: whoever leads is told with its next renewal, and who watches at once.
+    locks.call("LEASE.REVOKE", locks.call("LEASE.INFO", "NAME", "office")[0])
+    wait_for("the end of the office", 5, lambda: watching.lines.count('{"event":"nobody"}') == 2)
+    second.wait_line("over  second")
+    second.end(LOST)
+    watching.process.send_signal(signal.SIGINT)
+    watching.end(0)
+    done = subprocess.run([locks.cluster.binary, "elect", "a", "b", "--servers", locks.servers],
+                          stderr=subprocess.DEVNULL, timeout=60, check=False)
+    check(done.returncode == USAGE, "two names")
+    print(f"elected {gap * 1000:.0f} ms after a planned end")
+
+
 def survives_its_leader(locks):
     held = locks.start("e", "cat", flags=["--ttl", "10s", "--margin", "1s"])
     wait_for("the holder", 20, lambda: locks.holder("e"))
@@ -203,6 +237,7 @@ def run(options):
         statuses(locks)
         by_hand(locks)
         one_at_a_time(locks, options.slack)
+        elections(locks, options.slack)
         survives_its_leader(locks)
         ended_by_others(locks)
         pause_story(locks)

@@ -1,0 +1,29 @@
+// The flags of the commands that hold a lease: lock and elect.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/holder/lease_holder.h>
+#include <leasehold/lease/clock.h>
+#include <leasehold/server/client_flags.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Their lines of a usage text.
+extern const char* const kHolderUsage;
+
+struct HolderFlags {
+  std::vector<std::string> servers;
+  /// The name is for the command to set.
+  holder::LeaseHolder::Options options;
+};
+
+/// Their names: all have a value.
+const std::vector<std::string_view>& holder_flag_names();
+/// Errors: invalid_argument, with what to do.
+Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock);
+
+}  // namespace leasehold::server
