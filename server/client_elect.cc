@@ -8,7 +8,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include <csignal>
 #include <iostream>
 #include <string_view>
 #include <utility>
@@ -86,33 +85,21 @@ void say(const Wanted& wanted, const char* what, const std::string& holder,
   std::cout << std::endl;
 }
 
-/// A signal to end, but for those of children, which are nobody's here. 0: none came in time.
-int next_signal(const EndingSignals& signals, Duration wait) {
-  int signal = signals.next(wait);
-  while (signal == SIGCHLD) signal = signals.next(Duration(0));
-  return signal;
-}
-
 int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock& clock) {
   RemoteLeases leases(wanted.servers);
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
   options.give_up = [&] {
-    ended = next_signal(signals, Duration(0)) > 0;
+    ended = signals.next_ending(Duration(0)) > 0;
     return ended;
   };
   const auto held = LeaseHolder::acquire(leases, clock, options);
   if (!held && ended) return 0;
-  if (!held) {
-    const ErrorCode code = held.error().code;
-    return fail(held.error().message, code == ErrorCode::invalid_argument ? kUsage
-                                      : code == ErrorCode::in_use         ? kNo
-                                                                          : kNotExecuted);
-  }
+  if (!held) return fail(held.error().message, status_of_refusal(held.error()));
   LeaseHolder& office = *held.value();
   say(wanted, "elected", options.holder, office.token());
   while (office.state() == LeaseHolder::State::held) {
-    if (next_signal(signals, kLook) == 0) continue;
+    if (signals.next_ending(kLook) == 0) continue;
     if (const auto released = office.release(); !released) {
       std::cerr << "leasehold elect: not given up, so others wait until it ends by time: "
                 << released.error().message << std::endl;
@@ -144,7 +131,7 @@ int observe(const Wanted& wanted, const EndingSignals& signals) {
     told = true;
     seen = token;
     say(wanted, found ? "leads" : "nobody", found ? found.value().holder : "", token);
-  } while (next_signal(signals, kAskAgain) == 0);
+  } while (signals.next_ending(kAskAgain) == 0);
   return 0;
 }
 

@@ -8,13 +8,8 @@
 #include <leasehold/server/holder_flags.h>
 #include <leasehold/server/remote_leases.h>
 
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -140,27 +135,17 @@ class Run {
   bool told_ = false;
 };
 
-int status_of(const Error& error) {
-  switch (error.code) {
-    case ErrorCode::invalid_argument: return kUsage;
-    case ErrorCode::in_use: return kNo;
-    default: return kNotExecuted;
-  }
-}
-
 int lock_and_run(Wanted wanted, const lease::Clock& clock) {
   const EndingSignals signals;
   RemoteLeases leases(wanted.servers);
   int stopped_by = 0;
   wanted.options.give_up = [&] {
-    // Children that this process was started with may end meanwhile.
-    do stopped_by = signals.next(Duration(0));
-    while (stopped_by == SIGCHLD);
+    stopped_by = signals.next_ending(Duration(0));
     return stopped_by > 0;
   };
   const auto lock = LeaseHolder::acquire(leases, clock, wanted.options);
   if (stopped_by > 0) return fail(lock.error().message, 128 + stopped_by);
-  if (!lock) return fail(lock.error().message, status_of(lock.error()));
+  if (!lock) return fail(lock.error().message, status_of_refusal(lock.error()));
   LeaseHolder& held = *lock.value();
   auto child = ChildProcess::start(wanted.command,
                                    {{"LEASEHOLD_LOCK", wanted.options.name},

@@ -38,4 +38,10 @@ int EndingSignals::next(lease::Duration wait) const {
   return number > 0 ? number : 0;
 }
 
+int EndingSignals::next_ending(lease::Duration wait) const {
+  int number = next(wait);
+  while (number == SIGCHLD) number = next(lease::Duration(0));
+  return number;
+}
+
 }  // namespace leasehold::server

@@ -1,5 +1,6 @@
 #include <leasehold/server/client_leader.h>
 #include <leasehold/server/duration.h>
+#include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
 
 #include <unistd.h>
@@ -99,6 +100,14 @@ Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& c
   out.options.seed =
       std::hash<std::string>()(out.options.holder) ^ std::hash<std::string>()(host_name());
   return out;
+}
+
+int status_of_refusal(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::invalid_argument: return kUsage;
+    case ErrorCode::in_use: return kNo;
+    default: return kNotExecuted;
+  }
 }
 
 }  // namespace leasehold::server

@@ -26,4 +26,7 @@ const std::vector<std::string_view>& holder_flag_names();
 /// Errors: invalid_argument, with what to do.
 Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock);
 
+/// The exit status of a command that did not get its lease.
+int status_of_refusal(const Error& error);
+
 }  // namespace leasehold::server
