@@ -331,19 +331,12 @@ def run(options):
     say(report.table())
     say("")
     say(report.goals())
-    misses = report.misses()
-    result = {"format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
-              "options": {"leases": options.leases, "ttl_s": options.ttl, "seconds": options.seconds,
-                          "staggered": options.staggered, "pairs": options.pairs,
-                          "operations_per_block": options.operations, "quick": options.quick, "keys": KEYS,
-                          "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP, "look_s": LOOK_S},
-              "misses": misses, "results": report.results}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(result) + "\n")
-    say(f"\nwritten to {options.out}")
-    if misses:
-        say("missed: " + ", ".join(misses))
-    return 1 if misses else 0
+    return report.conclude(options.out, {
+        "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
+        "options": {"leases": options.leases, "ttl_s": options.ttl, "seconds": options.seconds,
+                    "staggered": options.staggered, "pairs": options.pairs,
+                    "operations_per_block": options.operations, "quick": options.quick, "keys": KEYS,
+                    "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP, "look_s": LOOK_S}})
 
 
 def parse():

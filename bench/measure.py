@@ -263,18 +263,12 @@ def run(options):
     facts["processor_time_stolen_percent"] = round(noise.stolen_percent(), 2)
     say("")
     say(report.table())
-    misses = report.misses()
-    result = {"format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
-              "options": {"pairs": options.pairs, "reads_per_block": options.reads,
-                          "writes_per_block": options.writes, "keys": options.keys,
-                          "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
-              "loop": "closed, one connection", "misses": misses, "results": report.results}
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(result) + "\n")
-    say(f"\nwritten to {options.out}")
-    if misses:
-        say("missed: " + ", ".join(misses))
-    return 1 if misses else 0
+    return report.conclude(options.out, {
+        "format": 1, "started": started.isoformat(timespec="seconds"), "machine": facts,
+        "options": {"pairs": options.pairs, "reads_per_block": options.reads,
+                    "writes_per_block": options.writes, "keys": options.keys,
+                    "value_bytes": VALUE_BYTES, "warmup_per_block": WARMUP},
+        "loop": "closed, one connection"})
 
 
 def main():

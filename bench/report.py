@@ -1,5 +1,7 @@
 """What a run found: the rows of its table, and the same as JSON."""
 
+import json
+
 from stats import ratio_with_interval
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
@@ -98,3 +100,14 @@ class Report:
 
     def misses(self):
         return [name for name, entry in self.results.items() if entry.get("met") is False]
+
+    def conclude(self, out, about):
+        """Writes everything to the file `out`, with what `about` says of the run, and says what was
+        missed. Returns the exit status."""
+        misses = self.misses()
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(json.dumps({**about, "misses": misses, "results": self.results}) + "\n")
+        print(f"\nwritten to {out}", flush=True)
+        if misses:
+            print("missed: " + ", ".join(misses), flush=True)
+        return 1 if misses else 0
