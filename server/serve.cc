@@ -48,6 +48,11 @@ constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 constexpr timespec kWatchInterval{0, 200'000'000};
 /// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
 constexpr timespec kDrainInterval{0, 1'000'000};
+/// Clients that are connected are refused for so long at least before they are hung up on. Who
+/// sends a request at the moment at which its connection closes cannot know that nobody executed
+/// it; a refusal says so, and who gets one leaves. So only who asks less often can still meet that
+/// moment.
+constexpr std::chrono::milliseconds kRefusing{100};
 
 void start_logging(const ServeSettings& settings) {
   // Never waits for a slow terminal: the node's own thread logs.
@@ -206,11 +211,13 @@ std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
          std::to_string(result.leader.value()) + " leads";
 }
 
-/// What is in flight is answered, and another node leads: within the time limit, and until another
-/// signal or a failure. False: a failure.
-bool drain(node::Node& node, const ServeSettings& settings, const Failure& failure) {
+/// What is in flight is answered, another node leads, and clients have been told: within the time
+/// limit, and until another signal or a failure. False: a failure.
+bool drain(node::Node& node, const ServeSettings& settings, const ServerState& state,
+           const Failure& failure) {
   using Clock = std::chrono::steady_clock;
   const auto begun = Clock::now();
+  const auto told = begun + std::min<lease::Duration>(kRefusing, settings.drain_timeout);
   // The completion may come after the return: it only touches what it owns.
   const auto ended = std::make_shared<std::promise<node::DrainResult>>();
   std::future<node::DrainResult> end = ended->get_future();
@@ -218,11 +225,12 @@ bool drain(node::Node& node, const ServeSettings& settings, const Failure& failu
              [ended](node::DrainResult result) { ended->set_value(result); });
   const sigset_t signals = ending_signals();
   for (;;) {
-    if (end.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    if (end.valid() && end.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
       const auto ms = std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
       spdlog::info("drained in {:.1f} ms: {}", ms, drain_text(end.get(), settings.node.id));
-      return true;
     }
+    const bool nobody = state.clients.load(std::memory_order_relaxed) == 0;
+    if (!end.valid() && (nobody || Clock::now() >= told)) return true;
     const int signal = sigtimedwait(&signals, nullptr, &kDrainInterval);
     if (signal > 0) {
       spdlog::warn("{} again: stopping at once", name_of(signal));
@@ -336,7 +344,7 @@ Result<int> serve(const ServeSettings& settings) {
   if (good && settings.drain_timeout > lease::Duration(0)) {
     spdlog::info("{}: draining for {} at most; no new clients, no new commands", name_of(signal),
                  format_duration(settings.drain_timeout));
-    good = drain(*node.value(), settings, failure);
+    good = drain(*node.value(), settings, state, failure);
   }
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();

@@ -100,6 +100,7 @@ class TcpFront::Impl final : public ClientDirectory {
     asio::post(back().io, [this] {
       asio::error_code ignored;
       pause_->cancel();
+      take_waiting();
       acceptor_->close(ignored);
     });
   }
@@ -165,6 +166,18 @@ class TcpFront::Impl final : public ClientDirectory {
       take(std::move(socket));
       accept();
     });
+  }
+
+  /// Who was let in by the system is connected, and may have asked something already: it is to be
+  /// answered.
+  void take_waiting() {
+    asio::error_code error;
+    acceptor_->non_blocking(true, error);
+    while (!error) {
+      tcp::socket socket(back().io);
+      acceptor_->accept(socket, error);
+      if (!error) take(std::move(socket));
+    }
   }
 
   void take(tcp::socket socket) {

@@ -36,7 +36,8 @@ class TcpFront {
   TcpFront& operator=(const TcpFront&) = delete;
 
   std::uint16_t port() const;
-  /// Takes no further connection: they are refused. Those that exist go on. Idempotent.
+  /// Takes no further connection: they are refused. Those that exist, and those that wait to be
+  /// taken, go on. Idempotent.
   void close_door();
   /// Takes no further connection and no further request.
   void stop_accepting();

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """SIGTERM ends a node in good order: nobody new comes in, commands are refused as not executed, what is
-in flight is answered, another node leads, and all that within --drain-timeout; a second signal does
-not wait."""
+in flight is answered, who asks all the time is told before its connection closes, another node leads,
+and all that within --drain-timeout; a second signal does not wait."""
 
 import os
 import signal
+import threading
 import time
 
 import resp
@@ -51,6 +52,52 @@ def no_thread_takes_the_signal(cluster):
             blocked = int(fields["SigBlk"], 16) >> (signal.SIGTERM - 1) & 1
             check(blocked or int(task) == node.process.pid,
                   f"{node}: the thread {fields['Name']} takes SIGTERM")
+
+
+class Asker(threading.Thread):
+    """Writes all the time, until it is refused or its connection breaks."""
+
+    def __init__(self, node, key):
+        super().__init__()
+        self._client, self._key = node.client(), key
+        self.asked = 0
+        self.problem = None
+
+    def run(self):
+        answered = time.monotonic()
+        try:
+            while True:
+                reply = self._client.call("SET", self._key, "1")
+                if isinstance(reply, resp.RespError):
+                    self.problem = None if reply.not_executed else f"answered {reply!r}"
+                    return
+                self.asked += 1
+                answered = time.monotonic()
+                time.sleep(0.002)
+        except resp.ConnectionLost:
+            # This machine may be busy for longer than a node that ends waits for its clients.
+            silent = time.monotonic() - answered
+            self.problem = f"not told within {silent * 1000:.1f} ms" if silent < 0.05 else None
+        finally:
+            self._client.close()
+
+
+def who_asks_all_the_time_is_told(cluster):
+    leader = cluster.wait_leader()
+    for node in (cluster.others(leader)[0], leader):
+        askers = [Asker(node, f"asker:{i}") for i in range(8)]
+        for asker in askers:
+            asker.start()
+        wait_for("all of them to write", 10, lambda: all(asker.asked > 3 for asker in askers))
+        check(node.terminate() == 0, "status 0")
+        for asker in askers:
+            asker.join(20)
+            check(not asker.is_alive(), "a client still waits")
+            check(asker.problem is None, f"a client of {node}: {asker.problem}")
+        node.start()
+        cluster.wait_caught_up(node)
+        cluster.wait_leader()
+    print("who asked all the time was told before its connection closed")
 
 
 def what_is_in_flight_is_answered(cluster, options):
@@ -162,6 +209,7 @@ def run(options):
         cluster.start()
         no_thread_takes_the_signal(cluster)
         a_leader_hands_over(cluster, options)
+        who_asks_all_the_time_is_told(cluster)
         what_is_in_flight_is_answered(cluster, options)
         a_bound_and_a_second_signal(cluster, options)
         cluster.wait_leader()

@@ -75,6 +75,7 @@ class Window:
         self.begun, self.ended, self.took_ms = begun, ended + TAIL_NS, took_ms
         self.longest = {"r": 0.0, "w": 0.0}
         self.unknown = 0
+        self.why_unknown = []
         self.refused = []
 
     def look(self, requests):
@@ -89,6 +90,9 @@ class Window:
             if request.refusals:
                 self.refused.append(request.why)
             self.unknown += request.unknown
+            if request.unknown:
+                self.why_unknown.append(f"{request.why}, {(request.sent - self.begun) / MS:.3f} ms "
+                                        f"after the signal, of {self.took_ms:.3f} ms")
 
 
 def look_at(windows, requests):
@@ -192,7 +196,8 @@ def tell(name, windows, figures):
                      "writes": spread(windows, "w"),
                      "refusals": sum(len(window.refused) for window in windows),
                      "why": sorted({why for window in windows for why in window.refused}),
-                     "unknown": sum(window.unknown for window in windows)}
+                     "unknown": sum(window.unknown for window in windows),
+                     "why unknown": [why for window in windows for why in window.why_unknown]}
     if windows[0].took_ms:
         took = [window.took_ms for window in windows]
         figures[name]["took"] = {"p50": quantile(took, 0.5), "p99": quantile(took, 0.99),
@@ -201,6 +206,8 @@ def tell(name, windows, figures):
     print(f"{name}: the longest read {text(figures[name]['reads'])}; the longest write "
           f"{text(figures[name]['writes'])}; refused and sent elsewhere "
           f"{figures[name]['refusals']}, of unknown outcome {figures[name]['unknown']}", flush=True)
+    for why in figures[name]["why unknown"]:
+        print(f"{name}: of unknown outcome: {why}", flush=True)
 
 
 def judge(options, figures):

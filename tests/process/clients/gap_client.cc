@@ -14,7 +14,7 @@
 //
 // KIND r or w; NODE the client's own, from 1; times of CLOCK_MONOTONIC; OUTCOME ok or unknown (of a
 // write that may be executed); REFUSALS how many nodes did not take it first; WHY what the first
-// of them said.
+// of them said, or why the outcome is unknown.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -222,6 +222,9 @@ class Client {
         continue;
       }
       request.unknown = broken || reply->rfind("-UNKNOWNOUTCOME", 0) == 0;
+      if (request.unknown && request.refusals == 0) {
+        request.why = reply.value_or("the connection broke");
+      }
       if (broken) go_on();
       if (reply && (*reply)[0] == '-' && !request.unknown) {
         std::fprintf(stderr, "%s: %s\n", words.c_str(), reply->c_str());
