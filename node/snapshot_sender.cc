@@ -165,7 +165,12 @@ bool SnapshotSender::awaits_answer(const Sending& sending) const {
 }
 
 void SnapshotSender::pump(lease::Now now, Sending& sending) {
-  if (!wants_to_read(sending) || now.promise < pace_) return;
+  if (!wants_to_read(sending)) return;
+  if (now.promise < pace_) {
+    // It waits for itself, and not for the peer.
+    sending.progress_at = std::max(sending.progress_at, pace_);
+    return;
+  }
   sending.token = ++last_token_;
   sending.reading = sending.sent;
   const std::uint64_t bytes =

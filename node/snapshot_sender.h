@@ -61,7 +61,8 @@ class SnapshotSender {
     std::uint64_t reading = 0;   ///< the offset that it reads
     lease::Duration resend_after{0};
     raft::PromiseInstant resend_at;
-    raft::PromiseInstant progress_at;  ///< when `best` last rose
+    /// When `best` last rose, or the rate limit last let the peer wait.
+    raft::PromiseInstant progress_at;
     raft::PromiseInstant rests_until;
   };
   /// The snapshot that is there.

@@ -80,6 +80,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
       highest = set->token;
     }
   }
+  if (std::holds_alternative<kv::RevokeLease>(decoded.value()) && good) ++counts_.revoked;
   for (const lease::LeaseId gone : candidates_) {
     if (cells.table.find(gone) != nullptr) continue;
     ++counts_.expired;

@@ -113,6 +113,9 @@ struct SimOptions {
   /// fault every ten seconds, a leader change a minute, two operations of clients a second. What is
   /// simulated is what lies between, too: growing terms, long logs, clocks far from each other.
   bool long_life = false;
+  /// Clients that hold leases do most of what is done, with many names and short times to live, and
+  /// the others little.
+  bool lease_work = false;
   Reduction reduction;
   /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
   /// readers, not only an internal rule.
@@ -192,6 +195,9 @@ struct LeaseCounts {
   std::uint64_t renewed = 0;      ///< as clients were told
   std::uint64_t without_log = 0;  ///< requests that the leader answered under its lease
   std::uint64_t too_late = 0;     ///< that it did not, because an expiry was under way
+  std::uint64_t revoked = 0;      ///< by their holders
+  /// What happens to a lease or is done with its token.
+  std::uint64_t events() const { return granted + renewed + expired + revoked + fenced; }
 };
 
 /// What one seed did.

@@ -230,6 +230,36 @@ void draw_leases(Plan& plan) {
   leases.drift_ppm = plan.drift_ppm_max;
 }
 
+/// SimOptions::lease_work. Most names are free at a time, so that most clients hold one.
+void draw_lease_work(Plan& plan) {
+  Random random = random_for(plan.seed, 16);
+  LeasePlan& leases = plan.leases;
+  leases.clients = 8 + random.below(25);
+  leases.names = leases.clients - random.below(leases.clients / 2);
+  const std::int64_t ttl_ms[] = {60, 120, 250, 600};
+  leases.ttl = milliseconds(ttl_ms[random.below(4)]);
+  leases.margin = milliseconds(random.between(0, 5));
+  leases.drift_ppm = plan.drift_ppm_max;
+  plan.sessions.clients = 0;
+  plan.workload.watchers = 0;
+  plan.workload.think_max = plan.workload.clients * milliseconds(50);
+  // A lease lives for some time to live between two faults, as a rule.
+  plan.fault_interval *= 3;
+  plan.hand_over_interval *= 3;
+  plan.member_change_interval *= 3;
+  for (NodePlan& node : plan.nodes) {
+    // What is applied more slowly than it is asked for would not be done in time.
+    node.apply_max = std::min(node.apply_max, Duration(milliseconds(2)));
+  }
+  // Nor would a log of thousands of entries, applied anew after each restart.
+  plan.driver.log_tail_bytes = std::min<std::uint64_t>(plan.driver.log_tail_bytes, 8'000);
+  plan.driver.log_cut_bytes = std::min<std::uint64_t>(plan.driver.log_cut_bytes, 1'000);
+  // Nor a state of kilobytes in chunks of a few bytes, or at a rate for small ones.
+  plan.driver.snapshot_chunk_bytes *= 30;
+  plan.driver.snapshot_window_bytes *= 30;
+  plan.driver.snapshot_bytes_per_second *= 30;
+}
+
 /// A sequence of its own, too. Behind everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
@@ -487,6 +517,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
     plan.crash_at_persist_ppm = static_cast<std::uint64_t>(random.between(500, 10'000));
   }
   if (options.long_life) draw_long_life(plan);
+  if (options.lease_work) draw_lease_work(plan);
   reduce(options.reduction, plan);
   return plan;
 }

@@ -2,6 +2,7 @@
 #include <leasehold/sim/shrink_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/sim/simulator.h>
+#include <leasehold/sim/summary.h>
 #include <leasehold/story/telling.h>
 
 #include <csignal>
@@ -31,6 +32,9 @@ const char* const kSimUsage =
     "                      ring, chain or majority; a stable leader has to come of it in time\n"
     "  --hours N           each seed is N hours of a cluster's life: a fault every ten seconds, a\n"
     "                      leader change a minute, two operations of clients a second\n"
+    "  --leases            most of what is done is done with leases of clients: thousands of "
+    "grants,\n"
+    "                      renewals, expiries and revocations a seed\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
     "  --shrink            leave out of the seed whatever its finding does not need, and print "
@@ -124,6 +128,8 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       arguments.trace_hash = true;
     } else if (name == "--lease-oracles") {
       arguments.sim.lease_oracles_only = true;
+    } else if (name == "--leases") {
+      arguments.sim.lease_work = true;
     } else if (name == "--shrink") {
       arguments.shrink = true;
     } else if (name == "--keep-going") {
@@ -150,66 +156,24 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   if (arguments.sim.shape && arguments.sim.long_life) {
     return "--partition and --hours are two kinds of simulation: give one of them";
   }
+  if (arguments.sim.lease_work && (arguments.sim.shape || arguments.sim.long_life)) {
+    return "--leases is a kind of simulation of its own: give it without --partition and --hours";
+  }
+  if (arguments.sim.lease_work && arguments.sim.reduction.no_leases) {
+    return "--leases and --without leases contradict each other: give one of them";
+  }
   return "";
 }
 
 // ---- What a child tells its parent: one line per message ----
-
-constexpr std::uint64_t SnapshotCounts::*kSnapshotCounts[] = {
-    &SnapshotCounts::cuts,
-    &SnapshotCounts::taken,
-    &SnapshotCounts::arrived,
-    &SnapshotCounts::resets,
-    &SnapshotCounts::installs,
-    &SnapshotCounts::installs_at_start,
-    &SnapshotCounts::resumed,
-    &SnapshotCounts::bytes,
-    &SnapshotCounts::full_disks,
-    &SnapshotCounts::crashes_taking,
-    &SnapshotCounts::crashes_sending,
-    &SnapshotCounts::crashes_receiving,
-    &SnapshotCounts::crashes_installing,
-};
-
-constexpr std::uint64_t SessionCounts::*kSessionCounts[] = {
-    &SessionCounts::opened,   &SessionCounts::writes,  &SessionCounts::repetitions,
-    &SessionCounts::repeated, &SessionCounts::expired, &SessionCounts::given_up,
-};
-
-constexpr std::uint64_t NodeCounts::*kNodeCounts[] = {
-    &NodeCounts::faults,
-    &NodeCounts::restarts,
-    &NodeCounts::hand_overs_asked,
-    &NodeCounts::hand_overs,
-};
-
-constexpr std::uint64_t LeaseCounts::*kLeaseCounts[] = {
-    &LeaseCounts::granted, &LeaseCounts::expired,     &LeaseCounts::fenced,
-    &LeaseCounts::renewed, &LeaseCounts::without_log, &LeaseCounts::too_late,
-};
 
 /// "seed N": about to run it.
 /// "done N …numbers…": the report.
 /// "text …": a line of the story of the last report's violation, which "done" announces.
 
 std::string encode(const SeedReport& report) {
-  const OperationCounts& o = report.operations;
   std::ostringstream line;
-  line << "done " << report.seed << ' ' << report.simulated.count() << ' ' << report.steps << ' '
-       << o.writes << ' ' << o.reads_off_thread << ' ' << o.reads_lease << ' ' << o.reads_quorum
-       << ' ' << o.reads_leader << ' ' << o.reads_log << ' ' << report.operations_unknown << ' '
-       << report.leader_changes << ' ' << report.membership_entries << ' ' << report.faults.bits()
-       << ' ' << report.trace_hash << ' ' << static_cast<int>(report.trial) << ' '
-       << (report.violation ? 1 : 0);
-  for (const std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
-    line << ' ' << report.snapshots.*count;
-  }
-  for (const std::uint64_t SessionCounts::*count : kSessionCounts) {
-    line << ' ' << report.sessions.*count;
-  }
-  for (const std::uint64_t NodeCounts::*count : kNodeCounts) line << ' ' << report.nodes.*count;
-  for (const std::uint64_t LeaseCounts::*count : kLeaseCounts) line << ' ' << report.leases.*count;
-  line << '\n';
+  line << "done " << encode_numbers(report) << '\n';
   if (!report.violation) return line.str();
   const Violation& found = *report.violation;
   line << "oracle " << found.oracle << '\n'
@@ -218,29 +182,6 @@ std::string encode(const SeedReport& report) {
   for (const std::string& event : found.trace_tail) line << "trace " << event << '\n';
   line << "end\n";
   return line.str();
-}
-
-SeedReport decode_numbers(const std::string& line) {
-  SeedReport report;
-  std::istringstream in(line.substr(5));
-  OperationCounts& o = report.operations;
-  std::int64_t simulated = 0;
-  std::uint32_t faults = 0;
-  int trial = 0;
-  int violated = 0;
-  in >> report.seed >> simulated >> report.steps >> o.writes >> o.reads_off_thread >>
-      o.reads_lease >> o.reads_quorum >> o.reads_leader >> o.reads_log >>
-      report.operations_unknown >> report.leader_changes >> report.membership_entries >> faults >>
-      report.trace_hash >> trial >> violated;
-  for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) in >> report.snapshots.*count;
-  for (std::uint64_t SessionCounts::*count : kSessionCounts) in >> report.sessions.*count;
-  for (std::uint64_t NodeCounts::*count : kNodeCounts) in >> report.nodes.*count;
-  for (std::uint64_t LeaseCounts::*count : kLeaseCounts) in >> report.leases.*count;
-  report.simulated = Duration(simulated);
-  report.faults = FaultSet::from_bits(faults);
-  report.trial = static_cast<TrialOutcome>(trial);
-  if (violated != 0) report.violation = Violation{};
-  return report;
 }
 
 void write_all(int file, const std::string& text) {
@@ -444,7 +385,7 @@ class Command {
       child.trace.clear();
       child.broken.clear();
     } else if (word == "done") {
-      const SeedReport report = decode_numbers(line);
+      const SeedReport report = decode_numbers(rest);
       if (report.violation) {
         child.report = report;
       } else {
@@ -472,7 +413,7 @@ class Command {
   void on_report(const SeedReport& report) {
     if (stopped()) return;
     ++seeds_;
-    add(report);
+    summary_.add(report);
     if (arguments_.trace_hash) {
       std::printf("seed %llu trace %016llx\n", number(report.seed), number(report.trace_hash));
       // Each seed counts by its number, so that the order in which the jobs finish does not.
@@ -497,33 +438,6 @@ class Command {
 
   static unsigned long long number(std::uint64_t n) { return n; }
 
-  void add(const SeedReport& report) {
-    simulated_ms_ += static_cast<std::uint64_t>(report.simulated.count() / 1'000'000);
-    steps_ += report.steps;
-    leader_changes_ += report.leader_changes;
-    membership_entries_ += report.membership_entries;
-    unknown_ += report.operations_unknown;
-    if (report.trial == TrialOutcome::stable) ++stable_;
-    if (report.trial == TrialOutcome::nobody_electable) ++without_heir_;
-    operations_.writes += report.operations.writes;
-    operations_.reads_off_thread += report.operations.reads_off_thread;
-    operations_.reads_lease += report.operations.reads_lease;
-    operations_.reads_quorum += report.operations.reads_quorum;
-    operations_.reads_leader += report.operations.reads_leader;
-    operations_.reads_log += report.operations.reads_log;
-    for (std::uint64_t SnapshotCounts::*count : kSnapshotCounts) {
-      snapshots_.*count += report.snapshots.*count;
-    }
-    for (std::uint64_t SessionCounts::*count : kSessionCounts) {
-      sessions_.*count += report.sessions.*count;
-    }
-    for (std::uint64_t NodeCounts::*count : kNodeCounts) nodes_.*count += report.nodes.*count;
-    for (std::uint64_t LeaseCounts::*count : kLeaseCounts) leases_.*count += report.leases.*count;
-    for (std::size_t i = 0; i < kFaultClasses; ++i) {
-      if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
-    }
-  }
-
   void tell(const SeedReport& report) {
     const Violation& found = *report.violation;
     std::printf("FOUND seed %llu oracle %s at %s\n  %s\n", number(report.seed),
@@ -540,7 +454,7 @@ class Command {
 
   void print_again(std::uint64_t seed) const {
     std::printf(
-        "  again: leasehold sim --seed %llu%s%s%s%s%s%s\n", number(seed),
+        "  again: leasehold sim --seed %llu%s%s%s%s%s%s%s\n", number(seed),
         arguments_.sim.shape ? " --partition " : "",
         arguments_.sim.shape ? partition_shape_name(*arguments_.sim.shape) : "",
         arguments_.sim.long_life
@@ -549,65 +463,13 @@ class Command {
         arguments_.sim.drift_ppm
             ? (" --drift-ppm " + std::to_string(*arguments_.sim.drift_ppm)).c_str()
             : "",
+        arguments_.sim.lease_work ? " --leases" : "",
         arguments_.sim.lease_oracles_only ? " --lease-oracles" : "",
         options_of(arguments_.sim.reduction).c_str());
   }
 
   void summarize() {
-    const OperationCounts& o = operations_;
-    std::printf(
-        "seeds %llu, simulated %llu s, steps %llu, leader changes %llu, committed memberships "
-        "%llu, "
-        "findings %llu\n",
-        number(seeds_), number(simulated_ms_ / 1000), number(steps_), number(leader_changes_),
-        number(membership_entries_), number(findings_));
-    std::printf(
-        "operations %llu: writes %llu (%llu more unknown), reads off thread %llu, "
-        "by lease %llu, quorum %llu, leader %llu, log %llu\n",
-        number(o.total()), number(o.writes), number(unknown_), number(o.reads_off_thread),
-        number(o.reads_lease), number(o.reads_quorum), number(o.reads_leader), number(o.reads_log));
-    const SnapshotCounts& s = snapshots_;
-    std::printf(
-        "logs cut %llu; snapshots: taken %llu, arrived %llu (%llu bytes, %llu continued after a "
-        "restart), installed %llu and %llu more at a start; full disks %llu\n",
-        number(s.cuts), number(s.taken), number(s.arrived), number(s.bytes), number(s.resumed),
-        number(s.installs), number(s.installs_at_start), number(s.full_disks));
-    std::printf(
-        "crashes during a snapshot %llu: taking %llu, sending %llu, receiving %llu, "
-        "installing %llu\n",
-        number(s.crashes()), number(s.crashes_taking), number(s.crashes_sending),
-        number(s.crashes_receiving), number(s.crashes_installing));
-    const SessionCounts& c = sessions_;
-    std::printf(
-        "sessions opened %llu, expired %llu; writes in them %llu (%llu more given up with their "
-        "session), repetitions sent %llu, answered by the table %llu\n",
-        number(c.opened), number(c.expired), number(c.writes), number(c.given_up),
-        number(c.repetitions), number(c.repeated));
-    std::printf(
-        "faults triggered %llu; restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
-        number(nodes_.faults), number(nodes_.restarts), number(nodes_.hand_overs_asked),
-        number(nodes_.hand_overs));
-    const LeaseCounts& l = leases_;
-    std::printf(
-        "leases granted %llu, expired %llu; renewals %llu, without the log %llu, too late for that "
-        "%llu; writes refused by their token %llu\n",
-        number(l.granted), number(l.expired), number(l.renewed), number(l.without_log),
-        number(l.too_late), number(l.fenced));
-    if (died_ > 0) {
-      std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
-                  number(died_));
-    }
-    std::printf("seeds by fault:");
-    for (std::size_t i = 0; i < kFaultClasses; ++i) {
-      std::printf("%s %s %llu", i == 0 ? "" : ",", fault_class_name(static_cast<FaultClass>(i)),
-                  number(fault_seeds_[i]));
-    }
-    std::printf("\n");
-    if (arguments_.sim.shape) {
-      std::printf("partitions (%s): a stable leader %llu, nobody could be elected %llu\n",
-                  partition_shape_name(*arguments_.sim.shape), number(stable_),
-                  number(without_heir_));
-    }
+    summary_.print(findings_, died_, arguments_.sim);
     if (arguments_.trace_hash) std::printf("combined trace hash %016llx\n", number(hash_));
   }
 
@@ -615,21 +477,9 @@ class Command {
   std::vector<Child> children_;
   std::uint64_t seeds_ = 0;
   std::uint64_t findings_ = 0;
-  std::uint64_t stable_ = 0;        ///< partitions out of which a leader came
-  std::uint64_t without_heir_ = 0;  ///< partitions in which nobody could be elected
   std::uint64_t died_ = 0;  ///< seeds that an assertion ended, where assertions do not count
-  std::uint64_t simulated_ms_ = 0;
-  std::uint64_t steps_ = 0;
-  std::uint64_t leader_changes_ = 0;
-  std::uint64_t membership_entries_ = 0;
-  std::uint64_t unknown_ = 0;
   std::uint64_t hash_ = 0;
-  OperationCounts operations_;
-  SnapshotCounts snapshots_;
-  SessionCounts sessions_;
-  NodeCounts nodes_;
-  LeaseCounts leases_;
-  std::uint64_t fault_seeds_[kFaultClasses] = {};
+  Summary summary_;
 };
 
 }  // namespace

@@ -190,6 +190,7 @@ SeedReport Simulator::report() const {
   report.leases.granted = oracles_.leases().counts().granted;
   report.leases.expired = oracles_.leases().counts().expired;
   report.leases.fenced = oracles_.leases().counts().fenced;
+  report.leases.revoked = oracles_.leases().counts().revoked;
   report.triggered = world_.triggered;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();

@@ -259,6 +259,22 @@ TEST_F(SnapshotTest, TheRateLimitIsKept) {
   EXPECT_TRUE(catches_up(follower));
 }
 
+// A pause that the limit asks for is not a peer that says nothing: or the sending would begin anew
+// each time, for ever.
+TEST_F(SnapshotTest, ALimitBelowAChunkInThePatienceIsSlowAndNoMore) {
+  DriverOptions options = small_limits();
+  options.snapshot_bytes_per_second = 400;
+  options.snapshot_patience = milliseconds(600);
+  cluster = Cluster(3, options);
+  Rig& follower = strand_one();
+  Rig& leads = leader();
+  cluster.heal();
+  EXPECT_TRUE(
+      cluster.advance_until([&] { return follower.driver().counters().snapshots_installed > 0; }));
+  EXPECT_EQ(leads.driver().counters().snapshots_taken, 1U);
+  EXPECT_LE(leads.driver().counters().chunk_bytes_sent, 30'000U);
+}
+
 TEST_F(SnapshotTest, OfACommandThatASnapshotHidesNobodyKnows) {
   Rig& first = leader();
   cluster.advance(milliseconds(300));

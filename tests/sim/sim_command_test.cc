@@ -47,6 +47,23 @@ TEST(SimCommand, CleanSeedsEndWithStatusZeroAndTotals) {
   EXPECT_NE(outcome.out.substr(opened, 17), "sessions opened 0") << "told by a child in full";
 }
 
+TEST(SimCommand, LeasesAreAKindOfSimulationOfTheirOwn) {
+  const Outcome outcome = run({"--leases", "--seeds", "1..4", "--jobs", "2", "--quiet"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("sessions opened 0"), std::string::npos) << outcome.out;
+  const std::size_t events = outcome.out.find("lease events ");
+  ASSERT_NE(events, std::string::npos) << outcome.out;
+  EXPECT_GT(std::stoull(outcome.out.substr(events + 13)), 500U);
+  for (const std::vector<std::string>& other : std::vector<std::vector<std::string>>{
+           {"--hours", "1"}, {"--partition", "ring"}, {"--without", "leases"}}) {
+    std::vector<std::string> both = other;
+    both.push_back("--leases");
+    const Outcome refused = run(both);
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_NE(refused.err.find("--leases"), std::string::npos) << refused.err;
+  }
+}
+
 // As often as docs/simulation.md says: a fault every ten seconds, a leader change a minute, two
 // operations a second.
 TEST(SimCommand, HoursOfALifeHaveTheFaultsAndTheOperationsThatTheyPromise) {

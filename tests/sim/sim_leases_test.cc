@@ -175,5 +175,22 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   EXPECT_GT(all.fenced, 0U);
 }
 
+TEST(SimLeases, AreMostOfWhatIsDoneIfThatIsWanted) {
+  SimOptions options;
+  options.lease_work = true;
+  std::uint64_t events = 0;
+  std::uint64_t revoked = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const SeedReport report = run_seed(seed, options);
+    ASSERT_FALSE(report.violation) << seed;
+    EXPECT_EQ(missing_coverage(report, options), "") << seed;
+    EXPECT_EQ(report.sessions.opened, 0U);
+    events += report.leases.events();
+    revoked += report.leases.revoked;
+  }
+  EXPECT_GT(events, 2000U);
+  EXPECT_GT(revoked, 30U);
+}
+
 }  // namespace
 }  // namespace leasehold::sim
