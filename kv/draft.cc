@@ -9,7 +9,7 @@ namespace leasehold::kv {
 Result<std::optional<Value>> Draft::load(std::string_view key) {
   if (!changes_.empty()) {
     const auto changed = changes_.find(key);
-    if (changed != changes_.end()) return changed->second;
+    if (changed != changes_.end()) return changed->second.value;
   }
   return backend_.load(key);
 }
@@ -31,13 +31,37 @@ void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>&
     }
   }
   if (!old) ++keys_;
-  changes_.insert_or_assign(key, std::move(value));
+  change(key, old.has_value(), {std::move(value), {}, EventKind::set, cause_, {}});
 }
 
 void Draft::erase(std::string_view key, const Value& old) {
   if (old.lease != lease::LeaseId(0)) leases().detach(old.lease, key);
   --keys_;
-  changes_.insert_or_assign(key, std::nullopt);
+  change(key, true, {std::nullopt, {}, EventKind::deleted, cause_, {}});
+}
+
+/// `existed`: as the command sees it, so it counts for the first change of a key alone.
+void Draft::change(std::string_view key, bool existed, Change change) {
+  change.existed = existed;
+  const auto [at, first] = changes_.try_emplace(key, std::move(change));
+  if (first) return;
+  change.existed = at->second.existed;
+  at->second = std::move(change);
+}
+
+Event Draft::event_of(std::string_view key, const Change& change) {
+  Event event;
+  event.kind = change.kind;
+  event.cause = change.cause;
+  event.key = Bytes(key);
+  event.lease = change.ended;
+  if (!change.value) return event;
+  event.value = change.value->bytes;
+  event.value_kept = true;
+  event.create_revision = change.value->create_revision;
+  event.version = change.value->version;
+  event.lease = change.value->lease;
+  return event;
 }
 
 std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
@@ -84,17 +108,23 @@ Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
 }
 
 void Draft::commit() {
-  if (!changes_.empty() || lease_began_or_ended_) ++counters_.revision;
+  const bool changed = !changes_.empty() || lease_began_or_ended_;
+  if (changed) ++counters_.revision;
   counters_.keys = keys_;
-  for (auto& [key, value] : changes_) {
-    if (value) {
-      backend_.put(key, std::move(*value));
+  Revision told;
+  told.number = counters_.revision;
+  told.events.reserve(changes_.size());
+  for (auto& [key, change] : changes_) {
+    if (change.value || change.existed) told.events.push_back(event_of(key, change));
+    if (change.value) {
+      backend_.put(key, std::move(*change.value));
     } else {
       backend_.erase(key);
     }
   }
   for (const auto& [key, token] : fences_) backend_.put_fence(key, token);
   leases_ = nullptr;
+  if (changed) backend_.tell(std::move(told));
 }
 
 lease::LeaseTable& Draft::leases() {
@@ -102,13 +132,13 @@ lease::LeaseTable& Draft::leases() {
   return *leases_;
 }
 
-bool Draft::erase_ended(const lease::LeaseTable::Keys* keys) {
+bool Draft::erase_ended(const lease::LeaseTable::Keys* keys, EventKind kind, lease::LeaseId id) {
   if (keys == nullptr) return false;
   lease_began_or_ended_ = true;
   ended_keys_ += keys->size();
   for (const std::string& key : *keys) {
     --keys_;
-    changes_.insert_or_assign(key, std::nullopt);
+    change(key, true, {std::nullopt, {}, kind, EventCause::none, id});
   }
   return true;
 }

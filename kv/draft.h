@@ -28,6 +28,8 @@ class Draft {
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
              lease::LeaseId lease);
   void erase(std::string_view key, const Value& old);
+  /// Of what is written from here on: what watchers are told.
+  void set_cause(EventCause cause) { cause_ = cause; }
 
   // The leases.
   /// The lease that a key stays attached to, or none.
@@ -39,8 +41,10 @@ class Draft {
   lease::LeaseTable::Granted grant(const lease::LeaseTable::Request& request);
   bool renew(lease::LeaseId id) { return leases().renew(id); }
   /// False: there is no such lease.
-  bool revoke(lease::LeaseId id) { return erase_ended(leases().end(id)); }
-  bool expire(const SeenLease& seen) { return erase_ended(leases().expire(seen.id, seen.stamp)); }
+  bool revoke(lease::LeaseId id) { return erase_ended(leases().end(id), EventKind::revoked, id); }
+  bool expire(const SeenLease& seen) {
+    return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
+  }
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
   const lease::LeaseTable& table() { return leases(); }
@@ -55,18 +59,30 @@ class Draft {
   void commit();
 
  private:
+  struct Change {
+    std::optional<Value> value;  ///< none: erased
+    /// Before the command. What was made and is gone again is told to nobody.
+    bool existed = false;
+    EventKind kind = EventKind::set;
+    EventCause cause = EventCause::none;
+    lease::LeaseId ended{};  ///< the lease that it went with
+  };
+
   lease::LeaseTable& leases();
-  bool erase_ended(const lease::LeaseTable::Keys* keys);
+  bool erase_ended(const lease::LeaseTable::Keys* keys, EventKind kind, lease::LeaseId id);
+  void change(std::string_view key, bool existed, Change change);
+  static Event event_of(std::string_view key, const Change& change);
 
   Backend& backend_;
   Counters& counters_;
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
-  /// The keys are views into the command, or into what left the leases. None: erased.
-  std::map<std::string_view, std::optional<Value>> changes_;
+  /// The keys are views into the command, or into what left the leases.
+  std::map<std::string_view, Change> changes_;
   std::map<std::string_view, lease::FencingToken> fences_;
   lease::LeaseTable* leases_ = nullptr;  ///< once they were asked for
   bool lease_began_or_ended_ = false;
+  EventCause cause_ = EventCause::none;
   std::size_t ended_keys_ = 0;
 };
 

@@ -18,6 +18,27 @@ Reply integer(std::uint64_t value) {
   return Integer{static_cast<std::int64_t>(value)};
 }
 
+// Which command a watcher is told of, beside what became of the key.
+template <class Other>
+EventCause cause_of(const Other&) {
+  return EventCause::none;
+}
+EventCause cause_of(const IncrBy&) {
+  return EventCause::incr_by;
+}
+EventCause cause_of(const Append&) {
+  return EventCause::append;
+}
+EventCause cause_of(const SetRange&) {
+  return EventCause::set_range;
+}
+EventCause cause_of(const Rename&) {
+  return EventCause::rename;
+}
+EventCause cause_of(const AttachKey&) {
+  return EventCause::attach_key;
+}
+
 Result<Reply> run(const Set& set, Draft& draft) {
   const auto loaded = draft.load(set.key);
   if (!loaded) return loaded.error();
@@ -292,7 +313,12 @@ Result<Reply> run(const Transaction& transaction, Draft& draft) {
   array.items.reserve(transaction.operations.size());
   std::size_t reply_bytes = 0;
   for (const Operation& operation : transaction.operations) {
-    const auto reply = std::visit([&](const auto& o) { return run(o, draft); }, operation);
+    const auto reply = std::visit(
+        [&](const auto& o) {
+          draft.set_cause(cause_of(o));
+          return run(o, draft);
+        },
+        operation);
     if (!reply) return reply.error();
     array.items.push_back(encode_reply(reply.value()));
     reply_bytes += array.items.back().size();
@@ -344,6 +370,7 @@ class Evaluation {
   template <class C>
   Result<Bytes> reply_to(const C& command) {
     Draft draft(backend_, counters_);
+    draft.set_cause(cause_of(command));
     const auto reply = kv::run(command, draft);
     if (!reply) return reply.error();
     // An error reply says that nothing was done.

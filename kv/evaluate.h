@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/events.h>
 #include <leasehold/kv/sessions.h>
 #include <leasehold/kv/store.h>
 
@@ -27,6 +28,9 @@ class Backend {
   /// made at once. After evaluate() has returned and what else it wrote is shown, the
   /// implementation looks at the step, which is empty if nothing was changed, and keeps it.
   virtual lease::LeaseTable& leases() = 0;
+  /// What the command changed, if it raised the revision: to be told to watchers once everything
+  /// that it wrote is shown to readers, and not before.
+  virtual void tell(Revision revision) = 0;
 };
 
 /// The numbers that stand beside the keys.

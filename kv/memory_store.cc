@@ -71,6 +71,8 @@ class EncodedSnapshot final : public node::Snapshot {
 
 class MemoryStore::Impl final : public Backend {
  public:
+  explicit Impl(EventHistory::Limits limits) : events_(limits) {}
+
   Result<std::optional<Value>> load(std::string_view key) override {
     const Value* value = shards_[shard_of(key)].find(std::string(key));
     if (value == nullptr) return std::optional<Value>();
@@ -93,6 +95,7 @@ class MemoryStore::Impl final : public Backend {
     fences_.insert_or_assign(std::string(key), token);
   }
   lease::LeaseTable& leases() override { return leases_.begin_step(); }
+  void tell(Revision revision) override { told_.push_back(std::move(revision)); }
 
   Bytes run(const node::Command& command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
@@ -102,6 +105,7 @@ class MemoryStore::Impl final : public Backend {
     install(counters);
     // Behind the keys: who sees that a lease has ended sees that they are gone.
     leases_.end_step();
+    events_.add(told_);
     return std::move(reply).value();
   }
 
@@ -116,6 +120,7 @@ class MemoryStore::Impl final : public Backend {
   std::atomic<std::uint64_t> applied_{0};
   Sessions sessions_;
   Leases leases_;
+  EventHistory events_;
   /// Held by whoever needs the values and the numbers to stand still.
   std::mutex applying_;
 
@@ -153,6 +158,34 @@ class MemoryStore::Impl final : public Backend {
     const auto end = out.begin() + static_cast<std::ptrdiff_t>(kept);
     std::partial_sort(out.begin(), end, out.end());
     out.erase(end, out.end());
+    return out;
+  }
+
+  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                    std::size_t count, Load load) const {
+    Rows out;
+    {
+      const Locked locked(*this, std::bitset<kShards>().set());
+      out.revision = revision_.load(std::memory_order_acquire);
+      for (const Shard& shard : shards_) {
+        for (const auto& [key, value] : shard.values) {
+          if (key.compare(0, prefix.size(), prefix) != 0 || (after && key <= *after)) continue;
+          out.rows.push_back({key, value});
+        }
+      }
+    }
+    const auto by_key = [](const Row& a, const Row& b) { return a.key < b.key; };
+    std::sort(out.rows.begin(), out.rows.end(), by_key);
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+      if (i == count || bytes > kRowsBytesMax) {
+        out.rows.resize(i);
+        out.more = true;
+        break;
+      }
+      if (load == Load::revisions) out.rows[i].value.bytes = Bytes();
+      bytes += out.rows[i].value.bytes.size();
+    }
     return out;
   }
 
@@ -199,6 +232,7 @@ class MemoryStore::Impl final : public Backend {
 
   std::array<Shard, kShards> shards_;
   std::vector<Change> changes_;
+  std::vector<Revision> told_;
   /// Of apply()'s thread, and of whoever holds applying_.
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
 };
@@ -287,6 +321,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
   revision_.store(revision, std::memory_order_release);
   keys_.store(keys, std::memory_order_release);
   applied_.store(applied, std::memory_order_release);
+  events_.restart(revision);
   return {};
 }
 
@@ -308,7 +343,7 @@ Result<void> MemoryStore::install_snapshot(const node::Snapshot& snapshot) {
   return impl_->install(bytes, snapshot.last());
 }
 
-MemoryStore::MemoryStore() : impl_(std::make_unique<Impl>()) {}
+MemoryStore::MemoryStore(EventHistory::Limits limits) : impl_(std::make_unique<Impl>(limits)) {}
 MemoryStore::~MemoryStore() = default;
 
 raft::Index MemoryStore::durable_index() const {
@@ -352,6 +387,11 @@ Result<std::vector<std::string>> MemoryStore::keys_after(std::optional<std::stri
   return impl_->keys_after(after, count);
 }
 
+Result<Rows> MemoryStore::rows(std::string_view prefix, std::optional<std::string_view> after,
+                               std::size_t count, Load load) const {
+  return impl_->rows(prefix, after, count, load);
+}
+
 Result<bool> MemoryStore::exists(std::string_view key) const {
   const Shard& shard = impl_->shard(key);
   const std::string owned(key);
@@ -373,6 +413,10 @@ Result<std::vector<lease::LeaseTable::Lease>> MemoryStore::leases_after(lease::L
 }
 Result<LeaseChanges> MemoryStore::lease_changes(std::uint64_t cursor) const {
   return impl_->leases_.changes(cursor);
+}
+
+const EventHistory& MemoryStore::events() const {
+  return impl_->events_;
 }
 
 std::uint64_t MemoryStore::size() const {

@@ -10,10 +10,10 @@ namespace leasehold::kv {
 /// See store.h. durable_index() is always 0, and make_durable() is unsupported: a log that was cut
 /// could never bring this store back. Snapshots are copies of everything, in memory. A read takes
 /// the short lock of one of many shards (a read of several keys those of several) and copies no
-/// bytes of the value. keys_after() looks at every key, whatever `count` is.
+/// bytes of the value. keys_after() and rows() look at every key, whatever `count` is.
 class MemoryStore final : public Store {
  public:
-  MemoryStore();
+  explicit MemoryStore(EventHistory::Limits limits = {});
   ~MemoryStore() override;
 
   raft::Index durable_index() const override;
@@ -30,6 +30,8 @@ class MemoryStore final : public Store {
                                                     Load load) const override;
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const override;
+  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                    std::size_t count, Load load) const override;
   Result<bool> exists(std::string_view key) const override;
   Result<std::vector<node::SessionTable::Session>> sessions() const override;
   Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
@@ -37,6 +39,7 @@ class MemoryStore final : public Store {
   Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
                                                              std::size_t count) const override;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
+  const EventHistory& events() const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;

@@ -7,6 +7,7 @@
 #include <leasehold/kv/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb_sessions.h>
 #include <leasehold/kv/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb_store.h>
@@ -28,13 +29,6 @@ namespace {
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 /// How long a wait for space goes without asking whether it shall end.
 constexpr std::chrono::milliseconds kWaitStep{20};
-
-std::string data_key(std::string_view key) {
-  std::string out;
-  out.reserve(1 + key.size());
-  out.push_back(kDataSpace);
-  return out.append(key);
-}
 
 std::string name_of(std::uint64_t cluster, raft::NodeId node) {
   std::string hex(16, '0');
@@ -89,7 +83,7 @@ class Pinned {
 
 class RocksdbStore::Impl final : private Backend {
  public:
-  explicit Impl(Options options) : options_(std::move(options)) {
+  explicit Impl(Options options) : options_(std::move(options)), events_(options_.events) {
     if (options_.env == nullptr) options_.env = rocksdb::Env::Default();
   }
   ~Impl() override;
@@ -102,7 +96,10 @@ class RocksdbStore::Impl final : private Backend {
                                                     Load load) const;
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const;
+  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                    std::size_t count, Load load) const;
   Result<bool> exists(std::string_view key) const;
+  const EventHistory& events() const { return events_; }
   Result<std::vector<node::SessionTable::Session>> sessions() const;
   Result<std::optional<FoundLease>> find_lease(lease::LeaseId id, std::string_view name) const;
   Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
@@ -124,6 +121,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<lease::FencingToken> fence(std::string_view key) override;
   void put_fence(std::string_view key, lease::FencingToken token) override;
   lease::LeaseTable& leases() override { return live().leases_.begin_step(); }
+  void tell(Revision revision) override { told_.push_back(std::move(revision)); }
 
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
                                    const rocksdb::ReadOptions& options) const;
@@ -153,6 +151,8 @@ class RocksdbStore::Impl final : private Backend {
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
+  std::vector<Revision> told_;     ///< what these commands have changed
+  EventHistory events_;
 
   std::atomic<bool> interrupted_{false};
   std::mutex full_mutex_;
@@ -305,6 +305,7 @@ void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   if (live_.load() != nullptr) database->leases_.follow(live().leases_);
   databases_.push_back(std::move(database));
   Database* const old = live_.exchange(databases_.back().get());
+  events_.restart(live().revision_.load());
   if (old == nullptr) return;
   // As long as the longest read: none of them blocks on anything but the disk.
   while (!old->read_by_nobody()) std::this_thread::yield();
@@ -430,6 +431,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
   }
   if (failed) {
     changes_.clear();
+    told_.clear();
     // What was written of this call is unknown, so none of its results is to be believed.
     replies.assign(commands.size(),
                    encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
@@ -474,6 +476,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   fences_.clear();
   database.sessions_.saved();
   database.leases_.saved();
+  events_.add(told_);
   return {};
 }
 
@@ -520,17 +523,19 @@ Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
     std::optional<std::string_view> after, std::size_t count) const {
   if (auto failed = failure()) return *failed;
   const Pinned pinned(live_);
-  // An iterator sees one instant. The data is the last space of the database.
-  const std::unique_ptr<rocksdb::Iterator> at(pinned.db().NewIterator(rocksdb::ReadOptions()));
-  const std::string from = data_key(after.value_or(std::string_view()));
-  at->Seek(from);
-  if (after && at->Valid() && at->key() == rocksdb::Slice(from)) at->Next();
-  std::vector<std::string> out;
-  for (; out.size() < count && at->Valid(); at->Next()) {
-    out.emplace_back(at->key().data() + 1, at->key().size() - 1);
-  }
-  if (!at->status().ok()) return fail(status_error("a read failed", at->status()));
-  return out;
+  auto keys = read_keys(pinned.db(), after, count);
+  if (!keys) return fail(keys.error());
+  return keys;
+}
+
+Result<Rows> RocksdbStore::Impl::rows(std::string_view prefix,
+                                      std::optional<std::string_view> after, std::size_t count,
+                                      Load load) const {
+  if (auto failed = failure()) return *failed;
+  const Pinned pinned(live_);
+  auto rows = read_rows(pinned.db(), prefix, after, count, load);
+  if (!rows) return fail(rows.error());
+  return rows;
 }
 
 Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
@@ -627,6 +632,10 @@ Result<std::vector<std::string>> RocksdbStore::keys_after(std::optional<std::str
                                                           std::size_t count) const {
   return impl_->keys_after(after, count);
 }
+Result<Rows> RocksdbStore::rows(std::string_view prefix, std::optional<std::string_view> after,
+                                std::size_t count, Load load) const {
+  return impl_->rows(prefix, after, count, load);
+}
 Result<bool> RocksdbStore::exists(std::string_view key) const {
   return impl_->exists(key);
 }
@@ -643,6 +652,9 @@ Result<std::vector<lease::LeaseTable::Lease>> RocksdbStore::leases_after(lease::
 }
 Result<LeaseChanges> RocksdbStore::lease_changes(std::uint64_t cursor) const {
   return impl_->lease_changes(cursor);
+}
+const EventHistory& RocksdbStore::events() const {
+  return impl_->events();
 }
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);

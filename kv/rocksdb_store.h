@@ -28,6 +28,8 @@ struct RocksdbStoreOptions {
   std::function<void(bool)> on_full;
   /// How often a full disk is tried again; above 0.
   std::chrono::milliseconds full_retry{500};
+  /// Of what watchers can be told.
+  EventHistory::Limits events;
   /// The files below, for tests; null: the machine's.
   rocksdb::Env* env = nullptr;
 };
@@ -67,6 +69,8 @@ class RocksdbStore final : public Store {
                                                     Load load) const override;
   Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                               std::size_t count) const override;
+  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                    std::size_t count, Load load) const override;
   Result<bool> exists(std::string_view key) const override;
   Result<std::vector<node::SessionTable::Session>> sessions() const override;
   Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
@@ -74,6 +78,7 @@ class RocksdbStore final : public Store {
   Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
                                                              std::size_t count) const override;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
+  const EventHistory& events() const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;

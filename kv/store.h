@@ -4,6 +4,7 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/lease/lease_table.h>
 #include <leasehold/node/session_table.h>
@@ -33,6 +34,20 @@ enum class Load : std::uint8_t {
   whole,
   revisions,  ///< and no bytes
 };
+
+/// A key and what stands under it.
+struct Row {
+  std::string key;
+  Value value;
+};
+/// Keys that begin alike, in ascending order, at one instant.
+struct Rows {
+  std::uint64_t revision = 0;  ///< the newest one at that instant: the rows are its state
+  std::vector<Row> rows;
+  bool more = false;  ///< behind the last row there are others
+};
+/// Value bytes of one Store::rows(), give or take one value.
+inline constexpr std::size_t kRowsBytesMax = std::size_t{4} << 20U;
 
 /// The error of a read whose values have more than kReplyBytesMax bytes together.
 inline Error values_too_large() {
@@ -65,6 +80,12 @@ class Store : public node::StateMachine {
   /// `count`: there are no more. Errors as get().
   virtual Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
                                                       std::size_t count) const = 0;
+  /// The keys that begin with `prefix`, from the first one after `after` on (from the very first
+  /// one without it), at most `count`, above 0, of them and about kRowsBytesMax of values. To read
+  /// all that begin alike and then watch them: watch from behind the revision of the first part.
+  /// What the later parts are ahead of it is told once more. Errors as get().
+  virtual Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                            std::size_t count, Load load) const = 0;
   /// get() without the value's bytes.
   virtual Result<bool> exists(std::string_view key) const = 0;
   /// The sessions that are open, in the order of their ids. Errors as get().
@@ -81,6 +102,8 @@ class Store : public node::StateMachine {
   /// `cursor` (LeaseChanges::cursor of the last call; 0 at first). It may be ahead of what reads
   /// see. Errors as get().
   virtual Result<LeaseChanges> lease_changes(std::uint64_t cursor) const = 0;
+  /// What the latest revisions changed.
+  virtual const EventHistory& events() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
   /// The newest revision; 0 for a store that never changed.

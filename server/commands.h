@@ -118,6 +118,15 @@ void run_lease_renew(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_session(Session& session, const Arguments& args, std::string& out);
 
+// commands_subscribe.cc
+void run_subscribe(Session& session, const Arguments& args, std::string& out);
+void run_unsubscribe(Session& session, const Arguments& args, std::string& out);
+
+// commands_watch.cc
+void run_leasehold_unwatch(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_watch(Session& session, const Arguments& args, std::string& out);
+void scan_range(StoreReader& reader, const Arguments& args, std::string& out);
+
 // commands_transfer.cc
 void run_leasehold_transfer(Session& session, const Arguments& args, std::string& out);
 

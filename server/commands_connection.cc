@@ -48,6 +48,11 @@ void run_ping(Session& session, const Arguments& args, std::string& out) {
   if (args.size() > 2) {
     return session.refuse(out, "ERR wrong number of arguments for 'ping' command");
   }
+  if (session.listening() && session.protocol == Protocol::resp2) {
+    append_array(out, 2);
+    append_bulk(out, "pong");
+    return append_bulk(out, args.size() == 2 ? args[1] : "");
+  }
   if (args.size() == 2) return append_bulk(out, args[1]);
   append_simple(out, "PONG");
 }
@@ -74,6 +79,7 @@ void run_reset(Session& session, const Arguments&, std::string& out) {
   session.protocol = Protocol::resp2;
   session.name.clear();
   session.multi().clear();
+  session.stop_listening();
   session.set_read_policy({});
   session.set_reply_wish(ReplyWish::all);
   append_simple(out, "RESET");

@@ -48,6 +48,11 @@ struct alignas(64) Counters {
   Count writes_committed;
   Count writes_dropped;  ///< not executed
   Count writes_unknown;  ///< outcome unknown
+
+  Count watches;         ///< LEASEHOLD WATCH that began
+  Count watch_messages;  ///< to watchers and subscribers, of changed keys
+  Count watch_events;    ///< in these messages
+  Count watch_resyncs;   ///< watchers that were told to read again, subscribers that were closed
 };
 
 }  // namespace leasehold::server

@@ -35,7 +35,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       : thread_(&thread), socket_(std::move(socket)), linger_(thread.io) {
     session_ = std::make_shared<Session>(
         Session::Context{thread.node, thread.store, thread.state, &thread.counters, &thread,
-                         &thread.background()},
+                         &thread.background(), &thread.events},
         thread.state.next_client_id.fetch_add(1, std::memory_order_relaxed), std::move(address),
         [this] { wake(); });
   }
@@ -71,7 +71,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (session_->turn_over()) return take_turn_later();
     if (!leaving()) return read();
     // What is still under way brings it back here.
-    if (!session_->busy() && all_sent && !reading_ && !queued_) leave();
+    if (session_->busy() || !all_sent || queued_) return;
+    if (!reading_) return leave();
+    // One that only listens may never be heard of again.
+    if (!session_->listening() || std::exchange(interrupted_, true)) return;
+    asio::error_code ignored;
+    socket_.cancel(ignored);
   }
   /// Behind every other connection of the thread that waits for a turn.
   void take_turn_later() {
@@ -101,14 +106,20 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     linger_ = asio::steady_timer(thread_->io);
     asio::error_code ignored;
     socket_.non_blocking(true, ignored);
-    session_->move_to(thread_->counters, *thread_);
+    session_->move_to(thread_->counters, *thread_, &thread_->events);
     pump();
   }
 
   /// Called about every kSweep. True: the client has asked nothing for too long.
   bool sweep(lease::Duration idle_timeout) {
-    if (session_->busy() || !sending_.empty() || lingering_) active_ = coarse_now();
+    if (session_->busy() || !sending_.empty() || lingering_ || session_->listening()) {
+      active_ = coarse_now();
+    }
     return idle_timeout > lease::Duration(0) && coarse_now() - active_ > idle_timeout;
+  }
+  /// Called as often. True: it is to be pumped.
+  bool wants_progress() {
+    return !closed_ && !lingering_ && session_->wants_progress(coarse_now());
   }
   bool fits(const ClientFilter& filter) const {
     return (!filter.id || *filter.id == session_->id()) &&
@@ -122,6 +133,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void close() {
     if (closed_) return;
     closed_ = true;
+    session_->stop_listening();
     asio::error_code ignored;
     linger_.cancel();
     socket_.close(ignored);
@@ -151,6 +163,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     const int handle = error ? -1 : socket_.release(error);
     if (error) return close();
     auto self = shared_from_this();
+    session_->leave_thread();
     thread_->forget(this);
     thread_ = &thread_->next_thread();
     thread_->take_over(std::move(self), own.protocol(), handle);
@@ -205,6 +218,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                               self->reading_ = false;
                               if (self->closed_) return;
                               if (error && self->finishing_) return;
+                              const bool interrupted = std::exchange(self->interrupted_, false);
+                              if (interrupted && error == asio::error::operation_aborted) {
+                                return self->pump();
+                              }
                               if (error) return self->close();
                               self->active_ = coarse_now();
                               self->end_ += size;
@@ -301,8 +318,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::string sending_;                             ///< output that the system did not take at once
   std::chrono::nanoseconds active_ = coarse_now();  ///< when the client's last bytes came
   bool reading_ = false;
-  bool awake_ = false;   ///< the thread knows that there was progress
-  bool queued_ = false;  ///< the thread knows that it waits for a turn
+  bool interrupted_ = false;  ///< the reading, to leave the thread
+  bool awake_ = false;        ///< the thread knows that there was progress
+  bool queued_ = false;       ///< the thread knows that it waits for a turn
   bool draining_ = false;
   bool finishing_ = false;
   bool lingering_ = false;
@@ -311,7 +329,19 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
 void IoThread::start() {
   sweep();
+  news_ = store.events().listen([this] {
+    if (events.notice()) post([this] { look_at_events(); });
+  });
   thread_ = std::thread([this] { io.run(); });
+}
+
+void IoThread::ignore_events() {
+  store.events().forget(news_);
+}
+
+// A part at a time, and connections have their turns between.
+void IoThread::look_at_events() {
+  if (events.look() && events.notice()) post([this] { look_at_events(); });
 }
 
 void IoThread::join() {
@@ -402,15 +432,21 @@ void IoThread::close_all() {
 
 void IoThread::sweep() {
   std::vector<std::shared_ptr<Connection>> idle;
+  std::vector<std::shared_ptr<Connection>> behind;
   const std::size_t buckets = connections_.bucket_count();
   for (std::size_t i = 0; i < buckets / kSweepSteps + 1; ++i) {
     const std::size_t bucket = next_bucket_++ % buckets;
     for (auto at = connections_.begin(bucket); at != connections_.end(bucket); ++at) {
-      if (at->second->sweep(state.options.idle_timeout)) idle.push_back(at->second);
+      if (at->second->sweep(state.options.idle_timeout)) {
+        idle.push_back(at->second);
+      } else if (at->second->wants_progress()) {
+        behind.push_back(at->second);
+      }
     }
   }
   counters.connections_idle.add(idle.size());
   for (const auto& connection : idle) connection->close();
+  for (const auto& connection : behind) connection->pump();
   sweep_.expires_after(kSweep / kSweepSteps);
   sweep_.async_wait([this](asio::error_code cancelled) {
     if (!cancelled && !closed_) sweep();

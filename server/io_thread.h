@@ -50,12 +50,15 @@ class IoThread final : public Executor {
         store(served_store),
         state(shared_state),
         counters(own_counters),
+        events(served_store.events()),
         aside_(io),
         back_(back == nullptr ? *this : *back),
         work_(io.get_executor()),
         sweep_(io) {}
 
   void start();
+  /// Is told of no further events. Any thread, once start() was called.
+  void ignore_events();
   /// Ends when there is nothing left to do.
   void join();
   /// Any thread.
@@ -81,11 +84,13 @@ class IoThread final : public Executor {
   /// Takes a connection from another thread. Any thread.
   void take_over(std::shared_ptr<Connection> connection, asio::ip::tcp protocol, int handle);
 
-  asio::io_context io{1};
+  // Connections, which look at these when they end, may be kept by what `io` has still to do.
   node::Node& node;
   const kv::Store& store;
   ServerState& state;
   Counters& counters;
+  EventHub events;
+  asio::io_context io{1};
   /// Where a connection that is proven goes; empty: it stays. Set before start().
   std::function<IoThread&()> next_thread;
 
@@ -99,6 +104,7 @@ class IoThread final : public Executor {
     asio::io_context& io_;
   };
 
+  void look_at_events();
   void run_tasks();
   void run_turn();
   void sweep();
@@ -109,6 +115,7 @@ class IoThread final : public Executor {
   asio::steady_timer sweep_;
   std::thread thread_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
+  kv::EventHistory::Listener news_ = 0;
   std::size_t next_bucket_ = 0;  ///< of connections_, for the sweep
   std::vector<std::shared_ptr<Connection>> awake_;
   std::deque<std::shared_ptr<Connection>> turns_;

@@ -10,7 +10,8 @@ constexpr const char* kExpiry =
     "no key expires by itself. Time bounds will come with client leases, which a client holds and "
     "renews (docs/resp.md, Expiry)";
 constexpr const char* kTypes = "every value is a string (docs/resp.md)";
-constexpr const char* kMessages = "this is a store of keys, it passes no messages";
+constexpr const char* kMessages =
+    "this is a store of keys, it passes no messages; SUBSCRIBE tells what happens to keys";
 constexpr const char* kScripts = "there are no scripts: use MULTI and WATCH";
 constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
@@ -40,9 +41,7 @@ constexpr Refusal kRefusals[] = {
      "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion bitcount bitfield bitfield_ro bitop "
      "bitpos getbit setbit incrbyfloat lcs "},
-    {kMessages,
-     " psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe sunsubscribe "
-     "unsubscribe monitor "},
+    {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
     {kScripts, " eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
     {kMembers, " replicaof slaveof failover replconf asking migrate "},

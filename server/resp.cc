@@ -255,6 +255,10 @@ void append_array(std::string& out, std::size_t count) {
   append_number(out, '*', static_cast<std::int64_t>(count));
 }
 
+void append_push(std::string& out, std::size_t count, Protocol protocol) {
+  append_number(out, protocol == Protocol::resp3 ? '>' : '*', static_cast<std::int64_t>(count));
+}
+
 void append_map(std::string& out, std::size_t count, Protocol protocol) {
   if (protocol == Protocol::resp3) {
     append_number(out, '%', static_cast<std::int64_t>(count));

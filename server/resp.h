@@ -98,6 +98,8 @@ void append_null(std::string& out, Protocol protocol);
 void append_null_array(std::string& out, Protocol protocol);
 /// `count` values follow.
 void append_array(std::string& out, std::size_t count);
+/// A message that is no reply, of `count` values, which follow; in RESP2 it is an array.
+void append_push(std::string& out, std::size_t count, Protocol protocol);
 /// `count` pairs follow; in RESP2 it is an array of twice as many values.
 void append_map(std::string& out, std::size_t count, Protocol protocol);
 

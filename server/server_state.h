@@ -101,6 +101,8 @@ struct ServerState {
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> watchers{0};     ///< of the clients
+  std::atomic<std::size_t> subscribers{0};  ///< of the clients
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
   FreshSince fresh_since;
   SlowLog slow_log;

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/listening.h>
 #include <leasehold/server/session.h>
 #include <leasehold/server/store_reader.h>
 #include <leasehold/server/words.h>
@@ -13,8 +14,6 @@ namespace {
 /// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
 /// well.
 constexpr std::size_t kPlaceBytes = 256;
-/// Bytes of replies that cost about as much as a word of a command.
-constexpr std::size_t kReplyBytesPerWord = 8192;
 
 void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
   switch (form) {
@@ -99,12 +98,6 @@ Session::Session(Context context, std::uint64_t id, std::string address,
       address_(std::move(address)),
       on_progress_(std::move(on_progress)) {}
 
-void Session::move_to(Counters& counters, Executor& executor) {
-  LEASEHOLD_ASSERT(line_.empty());
-  context_.counters = &counters;
-  context_.executor = &executor;
-}
-
 bool Session::has_room() const {
   return line_.size() < kInFlightMax && bytes_under_way_ < kInFlightBytesMax &&
          output_.size() < kOutputBytesMax;
@@ -166,6 +159,7 @@ std::size_t Session::process(std::string_view input) {
   if (!line_.empty() && line_.front().state != PlaceState::waiting) {
     (output_.size() >= kOutputBytesMax ? stalled_ : turn_over_) = true;
   }
+  tell_events();
   if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters->output_stalls.add();
   return closing_ ? input.size() : taken;
 }
@@ -206,6 +200,12 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
   if (spec == nullptr) {
     if (multi_.open()) multi_.spoil();
     return refuse_unknown(args, out);
+  }
+  if (listening_ && !may_run_while_listening(*spec)) {
+    return refuse(out,
+                  std::string("ERR Can't execute '") + std::string(spec->name) +
+                      "': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD UNWATCH / PING / QUIT "
+                      "/ RESET are allowed in this context. After HELLO 3 all are");
   }
   if (!arity_fits(*spec, args.size())) {
     if (multi_.open()) multi_.spoil();
@@ -281,7 +281,10 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
   return "id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name +
          " age=" + std::to_string(age.count()) + " idle=" + std::to_string(idle_seconds) +
-         " flags=" + (multi_.open() ? "x" : "N") +
+         " flags=" +
+         (multi_.open() ? "x"
+          : listening_  ? "P"
+                        : "N") +
          " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
          " under-way=" + std::to_string(line_.size()) +
          " resp=" + std::to_string(static_cast<int>(protocol)) +

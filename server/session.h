@@ -11,6 +11,7 @@
 #include <leasehold/node/node.h>
 #include <leasehold/server/command_table.h>
 #include <leasehold/server/counters.h>
+#include <leasehold/server/event_hub.h>
 #include <leasehold/server/multi.h>
 #include <leasehold/server/people_time.h>
 #include <leasehold/server/read_mode.h>
@@ -40,6 +41,13 @@ inline constexpr std::size_t kProvingCommands = 16;
 /// Reply bytes that wait for the client to read them. Past it the session takes no further request.
 inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
+/// Bytes of replies, and steps of patterns, that cost about as much as a word of a command.
+inline constexpr std::size_t kReplyBytesPerWord = 8192;
+inline constexpr std::size_t kNotifyStepsPerWord = 4096;
+
+struct Listening;
+class Subscriptions;
+
 /// Runs tasks on the session's thread. post() may be called from any thread.
 class Executor {
  public:
@@ -60,12 +68,16 @@ class Session : public std::enable_shared_from_this<Session> {
     Counters* counters;    ///< of the session's thread
     Executor* executor;    ///< the session's thread
     Executor* background;  ///< a thread for what takes long
+    EventHub* events;      ///< of the session's thread
   };
 
   /// `on_progress` is called on the session's thread when replies that were waited for have arrived
   /// and process() may go on.
   Session(Context context, std::uint64_t id, std::string address,
           std::function<void()> on_progress);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   /// Takes as many requests from the front of `input` as may run now, within one turn. Returns how
   /// many bytes they were; call it again with the rest, when more has arrived, when there was
@@ -75,8 +87,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool turn_over() const { return turn_over_; }
   /// The last commands were quick and right: a client like most.
   bool proven() const { return good_in_a_row_ >= kProvingCommands; }
-  /// Goes on on another thread: for a session that is not busy().
-  void move_to(Counters& counters, Executor& executor);
+  /// Goes on on another thread, for a session that is not busy(): the last step on the old one, and
+  /// the first one on the new.
+  void leave_thread();
+  void move_to(Counters& counters, Executor& executor, EventHub* events);
   /// The last process() stopped although a request may have been complete: it waits for progress,
   /// or for output() to be sent.
   bool stalled() const { return stalled_; }
@@ -89,6 +103,13 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
+
+  /// Whether a client that watches is due to hear how far it is: then process() tells it.
+  bool wants_progress(std::chrono::nanoseconds now);
+  /// It is told of changes unasked, so it need not ask for anything.
+  bool listening() const { return listening_ != nullptr; }
+  /// For a client that leaves.
+  void stop_listening();
 
   // For the commands (commands_*.cc).
 
@@ -117,6 +138,17 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Whether the node is about to stop; then the command is refused.
   /// So does a witness, always.
   bool refuse_when_draining(std::string& out);
+
+  // What the client is told unasked (listening.h).
+  bool watching() const;
+  bool subscribed() const;
+  /// For one that does not listen, from the revision `from` on. Returns it.
+  std::uint64_t watch(kv::KeyFilter filter, std::uint64_t from, bool values);
+  /// Null: none.
+  const Subscriptions* subscriptions() const;
+  /// For one that does not watch. To be changed; then subscriptions_changed().
+  Subscriptions& change_subscriptions();
+  void subscriptions_changed();
 
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }
@@ -190,6 +222,13 @@ class Session : public std::enable_shared_from_this<Session> {
   node::ReadCompletion read_completion(ReadBatch batch);
   void finish_reads(const ReadBatch& batch, const node::ReadResult& result);
   void finish_write(std::uint64_t number, const node::ProposeResult& result);
+  bool may_run_while_listening(const CommandSpec& spec) const;
+  Listening& begin_listening(bool subscribe);
+  /// Appends what is new, within this turn and the output's limit.
+  void tell_events();
+  void tell(const kv::Revision& revision);
+  void tell_of_loss();
+  void tell_position(std::string_view word, std::uint64_t revision);
 
   Context context_;
   std::uint64_t id_;
@@ -201,6 +240,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string output_;
   std::string late_reply_;  ///< of a command that is answered at once behind one that waits
   Multi multi_;
+  std::unique_ptr<Listening> listening_;
   std::deque<Place> line_;
   std::uint64_t first_place_ = 0;  ///< number of line_.front()
   std::size_t reads_under_way_ = 0;

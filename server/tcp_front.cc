@@ -116,6 +116,7 @@ class TcpFront::Impl final : public ClientDirectory {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     close_door();
+    for (auto& thread : threads_) thread->ignore_events();
     // Behind everything that was posted before: replies that are ready leave first.
     for (auto& thread : threads_) {
       asio::post(thread->io, [&thread] { thread->close_all(); });

@@ -77,12 +77,13 @@ class Told {
 
 void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
+  EventHub hub(node.store().events());
   ManualExecutor tasks;
   ServerState state{ServerOptions{}};
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(
-      Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks}, 1, "fuzz:1",
-      [] {});
+      Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks, &hub}, 1,
+      "fuzz:1", [] {});
   std::string input;
   std::string output;
   const auto pump = [&] {
@@ -92,6 +93,8 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
       input.erase(0, session->process(input));
       output += session->output();
       session->output().clear();
+      while (hub.look()) {
+      }
       more = (session->busy() && node.complete_some()) || session->turn_over() || tasks.waits();
     }
   };

@@ -21,7 +21,8 @@ class SessionTest : public ::testing::Test {
 
   void open() {
     session_ = std::make_shared<Session>(
-        Session::Context{node_, node_.store(), state_, &state_.counters[0], &executor_, &executor_},
+        Session::Context{node_, node_.store(), state_, &state_.counters[0], &executor_, &executor_,
+                         &hub_},
         7, "127.0.0.1:5", [this] { ++progress_; });
     input_.clear();
   }
@@ -54,6 +55,7 @@ class SessionTest : public ::testing::Test {
   }
 
   FakeNode node_;
+  EventHub hub_{node_.store().events()};
   ManualExecutor executor_;
   ServerState state_{[] {
     ServerOptions options;

@@ -335,6 +335,10 @@ class StoreWithSlowScans final : public kv::Store {
                                                         kv::Load load) const override {
     return store_.get_all(keys, load);
   }
+  Result<kv::Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                        std::size_t count, kv::Load load) const override {
+    return store_.rows(prefix, after, count, load);
+  }
   Result<bool> exists(std::string_view key) const override { return store_.exists(key); }
   Result<std::vector<node::SessionTable::Session>> sessions() const override {
     return store_.sessions();
@@ -350,6 +354,7 @@ class StoreWithSlowScans final : public kv::Store {
   Result<kv::LeaseChanges> lease_changes(std::uint64_t cursor) const override {
     return store_.lease_changes(cursor);
   }
+  const kv::EventHistory& events() const override { return store_.events(); }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
