@@ -9,7 +9,7 @@ namespace {
 /// What the evaluation reads and writes.
 class Backend final : public kv::Backend {
  public:
-  explicit Backend(LeaseCells& cells) : cells_(cells) {}
+  Backend(LeaseCells& cells, std::vector<kv::Revision>* told) : cells_(cells), told_(told) {}
 
   Result<std::optional<kv::Value>> load(std::string_view key) override {
     const auto at = cells_.cells.find(key);
@@ -28,9 +28,13 @@ class Backend final : public kv::Backend {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
   lease::LeaseTable& leases() override { return cells_.table; }
+  void tell(kv::Revision revision) override {
+    if (told_ != nullptr) told_->push_back(std::move(revision));
+  }
 
  private:
   LeaseCells& cells_;
+  std::vector<kv::Revision>* told_;
 };
 
 void put(std::string& out, std::uint64_t number) {
@@ -69,8 +73,9 @@ struct Reader {
 
 }  // namespace
 
-Bytes LeaseCells::apply(raft::Term term, std::string_view command) {
-  Backend backend(*this);
+Bytes LeaseCells::apply(raft::Term term, std::string_view command,
+                        std::vector<kv::Revision>* told) {
+  Backend backend(*this, told);
   kv::Sessions none;
   kv::Counters counters{revision, cells.size()};
   auto reply = kv::evaluate(command, term, backend, none, counters);

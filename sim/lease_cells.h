@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/kv/store.h>
 #include <leasehold/lease/lease_table.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::sim {
 
@@ -24,7 +26,8 @@ struct LeaseCells {
   std::uint64_t revision = 0;
 
   /// One of the store's commands, an entry of `term`; not one of sessions. Returns its reply.
-  Bytes apply(raft::Term term, std::string_view command);
+  /// `told`: what watchers are to be told is appended to it.
+  Bytes apply(raft::Term term, std::string_view command, std::vector<kv::Revision>* told = nullptr);
   /// All leases, for a kv::LeaseKeeper.
   kv::LeaseChanges changes() const;
 

@@ -1,6 +1,7 @@
 // What must hold of the leases that clients hold, seen from outside all nodes.
 #pragma once
 
+#include <leasehold/kv/events.h>
 #include <leasehold/lease/lease_table.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/sim/lease_cells.h>
@@ -23,6 +24,9 @@ namespace leasehold::sim {
 ///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
 ///                         that is not attached to it
 ///   fence                 a write with a token has taken effect behind one with a larger token
+///   watch                 a watcher of the keys is told a revision twice, early, out of order or
+///                         otherwise than it was committed; or a key went with its lease, and its
+///                         event does not say so
 class LeaseOracles {
  public:
   explicit LeaseOracles(World& world) : world_(world) {}
@@ -34,7 +38,15 @@ class LeaseOracles {
 
   /// Around the execution of a committed command, in the order of the log.
   void before(std::string_view command, const LeaseCells& cells);
-  void after(raft::LogId id, std::string_view command, const Bytes& reply, const LeaseCells& cells);
+  void after(raft::LogId id, std::string_view command, const Bytes& reply, const LeaseCells& cells,
+             std::vector<kv::Revision> told);
+
+  // Each watcher keeps a copy of the keys, by what it is told.
+  using Copy = std::map<std::string, std::string, std::less<>>;
+  /// It has read the keys as they were at `revision`, and goes on behind it.
+  void resynced(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
+  /// `copy`: with the events of `revision`.
+  void told(std::uint64_t watcher, const kv::Revision& revision, const Copy& copy);
 
   const LeaseCounts& counts() const { return counts_; }
 
@@ -44,7 +56,14 @@ class LeaseOracles {
     std::string name;
     TrueInstant until = TrueInstant();
   };
+  /// What a revision was, when it was committed.
+  struct Committed {
+    kv::Revision revision;
+    std::uint64_t digest = 0;  ///< of all keys and values
+  };
   void check_keys(const LeaseCells& cells, const std::string& where);
+  void check_events(raft::LogId id, const LeaseCells& cells, const std::vector<kv::Revision>& told);
+  void check_copy(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
 
   World& world_;
   std::map<lease::LeaseId, Holder> holders_;
@@ -54,6 +73,16 @@ class LeaseOracles {
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
   /// Of the expiry that is about to be executed: those that there are.
   std::vector<lease::LeaseId> candidates_;
+  /// The keys of the leases that the command is about to end, and how it would.
+  struct Ending {
+    kv::EventKind kind = kv::EventKind::expired;
+    lease::LeaseId lease;
+  };
+  std::map<std::string, Ending> endings_;
+  /// Invariant: the revision at i is i + 1.
+  std::vector<Committed> committed_;
+  /// By watcher: the newest revision that it knows.
+  std::map<std::uint64_t, std::uint64_t> seen_;
   LeaseCounts counts_;
 };
 

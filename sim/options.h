@@ -196,6 +196,8 @@ struct LeaseCounts {
   std::uint64_t without_log = 0;  ///< requests that the leader answered under its lease
   std::uint64_t too_late = 0;     ///< that it did not, because an expiry was under way
   std::uint64_t revoked = 0;      ///< by their holders
+  std::uint64_t watched = 0;      ///< revisions that watchers were told
+  std::uint64_t resynced = 0;     ///< watchers were told that something was forgotten
   /// What happens to a lease or is done with its token.
   std::uint64_t events() const { return granted + renewed + expired + revoked + fenced; }
 };

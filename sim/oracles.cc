@@ -164,9 +164,9 @@ void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
   if (command.kind == RegisterMachine::Kind::leases) {
     leases_.before(command.of_store, tip_.leases);
   }
-  const RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id, command);
+  RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id, command);
   if (command.kind == RegisterMachine::Kind::leases) {
-    leases_.after(id, command.of_store, done.result, tip_.leases);
+    leases_.after(id, command.of_store, done.result, tip_.leases, std::move(done.told));
   }
   tip_.values.clear();
   using Kind = RegisterMachine::Kind;

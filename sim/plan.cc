@@ -228,6 +228,10 @@ void draw_leases(Plan& plan) {
   leases.ttl = milliseconds(ttl_ms[random.below(4)]);
   leases.margin = milliseconds(random.between(0, 5));
   leases.drift_ppm = plan.drift_ppm_max;
+  leases.watchers = random.below(4);
+  leases.look_max = milliseconds(random.between(5, 300));
+  const std::size_t events[] = {2, 20, 100'000};
+  leases.events_max = events[random.below(3)];
 }
 
 /// SimOptions::lease_work. Most names are free at a time, so that most clients hold one.
@@ -240,6 +244,10 @@ void draw_lease_work(Plan& plan) {
   leases.ttl = milliseconds(ttl_ms[random.below(4)]);
   leases.margin = milliseconds(random.between(0, 5));
   leases.drift_ppm = plan.drift_ppm_max;
+  leases.watchers = 2;
+  leases.look_max = milliseconds(random.between(5, 300));
+  const std::size_t events[] = {2, 20, 100'000};
+  leases.events_max = events[random.below(3)];
   plan.sessions.clients = 0;
   plan.workload.watchers = 0;
   plan.workload.think_max = plan.workload.clients * milliseconds(50);
@@ -418,6 +426,7 @@ void draw_long_life(Plan& plan) {
   // They act a few times in a time to live.
   plan.leases.clients = std::min<std::uint64_t>(plan.leases.clients, 3);
   plan.leases.ttl = seconds(20);
+  plan.leases.look_max = seconds(10);
   WorkloadPlan& workload = plan.workload;
   workload.watchers = std::min<std::uint64_t>(workload.watchers, 1);
   // A client's think time is half of the longest in the mean.

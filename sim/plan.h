@@ -103,6 +103,11 @@ struct LeasePlan {
   Duration margin{0};
   /// The rates of the clients' clocks stay within this of true time, and so do the nodes'.
   std::int64_t drift_ppm = 0;
+  /// Who watches the keys, and the longest time between two looks of one of them.
+  std::uint64_t watchers = 0;
+  Duration look_max{0};
+  /// What a node keeps for them.
+  std::size_t events_max = 0;
 };
 
 struct Plan {

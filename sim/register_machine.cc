@@ -180,7 +180,11 @@ RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::LogId id,
       const bool gone = state.sessions.expire(command.session, command.activity);
       return {RegisterMachine::encode_number(gone ? 1 : 0), false};
     }
-    case Kind::leases: return {state.leases.apply(id.term, command.of_store), false};
+    case Kind::leases: {
+      RegisterMachine::Done done;
+      done.result = state.leases.apply(id.term, command.of_store, &done.told);
+      return done;
+    }
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -263,7 +267,9 @@ std::vector<Bytes> RegisterMachine::apply(const std::vector<node::Command>& comm
       results.push_back(Bytes(std::string_view("malformed")));
       continue;
     }
-    results.push_back(apply_to(present_, command.id, *decoded).result);
+    Done done = apply_to(present_, command.id, *decoded);
+    events_.add(done.told);
+    results.push_back(std::move(done.result));
   }
   present_.applied = last;
   return results;
@@ -294,7 +300,13 @@ Result<void> RegisterMachine::install_snapshot(const node::Snapshot& snapshot) {
   }
   durable_ = *state;
   present_ = std::move(*state);
+  events_.restart(present_.leases.revision);
   return {};
+}
+
+void RegisterMachine::crash() {
+  present_ = durable_;
+  events_.restart(present_.leases.revision);
 }
 
 Result<void> SnapshotBytes::read(std::uint64_t offset, char* to, std::size_t bytes) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/bytes.h>
+#include <leasehold/kv/events.h>
 #include <leasehold/node/session_table.h>
 #include <leasehold/node/state_machine.h>
 #include <leasehold/sim/lease_cells.h>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace leasehold::sim {
 
@@ -73,10 +75,13 @@ class RegisterMachine : public node::StateMachine {
   struct Done {
     Bytes result;
     bool wrote = false;  ///< a register
+    /// What watchers of the store's keys are to be told.
+    std::vector<kv::Revision> told{};
   };
 
-  /// `seed` decides the bytes of the snapshots.
-  explicit RegisterMachine(std::uint64_t seed = 0) : seed_(seed) {}
+  /// `seed` decides the bytes of the snapshots. `limits`: of what is kept for watchers.
+  explicit RegisterMachine(std::uint64_t seed = 0, kv::EventHistory::Limits limits = {})
+      : seed_(seed), events_(limits) {}
 
   static Bytes encode(const Command& command);
   /// None: not a command.
@@ -104,7 +109,9 @@ class RegisterMachine : public node::StateMachine {
 
   /// What was present at some earlier time survives a crash from now on. Never moves back.
   void make_durable(const State& earlier);
-  void crash() { present_ = durable_; }
+  void crash();
+  /// What the latest revisions of the store's keys changed; a process's own.
+  const kv::EventHistory& events() const { return events_; }
 
   /// Commands that did not decode. None is ever proposed, so one is a bug.
   std::uint64_t malformed() const { return malformed_; }
@@ -114,6 +121,7 @@ class RegisterMachine : public node::StateMachine {
   std::uint64_t snapshots_ = 0;
   State present_;
   State durable_;
+  kv::EventHistory events_;
   std::uint64_t malformed_ = 0;
 };
 

@@ -27,6 +27,12 @@ bool binds(const net::PeerMessage& message) {
   return std::holds_alternative<raft::VoteRequest>(*raft_message);
 }
 
+kv::EventHistory::Limits history_limits(const Plan& plan) {
+  kv::EventHistory::Limits limits;
+  if (plan.leases.events_max > 0) limits.events_max = plan.leases.events_max;
+  return limits;
+}
+
 }  // namespace
 
 SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn) {
@@ -61,7 +67,7 @@ SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::Node
       clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
              draw_origin(world.plan.seed, id.value(), 1)),
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
-      machine_(1000 * id.value()) {}
+      machine_(1000 * id.value(), history_limits(world.plan)) {}
 
 const node::Driver& SimNode::driver() const {
   LEASEHOLD_ASSERT(up());

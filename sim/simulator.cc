@@ -42,6 +42,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
       [this](const SimNode& node, std::uint64_t key) { clients_->watch(node, key); });
   session_watch_ = std::make_unique<SessionWatch>(world_, all);
   lease_clients_ = std::make_unique<LeaseClients>(world_, all, oracles_);
+  lease_watchers_ = std::make_unique<LeaseWatchers>(world_, all, oracles_);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
@@ -72,6 +73,7 @@ SeedReport Simulator::run() {
   session_clients_->start();
   session_watch_->start();
   lease_clients_->start();
+  lease_watchers_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   run_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
@@ -191,6 +193,8 @@ SeedReport Simulator::report() const {
   report.leases.expired = oracles_.leases().counts().expired;
   report.leases.fenced = oracles_.leases().counts().fenced;
   report.leases.revoked = oracles_.leases().counts().revoked;
+  report.leases.watched = oracles_.leases().counts().watched;
+  report.leases.resynced = oracles_.leases().counts().resynced;
   report.triggered = world_.triggered;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();

@@ -6,6 +6,7 @@
 #include <leasehold/sim/faults.h>
 #include <leasehold/sim/hand_overs.h>
 #include <leasehold/sim/lease_clients.h>
+#include <leasehold/sim/lease_watchers.h>
 #include <leasehold/sim/member_changes.h>
 #include <leasehold/sim/options.h>
 #include <leasehold/sim/oracles.h>
@@ -68,6 +69,7 @@ class Simulator {
   std::unique_ptr<SessionClients> session_clients_;
   std::unique_ptr<SessionWatch> session_watch_;
   std::unique_ptr<LeaseClients> lease_clients_;
+  std::unique_ptr<LeaseWatchers> lease_watchers_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<HandOvers> hand_overs_;
   std::unique_ptr<MemberChanges> member_changes_;

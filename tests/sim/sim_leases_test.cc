@@ -6,6 +6,7 @@
 #include <leasehold/sim/simulator.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 namespace leasehold::sim {
@@ -81,9 +82,19 @@ struct Judged {
   void execute(const kv::Command& command) {
     const std::string bytes = encoded(command);
     oracles.before(bytes, cells);
-    const Bytes reply = cells.apply(raft::Term(1), bytes);
-    oracles.after({raft::Term(1), raft::Index(1)}, bytes, reply, cells);
+    std::vector<kv::Revision> told;
+    const Bytes reply = cells.apply(raft::Term(1), bytes, &told);
+    newest = told.empty() ? kv::Revision{} : told[0];
+    if (spoil && !told.empty()) spoil(told[0]);
+    oracles.after({raft::Term(1), raft::Index(1)}, bytes, reply, cells, std::move(told));
   }
+  LeaseOracles::Copy copy() const {
+    LeaseOracles::Copy all;
+    for (const auto& [key, value] : cells.cells) all[key] = std::string(value.bytes.view());
+    return all;
+  }
+  kv::Revision newest;  ///< what the last command told
+  std::function<void(kv::Revision&)> spoil;
   std::string verdict() const { return world.violation ? world.violation->oracle : ""; }
   TrueInstant later() const { return world.queue.now() + milliseconds(10); }
 };
@@ -155,6 +166,84 @@ TEST(LeaseOracles, AWriteBehindALargerTokenIsFound) {
   EXPECT_EQ(judged.verdict(), "fence");
 }
 
+TEST(LeaseOracles, AWatcherThatIsToldEverythingOnceAndInOrderIsFine) {
+  Judged judged;
+  judged.oracles.resynced(0, 0, {});
+  judged.execute(grant(7, "n"));
+  judged.oracles.told(0, judged.newest, judged.copy());
+  judged.execute(leased("k", 7, 1));
+  judged.oracles.told(0, judged.newest, judged.copy());
+  judged.oracles.resynced(1, 2, judged.copy());
+  judged.execute(kv::RevokeLease{LeaseId(7)});
+  ASSERT_EQ(judged.newest.events.size(), 1U);
+  EXPECT_EQ(judged.newest.events[0].kind, kv::EventKind::revoked);
+  judged.oracles.told(0, judged.newest, judged.copy());
+  judged.oracles.told(1, judged.newest, judged.copy());
+  EXPECT_EQ(judged.verdict(), "");
+  EXPECT_EQ(judged.oracles.counts().watched, 4U);
+  EXPECT_EQ(judged.oracles.counts().resynced, 2U);
+}
+
+TEST(LeaseOracles, WhatAWatcherIsToldWronglyIsFound) {
+  const auto verdict_of = [](const std::function<void(Judged&)>& wrong) {
+    Judged judged;
+    judged.oracles.resynced(0, 0, {});
+    judged.execute(leased("k", 0));
+    judged.oracles.told(0, judged.newest, judged.copy());
+    EXPECT_EQ(judged.verdict(), "");
+    wrong(judged);
+    return judged.verdict();
+  };
+  const std::vector<std::pair<const char*, std::function<void(Judged&)>>> wrongs = {
+      {"twice", [](Judged& j) { j.oracles.told(0, j.newest, j.copy()); }},
+      {"a gap",
+       [](Judged& j) {
+         j.execute(leased("k", 0));
+         j.execute(leased("k", 0));
+         j.oracles.told(0, j.newest, j.copy());
+       }},
+      {"before it is committed",
+       [](Judged& j) {
+         ++j.newest.number;
+         j.oracles.told(0, j.newest, j.copy());
+       }},
+      {"another key",
+       [](Judged& j) {
+         j.execute(leased("k", 0));
+         j.newest.events.at(0).key = Bytes("l");
+         j.oracles.told(0, j.newest, j.copy());
+       }},
+      {"an event is missing",
+       [](Judged& j) {
+         j.execute(leased("k", 0));
+         j.newest.events.clear();
+         j.oracles.told(0, j.newest, j.copy());
+       }},
+      {"its copy is not what there is",
+       [](Judged& j) {
+         j.execute(leased("k", 0));
+         j.oracles.told(0, j.newest, {});
+       }},
+      {"a read of a state that was not", [](Judged& j) { j.oracles.resynced(0, 1, {}); }},
+      {"a read before it is committed", [](Judged& j) { j.oracles.resynced(0, 2, j.copy()); }},
+  };
+  for (const auto& [name, wrong] : wrongs) EXPECT_EQ(verdict_of(wrong), "watch") << name;
+}
+
+TEST(LeaseOracles, AKeyThatGoesWithItsLeaseHasAnEventThatSaysSo) {
+  for (const bool right : {true, false}) {
+    Judged judged;
+    judged.execute(grant(7, "n"));
+    judged.execute(leased("k", 7));
+    const std::uint64_t stamp = judged.cells.table.find(LeaseId(7))->stamp;
+    judged.spoil = [right](kv::Revision& revision) {
+      if (!right) revision.events.at(0).kind = kv::EventKind::deleted;
+    };
+    judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(7), stamp}}});
+    EXPECT_EQ(judged.verdict(), right ? "" : "watch");
+  }
+}
+
 // What the clients are there for does happen.
 TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   LeaseCounts all;
@@ -167,12 +256,16 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
     all.without_log += report.leases.without_log;
     all.too_late += report.leases.too_late;
     all.fenced += report.leases.fenced;
+    all.watched += report.leases.watched;
+    all.resynced += report.leases.resynced;
   }
   EXPECT_GT(all.granted, 50U);
   EXPECT_GT(all.expired, 30U);
   EXPECT_GT(all.renewed, 50U);
   EXPECT_GT(all.without_log, 30U);
   EXPECT_GT(all.fenced, 0U);
+  EXPECT_GT(all.watched, 20U);
+  EXPECT_GT(all.resynced, 5U);
 }
 
 TEST(SimLeases, AreMostOfWhatIsDoneIfThatIsWanted) {
