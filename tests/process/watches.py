@@ -449,9 +449,11 @@ def a_member_that_was_away(options):
             begun = watching.call("LEASEHOLD", "WATCH", "PREFIX", PREFIX)
             check(begun[0] == b"watching", f"{begun}")
             away.pause()
-            for i in range(30):
-                client.pipeline([("SET", b"w/%d" % (i % 8), b"y" * 1000)] * 50, timeout=30)
-                client.call("LEASEHOLD", "SNAPSHOT")
+            # More than what is under way to it already.
+            for i in range(100):
+                client.pipeline([("SET", b"w/%d" % (i % 8), b"y" * 4000)] * 100, timeout=30)
+            client.call("LEASEHOLD", "SNAPSHOT")
+            check(leader.status()["first"] > begun[1] + 5000, "the log was not cut")
             away.resume()
             cluster.wait_caught_up(away)
             installed = away.status()["node"]["snapshots_installed"]
@@ -464,13 +466,13 @@ def a_member_that_was_away(options):
             client.call("SET", b"w/0", b"z")
             message = watching.read_reply(timeout=20)
             check(message[:2] == [b"events", next_revision], f"{message[:2]} behind {told[-1]}")
-            # From before: this node no longer knows, another one does.
+            # From before: this node does not know, another one does.
+            words = ["LEASEHOLD", "WATCH", "KEY", "w/0", "FROM",
+                     str(int(away.info()["history_first_revision"]) - 1)]
             with away.client() as other:
-                check(other.call("LEASEHOLD", "WATCH", "KEY", "w/0", "FROM", str(begun[1]))[0] ==
-                      b"resync", "a member that lacks the revisions does not say so")
+                check(other.call(*words)[0] == b"resync", f"{away} hides that it lacks revisions")
             with leader.client() as other:
-                check(other.call("LEASEHOLD", "WATCH", "KEY", "w/0", "FROM", str(begun[1]))[0] ==
-                      b"watching", "a member that has the revisions says it lacks them")
+                check(other.call(*words)[0] == b"watching", f"{leader} says it lacks revisions")
         print("a member that came back by a snapshot told its watcher to read again")
 
 
