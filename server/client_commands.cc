@@ -145,7 +145,8 @@ int run_key_command(const KeyCommand& command) {
       return command.words.front() == "DEL" && value.integer == 0 ? kNo : 0;
     case RespValue::Kind::simple:
     case RespValue::Kind::bulk: std::cout << value.text << "\n"; return 0;
-    case RespValue::Kind::array: break;
+    case RespValue::Kind::array:
+    case RespValue::Kind::push: break;
   }
   std::cerr << "leasehold: a reply of an unexpected kind\n";
   return kOutcomeUnknown;

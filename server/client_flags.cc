@@ -33,13 +33,13 @@ Result<ClientFlags> ClientFlags::parse(const std::vector<std::string>& given,
     const bool inside = equals != std::string::npos;
     const std::string flag = given[i].substr(0, equals);
     if (contains(bare, flag) && !inside) {
-      flags.values_[flag] = "";
+      flags.values_[flag] = {""};
     } else if (!contains(valued, flag)) {
       return wrong("unknown option '" + given[i] + "'");
     } else if (!inside && i + 1 == given.size()) {
       return wrong(flag + " needs a value");
     } else {
-      flags.values_[flag] = inside ? given[i].substr(equals + 1) : given[i + 1];
+      flags.values_[flag].push_back(inside ? given[i].substr(equals + 1) : given[i + 1]);
       i += inside ? 0 : 1;
     }
   }
@@ -48,7 +48,12 @@ Result<ClientFlags> ClientFlags::parse(const std::vector<std::string>& given,
 
 std::string ClientFlags::text(std::string_view flag) const {
   const auto found = values_.find(flag);
-  return found == values_.end() ? "" : found->second;
+  return found == values_.end() ? "" : found->second.back();
+}
+
+std::vector<std::string> ClientFlags::texts(std::string_view flag) const {
+  const auto found = values_.find(flag);
+  return found == values_.end() ? std::vector<std::string>() : found->second;
 }
 
 Result<lease::Duration> ClientFlags::duration(std::string_view flag,

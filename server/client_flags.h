@@ -22,8 +22,10 @@ class ClientFlags {
                                    const std::vector<std::string_view>& bare);
 
   bool has(std::string_view flag) const { return values_.find(flag) != values_.end(); }
-  /// Empty: it was not given.
+  /// The last one, if it was given several times. Empty: it was not given.
   std::string text(std::string_view flag) const;
+  /// All of them, in order.
+  std::vector<std::string> texts(std::string_view flag) const;
   /// `otherwise`, if it was not given. Errors: invalid_argument.
   Result<lease::Duration> duration(std::string_view flag, lease::Duration otherwise) const;
   const std::vector<std::string>& words() const { return words_; }
@@ -31,7 +33,7 @@ class ClientFlags {
   const std::vector<std::string>& rest() const { return rest_; }
 
  private:
-  std::map<std::string, std::string, std::less<>> values_;
+  std::map<std::string, std::vector<std::string>, std::less<>> values_;
   std::vector<std::string> words_;
   std::vector<std::string> rest_;
 };

@@ -78,7 +78,7 @@ std::string error_word(const Error& error) {
 void run_leasehold_status(Session& session, const Arguments&, std::string&) {
   session.with_status(
       [&context = session.context()](const node::NodeStatus& status, std::string& reply) {
-        append_bulk(reply, status_json(status, context.state, context.store.size()));
+        append_bulk(reply, status_json(status, context.state, context.store));
       });
 }
 

@@ -68,6 +68,13 @@ std::string upper(std::string_view text) {
   return out;
 }
 
+/// Many clients set this before they subscribe. What Redis tells of its classes g, $ and x is told
+/// here anyway, and of the other types there is nothing to tell; the classes m and n are not here.
+bool is_what_is_told(std::string_view classes) {
+  const bool known = classes.find_first_not_of("KEAg$lshzxetd") == std::string_view::npos;
+  return known && classes.find_first_of("KE") != std::string_view::npos;
+}
+
 }  // namespace
 
 void run_help(Session&, const Arguments& args, std::string& out) {
@@ -161,7 +168,13 @@ void run_config_get(Session& session, const Arguments& args, std::string& out) {
   }
 }
 
-void run_config_set(Session& session, const Arguments&, std::string& out) {
+void run_config_set(Session& session, const Arguments& args, std::string& out) {
+  if (args.size() == 4 && equals_ignoring_case(args[2], "notify-keyspace-events")) {
+    if (is_what_is_told(args[3])) return append_simple(out, "OK");
+    return session.refuse(out,
+                          "ERR notifications are always on, of the classes g, $ and x, for those "
+                          "who subscribe; they cannot be switched off or extended");
+  }
   session.refuse(
       out,
       "ERR settings are flags of 'leasehold serve' and change with a restart; CONFIG GET "
@@ -174,7 +187,7 @@ void run_info(Session& session, const Arguments& args, std::string& out) {
   static_cast<void>(out);
   session.with_status([sections = std::move(sections), &context = session.context()](
                           const node::NodeStatus& status, std::string& reply) {
-    append_bulk(reply, info_text(sections, status, context.state, context.store.size()));
+    append_bulk(reply, info_text(sections, status, context.state, context.store));
   });
 }
 

@@ -8,6 +8,7 @@
 #include <leasehold/server/client_lock.h>
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/client_transfer.h>
+#include <leasehold/server/client_watch.h>
 #include <leasehold/server/demo.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
@@ -231,6 +232,8 @@ const std::vector<OwnCommand>& own_commands() {
        story::run_timeline_command},
       {"transfer", "Hand the leadership over to another node", kTransferUsage,
        run_transfer_command},
+      {"watch", "Say what happens to keys, in order, wherever it is served", kWatchUsage,
+       run_watch_command},
   };
   return commands;
 }

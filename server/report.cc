@@ -80,6 +80,13 @@ constexpr NamedCount kClientCounts[] = {
     {"output_stalls", &Counters::output_stalls},
 };
 
+constexpr NamedCount kWatchCounts[] = {
+    {"watches_begun", &Counters::watches},
+    {"watch_messages", &Counters::watch_messages},
+    {"watch_events", &Counters::watch_events},
+    {"watch_resyncs", &Counters::watch_resyncs},
+};
+
 class Lines {
  public:
   void section(const char* title) {
@@ -168,10 +175,34 @@ void leasehold_section(Lines& lines, const node::NodeStatus& status, const Serve
   }
 }
 
+void watches_section(Lines& lines, const ServerState& state,
+                     const kv::EventHistory::Figures& history) {
+  lines.section("Watches");
+  lines.add("watchers", state.watchers.load(std::memory_order_relaxed));
+  lines.add("subscribers", state.subscribers.load(std::memory_order_relaxed));
+  for (const NamedCount& named : kWatchCounts) lines.add(named.name, state.sum(named.count));
+  lines.add("history_first_revision", history.first);
+  lines.add("history_newest_revision", history.head);
+  lines.add("history_events", history.events);
+  lines.add("history_bytes", history.bytes);
+  lines.add("history_events_forgotten", history.forgotten);
+}
+
 nlohmann::ordered_json counts_json(const NamedCount* first, std::size_t count,
                                    const ServerState& state) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < count; ++i) out[first[i].name] = state.sum(first[i].count);
+  return out;
+}
+
+nlohmann::ordered_json watches_json(const ServerState& state,
+                                    const kv::EventHistory::Figures& history) {
+  auto out = counts_json(std::begin(kWatchCounts), std::size(kWatchCounts), state);
+  out["watchers"] = state.watchers.load(std::memory_order_relaxed);
+  out["subscribers"] = state.subscribers.load(std::memory_order_relaxed);
+  out["history_first"] = history.first;
+  out["history_newest"] = history.head;
+  out["history_bytes"] = history.bytes;
   return out;
 }
 
@@ -236,7 +267,7 @@ const char* role_name(raft::Role role) {
 }
 
 std::string info_text(const std::vector<std::string>& names, const node::NodeStatus& status,
-                      const ServerState& state, std::uint64_t keys) {
+                      const ServerState& state, const kv::Store& store) {
   const bool all =
       names.empty() || std::any_of(names.begin(), names.end(), [](const std::string& name) {
         return name == "all" || name == "default" || name == "everything";
@@ -252,11 +283,13 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("stats")) stats_section(lines, state);
   if (wanted("replication")) replication_section(lines, status);
   if (wanted("leasehold")) leasehold_section(lines, status, state);
+  if (wanted("watches")) watches_section(lines, state, store.events().figures());
   if (wanted("cluster")) {
     lines.section("Cluster");
     lines.add("cluster_enabled", 1);
   }
   if (wanted("keyspace")) {
+    const std::uint64_t keys = store.size();
     lines.section("Keyspace");
     if (keys > 0) lines.add("db0", "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
   }
@@ -304,7 +337,7 @@ std::string members_json(const node::NodeStatus& status) {
 }
 
 std::string status_json(const node::NodeStatus& status, const ServerState& state,
-                        std::uint64_t keys) {
+                        const kv::Store& store) {
   nlohmann::ordered_json missing = nlohmann::ordered_json::array();
   for (const raft::NodeId id : status.missing) missing.push_back(id.value());
   const nlohmann::ordered_json out = {
@@ -331,7 +364,8 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"snapshots", snapshots_json(status)},
       {"store_durable", status.machine_durable.value()},
       {"backup", backup_json(state)},
-      {"keys", keys},
+      {"keys", store.size()},
+      {"revision", store.revision()},
       {"version", kVersion},
       {"pid", getpid()},
       {"uuid", hex(status.uuid)},
@@ -343,6 +377,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"reads", counts_json(std::begin(kReadCounts), std::size(kReadCounts), state)},
       {"writes", counts_json(std::begin(kWriteCounts), std::size(kWriteCounts), state)},
       {"clients", counts_json(std::begin(kClientCounts), std::size(kClientCounts), state)},
+      {"watches", watches_json(state, store.events().figures())},
       {"node", driver_json(status)},
   };
   return text_of(out);

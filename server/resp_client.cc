@@ -109,11 +109,12 @@ Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int de
       return at + size + 2;
     }
     case '*':
+    case '>':
     case '%': {
       if (!numeric || number < -1 || number > kReplyItemsMax) return malformed("a bad length");
       if (number < 0) return at;
       if (depth == kReplyDepthMax) return malformed("nested too deeply");
-      value.kind = RespValue::Kind::array;
+      value.kind = bytes.front() == '>' ? RespValue::Kind::push : RespValue::Kind::array;
       const std::int64_t count = bytes.front() == '%' ? 2 * number : number;
       for (std::int64_t i = 0; i < count; ++i) {
         if (at == bytes.size()) return std::size_t{0};

@@ -13,7 +13,8 @@ namespace leasehold::server {
 
 /// One reply. Maps are arrays of twice as many values.
 struct RespValue {
-  enum class Kind : std::uint8_t { simple, error, integer, bulk, null, array };
+  /// push: an array that is no reply.
+  enum class Kind : std::uint8_t { simple, error, integer, bulk, null, array, push };
   Kind kind = Kind::null;
   std::string text;  ///< simple, error (first word included), bulk
   std::int64_t integer = 0;

@@ -263,6 +263,7 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
   }
   store_options.cluster_id = cluster_id;
   store_options.id = settings.node.id;
+  store_options.events = settings.events;
   store_options.on_failure = [&failure](Error error) { failure.set(std::move(error)); };
   store_options.on_full = [dir = store_options.dir, &running](bool full) {
     if (node::Node* const node = running.load()) node->machine_space(full);

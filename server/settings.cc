@@ -17,6 +17,8 @@ Error invalid(std::string message) {
   return {ErrorCode::invalid_argument, std::move(message)};
 }
 
+constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
+
 std::string quoted(std::string_view text) {
   return "'" + std::string(text) + "'";
 }
@@ -258,6 +260,23 @@ Result<void> set_bytes(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_watch_history(ServeSettings& settings, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) return bytes.error();
+  if (bytes.value() < kWatchHistoryMin) {
+    return invalid("what watchers read needs 64K or more");
+  }
+  settings.events.bytes_max = bytes.value();
+  return {};
+}
+
+Result<void> set_watch_history_events(ServeSettings& settings, const std::string& text) {
+  const auto events = parse_number(text, 100, 100'000'000);
+  if (!events) return events.error();
+  settings.events.events_max = events.value();
+  return {};
+}
+
 Result<void> set_log_max_age(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_limit(text);
   if (!duration) return duration.error();
@@ -312,6 +331,7 @@ void describe(ServeSettings& settings) {
   settings.server.config = {
       {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
       {"databases", "1"},
+      {"notify-keyspace-events", "g$xKE"},  // always, for those who subscribe
       {"maxclients", std::to_string(settings.server.clients_max)},
       {"save", ""},
       {"id", std::to_string(settings.node.id.value())},
@@ -336,6 +356,8 @@ void describe(ServeSettings& settings) {
       {"max-clock-drift", drift},
       {"max-round-trip", format_duration(timing.max_round_trip)},
       {"margin", format_duration(timing.margin)},
+      {"watch-history", std::to_string(settings.events.bytes_max)},
+      {"watch-history-events", std::to_string(settings.events.events_max)},
       {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
   };
 }
@@ -451,6 +473,12 @@ const std::vector<SettingSpec>& setting_specs() {
       {"snapshot-rate", "BYTES", "0",
        "What the snapshots that this node sends may take together, a second; 0: no limit",
        set_bytes<&node::DriverOptions::snapshot_bytes_per_second>},
+      {"watch-history", "BYTES", "32M",
+       "What is kept in memory of the latest changes, for watchers; one that is further behind is "
+       "told to read its keys again",
+       set_watch_history},
+      {"watch-history-events", "N", "100000", "The same as a number of changed keys",
+       set_watch_history_events},
       {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
   };
   return specs;

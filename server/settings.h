@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/kv/events.h>
 #include <leasehold/node/node.h>
 #include <leasehold/server/duration.h>
 #include <leasehold/server/server_state.h>
@@ -27,6 +28,7 @@ struct ServeSettings {
   std::string vm_clock;
   /// A session that no command has named for so long ends.
   lease::Duration session_idle_max = std::chrono::minutes(10);
+  kv::EventHistory::Limits events;
   ServerOptions server;
 };
 

@@ -529,6 +529,11 @@ same("config config|get", """
 differs("config|get", OTHER_SERVER, "CONFIG GET databases", r"[*%]\d\r\n\$9\r\ndatabases\r\n\$1\r\n1")
 differs("config|set", "settings change with a restart", "CONFIG SET databases 2",
         r"-ERR settings are flags")
+same("config|set", "CONFIG SET notify-keyspace-events KEA")
+differs("config|set", "they are always on, for those who subscribe",
+        "CONFIG SET notify-keyspace-events ''", r"-ERR notifications are always on")
+differs("config|get", "they are always on, for those who subscribe",
+        "CONFIG GET notify-keyspace-events", r"[*%]\d\r\n\$22\r\nnotify-keyspace-events\r\n\$5\r\ng\$xKE")
 differs("info", OTHER_SERVER, "INFO", r"\$\d+\r\n# Server\r\n")
 differs("info", OTHER_SERVER, "INFO server clients", r"\$\d+\r\n# Server\r\n")
 same("command|info command|docs command|list command|getkeys", """
@@ -643,11 +648,47 @@ ours("leasehold|explain", """
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v", "SETBIT k 1 1",
               "INCRBYFLOAT k 1.5"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
-for words in ("FLUSHALL", "EVAL 'return 1' 0", "SUBSCRIBE c", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
+for words in ("FLUSHALL", "EVAL 'return 1' 0", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
               "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")
+
+# --- what is told unasked ----------------------------------------------------------------------------
+
+same("subscribe unsubscribe psubscribe punsubscribe", """
+    SUBSCRIBE __keyspace@0__:k
+    SUBSCRIBE __keyspace@0__:k
+    PSUBSCRIBE __key*__:*
+    PING
+    PING text
+    UNSUBSCRIBE __keyspace@0__:other
+    UNSUBSCRIBE
+    UNSUBSCRIBE
+    PUNSUBSCRIBE __key*__:*
+    PUNSUBSCRIBE
+    GET k
+""")
+same("subscribe", """
+    SUBSCRIBE __keyevent@0__:set
+    RESET
+    GET k
+""")
+same("subscribe", "SUBSCRIBE")
+differs("subscribe", "only keys tell of themselves here", "SUBSCRIBE news",
+        r"-ERR there is no publish/subscribe here")
+differs("psubscribe", "only keys tell of themselves here", "PSUBSCRIBE news.*",
+        r"-ERR there is no publish/subscribe here")
+ours("leasehold|watch leasehold|unwatch", """
+    LEASEHOLD WATCH KEY k PREFIX x VALUES
+    PING
+    LEASEHOLD UNWATCH
+""", r"\+OK")
+ours("leasehold|watch", "LEASEHOLD WATCH KEY k FROM 1000000000", r"-ERR revision 999999999 has not been")
+ours("leasehold|range", """
+    MSET k/1 a k/2 b l c
+    LEASEHOLD RANGE k/ COUNT 1 VALUES
+""", r"\*3\r\n:\d+\r\n\$3\r\nk/1\r\n\*1\r\n\*6\r\n\$3\r\nk/1\r\n:\d+\r\n:\d+\r\n:1\r\n:0\r\n\$1\r\na")
 
 # QUIT ends the connection, so it comes alone.
 same("quit", "QUIT")

@@ -44,6 +44,38 @@ async function oneNode(port) {
   await client.quit();
 }
 
+async function notifications(ports) {
+  const heard = [];
+  const listeners = [];
+  for (const port of ports) {
+    const client = redis.createClient({ socket: { host: '127.0.0.1', port } });
+    client.on('error', (error) => check(false, error));
+    await client.connect();
+    await client.subscribe('__keyspace@0__:node:heard', (what) => heard.push(what));
+    await client.pSubscribe('__keyevent@*__:del', (key, channel) => heard.push(`${channel} ${key}`));
+    listeners.push(client);
+  }
+  const writer = redis.createClient({ socket: { host: '127.0.0.1', port: ports[0] } });
+  await writer.connect();
+  await writer.set('node:heard', '1');
+  await writer.del('node:heard');
+  const until = Date.now() + 20000;
+  while (heard.length < 3 * ports.length && Date.now() < until) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  const count = (what) => heard.filter((one) => one === what).length;
+  for (const what of ['set', 'del', '__keyevent@0__:del node:heard']) {
+    check(count(what) === ports.length, `heard ${heard}`);
+  }
+  for (const client of listeners) {
+    await client.unsubscribe();
+    await client.pUnsubscribe();
+    check((await client.get('nothing')) === null, 'GET after UNSUBSCRIBE');
+    await client.quit();
+  }
+  await writer.quit();
+}
+
 async function cluster(ports) {
   const client = redis.createCluster({
     rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })),
@@ -61,7 +93,8 @@ async function cluster(ports) {
 (async () => {
   const ports = process.argv.slice(2).map(Number);
   for (const port of ports) await oneNode(port);
+  await notifications(ports);
   await cluster(ports);
-  console.log('node-redis: commands, MULTI, WATCH, SCAN, the cluster client');
+  console.log('node-redis: commands, MULTI, WATCH, SCAN, keyspace notifications, the cluster client');
   process.exit(0);
 })().catch((error) => check(false, error.stack));

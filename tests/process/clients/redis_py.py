@@ -3,6 +3,7 @@
 
 import sys
 import threading
+import time
 
 import redis
 from redis.cluster import ClusterNode, RedisCluster
@@ -69,6 +70,45 @@ def transactions(ports):
     check(total == rounds * threads, f"{rounds * threads} raises under WATCH gave {total}")
 
 
+def notifications(ports):
+    """What happens to a key is heard at every node, whoever writes where."""
+    listeners = []
+    for port in ports:
+        r = redis.Redis(port=port)
+        r.config_set("notify-keyspace-events", "KEA")
+        p = r.pubsub(ignore_subscribe_messages=True)
+        p.subscribe("__keyevent@0__:expired")
+        p.psubscribe("__keyspace@0__:py:heard*")
+        listeners.append(p)
+        # The subscription stands when its confirmation has come.
+        for _ in range(2):
+            check(p.get_message(timeout=10) is None, "a confirmation")
+    r = redis.Redis(port=ports[0])
+    r.set("py:heard", 1)
+    r.incr("py:heard")
+    r.set("py:not heard", 1)
+    lease = r.execute_command("LEASE.GRANT", 2000)[0]
+    r.execute_command("SET", "py:heard", 3, "LEASE", lease)
+    expected = [("__keyspace@0__:py:heard", "set"), ("__keyspace@0__:py:heard", "incrby"),
+                ("__keyspace@0__:py:heard", "set"), ("__keyspace@0__:py:heard", "expired"),
+                ("__keyevent@0__:expired", "py:heard")]
+    for p in listeners:
+        heard = []
+        until = time.monotonic() + 20
+        while len(heard) < len(expected) and time.monotonic() < until:
+            message = p.get_message(timeout=1)
+            if message is not None:
+                heard.append((message["channel"].decode(), message["data"].decode()))
+        check(heard == expected, f"heard {heard}")
+        p.unsubscribe()
+        p.punsubscribe()
+        p.close()
+    try:
+        r.pubsub().subscribe("news")
+    except redis.ResponseError as error:
+        check("no publish/subscribe" in str(error), f"SUBSCRIBE news: {error}")
+
+
 def cluster(ports):
     c = RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", port) for port in ports])
     check(len(c.get_nodes()) == 3 and len(c.get_primaries()) == 1, f"nodes: {c.get_nodes()}")
@@ -84,9 +124,10 @@ def main():
     for port in ports:
         one_node(port)
     transactions(ports)
+    notifications(ports)
     cluster(ports)
-    print(f"redis-py {redis.__version__}: commands, pipelines, WATCH from six threads, the cluster "
-          "client")
+    print(f"redis-py {redis.__version__}: commands, pipelines, WATCH from six threads, keyspace notifications, "
+          "the cluster client")
 
 
 if __name__ == "__main__":
