@@ -42,9 +42,12 @@ enum class CommandGroup : std::uint8_t {
 /// What a client is told of a result of the store.
 enum class ReplyForm : std::uint8_t {
   plain,
-  type,          ///< how many exist: "string" or "none"
-  time_left,     ///< how many exist: -1 (without expiry) or -2 (no such key)
-  nothing_done,  ///< 0
+  type,  ///< how many exist: "string" or "none"
+  // Of the lease of a key: -1 (lives for ever), -2 (no such key), or
+  seconds_left,
+  milliseconds_left,
+  end_seconds,  ///< when, since 1970
+  end_milliseconds,
   transaction,
 };
 

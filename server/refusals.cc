@@ -6,9 +6,6 @@
 namespace leasehold::server {
 namespace {
 
-constexpr const char* kExpiry =
-    "no key expires by itself. Time bounds will come with client leases, which a client holds and "
-    "renews (docs/resp.md, Expiry)";
 constexpr const char* kTypes = "every value is a string (docs/resp.md)";
 constexpr const char* kMessages = "this is a store of keys, it passes no messages";
 constexpr const char* kScripts = "there are no scripts: use MULTI and WATCH";
@@ -26,7 +23,6 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {kExpiry, " expire expireat expiretime pexpire pexpireat pexpiretime psetex setex "},
     {kTypes,
      " blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos "
      "georadius georadiusbymember geosearch geosearchstore hdel hexists hget hgetall hincrby "
