@@ -144,6 +144,10 @@ constexpr CommandSpec kCommands[] = {
     multi("discard", 1, Effect::after_reads, kNoKeys, run_discard,
           "Forgets what is queued and watched"),
     other("echo", 2, kNone, Group::connection, run_echo, "Returns its argument"),
+    other("eval", -3, Effect::write, Group::scripting, run_eval,
+          "Does what a script of a lock library does: text numkeys key ... argument ..."),
+    other("evalsha", -3, Effect::write, Group::scripting, run_evalsha,
+          "The same, by the digest of a text that this node has seen"),
     multi("exec", 1, Effect::write, kNoKeys, run_exec,
           "Executes what is queued as one command, if nothing watched has changed"),
     query("exists", -2, Group::generic, kAllKeys, make_exists, Form::plain,
@@ -236,6 +240,14 @@ constexpr CommandSpec kCommands[] = {
     other("role", 1, kNone, Group::server, run_role, "This node's role, for cluster clients"),
     scan("scan", -2, Group::generic, scan_some,
          "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] [TYPE t]"),
+    other("script", -2, kNone, Group::scripting, run_help, "Tells about scripts of lock libraries"),
+    other("script|exists", -3, kNone, Group::scripting, run_script_exists,
+          "Which digests this node knows"),
+    other("script|flush", -2, kNone, Group::scripting, run_script_flush,
+          "Forgets the digests [ASYNC | SYNC]"),
+    other("script|help", 2, kNone, Group::scripting, run_help, "Lists the forms of SCRIPT"),
+    other("script|load", 3, kNone, Group::scripting, run_script_load,
+          "Remembers a script of a lock library and returns its digest"),
     other("select", 2, kNone, Group::connection, run_select, "Accepts database 0"),
     change("set", -3, Group::string, kOneKey, make_set,
            "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
@@ -358,6 +370,7 @@ const char* group_name(CommandGroup group) {
     case Group::server: return "server";
     case Group::cluster: return "cluster";
     case Group::leasehold: return "module";
+    case Group::scripting: return "scripting";
   }
   return "";
 }

@@ -37,6 +37,7 @@ enum class CommandGroup : std::uint8_t {
   server,
   cluster,
   leasehold,
+  scripting,
 };
 
 /// What a client is told of a result of the store.
@@ -48,6 +49,11 @@ enum class ReplyForm : std::uint8_t {
   milliseconds_left,
   end_seconds,  ///< when, since 1970
   end_milliseconds,
+  held_milliseconds,  ///< -3: it has another value, or there is none
+  // Of the transactions that scripts are (scripts.h): one Integer.
+  how_many_if_done,      ///< of [done, how many]
+  any_done,              ///< of [done, Ok or Nil]
+  deleted_or_minus_one,  ///< of [exists, deleted]
   transaction,
 };
 

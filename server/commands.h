@@ -123,6 +123,13 @@ void run_leasehold_status(Session& session, const Arguments& args, std::string& 
 /// Without the log where this node may; else as the table's other writes.
 void run_lease_renew(Session& session, const Arguments& args, std::string& out);
 
+// commands_scripts.cc
+void run_eval(Session& session, const Arguments& args, std::string& out);
+void run_evalsha(Session& session, const Arguments& args, std::string& out);
+void run_script_exists(Session& session, const Arguments& args, std::string& out);
+void run_script_flush(Session& session, const Arguments& args, std::string& out);
+void run_script_load(Session& session, const Arguments& args, std::string& out);
+
 // commands_sessions.cc
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_session(Session& session, const Arguments& args, std::string& out);

@@ -8,7 +8,9 @@ namespace {
 
 constexpr const char* kTypes = "every value is a string (docs/resp.md)";
 constexpr const char* kMessages = "this is a store of keys, it passes no messages";
-constexpr const char* kScripts = "there are no scripts: use MULTI and WATCH";
+constexpr const char* kScripts =
+    "there is no Lua: EVAL knows the scripts of lock libraries (docs/resp.md, Scripts); else use "
+    "MULTI and WATCH";
 constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
@@ -39,7 +41,7 @@ constexpr Refusal kRefusals[] = {
     {kMessages,
      " psubscribe publish pubsub punsubscribe spublish ssubscribe subscribe sunsubscribe "
      "unsubscribe monitor "},
-    {kScripts, " eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "},
+    {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
     {kMembers, " replicaof slaveof failover replconf asking migrate "},
     {kFlush, " flushall flushdb swapdb move copy dump restore object "},

@@ -25,19 +25,48 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
     case ReplyForm::milliseconds_left:
     case ReplyForm::end_seconds:
     case ReplyForm::end_milliseconds:
+    case ReplyForm::held_milliseconds:
+    case ReplyForm::how_many_if_done:
+    case ReplyForm::any_done:
+    case ReplyForm::deleted_or_minus_one:
     case ReplyForm::transaction: return append_integer(out, value);
   }
   LEASEHOLD_UNREACHABLE();
 }
 
 bool tells_time(ReplyForm form) {
-  return form >= ReplyForm::seconds_left && form <= ReplyForm::end_milliseconds;
+  return form >= ReplyForm::seconds_left && form <= ReplyForm::held_milliseconds;
+}
+
+bool is_of_script(ReplyForm form) {
+  return form >= ReplyForm::how_many_if_done && form <= ReplyForm::deleted_or_minus_one;
+}
+
+/// `array`: of the two operations that a script is.
+void append_of_script(std::string& out, const kv::ArrayReply& array, Protocol protocol,
+                      ReplyForm form) {
+  std::int64_t numbers[2] = {0, 0};
+  for (std::size_t i = 0; i < 2 && i < array.items.size(); ++i) {
+    const Result<kv::Reply> item = kv::decode_reply(array.items[i]);
+    if (!item) continue;
+    // It says that nothing was done, and what else was done it does not undo.
+    if (std::holds_alternative<kv::ErrorReply>(item.value())) {
+      return append_kv_reply(out, item.value(), protocol, ReplyForm::plain, {}, nullptr);
+    }
+    const auto* integer = std::get_if<kv::Integer>(&item.value());
+    numbers[i] = integer != nullptr ? integer->value : std::holds_alternative<kv::Ok>(item.value());
+  }
+  if (form == ReplyForm::any_done) {
+    return append_integer(out, numbers[0] != 0 || numbers[1] != 0 ? 1 : 0);
+  }
+  const std::int64_t otherwise = form == ReplyForm::deleted_or_minus_one ? -1 : 0;
+  append_integer(out, numbers[0] != 0 ? numbers[1] : otherwise);
 }
 
 void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
                  kv::LeaseKeeper* keeper) {
   const auto left = milliseconds_left(reply, keeper);
-  if (!left) return append_integer(out, -2);
+  if (!left) return append_integer(out, form == ReplyForm::held_milliseconds ? -3 : -2);
   if (*left < 0) return append_integer(out, -1);
   const bool end = form == ReplyForm::end_seconds || form == ReplyForm::end_milliseconds;
   const std::int64_t time = end ? *left + wall_now() / std::chrono::milliseconds(1) : *left;
@@ -79,6 +108,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
   } else if (const auto* value = std::get_if<kv::ValueReply>(&reply)) {
     append_bulk(out, value->value.view());
   } else if (const auto* array = std::get_if<kv::ArrayReply>(&reply)) {
+    if (is_of_script(form)) return append_of_script(out, *array, protocol, form);
     append_array(out, array->items.size());
     for (std::size_t i = 0; i < array->items.size(); ++i) {
       const ReplyForm own = i < parts.size() ? parts[i]->form : ReplyForm::plain;
