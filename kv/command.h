@@ -1,15 +1,17 @@
-// The commands of the key-value store and their results, and the only code that knows their bytes.
+// The commands of the key-value store, and the only code that knows their bytes.
 // Format: docs/formats/kv.md.
 #pragma once
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/kv/reply.h>
 #include <leasehold/lease/lease_table.h>
 #include <leasehold/node/session_table.h>
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,23 +42,34 @@ enum class SetCondition : std::uint8_t {
   xx = 2,  ///< only if the key exists
 };
 
+/// For how long a key lives: a time to live of a lease, or 0, by which its time is over already:
+/// what is written is gone in the same step.
+///
+/// A key that ends by itself is attached to a lease of its own (lease::is_of_key()). That one is
+/// granted by the command that gives the key its time, ends when the key leaves it, and is timed
+/// and ended as all leases are. The commands of leases answer as if it were not there.
+using KeyTime = lease::Duration;
+
 // The commands. Their strings are views: into the caller's memory when encoded, into the command's
 // bytes when decoded. Each is evaluated when it is applied, never when it is proposed. Whatever one
 // command changes has one revision, and is seen as a whole or not at all.
 
 /// Writes a value. Results: Ok, or Nil when the condition does not hold; with `get_old` the old
 /// value, or Nil if there was none, whether it wrote or not. The key leaves the lease that it was
-/// attached to, but for `keep_lease`. Errors: no_lease, limit (of the lease's keys), fenced.
+/// attached to, but for `keep_lease`. Errors: no_lease, limit (of the lease's keys, or of leases),
+/// fenced.
 struct Set {
   std::string_view key;
   std::string_view value;
   SetCondition condition = SetCondition::none;
   bool get_old = false;
-  bool keep_lease = false;  ///< not together with `lease`
+  bool keep_lease = false;  ///< not together with `lease` or `ttl`
   lease::LeaseId lease{};   ///< attaches the key to it; 0: to none
   /// Writes only if no larger one has written this key, and makes this one the largest. It counts
   /// though the condition does not hold. 0: writes whatever has written before.
   lease::FencingToken token{};
+  /// The key lives for so long, by a lease of its own (KeyTime). Not together with `lease`.
+  std::optional<KeyTime> ttl{};
 };
 /// Deletes. What is deleted leaves its lease, here and everywhere. Result: Integer, how many of the
 /// keys existed (a key named twice counts once).
@@ -86,11 +99,19 @@ struct SetRange {
 struct GetDel {
   std::string_view key;
 };
+/// When MSet writes. Pinned: the values stand in the log.
+enum class MSetCondition : std::uint8_t {
+  none = 0,
+  none_exists = 1,  ///< only if none of the keys exists
+  all_equal = 2,    ///< only if each key has the very value that would be written
+};
 /// Writes several values; the last one of a key that is named twice stays. Results: Ok; with
-/// `if_none_exists` Integer, 1 if it wrote and 0 if one of the keys existed.
+/// `none_exists` Integer, 1 if it wrote and 0 if one of the keys existed; with `all_equal` Integer,
+/// how many pairs it wrote, 0 if one of the keys has another value. Errors: limit (of leases).
 struct MSet {
-  bool if_none_exists = false;
+  MSetCondition condition = MSetCondition::none;
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
+  std::optional<KeyTime> ttl{};  ///< of each key, as in Set
 };
 /// Moves a value; what stood under `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
 /// existed and nothing was done, else 1. Errors: no_such_key.
@@ -125,6 +146,51 @@ struct RevokeLease {
 struct AttachKey {
   lease::LeaseId lease;
   std::string_view key;
+};
+
+// The time of keys.
+
+/// When ExpireKey gives a key another time. A key without one lives for ever. Pinned.
+enum class TimeCondition : std::uint8_t {
+  none = 0,
+  nx = 1,     ///< only if it has none
+  xx = 2,     ///< only if it has one
+  gt = 3,     ///< only if it ends later by that
+  lt = 4,     ///< only if it ends earlier by that
+  xx_lt = 5,  ///< only if it has one and ends earlier by that
+};
+/// What a node knew of how much is left of a key's time: a state machine knows no time. It counts
+/// if the key has that lease and that stamp when the command is applied. If it has not, it was
+/// given its time since then, and all of it is taken to be left.
+struct SeenTime {
+  std::uint64_t stamp = 0;  ///< 0: the key had no lease
+  lease::Duration left{0};
+};
+/// What becomes of a key's time. Pinned.
+enum class TimeChange : std::uint8_t {
+  set = 0,     ///< the key lives for `ttl` from now on
+  add = 1,     ///< for `ttl` more than what is left; only if it has a time
+  remove = 2,  ///< for ever
+};
+/// Gives a key a time to live, or another one, or none. Result: Integer, 1 if it did, else 0; with
+/// `get` the value, or Nil, whether it did or not. A key that is attached to the lease of a client
+/// has the time of that, and leaves it. Errors: limit (of leases).
+struct ExpireKey {
+  std::string_view key;
+  TimeChange change = TimeChange::set;
+  KeyTime ttl{0};                                 ///< of `remove`: 0
+  TimeCondition condition = TimeCondition::none;  ///< with `set` alone
+  bool get = false;
+  std::optional<std::string_view> value{};  ///< only if this is the key's value
+  SeenTime seen{};                          ///< with `add`, `gt`, `lt` and `xx_lt` alone
+
+  bool looks_at_time() const { return change == TimeChange::add || condition >= TimeCondition::gt; }
+};
+/// Deletes those of the keys that have this value. Result: Integer, how many (a key that is named
+/// twice counts once).
+struct DelEqual {
+  std::string_view value;
+  std::vector<std::string_view> keys;
 };
 
 // The queries: commands that change nothing. They stand in the log as parts of a transaction; a
@@ -169,10 +235,19 @@ struct LeaseList {
   std::uint32_t count = 0;  ///< at most kCommandLeasesMax
 };
 
+/// What bounds the time of a key. Result: Nil: there is no such key; Integer 0: nothing; or an
+/// array of three Integers: the id and the stamp of the lease that it is attached to, and the time
+/// to live of that in nanoseconds.
+struct KeyLease {
+  std::string_view key;
+  std::optional<std::string_view> value{};  ///< with another value there is none
+};
+
 /// Whatever may be a part of a transaction.
-using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
-                               RenewLeases, RevokeLease, AttachKey, Get, Exists, MGet, StrLen,
-                               GetRange, Size, LeaseInfo, LeaseList>;
+using Operation =
+    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, Get, Exists, MGet, StrLen, GetRange,
+                 Size, LeaseInfo, LeaseList, KeyLease>;
 
 /// "The key was last written by this revision"; 0: it does not exist.
 struct Watched {
@@ -236,10 +311,11 @@ struct ExpireLeases {
   std::vector<SeenLease> leases;
 };
 
-using Command = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
-                             RenewLeases, RevokeLease, AttachKey, Get, Exists, MGet, StrLen,
-                             GetRange, Size, LeaseInfo, LeaseList, Transaction, OpenSession,
-                             CloseSession, TouchSession, ExpireSession, Once, ExpireLeases>;
+using Command =
+    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, Get, Exists, MGet, StrLen, GetRange,
+                 Size, LeaseInfo, LeaseList, KeyLease, Transaction, OpenSession, CloseSession,
+                 TouchSession, ExpireSession, Once, ExpireLeases>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);
@@ -264,49 +340,5 @@ class TransactionBuilder {
   std::size_t watched_ = 0;
   std::size_t operations_ = 0;
 };
-
-/// Why a command was applied without effect. Pinned: the values are returned by replicas.
-enum class ErrorKind : std::uint8_t {
-  malformed = 1,           ///< the command's bytes do not follow their format
-  unsupported_format = 2,  ///< made by a newer build
-  limit = 3,               ///< a key, a value, the command or its answer is too large
-  not_an_integer = 4,      ///< IncrBy: the value is no decimal 64-bit integer
-  overflow = 5,            ///< IncrBy: the sum does not fit into 64 bits
-  store_failed = 6,        ///< the store's disk failed: the outcome is unknown and the node stops
-  no_such_key = 7,         ///< Rename
-  no_session = 8,          ///< not executed now; if it was before the session ended, is unknown
-  sequence_answered = 9,   ///< Once: the client has said that it has the answer; not executed now
-  sequence_too_far = 10,   ///< Once: too far ahead of what is not answered yet; not executed
-  result_gone = 11,        ///< Once: executed before, and the result was too large to keep
-  too_many_sessions = 12,  ///< OpenSession
-  lease_taken = 13,        ///< GrantLease: the text names the lease that is in the way
-  no_lease = 14,           ///< never granted, revoked or expired
-  fenced = 15,             ///< the token is smaller than one that has written, or was never given
-};
-
-// The results.
-
-struct Ok {};
-/// No such key, or a condition that does not hold.
-struct Nil {};
-struct Integer {
-  std::int64_t value = 0;
-};
-struct ValueReply {
-  Bytes value;
-};
-struct ErrorReply {
-  ErrorKind kind = ErrorKind::malformed;
-  std::string text;  ///< a sentence for a person
-};
-struct ArrayReply {
-  std::vector<Bytes> items;  ///< replies, encoded; of values, Nils, integers, errors and arrays
-};
-
-using Reply = std::variant<Ok, Nil, Integer, ValueReply, ErrorReply, ArrayReply>;
-
-Bytes encode_reply(const Reply& reply);
-/// A value shares the allocation of `bytes`. Errors: malformed, unsupported_format.
-Result<Reply> decode_reply(const Bytes& bytes);
 
 }  // namespace leasehold::kv

@@ -64,10 +64,32 @@ Event Draft::event_of(std::string_view key, const Change& change) {
   return event;
 }
 
+void Draft::move(std::string_view from, const Value& value, std::string_view to,
+                 const std::optional<Value>& old) {
+  Value moved = value;
+  const bool leased = value.lease != lease::LeaseId(0);
+  // Not off the lease and on again: that of a key would end.
+  if (leased && lease_of(old) != value.lease) {
+    if (lease_of(old) != lease::LeaseId(0)) leases().detach(old->lease, to);
+    leases().move(value.lease, from, to);
+  } else {
+    if (leased) leases().detach(value.lease, from);
+    if (lease_of(old) != value.lease && old) leases().detach(old->lease, to);
+  }
+  written_bytes_ += value.bytes.size();
+  moved.mod_revision = revision();
+  moved.create_revision = old ? old->create_revision : moved.mod_revision;
+  moved.version = old ? old->version + 1 : 1;
+  if (old) --keys_;
+  change(from, true, {std::nullopt, {}, EventKind::deleted, cause_, {}});
+  change(to, old.has_value(), {std::move(moved), {}, EventKind::set, cause_, {}});
+}
+
 std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
                                                lease::LeaseId lease) {
-  if (lease == lease::LeaseId(0) || lease_of(old) == lease) return std::nullopt;
-  const auto* keys = leases().keys(lease);
+  if (lease == lease::LeaseId(0)) return std::nullopt;
+  const auto* keys = lease::is_of_key(lease) ? nullptr : leases().keys(lease);
+  if (keys != nullptr && lease_of(old) == lease) return std::nullopt;
   if (keys == nullptr) {
     return ErrorReply{ErrorKind::no_lease, "lease " + std::to_string(lease.value()) +
                                                " was never granted, or has ended; nothing was "
@@ -77,6 +99,31 @@ std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
   return ErrorReply{ErrorKind::limit, "lease " + std::to_string(lease.value()) + " has " +
                                           std::to_string(keys->size()) +
                                           " keys, which is the limit; nothing was done"};
+}
+
+std::optional<ErrorReply> Draft::cannot_time(std::size_t keys) {
+  if (leases().size() + keys <= lease::kLeasesMax) return std::nullopt;
+  return ErrorReply{ErrorKind::limit, "there would be more than " +
+                                          std::to_string(lease::kLeasesMax) +
+                                          " leases: each key that ends by itself has one; nothing "
+                                          "was done"};
+}
+
+void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old,
+                        KeyTime ttl) {
+  if (ttl == KeyTime(0)) {
+    if (old) erase(key, *old);
+    return;
+  }
+  lease::LeaseId own = lease_of(old);
+  if (lease::is_of_key(own)) {
+    leases().retime(own, ttl);
+  } else {
+    const auto granted = leases().grant_to_key(ttl, lease::FencingToken(revision()));
+    LEASEHOLD_ASSERT(granted);
+    own = *granted;
+  }
+  write(key, std::move(bytes), old, own);
 }
 
 lease::LeaseTable::Granted Draft::grant(const lease::LeaseTable::Request& request) {

@@ -24,10 +24,15 @@ class Draft {
   Draft& operator=(const Draft&) = delete;
 
   Result<std::optional<Value>> load(std::string_view key);
-  /// `old`: what load() gave. Attached to `lease`, which can_attach() it.
+  /// `old`: what load() gave. Attached to `lease`: the one that it has, or cannot_attach() has said
+  /// that it can be.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
              lease::LeaseId lease);
   void erase(std::string_view key, const Value& old);
+  /// What stands under `from`, which is `value`, goes to another key, where `old` stood. A lease
+  /// goes with it.
+  void move(std::string_view from, const Value& value, std::string_view to,
+            const std::optional<Value>& old);
   /// Of what is written from here on: what watchers are told.
   void set_cause(EventCause cause) { cause_ = cause; }
 
@@ -36,15 +41,22 @@ class Draft {
   static lease::LeaseId lease_of(const std::optional<Value>& old) {
     return old ? old->lease : lease::LeaseId(0);
   }
-  /// Why a key may not be attached, or none.
+  /// Why a key may not be attached to a lease that a client holds, or none.
   std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, lease::LeaseId lease);
   lease::LeaseTable::Granted grant(const lease::LeaseTable::Request& request);
-  bool renew(lease::LeaseId id) { return leases().renew(id); }
-  /// False: there is no such lease.
-  bool revoke(lease::LeaseId id) { return erase_ended(leases().end(id), EventKind::revoked, id); }
+  /// False: there is no such lease, or it is a key's.
+  bool renew(lease::LeaseId id) { return !lease::is_of_key(id) && leases().renew(id); }
+  bool revoke(lease::LeaseId id) {
+    return !lease::is_of_key(id) && erase_ended(leases().end(id), EventKind::revoked, id);
+  }
   bool expire(const SeenLease& seen) {
     return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
   }
+  /// Why not so many keys can be given a lease of their own, or none.
+  std::optional<ErrorReply> cannot_time(std::size_t keys);
+  /// Writes a key that lives for `ttl` from now on; one whose time is over already is gone.
+  /// cannot_time() has said that there is room.
+  void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl);
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
   const lease::LeaseTable& table() { return leases(); }

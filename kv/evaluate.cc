@@ -38,6 +38,14 @@ EventCause cause_of(const Rename&) {
 EventCause cause_of(const AttachKey&) {
   return EventCause::attach_key;
 }
+EventCause cause_of(const ExpireKey& expire) {
+  return expire.change == TimeChange::remove ? EventCause::persist : EventCause::expire_key;
+}
+
+/// How many more leases there are when a key has its time to live.
+std::size_t leases_for(const std::optional<Value>& old, KeyTime ttl) {
+  return ttl == KeyTime(0) || lease::is_of_key(Draft::lease_of(old)) ? 0 : 1;
+}
 
 Result<Reply> run(const Set& set, Draft& draft) {
   const auto loaded = draft.load(set.key);
@@ -48,7 +56,10 @@ Result<Reply> run(const Set& set, Draft& draft) {
                       (set.condition == SetCondition::nx && !old) ||
                       (set.condition == SetCondition::xx && old);
   const lease::LeaseId lease = set.keep_lease ? Draft::lease_of(old) : set.lease;
-  if (auto why = draft.cannot_attach(old, lease)) return Reply(*why);
+  if (auto why = draft.cannot_attach(old, set.lease)) return Reply(*why);
+  if (set.ttl && writes) {
+    if (auto why = draft.cannot_time(leases_for(old, *set.ttl))) return Reply(*why);
+  }
   if (set.token != lease::FencingToken(0)) {
     auto why = draft.pass_fence(set.key, set.token);
     if (!why) return why.error();
@@ -60,7 +71,11 @@ Result<Reply> run(const Set& set, Draft& draft) {
   } else if (writes) {
     reply = Ok{};
   }
-  if (writes) draft.write(set.key, Bytes(set.value), old, lease);
+  if (writes && set.ttl) {
+    draft.write_timed(set.key, Bytes(set.value), old, *set.ttl);
+  } else if (writes) {
+    draft.write(set.key, Bytes(set.value), old, lease);
+  }
   return reply;
 }
 
@@ -159,19 +174,36 @@ Result<Reply> run(const GetDel& command, Draft& draft) {
 }
 
 Result<Reply> run(const MSet& mset, Draft& draft) {
-  if (mset.if_none_exists) {
-    for (const auto& [key, value] : mset.pairs) {
-      const auto loaded = draft.load(key);
-      if (!loaded) return loaded.error();
-      if (loaded.value()) return integer(0);
+  std::size_t leases = 0;
+  for (const auto& [key, value] : mset.pairs) {
+    if (mset.condition == MSetCondition::none && !mset.ttl) break;
+    const auto loaded = draft.load(key);
+    if (!loaded) return loaded.error();
+    const std::optional<Value>& old = loaded.value();
+    if (mset.condition == MSetCondition::none_exists && old) return integer(0);
+    if (mset.condition == MSetCondition::all_equal && !(old && old->bytes.view() == value)) {
+      return integer(0);
     }
+    if (mset.ttl) leases += leases_for(old, *mset.ttl);
+  }
+  if (mset.ttl) {
+    if (auto why = draft.cannot_time(leases)) return Reply(*why);
   }
   for (const auto& [key, value] : mset.pairs) {
     const auto loaded = draft.load(key);
     if (!loaded) return loaded.error();
-    draft.write(key, Bytes(value), loaded.value(), lease::LeaseId(0));
+    if (mset.ttl) {
+      draft.write_timed(key, Bytes(value), loaded.value(), *mset.ttl);
+    } else {
+      draft.write(key, Bytes(value), loaded.value(), lease::LeaseId(0));
+    }
   }
-  return mset.if_none_exists ? integer(1) : Reply(Ok{});
+  switch (mset.condition) {
+    case MSetCondition::none: return Reply(Ok{});
+    case MSetCondition::none_exists: return integer(1);
+    case MSetCondition::all_equal: return integer(mset.pairs.size());
+  }
+  LEASEHOLD_UNREACHABLE();
 }
 
 Result<Reply> run(const Rename& rename, Draft& draft) {
@@ -181,10 +213,7 @@ Result<Reply> run(const Rename& rename, Draft& draft) {
   const auto to = draft.load(rename.to);
   if (!to) return to.error();
   if (rename.if_free && to.value()) return integer(0);
-  if (rename.from != rename.to) {
-    draft.erase(rename.from, *from.value());
-    draft.write(rename.to, from.value()->bytes, to.value(), from.value()->lease);
-  }
+  if (rename.from != rename.to) draft.move(rename.from, *from.value(), rename.to, to.value());
   return rename.if_free ? integer(1) : Reply(Ok{});
 }
 
@@ -264,10 +293,78 @@ Result<Reply> run(const AttachKey& attach, Draft& draft) {
   return integer(1);
 }
 
+// ---- The time of keys ----
+
+/// What is left of a key's time, or more. The node that made the command has looked before it was
+/// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
+/// given its time after that look, or this node had not heard of it: the whole of it is left at
+/// most.
+lease::Duration most_left(const lease::LeaseTable::Lease& lease, const SeenTime& seen) {
+  return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
+}
+
+/// `left`: none: the key lives for ever.
+bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
+  switch (condition) {
+    case TimeCondition::none: return true;
+    case TimeCondition::nx: return !left;
+    case TimeCondition::xx: return left.has_value();
+    case TimeCondition::gt: return left && ttl > *left;
+    case TimeCondition::lt: return !left || ttl < *left;
+    case TimeCondition::xx_lt: return left && ttl < *left;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+Result<Reply> run(const ExpireKey& expire, Draft& draft) {
+  const auto loaded = draft.load(expire.key);
+  if (!loaded) return loaded.error();
+  const std::optional<Value>& old = loaded.value();
+  const auto done = [&](bool changed) {
+    if (!expire.get) return integer(changed ? 1 : 0);
+    return old ? Reply(ValueReply{old->bytes}) : Reply(Nil{});
+  };
+  if (!old || (expire.value && old->bytes.view() != *expire.value)) return done(false);
+  std::optional<lease::Duration> left;
+  if (old->lease != lease::LeaseId(0)) {
+    left = most_left(*draft.table().find(old->lease), expire.seen);
+  }
+  if (expire.change != TimeChange::set && !left) return done(false);
+  if (!holds(expire.condition, left, expire.ttl)) return done(false);
+  if (expire.change == TimeChange::remove) {
+    draft.write(expire.key, old->bytes, old, lease::LeaseId(0));
+    return done(true);
+  }
+  KeyTime ttl = expire.ttl;
+  if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, lease::kLeaseTtlMax);
+  if (auto why = draft.cannot_time(leases_for(old, ttl))) return Reply(*why);
+  draft.write_timed(expire.key, old->bytes, old, ttl);
+  return done(true);
+}
+
+Result<Reply> run(const DelEqual& del, Draft& draft) {
+  std::size_t count = 0;
+  for (const std::string_view key : del.keys) {
+    const auto loaded = draft.load(key);
+    if (!loaded) return loaded.error();
+    if (!loaded.value() || loaded.value()->bytes.view() != del.value) continue;
+    draft.erase(key, *loaded.value());
+    ++count;
+  }
+  return integer(count);
+}
+
+Result<Reply> run(const KeyLease& query, Draft& draft) {
+  const auto loaded = draft.load(query.key);
+  if (!loaded) return loaded.error();
+  if (!has_value(loaded.value(), query)) return Reply(Nil{});
+  return key_lease(draft.table().find(loaded.value()->lease));
+}
+
 Result<Reply> run(const LeaseInfo& query, Draft& draft) {
   const lease::LeaseTable& table = draft.table();
   const auto* found = query.id == lease::LeaseId(0) ? table.find(query.name) : table.find(query.id);
-  if (found == nullptr) return Reply(Nil{});
+  if (found == nullptr || lease::is_of_key(found->id)) return Reply(Nil{});
   const auto* keys = table.keys(found->id);
   return answer(FoundLease{*found, {keys->begin(), keys->end()}});
 }

@@ -35,6 +35,8 @@ enum class EventCause : std::uint8_t {
   set_range,
   rename,
   attach_key,
+  expire_key,  ///< the key was given a time to live; if it is gone, one that was over
+  persist,     ///< its time to live was taken away
 };
 
 /// What one command did to one key: of several changes of a transaction only what they left.

@@ -5,7 +5,7 @@
 namespace leasehold::kv {
 
 /// Takes in what has changed; returns the time after that.
-Result<lease::PromiseInstant> LeaseKeeper::enter(raft::Term leads_in) {
+Result<lease::PromiseInstant> LeaseKeeper::take_in() {
   const auto changes = changes_(cursor_);
   if (!changes) return changes.error();
   // A lease that is seen for the first time was asked for before this.
@@ -20,9 +20,15 @@ Result<lease::PromiseInstant> LeaseKeeper::enter(raft::Term leads_in) {
   for (const TimedLease& lease : changes.value().alive) {
     tracker_.see(lease.id.value(), lease.stamp, lease.ttl, now);
   }
+  return now;
+}
+
+Result<lease::PromiseInstant> LeaseKeeper::enter(raft::Term leads_in) {
+  const auto now = take_in();
+  if (!now) return now.error();
   // The leader lease had lapsed, or the term is a new one: nobody could renew meanwhile. What was
   // named in this term may yet be ended by the log.
-  if (leads_in != leads_in_) tracker_.begin(now, leads_in > newest_);
+  if (leads_in != leads_in_) tracker_.begin(now.value(), leads_in > newest_);
   leads_in_ = leads_in;
   newest_ = leads_in;
   return now;
@@ -34,6 +40,7 @@ Result<std::vector<SeenLease>> LeaseKeeper::look(std::optional<raft::Term> leads
   std::vector<SeenLease> out;
   if (!leads_in || *leads_in < newest_) {
     leads_in_.reset();
+    if (const auto now = take_in(); !now) return now.error();
     return out;
   }
   const auto now = enter(*leads_in);
@@ -55,6 +62,10 @@ Result<std::optional<LeaseKeeper::Renewal>> LeaseKeeper::renew(
   if (!now) return now.error();
   Renewal renewal;
   for (const lease::LeaseId id : ids) {
+    if (lease::is_of_key(id)) {
+      renewal.ttl.push_back(std::nullopt);
+      continue;
+    }
     switch (tracker_.renew(id.value(), now.value())) {
       case Renewed::renewed: renewal.ttl.push_back(tracker_.ttl(id.value())); break;
       case Renewed::unknown: renewal.ttl.push_back(std::nullopt); break;
@@ -64,13 +75,15 @@ Result<std::optional<LeaseKeeper::Renewal>> LeaseKeeper::renew(
   return Done(std::move(renewal));
 }
 
-Result<std::optional<lease::Duration>> LeaseKeeper::left(lease::LeaseId id, raft::Term leads_in) {
-  using Left = std::optional<lease::Duration>;
+Result<std::optional<LeaseKeeper::Left>> LeaseKeeper::left(lease::LeaseId id) {
   const std::lock_guard lock(mutex_);
-  if (leads_in < newest_) return Left();
-  const auto now = enter(leads_in);
+  const auto now = take_in();
   if (!now) return now.error();
-  return tracker_.left(id.value(), now.value());
+  const auto stamp = tracker_.stamp(id.value());
+  if (!stamp) return std::optional<Left>();
+  const bool known = leads_in_ || lease::is_of_key(id);
+  const auto left = known ? tracker_.left(id.value(), now.value()) : tracker_.ttl(id.value());
+  return std::optional<Left>(Left{*stamp, *left});
 }
 
 }  // namespace leasehold::kv

@@ -49,14 +49,23 @@ class LeaseKeeper {
     /// In the order of the ids, their times to live, and none for a lease that there is not.
     std::vector<std::optional<lease::Duration>> ttl;
   };
-  /// All of them, or (none) not by this way: propose RenewLeases. Errors: the store's.
+  /// All of them, or (none) not by this way: propose RenewLeases. There is no lease of a key: what
+  /// gives a key its time anew stands in the log. Errors: the store's.
   Result<std::optional<Renewal>> renew(const std::vector<lease::LeaseId>& ids, raft::Term leads_in);
 
-  /// How much longer a lease lives if nothing renews it. None: not known here, since this node does
-  /// not lead, or there is no such lease. As renew().
-  Result<std::optional<lease::Duration>> left(lease::LeaseId id, raft::Term leads_in);
+  /// What is left of a lease's time if nothing renews it; may be below 0.
+  struct Left {
+    std::uint64_t stamp = 0;  ///< of its grant, or its last renewal in the log
+    lease::Duration left{0};
+  };
+  /// At the node that leads, as it will be ended. At any other, at most so much of a key's lease:
+  /// it counts from when this node saw the grant or the renewal, which is not before whoever asked
+  /// for it began to count. Of any other lease its whole time, since the leader may have renewed it
+  /// without a word. None: there is no such lease (any more). Errors: the store's.
+  Result<std::optional<Left>> left(lease::LeaseId id);
 
  private:
+  Result<lease::PromiseInstant> take_in();
   Result<lease::PromiseInstant> enter(raft::Term leads_in);
 
   const lease::Clock& clock_;

@@ -1,4 +1,5 @@
 // A lease: {format u8 = 1}{token u64}{stamp u64}{time to live in ns i64}{name}{holder: the rest}
+// That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}
 // A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
 //          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
 // where {name} and {key} are {length u32}{bytes}.
@@ -10,15 +11,18 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormatOfKey = 2;
 
 }  // namespace
 
 std::string encode_lease(const lease::LeaseTable::Lease& lease) {
   std::string out;
-  put_u8(out, kFormat);
+  const bool of_key = lease::is_of_key(lease.id);
+  put_u8(out, of_key ? kFormatOfKey : kFormat);
   put_u64(out, lease.token.value());
   put_u64(out, lease.stamp);
   put_u64(out, static_cast<std::uint64_t>(lease.ttl.count()));
+  if (of_key) return out;
   put_sized(out, lease.name);
   out.append(lease.holder);
   return out;
@@ -28,14 +32,16 @@ Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_vie
   Cursor in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
-  if (format != kFormat) return unsupported("lease", format, kFormat);
+  if (format > kFormatOfKey) return unsupported("lease", format, kFormatOfKey);
+  const bool of_key = lease::is_of_key(id);
+  if (format != (of_key ? kFormatOfKey : kFormat)) return malformed("lease: not of this format");
   lease::LeaseTable::Lease lease;
   lease.id = id;
   lease.token = lease::FencingToken(in.u64());
   lease.stamp = in.u64();
   lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
-  lease.name = in.sized();
-  if (!in.ok()) return malformed("lease: it ends too early");
+  if (!of_key) lease.name = in.sized();
+  if (!in.ok() || (of_key && !in.at_end())) return malformed("lease: its length is wrong");
   lease.holder = in.take_rest();
   return lease;
 }
@@ -69,6 +75,7 @@ Result<lease::LeaseTable> take_leases(Cursor& in) {
     }
   }
   if (!in.ok()) return malformed("table of leases: it ends too early");
+  if (auto whole = table.restored(); !whole) return whole.error();
   return table;
 }
 

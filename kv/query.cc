@@ -73,8 +73,22 @@ Reply answer(const FoundLease& found) {
 
 Reply answer(const std::vector<lease::LeaseTable::Lease>& leases) {
   ArrayReply array;
-  for (const auto& lease : leases) array.items.push_back(encode_reply(lease_fields(lease)));
+  for (const auto& lease : leases) {
+    // They come behind all others.
+    if (lease::is_of_key(lease.id)) break;
+    array.items.push_back(encode_reply(lease_fields(lease)));
+  }
   return array;
+}
+
+bool has_value(const std::optional<Value>& found, const KeyLease& query) {
+  return found && (!query.value || found->bytes.view() == *query.value);
+}
+
+Reply key_lease(const lease::LeaseTable::Lease* lease) {
+  if (lease == nullptr) return integer(0);
+  return ArrayReply{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
+                     encode_reply(Integer{lease->ttl.count()})}};
 }
 
 bool is_query(const Operation& operation) {
@@ -83,7 +97,7 @@ bool is_query(const Operation& operation) {
                  [](const MGet&) { return true; }, [](const StrLen&) { return true; },
                  [](const GetRange&) { return true; }, [](const Size&) { return true; },
                  [](const LeaseInfo&) { return true; }, [](const LeaseList&) { return true; },
-                 [](const auto&) { return false; }},
+                 [](const KeyLease&) { return true; }, [](const auto&) { return false; }},
       operation);
 }
 
@@ -112,11 +126,32 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
       query);
 }
 
+namespace {
+
+/// A key and its lease are two reads. When the lease is not there any more, the key has left it or
+/// gone with it since the first read: a second one finds something newer.
+Result<Reply> find_key_lease(const KeyLease& query, const Store& store) {
+  for (;;) {
+    const auto value = store.get(query.key);
+    if (!value) return value.error();
+    if (!has_value(value.value(), query)) return Reply(Nil{});
+    const lease::LeaseId id = value.value()->lease;
+    if (id == lease::LeaseId(0)) return key_lease(nullptr);
+    const auto found = store.leases_after(lease::LeaseId(id.value() - 1), 1);
+    if (!found) return found.error();
+    if (!found.value().empty() && found.value()[0].id == id) return key_lease(&found.value()[0]);
+  }
+}
+
+}  // namespace
+
 Result<Reply> query(const Operation& query, const Store& store) {
+  if (const auto* time = std::get_if<KeyLease>(&query)) return find_key_lease(*time, store);
   if (const auto* info = std::get_if<LeaseInfo>(&query)) {
     const auto found = store.find_lease(info->id, info->name);
     if (!found) return found.error();
-    return found.value() ? answer(*found.value()) : Reply(Nil{});
+    const bool shown = found.value() && !lease::is_of_key(found.value()->lease.id);
+    return shown ? answer(*found.value()) : Reply(Nil{});
   }
   if (const auto* list = std::get_if<LeaseList>(&query)) {
     const auto found = store.leases_after(list->after, list->count);

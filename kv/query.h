@@ -20,7 +20,13 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size);
 
 /// The replies about leases.
 Reply answer(const FoundLease& found);
+
+/// Those of keys are left out.
 Reply answer(const std::vector<lease::LeaseTable::Lease>& leases);
+/// Whether KeyLease has found what it asks for.
+bool has_value(const std::optional<Value>& found, const KeyLease& query);
+/// Of KeyLease, for a key that exists; null: attached to none.
+Reply key_lease(const lease::LeaseTable::Lease* lease);
 
 /// Whether an operation is a query.
 bool is_query(const Operation& operation);

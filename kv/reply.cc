@@ -5,7 +5,7 @@
 //   5 error       {kind u8}{text: the rest}
 //   6 array       {count u32} and count times {length u32}{a reply}
 #include <leasehold/kv/coding.h>
-#include <leasehold/kv/command.h>
+#include <leasehold/kv/reply.h>
 
 #include <utility>
 

@@ -114,6 +114,7 @@ Result<lease::LeaseTable> read_leases(rocksdb::DB& db) {
                                                         " is damaged, or the lease's record is"};
                });
   if (!done) return done.error();
+  if (auto whole = table.restored(); !whole) return damaged("a lease", whole.error());
   return table;
 }
 

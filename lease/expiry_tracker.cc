@@ -65,6 +65,12 @@ std::vector<ExpiryTracker::Due> ExpiryTracker::due(PromiseInstant now, std::size
   return out;
 }
 
+std::optional<std::uint64_t> ExpiryTracker::stamp(std::uint64_t id) const {
+  const auto at = timed_.find(id);
+  if (at == timed_.end()) return std::nullopt;
+  return at->second.stamp;
+}
+
 std::optional<Duration> ExpiryTracker::ttl(std::uint64_t id) const {
   const auto at = timed_.find(id);
   if (at == timed_.end()) return std::nullopt;

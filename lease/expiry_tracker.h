@@ -52,6 +52,8 @@ class ExpiryTracker {
   /// they are forgotten or have another stamp.
   std::vector<Due> due(PromiseInstant now, std::size_t count);
 
+  /// The last that was seen; none: there is no such thing.
+  std::optional<std::uint64_t> stamp(std::uint64_t id) const;
   /// How long its time is; none: there is no such thing.
   std::optional<Duration> ttl(std::uint64_t id) const;
   /// Until its time is over, as ttl().

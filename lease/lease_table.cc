@@ -47,6 +47,24 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   return {Verdict::granted, id};
 }
 
+std::optional<LeaseId> LeaseTable::grant_to_key(Duration ttl, FencingToken token) {
+  LEASEHOLD_ASSERT(fits({}, {}, ttl));
+  if (leases_.size() >= kLeasesMax) return std::nullopt;
+  const std::uint64_t stamp = ++newest_stamp_;
+  const LeaseId id(kKeyLeaseIdMin.value() | stamp);
+  step_.push_back({Change::What::granted, id, {}, {}, {}});
+  leases_.emplace(id, Entry{Lease{id, {}, {}, ttl, token, stamp}, {}});
+  return id;
+}
+
+void LeaseTable::retime(LeaseId id, Duration ttl) {
+  LEASEHOLD_ASSERT(is_of_key(id) && fits({}, {}, ttl));
+  Lease& lease = leases_.at(id).lease;
+  step_.push_back({Change::What::renewed, id, {}, {}, lease});
+  lease.ttl = ttl;
+  lease.stamp = ++newest_stamp_;
+}
+
 bool LeaseTable::renew(LeaseId id) {
   const auto at = leases_.find(id);
   if (at == leases_.end()) return false;
@@ -97,6 +115,17 @@ void LeaseTable::detach(LeaseId id, std::string_view key) {
   if (found == at->second.keys.end()) return;
   step_.push_back({Change::What::detached, id, {}, {*found}, {}});
   at->second.keys.erase(found);
+  if (is_of_key(id)) end(at);
+}
+
+void LeaseTable::move(LeaseId id, std::string_view from, std::string_view to) {
+  Entry& entry = leases_.at(id);
+  const auto found = entry.keys.find(from);
+  LEASEHOLD_ASSERT(found != entry.keys.end());
+  step_.push_back({Change::What::detached, id, {}, {*found}, {}});
+  entry.keys.erase(found);
+  const auto attached = attach(id, to);
+  LEASEHOLD_ASSERT(attached == Attached::attached);
 }
 
 void LeaseTable::keep() {
@@ -160,7 +189,12 @@ void LeaseTable::restore_newest(LeaseId id, std::uint64_t stamp) {
 }
 
 Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
-  if (lease.id == LeaseId(0) || lease.id > newest_) return malformed("its id was never given");
+  const LeaseId highest =
+      is_of_key(lease.id) ? LeaseId(kKeyLeaseIdMin.value() | lease.stamp) : newest_;
+  if (lease.id == LeaseId(0) || lease.id > highest) return malformed("its id was never given");
+  if (is_of_key(lease.id) && !(lease.name.empty() && lease.holder.empty() && keys.size() <= 1)) {
+    return malformed("that of a key has a name, a holder or another key");
+  }
   if (!fits(lease.name, lease.holder, lease.ttl)) return malformed("it is beyond a limit");
   if (lease.stamp > newest_stamp_) return malformed("its stamp was never given");
   if (lease.token == FencingToken(0)) return malformed("it has no token");
@@ -176,8 +210,16 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
 Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
   const auto at = leases_.find(id);
   if (at == leases_.end()) return malformed("a key is attached to one that there is not");
-  if (at->second.keys.size() >= kLeaseKeysMax) return malformed("it has more keys than it may");
+  const std::size_t most = is_of_key(id) ? 1 : kLeaseKeysMax;
+  if (at->second.keys.size() >= most) return malformed("it has more keys than it may");
   if (!at->second.keys.emplace(key).second) return malformed("a key is attached twice");
+  return {};
+}
+
+Result<void> LeaseTable::restored() const {
+  for (auto at = leases_.lower_bound(kKeyLeaseIdMin); at != leases_.end(); ++at) {
+    if (at->second.keys.empty()) return malformed("that of a key has no key");
+  }
   return {};
 }
 

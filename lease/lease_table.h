@@ -37,6 +37,14 @@ inline constexpr Duration kLeaseTtlMax = std::chrono::hours(24 * 365 * 10);
 /// The largest id that a client may choose. What the table chooses is above it.
 inline constexpr LeaseId kChosenLeaseIdMax{(std::uint64_t{1} << 32U) - 1};
 
+/// The leases of keys that end by themselves have ids from here on. Each belongs to one key, has no
+/// name and no holder, and nobody but the key's commands touches it. Its id is made of the stamp of
+/// its grant, so none is ever given twice.
+inline constexpr LeaseId kKeyLeaseIdMin{std::uint64_t{1} << 63U};
+constexpr bool is_of_key(LeaseId id) {
+  return id >= kKeyLeaseIdMin;
+}
+
 /// Whether `token` may write where `highest` is the largest token that has written. The one rule
 /// of fencing: whoever stopped for longer than its lease lasted finds a larger one there.
 constexpr bool fence_passes(FencingToken highest, FencingToken token) {
@@ -88,6 +96,11 @@ class LeaseTable {
 
   /// `token`: above that of every earlier step.
   Granted grant(const Request& request, FencingToken token);
+  /// A lease for one key, to which attach() is called next. None: there are too many leases. `ttl`
+  /// is in range.
+  std::optional<LeaseId> grant_to_key(Duration ttl, FencingToken token);
+  /// A lease of a key lives for `ttl` from now on.
+  void retime(LeaseId id, Duration ttl);
   /// A renewal that everybody hears of. False: there is no such lease.
   bool renew(LeaseId id);
   /// The keys that were attached, until the end of the step; null: there is no such lease.
@@ -96,7 +109,10 @@ class LeaseTable {
   const Keys* expire(LeaseId id, std::uint64_t stamp);
   /// `key` is attached to no lease.
   Attached attach(LeaseId id, std::string_view key);
+  /// A lease of a key ends with that.
   void detach(LeaseId id, std::string_view key);
+  /// `from` is attached to the lease, and `to` takes its place.
+  void move(LeaseId id, std::string_view from, std::string_view to);
 
   /// What one step has changed, in order.
   struct Change {
@@ -130,6 +146,8 @@ class LeaseTable {
   Result<void> restore(const Lease& lease, Keys keys);
   /// After restore(). Errors: malformed.
   Result<void> restore_key(LeaseId id, std::string_view key);
+  /// After all of them. Errors: malformed: a lease of a key without its key.
+  Result<void> restored() const;
 
   friend bool operator==(const LeaseTable& a, const LeaseTable& b) {
     return a.newest_ == b.newest_ && a.newest_stamp_ == b.newest_stamp_ && a.leases_ == b.leases_;
@@ -145,6 +163,7 @@ class LeaseTable {
 
   LeaseId newest_ = kChosenLeaseIdMax;
   std::uint64_t newest_stamp_ = 0;
+  /// Invariant: between two steps a lease of a key has exactly that key.
   std::map<LeaseId, Entry> leases_;
   /// Invariant: the names in leases_ that are not empty.
   std::map<std::string, LeaseId, std::less<>> names_;

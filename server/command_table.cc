@@ -144,14 +144,24 @@ constexpr CommandSpec kCommands[] = {
     multi("discard", 1, Effect::after_reads, kNoKeys, run_discard,
           "Forgets what is queued and watched"),
     other("echo", 2, kNone, Group::connection, run_echo, "Returns its argument"),
+    other("eval", -3, Effect::write, Group::scripting, run_eval,
+          "Does what a script of a lock library does: text numkeys key ... argument ..."),
+    other("evalsha", -3, Effect::write, Group::scripting, run_evalsha,
+          "The same, by the digest of a text that this node has seen"),
     multi("exec", 1, Effect::write, kNoKeys, run_exec,
           "Executes what is queued as one command, if nothing watched has changed"),
     query("exists", -2, Group::generic, kAllKeys, make_exists, Form::plain,
           "Counts those of the keys that exist, at one instant"),
+    change("expire", -3, Group::generic, kOneKey, make_expire,
+           "Lets a key end after seconds: key seconds [NX | XX | GT | LT]"),
+    change("expireat", -3, Group::generic, kOneKey, make_expireat,
+           "Lets a key end at a second since 1970: key second [NX | XX | GT | LT]"),
+    query("expiretime", 2, Group::generic, kOneKey, make_key_lease, Form::end_seconds,
+          "The second since 1970 at which a key ends, or -1, or -2"),
     query("get", 2, Group::string, kOneKey, make_get, Form::plain, "Reads a value", run_get),
     change("getdel", 2, Group::string, kOneKey, make_getdel, "Deletes a key and returns its value"),
-    query("getex", -2, Group::string, kOneKey, make_getex, Form::plain,
-          "Reads a value; the options that set an expiry are refused"),
+    change("getex", -2, Group::string, kOneKey, make_getex,
+           "Reads a value and changes its time: key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]"),
     query("getrange", 4, Group::string, kOneKey, make_getrange, Form::plain,
           "Reads a part of a value"),
     change("getset", 3, Group::string, kOneKey, make_getset, "Writes a value, returns the old one"),
@@ -211,13 +221,20 @@ constexpr CommandSpec kCommands[] = {
     change("msetnx", -3, Group::string, kPairs, make_msetnx,
            "Writes several values as one command if none of the keys exists"),
     multi("multi", 1, kNone, kNoKeys, run_multi, "From here on commands are queued until EXEC"),
-    query("persist", 2, Group::generic, kOneKey, make_exists, Form::nothing_done,
-          "0: no key has an expiry"),
+    change("persist", 2, Group::generic, kOneKey, make_persist, "Lets a key live for ever"),
+    change("pexpire", -3, Group::generic, kOneKey, make_pexpire,
+           "Lets a key end after milliseconds: key milliseconds [NX | XX | GT | LT]"),
+    change("pexpireat", -3, Group::generic, kOneKey, make_pexpireat,
+           "Lets a key end at a millisecond since 1970: key millisecond [NX | XX | GT | LT]"),
+    query("pexpiretime", 2, Group::generic, kOneKey, make_key_lease, Form::end_milliseconds,
+          "The millisecond since 1970 at which a key ends, or -1, or -2"),
     other("ping", -1, kNone, Group::connection, run_ping, "Returns PONG or its argument"),
+    change("psetex", 4, Group::string, kOneKey, make_psetex,
+           "Writes a value that ends after milliseconds"),
     other("psubscribe", -2, Effect::after_all, Group::connection, run_subscribe,
           "Tells what happens to keys: patterns of channels __keyspace@0__: and __keyevent@0__:"),
-    query("pttl", 2, Group::generic, kOneKey, make_exists, Form::time_left,
-          "-1 for a key that exists (none expires), else -2"),
+    query("pttl", 2, Group::generic, kOneKey, make_key_lease, Form::milliseconds_left,
+          "The milliseconds until a key ends, -1 if it lives for ever, -2 if there is none"),
     other("punsubscribe", -1, Effect::after_all, Group::connection, run_unsubscribe,
           "Ends PSUBSCRIBE"),
     other("quit", -1, kNone, Group::connection, run_quit, "Closes the connection", InMulti::run),
@@ -233,9 +250,20 @@ constexpr CommandSpec kCommands[] = {
     other("role", 1, kNone, Group::server, run_role, "This node's role, for cluster clients"),
     scan("scan", -2, Group::generic, scan_some,
          "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] [TYPE t]"),
+    other("script", -2, kNone, Group::scripting, run_help, "Tells about scripts of lock libraries"),
+    other("script|exists", -3, kNone, Group::scripting, run_script_exists,
+          "Which digests this node knows"),
+    other("script|flush", -2, kNone, Group::scripting, run_script_flush,
+          "Forgets the digests [ASYNC | SYNC]"),
+    other("script|help", 2, kNone, Group::scripting, run_help, "Lists the forms of SCRIPT"),
+    other("script|load", 3, kNone, Group::scripting, run_script_load,
+          "Remembers a script of a lock library and returns its digest"),
     other("select", 2, kNone, Group::connection, run_select, "Accepts database 0"),
     change("set", -3, Group::string, kOneKey, make_set,
-           "Writes a value: key value [NX | XX] [GET]"),
+           "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
+           "KEEPTTL] [TOKEN token]"),
+    change("setex", 4, Group::string, kOneKey, make_setex,
+           "Writes a value that ends after seconds"),
     change("setnx", 3, Group::string, kOneKey, make_setnx,
            "Writes a value if the key does not exist"),
     change("setrange", 4, Group::string, kOneKey, make_setrange, "Writes over a part of a value"),
@@ -252,8 +280,8 @@ constexpr CommandSpec kCommands[] = {
     other("time", 1, kNone, Group::server, run_time, "The wall clock of this node"),
     query("touch", -2, Group::generic, kAllKeys, make_exists, Form::plain,
           "Counts those of the keys that exist"),
-    query("ttl", 2, Group::generic, kOneKey, make_exists, Form::time_left,
-          "-1 for a key that exists (none expires), else -2"),
+    query("ttl", 2, Group::generic, kOneKey, make_key_lease, Form::seconds_left,
+          "The seconds until a key ends, -1 if it lives for ever, -2 if there is none"),
     query("type", 2, Group::generic, kOneKey, make_exists, Form::type, "string, or none"),
     change("unlink", -2, Group::generic, kAllKeys, make_del, "Deletes keys"),
     other("unsubscribe", -1, Effect::after_all, Group::connection, run_unsubscribe,
@@ -275,7 +303,7 @@ constexpr std::uint32_t hash_of(std::string_view lower_name) {
 }
 
 /// Open addressing, made by the compiler: a slot holds a position in kCommands, plus 1.
-constexpr std::size_t kSlots = 512;
+constexpr std::size_t kSlots = 1024;
 static_assert(std::size(kCommands) < kSlots / 4);
 constexpr std::array<std::uint8_t, kSlots> make_slots() {
   std::array<std::uint8_t, kSlots> slots{};
@@ -356,6 +384,7 @@ const char* group_name(CommandGroup group) {
     case Group::server: return "server";
     case Group::cluster: return "cluster";
     case Group::leasehold: return "module";
+    case Group::scripting: return "scripting";
   }
   return "";
 }

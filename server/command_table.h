@@ -37,14 +37,23 @@ enum class CommandGroup : std::uint8_t {
   server,
   cluster,
   leasehold,
+  scripting,
 };
 
 /// What a client is told of a result of the store.
 enum class ReplyForm : std::uint8_t {
   plain,
-  type,          ///< how many exist: "string" or "none"
-  time_left,     ///< how many exist: -1 (without expiry) or -2 (no such key)
-  nothing_done,  ///< 0
+  type,  ///< how many exist: "string" or "none"
+  // Of the lease of a key: -1 (lives for ever), -2 (no such key), or
+  seconds_left,
+  milliseconds_left,
+  end_seconds,  ///< when, since 1970
+  end_milliseconds,
+  held_milliseconds,  ///< -3: it has another value, or there is none
+  // Of the transactions that scripts are (scripts.h): one Integer.
+  how_many_if_done,      ///< of [done, how many]
+  any_done,              ///< of [done, Ok or Nil]
+  deleted_or_minus_one,  ///< of [exists, deleted]
   transaction,
 };
 

@@ -9,10 +9,13 @@
 
 namespace leasehold::server {
 
-// commands_strings.cc, commands_keys.cc and commands_leases.cc: what the store is asked for.
+// commands_strings.cc, commands_keys.cc, commands_expiry.cc and commands_leases.cc: what the store
+// is asked for.
 std::string make_append(const Arguments& args, kv::Operation& operation);
 std::string make_decr(const Arguments& args, kv::Operation& operation);
 std::string make_decrby(const Arguments& args, kv::Operation& operation);
+std::string make_expire(const Arguments& args, kv::Operation& operation);
+std::string make_expireat(const Arguments& args, kv::Operation& operation);
 std::string make_get(const Arguments& args, kv::Operation& operation);
 std::string make_getdel(const Arguments& args, kv::Operation& operation);
 std::string make_getex(const Arguments& args, kv::Operation& operation);
@@ -20,10 +23,16 @@ std::string make_getrange(const Arguments& args, kv::Operation& operation);
 std::string make_getset(const Arguments& args, kv::Operation& operation);
 std::string make_incr(const Arguments& args, kv::Operation& operation);
 std::string make_incrby(const Arguments& args, kv::Operation& operation);
+std::string make_key_lease(const Arguments& args, kv::Operation& operation);
 std::string make_mget(const Arguments& args, kv::Operation& operation);
 std::string make_mset(const Arguments& args, kv::Operation& operation);
 std::string make_msetnx(const Arguments& args, kv::Operation& operation);
+std::string make_persist(const Arguments& args, kv::Operation& operation);
+std::string make_pexpire(const Arguments& args, kv::Operation& operation);
+std::string make_pexpireat(const Arguments& args, kv::Operation& operation);
+std::string make_psetex(const Arguments& args, kv::Operation& operation);
 std::string make_set(const Arguments& args, kv::Operation& operation);
+std::string make_setex(const Arguments& args, kv::Operation& operation);
 std::string make_setnx(const Arguments& args, kv::Operation& operation);
 std::string make_setrange(const Arguments& args, kv::Operation& operation);
 std::string make_strlen(const Arguments& args, kv::Operation& operation);
@@ -113,6 +122,13 @@ void run_leasehold_status(Session& session, const Arguments& args, std::string& 
 // commands_leases.cc
 /// Without the log where this node may; else as the table's other writes.
 void run_lease_renew(Session& session, const Arguments& args, std::string& out);
+
+// commands_scripts.cc
+void run_eval(Session& session, const Arguments& args, std::string& out);
+void run_evalsha(Session& session, const Arguments& args, std::string& out);
+void run_script_exists(Session& session, const Arguments& args, std::string& out);
+void run_script_flush(Session& session, const Arguments& args, std::string& out);
+void run_script_load(Session& session, const Arguments& args, std::string& out);
 
 // commands_sessions.cc
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out);

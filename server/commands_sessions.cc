@@ -73,7 +73,7 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;
-  if (std::string problem = spec->make(words, operation); !problem.empty()) return problem;
+  if (std::string problem = session.make(*spec, words, operation); !problem.empty()) return problem;
   auto encoded =
       std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return "ERR " + encoded.error().message;

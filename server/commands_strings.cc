@@ -1,22 +1,12 @@
 // What the commands on string values ask of the store.
 #include <leasehold/server/commands.h>
+#include <leasehold/server/key_times.h>
 #include <leasehold/server/words.h>
 
 #include <limits>
 
 namespace leasehold::server {
 namespace {
-
-constexpr const char* kNoExpiry =
-    "ERR no key expires by itself. Time bounds will come with client leases, which a client holds "
-    "and renews (docs/resp.md, Expiry)";
-
-bool is_expiry_option(std::string_view word) {
-  for (const char* option : {"ex", "px", "exat", "pxat"}) {
-    if (equals_ignoring_case(word, option)) return true;
-  }
-  return false;
-}
 
 std::string add(std::string_view key, std::int64_t delta, kv::Operation& operation) {
   kv::IncrBy command;
@@ -31,7 +21,7 @@ std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation
     return "ERR wrong number of arguments for '" + lowered(args[0]) + "' command";
   }
   kv::MSet mset;
-  mset.if_none_exists = if_none_exists;
+  if (if_none_exists) mset.condition = kv::MSetCondition::none_exists;
   mset.pairs.reserve(args.size() / 2);
   for (std::size_t i = 1; i < args.size(); i += 2) mset.pairs.emplace_back(args[i], args[i + 1]);
   operation = std::move(mset);
@@ -78,15 +68,6 @@ std::string make_getdel(const Arguments& args, kv::Operation& operation) {
   return {};
 }
 
-std::string make_getex(const Arguments& args, kv::Operation& operation) {
-  operation = kv::Get{args[1]};
-  if (args.size() == 2) return {};
-  if (is_expiry_option(args[2])) return kNoExpiry;
-  // There is no expiry to be removed.
-  if (args.size() == 3 && equals_ignoring_case(args[2], "persist")) return {};
-  return "ERR syntax error";
-}
-
 std::string make_getrange(const Arguments& args, kv::Operation& operation) {
   const auto start = parse_integer(args[2]);
   const auto end = parse_integer(args[3]);
@@ -121,19 +102,19 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
   kv::Set command;
   command.key = args[1];
   command.value = args[2];
-  bool keep_ttl = false;
+  TimeOption time;
+  using Condition = kv::SetCondition;
   for (std::size_t i = 3; i < args.size(); ++i) {
-    const bool free = command.condition == kv::SetCondition::none;
-    if (free && equals_ignoring_case(args[i], "nx")) {
-      command.condition = kv::SetCondition::nx;
-    } else if (free && equals_ignoring_case(args[i], "xx")) {
-      command.condition = kv::SetCondition::xx;
-    } else if (!command.get_old && equals_ignoring_case(args[i], "get")) {
+    if (command.condition != Condition::xx && equals_ignoring_case(args[i], "nx")) {
+      command.condition = Condition::nx;
+    } else if (command.condition != Condition::nx && equals_ignoring_case(args[i], "xx")) {
+      command.condition = Condition::xx;
+    } else if (equals_ignoring_case(args[i], "get")) {
       command.get_old = true;
-    } else if (!keep_ttl && equals_ignoring_case(args[i], "keepttl")) {
-      keep_ttl = true;
-    } else if (is_expiry_option(args[i])) {
-      return kNoExpiry;
+    } else if (!time.given() && equals_ignoring_case(args[i], "keepttl")) {
+      command.keep_lease = true;
+    } else if (!command.keep_lease && time.take(args, i)) {
+      continue;
     } else if (i + 1 < args.size() && command.lease == lease::LeaseId(0) &&
                equals_ignoring_case(args[i], "lease")) {
       const auto id = parse_integer(args[++i]);
@@ -146,13 +127,20 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       command.token = lease::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
       return "ERR syntax error at " + quoted(args[i]) +
-             ": SET key value [NX | XX] [GET] [LEASE id | KEEPTTL] [TOKEN token]";
+             ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
+             "KEEPTTL] [TOKEN token]";
     }
   }
-  if (keep_ttl && command.lease != lease::LeaseId(0)) {
-    return "ERR a key cannot keep its lease (KEEPTTL) and have a new one";
+  if (command.lease != lease::LeaseId(0) && (command.keep_lease || time.given())) {
+    return "ERR a key has one lease: that which is named (LEASE), or the one that it has "
+           "(KEEPTTL), "
+           "or one of its own (EX, PX, EXAT, PXAT)";
   }
-  command.keep_lease = keep_ttl;
+  if (time.given()) {
+    if (std::string problem = time.parse("set", command.ttl.emplace()); !problem.empty()) {
+      return problem;
+    }
+  }
   operation = command;
   return {};
 }

@@ -21,6 +21,8 @@ std::string_view event_name(const kv::Event& event) {
     case Cause::append: return set ? "append" : "del";
     case Cause::set_range: return set ? "setrange" : "del";
     case Cause::attach_key: return event.lease == lease::LeaseId(0) ? "detach" : "attach";
+    case Cause::expire_key: return set ? "expire" : "del";
+    case Cause::persist: return "persist";
     case Cause::none: break;
   }
   return set ? "set" : "del";

@@ -1,5 +1,5 @@
-// Time for people: ages, log lines, the slow log, TIME. What serves a request judges it on the
-// node's clock, never on these.
+// Time for people: ages, log lines, the slow log, TIME, and instants that a client names (EXAT),
+// which become durations. What serves a request judges it on the node's clock, never on these.
 #pragma once
 
 #include <chrono>

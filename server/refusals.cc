@@ -6,13 +6,12 @@
 namespace leasehold::server {
 namespace {
 
-constexpr const char* kExpiry =
-    "no key expires by itself. Time bounds will come with client leases, which a client holds and "
-    "renews (docs/resp.md, Expiry)";
 constexpr const char* kTypes = "every value is a string (docs/resp.md)";
 constexpr const char* kMessages =
     "this is a store of keys, it passes no messages; SUBSCRIBE tells what happens to keys";
-constexpr const char* kScripts = "there are no scripts: use MULTI and WATCH";
+constexpr const char* kScripts =
+    "there is no Lua: EVAL knows the scripts of lock libraries (docs/resp.md, Scripts); else use "
+    "MULTI and WATCH";
 constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
@@ -27,7 +26,6 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {kExpiry, " expire expireat expiretime pexpire pexpireat pexpiretime psetex setex "},
     {kTypes,
      " blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos "
      "georadius georadiusbymember geosearch geosearchstore hdel hexists hget hgetall hincrby "
@@ -42,7 +40,7 @@ constexpr Refusal kRefusals[] = {
      "zremrangebyscore zrevrange zrevrank zscan zscore zunion bitcount bitfield bitfield_ro bitop "
      "bitpos getbit setbit incrbyfloat lcs "},
     {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
-    {kScripts, " eval eval_ro evalsha evalsha_ro fcall fcall_ro function script "},
+    {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
     {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
     {kMembers, " replicaof slaveof failover replconf asking migrate "},
     {kFlush, " flushall flushdb swapdb move copy dump restore object "},

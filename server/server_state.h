@@ -9,6 +9,7 @@
 #include <leasehold/server/counters.h>
 #include <leasehold/server/read_mode.h>
 #include <leasehold/server/scan_cursors.h>
+#include <leasehold/server/scripts.h>
 #include <leasehold/server/slow_log.h>
 
 #include <atomic>
@@ -107,6 +108,7 @@ struct ServerState {
   FreshSince fresh_since;
   SlowLog slow_log;
   ScanCursors scan_cursors;
+  ScriptCache scripts;
   /// Renews leases under the leader lease; set before the first connection. Null: they are renewed
   /// by the log.
   kv::LeaseKeeper* lease_keeper = nullptr;

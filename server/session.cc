@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/key_times.h>
 #include <leasehold/server/listening.h>
 #include <leasehold/server/session.h>
 #include <leasehold/server/store_reader.h>
@@ -18,12 +19,58 @@ constexpr std::size_t kPlaceBytes = 256;
 void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
   switch (form) {
     case ReplyForm::type: return append_simple(out, value > 0 ? "string" : "none");
-    case ReplyForm::time_left: return append_integer(out, value > 0 ? -1 : -2);
-    case ReplyForm::nothing_done: return append_integer(out, 0);
     case ReplyForm::plain:
+    case ReplyForm::seconds_left:
+    case ReplyForm::milliseconds_left:
+    case ReplyForm::end_seconds:
+    case ReplyForm::end_milliseconds:
+    case ReplyForm::held_milliseconds:
+    case ReplyForm::how_many_if_done:
+    case ReplyForm::any_done:
+    case ReplyForm::deleted_or_minus_one:
     case ReplyForm::transaction: return append_integer(out, value);
   }
   LEASEHOLD_UNREACHABLE();
+}
+
+bool tells_time(ReplyForm form) {
+  return form >= ReplyForm::seconds_left && form <= ReplyForm::held_milliseconds;
+}
+
+bool is_of_script(ReplyForm form) {
+  return form >= ReplyForm::how_many_if_done && form <= ReplyForm::deleted_or_minus_one;
+}
+
+/// `array`: of the two operations that a script is.
+void append_of_script(std::string& out, const kv::ArrayReply& array, Protocol protocol,
+                      ReplyForm form) {
+  std::int64_t numbers[2] = {0, 0};
+  for (std::size_t i = 0; i < 2 && i < array.items.size(); ++i) {
+    const Result<kv::Reply> item = kv::decode_reply(array.items[i]);
+    if (!item) continue;
+    // It says that nothing was done, and what else was done it does not undo.
+    if (std::holds_alternative<kv::ErrorReply>(item.value())) {
+      return append_kv_reply(out, item.value(), protocol, ReplyForm::plain, {}, nullptr);
+    }
+    const auto* integer = std::get_if<kv::Integer>(&item.value());
+    numbers[i] = integer != nullptr ? integer->value : std::holds_alternative<kv::Ok>(item.value());
+  }
+  if (form == ReplyForm::any_done) {
+    return append_integer(out, numbers[0] != 0 || numbers[1] != 0 ? 1 : 0);
+  }
+  const std::int64_t otherwise = form == ReplyForm::deleted_or_minus_one ? -1 : 0;
+  append_integer(out, numbers[0] != 0 ? numbers[1] : otherwise);
+}
+
+void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
+                 kv::LeaseKeeper* keeper) {
+  const auto left = milliseconds_left(reply, keeper);
+  if (!left) return append_integer(out, form == ReplyForm::held_milliseconds ? -3 : -2);
+  if (*left < 0) return append_integer(out, -1);
+  const bool end = form == ReplyForm::end_seconds || form == ReplyForm::end_milliseconds;
+  const std::int64_t time = end ? *left + wall_now() / std::chrono::milliseconds(1) : *left;
+  const bool seconds = form == ReplyForm::seconds_left || form == ReplyForm::end_seconds;
+  append_integer(out, seconds ? (time + 500) / 1000 : time);
 }
 
 std::string first_word(kv::ErrorKind kind) {
@@ -38,9 +85,9 @@ std::string first_word(kv::ErrorKind kind) {
 }
 
 void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
-                          const std::vector<const CommandSpec*>& parts) {
+                          const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper) {
   const Result<kv::Reply> decoded = kv::decode_reply(bytes);
-  if (decoded) return append_kv_reply(out, decoded.value(), protocol, form, parts);
+  if (decoded) return append_kv_reply(out, decoded.value(), protocol, form, parts, keeper);
   append_error(out, "ERR the command was executed, but its result cannot be read: " +
                         decoded.error().message);
 }
@@ -48,7 +95,9 @@ void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protoco
 }  // namespace
 
 void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
-                     const std::vector<const CommandSpec*>& parts) {
+                     const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper) {
+  const auto* error = std::get_if<kv::ErrorReply>(&reply);
+  if (error == nullptr && tells_time(form)) return append_time(out, reply, form, keeper);
   if (std::holds_alternative<kv::Ok>(reply)) {
     append_simple(out, "OK");
   } else if (std::holds_alternative<kv::Nil>(reply)) {
@@ -58,12 +107,13 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
   } else if (const auto* value = std::get_if<kv::ValueReply>(&reply)) {
     append_bulk(out, value->value.view());
   } else if (const auto* array = std::get_if<kv::ArrayReply>(&reply)) {
+    if (is_of_script(form)) return append_of_script(out, *array, protocol, form);
     append_array(out, array->items.size());
     for (std::size_t i = 0; i < array->items.size(); ++i) {
       const ReplyForm own = i < parts.size() ? parts[i]->form : ReplyForm::plain;
-      append_encoded_reply(out, array->items[i], protocol, own, {});
+      append_encoded_reply(out, array->items[i], protocol, own, {}, keeper);
     }
-  } else if (const auto* error = std::get_if<kv::ErrorReply>(&reply)) {
+  } else if (error != nullptr) {
     append_error(out, first_word(error->kind) + error->text);
   }
 }
@@ -219,7 +269,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
       problem = "ERR " + quoted(spec->name) +
                 " cannot stand in a transaction: only commands on keys can, without scans";
     } else {
-      problem = spec->make(args, operation);
+      problem = make(*spec, args, operation);
     }
     if (problem.empty()) {
       if (auto queued = multi_.queue(*spec, operation); !queued) {
@@ -370,10 +420,17 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
 
 // Writes, and what the node is asked beside.
 
+std::string Session::make(const CommandSpec& spec, const Arguments& args,
+                          kv::Operation& operation) const {
+  std::string problem = spec.make(args, operation);
+  if (problem.empty()) see_time(operation, context_.store, context_.state.lease_keeper);
+  return problem;
+}
+
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
   if (refuse_when_draining(out)) return;
   kv::Operation operation;
-  if (const std::string problem = spec.make(args, operation); !problem.empty()) {
+  if (const std::string problem = make(spec, args, operation); !problem.empty()) {
     return refuse(out, problem);
   }
   Result<Bytes> encoded =
@@ -405,7 +462,8 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
   switch (result.status) {
     case node::ProposeStatus::committed:
       context_.counters->writes_committed.add();
-      append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts);
+      append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
+                           context_.state.lease_keeper);
       break;
     case node::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();

@@ -131,6 +131,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void set_read_policy(const ReadPolicy& policy) { policy_ = policy; }
   const ReadPolicy& read_policy() const { return policy_; }
   const ReadNote& last_read() const { return last_read_; }
+  /// What the store is asked for, by a command that has `make`, with what this node has to add to
+  /// it. The text of an error, or empty.
+  std::string make(const CommandSpec& spec, const Arguments& args, kv::Operation& operation) const;
   /// Counts a refusal of a command for its own sake and appends it. `text` has its first word.
   void refuse(std::string& out, std::string_view text);
   /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
@@ -267,9 +270,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closing_ = false;
 };
 
-/// Appends what a client is told of a result of the store. `parts`: of a transaction.
+/// Appends what a client is told of a result of the store. `parts`: of a transaction. `keeper`: who
+/// knows how much is left of a key's time; may be null.
 void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
-                     const std::vector<const CommandSpec*>& parts);
+                     const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper);
 /// Appends the error of a command that the node has refused.
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
 /// What a witness says to everything that touches the store: whom to ask, if it knows.

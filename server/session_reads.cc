@@ -233,7 +233,7 @@ void StoreReader::answer(const CommandSpec& spec, const Arguments& args, std::st
   }
   const Result<kv::Reply> reply = kv::query(query, store);
   if (!reply) return append_error(out, "ERR the store failed: " + reply.error().message);
-  append_kv_reply(out, reply.value(), protocol, spec.form, {});
+  append_kv_reply(out, reply.value(), protocol, spec.form, {}, state.lease_keeper);
 }
 
 }  // namespace leasehold::server

@@ -164,7 +164,7 @@ std::optional<LeaseCells> LeaseCells::decode(std::string_view bytes) {
     for (std::uint64_t k = 0; k < count && in.good; ++k) keys.insert(in.text());
     if (!out.table.restore(lease, std::move(keys))) return std::nullopt;
   }
-  if (!in.good || !in.left.empty()) return std::nullopt;
+  if (!in.good || !in.left.empty() || !out.table.restored()) return std::nullopt;
   return out;
 }
 

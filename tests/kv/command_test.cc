@@ -87,7 +87,7 @@ TEST(CommandFormat, TheOthersArePinned) {
   EXPECT_EQ(hex(encoded(GetDel{"k"})),
             "0106"
             "6b");
-  EXPECT_EQ(hex(encoded(MSet{true, {{"k", "v"}}})),
+  EXPECT_EQ(hex(encoded(MSet{MSetCondition::none_exists, {{"k", "v"}}})),
             "0107"
             "01"
             "00000001"
@@ -210,6 +210,101 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "0000000000000002");
 }
 
+TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
+  Set set{"k", "v"};
+  set.ttl = std::chrono::milliseconds(1);
+  EXPECT_EQ(hex(encoded(set)),
+            "0101"
+            "40"
+            "00000000000f4240"
+            "00000001"
+            "6b"
+            "76");
+  MSet mset{MSetCondition::all_equal, {{"k", "v"}}, std::chrono::milliseconds(1)};
+  EXPECT_EQ(hex(encoded(mset)),
+            "0107"
+            "06"
+            "00000000000f4240"
+            "00000001"
+            "00000001"
+            "6b"
+            "00000001"
+            "76");
+  ExpireKey expire{"k", TimeChange::set, std::chrono::milliseconds(1)};
+  EXPECT_EQ(hex(encoded(expire)),
+            "010d"
+            "00"
+            "00000000000f4240"
+            "6b");
+  expire.condition = TimeCondition::gt;
+  expire.get = true;
+  expire.value = "v";
+  expire.seen = {258, lease::Duration(3)};
+  EXPECT_EQ(hex(encoded(expire)),
+            "010d"
+            "63"
+            "00000000000f4240"
+            "0000000000000102"
+            "0000000000000003"
+            "00000001"
+            "76"
+            "6b");
+  ExpireKey more{"k", TimeChange::add, std::chrono::milliseconds(1)};
+  EXPECT_EQ(hex(encoded(more)),
+            "010d"
+            "08"
+            "00000000000f4240"
+            "0000000000000000"
+            "0000000000000000"
+            "6b");
+  EXPECT_EQ(hex(encoded(ExpireKey{"k", TimeChange::remove})),
+            "010d"
+            "10"
+            "0000000000000000"
+            "6b");
+  EXPECT_EQ(hex(encoded(DelEqual{"v", {"k"}})),
+            "010e"
+            "00000001"
+            "76"
+            "00000001"
+            "00000001"
+            "6b");
+  EXPECT_EQ(hex(encoded(KeyLease{"k"})),
+            "0128"
+            "00"
+            "6b");
+  EXPECT_EQ(hex(encoded(KeyLease{"k", "v"})),
+            "0128"
+            "01"
+            "00000001"
+            "76"
+            "6b");
+}
+
+TEST(CommandCodec, ATimeToLiveHasBounds) {
+  for (const KeyTime ttl : {KeyTime(-1), KeyTime(1), lease::kLeaseTtlMax + KeyTime(1)}) {
+    Set set{"k", "v"};
+    set.ttl = ttl;
+    EXPECT_EQ(encode_command(set).error().code, ErrorCode::invalid_argument);
+    EXPECT_FALSE(encode_command(ExpireKey{"k", TimeChange::set, ttl}));
+    EXPECT_FALSE(encode_command(MSet{MSetCondition::none, {{"k", "v"}}, ttl}));
+  }
+  ExpireKey seen{"k", TimeChange::add, lease::kLeaseTtlMax};
+  EXPECT_TRUE(encode_command(seen));
+  seen.seen.left = lease::Duration(-1);
+  EXPECT_FALSE(encode_command(seen));
+}
+
+TEST(CommandCodec, AKeyHasOneLeaseAtMost) {
+  Set set{"k", "v"};
+  set.ttl = lease::kLeaseTtlMin;
+  set.keep_lease = true;
+  EXPECT_FALSE(encode_command(set));
+  set.keep_lease = false;
+  set.lease = lease::LeaseId(1);
+  EXPECT_FALSE(encode_command(set));
+}
+
 TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   Set both{"k", "v"};
   both.keep_lease = true;
@@ -279,7 +374,7 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       Append{"", ""},
       SetRange{7, "k", "v"},
       GetDel{"k"},
-      MSet{false, {{"a", big}, {"", ""}}},
+      MSet{MSetCondition::none, {{"a", big}, {"", ""}}},
       Rename{true, "from", "to"},
       Get{""},
       Exists{{"a", "b"}},
@@ -291,6 +386,12 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       RenewLeases{{lease::LeaseId(1)}},
       RevokeLease{lease::LeaseId(1)},
       AttachKey{lease::LeaseId(0), ""},
+      ExpireKey{"k", TimeChange::set, KeyTime(0), TimeCondition::xx_lt, true, big, {1, KeyTime(2)}},
+      ExpireKey{"", TimeChange::remove},
+      ExpireKey{"k", TimeChange::add, lease::kLeaseTtlMax},
+      DelEqual{big, {"a", ""}},
+      KeyLease{""},
+      KeyLease{"k", big},
       LeaseInfo{lease::LeaseId(1), ""},
       LeaseList{lease::LeaseId(0), 1},
       ExpireLeases{raft::Term(1), {{lease::LeaseId(1), 1}, {lease::LeaseId(2), 2}}},
@@ -340,7 +441,7 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(Set{"key", "value", SetCondition::nx, true}),
       encoded(Del{{"a", "bc", "def"}}),
       encoded(IncrBy{"counter", 5}),
-      encoded(MSet{true, {{"a", "b"}, {"c", ""}}}),
+      encoded(MSet{MSetCondition::none_exists, {{"a", "b"}, {"c", ""}}}),
       encoded(Rename{true, "from", "to"}),
       encoded(SetRange{3, "key", "value"}),
       encoded(GetRange{0, 3, "key"}),
@@ -348,6 +449,9 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(GrantLease{lease::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
       encoded(RenewLeases{{lease::LeaseId(7), lease::LeaseId(8)}}),
       encoded(ExpireLeases{raft::Term(2), {{lease::LeaseId(7), 8}}}),
+      encoded(ExpireKey{"key", TimeChange::set, lease::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
+      encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, lease::kLeaseTtlMin}),
+      encoded(DelEqual{"v", {"a", "b"}}),
       encoded(Once{node::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;

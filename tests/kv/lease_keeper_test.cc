@@ -51,6 +51,19 @@ class LeaseKeeperTest : public ::testing::Test {
     return out;
   }
 
+  /// "7 of 1": seconds, and the stamp.
+  std::string left(std::uint64_t id) {
+    const auto found = keeper_.left(LeaseId(id)).value();
+    if (!found) return "-";
+    return std::to_string(found->left / seconds(1)) + " of " + std::to_string(found->stamp);
+  }
+  void set_for(std::string_view key, std::int64_t time) {
+    Set set{key, "v"};
+    set.ttl = seconds(time);
+    run(set);
+  }
+  std::uint64_t lease_of(std::string_view key) { return store_.get(key).value()->lease.value(); }
+
   MemoryStore store_;
   HandClock clock_;
   LeaseKeeper keeper_{clock_,
@@ -141,7 +154,6 @@ TEST_F(LeaseKeeperTest, ALookOfAnEarlierTermSaysNothing) {
   pass(10);
   EXPECT_EQ(look(Term(2)), "");
   EXPECT_EQ(renew({7}, Term(2)), "by the log");
-  EXPECT_EQ(keeper_.left(LeaseId(7), Term(2)).value(), std::nullopt);
 }
 
 TEST_F(LeaseKeeperTest, WhatWasGrantedLatelyHasItsWholeTimeFromTheFirstLook) {
@@ -149,11 +161,61 @@ TEST_F(LeaseKeeperTest, WhatWasGrantedLatelyHasItsWholeTimeFromTheFirstLook) {
   pass(30);
   grant(7);
   pass(5);
-  EXPECT_EQ(keeper_.left(LeaseId(7), Term(1)).value(), seconds(10));
+  EXPECT_EQ(left(7), "10 of 1");
   pass(9);
   EXPECT_EQ(look(), "");
-  EXPECT_EQ(keeper_.left(LeaseId(7), Term(1)).value(), seconds(1));
-  EXPECT_EQ(keeper_.left(LeaseId(8), Term(1)).value(), std::nullopt);
+  EXPECT_EQ(left(7), "1 of 1");
+  EXPECT_EQ(left(8), "-");
+}
+
+TEST_F(LeaseKeeperTest, AKeyIsNamedWhenItsTimeIsOver) {
+  set_for("k", 10);
+  const std::string named = std::to_string(lease_of("k")) + "/1";
+  EXPECT_EQ(look(), "");
+  pass(9);
+  EXPECT_EQ(look(), "");
+  pass(1);
+  EXPECT_EQ(look(), named);
+  EXPECT_EQ(run(last_), "1");
+  EXPECT_FALSE(store_.exists("k").value());
+  EXPECT_EQ(look(), "");
+}
+
+TEST_F(LeaseKeeperTest, AKeyThatGotAnotherTimeIsNotNamedForTheOldOne) {
+  set_for("k", 10);
+  look();
+  pass(10);
+  EXPECT_NE(look(), "");
+  const ExpireLeases named = last_;
+  run(ExpireKey{"k", TimeChange::set, seconds(20)});
+  EXPECT_EQ(run(named), "0");
+  EXPECT_EQ(look(), "");
+  EXPECT_EQ(left(lease_of("k")), "20 of 2");
+  run(ExpireKey{"k", TimeChange::set, seconds(1)});
+  EXPECT_EQ(left(lease_of("k")), "1 of 3") << "it may become less, too";
+}
+
+TEST_F(LeaseKeeperTest, TheLeaseOfAKeyIsNotRenewedWithoutTheLog) {
+  set_for("k", 10);
+  grant(7);
+  EXPECT_EQ(renew({7, lease_of("k")}), "10 -");
+  pass(9);
+  EXPECT_EQ(renew({7, lease_of("k")}), "10 -");
+  EXPECT_EQ(left(lease_of("k")), "1 of 1");
+}
+
+// Whoever asked for it began to count before any node had it.
+TEST_F(LeaseKeeperTest, EveryNodeKnowsHowMuchIsLeftOfAKeysTime) {
+  set_for("k", 10);
+  grant(7);
+  EXPECT_EQ(look(std::nullopt), "");
+  pass(4);
+  EXPECT_EQ(left(lease_of("k")), "6 of 1");
+  EXPECT_EQ(left(7), "10 of 2") << "the leader may have renewed it without a word";
+  look(Term(2));
+  EXPECT_EQ(left(lease_of("k")), "10 of 1") << "who begins to lead gives the whole time";
+  pass(4);
+  EXPECT_EQ(left(7), "6 of 2");
 }
 
 TEST_F(LeaseKeeperTest, ManyAtOnceAreNamedInParts) {

@@ -164,7 +164,7 @@ TEST_P(LeaseContract, WhatReplacesAValueLeavesTheLeaseAndWhatEditsItStays) {
   run(Append{"append", "1"});
   run(IncrBy{"incr", 1});
   run(SetRange{0, "range", "2"});
-  run(MSet{false, {{"mset", "2"}}});
+  run(MSet{MSetCondition::none, {{"mset", "2"}}});
   run(Del{{"del"}});
   run(GetDel{"getdel"});
   run(Rename{false, "from", "to"});
@@ -456,7 +456,13 @@ class LeaseSource {
       case 1: return encoded(RenewLeases{{id}});
       case 2: return encoded(AttachKey{random.chance(1, 4) ? LeaseId(0) : id, key});
       case 3: return random.chance(1, 3) ? encoded(RevokeLease{id}) : commands_.next();
-      case 4: return encoded(expire(1, {{id.value(), random.below(made_)}, {1, made_ / 9}}));
+      case 4: {
+        // Those of keys, too: their ids are the stamps of their grants.
+        const std::uint64_t stamp = random.below(made_) + 1;
+        return encoded(expire(1, {{id.value(), random.below(made_)},
+                                  {1, made_ / 9},
+                                  {lease::kKeyLeaseIdMin.value() + stamp, stamp}}));
+      }
       case 5: return encoded(fenced(key, "f", random.below(made_) + 1));
       case 6: {
         Transaction several{{}, {leased(key, "1", id.value()), IncrBy{key, 1}}};
@@ -480,6 +486,8 @@ void expect_whole(const Store& store) {
   const auto leases = store.leases_after(LeaseId(0), 100000).value();
   for (const auto& lease : leases) {
     const auto found = store.find_lease(lease.id, "").value();
+    // That of a key does not outlive it.
+    ASSERT_TRUE(!lease::is_of_key(lease.id) || found->keys.size() == 1);
     for (const std::string& key : found->keys) {
       ASSERT_TRUE(attached.emplace(key, lease.id).second) << key;
     }
@@ -592,11 +600,19 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("its stamp was never given"));
   wrong = lease;
   wrong[0] = 9;
-  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 1"));
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 2"));
   EXPECT_THAT(refusal_of(eighth + "x", lease), HasSubstr("the key of a lease record"));
   EXPECT_THAT(refusal_of(kNewestLeaseKey, "x"), HasSubstr("the newest lease record has format"));
   const std::string loose = std::string(kAttachedSpace) + std::string("\0\0\0\0\0\0\0\10k", 9);
   EXPECT_THAT(refusal_of(loose, ""), HasSubstr("a key of lease 8 is damaged"));
+  // That of a key.
+  const std::string of_key = std::string(kLeaseSpace) + std::string("\200\0\0\0\0\0\0\1", 8);
+  std::string time = lease.substr(0, 25);
+  time[0] = 2;
+  EXPECT_THAT(refusal_of(of_key, lease), HasSubstr("not of this format"));
+  EXPECT_THAT(refusal_of(of_key, time + "x"), HasSubstr("its length is wrong"));
+  EXPECT_THAT(refusal_of(eighth, time), HasSubstr("not of this format"));
+  EXPECT_THAT(refusal_of(of_key, time), HasSubstr("that of a key has no key"));
 }
 
 // What was written before there were leases is read, and written alike as long as there are none.

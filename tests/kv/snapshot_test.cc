@@ -482,7 +482,7 @@ TEST(Snapshot, ReadersSeeOneStateOrTheOther) {
   const auto store = open_store(folder.path("to"));
   const auto write = [](Store& to, std::uint64_t index) {
     const std::string text = std::to_string(index);
-    apply(to, index, {encoded(MSet{false, {{"a", text}, {"b", text}}})});
+    apply(to, index, {encoded(MSet{MSetCondition::none, {{"a", text}, {"b", text}}})});
   };
   write(*store, 1);
   std::atomic<bool> done{false};

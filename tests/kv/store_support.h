@@ -90,6 +90,9 @@ class Twin {
   struct Cell {
     std::string bytes;
     std::uint64_t create_revision, mod_revision, version;
+    /// Of the key's own lease; 0: the key lives for ever.
+    std::uint64_t lease_id = 0, stamp = 0;
+    lease::Duration ttl{0};
   };
 
   std::string run(const Command& command) {
@@ -106,13 +109,29 @@ class Twin {
   std::uint64_t revision = 0;
 
  private:
-  void write(const std::string& key, const std::string& bytes) {
+  Cell& write(const std::string& key, const std::string& bytes) {
     changed_ = true;
     auto [at, fresh] = cells.try_emplace(key, Cell{bytes, fixed_, fixed_, 1});
-    if (fresh) return;
+    if (fresh) return at->second;
     at->second.bytes = bytes;
     at->second.mod_revision = fixed_;
     at->second.version += 1;
+    return at->second;
+  }
+  static void for_ever(Cell& cell) {
+    cell.lease_id = cell.stamp = 0;
+    cell.ttl = lease::Duration(0);
+  }
+  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl) {
+    if (ttl && *ttl == KeyTime(0)) {
+      if (cells.erase(key) > 0) changed_ = true;
+      return;
+    }
+    Cell& cell = write(key, bytes);
+    if (!ttl) return for_ever(cell);
+    cell.ttl = *ttl;
+    cell.stamp = ++stamps_;
+    if (cell.lease_id == 0) cell.lease_id = (std::uint64_t{1} << 63U) + cell.stamp;
   }
 
   std::string run(const Set& set) {
@@ -122,7 +141,11 @@ class Twin {
                         !(set.condition == SetCondition::xx && !exists);
     std::string reply = writes ? "OK" : "nil";
     if (set.get_old) reply = exists ? "\"" + cells.at(key).bytes + "\"" : "nil";
-    if (writes) write(key, std::string(set.value));
+    if (writes && set.keep_lease) {
+      write(key, std::string(set.value));
+    } else if (writes) {
+      write_for(key, std::string(set.value), set.ttl);
+    }
     return reply;
   }
 
@@ -161,10 +184,60 @@ class Twin {
   }
   std::string run(const MSet& mset) {
     for (const auto& [key, value] : mset.pairs) {
-      if (mset.if_none_exists && cells.count(std::string(key)) != 0) return "0";
+      const auto at = cells.find(std::string(key));
+      const bool is_equal = at != cells.end() && at->second.bytes == value;
+      if (mset.condition == MSetCondition::none_exists && at != cells.end()) return "0";
+      if (mset.condition == MSetCondition::all_equal && !is_equal) return "0";
     }
-    for (const auto& [key, value] : mset.pairs) write(std::string(key), std::string(value));
-    return mset.if_none_exists ? "1" : "OK";
+    for (const auto& [key, value] : mset.pairs) {
+      write_for(std::string(key), std::string(value), mset.ttl);
+    }
+    if (mset.condition == MSetCondition::none) return "OK";
+    return mset.condition == MSetCondition::none_exists ? "1" : std::to_string(mset.pairs.size());
+  }
+  std::string run(const ExpireKey& expire) {
+    const auto at = cells.find(std::string(expire.key));
+    const std::string none = expire.get ? value_or_nil(expire.key) : "0";
+    if (at == cells.end() || (expire.value && at->second.bytes != *expire.value)) return none;
+    const Cell before = at->second;
+    const bool timed = before.lease_id != 0;
+    lease::Duration left = before.ttl;
+    if (expire.seen.stamp == before.stamp && expire.seen.left < left) left = expire.seen.left;
+    const bool needs_time =
+        expire.change != TimeChange::set || expire.condition == TimeCondition::xx ||
+        expire.condition == TimeCondition::gt || expire.condition == TimeCondition::xx_lt;
+    if (needs_time && !timed) return none;
+    if (expire.condition == TimeCondition::nx && timed) return none;
+    if (expire.condition == TimeCondition::gt && expire.ttl <= left) return none;
+    const bool lower =
+        expire.condition == TimeCondition::lt || expire.condition == TimeCondition::xx_lt;
+    if (lower && timed && expire.ttl >= left) return none;
+    if (expire.change == TimeChange::remove) {
+      for_ever(write(std::string(expire.key), before.bytes));
+    } else {
+      const bool adds = expire.change == TimeChange::add;
+      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl);
+    }
+    return expire.get ? "\"" + before.bytes + "\"" : "1";
+  }
+  std::string run(const DelEqual& del) {
+    std::size_t gone = 0;
+    for (const std::string_view key : del.keys) {
+      const auto at = cells.find(std::string(key));
+      if (at == cells.end() || at->second.bytes != del.value) continue;
+      cells.erase(at);
+      ++gone;
+    }
+    if (gone > 0) changed_ = true;
+    return std::to_string(gone);
+  }
+  std::string run(const KeyLease& query) {
+    const auto at = cells.find(std::string(query.key));
+    if (at == cells.end() || (query.value && at->second.bytes != *query.value)) return "nil";
+    const Cell& cell = at->second;
+    if (cell.lease_id == 0) return "0";
+    return "[" + std::to_string(static_cast<std::int64_t>(cell.lease_id)) + "," +
+           std::to_string(cell.stamp) + "," + std::to_string(cell.ttl.count()) + ",]";
   }
   std::string run(const Rename& rename) {
     const std::string from(rename.from);
@@ -172,9 +245,12 @@ class Twin {
     if (cells.count(from) == 0) return "error 7: no such key";
     if (rename.if_free && cells.count(to) != 0) return "0";
     if (from != to) {
-      const std::string bytes = bytes_of(from);
+      const Cell moved = cells.at(from);
       cells.erase(from);
-      write(to, bytes);
+      Cell& cell = write(to, moved.bytes);
+      cell.lease_id = moved.lease_id;
+      cell.stamp = moved.stamp;
+      cell.ttl = moved.ttl;
     }
     return rename.if_free ? "1" : "OK";
   }
@@ -226,6 +302,7 @@ class Twin {
 
   std::uint64_t fixed_ = 0;  ///< the revision of what the command at hand writes
   bool changed_ = false;
+  std::uint64_t stamps_ = 0;
 
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);
@@ -272,8 +349,10 @@ class CommandSource {
     if (kind < 5) {
       const std::string& key = draw_key();
       value_ = draw_value();
-      const auto condition = static_cast<SetCondition>(random_.below(3));
-      return encoded(Set{key, value_, condition, random_.chance(1, 3)});
+      Set set{key, value_, static_cast<SetCondition>(random_.below(3)), random_.chance(1, 3)};
+      set.ttl = draw_ttl();
+      set.keep_lease = !set.ttl && random_.chance(1, 4);
+      return encoded(set);
     }
     if (kind < 7) {
       Del del;
@@ -294,13 +373,16 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(12)) {
+    switch (random_.below(16)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
                         keep(std::string(random_.below(4), 'r'))};
       case 2: return GetDel{key};
-      case 3: return MSet{random_.chance(1, 2), {{key, keep(draw_value())}, {draw_key(), "m"}}};
+      case 3:
+        return MSet{static_cast<MSetCondition>(random_.below(3)),
+                    {{key, keep(draw_value())}, {draw_key(), "m"}},
+                    draw_ttl()};
       case 4: return Rename{random_.chance(1, 2), key, draw_key()};
       case 5: return Get{key};
       case 6: return Exists{{key, draw_key(), key}};
@@ -308,8 +390,30 @@ class CommandSource {
       case 8: return StrLen{key};
       case 9: return GetRange{random_.between(-9, 9), random_.between(-9, 9), key};
       case 10: return Del{{key, draw_key(), key}};
+      case 11: return DelEqual{keep(draw_value()), {key, draw_key(), key}};
+      case 12:
+      case 13: return expire(key);
+      case 14:
+        if (random_.chance(1, 2)) return KeyLease{key};
+        return KeyLease{key, keep(draw_value())};
       default: return Size{};
     }
+  }
+  ExpireKey expire(const std::string& key) {
+    ExpireKey out;
+    out.key = key;
+    out.change = static_cast<TimeChange>(random_.below(3));
+    out.get = random_.chance(1, 4);
+    if (random_.chance(1, 3)) out.value = keep(draw_value());
+    if (out.change != TimeChange::remove) out.ttl = draw_ttl().value_or(KeyTime(0));
+    if (out.change == TimeChange::set) out.condition = static_cast<TimeCondition>(random_.below(6));
+    if (out.looks_at_time())
+      out.seen = {random_.below(60), std::chrono::milliseconds(random_.below(5))};
+    return out;
+  }
+  std::optional<KeyTime> draw_ttl() {
+    if (random_.chance(2, 3)) return std::nullopt;
+    return std::chrono::milliseconds(random_.below(6));
   }
   const std::string& keep(std::string value) {
     values_.push_back(std::move(value));
@@ -360,7 +464,22 @@ inline void expect_same(const Store& store, const Twin& twin) {
     EXPECT_EQ(got.value()->create_revision, cell->second.create_revision);
     EXPECT_EQ(got.value()->mod_revision, cell->second.mod_revision);
     EXPECT_EQ(got.value()->version, cell->second.version);
+    EXPECT_EQ(got.value()->lease.value(), cell->second.lease_id);
   }
+  // None is left over without its key, and none has a key too many.
+  std::map<std::uint64_t, lease::LeaseTable::Lease> left;
+  const auto leases = store.leases_after(lease::LeaseId(0), 1000).value();
+  for (const auto& lease : leases) left.emplace(lease.id.value(), lease);
+  for (const auto& [key, cell] : twin.cells) {
+    if (cell.lease_id == 0) continue;
+    const auto at = left.find(cell.lease_id);
+    ASSERT_NE(at, left.end()) << key;
+    EXPECT_EQ(at->second.stamp, cell.stamp);
+    EXPECT_EQ(at->second.ttl, cell.ttl);
+    EXPECT_EQ(store.find_lease(at->second.id, "").value()->keys, std::vector<std::string>{key});
+    left.erase(at);
+  }
+  EXPECT_TRUE(left.empty()) << left.size() << " leases without a key";
 }
 
 inline RocksdbStore::Options store_options(const std::string& dir) {

@@ -165,22 +165,116 @@ TEST(LeaseTable, WhatIsRestoredFitsTogether) {
   EXPECT_EQ(*table.end(kFirst), LeaseTable::Keys{"x"});
 }
 
+// ---- The leases of keys ----
+
+TEST(LeaseTable, TheLeaseOfAKeyEndsWithIt) {
+  LeaseTable table;
+  const LeaseId id = *table.grant_to_key(seconds(10), FencingToken(5));
+  EXPECT_TRUE(is_of_key(id));
+  EXPECT_FALSE(is_of_key(kFirst));
+  EXPECT_EQ(table.attach(id, "k"), LeaseTable::Attached::attached);
+  table.keep();
+  EXPECT_EQ(*table.find(id), (LeaseTable::Lease{id, "", "", seconds(10), FencingToken(5), 1}));
+  table.detach(id, "k");
+  EXPECT_EQ(table.find(id), nullptr);
+  table.roll_back();
+  EXPECT_EQ(*table.keys(id), LeaseTable::Keys{"k"});
+  table.detach(id, "k");
+  table.keep();
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(LeaseTable, TheLeaseOfAKeyIsNeverGivenTwice) {
+  LeaseTable table;
+  const LeaseId first = *table.grant_to_key(seconds(10), FencingToken(5));
+  table.attach(first, "k");
+  table.detach(first, "k");
+  const LeaseId second = *table.grant_to_key(seconds(10), FencingToken(5));
+  EXPECT_LT(first, second);
+  EXPECT_EQ(table.grant({LeaseId(0), "", "", seconds(1)}, FencingToken(5)).id, kFirst);
+  EXPECT_EQ(table.grant({second, "", "", seconds(1)}, FencingToken(5)).verdict,
+            LeaseTable::Verdict::out_of_range);
+}
+
+TEST(LeaseTable, AnotherTimeIsAnotherStamp) {
+  LeaseTable table;
+  const LeaseId id = *table.grant_to_key(seconds(10), FencingToken(5));
+  table.attach(id, "k");
+  table.keep();
+  table.retime(id, seconds(2));
+  EXPECT_EQ(table.find(id)->ttl, seconds(2));
+  EXPECT_EQ(table.find(id)->stamp, 2U);
+  EXPECT_EQ(table.expire(id, 1), nullptr);
+  table.roll_back();
+  EXPECT_EQ(table.find(id)->ttl, seconds(10));
+  EXPECT_EQ(table.find(id)->stamp, 1U);
+}
+
+TEST(LeaseTable, ALeaseGoesAlongToAnotherKey) {
+  LeaseTable table;
+  const LeaseId id = *table.grant_to_key(seconds(10), FencingToken(5));
+  table.attach(id, "a");
+  table.keep();
+  table.move(id, "a", "b");
+  EXPECT_EQ(*table.keys(id), LeaseTable::Keys{"b"});
+  table.roll_back();
+  EXPECT_EQ(*table.keys(id), LeaseTable::Keys{"a"});
+}
+
+TEST(LeaseTable, WhatIsRestoredOfAKeyHasOneKey) {
+  LeaseTable table;
+  table.restore_newest(kFirst, 9);
+  const LeaseId id(kKeyLeaseIdMin.value() + 4);
+  LeaseTable::Lease lease{id, "", "", seconds(1), FencingToken(4), 3};
+  EXPECT_FALSE(table.restore(lease, {})) << "its first stamp was 4";
+  lease.stamp = 5;
+  EXPECT_FALSE(table.restore(lease, {"a", "b"}));
+  lease.name = "n";
+  EXPECT_FALSE(table.restore(lease, {}));
+  lease.name.clear();
+  lease.holder = "h";
+  EXPECT_FALSE(table.restore(lease, {}));
+  lease.holder.clear();
+  EXPECT_TRUE(table.restore(lease, {}));
+  EXPECT_FALSE(table.restored());
+  EXPECT_TRUE(table.restore_key(id, "a"));
+  EXPECT_FALSE(table.restore_key(id, "b"));
+  EXPECT_TRUE(table.restored());
+}
+
 /// One random change.
 void change(LeaseTable& table, Random& random, FencingToken token) {
   const LeaseId id(random.below(6) + 1);
   const std::string name = random.chance(1, 2) ? "" : "n" + std::to_string(random.below(4));
   const std::string key = "k" + std::to_string(random.below(12));
-  switch (random.below(7)) {
+  // A key is attached to one lease at most.
+  const auto detach = [&](const std::string& which) {
+    for (const auto& lease : table.list(LeaseId(0), 100)) table.detach(lease.id, which);
+  };
+  switch (random.below(10)) {
     case 0: table.grant({id, name, "h", seconds(1)}, token); break;
     case 1: table.grant({LeaseId(0), name, "h", seconds(1)}, token); break;
     case 2: table.renew(id); break;
     case 3: table.end(id); break;
     case 4: table.expire(id, table.newest_stamp() - random.below(3)); break;
     case 5:
-      // A key is attached to one lease at most.
-      for (const auto& lease : table.list(LeaseId(0), 100)) table.detach(lease.id, key);
+      detach(key);
       table.attach(id, key);
       break;
+    case 6:
+      detach(key);
+      if (const auto own = table.grant_to_key(seconds(2), token)) table.attach(*own, key);
+      break;
+    case 7:
+    case 8: {
+      const auto own = table.list(LeaseId(kKeyLeaseIdMin.value() - 1), 1);
+      if (own.empty()) break;
+      table.retime(own[0].id, seconds(3));
+      detach(key);
+      if (table.find(own[0].id) == nullptr) break;
+      table.move(own[0].id, std::string(*table.keys(own[0].id)->begin()), key);
+      break;
+    }
     default: table.detach(id, key);
   }
 }
@@ -207,6 +301,7 @@ TEST(LeaseTable, AStepThatIsRolledBackNeverWas) {
         ASSERT_EQ(table.find(lease.name)->id, lease.id);
       }
       for (const std::string& key : *table.keys(lease.id)) ASSERT_TRUE(keys.insert(key).second);
+      ASSERT_TRUE(!is_of_key(lease.id) || table.keys(lease.id)->size() == 1);
     }
     for (int i = 0; i < 4; ++i) {
       const auto* found = table.find("n" + std::to_string(i));

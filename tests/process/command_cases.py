@@ -43,7 +43,7 @@ def ours(covers, story, last):
     CASES.append(Case("ours", covers, story, None, last))
 
 
-NO_EXPIRY = "no key expires here"
+TEN_YEARS = "a key that ends by itself lives for ten years at most"
 FRIENDLY = "the error says more"
 LIMITS = "the limits are other ones"
 OTHER_SERVER = "it tells about the server"
@@ -78,8 +78,6 @@ same("get set", """
 """)
 differs("set", FRIENDLY, "SET k v NX XX", r"-ERR syntax error at 'XX'")
 differs("set", FRIENDLY, "SET k v nonsense", r"-ERR syntax error at 'nonsense'")
-differs("set", NO_EXPIRY, "SET k v EX 10", r"-ERR no key expires by itself")
-differs("set", NO_EXPIRY, "SET k v PX 10 NX", r"-ERR no key expires by itself")
 same("mget", """
     SET a 1
     SET b 2
@@ -132,7 +130,6 @@ same("getex", """
     GETEX k nonsense
     GETEX
 """)
-differs("getex", NO_EXPIRY, "GETEX k EX 10", r"-ERR no key expires by itself")
 same("append strlen", """
     APPEND k abc
     APPEND k def
@@ -329,9 +326,247 @@ same("ttl pttl persist", """
     PERSIST k
     TTL
 """)
-for word in ("EXPIRE k 1", "PEXPIRE k 1", "EXPIREAT k 1", "PEXPIREAT k 1", "SETEX k 1 v",
-             "PSETEX k 1 v"):
-    differs("", NO_EXPIRY, word, rf"-ERR '{word.split()[0]}' is not supported: no key expires")
+
+# --- the time of keys ------------------------------------------------------------------------------
+# Whole seconds, so that what a case takes is rounded away.
+
+same("set setex psetex ttl persist expiretime", """
+    SET k v EX 100
+    GET k
+    TTL k
+    PERSIST k
+    TTL k
+    PERSIST k
+    SET k v PX 100000
+    TTL k
+    SET k w KEEPTTL
+    TTL k
+    SET k w
+    TTL k
+    EXPIRETIME k
+    SET k v NX EX 100
+    TTL k
+    SET k v XX GET EX 100
+    TTL k
+    SET new v EX 100 NX GET
+    TTL new
+    SET k v EX 100 EX 200
+    TTL k
+    SET k v NX NX
+    SET k v GET XX XX EX 50 GET
+    TTL k
+    SET k v EXAT 1
+    GET k
+    EXISTS k
+    SET k v PXAT 1 GET
+    EXISTS k
+    SETEX k 100 v
+    TTL k
+    PSETEX k 200000 w
+    TTL k
+    GET k
+    EXPIRETIME nothing
+    SETEX k 100
+    PSETEX k 100
+""")
+same("set setex psetex", """
+    SET k v EX 0
+    SET k v PX 0
+    SET k v EX -1
+    SET k v EXAT 0
+    SET k v PXAT -5
+    SET k v EX x
+    SET k v PX 1.5
+    SET k v EX 9223372036854775807
+    SET k v PX 9223372036854775807
+    SET k v EX 9223372036854776
+    SETEX k 0 v
+    SETEX k -1 v
+    SETEX k x v
+    PSETEX k 0 v
+    PSETEX k 9223372036854775807 v
+    EXISTS k
+""")
+for words in ("EX", "EX 10 PX 10", "KEEPTTL EX 10", "EX 10 KEEPTTL", "EXAT 10 EX 10", "NX EX 10 XX",
+              "PERSIST"):
+    differs("set", FRIENDLY, f"SET k v {words}", r"-ERR syntax error at '")
+differs("set", TEN_YEARS, "SET k v EX 400000000",
+        r"-ERR invalid expire time in 'set' command: a key that ends by itself lives for ten years")
+same("expire pexpire expireat pexpireat ttl pttl pexpiretime", """
+    EXPIRE k 100
+    PEXPIRE k 100000
+    EXPIREAT k 100
+    PEXPIREAT k 100
+    SET k v
+    EXPIRE k 100
+    TTL k
+    PEXPIRE k 200000
+    TTL k
+    EXPIRE k 100 NX
+    TTL k
+    EXPIRE k 100 XX
+    TTL k
+    EXPIRE k 50 GT
+    TTL k
+    EXPIRE k 150 GT
+    TTL k
+    EXPIRE k 200 LT
+    TTL k
+    EXPIRE k 100 LT
+    TTL k
+    EXPIRE k 90 XX LT
+    EXPIRE k 190 xx gt
+    TTL k
+    PERSIST k
+    EXPIRE k 100 GT
+    EXPIRE k 100 XX
+    EXPIRE k 100 LT XX
+    TTL k
+    EXPIRE k 100 LT
+    PERSIST k
+    EXPIRE k 100 NX
+    TTL k
+    EXPIRE k 0 GT
+    EXISTS k
+    EXPIRE k 0 LT
+    EXISTS k
+    SET k v
+    EXPIRE k 0
+    EXISTS k
+    SET k v
+    PEXPIRE k -5
+    EXISTS k
+    SET k v
+    EXPIREAT k 1
+    EXISTS k
+    SET k v
+    PEXPIREAT k 1
+    EXISTS k
+    EXPIRETIME k
+    PEXPIRETIME k
+    PTTL k
+    SET k v
+    PEXPIRETIME k
+    PTTL k
+    EXPIRE k
+    EXPIRE
+    TTL
+    PTTL a b
+    EXPIRETIME
+    PEXPIRETIME
+    PEXPIRE k
+    EXPIREAT k
+    PEXPIREAT k
+""")
+same("expire pexpire expireat pexpireat", """
+    SET k v
+    EXPIRE k x
+    EXPIRE k 1.5
+    EXPIRE k 100 nonsense
+    EXPIRE k x nonsense
+    EXPIRE k 100 NX XX
+    EXPIRE k 100 NX GT
+    EXPIRE k 100 LT NX
+    EXPIRE k 100 GT LT
+    EXPIRE k 100 GT LT XX
+    EXPIRE k 9223372036854775807
+    EXPIRE k -9223372036854775808
+    PEXPIRE k 9223372036854775807
+    EXPIREAT k 9223372036854775807
+    TTL k
+    PEXPIREAT k -9223372036854775808
+    EXISTS k
+""")
+differs("expire", TEN_YEARS, "EXPIRE k 400000000",
+        r"-ERR invalid expire time in 'expire' command: a key that ends by itself lives for ten years")
+same("getex", """
+    SET k v
+    GETEX k EX 100
+    TTL k
+    GETEX k
+    TTL k
+    GETEX k PX 200000
+    TTL k
+    GETEX k PERSIST
+    TTL k
+    GETEX k PERSIST PERSIST
+    GETEX k EXAT 1
+    EXISTS k
+    GETEX k EX 100
+    EXISTS k
+    SET k v
+    GETEX k EX 0
+    GETEX k EX x
+    GETEX k EX
+    GETEX k EX 1 PX 1
+    GETEX k EX 1 PERSIST
+    GETEX k PERSIST EX 1
+    GETEX k KEEPTTL
+    GETEX k NX
+    TTL k
+""")
+same("rename set append incr setrange getset mset getdel del", """
+    SET n 1 EX 100
+    INCR n
+    APPEND n 0
+    SETRANGE n 0 3
+    TTL n
+    RENAME n m
+    TTL m
+    EXISTS n
+    SET other x EX 200
+    RENAME m other
+    TTL other
+    SET plain y
+    RENAME plain other
+    TTL other
+    SET k v EX 100
+    GETSET k w
+    TTL k
+    SET k v EX 100
+    MSET k w
+    TTL k
+    SET k v EX 100
+    GETDEL k
+    SET k v
+    TTL k
+    SET k v EX 100
+    DEL k
+    SET k v
+    TTL k
+    SETNX k w
+    TTL k
+""")
+same("multi exec watch", """
+    MULTI
+    SET k v EX 100
+    TTL k
+    EXPIRE k 200
+    TTL k
+    PERSIST k
+    TTL k
+    SETEX k 100 v
+    GETEX k PERSIST
+    EXPIRE k 0
+    EXISTS k
+    TTL k
+    EXPIRETIME k
+    EXEC
+    SET k v
+    WATCH k
+    EXPIRE k 100
+    MULTI
+    SET k w
+    EXEC
+    GET k
+    MULTI
+    SET k w
+    EXPIRE k 300 GT
+    EXPIRE k 50 LT
+    TTL k
+    EXEC
+    TTL k
+""")
 
 # --- transactions ----------------------------------------------------------------------------------
 

@@ -312,6 +312,9 @@ TEST(EventName, IsThatOfRedis) {
   EXPECT_EQ(name(Kind::deleted, Cause::rename), "rename_from");
   EXPECT_EQ(name(Kind::set, Cause::attach_key, 7), "attach");
   EXPECT_EQ(name(Kind::set, Cause::attach_key), "detach");
+  EXPECT_EQ(name(Kind::set, Cause::expire_key, 7), "expire");
+  EXPECT_EQ(name(Kind::deleted, Cause::expire_key), "del");
+  EXPECT_EQ(name(Kind::set, Cause::persist), "persist");
   EXPECT_EQ(name(Kind::deleted, Cause::none), "del");
   EXPECT_EQ(name(Kind::expired, Cause::none, 7), "expired");
   EXPECT_EQ(name(Kind::revoked, Cause::none, 7), "del");

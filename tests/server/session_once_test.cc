@@ -119,7 +119,7 @@ TEST_F(SessionOnceTest, WrongWordsAreRefusedAndNothingIsProposed) {
                             "LEASEHOLD ONCE 1 1 WATCH k",
                             "LEASEHOLD ONCE 1 1 INCR",
                             "LEASEHOLD ONCE 1 1 LEASEHOLD ONCE 1 2 INCR n",
-                            "LEASEHOLD ONCE 1 1 SET k v EX 10",
+                            "LEASEHOLD ONCE 1 1 SET k v EX 0",
                             "LEASEHOLD ONCE 1 1 LEASEHOLD SESSION OPEN"}) {
     EXPECT_THAT(feed(std::string(words) + "\r\n"), StartsWith("-ERR ")) << words;
   }
