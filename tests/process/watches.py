@@ -77,8 +77,9 @@ class Log:
 class Watcher:
     """A client in RESP2, at one node until its connection breaks."""
 
-    def __init__(self, cluster, log, node, rng):
-        self._cluster, self.log, self._node, self._rng = cluster, log, node, rng
+    def __init__(self, log, node, others, rng):
+        """`others`: where it goes on."""
+        self.log, self._node, self._others, self._rng = log, node, others, rng
         self.client = None
 
     def step(self):
@@ -90,8 +91,8 @@ class Watcher:
             pass
         except (resp.ConnectionLost, OSError):
             self.client = None
-            self._node = self._rng.choice(self._cluster.nodes)
-            time.sleep(0.05)
+            self._node = self._rng.choice(self._others)
+            time.sleep(self._rng.uniform(0.01, 0.5))
 
     def drop(self):
         """Its connection breaks, in the middle of whatever it is told."""
@@ -311,13 +312,16 @@ def judge(logs, rows, acknowledged):
 def under_faults(options, seed):
     rng = random.Random(seed)
     with Cluster(options.binary, keep=options.keep) as cluster:
+        # One remembers so little that whoever comes to it from elsewhere has to read again.
+        cluster.nodes[2].flags += ["--watch-history-events", "100"]
         cluster.start()
         logs, watchers = [], []
         for node in cluster.nodes:
             for count in range(3):
                 log = Log(f"watcher {count} of {node}")
                 logs.append(log)
-                watchers.append(Watcher(cluster, log, node, random.Random(rng.random())))
+                others = cluster.nodes if count == 2 else cluster.nodes[:2]
+                watchers.append(Watcher(log, node, others, random.Random(rng.random())))
         shells = [Shell(cluster, Log(f"the shell at node {i + 1}"), i) for i in range(3)]
         writers = [Writer(cluster, number, rng.random()) for number in range(3)]
         steps = []
