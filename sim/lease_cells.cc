@@ -28,7 +28,7 @@ class Backend final : public kv::Backend {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
   lease::LeaseTable& leases() override { return cells_.table; }
-  void tell(kv::Revision) override {}  // nobody watches here
+  void tell(const kv::Revision&) override {}  // nobody watches here
 
  private:
   LeaseCells& cells_;
