@@ -116,7 +116,7 @@ const Subscriptions* Session::subscriptions() const {
 
 void Session::stop_listening() {
   if (!listening_) return;
-  context_.events->remove(listening_->reader);
+  if (context_.events != nullptr) context_.events->remove(listening_->reader);
   auto& counted = subscribed() ? context_.state.subscribers : context_.state.watchers;
   counted.fetch_sub(1, std::memory_order_relaxed);
   listening_.reset();
@@ -124,6 +124,8 @@ void Session::stop_listening() {
 
 void Session::leave_thread() {
   if (listening_) context_.events->remove(listening_->reader);
+  // It is that thread's alone, and this session may end on another one.
+  context_.events = nullptr;
 }
 
 void Session::move_to(Counters& counters, Executor& executor, EventHub* events) {
