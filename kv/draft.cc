@@ -53,10 +53,10 @@ Event Draft::event_of(std::string_view key, const Change& change) {
   Event event;
   event.kind = change.kind;
   event.cause = change.cause;
-  event.key = Bytes(key);
+  event.key = key;
   event.lease = change.ended;
   if (!change.value) return event;
-  event.value = change.value->bytes;
+  event.value = change.value->bytes.view();
   event.value_kept = true;
   event.create_revision = change.value->create_revision;
   event.version = change.value->version;
@@ -158,7 +158,7 @@ void Draft::commit() {
   const bool changed = !changes_.empty() || lease_began_or_ended_;
   if (changed) ++counters_.revision;
   counters_.keys = keys_;
-  Revision told;
+  Revision told;  // its values live on where they are put
   told.number = counters_.revision;
   told.events.reserve(changes_.size());
   for (auto& [key, change] : changes_) {
@@ -171,7 +171,7 @@ void Draft::commit() {
   }
   for (const auto& [key, token] : fences_) backend_.put_fence(key, token);
   leases_ = nullptr;
-  if (changed) backend_.tell(std::move(told));
+  if (changed) backend_.tell(told);
 }
 
 lease::LeaseTable& Draft::leases() {

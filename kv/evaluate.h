@@ -29,8 +29,8 @@ class Backend {
   /// implementation looks at the step, which is empty if nothing was changed, and keeps it.
   virtual lease::LeaseTable& leases() = 0;
   /// What the command changed, if it raised the revision: to be told to watchers once everything
-  /// that it wrote is shown to readers, and not before.
-  virtual void tell(Revision revision) = 0;
+  /// that it wrote is shown to readers, and not before. Views, valid during the call.
+  virtual void tell(const Revision& revision) = 0;
 };
 
 /// The numbers that stand beside the keys.

@@ -1,7 +1,6 @@
 // What was changed, revision by revision: for those who watch keys.
 #pragma once
 
-#include <leasehold/base/bytes.h>
 #include <leasehold/lease/lease_table.h>
 
 #include <atomic>
@@ -39,14 +38,15 @@ enum class EventCause : std::uint8_t {
   persist,     ///< its time to live was taken away
 };
 
-/// What one command did to one key: of several changes of a transaction only what they left.
+/// What one command did to one key: of several changes of a transaction only what they left. A
+/// view, as long as its revision lives.
 struct Event {
   EventKind kind = EventKind::set;
   EventCause cause = EventCause::none;
   /// Of `set`: `value` is what the key has. Otherwise the value was too long to be kept.
   bool value_kept = false;
-  Bytes key;
-  Bytes value;
+  std::string_view key;
+  std::string_view value;
   std::uint64_t create_revision = 0;  ///< of `set`; else 0
   std::uint64_t version = 0;          ///< of `set`; else 0
   /// `set`: the key is attached to it. `expired`, `revoked`: it went with it. 0: none.
@@ -59,6 +59,8 @@ struct Revision {
   std::uint64_t number = 0;
   /// Ascending by key, each key once. Empty: only leases began or ended.
   std::vector<Event> events;
+  /// Keeps what the events are views of; none: somebody else does.
+  std::shared_ptr<const void> owner;
 };
 
 /// The latest revisions of one store, in memory. Every replica has the same ones, as far back as
@@ -67,11 +69,15 @@ struct Revision {
 ///
 /// A revision is here once readers of the store see its effects, and before apply() has returned:
 /// never what is not committed, never what the store does not show yet.
+///
+/// It is made whether anybody watches or not, by every command. So it is cheap: what a command
+/// changed is copied into memory that is written from front to end, and forgotten from the front,
+/// without an allocation for each.
 class EventHistory {
  public:
   struct Limits {
     /// Of keys, values and what holds them; about. What is older is forgotten.
-    std::size_t bytes_max = std::size_t{32} << 20U;
+    std::size_t bytes_max = std::size_t{8} << 20U;
     std::size_t events_max = 100'000;
     /// A longer value is not kept: whoever wants it reads the key.
     std::size_t value_bytes_max = std::size_t{16} << 10U;
@@ -80,7 +86,7 @@ class EventHistory {
     /// Something between what was asked for and what is here was forgotten, or never known.
     bool lost = false;
     /// Consecutive, from the one that was asked for.
-    std::vector<std::shared_ptr<const Revision>> revisions;
+    std::vector<Revision> revisions;
   };
   struct Figures {
     std::uint64_t first = 0;  ///< the oldest revision that is here, or head + 1
@@ -92,7 +98,7 @@ class EventHistory {
   using Listener = std::uint64_t;
 
   EventHistory() : EventHistory(Limits()) {}
-  explicit EventHistory(Limits limits) : limits_(limits) {}
+  explicit EventHistory(Limits limits);
   EventHistory(const EventHistory&) = delete;
   EventHistory& operator=(const EventHistory&) = delete;
 
@@ -110,23 +116,43 @@ class EventHistory {
 
   // The thread of apply().
 
-  /// Consecutive, from head() + 1 on. Empties the vector.
-  void add(std::vector<Revision>& revisions);
+  /// Takes a revision, which follows the one that was taken before, or the head. Nobody sees it.
+  void stage(const Revision& revision);
+  /// Shows what was taken.
+  void publish();
+  /// Forgets what was taken.
+  void unstage();
   /// Another state has taken the store's place, of this revision: nothing before it is known.
   void restart(std::uint64_t revision);
 
  private:
-  struct Kept {
-    std::shared_ptr<const Revision> revision;
-    std::size_t bytes = 0;
+  /// Bytes of some revisions, one behind the other. What is written stays as it is.
+  struct Chunk {
+    explicit Chunk(std::size_t size) : bytes(new char[size]), capacity(size) {}
+    const std::unique_ptr<char[]> bytes;
+    const std::size_t capacity;
+    std::size_t used = 0;  ///< of the thread of apply()
   };
-  void keep(Revision revision);
+  /// Where a revision is.
+  struct Place {
+    std::shared_ptr<const Chunk> chunk;  ///< null: it has no events
+    std::uint32_t offset = 0;
+    std::uint32_t events = 0;
+    std::size_t bytes = 0;  ///< all that it takes
+  };
+  char* room_for(std::size_t bytes);
+  static Revision decode(std::uint64_t number, const Place& place);
   void tell() const;
 
   const Limits limits_;
+  const std::size_t chunk_bytes_;
+  // Of the thread of apply().
+  std::shared_ptr<Chunk> chunk_;  ///< that is being filled
+  std::vector<Place> staged_;
+
   mutable std::mutex mutex_;
-  /// Invariant: consecutive, and the last one is the head.
-  std::deque<Kept> kept_;
+  /// Invariant: those of consecutive revisions, and the last one is the head's.
+  std::deque<Place> places_;
   std::size_t events_ = 0;
   std::size_t bytes_ = 0;
   std::uint64_t forgotten_ = 0;

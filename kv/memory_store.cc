@@ -95,7 +95,7 @@ class MemoryStore::Impl final : public Backend {
     fences_.insert_or_assign(std::string(key), token);
   }
   lease::LeaseTable& leases() override { return leases_.begin_step(); }
-  void tell(Revision revision) override { told_.push_back(std::move(revision)); }
+  void tell(const Revision& revision) override { events_.stage(revision); }
 
   Bytes run(const node::Command& command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
@@ -105,7 +105,7 @@ class MemoryStore::Impl final : public Backend {
     install(counters);
     // Behind the keys: who sees that a lease has ended sees that they are gone.
     leases_.end_step();
-    events_.add(told_);
+    events_.publish();
     return std::move(reply).value();
   }
 
@@ -232,7 +232,6 @@ class MemoryStore::Impl final : public Backend {
 
   std::array<Shard, kShards> shards_;
   std::vector<Change> changes_;
-  std::vector<Revision> told_;
   /// Of apply()'s thread, and of whoever holds applying_.
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
 };

@@ -121,7 +121,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<lease::FencingToken> fence(std::string_view key) override;
   void put_fence(std::string_view key, lease::FencingToken token) override;
   lease::LeaseTable& leases() override { return live().leases_.begin_step(); }
-  void tell(Revision revision) override { told_.push_back(std::move(revision)); }
+  void tell(const Revision& revision) override { events_.stage(revision); }
 
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
                                    const rocksdb::ReadOptions& options) const;
@@ -151,7 +151,6 @@ class RocksdbStore::Impl final : private Backend {
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
-  std::vector<Revision> told_;     ///< what these commands have changed
   EventHistory events_;
 
   std::atomic<bool> interrupted_{false};
@@ -431,7 +430,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<node::Command>& c
   }
   if (failed) {
     changes_.clear();
-    told_.clear();
+    events_.unstage();
     // What was written of this call is unknown, so none of its results is to be believed.
     replies.assign(commands.size(),
                    encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
@@ -476,7 +475,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   fences_.clear();
   database.sessions_.saved();
   database.leases_.saved();
-  events_.add(told_);
+  events_.publish();
   return {};
 }
 

@@ -94,8 +94,8 @@ bool EventHub::look() {
     }
     return false;
   }
-  for (const auto& revision : batch.revisions) {
-    for (const kv::Event& event : revision->events) offer(event, revision->number);
+  for (const kv::Revision& revision : batch.revisions) {
+    for (const kv::Event& event : revision.events) offer(event, revision.number);
   }
   cursor_ += batch.revisions.size();
   return batch.revisions.size() == kLookRevisions;
@@ -103,7 +103,7 @@ bool EventHub::look() {
 
 void EventHub::offer(const kv::Event& event, std::uint64_t revision) {
   if (!names_.empty()) offer(names_, std::string(event_name(event)), revision);
-  const std::string key(event.key.view());
+  const std::string key(event.key);
   offer(keys_, key, revision);
   for (const auto& [length, readers] : prefixes_) {
     if (length > key.size()) break;

@@ -68,7 +68,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Counters* counters;    ///< of the session's thread
     Executor* executor;    ///< the session's thread
     Executor* background;  ///< a thread for what takes long
-    EventHub* events;      ///< of the session's thread
+    EventHub* events;      ///< of the session's thread; null while it moves
   };
 
   /// `on_progress` is called on the session's thread when replies that were waited for have arrived

@@ -29,7 +29,7 @@ std::size_t append_revision(std::string& out, const kv::Revision& revision,
                             const kv::KeyFilter& filter, bool values, Protocol protocol) {
   std::vector<const kv::Event*> wanted;
   for (const kv::Event& event : revision.events) {
-    if (filter.wants(event.key.view())) wanted.push_back(&event);
+    if (filter.wants(event.key)) wanted.push_back(&event);
   }
   if (wanted.empty()) return 0;
   append_push(out, 3, protocol);
@@ -38,14 +38,14 @@ std::size_t append_revision(std::string& out, const kv::Revision& revision,
   append_array(out, wanted.size());
   for (const kv::Event* event : wanted) {
     append_array(out, values ? 6 : 5);
-    append_bulk(out, event->key.view());
+    append_bulk(out, event->key);
     append_bulk(out, kind_name(event->kind));
     append_integer(out, static_cast<std::int64_t>(event->create_revision));
     append_integer(out, static_cast<std::int64_t>(event->version));
     append_integer(out, static_cast<std::int64_t>(event->lease.value()));
     if (!values) continue;
     if (event->value_kept) {
-      append_bulk(out, event->value.view());
+      append_bulk(out, event->value);
     } else {
       append_null(out, protocol);
     }
@@ -116,7 +116,7 @@ const Subscriptions* Session::subscriptions() const {
 
 void Session::stop_listening() {
   if (!listening_) return;
-  context_.events->remove(listening_->reader);
+  if (context_.events != nullptr) context_.events->remove(listening_->reader);
   auto& counted = subscribed() ? context_.state.subscribers : context_.state.watchers;
   counted.fetch_sub(1, std::memory_order_relaxed);
   listening_.reset();
@@ -124,6 +124,8 @@ void Session::stop_listening() {
 
 void Session::leave_thread() {
   if (listening_) context_.events->remove(listening_->reader);
+  // It is that thread's alone, and this session may end on another one.
+  context_.events = nullptr;
 }
 
 void Session::move_to(Counters& counters, Executor& executor, EventHub* events) {
@@ -165,10 +167,10 @@ void Session::tell_events() {
       tell_of_loss();
       continue;
     }
-    for (const auto& revision : batch.revisions) {
+    for (const kv::Revision& revision : batch.revisions) {
       if (closing_ || output_.size() >= kOutputBytesMax || work_ >= kTurnWork) break;
-      tell(*revision);
-      context_.events->took(listening_->reader, revision->number + 1);
+      tell(revision);
+      context_.events->took(listening_->reader, revision.number + 1);
     }
   }
   if (!listening_ || closing_ || !std::exchange(listening_->progress_due, false)) return;

@@ -78,7 +78,7 @@ EventInterest Subscriptions::interest() const {
 std::size_t Subscriptions::append(std::string& out, const kv::Event& event, Protocol protocol,
                                   std::size_t& budget) const {
   const std::string_view name = event_name(event);
-  const std::string_view key = event.key.view();
+  const std::string_view key = event.key;
   std::size_t messages = append(out, std::string(kKeyChannel).append(key), name, protocol, budget);
   messages += append(out, std::string(kNameChannel).append(name), key, protocol, budget);
   return messages;

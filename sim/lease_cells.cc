@@ -1,10 +1,24 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/lease_cells.h>
 
+#include <deque>
+#include <memory>
 #include <utility>
 
 namespace leasehold::sim {
 namespace {
+
+/// One that keeps its own bytes.
+kv::Revision copy_of(const kv::Revision& revision) {
+  const auto bytes = std::make_shared<std::deque<std::string>>();
+  kv::Revision copy = revision;
+  for (kv::Event& event : copy.events) {
+    event.key = bytes->emplace_back(event.key);
+    event.value = bytes->emplace_back(event.value);
+  }
+  copy.owner = bytes;
+  return copy;
+}
 
 /// What the evaluation reads and writes.
 class Backend final : public kv::Backend {
@@ -28,8 +42,8 @@ class Backend final : public kv::Backend {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
   lease::LeaseTable& leases() override { return cells_.table; }
-  void tell(kv::Revision revision) override {
-    if (told_ != nullptr) told_->push_back(std::move(revision));
+  void tell(const kv::Revision& revision) override {
+    if (told_ != nullptr) told_->push_back(copy_of(revision));
   }
 
  private:

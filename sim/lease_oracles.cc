@@ -137,7 +137,7 @@ void LeaseOracles::check_events(raft::LogId id, const LeaseCells& cells,
     bool said = false;
     for (const kv::Revision& revision : told) {
       for (const kv::Event& event : revision.events) {
-        said |= event.key.view() == key && event.kind == ending.kind && event.lease == ending.lease;
+        said |= event.key == key && event.kind == ending.kind && event.lease == ending.lease;
       }
     }
     if (said) continue;

@@ -90,17 +90,17 @@ void LeaseWatchers::take(std::size_t which, const Answer& answer) {
     watcher.copy = answer.copy;
     return oracles_.leases().resynced(which, *answer.revision, watcher.copy);
   }
-  for (const auto& revision : answer.revisions) {
-    for (const kv::Event& event : revision->events) {
-      std::string key(event.key.view());
+  for (const kv::Revision& revision : answer.revisions) {
+    for (const kv::Event& event : revision.events) {
+      const std::string key(event.key);
       if (event.kind == kv::EventKind::set) {
-        watcher.copy[std::move(key)] = std::string(event.value.view());
+        watcher.copy[key] = std::string(event.value);
       } else {
         watcher.copy.erase(key);
       }
     }
-    watcher.seen = revision->number;
-    oracles_.leases().told(which, *revision, watcher.copy);
+    watcher.seen = revision.number;
+    oracles_.leases().told(which, revision, watcher.copy);
   }
 }
 

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -34,7 +33,7 @@ class LeaseWatchers {
   struct Answer {
     std::optional<std::uint64_t> revision;
     LeaseOracles::Copy copy;
-    std::vector<std::shared_ptr<const kv::Revision>> revisions;
+    std::vector<kv::Revision> revisions;
   };
 
   void look_later(std::size_t which);

@@ -268,7 +268,8 @@ std::vector<Bytes> RegisterMachine::apply(const std::vector<node::Command>& comm
       continue;
     }
     Done done = apply_to(present_, command.id, *decoded);
-    events_.add(done.told);
+    for (const kv::Revision& revision : done.told) events_.stage(revision);
+    events_.publish();
     results.push_back(std::move(done.result));
   }
   present_.applied = last;

@@ -26,9 +26,9 @@ std::string text(const Revision& revision) {
   std::string out = std::to_string(revision.number) + ":";
   for (const Event& event : revision.events) {
     out += std::string(out.back() == ':' ? " " : ", ") + kKinds[static_cast<int>(event.kind)] +
-           kCauses[static_cast<int>(event.cause)] + " " + std::string(event.key.view());
+           kCauses[static_cast<int>(event.cause)] + " " + std::string(event.key);
     if (event.kind == EventKind::set) {
-      out += event.value_kept ? "=" + std::string(event.value.view()) : " (long)";
+      out += event.value_kept ? "=" + std::string(event.value) : " (long)";
     }
     if (event.lease != LeaseId(0)) out += " of " + std::to_string(event.lease.value());
   }
@@ -40,7 +40,7 @@ std::vector<std::string> read(const EventHistory& history, std::uint64_t from,
   const auto batch = history.read(from, count);
   if (batch.lost) return {"lost"};
   std::vector<std::string> out;
-  for (const auto& revision : batch.revisions) out.push_back(text(*revision));
+  for (const Revision& revision : batch.revisions) out.push_back(text(revision));
   return out;
 }
 
@@ -169,11 +169,11 @@ TEST_P(Events, TellTheRevisionsOfTheKey) {
   run(Set{"a", "3"});
   const auto batch = store_->events().read(2, 3);
   ASSERT_EQ(batch.revisions.size(), 3U);
-  EXPECT_EQ(batch.revisions[0]->events[0].create_revision, 1U);
-  EXPECT_EQ(batch.revisions[0]->events[0].version, 2U);
-  EXPECT_EQ(batch.revisions[1]->events[0].create_revision, 0U);
-  EXPECT_EQ(batch.revisions[2]->events[0].create_revision, 4U);
-  EXPECT_EQ(batch.revisions[2]->events[0].version, 1U);
+  EXPECT_EQ(batch.revisions[0].events[0].create_revision, 1U);
+  EXPECT_EQ(batch.revisions[0].events[0].version, 2U);
+  EXPECT_EQ(batch.revisions[1].events[0].create_revision, 0U);
+  EXPECT_EQ(batch.revisions[2].events[0].create_revision, 4U);
+  EXPECT_EQ(batch.revisions[2].events[0].version, 1U);
 }
 
 TEST_P(Events, ReadsBeginWhereTheyAreAskedTo) {
@@ -190,15 +190,16 @@ TEST_P(Events, AreToldWhenTheirEffectsAreShown) {
   std::uint64_t next = 1;
   std::uint64_t seen = 0;
   const auto listener = store_->events().listen([&] {
-    for (const auto& revision : store_->events().read(next, 1000).revisions) {
-      for (const Event& event : revision->events) {
-        const auto found = store_->get(event.key.view()).value();
+    const auto batch = store_->events().read(next, 1000);
+    for (const Revision& revision : batch.revisions) {
+      for (const Event& event : revision.events) {
+        const auto found = store_->get(event.key).value();
         EXPECT_EQ(found.has_value(), event.kind == EventKind::set);
         if (found) {
-          EXPECT_GE(found->mod_revision, revision->number);
+          EXPECT_GE(found->mod_revision, revision.number);
         }
       }
-      next = revision->number + 1;
+      next = revision.number + 1;
       ++seen;
     }
   });
@@ -277,12 +278,13 @@ TEST_P(Events, MakeTheStoreOnceMore) {
   std::uint64_t next = 1;
   for (std::uint64_t i = 1; i <= 1500; ++i) {
     apply(*store_, i, {source.next()});
-    for (const auto& revision : store_->events().read(next, 100).revisions) {
-      EXPECT_EQ(revision->number, next++);
-      for (const Event& event : revision->events) {
-        const std::string key(event.key.view());
+    const auto batch = store_->events().read(next, 100);
+    for (const Revision& revision : batch.revisions) {
+      EXPECT_EQ(revision.number, next++);
+      for (const Event& event : revision.events) {
+        const std::string key(event.key);
         if (event.kind == EventKind::set) {
-          copy[key] = event.value.view();
+          copy[key] = event.value;
         } else {
           EXPECT_EQ(copy.erase(key), 1U) << key;
         }

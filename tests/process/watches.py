@@ -77,8 +77,9 @@ class Log:
 class Watcher:
     """A client in RESP2, at one node until its connection breaks."""
 
-    def __init__(self, cluster, log, node, rng):
-        self._cluster, self.log, self._node, self._rng = cluster, log, node, rng
+    def __init__(self, log, node, others, rng):
+        """`others`: where it goes on."""
+        self.log, self._node, self._others, self._rng = log, node, others, rng
         self.client = None
 
     def step(self):
@@ -90,8 +91,8 @@ class Watcher:
             pass
         except (resp.ConnectionLost, OSError):
             self.client = None
-            self._node = self._rng.choice(self._cluster.nodes)
-            time.sleep(0.05)
+            self._node = self._rng.choice(self._others)
+            time.sleep(self._rng.uniform(0.01, 0.5))
 
     def drop(self):
         """Its connection breaks, in the middle of whatever it is told."""
@@ -311,13 +312,16 @@ def judge(logs, rows, acknowledged):
 def under_faults(options, seed):
     rng = random.Random(seed)
     with Cluster(options.binary, keep=options.keep) as cluster:
+        # One remembers so little that whoever comes to it from elsewhere has to read again.
+        cluster.nodes[2].flags += ["--watch-history-events", "100"]
         cluster.start()
         logs, watchers = [], []
         for node in cluster.nodes:
             for count in range(3):
                 log = Log(f"watcher {count} of {node}")
                 logs.append(log)
-                watchers.append(Watcher(cluster, log, node, random.Random(rng.random())))
+                others = cluster.nodes if count == 2 else cluster.nodes[:2]
+                watchers.append(Watcher(log, node, others, random.Random(rng.random())))
         shells = [Shell(cluster, Log(f"the shell at node {i + 1}"), i) for i in range(3)]
         writers = [Writer(cluster, number, rng.random()) for number in range(3)]
         steps = []
@@ -499,11 +503,69 @@ def idle_watchers(options, count=2000):
         print(f"{count} idle watchers take {each / 1024:.1f} KiB each")
 
 
+def shell(options):
+    """What `leasehold watch` says, its flags, and how it ends."""
+    def watch(*flags, lines, servers=None):
+        process = subprocess.Popen([options.binary, "watch", "--servers", servers or address, *flags],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        said = [process.stdout.readline().rstrip("\n") for _ in lines]
+        process.send_signal(signal.SIGTERM)
+        rest, complaints = process.communicate(timeout=10)
+        check(said == lines and not rest, f"watch {flags} said {said} {rest!r}, not {lines}: {complaints}")
+        check(process.returncode == 0, f"watch {flags}: status {process.returncode}: {complaints}")
+
+    def refused(status, text, *flags):
+        done = subprocess.run([options.binary, "watch", *flags], capture_output=True, text=True,
+                              timeout=30, check=False)
+        check(done.returncode == status and text in done.stderr,
+              f"watch {flags}: status {done.returncode}, {done.stderr!r}")
+
+    with Cluster(options.binary, size=1, keep=options.keep) as cluster:
+        node = cluster.start()
+        address = f"127.0.0.1:{node.port}"
+        with node.client() as client:
+            client.call("MSET", "k/1", "v", "k/2", "two words", "x", "y")
+            client.call("DEL", "x")
+            client.call("SET", "k/1", "w")
+            lease = client.call("LEASE.GRANT", "60000", "ID", "7")
+            client.call("SET", "k 3", "v", "LEASE", "7")
+            client.call("LEASE.REVOKE", "7")
+            check(lease == [7, 4], f"{lease}")
+        watch("--from", "1", "--prefix", "k/", "--values",
+              lines=["1  set  k/1  v", '1  set  k/2  "two words"', "3  set  k/1  w"])
+        watch("--from", "2", "--key", "x", "--key", "k 3",
+              lines=["2  deleted  x", '5  set  "k 3"', '6  revoked  "k 3"'])
+        watch("--from=5", "--json", "--values", lines=[
+            '{"revision":5,"event":"set","key":"k 3","create_revision":5,"version":1,"lease":7,"value":"v"}',
+            '{"revision":6,"event":"revoked","key":"k 3","lease":7}'])
+        watch("--existing", "--key", "k/2", "--key", "nothing", lines=["6  resync", "1  is  k/2"])
+        # Of another group's past: it begins anew.
+        watch("--from", "100", "--prefix", "k/", lines=["6  resync", "3  is  k/1", "1  is  k/2"])
+        # The first server is none.
+        watch("--from", "6", lines=['6  revoked  "k 3"'], servers=f"127.0.0.1:1,{address}")
+        refused(2, "--servers is missing", "--key", "k")
+        refused(2, "--from: expected a revision", "--servers", address, "--from", "0")
+        refused(2, "choose one", "--servers", address, "--from", "1", "--existing")
+        refused(2, "unknown option", "--servers", address, "--what")
+        refused(2, "a key stands behind --key", "--servers", address, "k")
+        refused(2, "is no address", "--servers", "nowhere")
+        refused(4, "the key is longer", "--servers", address, "--key", "k" * 70000)
+        node.terminate()
+        # Nobody is there, and it waits.
+        process = subprocess.Popen([options.binary, "watch", "--servers", address],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        check(address in process.stderr.readline(), "it does not say that nobody is there")
+        process.send_signal(signal.SIGINT)
+        check(process.wait(10) == 0, f"status {process.returncode} at a signal")
+        print("leasehold watch says what happened")
+
+
 def run(options):
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     seed = options.seed if options.seed is not None else random.randrange(1 << 32)
     print(f"--seed {seed}", flush=True)
+    shell(options)
     slow_consumers(options)
     a_member_that_was_away(options)
     idle_watchers(options)

@@ -37,6 +37,14 @@ TEST(ClientFlags, StandAnywhereBetweenTheWords) {
   EXPECT_THAT(flags.value().rest(), IsEmpty());
 }
 
+TEST(ClientFlags, MayBeGivenSeveralTimes) {
+  const auto flags = parse({"--wait", "1s", "--wait=2s"});
+  ASSERT_TRUE(flags.ok());
+  EXPECT_EQ(flags.value().text("--wait"), "2s");
+  EXPECT_THAT(flags.value().texts("--wait"), ElementsAre("1s", "2s"));
+  EXPECT_THAT(flags.value().texts("--servers"), IsEmpty());
+}
+
 TEST(ClientFlags, WhatWasNotGivenIsEmpty) {
   const auto flags = parse({});
   ASSERT_TRUE(flags.ok());

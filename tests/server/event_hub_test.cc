@@ -19,7 +19,7 @@ kv::Revision revision(std::uint64_t number, const std::vector<std::string>& keys
   out.number = number;
   for (const std::string& key : keys) {
     kv::Event event;
-    event.key = Bytes(key);
+    event.key = key;
     event.kind = kind;
     out.events.push_back(event);
   }
@@ -41,9 +41,8 @@ class EventHubTest : public ::testing::Test {
     hub_ = std::make_unique<EventHub>(*history_);
   }
   void add(const std::vector<std::string>& keys, kv::EventKind kind = kv::EventKind::set) {
-    std::vector<kv::Revision> revisions;
-    revisions.push_back(revision(history_->head() + 1, keys, kind));
-    history_->add(revisions);
+    history_->stage(revision(history_->head() + 1, keys, kind));
+    history_->publish();
   }
   void look() {
     while (hub_->look()) {
@@ -67,9 +66,9 @@ class EventHubTest : public ::testing::Test {
         client.lost = true;
         return hub_->took(client.reader, hub_->cursor());
       }
-      const kv::Revision& next = *batch.revisions.at(0);
+      const kv::Revision& next = batch.revisions.at(0);
       for (const kv::Event& event : next.events) {
-        if (client.reader.interest.filter.wants(event.key.view())) {
+        if (client.reader.interest.filter.wants(event.key)) {
           client.seen.push_back(next.number);
           break;
         }
@@ -167,8 +166,8 @@ TEST_F(EventHubTest, WhoMovesToAnotherThreadGoesOn) {
   }
   for (; !one->reader.current;) {
     const auto batch = other.read(one->reader, 1);
-    if (batch.revisions.at(0)->events.at(0).key.view() == "a") {
-      one->seen.push_back(batch.revisions.at(0)->number);
+    if (batch.revisions.at(0).events.at(0).key == "a") {
+      one->seen.push_back(batch.revisions.at(0).number);
     }
     other.took(one->reader, one->reader.next + 1);
   }

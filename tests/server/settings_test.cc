@@ -42,6 +42,19 @@ class SettingsFile {
   std::string path_;
 };
 
+TEST(Settings, TheHistoryOfWatchersHasBounds) {
+  const auto settings = make_settings(kGood);
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings.value().events.bytes_max, 8U << 20U);
+  EXPECT_EQ(settings.value().events.events_max, 100'000U);
+  EXPECT_EQ(make_settings(with("watch-history", "64K")).value().events.bytes_max, 64U << 10U);
+  EXPECT_EQ(make_settings(with("watch-history-events", "100")).value().events.events_max, 100U);
+  EXPECT_THAT(refusal(with("watch-history", "0")),
+              HasSubstr("--watch-history: what watchers read"));
+  EXPECT_THAT(refusal(with("watch-history", "some")), HasSubstr("is no number of bytes"));
+  EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is no number from 100"));
+}
+
 TEST(Durations, HaveAUnit) {
   EXPECT_EQ(parse_duration("100ms").value(), 100ms);
   EXPECT_EQ(parse_duration("1s").value(), 1s);

@@ -392,6 +392,63 @@ TEST_P(TcpFrontTest, AProvenClientIsServedWhileOthersScan) {
   }
 }
 
+/// Newcomers, clients that are proven, and those whose watch had to wait for the node.
+TEST_P(TcpFrontTest, WatchersAreToldEverythingInOrder) {
+  open();
+  std::vector<RespClient> watchers;
+  for (int i = 0; i < 12; ++i) {
+    watchers.push_back(connect());
+    if (i == 6) node_.grant_lease(std::chrono::hours(1));
+    for (std::size_t pings = 0; i % 3 == 1 && pings < 2 * kProvingCommands; ++pings) {
+      ASSERT_EQ(call(watchers.back(), {"PING"}).text, "PONG");
+    }
+    if (i % 2 == 0) call(watchers.back(), {"HELLO", "3"});
+    const auto begun = call(watchers.back(), {"LEASEHOLD", "WATCH", "PREFIX", "k"});
+    ASSERT_EQ(begun.items.at(0).text, "watching");
+    ASSERT_EQ(begun.items.at(1).integer, 1);
+  }
+  EXPECT_EQ(state_->watchers.load(), 12U);
+  RespClient writer = connect();
+  constexpr int kWrites = 500;
+  std::vector<Words> writes;
+  for (int i = 0; i < kWrites; ++i) writes.push_back({"SET", i % 2 == 0 ? "k" : "other", "v"});
+  ASSERT_TRUE(writer.send(writes, kPatience).ok());
+  for (std::size_t i = 0; i < watchers.size(); ++i) {
+    for (int revision = 1; revision <= kWrites; revision += 2) {
+      const auto message = watchers[i].reply(kPatience);
+      ASSERT_TRUE(message.ok()) << message.error().message;
+      EXPECT_EQ(message.value().kind, i % 2 == 0 ? RespValue::Kind::push : RespValue::Kind::array);
+      ASSERT_EQ(message.value().items.at(0).text, "events");
+      ASSERT_EQ(message.value().items.at(1).integer, revision);
+    }
+  }
+  // It ends between messages, too.
+  for (std::size_t i = 1; i < watchers.size(); i += 2) {
+    EXPECT_EQ(call(watchers[i], {"LEASEHOLD", "UNWATCH"}).text, "OK");
+  }
+  for (int i = 0; i < kWrites; ++i) ASSERT_EQ(writer.reply(kPatience).value().text, "OK");
+  watchers.clear();
+  for (auto until = std::chrono::steady_clock::now() + kPatience;
+       state_->watchers.load() > 0 && std::chrono::steady_clock::now() < until;) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(state_->watchers.load(), 0U);
+}
+
+TEST_P(TcpFrontTest, AWatcherThatHearsNothingIsNotIdle) {
+  ServerOptions options;
+  options.idle_timeout = std::chrono::seconds(1);
+  open(options);
+  node_.grant_lease(std::chrono::hours(1));
+  RespClient watcher = connect();
+  RespClient idle = connect();
+  ASSERT_EQ(call(watcher, {"SUBSCRIBE", "__keyevent@0__:set"}).items.size(), 3U);
+  EXPECT_EQ(idle.reply(kPatience).error().code, ErrorCode::unavailable);  // it is closed
+  RespClient other = connect();
+  ASSERT_EQ(call(other, {"SET", "k", "v"}).text, "OK");
+  EXPECT_EQ(watcher.reply(kPatience).value().items.at(2).text, "k");
+}
+
 INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
 
 TEST(TcpFront, BadAddressesAreRefused) {
@@ -426,6 +483,21 @@ TEST(Replies, AreReadBack) {
   EXPECT_EQ(parsed("_\r\n").kind, RespValue::Kind::null);
   EXPECT_EQ(parsed("*2\r\n:1\r\n*1\r\n$1\r\nx\r\n").items.at(1).items.at(0).text, "x");
   EXPECT_EQ(parsed("%1\r\n+a\r\n:1\r\n").items.size(), 2U);
+}
+
+TEST(Replies, PushesAreToldFromThem) {
+  std::string bytes;
+  append_push(bytes, 2, Protocol::resp3);
+  append_bulk(bytes, "progress");
+  append_integer(bytes, 7);
+  RespValue value;
+  EXPECT_EQ(parse_reply(bytes, value).value(), bytes.size());
+  EXPECT_EQ(value.kind, RespValue::Kind::push);
+  EXPECT_EQ(value.items.at(1).integer, 7);
+  bytes.front() = '*';
+  std::string older;
+  append_push(older, 2, Protocol::resp2);
+  EXPECT_EQ(bytes.substr(0, older.size()), older);
 }
 
 TEST(Replies, TruncatedOnesWaitAndDamagedOnesAreRefused) {

@@ -210,7 +210,7 @@ TEST(LeaseOracles, WhatAWatcherIsToldWronglyIsFound) {
       {"another key",
        [](Judged& j) {
          j.execute(leased("k", 0));
-         j.newest.events.at(0).key = Bytes("l");
+         j.newest.events.at(0).key = "l";
          j.oracles.told(0, j.newest, j.copy());
        }},
       {"an event is missing",
