@@ -2,6 +2,7 @@
 #include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 
 #include <rocksdb/db.h>
 

@@ -3,6 +3,7 @@
 #include <leasehold/kv/rocksdb_archive.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 #include <leasehold/tests/kv/watched_env.h>
 #include <leasehold/wire/crc32c.h>
 

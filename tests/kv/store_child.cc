@@ -14,6 +14,7 @@
 // fewer; 1 and 2 as above.
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 #include <leasehold/tests/kv/watched_env.h>
 
 #include <csignal>
