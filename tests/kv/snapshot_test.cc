@@ -1,6 +1,7 @@
 // Snapshots: taken while the store goes on, damaged on the way, installed, and killed meanwhile.
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
 #include <leasehold/tests/kv/store_twin.h>
