@@ -260,8 +260,8 @@ constexpr CommandSpec kCommands[] = {
           "Remembers a script of a lock library and returns its digest"),
     other("select", 2, kNone, Group::connection, run_select, "Accepts database 0"),
     change("set", -3, Group::string, kOneKey, make_set,
-           "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
-           "KEEPTTL] [TOKEN token]"),
+           "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id "
+           "| KEEPTTL] [TOKEN token]"),
     change("setex", 4, Group::string, kOneKey, make_setex,
            "Writes a value that ends after seconds"),
     change("setnx", 3, Group::string, kOneKey, make_setnx,

@@ -136,7 +136,11 @@ void LeaseClients::write(std::size_t client) {
   const std::string value = std::to_string(client) + " " + std::to_string(++of.values);
   kv::Set set{key, value};
   set.token = of.token;
-  if (of.random.chance(2, 3)) set.lease = of.lease;
+  if (of.random.chance(2, 3)) {
+    set.lease = of.lease;
+  } else {
+    set.ttl = world_.plan.leases.ttl;
+  }
   send(client, set, [this, client](const std::optional<kv::Reply>&) {
     turn_later(client, draw_duration(clients_[client].random, milliseconds(5), milliseconds(200)));
   });

@@ -103,10 +103,22 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     }
   }
   if (std::holds_alternative<kv::RevokeLease>(decoded.value()) && good) ++counts_.revoked;
+  if (const auto* set = std::get_if<kv::Set>(&decoded.value());
+      set != nullptr && set->ttl && good) {
+    constexpr std::int64_t kMillion = 1'000'000;
+    // No node has it before now.
+    keys_live_until_[cells.cells.at(std::string(set->key)).lease] =
+        world_.queue.now() + *set->ttl / (kMillion + world_.plan.leases.drift_ppm) * kMillion;
+  }
   for (const lease::LeaseId gone : candidates_) {
     if (cells.table.find(gone) != nullptr) continue;
     ++counts_.expired;
     expired_.insert(gone);
+    if (const auto at = keys_live_until_.find(gone);
+        at != keys_live_until_.end() && at->second > world_.queue.now()) {
+      world_.fail("lease_expired_early",
+                  text(id) + " ends lease " + std::to_string(gone.value()) + " of a key");
+    }
     const auto holder = holders_.find(gone);
     if (holder == holders_.end() || holder->second.until <= world_.queue.now()) continue;
     world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.value()) +
@@ -202,7 +214,11 @@ void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where)
                                   (keys == nullptr ? ", which has ended" : ", which has it not"));
   }
   for (const auto& lease : cells.table.list(lease::LeaseId(0), cells.table.size())) {
-    attached -= cells.table.keys(lease.id)->size();
+    const std::size_t keys = cells.table.keys(lease.id)->size();
+    attached -= keys;
+    if (!lease::is_of_key(lease.id) || keys == 1) continue;
+    world_.fail("lease_keys", "after " + where + " the lease " + std::to_string(lease.id.value()) +
+                                  " of a key has " + std::to_string(keys));
   }
   if (attached != 0) {
     world_.fail("lease_keys", "after " + where + " a lease has a key that is not attached to it");

@@ -19,10 +19,12 @@ namespace leasehold::sim {
 
 /// Judges, by the names that a violation carries:
 ///   two_holders           two clients each believe, in true time, that they hold one name
-///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it
+///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it,
+///   or
+///                         a key before its time is over by the fastest clock that may be
 ///   lease_token           a grant has a token that is not above that of every earlier grant
 ///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
-///                         that is not attached to it
+///                         that is not attached to it, or the lease of a key has not one key
 ///   fence                 a write with a token has taken effect behind one with a larger token
 ///   watch                 a watcher of the keys is told a revision twice, early, out of order or
 ///                         otherwise than it was committed; or a key went with its lease, and its
@@ -68,6 +70,8 @@ class LeaseOracles {
   World& world_;
   std::map<lease::LeaseId, Holder> holders_;
   std::set<lease::LeaseId> expired_;
+  /// When the lease of a key may end at the earliest.
+  std::map<lease::LeaseId, TrueInstant> keys_live_until_;
   lease::FencingToken newest_;
   /// The largest token that has written a key.
   std::map<std::string, lease::FencingToken, std::less<>> fences_;

@@ -1,5 +1,7 @@
 // What only the store on RocksDB has: a life after the process.
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 
 #include <spawn.h>
 #include <sys/wait.h>

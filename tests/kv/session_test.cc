@@ -1,7 +1,9 @@
 // Exactly once: the commands of sessions, asked of both stores, and their life after the process.
 #include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 
 #include <rocksdb/db.h>
 

@@ -1,8 +1,10 @@
 // Snapshots: taken while the store goes on, damaged on the way, installed, and killed meanwhile.
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 #include <leasehold/tests/kv/watched_env.h>
 #include <leasehold/wire/crc32c.h>
 

@@ -12,8 +12,10 @@
 // Opens the store in DIR and installs the file ARCHIVE (or makes the store of it, or takes a
 // snapshot). Exits before change number KILL_AT of the files with kKilled, with 0 if there are
 // fewer; 1 and 2 as above.
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
+#include <leasehold/tests/kv/store_twin.h>
 #include <leasehold/tests/kv/watched_env.h>
 
 #include <csignal>

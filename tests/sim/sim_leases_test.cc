@@ -37,6 +37,9 @@ LeaseCells some_cells() {
   cells.apply(raft::Term(1), encoded(grant(0, "")));
   cells.apply(raft::Term(1), encoded(leased("k", 7, 1)));
   cells.apply(raft::Term(1), encoded(leased("j", 0)));
+  kv::Set timed{"i", "v"};
+  timed.ttl = seconds(1);
+  cells.apply(raft::Term(1), encoded(timed));
   return cells;
 }
 
@@ -126,6 +129,26 @@ TEST(LeaseOracles, AnEarlyExpiryIsFound) {
   EXPECT_EQ(judged.verdict(), "");
   judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(7), 1}}});
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
+}
+
+TEST(LeaseOracles, AnEarlyExpiryOfAKeyIsFound) {
+  Judged judged;
+  kv::Set timed{"k", "v"};
+  timed.ttl = seconds(1);
+  judged.execute(timed);
+  const LeaseId own = judged.cells.cells.at("k").lease;
+  judged.execute(kv::ExpireLeases{raft::Term(1), {{own, 9}}});
+  EXPECT_EQ(judged.verdict(), "");
+  judged.execute(kv::ExpireLeases{raft::Term(1), {{own, 1}}});
+  EXPECT_EQ(judged.verdict(), "lease_expired_early");
+}
+
+TEST(LeaseOracles, TheLeaseOfAKeyWithoutItIsFound) {
+  Judged judged;
+  static_cast<void>(judged.cells.table.grant_to_key(seconds(1), FencingToken(1)));
+  judged.cells.table.keep();
+  judged.execute(grant(7, "n"));
+  EXPECT_EQ(judged.verdict(), "lease_keys");
 }
 
 TEST(LeaseOracles, WhoIsToldOfARenewalBehindTheExpiryIsFound) {

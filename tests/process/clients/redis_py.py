@@ -32,11 +32,15 @@ def one_node(port):
     found = list(r.scan_iter(match=f"{key}:scan:*", count=40))
     check(len(found) == 250 and len(set(found)) == 250, f"SCAN found {len(found)}")
     check(r.delete(*found) == 250, "DEL")
+    check(r.set(key, "x", ex=100) is True and 99 <= r.ttl(key) <= 100, "SET EX")
+    check(r.expire(key, 50, gt=True) is False and r.expire(key, 200) is True, "EXPIRE")
+    check(199_000 < r.pttl(key) <= 200_000 and r.persist(key) and r.ttl(key) == -1, "PERSIST")
+    check(r.getex(key, px=1000) == b"x" and 0 < r.pttl(key) <= 1000, "GETEX")
     try:
-        r.expire(key, 10)
-        check(False, "EXPIRE was accepted")
+        r.lpush(key, 1)
+        check(False, "LPUSH was accepted")
     except redis.ResponseError as error:
-        check("no key expires" in str(error), f"EXPIRE: {error}")
+        check("every value is a string" in str(error), f"LPUSH: {error}")
     check(r.info()["loading"] == 0 and r.config_get("databases") == {"databases": "1"}, "INFO")
     check(any(c["id"] == str(r.client_id()) for c in r.client_list()), "CLIENT LIST")
     check(r.command_count() > 50 and "get" in r.command(), "COMMAND")

@@ -1,0 +1,297 @@
+// A dumb twin of the stores.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/store.h>
+#include <leasehold/tests/kv/store_support.h>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace leasehold::kv::testing {
+
+/// What the rules say, in the shortest way.
+class Twin {
+ public:
+  struct Cell {
+    std::string bytes;
+    std::uint64_t create_revision, mod_revision, version;
+    /// Of the key's own lease; 0: the key lives for ever.
+    std::uint64_t lease_id = 0, stamp = 0;
+    lease::Duration ttl{0};
+  };
+
+  std::string run(const Command& command) {
+    if (const auto* transaction = std::get_if<Transaction>(&command)) return run(*transaction);
+    const std::uint64_t before = revision;
+    fixed_ = before + 1;
+    const std::string reply = std::visit([this](const auto& c) { return run(c); }, command);
+    revision = changed_ ? fixed_ : before;
+    changed_ = false;
+    return reply;
+  }
+
+  std::map<std::string, Cell> cells;
+  std::uint64_t revision = 0;
+
+ private:
+  Cell& write(const std::string& key, const std::string& bytes) {
+    changed_ = true;
+    auto [at, fresh] = cells.try_emplace(key, Cell{bytes, fixed_, fixed_, 1});
+    if (fresh) return at->second;
+    at->second.bytes = bytes;
+    at->second.mod_revision = fixed_;
+    at->second.version += 1;
+    return at->second;
+  }
+  static void for_ever(Cell& cell) {
+    cell.lease_id = cell.stamp = 0;
+    cell.ttl = lease::Duration(0);
+  }
+  void write_for(const std::string& key, const std::string& bytes, std::optional<KeyTime> ttl) {
+    if (ttl && *ttl == KeyTime(0)) {
+      if (cells.erase(key) > 0) changed_ = true;
+      return;
+    }
+    Cell& cell = write(key, bytes);
+    if (!ttl) return for_ever(cell);
+    cell.ttl = *ttl;
+    cell.stamp = ++stamps_;
+    if (cell.lease_id == 0) cell.lease_id = (std::uint64_t{1} << 63U) + cell.stamp;
+  }
+
+  std::string run(const Set& set) {
+    const std::string key(set.key);
+    const bool exists = cells.count(key) != 0;
+    const bool writes = !(set.condition == SetCondition::nx && exists) &&
+                        !(set.condition == SetCondition::xx && !exists);
+    std::string reply = writes ? "OK" : "nil";
+    if (set.get_old) reply = exists ? "\"" + cells.at(key).bytes + "\"" : "nil";
+    if (writes && set.keep_lease) {
+      write(key, std::string(set.value));
+    } else if (writes) {
+      write_for(key, std::string(set.value), set.ttl);
+    }
+    return reply;
+  }
+
+  std::string run(const Del& del) {
+    std::size_t gone = 0;
+    for (const std::string_view key : del.keys) gone += cells.erase(std::string(key));
+    if (gone > 0) changed_ = true;
+    return std::to_string(gone);
+  }
+
+  std::string bytes_of(std::string_view key) const {
+    const auto at = cells.find(std::string(key));
+    return at == cells.end() ? "" : at->second.bytes;
+  }
+  std::string value_or_nil(std::string_view key) const {
+    const auto at = cells.find(std::string(key));
+    return at == cells.end() ? "nil" : "\"" + at->second.bytes + "\"";
+  }
+
+  std::string run(const Append& append) {
+    write(std::string(append.key), bytes_of(append.key) + std::string(append.bytes));
+    return std::to_string(bytes_of(append.key).size());
+  }
+  std::string run(const SetRange& range) {
+    std::string bytes = bytes_of(range.key);
+    if (range.bytes.empty()) return std::to_string(bytes.size());
+    while (bytes.size() < range.offset + range.bytes.size()) bytes.push_back('\0');
+    for (std::size_t i = 0; i < range.bytes.size(); ++i) bytes[range.offset + i] = range.bytes[i];
+    write(std::string(range.key), bytes);
+    return std::to_string(bytes.size());
+  }
+  std::string run(const GetDel& command) {
+    const std::string reply = value_or_nil(command.key);
+    if (cells.erase(std::string(command.key)) > 0) changed_ = true;
+    return reply;
+  }
+  std::string run(const MSet& mset) {
+    for (const auto& [key, value] : mset.pairs) {
+      const auto at = cells.find(std::string(key));
+      const bool is_equal = at != cells.end() && at->second.bytes == value;
+      if (mset.condition == MSetCondition::none_exists && at != cells.end()) return "0";
+      if (mset.condition == MSetCondition::all_equal && !is_equal) return "0";
+    }
+    for (const auto& [key, value] : mset.pairs) {
+      write_for(std::string(key), std::string(value), mset.ttl);
+    }
+    if (mset.condition == MSetCondition::none) return "OK";
+    return mset.condition == MSetCondition::none_exists ? "1" : std::to_string(mset.pairs.size());
+  }
+  std::string run(const ExpireKey& expire) {
+    const auto at = cells.find(std::string(expire.key));
+    const std::string none = expire.get ? value_or_nil(expire.key) : "0";
+    if (at == cells.end() || (expire.value && at->second.bytes != *expire.value)) return none;
+    const Cell before = at->second;
+    const bool timed = before.lease_id != 0;
+    lease::Duration left = before.ttl;
+    if (expire.seen.stamp == before.stamp && expire.seen.left < left) left = expire.seen.left;
+    const bool needs_time =
+        expire.change != TimeChange::set || expire.condition == TimeCondition::xx ||
+        expire.condition == TimeCondition::gt || expire.condition == TimeCondition::xx_lt;
+    if (needs_time && !timed) return none;
+    if (expire.condition == TimeCondition::nx && timed) return none;
+    if (expire.condition == TimeCondition::gt && expire.ttl <= left) return none;
+    const bool lower =
+        expire.condition == TimeCondition::lt || expire.condition == TimeCondition::xx_lt;
+    if (lower && timed && expire.ttl >= left) return none;
+    if (expire.change == TimeChange::remove) {
+      for_ever(write(std::string(expire.key), before.bytes));
+    } else {
+      const bool adds = expire.change == TimeChange::add;
+      write_for(std::string(expire.key), before.bytes, adds ? expire.ttl + left : expire.ttl);
+    }
+    return expire.get ? "\"" + before.bytes + "\"" : "1";
+  }
+  std::string run(const DelEqual& del) {
+    std::size_t gone = 0;
+    for (const std::string_view key : del.keys) {
+      const auto at = cells.find(std::string(key));
+      if (at == cells.end() || at->second.bytes != del.value) continue;
+      cells.erase(at);
+      ++gone;
+    }
+    if (gone > 0) changed_ = true;
+    return std::to_string(gone);
+  }
+  std::string run(const KeyLease& query) {
+    const auto at = cells.find(std::string(query.key));
+    if (at == cells.end() || (query.value && at->second.bytes != *query.value)) return "nil";
+    const Cell& cell = at->second;
+    if (cell.lease_id == 0) return "0";
+    return "[" + std::to_string(static_cast<std::int64_t>(cell.lease_id)) + "," +
+           std::to_string(cell.stamp) + "," + std::to_string(cell.ttl.count()) + ",]";
+  }
+  std::string run(const Rename& rename) {
+    const std::string from(rename.from);
+    const std::string to(rename.to);
+    if (cells.count(from) == 0) return "error 7: no such key";
+    if (rename.if_free && cells.count(to) != 0) return "0";
+    if (from != to) {
+      const Cell moved = cells.at(from);
+      cells.erase(from);
+      Cell& cell = write(to, moved.bytes);
+      cell.lease_id = moved.lease_id;
+      cell.stamp = moved.stamp;
+      cell.ttl = moved.ttl;
+    }
+    return rename.if_free ? "1" : "OK";
+  }
+  std::string run(const Get& get) { return value_or_nil(get.key); }
+  std::string run(const Exists& exists) {
+    std::size_t count = 0;
+    for (const std::string_view key : exists.keys) count += cells.count(std::string(key));
+    return std::to_string(count);
+  }
+  std::string run(const MGet& mget) {
+    std::string out;
+    for (const std::string_view key : mget.keys) out += value_or_nil(key) + ",";
+    return "[" + out + "]";
+  }
+  std::string run(const StrLen& query) { return std::to_string(bytes_of(query.key).size()); }
+  std::string run(const GetRange& range) {
+    const std::string bytes = bytes_of(range.key);
+    const auto length = static_cast<std::int64_t>(bytes.size());
+    std::string out;
+    if (range.start < 0 && range.end < 0 && range.start > range.end) return "\"\"";
+    for (std::int64_t i = 0; i < length; ++i) {
+      const bool behind_start = range.start < 0 ? i >= length + range.start : i >= range.start;
+      // As in Redis, an end before the beginning means the first byte.
+      const bool before_end = range.end < 0 ? i == 0 || i <= length + range.end : i <= range.end;
+      if (behind_start && before_end) out.push_back(bytes[static_cast<std::size_t>(i)]);
+    }
+    return "\"" + out + "\"";
+  }
+  std::string run(const Size&) { return std::to_string(cells.size()); }
+  /// The twin has no sessions.
+  template <class SessionCommand>
+  std::string run(const SessionCommand&) {
+    return "a command of sessions";
+  }
+  std::string run(const Transaction& transaction) {
+    for (const Watched& watched : transaction.watched) {
+      const auto at = cells.find(std::string(watched.key));
+      if ((at == cells.end() ? 0 : at->second.mod_revision) != watched.mod_revision) return "nil";
+    }
+    fixed_ = revision + 1;
+    std::string out;
+    for (const Operation& operation : transaction.operations) {
+      out += std::visit([this](const auto& o) { return run(o); }, operation) + ",";
+    }
+    if (changed_) revision = fixed_;
+    changed_ = false;
+    return "[" + out + "]";
+  }
+
+  std::uint64_t fixed_ = 0;  ///< the revision of what the command at hand writes
+  bool changed_ = false;
+  std::uint64_t stamps_ = 0;
+
+  std::string run(const IncrBy& incr) {
+    const std::string key(incr.key);
+    std::int64_t base = 0;
+    if (cells.count(key) != 0) {
+      const std::string& bytes = cells.at(key).bytes;
+      errno = 0;
+      const long long value = std::strtoll(bytes.c_str(), nullptr, 10);
+      if (errno != 0 || std::to_string(value) != bytes) {
+        return "error 4: value is not an integer or out of range";
+      }
+      base = value;
+    }
+    std::int64_t sum = 0;
+    if (__builtin_add_overflow(base, incr.delta, &sum)) {
+      return "error 5: increment or decrement would overflow";
+    }
+    write(key, std::to_string(sum));
+    return std::to_string(sum);
+  }
+};
+
+inline void expect_same(const Store& store, const Twin& twin) {
+  EXPECT_EQ(store.size(), twin.cells.size());
+  EXPECT_EQ(store.revision(), twin.revision);
+  for (int i = 0; i < 24; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    const auto got = store.get(key);
+    ASSERT_TRUE(got) << got.error().message;
+    const auto cell = twin.cells.find(key);
+    EXPECT_EQ(store.exists(key).value(), cell != twin.cells.end());
+    ASSERT_EQ(got.value().has_value(), cell != twin.cells.end()) << key;
+    if (cell == twin.cells.end()) continue;
+    EXPECT_EQ(got.value()->bytes.view(), cell->second.bytes);
+    EXPECT_EQ(got.value()->create_revision, cell->second.create_revision);
+    EXPECT_EQ(got.value()->mod_revision, cell->second.mod_revision);
+    EXPECT_EQ(got.value()->version, cell->second.version);
+    EXPECT_EQ(got.value()->lease.value(), cell->second.lease_id);
+  }
+  // None is left over without its key, and none has a key too many.
+  std::map<std::uint64_t, lease::LeaseTable::Lease> left;
+  const auto leases = store.leases_after(lease::LeaseId(0), 1000).value();
+  for (const auto& lease : leases) left.emplace(lease.id.value(), lease);
+  for (const auto& [key, cell] : twin.cells) {
+    if (cell.lease_id == 0) continue;
+    const auto at = left.find(cell.lease_id);
+    ASSERT_NE(at, left.end()) << key;
+    EXPECT_EQ(at->second.stamp, cell.stamp);
+    EXPECT_EQ(at->second.ttl, cell.ttl);
+    EXPECT_EQ(store.find_lease(at->second.id, "").value()->keys, std::vector<std::string>{key});
+    left.erase(at);
+  }
+  EXPECT_TRUE(left.empty()) << left.size() << " leases without a key";
+}
+
+}  // namespace leasehold::kv::testing

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Locks of libraries that nobody here wrote: redis-py's own Lock, and the protocol of node-redlock over
+node-redis. First every method of each, at every node. Then processes compete for one lock at any node
+while leaders are killed: in true time no two hold it at once, though some go away without a release
+and some extend it.
+
+With --overtime the holders stay for longer than they may, without a renewal: then two do hold it at
+once, and the test passes only if it sees that."""
+
+import os
+import subprocess
+import time
+
+from cluster import Cluster, check, main
+
+TTL = 1.5
+SECONDS = 90
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def arguments(parser):
+    parser.add_argument("--seconds", type=float, default=20, help="of the competition")
+    parser.add_argument("--kills", type=int, default=3, help="of leaders, meanwhile")
+    parser.add_argument("--overtime", type=float, default=0,
+                        help="seconds for which holders stay too long")
+
+
+def start(*command):
+    # Debian's node looks for modules there; so does a node of another origin then.
+    environment = dict(os.environ, NODE_PATH="/usr/share/nodejs")
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            env=environment)
+
+
+def finish(process, seconds):
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        output, _ = process.communicate()
+        check(False, f"{process.args[:3]} does not end: {output[-2000:]}")
+    check(process.returncode == 0, f"{process.args[:3]}: {output[-2000:]}")
+    return output
+
+
+def python(*words):
+    return start("/usr/bin/python3", "-B", f"{HERE}/clients/lock_redis_py.py", *words)
+
+
+def node(*words):
+    return start("nodejs", f"{HERE}/clients/lock_node_redis.js", *words)
+
+
+def kill_leaders(options, cluster):
+    pause = options.seconds / (options.kills + 1)
+    for _ in range(options.kills):
+        time.sleep(pause)
+        leader = cluster.wait_leader()
+        leader.kill()
+        cluster.wait_leader(among=cluster.others(leader))
+        leader.start()
+
+
+def times_held(outputs):
+    """(from, until, who, how), in order."""
+    held = []
+    for who, output in enumerate(outputs):
+        for line in output.splitlines():
+            words = line.split()
+            check(len(words) == 4 and words[0] == "held", f"process {who} said {line!r}")
+            held.append((float(words[1]), float(words[2]), who, words[3]))
+    return sorted(held)
+
+
+def overlaps(held):
+    found = []
+    last = None
+    for one in held:
+        if last and one[0] < last[1]:
+            found.append((last, one))
+        if not last or one[1] > last[1]:
+            last = one
+    return found
+
+
+def compete(options, cluster):
+    ports = [str(one.port) for one in cluster.nodes]
+    words = [str(options.seconds), str(TTL)]
+    clients = [python("compete", *words, str(options.overtime), *ports) for _ in range(3)]
+    if not options.overtime:
+        clients += [node("compete", *words, *ports) for _ in range(2)]
+    kill_leaders(options, cluster)
+    held = times_held([finish(client, options.seconds + SECONDS) for client in clients])
+    holders = {one[2] for one in held}
+    left = sum(1 for one in held if one[3] == "left")
+    twice = overlaps(held)
+    print(f"held {len(held)} times by {len(holders)} processes, {left} times left without a release; "
+          f"{options.kills} leaders died; {len(twice)} times by two at once")
+    check(len(holders) > 1, "one process alone had the lock")
+    if options.overtime:
+        check(twice, "holders stayed too long, and the test has not seen it")
+        return
+    check(left > 0, "nobody left it without a release")
+    check(not twice, f"two held it at once: {twice[:3]}")
+
+
+def run(options):
+    with Cluster(options.binary, keep=options.keep) as cluster:
+        cluster.start()
+        if not options.overtime:
+            ports = [str(one.port) for one in cluster.nodes]
+            print(finish(python("stories", *ports), SECONDS).strip(), flush=True)
+            print(finish(node("stories", *ports), SECONDS).strip(), flush=True)
+        compete(options, cluster)
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
