@@ -58,22 +58,23 @@ class EventHubTest : public ::testing::Test {
     hub_->add(made->reader);
     return made;
   }
-  /// As a session does, one revision at a time, at most `count`.
+  /// As a session does, all that it is given, at most `count`.
   void take(Client& client, std::size_t count = 1000) {
-    for (; count > 0 && !client.reader.current; --count) {
-      const auto batch = hub_->read(client.reader, 1);
+    while (count > 0 && !client.reader.current) {
+      const auto batch = hub_->read(client.reader, count);
       if (batch.lost) {
         client.lost = true;
         return hub_->took(client.reader, hub_->cursor());
       }
-      const kv::Revision& next = batch.revisions.at(0);
-      for (const kv::Event& event : next.events) {
-        if (client.reader.interest.filter.wants(event.key)) {
+      for (const kv::Revision& next : batch.revisions) {
+        for (const kv::Event& event : next.events) {
+          if (!client.reader.interest.filter.wants(event.key)) continue;
           client.seen.push_back(next.number);
           break;
         }
+        hub_->took(client.reader, next.number + 1);
+        --count;
       }
-      hub_->took(client.reader, next.number + 1);
     }
   }
 
