@@ -77,7 +77,7 @@ class EventHistory {
  public:
   struct Limits {
     /// Of keys, values and what holds them; about. What is older is forgotten.
-    std::size_t bytes_max = std::size_t{8} << 20U;
+    std::size_t bytes_max = std::size_t{2} << 20U;
     std::size_t events_max = 100'000;
     /// A longer value is not kept: whoever wants it reads the key.
     std::size_t value_bytes_max = std::size_t{16} << 10U;

@@ -144,7 +144,7 @@ void scan_range(StoreReader& reader, const Arguments& args, std::string& out) {
     append_integer(out, static_cast<std::int64_t>(row.value.mod_revision));
     append_integer(out, static_cast<std::int64_t>(row.value.create_revision));
     append_integer(out, static_cast<std::int64_t>(row.value.version));
-    append_integer(out, static_cast<std::int64_t>(row.value.lease.value()));
+    append_integer(out, told_lease(row.value.lease));
     if (wish.values) append_bulk(out, row.value.bytes.view());
   }
 }

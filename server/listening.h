@@ -31,6 +31,11 @@ struct Listening {
   bool progress_due = false;
 };
 
+/// The lease of a client that a watcher is told of; 0: none. That of a key which ends by itself is
+/// no lease to clients.
+inline std::int64_t told_lease(lease::LeaseId id) {
+  return lease::is_of_key(id) ? 0 : static_cast<std::int64_t>(id.value());
+}
 /// Appends what a watcher is told of one revision. Returns how many events it has; 0: the watcher
 /// wants nothing of it, and nothing is appended.
 std::size_t append_revision(std::string& out, const kv::Revision& revision,

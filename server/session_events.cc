@@ -42,7 +42,7 @@ std::size_t append_revision(std::string& out, const kv::Revision& revision,
     append_bulk(out, kind_name(event->kind));
     append_integer(out, static_cast<std::int64_t>(event->create_revision));
     append_integer(out, static_cast<std::int64_t>(event->version));
-    append_integer(out, static_cast<std::int64_t>(event->lease.value()));
+    append_integer(out, told_lease(event->lease));
     if (!values) continue;
     if (event->value_kept) {
       append_bulk(out, event->value);

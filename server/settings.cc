@@ -473,7 +473,7 @@ const std::vector<SettingSpec>& setting_specs() {
       {"snapshot-rate", "BYTES", "0",
        "What the snapshots that this node sends may take together, a second; 0: no limit",
        set_bytes<&node::DriverOptions::snapshot_bytes_per_second>},
-      {"watch-history", "BYTES", "8M",
+      {"watch-history", "BYTES", "2M",
        "What is kept in memory of the latest changes, for watchers; one that is further behind is "
        "told to read its keys again",
        set_watch_history},

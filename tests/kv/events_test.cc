@@ -1,5 +1,6 @@
 // What watchers are told: asked of both stores, and of the history itself.
 #include <leasehold/kv/events.h>
+#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
 
@@ -19,7 +20,8 @@ using lease::LeaseId;
 using std::chrono::seconds;
 
 constexpr const char* kKinds[] = {"set", "deleted", "expired", "revoked"};
-constexpr const char* kCauses[] = {"", "/incr", "/append", "/range", "/rename", "/attach"};
+constexpr const char* kCauses[] = {"",        "/incr",   "/append", "/range",
+                                   "/rename", "/attach", "/expire", "/persist"};
 
 /// "5: set a=1, expired b of 7".
 std::string text(const Revision& revision) {
@@ -87,7 +89,7 @@ TEST_P(Events, EachRevisionSaysWhatItChanged) {
   run(SetRange{0, "a", "7"});
   run(Rename{false, "a", "b"});
   run(GetDel{"b"});
-  run(MSet{false, {{"z", "1"}, {"y", "2"}}});
+  run(MSet{MSetCondition::none, {{"z", "1"}, {"y", "2"}}});
   run(Del{{"y", "none", "z"}});
   EXPECT_EQ(told(), (Told{"1: set a=1", "2: set/incr a=5", "3: set/append a=56",
                           "4: set/range a=76", "5: deleted/rename a, set/rename b=76",
@@ -137,6 +139,31 @@ TEST_P(Events, AnExpiryIsNoDeletionAndNoRevocation) {
   EXPECT_EQ(told(),
             (Told{"1:", "2: set a=v of 7", "3: set b=v of 7", "4: expired a of 7, expired b of 7",
                   "5:", "6: set c=v of 8", "7: revoked c of 8"}));
+}
+
+TEST_P(Events, ATimeToLiveIsToldAndTakenAway) {
+  ExpireKey expire;
+  expire.key = "a";
+  expire.ttl = seconds(5);
+  run(Set{"a", "1"});
+  EXPECT_EQ(run(expire), "1");
+  EXPECT_EQ(run(ExpireKey{"a", TimeChange::remove}), "1");
+  expire.ttl = KeyTime(0);
+  EXPECT_EQ(run(expire), "1");
+  Set timed{"b", "2"};
+  timed.ttl = seconds(5);
+  run(timed);
+  run(Rename{false, "b", "c"});
+  const auto leases = store_->lease_changes(0);
+  ASSERT_EQ(leases.value().alive.size(), 1U);
+  const LeaseId own = leases.value().alive[0].id;
+  EXPECT_EQ(run(ExpireLeases{raft::Term(1), {{own, leases.value().alive[0].stamp}}}), "1");
+  const std::string of_first = " of " + std::to_string(own.value() - 1);
+  const std::string of_own = " of " + std::to_string(own.value());
+  EXPECT_EQ(told(),
+            (Told{"1: set a=1", "2: set/expire a=1" + of_first, "3: set/persist a=1",
+                  "4: deleted/expire a", "5: set b=2" + of_own,
+                  "6: deleted/rename b, set/rename c=2" + of_own, "7: expired c" + of_own}));
 }
 
 TEST_P(Events, SeveralLeasesThatExpireTogetherAreOneRevision) {
@@ -225,7 +252,7 @@ TEST_P(Events, AreForgottenBeyondTheirNumber) {
   EXPECT_EQ(figures.events, 3U);
   EXPECT_EQ(figures.forgotten, 2U);
   // More than may be kept at all: nothing is, and the head still says which one it was.
-  run(MSet{false, {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}}});
+  run(MSet{MSetCondition::none, {{"a", "1"}, {"b", "2"}, {"c", "3"}, {"d", "4"}}});
   EXPECT_EQ(store_->events().figures().events, 0U);
   EXPECT_EQ(told(6), (Told{"lost"}));
   EXPECT_EQ(told(7), Told{});
@@ -317,7 +344,7 @@ TEST_P(Events, AnInstalledSnapshotTakesTheHistoryWithIt) {
 }
 
 TEST_P(Events, RowsAreThoseThatBeginAlikeWithTheirRevision) {
-  run(MSet{false, {{"a", "0"}, {"b", "1"}, {"b/1", "2"}, {"b/2", "3"}, {"c", "4"}}});
+  run(MSet{MSetCondition::none, {{"a", "0"}, {"b", "1"}, {"b/1", "2"}, {"b/2", "3"}, {"c", "4"}}});
   run(Set{"b/1", "5"});
   const auto names = [&](std::string_view prefix, std::optional<std::string_view> after,
                          std::size_t count) {

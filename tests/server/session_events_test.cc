@@ -93,7 +93,7 @@ TEST_F(SessionEvents, AWatcherIsToldWhatItWants) {
 
 TEST_F(SessionEvents, OneRevisionIsOneMessage) {
   say({"LEASEHOLD", "WATCH", "PREFIX", "", "VALUES"});
-  other(kv::MSet{false, {{"b", "1"}, {"a", "2"}}});
+  other(kv::MSet{kv::MSetCondition::none, {{"b", "1"}, {"a", "2"}}});
   EXPECT_EQ(taken(), "[events 1 [[a set 1 1 0 2] [b set 1 1 0 1]]]");
 }
 
@@ -112,6 +112,17 @@ TEST_F(SessionEvents, AnExpirySaysSo) {
       taken(),
       "[events 2 [[k1 set 2 1 7]]] | [events 3 [[k1 expired 0 0 7]]] | [events 5 [[k1 set 5 1 "
       "8]]] | [events 6 [[k1 revoked 0 0 8]]]");
+}
+
+// The lease that a key has of its own is nobody's business.
+TEST_F(SessionEvents, AKeyThatEndsByItselfHasNoLeaseToAWatcher) {
+  say({"LEASEHOLD", "WATCH", "KEY", "k"});
+  kv::Set timed{"k", "v"};
+  timed.ttl = std::chrono::seconds(10);
+  other(timed);
+  EXPECT_EQ(taken(), "[events 1 [[k set 1 1 0]]]");
+  EXPECT_EQ(say({"LEASEHOLD", "UNWATCH"}), "OK");
+  EXPECT_EQ(say({"LEASEHOLD", "RANGE", "k"}), "[1 null [[k 1 1 1 0]]]");
 }
 
 TEST_F(SessionEvents, ValuesComeWithSetsUnlessTheyAreLong) {
@@ -316,7 +327,7 @@ TEST_F(SessionEvents, AWatcherMovesWithoutLossOrRepetition) {
 }
 
 TEST_F(SessionEvents, ARangeTellsItsRevision) {
-  other(kv::MSet{false, {{"k/1", "a"}, {"k/2", "b"}, {"k/3", "c"}, {"x", "d"}}});
+  other(kv::MSet{kv::MSetCondition::none, {{"k/1", "a"}, {"k/2", "b"}, {"k/3", "c"}, {"x", "d"}}});
   set("k/2", "e");
   EXPECT_EQ(say({"LEASEHOLD", "RANGE", "k/", "COUNT", "2", "VALUES"}),
             "[2 k/2 [[k/1 1 1 1 0 a] [k/2 2 1 2 0 e]]]");
