@@ -77,7 +77,7 @@ class Told {
 
 void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
-  EventHub hub(node.store().events());
+  server::EventHub hub(node.store().events());
   ManualExecutor tasks;
   ServerState state{ServerOptions{}};
   if (lease) node.grant_lease(std::chrono::hours(1));
