@@ -13,7 +13,7 @@ import sys
 import time
 
 from chaos_plan import LEADER, OF_A_PROCESS, PROXY_KINDS, STOPS
-from cluster import check
+from cluster import Failed, check
 from load import LOST
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -257,9 +257,15 @@ class Faults:
             await self._start_again_if_it_ended(node, fault)
 
     async def _start_again_if_it_ended(self, node, fault):
-        """A node ends when its disk fails, and at no other time."""
+        """A node ends when its disk fails, and at no other time. One that has no space for the next
+        part of its log tries again later, and says in place what it can: it may go on."""
         if fault.what == "sync fails" and self._power.shims[node].get("failed") > 0:
-            await in_thread(node.wait_exit, 10)
+            for_want_of_space = fault.detail["error"] != "EIO"
+            try:
+                await in_thread(node.wait_exit, 3 if for_want_of_space else 10)
+            except Failed:
+                if not for_want_of_space:
+                    raise
             self._power.shims[node].set(failed=0)
         if node.running:
             return
