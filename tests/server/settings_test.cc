@@ -45,7 +45,7 @@ class SettingsFile {
 TEST(Settings, TheHistoryOfWatchersHasBounds) {
   const auto settings = make_settings(kGood);
   ASSERT_TRUE(settings.ok());
-  EXPECT_EQ(settings.value().events.bytes_max, 8U << 20U);
+  EXPECT_EQ(settings.value().events.bytes_max, 2U << 20U);
   EXPECT_EQ(settings.value().events.events_max, 100'000U);
   EXPECT_EQ(make_settings(with("watch-history", "64K")).value().events.bytes_max, 64U << 10U);
   EXPECT_EQ(make_settings(with("watch-history-events", "100")).value().events.events_max, 100U);
