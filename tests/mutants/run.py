@@ -153,7 +153,7 @@ def failed_test(test, work):
         return begun[-1] + " (does not end)"
     if done.returncode == 0:
         return None
-    found = re.search(r"^\[  FAILED  \] (\S+)", output, flags=re.MULTILINE)
+    found = re.search(r"^\[  FAILED  \] ([^\s,]+)", output, flags=re.MULTILINE)
     return found.group(1) if found else begun[-1] + " (dies)"
 
 
