@@ -374,7 +374,10 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
     run_in_process(life, [this, now] {
       std::vector<node::Event> batch = std::exchange(process_->late_batch, {});
+      // What is posted meanwhile waits for the next turn.
+      process_->pumping = true;
       act(now, batch);
+      process_->pumping = false;
       pump();
     });
   });

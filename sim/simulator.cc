@@ -218,9 +218,13 @@ std::string missing_coverage(const SeedReport& report, const SimOptions& options
     if (!enough) missing += (missing.empty() ? "" : ", ") + what;
   };
   need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
-  // Where faults come thick and fast, clients give up more than is answered.
-  need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
-  need(report.operations.total() >= 50, "50 completed operations");
+  if (options.lease_work) {
+    need(report.leases.events() >= 10, "10 events of leases");
+  } else {
+    // Where faults come thick and fast, clients give up more than is answered.
+    need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
+    need(report.operations.total() >= 50, "50 completed operations");
+  }
   if (options.shape) {
     need(report.trial != TrialOutcome::none, "a verdict on its partition");
     return missing;

@@ -291,6 +291,14 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   EXPECT_GT(all.resynced, 5U);
 }
 
+// A disk that fails while a thread that was late acts is heard of in the next turn: it was an
+// assertion.
+TEST(SimLeases, ADiskMayFailUnderALateTurn) {
+  SimOptions options;
+  options.lease_work = true;
+  EXPECT_FALSE(run_seed(18959, options).violation);
+}
+
 TEST(SimLeases, AreMostOfWhatIsDoneIfThatIsWanted) {
   SimOptions options;
   options.lease_work = true;
