@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-using Timeout = RespClient::Timeout;
+using Timeout = client::RespClient::Timeout;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(100);
 constexpr Timeout kConnectTimeout{1000};
@@ -45,8 +45,9 @@ void show_progress(const std::string& server, Progress& progress) {
   progress.at(backup.value("bytes", std::uint64_t{0}), backup.value("size", std::uint64_t{0}));
 }
 
-Result<RespValue> call_and_watch(RespClient& client, const std::vector<std::string>& words,
-                                 const std::string& server, Progress& progress) {
+Result<client::RespValue> call_and_watch(client::RespClient& client,
+                                         const std::vector<std::string>& words,
+                                         const std::string& server, Progress& progress) {
   auto answer = std::async(std::launch::async,
                            [&client, &words] { return client.call(words, kAnswerTimeout); });
   while (answer.wait_for(std::chrono::seconds(1)) != std::future_status::ready) {
@@ -68,7 +69,7 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
   std::string last;
   for (;;) {
     for (const std::string& server : options.servers) {
-      auto client = RespClient::connect(server, std::min(options.timeout, kConnectTimeout));
+      auto client = client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
         last = server + ": " + client.error().message;
@@ -82,7 +83,7 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
                          "; a backup that it has begun may yet become complete: look for " + name +
                          " in its folder backups"};
       }
-      if (reply.value().kind == RespValue::Kind::bulk) {
+      if (reply.value().kind == client::RespValue::Kind::bulk) {
         Json made = Json::parse(reply.value().text, nullptr, false);
         if (made.is_object()) return Taken{server, std::move(made)};
       }
@@ -105,15 +106,15 @@ std::uint64_t number(const Json& object, const char* key) {
 /// Asks one node; an object with its answer or with "error".
 Json ask_for_snapshot(const std::string& server, Timeout timeout) {
   Json out = Json::object({{"server", server}});
-  auto client = RespClient::connect(server, timeout);
+  auto client = client::RespClient::connect(server, timeout);
   auto reply = client ? client.value().call({"LEASEHOLD", "SNAPSHOT"}, kAnswerTimeout)
-                      : Result<RespValue>(client.error());
+                      : Result<client::RespValue>(client.error());
   if (!reply) {
     out["error"] = reply.error().message;
     return out;
   }
   const Json answer = Json::parse(reply.value().text, nullptr, false);
-  if (reply.value().kind == RespValue::Kind::bulk && answer.is_object()) {
+  if (reply.value().kind == client::RespValue::Kind::bulk && answer.is_object()) {
     out.update(answer);
   } else {
     out["error"] = reply.value().text;

@@ -2,7 +2,7 @@
 // what they have.
 #pragma once
 
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <string>
 #include <vector>
@@ -12,7 +12,7 @@ namespace leasehold::server {
 struct BackupOptions {
   std::vector<std::string> servers;
   /// How long to look for a node that takes the backup; the backup itself may take any time.
-  RespClient::Timeout timeout{};
+  client::RespClient::Timeout timeout{};
   std::string name;    ///< empty: one that tells the time
   bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
   bool json = false;
@@ -25,7 +25,7 @@ int run_backup(const BackupOptions& options);
 
 struct SnapshotOptions {
   std::vector<std::string> servers;
-  RespClient::Timeout timeout{};  ///< to connect
+  client::RespClient::Timeout timeout{};  ///< to connect
   bool json = false;
 };
 

@@ -12,7 +12,7 @@ namespace leasehold::server {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Timeout = RespClient::Timeout;
+using Timeout = client::RespClient::Timeout;
 using Json = nlohmann::ordered_json;
 
 /// Pause after every server has been tried once.
@@ -39,20 +39,20 @@ bool is_status(const Json& status) {
 }  // namespace
 
 Result<Json> fetch_status(const std::string& server, Timeout timeout) {
-  auto client = RespClient::connect(server, timeout);
+  auto client = client::RespClient::connect(server, timeout);
   if (!client) return client.error();
   const auto reply = client.value().call({"LEASEHOLD", "STATUS"}, timeout);
   if (!reply) return reply.error();
   Json status = Json::parse(reply.value().text, nullptr, false);
-  if (reply.value().kind != RespValue::Kind::bulk || !is_status(status)) {
+  if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
     return Error{ErrorCode::malformed, "this is no Leasehold server: " + reply.value().text};
   }
   return status;
 }
 
-Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
-                               const std::vector<std::string>& words, Timeout timeout,
-                               Repeat repeat) {
+Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
+                                       const std::vector<std::string>& words, Timeout timeout,
+                                       Repeat repeat) {
   const auto start = Clock::now();
   const auto deadline = start + timeout;
   bool told = false;
@@ -63,7 +63,7 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
   std::string last = "no server was tried";
   for (;;) {
     for (const std::string& server : servers) {
-      auto client = RespClient::connect(server, std::min(left(), kConnectTimeout));
+      auto client = client::RespClient::connect(server, std::min(left(), kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
         last = server + ": " + client.error().message;
@@ -95,7 +95,7 @@ Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
 namespace {
 
 /// A session that is opened twice costs nothing: the one that nobody knows of ends by being idle.
-Result<RespValue> run_once(const KeyCommand& command) {
+Result<client::RespValue> run_once(const KeyCommand& command) {
   const auto deadline = Clock::now() + command.timeout;
   const auto left = [deadline] {
     return std::max(std::chrono::duration_cast<Timeout>(deadline - Clock::now()), Timeout(1));
@@ -105,7 +105,7 @@ Result<RespValue> run_once(const KeyCommand& command) {
   if (!opened && opened.error().code == ErrorCode::unavailable) {
     return Error{ErrorCode::timed_out, "no session was opened: " + opened.error().message};
   }
-  if (!opened || opened.value().kind != RespValue::Kind::integer) return opened;
+  if (!opened || opened.value().kind != client::RespValue::Kind::integer) return opened;
   const std::string session = std::to_string(opened.value().integer);
   std::vector<std::string> words = {"LEASEHOLD", "ONCE", session, "1"};
   words.insert(words.end(), command.words.begin(), command.words.end());
@@ -132,21 +132,21 @@ int run_key_command(const KeyCommand& command) {
       default: return kNotExecuted;
     }
   }
-  const RespValue& value = reply.value();
+  const client::RespValue& value = reply.value();
   switch (value.kind) {
-    case RespValue::Kind::error:
+    case client::RespValue::Kind::error:
       std::cerr << "leasehold: " << value.text << "\n";
       return value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
-    case RespValue::Kind::null:
+    case client::RespValue::Kind::null:
       std::cerr << (read ? "leasehold: no such key\n" : "leasehold: the key exists\n");
       return kNo;
-    case RespValue::Kind::integer:
+    case client::RespValue::Kind::integer:
       std::cout << value.integer << "\n";
       return command.words.front() == "DEL" && value.integer == 0 ? kNo : 0;
-    case RespValue::Kind::simple:
-    case RespValue::Kind::bulk: std::cout << value.text << "\n"; return 0;
-    case RespValue::Kind::array:
-    case RespValue::Kind::push: break;
+    case client::RespValue::Kind::simple:
+    case client::RespValue::Kind::bulk: std::cout << value.text << "\n"; return 0;
+    case client::RespValue::Kind::array:
+    case client::RespValue::Kind::push: break;
   }
   std::cerr << "leasehold: a reply of an unexpected kind\n";
   return kOutcomeUnknown;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -13,8 +13,9 @@
 
 namespace leasehold::server {
 
-/// What LEASEHOLD STATUS of one node says. Errors: those of RespClient, and malformed.
-Result<nlohmann::ordered_json> fetch_status(const std::string& server, RespClient::Timeout timeout);
+/// What LEASEHOLD STATUS of one node says. Errors: those of client::RespClient, and malformed.
+Result<nlohmann::ordered_json> fetch_status(const std::string& server,
+                                            client::RespClient::Timeout timeout);
 
 /// What becomes of a command whose outcome is unknown.
 enum class Repeat : std::uint8_t {
@@ -26,14 +27,14 @@ enum class Repeat : std::uint8_t {
 /// Sends one command to the first server that takes it. A refusal that says "not executed" and a
 /// server out of reach lead to the next server, round and round until `timeout`. Errors: timed_out
 /// (nobody took it; not executed), unavailable (outcome unknown: it may be or become executed).
-Result<RespValue> run_anywhere(const std::vector<std::string>& servers,
-                               const std::vector<std::string>& words, RespClient::Timeout timeout,
-                               Repeat repeat);
+Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
+                                       const std::vector<std::string>& words,
+                                       client::RespClient::Timeout timeout, Repeat repeat);
 
 struct KeyCommand {
   std::vector<std::string> servers;
   std::vector<std::string> words;
-  RespClient::Timeout timeout{5000};
+  client::RespClient::Timeout timeout{5000};
   /// A write is sent under a session of its own until its outcome is known.
   bool exactly_once = false;
 };

@@ -1,10 +1,10 @@
+#include <leasehold/client/remote_leases.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/client_elect.h>
 #include <leasehold/server/client_flags.h>
 #include <leasehold/server/ending_signals.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
-#include <leasehold/server/remote_leases.h>
 
 #include <nlohmann/json.hpp>
 
@@ -25,6 +25,7 @@ const char* const kElectUsage =
     "changes.\n"
     "Exit status: 0 ended by a signal, 1 another leads, 2 a flag is wrong, 4 the nodes were not\n"
     "reached, 6 the leadership was lost.\n"
+    "  --wait DURATION                how long it may be another's (default: for ever)\n"
     "  --observe                      say who leads, until a signal comes\n"
     "  --json                         an object for each line\n"
     "Example: leasehold elect scheduler --servers 10.0.0.1:7201,10.0.0.2:7201\n";
@@ -86,7 +87,7 @@ void say(const Wanted& wanted, const char* what, const std::string& holder,
 }
 
 int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock& clock) {
-  RemoteLeases leases(wanted.servers);
+  client::RemoteLeases leases(wanted.servers);
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
   options.give_up = [&] {
@@ -111,7 +112,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
 }
 
 int observe(const Wanted& wanted, const EndingSignals& signals) {
-  RemoteLeases leases(wanted.servers);
+  client::RemoteLeases leases(wanted.servers);
   lease::FencingToken seen{0};
   bool told = false;
   std::string trouble;

@@ -17,7 +17,7 @@ std::vector<std::string> split_servers(const std::string& list) {
 }
 
 std::optional<Leader> find_leader(const std::vector<std::string>& servers,
-                                  RespClient::Timeout timeout, std::string& why) {
+                                  client::RespClient::Timeout timeout, std::string& why) {
   const ClusterStatus all = fetch_all(servers, timeout);
   std::optional<Leader> leader;
   std::uint64_t elsewhere = 0;

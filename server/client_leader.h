@@ -1,7 +1,7 @@
 // Which of some servers leads: for commands that only the leader takes.
 #pragma once
 
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <nlohmann/json.hpp>
 
@@ -22,6 +22,6 @@ struct Leader {
 /// Asks all servers at once; takes at most `timeout`. Of several that say so the one of the highest
 /// term. None: nobody leads, or the leader is not among them; then `why` says which.
 std::optional<Leader> find_leader(const std::vector<std::string>& servers,
-                                  RespClient::Timeout timeout, std::string& why);
+                                  client::RespClient::Timeout timeout, std::string& why);
 
 }  // namespace leasehold::server

@@ -52,12 +52,12 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-bool is_lease(const RespValue& info) {
-  return info.kind == RespValue::Kind::array && info.items.size() >= 5;
+bool is_lease(const client::RespValue& info) {
+  return info.kind == client::RespValue::Kind::array && info.items.size() >= 5;
 }
 
-Json object_of(const RespValue& info) {
-  const std::vector<RespValue>& items = info.items;
+Json object_of(const client::RespValue& info) {
+  const std::vector<client::RespValue>& items = info.items;
   Json lease = {{"id", items[0].integer},
                 {"token", items[1].integer},
                 {"ttl_ms", items[2].integer},
@@ -65,7 +65,7 @@ Json object_of(const RespValue& info) {
                 {"holder", items[4].text}};
   if (items.size() > 5) {
     lease["keys"] = Json::array();
-    for (const RespValue& key : items[5].items) lease["keys"].push_back(key.text);
+    for (const client::RespValue& key : items[5].items) lease["keys"].push_back(key.text);
   }
   return lease;
 }
@@ -86,7 +86,7 @@ std::string line_of(const Json& lease) {
 
 class LeaseCommand {
  public:
-  LeaseCommand(ClientFlags flags, RespClient::Timeout timeout)
+  LeaseCommand(ClientFlags flags, client::RespClient::Timeout timeout)
       : flags_(std::move(flags)),
         servers_(split_servers(flags_.text("--servers"))),
         timeout_(timeout),
@@ -116,7 +116,7 @@ class LeaseCommand {
   static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
 
   /// None: it was told, and status_ is what to end with.
-  std::optional<RespValue> ask(const Words& words, Repeat repeat) {
+  std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
     auto reply = run_anywhere(servers_, words, timeout_, repeat);
     if (!reply) {
       const ErrorCode code = reply.error().code;
@@ -126,8 +126,8 @@ class LeaseCommand {
       fail(reply.error().message, status_);
       return std::nullopt;
     }
-    const RespValue& value = reply.value();
-    if (value.kind != RespValue::Kind::error) return std::move(reply).value();
+    const client::RespValue& value = reply.value();
+    if (value.kind != client::RespValue::Kind::error) return std::move(reply).value();
     const bool no = value.is_error("NOLEASE") || value.is_error("LEASETAKEN");
     status_ = no ? kNo : value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
     fail(value.text, status_);
@@ -164,8 +164,8 @@ class LeaseCommand {
     Json all = Json::array();
     int status = 0;
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      const RespValue& ttl = renewed->items[i];
-      const bool gone = ttl.kind == RespValue::Kind::null;
+      const client::RespValue& ttl = renewed->items[i];
+      const bool gone = ttl.kind == client::RespValue::Kind::null;
       if (gone) status = kNo;
       all.push_back({{"id", ids[i]}, {"ttl_ms", gone ? Json() : Json(ttl.integer)}});
       if (json_) continue;
@@ -184,7 +184,7 @@ class LeaseCommand {
   int plain(const Words& words) {
     const auto reply = ask(words, Repeat::never);
     if (!reply) return status_;
-    if (reply->kind == RespValue::Kind::integer && reply->integer == 0) {
+    if (reply->kind == client::RespValue::Kind::integer && reply->integer == 0) {
       return fail("there is no key " + words.back(), kNo);
     }
     if (json_) std::cout << "{}" << std::endl;
@@ -196,7 +196,7 @@ class LeaseCommand {
                                          : Words{"LEASE.INFO", words[0]},
                            Repeat::read);
     if (!reply) return status_;
-    if (reply->kind == RespValue::Kind::null) return fail("there is no such lease", kNo);
+    if (reply->kind == client::RespValue::Kind::null) return fail("there is no such lease", kNo);
     if (!is_lease(*reply)) return unexpected();
     const Json lease = object_of(*reply);
     std::cout << (json_ ? text_of(lease) : line_of(lease)) << std::endl;
@@ -209,7 +209,7 @@ class LeaseCommand {
       const auto page =
           ask({"LEASE.LIST", "AFTER", after, "COUNT", std::to_string(kPage)}, Repeat::read);
       if (!page) return status_;
-      for (const RespValue& one : page->items) {
+      for (const client::RespValue& one : page->items) {
         if (!is_lease(one)) return unexpected();
         all.push_back(object_of(one));
         if (!json_) std::cout << line_of(all.back()) << "\n";
@@ -224,7 +224,7 @@ class LeaseCommand {
 
   const ClientFlags flags_;
   const std::vector<std::string> servers_;
-  const RespClient::Timeout timeout_;
+  const client::RespClient::Timeout timeout_;
   const bool json_;
   int status_ = 0;
 };
@@ -242,7 +242,7 @@ int run_lease_command(const std::vector<std::string>& arguments) {
   const auto timeout = flags.value().duration("--timeout", std::chrono::seconds(5));
   if (!timeout) return fail(timeout.error().message + "\n" + kLeaseUsage, kUsage);
   return LeaseCommand(std::move(flags).value(),
-                      std::chrono::ceil<RespClient::Timeout>(timeout.value()))
+                      std::chrono::ceil<client::RespClient::Timeout>(timeout.value()))
       .run();
 }
 

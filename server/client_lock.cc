@@ -1,4 +1,6 @@
-#include <leasehold/holder/lease_holder.h>
+#include <leasehold/client/remote_keys.h>
+#include <leasehold/client/remote_leases.h>
+#include <leasehold/holder/queue_lock.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/child_process.h>
 #include <leasehold/server/client_flags.h>
@@ -6,7 +8,7 @@
 #include <leasehold/server/ending_signals.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
-#include <leasehold/server/remote_leases.h>
+#include <leasehold/server/words.h>
 
 #include <algorithm>
 #include <csignal>
@@ -19,10 +21,10 @@ namespace leasehold::server {
 
 const char* const kLockUsage =
     "usage: leasehold lock NAME --servers HOST:PORT,... [FLAGS] -- COMMAND [ARGUMENT ...]\n"
-    "Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. The\n"
-    "command is stopped before the lock can end without it: by SIGTERM when it could not be "
-    "renewed\n"
-    "in time, and by SIGKILL when the margin is nearly over. In its environment it finds\n"
+    "Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. Who\n"
+    "asked first has it first. The command is stopped before the lock can end without it: by\n"
+    "SIGTERM when it could not be renewed in time, and by SIGKILL when the margin is nearly over.\n"
+    "In its environment it finds LEASEHOLD_LOCK and LEASEHOLD_LEASE, and\n"
     "LEASEHOLD_TOKEN, the fencing token: whoever keeps the largest token that has written, and\n"
     "refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.\n"
     "All that COMMAND starts ends with it, and with this process, but for what leaves its group\n"
@@ -31,12 +33,18 @@ const char* const kLockUsage =
     "were\n"
     "not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127 COMMAND\n"
     "cannot be run.\n"
+    "  --wait DURATION                how long it may be another's (default: for ever)\n"
+    "  --shared                       with others that are shared; later exclusive ones wait, and\n"
+    "                                 shared ones behind those\n"
+    "  --permits N                    a semaphore: N hold it at once. The same N for all\n"
+    "  --show                         who holds it and who waits, in their order; no COMMAND\n"
     "Example: leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 --wait 0s -- "
     "./backup.sh\n";
 
 namespace {
 
 using holder::LeaseHolder;
+using holder::QueueLock;
 using lease::Duration;
 using lease::HolderInstant;
 using std::chrono::milliseconds;
@@ -47,14 +55,20 @@ constexpr int kNoSuchProgram = 127;
 constexpr Duration kLook = milliseconds(50);
 /// SIGKILL comes so long before the lock can end.
 constexpr Duration kKillReserve = milliseconds(100);
+/// Of --show.
+constexpr Duration kShowTimeout = std::chrono::seconds(5);
+constexpr std::int64_t kPermitsMax = 10'000;
 
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold lock: " << text << std::endl;
   return status;
 }
 
-struct Wanted : HolderFlags {
+struct Wanted {
+  std::vector<std::string> servers;
+  QueueLock::Options options;
   std::vector<std::string> command;
+  bool show = false;
 };
 
 Error wrong(std::string text) {
@@ -62,14 +76,32 @@ Error wrong(std::string text) {
 }
 
 Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  const auto flags = ClientFlags::parse(given, holder_flag_names(), {});
+  std::vector<std::string_view> valued = holder_flag_names();
+  valued.emplace_back("--permits");
+  const auto flags = ClientFlags::parse(given, valued, {"--shared", "--show"});
   if (!flags) return flags.error();
   if (flags.value().words().size() != 1) return wrong("expected the name of one lock");
-  if (flags.value().rest().empty()) return wrong("the command is missing; it stands behind --");
   auto holder = holder_flags(flags.value(), clock);
   if (!holder) return holder.error();
-  Wanted wanted{std::move(holder).value(), flags.value().rest()};
-  wanted.options.name = flags.value().words().front();
+  Wanted wanted;
+  wanted.show = flags.value().has("--show");
+  wanted.command = flags.value().rest();
+  if (wanted.show && !wanted.command.empty()) return wrong("--show runs no command");
+  if (!wanted.show && wanted.command.empty()) {
+    return wrong("the command is missing; it stands behind --");
+  }
+  wanted.servers = holder.value().servers;
+  wanted.options.lease = holder.value().options;
+  wanted.options.lease.name = flags.value().words().front();
+  if (flags.value().has("--shared")) wanted.options.mode = QueueLock::Mode::shared;
+  if (!flags.value().has("--permits")) return wanted;
+  const auto permits = parse_integer(flags.value().text("--permits"));
+  if (!permits || *permits < 1 || *permits > kPermitsMax) {
+    return wrong("--permits: expected a number from 1 to " + std::to_string(kPermitsMax));
+  }
+  if (flags.value().has("--shared")) return wrong("--shared and --permits: choose one");
+  wanted.options.mode = QueueLock::Mode::permits;
+  wanted.options.permits = static_cast<std::uint32_t>(*permits);
   return wanted;
 }
 
@@ -135,27 +167,41 @@ class Run {
   bool told_ = false;
 };
 
+/// One line each: "holds  exclusive  host:4711:...  token 7".
+int show(const Wanted& wanted) {
+  client::RemoteKeys keys(wanted.servers);
+  const auto places = QueueLock::queue(keys, wanted.options.lease.name, kShowTimeout);
+  if (!places) return fail(places.error().message, status_of_refusal(places.error()));
+  for (const QueueLock::Place& place : places.value()) {
+    std::cout << (place.holds ? "holds" : "waits") << "  " << place.kind << "  " << place.holder
+              << "  token " << place.token.value() << "\n";
+  }
+  return 0;
+}
+
 int lock_and_run(Wanted wanted, const lease::Clock& clock) {
   const EndingSignals signals;
-  RemoteLeases leases(wanted.servers);
+  client::RemoteLeases leases(wanted.servers);
+  client::RemoteKeys keys(wanted.servers);
+  LeaseHolder::Options& options = wanted.options.lease;
   int stopped_by = 0;
-  wanted.options.give_up = [&] {
+  options.give_up = [&] {
     stopped_by = signals.next_ending(Duration(0));
     return stopped_by > 0;
   };
-  const auto lock = LeaseHolder::acquire(leases, clock, wanted.options);
+  const auto lock = QueueLock::acquire(leases, keys, clock, wanted.options);
   if (stopped_by > 0) return fail(lock.error().message, 128 + stopped_by);
   if (!lock) return fail(lock.error().message, status_of_refusal(lock.error()));
-  LeaseHolder& held = *lock.value();
-  auto child = ChildProcess::start(wanted.command,
-                                   {{"LEASEHOLD_LOCK", wanted.options.name},
-                                    {"LEASEHOLD_LEASE", std::to_string(held.id().value())},
-                                    {"LEASEHOLD_TOKEN", std::to_string(held.token().value())}});
+  LeaseHolder& held = lock.value()->lease();
+  auto child = ChildProcess::start(
+      wanted.command, {{"LEASEHOLD_LOCK", options.name},
+                       {"LEASEHOLD_LEASE", std::to_string(held.id().value())},
+                       {"LEASEHOLD_TOKEN", std::to_string(lock.value()->token().value())}});
   if (!child) {
     const bool missing = child.error().code == ErrorCode::not_found;
     return fail(child.error().message, missing ? kNoSuchProgram : kCannotExecute);
   }
-  const int status = Run(held, child.value(), clock, signals, wanted.options.timing.margin).run();
+  const int status = Run(held, child.value(), clock, signals, options.timing.margin).run();
   if (const auto released = held.release(); !released) {
     std::cerr << "leasehold lock: not released, so others wait until it ends by time: "
               << released.error().message << std::endl;
@@ -173,6 +219,7 @@ int run_lock_command(const std::vector<std::string>& arguments) {
   const node::SystemClock clock;
   auto wanted = parse(arguments, clock);
   if (!wanted) return fail(wanted.error().message + "\n" + kLockUsage + kHolderUsage, kUsage);
+  if (wanted.value().show) return show(wanted.value());
   return lock_and_run(std::move(wanted).value(), clock);
 }
 

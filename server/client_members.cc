@@ -42,7 +42,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-using Timeout = RespClient::Timeout;
+using Timeout = client::RespClient::Timeout;
 using Words = std::vector<std::string>;
 
 constexpr auto kRetryPause = std::chrono::milliseconds(100);
@@ -142,12 +142,12 @@ class MemberCommand {
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
     Words command = {"LEASEHOLD", "MEMBER", action};
     command.insert(command.end(), words.begin(), words.end());
-    auto client = RespClient::connect(view->server, kAskTimeout);
+    auto client = client::RespClient::connect(view->server, kAskTimeout);
     last_ = view->server + ": " + (client ? "" : client.error().message);
     if (!client) return Step::again;
     const auto reply = client.value().call(command, options_.timeout + kAskTimeout);
     last_ = view->server + ": " + (reply ? reply.value().text : reply.error().message);
-    if (reply && reply.value().kind == RespValue::Kind::simple) return Step::done;
+    if (reply && reply.value().kind == client::RespValue::Kind::simple) return Step::done;
     if (reply && reply.value().is_error("ERR"))
       return made_before(goal) ? Step::done : Step::refused;
     if (!reply || reply.value().is_error("UNKNOWNOUTCOME")) may_be_made_ = true;

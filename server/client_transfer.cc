@@ -33,7 +33,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
-using Timeout = RespClient::Timeout;
+using Timeout = client::RespClient::Timeout;
 
 /// Between two looks for a leader.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
@@ -111,7 +111,8 @@ int transfer(const Wanted& wanted) {
     const auto leader =
         find_leader(wanted.servers, std::min(wanted.timeout, kStatusTimeout), trouble);
     if (leader) {
-      auto client = RespClient::connect(leader->server, std::min(wanted.timeout, kStatusTimeout));
+      auto client =
+          client::RespClient::connect(leader->server, std::min(wanted.timeout, kStatusTimeout));
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
@@ -121,7 +122,7 @@ int transfer(const Wanted& wanted) {
         }
         const std::string text = leader->server + ": " + reply.value().text;
         if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);
-        if (reply.value().kind == RespValue::Kind::bulk) {
+        if (reply.value().kind == client::RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
           if (!answer.is_object()) return fail(text, kOutcomeUnknown);
           return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);

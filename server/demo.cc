@@ -197,7 +197,7 @@ class Demo {
   void write_through_every_node() {
     Latencies at_leader, at_followers;
     for (std::size_t i = 0; i < kNodes; ++i) {
-      RespClient client = connect(i);
+      client::RespClient client = connect(i);
       for (int n = 0; n < kWritesPerNode; ++n) {
         const std::string key = "node" + std::to_string(i + 1) + ":" + std::to_string(n);
         const std::string value = "written through node " + std::to_string(i + 1);
@@ -213,7 +213,7 @@ class Demo {
   }
 
   void read_at_the_leader() {
-    RespClient client = connect(leader_.at);
+    client::RespClient client = connect(leader_.at);
     const Json before = status(leader_.at);
     Latencies latencies;
     for (int n = 0; n < kLeaseReads; ++n) {
@@ -238,7 +238,7 @@ class Demo {
     Latencies latencies;
     for (std::size_t i = 0; i < kNodes; ++i) {
       if (i == leader_.at) continue;
-      RespClient client = connect(i);
+      client::RespClient client = connect(i);
       for (int n = 0; n < kFollowerReads; ++n) {
         const std::string key = "node1:" + std::to_string(n % kWritesPerNode);
         latencies.measure([&] { expect_value(client, key, ledger_.at(key)); });
@@ -258,13 +258,13 @@ class Demo {
     for (int n = 0; n < kHandOvers; ++n) {
       sleep(kHandOverPause);
       const std::size_t next = (leader_.at + 1) % kNodes;
-      RespClient client = connect(leader_.at);
+      client::RespClient client = connect(leader_.at);
       waits.take();
       took.measure([&] {
-        const RespValue reply =
+        const client::RespValue reply =
             must(client.call({"LEASEHOLD", "TRANSFER", std::to_string(next + 1)}, kCallTimeout),
                  "LEASEHOLD TRANSFER");
-        if (reply.kind != RespValue::Kind::bulk) fail("no hand-over: " + reply.text);
+        if (reply.kind != client::RespValue::Kind::bulk) fail("no hand-over: " + reply.text);
       });
       sleep(kHandOverPause);
       const Waits::Longest longest = waits.take();
@@ -330,7 +330,7 @@ class Demo {
   /// Writes on a schedule at one survivor, so that the gap is seen to the millisecond.
   struct Probe {
     std::size_t at;
-    RespClient client;
+    client::RespClient client;
     std::vector<std::string> acknowledged;
     std::optional<Clock::time_point> first;
     std::string failure;
@@ -360,7 +360,7 @@ class Demo {
           probe.failure = "a survivor broke the connection: " + reply.error().message;
           return;
         }
-        if (reply.value().kind == RespValue::Kind::simple) {
+        if (reply.value().kind == client::RespValue::Kind::simple) {
           if (!probe.first) probe.first = Clock::now();
           probe.acknowledged.push_back(keys[answered]);
           written = true;
@@ -373,7 +373,7 @@ class Demo {
 
   /// A GET at the new leader that its own counter shows to have come from the lease.
   Clock::time_point first_lease_read() {
-    RespClient client = connect(leader_.at);
+    client::RespClient client = connect(leader_.at);
     const auto deadline = Clock::now() + kStepTimeout;
     for (;;) {
       const Json before = status(leader_.at);
@@ -390,7 +390,7 @@ class Demo {
   }
 
   void read_everything_back() {
-    RespClient client = connect(leader_.at);
+    client::RespClient client = connect(leader_.at);
     for (const auto& [key, value] : ledger_) expect_value(client, key, value);
     say("6. All %zu acknowledged writes are read back from the new leader\n", ledger_.size());
   }
@@ -409,7 +409,7 @@ class Demo {
       pause();
     }
     const auto caught_up = Clock::now();
-    RespClient client = connect(killed_);
+    client::RespClient client = connect(killed_);
     for (const auto& [key, value] : ledger_) expect_value(client, key, value);
     say("7. Node %d starts again on its directory: caught up to entry %llu after %.0f ms, and all "
         "writes are read back from it\n",
@@ -457,22 +457,24 @@ class Demo {
     if (interrupted) fail("interrupted");
     std::this_thread::sleep_for(kPollInterval);
   }
-  RespClient connect(std::size_t at) {
-    return must(RespClient::connect(replicas_[at].address, kCallTimeout), "connecting");
+  client::RespClient connect(std::size_t at) {
+    return must(client::RespClient::connect(replicas_[at].address, kCallTimeout), "connecting");
   }
   Json status(std::size_t at) {
     return must(fetch_status(replicas_[at].address, kCallTimeout), "asking for the status");
   }
-  static void expect_ok(RespClient& client, const std::vector<std::string>& words) {
+  static void expect_ok(client::RespClient& client, const std::vector<std::string>& words) {
     if (interrupted) fail("interrupted");
-    const RespValue reply = must(client.call(words, kCallTimeout), words.front());
-    if (reply.kind != RespValue::Kind::simple) fail(words.front() + " was refused: " + reply.text);
+    const client::RespValue reply = must(client.call(words, kCallTimeout), words.front());
+    if (reply.kind != client::RespValue::Kind::simple)
+      fail(words.front() + " was refused: " + reply.text);
   }
-  static void expect_value(RespClient& client, const std::string& key, const std::string& value) {
+  static void expect_value(client::RespClient& client, const std::string& key,
+                           const std::string& value) {
     if (interrupted) fail("interrupted");
-    const RespValue reply = must(client.call({"GET", key}, kCallTimeout), "GET");
-    if (reply.kind == RespValue::Kind::error) fail("GET was refused: " + reply.text);
-    if (reply.kind != RespValue::Kind::bulk || reply.text != value) {
+    const client::RespValue reply = must(client.call({"GET", key}, kCallTimeout), "GET");
+    if (reply.kind == client::RespValue::Kind::error) fail("GET was refused: " + reply.text);
+    if (reply.kind != client::RespValue::Kind::bulk || reply.text != value) {
       fail("the acknowledged write of " + key + " was not read back");
     }
   }

@@ -10,14 +10,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kReadInterval{2};
 constexpr std::chrono::milliseconds kWriteInterval{5};
-constexpr RespClient::Timeout kCallTimeout{5000};
+constexpr client::RespClient::Timeout kCallTimeout{5000};
 
 }  // namespace
 
 Result<void> Waits::start(const std::vector<std::string>& addresses) {
   for (std::size_t node = 0; node < addresses.size(); ++node) {
     for (const bool writes : {false, true}) {
-      auto client = RespClient::connect(addresses[node], kCallTimeout);
+      auto client = client::RespClient::connect(addresses[node], kCallTimeout);
       if (!client) return client.error();
       clients_.push_back({std::move(client).value(), node + 1, writes});
     }
@@ -66,7 +66,8 @@ std::string Waits::make_request(Client& client, std::size_t number) {
   if (!client.writes) {
     const auto reply = client.client.call({"GET", key_}, kCallTimeout);
     if (!reply) return "GET: " + reply.error().message;
-    const bool right = reply.value().kind == RespValue::Kind::bulk && reply.value().text == value_;
+    const bool right =
+        reply.value().kind == client::RespValue::Kind::bulk && reply.value().text == value_;
     return right ? "" : "GET was answered: " + reply.value().text;
   }
   const std::string key =
@@ -74,7 +75,7 @@ std::string Waits::make_request(Client& client, std::size_t number) {
   const std::string value = std::to_string(number);
   const auto reply = client.client.call({"SET", key, value}, kCallTimeout);
   if (!reply) return "SET: " + reply.error().message;
-  if (reply.value().kind != RespValue::Kind::simple) {
+  if (reply.value().kind != client::RespValue::Kind::simple) {
     return "SET was answered: " + reply.value().text;
   }
   const std::lock_guard lock(mutex_);

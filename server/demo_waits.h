@@ -1,7 +1,7 @@
 // For the demo: how long requests wait, at every node, while something happens.
 #pragma once
 
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <atomic>
 #include <chrono>
@@ -25,7 +25,7 @@ class Waits {
   Waits(const Waits&) = delete;
   Waits& operator=(const Waits&) = delete;
 
-  /// Errors: those of RespClient::connect().
+  /// Errors: those of client::RespClient::connect().
   Result<void> start(const std::vector<std::string>& addresses);
   void stop();
 
@@ -44,7 +44,7 @@ class Waits {
 
  private:
   struct Client {
-    RespClient client;
+    client::RespClient client;
     std::size_t node;
     bool writes;
   };

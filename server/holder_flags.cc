@@ -13,7 +13,6 @@ namespace leasehold::server {
 
 const char* const kHolderUsage =
     "  --servers HOST:PORT,...        client addresses of the nodes\n"
-    "  --wait DURATION                how long it may be another's (default: for ever)\n"
     "  --holder TEXT                  who holds it, as others see it (default: the host);\n"
     "                                 the number of the process is added\n"
     "  --ttl DURATION                 how long it outlives its holder (default 10s)\n"

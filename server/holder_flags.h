@@ -1,4 +1,4 @@
-// The flags of the commands that hold a lease: lock and elect.
+// The flags of the commands that hold a lease: lock, elect and register.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -12,7 +12,7 @@
 
 namespace leasehold::server {
 
-/// Their lines of a usage text.
+/// Their lines of a usage text, but for --wait, which not all have.
 extern const char* const kHolderUsage;
 
 struct HolderFlags {

@@ -7,6 +7,7 @@
 #include <leasehold/server/client_leases.h>
 #include <leasehold/server/client_lock.h>
 #include <leasehold/server/client_members.h>
+#include <leasehold/server/client_register.h>
 #include <leasehold/server/client_transfer.h>
 #include <leasehold/server/client_watch.h>
 #include <leasehold/server/demo.h>
@@ -58,10 +59,10 @@ constexpr const char* kClientExamples = R"(Examples:
   leasehold get --servers 127.0.0.1:7201,127.0.0.1:7202 greeting)";
 
 /// "1s" and the like, where CLI11 can say what is wrong.
-RespClient::Timeout to_timeout(const char* flag, const std::string& text) {
+client::RespClient::Timeout to_timeout(const char* flag, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) throw CLI::ValidationError(flag, duration.error().message);
-  return std::chrono::ceil<RespClient::Timeout>(duration.value());
+  return std::chrono::ceil<client::RespClient::Timeout>(duration.value());
 }
 
 /// One of a few words, and an error that names them.
@@ -220,6 +221,8 @@ const std::vector<OwnCommand>& own_commands() {
        std::string(kLockUsage) + kHolderUsage, run_lock_command},
       {"member", "List, add, promote, remove or replace the members of a running group",
        kMemberUsage, run_member_command},
+      {"register", "Keep a key for as long as this runs, so that others see that it is alive",
+       std::string(kRegisterUsage) + kHolderUsage, run_register_command},
       {"sim", "Run simulated clusters with faults, by seed, and check them",
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
       {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
@@ -362,7 +365,7 @@ int run(int argc, char** argv) {
       demo_options.program = argv[0];
       return run_demo(demo_options);
     }
-    const RespClient::Timeout timeout = to_timeout("--timeout", flags.timeout);
+    const client::RespClient::Timeout timeout = to_timeout("--timeout", flags.timeout);
     if (status->parsed()) {
       StatusOptions wanted{flags.servers, timeout, flags.json, Color::automatic, std::nullopt};
       if (flags.color != "auto")

@@ -129,7 +129,8 @@ int watch(const StatusOptions& options, bool color) {
 
 }  // namespace
 
-ClusterStatus fetch_all(const std::vector<std::string>& servers, RespClient::Timeout timeout) {
+ClusterStatus fetch_all(const std::vector<std::string>& servers,
+                        client::RespClient::Timeout timeout) {
   std::vector<std::optional<Result<Json>>> answers(servers.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < servers.size(); ++i) {

@@ -1,7 +1,7 @@
 // `leasehold status`: one row a node, once or again and again.
 #pragma once
 
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 #include <leasehold/server/terminal.h>
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@ namespace leasehold::server {
 
 struct StatusOptions {
   std::vector<std::string> servers;
-  RespClient::Timeout timeout{5000};
+  client::RespClient::Timeout timeout{5000};
   bool json = false;
   Color color = Color::automatic;
   /// Ask again after this time, until SIGINT or SIGTERM.
@@ -30,7 +30,8 @@ struct ClusterStatus {
 };
 
 /// Asks all of them at once; takes at most `timeout`.
-ClusterStatus fetch_all(const std::vector<std::string>& servers, RespClient::Timeout timeout);
+ClusterStatus fetch_all(const std::vector<std::string>& servers,
+                        client::RespClient::Timeout timeout);
 
 /// The table, a line for each row.
 std::vector<std::string> status_table(const ClusterStatus& status, bool color);

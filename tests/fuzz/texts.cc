@@ -1,9 +1,9 @@
 // What people and scripts write or keep: settings, addresses, durations, histories, traces; and
 // replies of whatever answers to a client of ours. The first byte chooses.
 #include <leasehold/check/history_file.h>
+#include <leasehold/client/resp_client.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/server/duration.h>
-#include <leasehold/server/resp_client.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/story/trace_file.h>
 #include <leasehold/tests/fuzz/fuzz.h>
@@ -81,16 +81,16 @@ void take_words(std::string_view bytes) {
 }
 
 void take_reply(std::string_view bytes) {
-  server::RespValue value;
-  const auto length = server::parse_reply(bytes, value);
+  client::RespValue value;
+  const auto length = client::parse_reply(bytes, value);
   if (!accepted(length)) return;
   LEASEHOLD_ASSERT(length.value() <= bytes.size());
   if (length.value() == 0) return;
   // What is complete stays as it is, whatever follows; and is not complete before.
-  server::RespValue part;
-  LEASEHOLD_ASSERT(server::parse_reply(bytes.substr(0, length.value()), part).value() ==
+  client::RespValue part;
+  LEASEHOLD_ASSERT(client::parse_reply(bytes.substr(0, length.value()), part).value() ==
                    length.value());
-  const auto early = server::parse_reply(bytes.substr(0, length.value() - 1), part);
+  const auto early = client::parse_reply(bytes.substr(0, length.value() - 1), part);
   LEASEHOLD_ASSERT(early.ok() && early.value() == 0);
 }
 

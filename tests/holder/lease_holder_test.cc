@@ -1,4 +1,5 @@
 #include <leasehold/holder/lease_holder.h>
+#include <leasehold/tests/holder/manual_clock.h>
 
 #include <gtest/gtest.h>
 
@@ -19,17 +20,6 @@ using lease::HolderInstant;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using State = LeaseHolder::State;
-
-/// Stands still until the test moves it.
-class ManualClock final : public lease::Clock {
- public:
-  lease::Now now() const override { return {holder_now(), lease::PromiseInstant(Duration(at_))}; }
-  HolderInstant holder_now() const override { return HolderInstant(Duration(at_)); }
-  void advance(Duration by) { at_ += by.count(); }
-
- private:
-  std::atomic<std::int64_t> at_{Duration(seconds(1000)).count()};
-};
 
 /// One name in memory. A test may make it fail, or act in the middle of a call.
 class FakeLeases final : public LeaseService {

@@ -3,12 +3,14 @@
 
   link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
   link.py readme --source TREE --work DIR           the program of the README, as three processes
-  link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR [--cxx g++] [--flags F]
+  link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
+          [--cxx g++] [--flags F]
 
 A run fails when an example does not build, does not end by itself with status 0, or says nothing.
 """
 
 import argparse
+import contextlib
 import os
 import queue
 import re
@@ -19,7 +21,7 @@ import sys
 import threading
 import time
 
-COMPONENT = {"bare_core": "core", "embed": "node", "leases": "holder", "read_point": "node"}
+COMPONENT = {"bare_core": "core", "embed": "node", "leases": "holder", "read_point": "node", "remote": "client"}
 RUN_SECONDS_MAX = 60
 # Outside the range that the kernel hands out to connections by itself.
 PORTS = range(20000, 30000, 3)
@@ -48,10 +50,33 @@ def free_port():
     sys.exit("no three free ports in a row")
 
 
-def try_out(example, program):
-    arguments = [] if COMPONENT[example] == "core" else [str(free_port())]
+@contextlib.contextmanager
+def group_of_one(options):
+    """For an example that is no node. Gives the address of its client port."""
+    folder = os.path.join(options.work, f"group-{options.way}")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    port = free_port()
+    address = f"127.0.0.1:{port}"
+    serve = subprocess.Popen([options.program, "serve", "--id", "1", "--listen", address, "--peers",
+                              f"1=127.0.0.1:{port + 1}", "--data-dir", os.path.join(folder, "data")],
+                             stderr=subprocess.DEVNULL)
+    try:
+        yield address
+    finally:
+        serve.terminate()
+        serve.wait(RUN_SECONDS_MAX)
+
+
+def try_out(options, example, program):
+    component = COMPONENT[example]
     started = time.monotonic()
-    said = run([program, *arguments], timeout=RUN_SECONDS_MAX)
+    if component == "client":
+        with group_of_one(options) as address:
+            said = run([program, address], timeout=RUN_SECONDS_MAX)
+    else:
+        said = run([program, *([] if component == "core" else [str(free_port())])],
+                   timeout=RUN_SECONDS_MAX)
     print(said, end="")
     print(f"{example} ended after {time.monotonic() - started:.1f} s", flush=True)
     if not said.strip():
@@ -108,7 +133,7 @@ def find_package(options):
         without = ["Protobuf", "RocksDB", "Threads"] if component == "core" else []
         build = with_cmake(options, "find_package", example, f"-DCMAKE_PREFIX_PATH={prefix}",
                            *[f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in without])
-        try_out(example, os.path.join(build, example))
+        try_out(options, example, os.path.join(build, example))
 
 
 def pkg_config(options):
@@ -126,14 +151,14 @@ def pkg_config(options):
         program = os.path.join(os.path.dirname(source), example)
         run([options.cxx, "-std=c++20", *options.flags.split(), os.path.join(source, "main.cc"),
              "-o", program, *words])
-        try_out(example, program)
+        try_out(options, example, program)
 
 
 def add_subdirectory(options):
     for example in COMPONENT:
         build = with_cmake(options, "add_subdirectory", example,
                            f"-DLEASEHOLD_SOURCE={os.path.realpath(options.source)}")
-        try_out(example, os.path.join(build, example))
+        try_out(options, example, os.path.join(build, example))
 
 
 class Notes:
@@ -226,6 +251,7 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--build")
+    parser.add_argument("--program", help="leasehold, for the examples that need a group")
     parser.add_argument("--cxx", default="g++")
     parser.add_argument("--flags", default="")
     options = parser.parse_args()

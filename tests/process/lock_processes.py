@@ -55,7 +55,7 @@ def same_text(locks):
     held = [locks.start(name, "cat", flags=["--holder", "backup"]) for name in ("b", "c")]
     for name in ("b", "c"):
         wait_for("the holder", 20, lambda name=name: locks.holder(name) == "backup")
-    names = [locks.call("LEASE.INFO", "NAME", name)[4] for name in ("b", "c")]
+    names = [locks.queue(name)[0][1] for name in ("b", "c")]
     check(names[0] != names[1], f"two holders have one name: {names}")
     for one in held:
         one.process.stdin.close()

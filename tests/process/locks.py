@@ -186,7 +186,7 @@ def ended_by_others(locks):
     """Who ends the lease at the nodes ends the command; who kills the holder kills it too."""
     held = locks.start("f", "sh", "-c", "trap '' TERM; echo in; while :; do sleep 0.02; done")
     held.wait_line("in")
-    lease = locks.call("LEASE.INFO", "NAME", "f")[0]
+    lease = locks.queue("f")[0][2]
     check(locks.call("LEASE.REVOKE", lease) == "OK", "the revocation")
     held.end(LOST)
 

@@ -51,10 +51,16 @@ class Locks:
             return None
         return wait_for(f"an answer to {words}", 20, attempt)[0]
 
+    def queue(self, name):
+        """(kind, holder, lease) of each, in their order: the first one holds the lock."""
+        rows = self.call("LEASEHOLD", "RANGE", f"leasehold/queue/{name}/", "VALUES")[2]
+        rows.sort(key=lambda row: row[2])
+        return [(*row[5].decode().split(" ", 1), row[4]) for row in rows]
+
     def holder(self, name):
         """As --holder says; behind it stands what no other has."""
-        info = self.call("LEASE.INFO", "NAME", name)
-        return info and info[4].decode().split(":")[0]
+        queue = self.queue(name)
+        return queue[0][1].split(":")[0] if queue else None
 
 
 class Held:

@@ -1,7 +1,7 @@
 // The client port over real sockets, with a fake node behind it.
+#include <leasehold/client/resp_client.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/server/resp.h>
-#include <leasehold/server/resp_client.h>
 #include <leasehold/server/session.h>
 #include <leasehold/server/tcp_front.h>
 #include <leasehold/tests/server/fake_node.h>
@@ -21,6 +21,9 @@
 
 namespace leasehold::server {
 namespace {
+
+using client::RespClient;
+using client::RespValue;
 
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;

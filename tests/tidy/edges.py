@@ -166,7 +166,7 @@ PLANTED = [
     ("node/b.cc", "auto t = std::chrono::system_clock::now();", "wall time"),
     ("node/c.cc", "clock_gettime(CLOCK_MONOTONIC, &t);", "constructor parameter"),
     ("server/session.cc", "t = std::chrono::steady_clock::now();", "constructor parameter"),
-    ("server/resp_client.cc", "auto t = std::chrono::steady_clock::now();", None),
+    ("client/resp_client.cc", "auto t = std::chrono::steady_clock::now();", None),
     ("server/b.cc", "auto t = time(nullptr);", "constructor parameter"),
     ("server/c.cc", "using Clock = X; auto t = Clock::now();", "constructor parameter"),
     ("node/system_clock.cc", "clock_gettime(CLOCK_MONOTONIC, &t);", None),

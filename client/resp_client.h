@@ -1,4 +1,5 @@
-// A blocking client for one node: for the commands of the program, the demo and tests.
+// One connection to one node's client port, as any client of Redis has it: blocking, with
+// deadlines.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -9,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::client {
 
 /// One reply. Maps are arrays of twice as many values.
 struct RespValue {
@@ -63,4 +64,4 @@ class RespClient {
   std::string input_;
 };
 
-}  // namespace leasehold::server
+}  // namespace leasehold::client

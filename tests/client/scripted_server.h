@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/bench/socket.h>
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::client {
 
 /// Takes any number of connections, and gives what arrives to the test, command by command.
 class ScriptedServer {
@@ -112,4 +112,4 @@ class ScriptedServer {
   std::thread thread_;
 };
 
-}  // namespace leasehold::server
+}  // namespace leasehold::client

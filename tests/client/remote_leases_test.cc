@@ -1,6 +1,7 @@
 // The leases of a group behind client ports: what each answer, and each silence, is taken for.
-#include <leasehold/server/remote_leases.h>
-#include <leasehold/tests/server/scripted_server.h>
+#include <leasehold/client/remote_leases.h>
+#include <leasehold/tests/client/replies.h>
+#include <leasehold/tests/client/scripted_server.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::client {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,26 +22,22 @@ using Words = ScriptedServer::Words;
 constexpr lease::Duration kTimeout = 2s;
 constexpr lease::LeaseId kId{4294967296};
 
-std::string bulk(const std::string& text) {
-  return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-}
-
-/// What a node says that leads, or follows nobody.
+/// What a node says that leads, or does not.
 std::string status(bool leads) {
-  return bulk(leads ? R"({"role":"leader","leader":1,"term":7,"lease_left":900.0})"
-                    : R"({"role":"follower","leader":0,"term":7,"lease_left":0})");
+  return bulk(leads ? "# Replication\r\nrole:leader\r\nterm:7\r\nleader:1\r\n"
+                    : "# Replication\r\nrole:follower\r\nterm:7\r\nleader:0\r\n");
 }
 
 /// Asked for its status it follows; any other command it answers with `reply`.
 ScriptedServer::Answer always(std::optional<std::string> reply) {
   return [reply](const Words& words) -> std::optional<std::string> {
-    return words.front() == "LEASEHOLD" ? status(false) : reply;
+    return words.front() == "INFO" ? status(false) : reply;
   };
 }
 
 ScriptedServer::Answer leads(std::string reply) {
   return [reply](const Words& words) -> std::optional<std::string> {
-    return words.front() == "LEASEHOLD" ? status(true) : reply;
+    return words.front() == "INFO" ? status(true) : reply;
   };
 }
 
@@ -114,7 +111,7 @@ TEST(RemoteLeases, AStatusOfAnotherKindIsNobodysLead) {
   for (const char* text : {"{}", "[]", R"({"role":"leader"})", R"({"role":5,"leader":"x"})",
                            R"({"role":"leader","leader":1,"term":7,"lease_left":"x"})"}) {
     const ScriptedServer odd([text](const Words& words) -> std::optional<std::string> {
-      return words.front() == "LEASEHOLD" ? bulk(text) : "*1\r\n:10000\r\n";
+      return words.front() == "INFO" ? bulk(text) : "*1\r\n:10000\r\n";
     });
     const ScriptedServer other(always("*1\r\n:10000\r\n"));
     EXPECT_TRUE(RemoteLeases({odd.address(), other.address()}).renew(kId, kTimeout).ok()) << text;
@@ -143,7 +140,7 @@ TEST(RemoteLeases, AskTheLeader) {
   EXPECT_EQ(follower.sent("LEASE.RENEW").size(), 0U);
   EXPECT_EQ(leader.sent("LEASE.RENEW").size(), 2U);
   // By one connection, without asking again who leads.
-  EXPECT_EQ(leader.sent("LEASEHOLD").size(), 1U);
+  EXPECT_EQ(leader.sent("INFO").size(), 1U);
 }
 
 TEST(RemoteLeases, AGrantIsSentOnceAndARenewalUntilItIsAnswered) {
@@ -187,4 +184,4 @@ TEST(RemoteLeases, SilenceTakesNoLongerThanItMay) {
 }
 
 }  // namespace
-}  // namespace leasehold::server
+}  // namespace leasehold::client

@@ -1,5 +1,4 @@
-#include <leasehold/server/resp.h>
-#include <leasehold/server/resp_client.h>
+#include <leasehold/client/resp_client.h>
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace leasehold::server {
+namespace leasehold::client {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -22,9 +21,19 @@ using Timeout = RespClient::Timeout;
 
 constexpr std::size_t kReadBytes = 64U << 10U;
 constexpr std::int64_t kReplyItemsMax = 1 << 20;
+/// A type, a length, a simple string or an error.
+constexpr std::size_t kLineBytesMax = 64U << 10U;
 
 Error broken(const char* what, int code) {
   return {ErrorCode::unavailable, std::string(what) + ": " + std::strerror(code)};
+}
+
+/// An array of bulk strings.
+void append_command(std::string& out, const std::vector<std::string>& words) {
+  out += "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) {
+    out += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
 }
 
 /// Waits until the socket is ready for `events` or the deadline passes.
@@ -61,20 +70,14 @@ Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string
   return std::unique_ptr<addrinfo, void (*)(addrinfo*)>(found, freeaddrinfo);
 }
 
-/// The rest of a line after its first byte. npos: not complete.
-std::size_t line_end(std::string_view bytes) {
-  const std::size_t end = bytes.find("\r\n");
-  return end;
-}
-
 Error malformed(const char* why) {
   return {ErrorCode::malformed, std::string("the server's reply is no RESP: ") + why};
 }
 
 Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int depth) {
-  const std::size_t end = line_end(bytes);
+  const std::size_t end = bytes.find("\r\n");
   if (end == std::string_view::npos) {
-    if (bytes.size() > kInlineBytesMax) return malformed("a line without end");
+    if (bytes.size() > kLineBytesMax) return malformed("a line without end");
     return std::size_t{0};
   }
   const std::string_view line = bytes.substr(1, end - 1);
@@ -178,10 +181,7 @@ Result<void> RespClient::send(const std::vector<std::vector<std::string>>& comma
                               Timeout timeout) {
   const auto deadline = Clock::now() + timeout;
   std::string bytes;
-  for (const auto& words : commands) {
-    append_array(bytes, words.size());
-    for (const std::string& word : words) append_bulk(bytes, word);
-  }
+  for (const auto& words : commands) append_command(bytes, words);
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t size = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
@@ -226,4 +226,4 @@ Result<RespValue> RespClient::call(const std::vector<std::string>& words, Timeou
   return reply(timeout);
 }
 
-}  // namespace leasehold::server
+}  // namespace leasehold::client

@@ -1,0 +1,42 @@
+// The keys of a group that is reached by its client ports.
+#pragma once
+
+#include <leasehold/client/server_group.h>
+#include <leasehold/holder/key_service.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::client {
+
+/// Speaks SET and the commands of watches (docs/watch.md). One thread at a time.
+class RemoteKeys final : public holder::KeyService {
+ public:
+  /// Client addresses, host:port; at least one.
+  explicit RemoteKeys(std::vector<std::string> servers) : group_(std::move(servers)) {}
+
+  Result<Listing> list(const std::string& prefix, lease::Duration timeout) override;
+  Result<void> put(const std::string& key, const std::string& value, lease::LeaseId lease,
+                   lease::Duration timeout) override;
+  void wait_change(const Interest& interest, std::uint64_t revision,
+                   lease::Duration timeout) override;
+
+ private:
+  /// What the connection of the group watches. One that heard nothing yet goes on in the next wait.
+  struct Watching {
+    Interest interest;
+    std::uint64_t revision = 0;
+  };
+  bool begin_watch(const Interest& interest, std::uint64_t revision, lease::Duration timeout);
+  bool wait_for_message(lease::Duration timeout);
+  void end_watch();
+  void hang_up();
+
+  ServerGroup group_;
+  std::optional<Watching> watching_;
+};
+
+}  // namespace leasehold::client

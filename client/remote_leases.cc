@@ -1,0 +1,101 @@
+#include <leasehold/client/remote_leases.h>
+
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+#include <optional>
+#include <vector>
+
+namespace leasehold::client {
+namespace {
+
+using Kind = RespValue::Kind;
+using Repeat = ServerGroup::Repeat;
+
+Error unexpected(const RespValue& reply) {
+  return {ErrorCode::malformed, "an answer of an unexpected kind: " + reply.text};
+}
+
+/// An array that begins with values of these kinds.
+bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
+  return reply.kind == Kind::array && reply.items.size() >= kinds.size() &&
+         std::equal(kinds.begin(), kinds.end(), reply.items.begin(),
+                    [](Kind kind, const RespValue& item) { return item.kind == kind; });
+}
+
+/// Of a lease that there is. None: these are no id and no token.
+std::optional<holder::LeaseService::Granted> granted_of(const RespValue& reply,
+                                                        lease::Duration ttl) {
+  const std::int64_t id = reply.items[0].integer;
+  const std::int64_t token = reply.items[1].integer;
+  if (id <= 0 || token <= 0) return std::nullopt;
+  return holder::LeaseService::Granted{lease::LeaseId(static_cast<std::uint64_t>(id)),
+                                       lease::FencingToken(static_cast<std::uint64_t>(token)), ttl};
+}
+
+/// None: no time to live of a lease. More than ten years would not fit the type either.
+std::optional<lease::Duration> ttl_of(const RespValue& value) {
+  constexpr std::int64_t kMost = lease::kLeaseTtlMax / std::chrono::milliseconds(1);
+  if (value.integer <= 0 || value.integer > kMost) return std::nullopt;
+  return std::chrono::milliseconds(value.integer);
+}
+
+std::string milliseconds(lease::Duration ttl) {
+  return std::to_string(ttl / std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+Result<holder::LeaseService::Granted> RemoteLeases::grant(const std::string& name,
+                                                          const std::string& holder,
+                                                          lease::Duration ttl,
+                                                          lease::Duration timeout) {
+  std::vector<std::string> words = {"LEASE.GRANT", milliseconds(ttl), "HOLDER", holder};
+  if (!name.empty()) words.insert(words.end(), {"NAME", name});
+  const auto reply = group_.call(words, timeout, Repeat::never);
+  if (!reply) return reply.error();
+  if (!begins_with(reply.value(), {Kind::integer, Kind::integer})) return unexpected(reply.value());
+  const auto granted = granted_of(reply.value(), ttl);
+  if (!granted) return unexpected(reply.value());
+  return *granted;
+}
+
+Result<holder::LeaseService::Found> RemoteLeases::find(const std::string& name,
+                                                       lease::Duration timeout) {
+  const auto reply = group_.call({"LEASE.INFO", "NAME", name}, timeout, Repeat::harmless);
+  if (!reply) return reply.error();
+  const RespValue& value = reply.value();
+  if (value.kind == Kind::null) {
+    return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
+  }
+  if (!begins_with(value, {Kind::integer, Kind::integer, Kind::integer, Kind::bulk, Kind::bulk})) {
+    return unexpected(value);
+  }
+  const auto ttl = ttl_of(value.items[2]);
+  const auto granted = granted_of(value, ttl.value_or(lease::Duration(0)));
+  if (!ttl || !granted) return unexpected(value);
+  return Found{*granted, value.items[4].text};
+}
+
+Result<lease::Duration> RemoteLeases::renew(lease::LeaseId id, lease::Duration timeout) {
+  const auto reply =
+      group_.call({"LEASE.RENEW", std::to_string(id.value())}, timeout, Repeat::harmless);
+  if (!reply) return reply.error();
+  if (begins_with(reply.value(), {Kind::null})) {
+    return Error{ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
+  }
+  if (!begins_with(reply.value(), {Kind::integer})) return unexpected(reply.value());
+  const auto ttl = ttl_of(reply.value().items[0]);
+  if (!ttl) return unexpected(reply.value());
+  return *ttl;
+}
+
+Result<void> RemoteLeases::revoke(lease::LeaseId id, lease::Duration timeout) {
+  // The store never gives an id twice, so nobody else's lease is ended by the second time.
+  const auto reply =
+      group_.call({"LEASE.REVOKE", std::to_string(id.value())}, timeout, Repeat::harmless);
+  if (!reply) return reply.error();
+  return {};
+}
+
+}  // namespace leasehold::client

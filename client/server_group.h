@@ -1,0 +1,46 @@
+// The nodes of one group, by their client ports.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/client/resp_client.h>
+#include <leasehold/lease/instant.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::client {
+
+/// Stays with one server, the leader if it is among them, for as long as that one answers; goes on
+/// to the next when it refuses or its connection breaks. One thread at a time.
+class ServerGroup {
+ public:
+  /// A second time does no harm, or it may be done once at most.
+  enum class Repeat : std::uint8_t { harmless, never };
+
+  /// Client addresses, host:port; at least one.
+  explicit ServerGroup(std::vector<std::string> servers) : servers_(std::move(servers)) {}
+
+  /// The reply, which is no error. Errors, sorted as holder/lease_service.h says: unavailable (it
+  /// was not executed), timed_out (nobody knows), in_use, not_found; invalid_argument: it will be
+  /// refused again, or no server has an address.
+  Result<RespValue> call(const std::vector<std::string>& words, lease::Duration timeout,
+                         Repeat repeat);
+  /// The connection to the server, for talk that is no call; drop() behind it if what is under way
+  /// has not ended. Errors: unavailable, timed_out, invalid_argument.
+  Result<RespClient*> connection(lease::Duration timeout);
+  /// Hangs up; the next call goes to the next server.
+  void drop();
+
+ private:
+  Result<void> connect(RespClient::Timeout timeout);
+  void seek_leader(RespClient::Timeout timeout);
+
+  const std::vector<std::string> servers_;
+  std::optional<RespClient> client_;
+  /// The one that client_ speaks to, or the next to try.
+  std::size_t at_ = 0;
+};
+
+}  // namespace leasehold::client

@@ -1,0 +1,24 @@
+// A clock that stands still until the test moves it.
+#pragma once
+
+#include <leasehold/lease/clock.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace leasehold::holder {
+
+class ManualClock final : public lease::Clock {
+ public:
+  lease::Now now() const override { return {holder_now(), lease::PromiseInstant(read())}; }
+  lease::HolderInstant holder_now() const override { return lease::HolderInstant(read()); }
+  void advance(lease::Duration by) { at_ += by.count(); }
+
+ private:
+  lease::Duration read() const { return lease::Duration(at_); }
+
+  std::atomic<std::int64_t> at_{lease::Duration(std::chrono::seconds(1000)).count()};
+};
+
+}  // namespace leasehold::holder
