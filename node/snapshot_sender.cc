@@ -95,6 +95,7 @@ void SnapshotSender::read(lease::Now now, SnapshotRead& event) {
   if (event.token == 0 || found == sendings_.end()) return;
   Sending& sending = found->second;
   sending.token = 0;
+  sending.progress_at = sending.progress_at + (now.promise - sending.read_at);
   if (sending.step != Step::sends || sending.reading != sending.sent) return;  // it went elsewhere
   if (!event.data.ok()) {
     // Another one may be whole.
@@ -173,6 +174,7 @@ void SnapshotSender::pump(lease::Now now, Sending& sending) {
   }
   sending.token = ++last_token_;
   sending.reading = sending.sent;
+  sending.read_at = now.promise;
   const std::uint64_t bytes =
       std::min<std::uint64_t>(context_.options.snapshot_chunk_bytes, held_->size - sending.sent);
   context_.ports.snapshots.read(sending.token, held_->id.tag, sending.sent,
@@ -183,7 +185,10 @@ void SnapshotSender::pump(lease::Now now, Sending& sending) {
 bool SnapshotSender::pass_time(lease::Now now, Sending& sending) {
   if (sending.step == Step::rests) return now.promise < sending.rests_until;
   if (sending.step != Step::sends) return true;
-  if (now.promise >= sending.progress_at + context_.options.snapshot_patience) return false;
+  // While it reads, the peer waits for it.
+  const bool waits = sending.token == 0;
+  if (waits && now.promise >= sending.progress_at + context_.options.snapshot_patience)
+    return false;
   if (awaits_answer(sending) && now.promise >= sending.resend_at) {
     sending.probing = true;
     sending.acked = sending.sent = sending.reported;

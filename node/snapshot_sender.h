@@ -51,17 +51,19 @@ class SnapshotSender {
     raft::SnapshotIntent intent;
     Step step = Step::waits;
     bool heard = false;
-    bool complete = false;       ///< rests: because the peer has all of it
-    bool probing = true;         ///< one chunk at a time
-    std::uint64_t acked = 0;     ///< the peer holds everything below
-    std::uint64_t sent = 0;      ///< what is sent next. Invariant: acked <= sent
-    std::uint64_t reported = 0;  ///< what the newest answer said
-    std::uint64_t best = 0;      ///< the most that any answer said
-    std::uint64_t token = 0;     ///< of the read under way; 0: none
-    std::uint64_t reading = 0;   ///< the offset that it reads
+    bool complete = false;         ///< rests: because the peer has all of it
+    bool probing = true;           ///< one chunk at a time
+    std::uint64_t acked = 0;       ///< the peer holds everything below
+    std::uint64_t sent = 0;        ///< what is sent next. Invariant: acked <= sent
+    std::uint64_t reported = 0;    ///< what the newest answer said
+    std::uint64_t best = 0;        ///< the most that any answer said
+    std::uint64_t token = 0;       ///< of the read under way; 0: none
+    std::uint64_t reading = 0;     ///< the offset that it reads
+    raft::PromiseInstant read_at;  ///< when it began
     lease::Duration resend_after{0};
     raft::PromiseInstant resend_at;
-    /// When `best` last rose, or the rate limit last let the peer wait.
+    /// When `best` last rose; later by all the time that the peer waited for this node: for its
+    /// rate limit, and for its disk.
     raft::PromiseInstant progress_at;
     raft::PromiseInstant rests_until;
   };

@@ -73,8 +73,10 @@ std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wante
 }
 
 // The group must not come to wait for a new voter: for the entries that it lacks, nor for its voice
-// in the lease and in elections.
+// in the lease and in elections. What was cut off comes as a snapshot, which may take hours however
+// few the entries are.
 bool Core::caught_up(const Progress& progress) const {
+  if (progress.match_index < log_.base().index) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
   return progress.acked_round && progress.acked_round->began + options_.timing.lease > now_.holder;
 }

@@ -159,7 +159,9 @@ std::string text_of(const ChangeRefused& refused) {
       return node + " is not a member yet; add it as a learner first, and let it catch up";
     case ChangeObstacle::learner_behind:
       return node + " lacks " + std::to_string(refused.entries_behind) +
-             " entries, or has not answered lately; promote it when it has caught up";
+             " entries, or waits for a snapshot, or has not answered lately; promote it when it "
+             "has "
+             "caught up";
     case ChangeObstacle::not_a_member:
       return node + " is no member of this group; the list of the members shows who is";
     case ChangeObstacle::already_member:

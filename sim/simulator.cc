@@ -11,6 +11,8 @@ namespace {
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
 /// A node that is behind and gains so many entries in such a time is given more time, a few times.
+constexpr Duration kStandstillLook = std::chrono::seconds(30);
+constexpr Duration kStandstillMax = std::chrono::minutes(5);
 constexpr Duration kCatchUpWatch = std::chrono::seconds(2);
 constexpr std::uint64_t kCatchUpEntries = 20;
 constexpr int kCatchUpPatience = 5;
@@ -75,7 +77,7 @@ SeedReport Simulator::run() {
   lease_clients_->start();
   lease_watchers_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
-  run_until(healed);
+  live_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
   if (!world_.failed()) {
     recover();
@@ -103,6 +105,26 @@ void Simulator::run_until(TrueInstant end) {
       world_.fail("liveness", "the nodes keep each other busy without end");
       return;
     }
+  }
+}
+
+// In a long life faults are short, and between them there is time: a group that commits nothing for so
+// long has come to stand.
+void Simulator::live_until(TrueInstant end) {
+  if (!world_.options.long_life) return run_until(end);
+  raft::Index newest;
+  TrueInstant committed_at = world_.queue.now();
+  while (!world_.failed() && world_.queue.now() < end) {
+    run_until(std::min(world_.queue.now() + kStandstillLook, end));
+    for (const std::unique_ptr<SimNode>& node : nodes_) {
+      if (!node->up() || node->driver().core().commit_index() <= newest) continue;
+      newest = node->driver().core().commit_index();
+      committed_at = world_.queue.now();
+    }
+    if (world_.queue.now() < committed_at + kStandstillMax) continue;
+    world_.fail("liveness", "nothing was committed for " +
+                                std::to_string(kStandstillMax / std::chrono::seconds(1)) +
+                                " s of a long life");
   }
 }
 

@@ -51,6 +51,7 @@ class Simulator {
  private:
   void start_faults();
   void run_until(TrueInstant end);
+  void live_until(TrueInstant end);
   void recover();
   void check_recovered();
   /// A full member that has not completed a write and a read since the faults ended.

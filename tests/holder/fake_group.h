@@ -4,6 +4,8 @@
 #include <leasehold/holder/key_service.h>
 #include <leasehold/holder/lease_service.h>
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -59,9 +61,11 @@ class FakeGroup {
     const std::lock_guard lock(mutex_);
     return puts_;
   }
-  /// Waits until it holds; the test fails by its own time limit if it never does.
+  /// Waits until it holds; fails the test if it does not in time.
   void wait_until(const std::function<bool()>& holds) const {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!holds()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
       std::unique_lock lock(mutex_);
       changed_.wait_for(lock, std::chrono::milliseconds(20));
     }

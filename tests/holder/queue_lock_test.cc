@@ -11,6 +11,7 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ class Contender {
   Contender(FakeGroup& group, const lease::Clock& clock, std::string name)
       : group_(group), clock_(clock), leases_(group), keys_(group), name_(std::move(name)) {}
 
+  ~Contender() { tired_ = true; }
+  Contender(const Contender&) = delete;
+  Contender& operator=(const Contender&) = delete;
+
   QueueLock::Options options(Mode mode, std::uint32_t permits = 1) const {
     QueueLock::Options options;
     options.lease.name = "printer";
     options.lease.holder = name_;
     options.lease.wait = hours(1);
+    options.lease.give_up = [this] { return tired_.load(); };
     options.mode = mode;
     options.permits = permits;
     return options;
@@ -63,8 +69,9 @@ class Contender {
   /// It has asked in vain so far. It looked: another's turn comes by a change that it saw too.
   bool waits() const { return asked_.wait_for(seconds(0)) != std::future_status::ready; }
   QueueLock& lock() {
+    if (asked_.valid() && asked_.wait_for(seconds(20)) != std::future_status::ready) tired_ = true;
     const auto error = asked_.valid() ? asked_.get() : std::nullopt;
-    EXPECT_FALSE(error.has_value()) << error->message;
+    if (error) throw std::runtime_error(error->message);
     return *lock_;
   }
   Error refused() { return asked_.get().value_or(Error{ErrorCode::io, "it has the lock"}); }
@@ -79,6 +86,8 @@ class Contender {
   FakeKeyConnection keys_;
   const std::string name_;
   std::unique_ptr<QueueLock> lock_;
+  /// Nobody waits for what a test that failed waits for.
+  std::atomic<bool> tired_ = false;
   std::future<std::optional<Error>> asked_;
 };
 
@@ -267,11 +276,15 @@ TEST_F(QueueLockTest, AGroupThatIsAwayForAWhileIsWaitedFor) {
 TEST_F(QueueLockTest, OneNameIsOneKindOfLock) {
   a_.ask(Mode::permits, 2);
   a_.lock();
-  const Taken exclusive = b_.take(b_.options(Mode::exclusive));
+  QueueLock::Options alone = b_.options(Mode::exclusive);
+  alone.lease.wait = seconds(0);
+  const Taken exclusive = b_.take(alone);
   ASSERT_FALSE(exclusive.ok());
   EXPECT_EQ(exclusive.error().code, ErrorCode::invalid_argument);
   EXPECT_THAT(exclusive.error().message, HasSubstr("permits/2 there, exclusive here"));
-  EXPECT_EQ(b_.take(b_.options(Mode::permits, 3)).error().code, ErrorCode::invalid_argument);
+  QueueLock::Options third = b_.options(Mode::permits, 3);
+  third.lease.wait = seconds(0);
+  EXPECT_EQ(b_.take(third).error().code, ErrorCode::invalid_argument);
   EXPECT_THAT(queue(), ElementsAre("a holds"));
 }
 
@@ -280,6 +293,7 @@ TEST_F(QueueLockTest, ANameThatGoesOnBehindASlashIsAnotherLock) {
   a_.lock();
   QueueLock::Options below = b_.options(Mode::exclusive);
   below.lease.name = "printer/second";
+  below.lease.wait = seconds(0);
   const Taken other = b_.take(below);
   ASSERT_TRUE(other.ok()) << other.error().message;
   EXPECT_THAT(queue(), ElementsAre("a holds"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::node {
@@ -272,6 +273,29 @@ TEST_F(SnapshotTest, ALimitBelowAChunkInThePatienceIsSlowAndNoMore) {
   EXPECT_TRUE(
       cluster.advance_until([&] { return follower.driver().counters().snapshots_installed > 0; }));
   EXPECT_EQ(leads.driver().counters().snapshots_taken, 1U);
+  EXPECT_LE(leads.driver().counters().chunk_bytes_sent, 30'000U);
+}
+
+// A disk that takes longer for a chunk than the patience is slow, and no more: the peer waits for
+// this node, and not the other way round.
+TEST_F(SnapshotTest, AChunkThatIsReadForLongerThanThePatienceIsSlowAndNoMore) {
+  DriverOptions options = small_limits();
+  options.snapshot_patience = milliseconds(600);
+  cluster = Cluster(3, options);
+  Rig& follower = strand_one();
+  Rig& leads = leader();
+  std::uint64_t reading = 0;
+  raft::PromiseInstant since;
+  cluster.hold_snapshots = [&](Rig& rig) {
+    if (rig.id() != leads.id() || rig.snapshots().reads().empty()) return false;
+    const std::uint64_t token = rig.snapshots().reads().front().token;
+    if (std::exchange(reading, token) != token) since = cluster.now().promise;
+    return cluster.now().promise < since + milliseconds(700);
+  };
+  cluster.heal();
+  // Some forty chunks, in as many pauses.
+  EXPECT_TRUE(
+      cluster.advance_until([&] { return follower.driver().counters().snapshots_installed > 0; }));
   EXPECT_LE(leads.driver().counters().chunk_bytes_sent, 30'000U);
 }
 

@@ -204,6 +204,28 @@ TEST(Change, ALearnerThatLacksTooMuchIsNotPromoted) {
             std::string::npos);
 }
 
+// However few entries it lacks: what was cut off comes as a snapshot, and the group would wait for
+// it.
+TEST(Change, ALearnerThatWaitsForASnapshotIsNotPromoted) {
+  Group group(3);
+  const int leader = group.elect();
+  group.propose(leader, "x");
+  group.run(ms(200));
+  group.cut_log(leader, group.core(leader).commit_index());
+  group.sends_snapshots = false;
+  grow(group, 3, 4);
+  group.run(ms(200));
+  ASSERT_LT(group.core(leader).progress().at(NodeId(4)).match_index,
+            group.core(leader).log().base().index);
+  const Answer behind = group.change(leader, voters({1, 2, 3, 4}));
+  EXPECT_EQ(obstacle(behind), ChangeObstacle::learner_behind);
+  EXPECT_NE(text_of(std::get<ChangeRefused>(behind)).find("waits for a snapshot"),
+            std::string::npos);
+  group.send_snapshot(leader, group.replica(leader).intents.at(0));
+  group.run(ms(200));
+  EXPECT_EQ(obstacle(group.change(leader, voters({1, 2, 3, 4}))), std::nullopt);
+}
+
 TEST(Change, ALearnerThatDoesNotAnswerIsNotPromoted) {
   Group group(3);
   const int leader = group.elect();
