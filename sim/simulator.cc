@@ -108,8 +108,8 @@ void Simulator::run_until(TrueInstant end) {
   }
 }
 
-// In a long life faults are short, and between them there is time: a group that commits nothing for so
-// long has come to stand.
+// In a long life faults are short, and between them there is time: a group that commits nothing for
+// so long has come to stand.
 void Simulator::live_until(TrueInstant end) {
   if (!world_.options.long_life) return run_until(end);
   raft::Index newest;
