@@ -127,6 +127,8 @@ class Queueing {
       if (stands) {
         const auto found = look(lease.id());
         if (!found && !may_pass(found.error().code)) return found.error();
+        // The answer may have been long on its way.
+        if (!lease.may_act()) break;
         if (found && found.value().token) return *found.value().token;
         // Somebody has taken it away: its place is at the end again.
         stands = !found || found.value().stands;

@@ -50,6 +50,11 @@ class FakeGroup {
     const std::lock_guard lock(mutex_);
     during_put_ = std::move(act);
   }
+  /// Called in the next list.
+  void during_list(std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    during_list_ = std::move(act);
+  }
 
   std::vector<KeyService::Row> rows() const {
     const std::lock_guard lock(mutex_);
@@ -94,6 +99,7 @@ class FakeGroup {
   std::map<std::string, lease::LeaseId> names_;
   std::map<std::string, KeyService::Row> rows_;
   std::function<void(const std::string&)> during_put_;
+  std::function<void()> during_list_;
   bool down_ = false;
   bool lose_answer_ = false;
   std::size_t puts_ = 0;
@@ -149,6 +155,7 @@ class FakeKeyConnection final : public KeyService {
   Result<Listing> list(const std::string& prefix, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(group_.mutex_);
     if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (const auto act = std::exchange(group_.during_list_, nullptr)) act();
     Listing listing;
     listing.revision = group_.revision_;
     for (const auto& [key, row] : group_.rows_) {

@@ -242,6 +242,20 @@ TEST_F(QueueLockTest, WhoLostItsLeaseStandsAtTheEnd) {
   b_.lock();
 }
 
+// The group has its lease yet, and says that it is its turn; but the answer was long on its way.
+TEST_F(QueueLockTest, WhoCouldNotRenewInTimeTakesNothing) {
+  a_.ask(Mode::exclusive);
+  a_.lock();
+  b_.ask(Mode::exclusive);
+  const lease::LeaseId old = lease_of("b");
+  group_.during_list([this] { clock_.advance(seconds(60)); });
+  group_.end(lease_of("a"));
+  QueueLock& lock = b_.lock();
+  EXPECT_TRUE(lock.lease().may_act());
+  EXPECT_NE(lock.lease().id(), old);
+  EXPECT_THAT(queue(), ElementsAre("b holds"));
+}
+
 TEST_F(QueueLockTest, AKeyThatSomebodyTookAwayIsMadeAgain) {
   a_.ask(Mode::exclusive);
   a_.lock();
