@@ -177,8 +177,13 @@ void draw_snapshots(Plan& plan) {
   driver.log_held_bytes_max = held_bytes[random.below(3)];
   const std::size_t window_chunks = window[random.below(3)];
   driver.snapshot_chunk_bytes = chunk_bytes[random.below(5)];
-  driver.snapshot_window_bytes = driver.snapshot_chunk_bytes * window_chunks;
   driver.snapshot_bytes_per_second = bytes_per_second[random.below(3)];
+  // Where few entries or none are held for a peer, a snapshot has to arrive between two cuts.
+  if (driver.log_held_bytes_max < held_bytes[2]) {
+    driver.snapshot_chunk_bytes = std::max(driver.snapshot_chunk_bytes, std::size_t{150});
+    driver.snapshot_bytes_per_second = 0;
+  }
+  driver.snapshot_window_bytes = driver.snapshot_chunk_bytes * window_chunks;
   driver.snapshot_patience = patience[random.below(3)];
   driver.snapshot_keep = keep[random.below(3)];
   // Room for a window: what is dropped costs a silence of heartbeats each time.
