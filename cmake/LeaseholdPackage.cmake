@@ -1,10 +1,11 @@
-# What a host links: Leasehold::core, Leasehold::node, Leasehold::kv, Leasehold::holder and Leasehold::client. Each is one archive of the
-# rooms that it stands on, less those of the components below it, so that a host has five names to know and not twenty.
+# What a host links: Leasehold::core, Leasehold::node, Leasehold::kv, Leasehold::holder, Leasehold::local and Leasehold::client. Each is one
+# archive of the rooms that it stands on, less those of the components below it, so that a host has six names to know and not twenty.
 #
 #   core   base, lease, raft: no dependency but the standard library
 #   node   a running replica: the driver, storage and transport
 #   kv     the key-value store that ships
 #   holder the holder's side of a client's lease
+#   local  leases and keys of a kv store in the same process
 #   client a group, reached by its client ports
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -129,6 +130,7 @@ if(NOT LEASEHOLD_PORTABLE_ONLY)
   leasehold_component(node ROOMS node storage_memory DEPENDS core)
   leasehold_component(kv ROOMS kv kv_rocksdb DEPENDS core node)
   leasehold_component(holder ROOMS holder DEPENDS core)
+  leasehold_component(local ROOMS local DEPENDS core node kv holder)
   leasehold_component(client ROOMS client DEPENDS core holder)
 endif()
 if(NOT LEASEHOLD_INSTALL)
@@ -167,13 +169,13 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/leasehold-core.pc.in ${PROJECT_BINARY_DIR}/package/leasehold-core.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/leasehold-core.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT core)
-# leasehold-node, leasehold (that is kv), leasehold-holder and leasehold-client: each names the one below it, and its own packages.
+# leasehold-node, leasehold (that is kv), leasehold-holder and so on: each names those below it, and its own packages.
 foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node" "holder leasehold-holder leasehold-core"
-    "client leasehold-client leasehold-holder")
+    "local leasehold-local leasehold leasehold-holder" "client leasehold-client leasehold-holder")
   separate_arguments(pair)
-  list(POP_FRONT pair component file below)
+  list(POP_FRONT pair component file)
   if(component IN_LIST LEASEHOLD_COMPONENTS)
-    set(requires ${below})
+    set(requires ${pair})
     if("${LEASEHOLD_LINKS_${component}}" MATCHES "RocksDB::")
       list(APPEND requires rocksdb)
     endif()

@@ -1,4 +1,5 @@
 // LEASE.*: the leases that clients hold (docs/leases.md).
+#include <leasehold/local/lease_renewal.h>
 #include <leasehold/server/commands.h>
 #include <leasehold/server/words.h>
 
@@ -37,15 +38,10 @@ bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out
   const Session::Context& context = session.context();
   kv::LeaseKeeper* const keeper = context.state.lease_keeper;
   if (keeper == nullptr || !context.state.options.lease_reads) return false;
-  // As a lease read: the request is in memory, then the lease is looked at, then the clock.
-  const node::LeaseView& view = context.node.lease_view();
-  const node::LeaseLook look = view.look(context.node.clock());
-  const auto index = look.readable_index();
-  if (!index || view.applied() < *index) return false;
-  const auto renewed = keeper->renew(renew.ids, look.state.term);
-  if (!renewed || !renewed.value()) return false;
+  const auto renewed = local::renew_under_lease(context.node, *keeper, renew.ids);
+  if (!renewed) return false;
   append_array(out, renew.ids.size());
-  for (const auto& ttl : renewed.value()->ttl) {
+  for (const auto& ttl : renewed->ttl) {
     if (ttl) {
       append_integer(out, *ttl / std::chrono::milliseconds(1));
     } else {

@@ -1,10 +1,10 @@
 #include <leasehold/kv/memory_store.h>
 #include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/local/lease_watch.h>
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/server/backup.h>
 #include <leasehold/server/exit_status.h>
-#include <leasehold/server/lease_watch.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
@@ -183,9 +183,14 @@ raft::NodeId full_member(const node::NodeStatus& status) {
   return found;
 }
 
+void tell_of_expired(std::size_t ended) {
+  spdlog::info("{} lease{} ended: nobody has renewed {} in time", ended, ended == 1 ? "" : "s",
+               ended == 1 ? "it" : "them");
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
-int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions, LeaseWatch leases,
-          ServerState& state, const Failure& failure) {
+int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
+          local::LeaseWatch leases, ServerState& state, const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
   for (;;) {
@@ -334,11 +339,12 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal =
-      watch(*node.value(), observer,
-            SessionWatch(*node.value(), store, settings.session_idle_max,
-                         settings.server.command_timeout),
-            LeaseWatch(*node.value(), keeper, settings.server.command_timeout), state, failure);
+  const int signal = watch(
+      *node.value(), observer,
+      SessionWatch(*node.value(), store, settings.session_idle_max,
+                   settings.server.command_timeout),
+      local::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
+      state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <leasehold/kv/store.h>
+#include <leasehold/local/expiry_rounds.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/session_expiry.h>
-#include <leasehold/server/expiry_rounds.h>
 
 namespace leasehold::server {
 
@@ -25,7 +25,7 @@ class SessionWatch {
   node::Node& node_;
   const kv::Store& store_;
   const lease::Duration idle_max_;
-  ExpiryRounds rounds_;
+  local::ExpiryRounds rounds_;
   node::SessionExpiry expiry_;
   raft::PromiseInstant next_;
 };

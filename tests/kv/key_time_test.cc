@@ -44,6 +44,7 @@ class KeyTimes : public ::testing::TestWithParam<Kind> {
     for (const auto& lease : leases) {
       if (!out.empty()) out += "; ";
       const auto found = store.find_lease(lease.id, "").value();
+      if (!found) return "a lease that is listed and not found";
       for (const std::string& key : found->keys) {
         EXPECT_EQ(store.get(key).value()->lease, lease.id);
         out += key + " ";

@@ -21,7 +21,8 @@ import sys
 import threading
 import time
 
-COMPONENT = {"bare_core": "core", "embed": "node", "leases": "holder", "read_point": "node", "remote": "client"}
+COMPONENT = {"bare_core": "core", "embed": "node", "leases": "holder", "local": "local", "read_point": "node",
+             "remote": "client"}
 RUN_SECONDS_MAX = 60
 # Outside the range that the kernel hands out to connections by itself.
 PORTS = range(20000, 30000, 3)

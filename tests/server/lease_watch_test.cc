@@ -1,5 +1,5 @@
 // Leases end when nobody renews them, by the clock of the node that leads.
-#include <leasehold/server/lease_watch.h>
+#include <leasehold/local/lease_watch.h>
 #include <leasehold/tests/server/fake_node.h>
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class LeaseWatchTest : public ::testing::Test {
   mutable FakeNode node_;
   kv::LeaseKeeper keeper_{
       node_.clock(), [this](std::uint64_t cursor) { return node_.store().lease_changes(cursor); }};
-  LeaseWatch watch_{node_, keeper_, 5s};
+  local::LeaseWatch watch_{node_, keeper_, 5s};
 };
 
 TEST_F(LeaseWatchTest, ALeaseEndsAtTheLeader) {

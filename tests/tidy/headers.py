@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 LIST = "cmake/public_headers.txt"
-ROOMS = ("base", "lease", "raft", "wire", "net", "storage", "node", "kv", "holder", "client")
-COMPONENTS = ("core", "node", "kv", "holder", "client")  # each may use those before it
+ROOMS = ("base", "lease", "raft", "wire", "net", "storage", "node", "kv", "holder", "local", "client")
+COMPONENTS = ("core", "node", "kv", "holder", "local", "client")  # each may use those before it
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

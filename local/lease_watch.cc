@@ -1,14 +1,12 @@
 #include <leasehold/kv/command.h>
-#include <leasehold/server/lease_watch.h>
-
-#include <spdlog/spdlog.h>
+#include <leasehold/local/lease_watch.h>
 
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::local {
 namespace {
 
 /// Leases that one entry ends, and entries of a round. An entry with 256 leases that have a few
@@ -18,8 +16,9 @@ constexpr std::size_t kRoundEntriesMax = 16;
 
 }  // namespace
 
-LeaseWatch::LeaseWatch(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout)
-    : node_(node), keeper_(keeper), rounds_(node, timeout) {}
+LeaseWatch::LeaseWatch(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
+                       ExpiryRounds::Told told)
+    : node_(node), keeper_(keeper), rounds_(node, timeout), told_(std::move(told)) {}
 
 void LeaseWatch::look() {
   const node::LeaseLook lease = node_.lease_view().look(node_.clock());
@@ -41,11 +40,7 @@ void LeaseWatch::look() {
   const bool of_clients =
       std::any_of(due.value().begin(), due.value().end(),
                   [](const kv::SeenLease& seen) { return !lease::is_of_key(seen.id); });
-  rounds_.propose(std::move(commands), [of_clients](std::size_t ended) {
-    if (!of_clients) return;
-    spdlog::info("{} lease{} ended: nobody has renewed {} in time", ended, ended == 1 ? "" : "s",
-                 ended == 1 ? "it" : "them");
-  });
+  rounds_.propose(std::move(commands), of_clients ? told_ : ExpiryRounds::Told([](std::size_t) {}));
 }
 
-}  // namespace leasehold::server
+}  // namespace leasehold::local

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::local {
 
 /// Proposes commands that a leader's clock has made due. One round waits for the one before: what
 /// waits for a slow group would only be proposed again. Outlived by its proposals.
@@ -33,4 +33,4 @@ class ExpiryRounds {
   std::weak_ptr<Round> round_;
 };
 
-}  // namespace leasehold::server
+}  // namespace leasehold::local

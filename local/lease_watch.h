@@ -3,16 +3,21 @@
 
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/node/node.h>
-#include <leasehold/server/expiry_rounds.h>
 
-namespace leasehold::server {
+#include <leasehold/local/expiry_rounds.h>
+#include <cstddef>
+
+namespace leasehold::local {
 
 /// Looked at in turns, on one thread. Proposes what the keeper finds due; the state machine judges
 /// it again.
 class LeaseWatch {
  public:
-  /// `timeout`: of a proposal.
-  LeaseWatch(node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout);
+  /// `timeout`: of a proposal. `told` hears how many leases of clients a round has ended, if any;
+  /// on any thread.
+  LeaseWatch(
+      node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
+      ExpiryRounds::Told told = [](std::size_t) {});
   /// An expiry is late by the time between two looks and a commit. However many leases are due, a
   /// look proposes a bounded number, in a few entries of the log.
   void look();
@@ -21,6 +26,7 @@ class LeaseWatch {
   node::Node& node_;
   kv::LeaseKeeper& keeper_;
   ExpiryRounds rounds_;
+  const ExpiryRounds::Told told_;
 };
 
-}  // namespace leasehold::server
+}  // namespace leasehold::local

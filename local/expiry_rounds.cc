@@ -1,10 +1,10 @@
 #include <leasehold/kv/command.h>
-#include <leasehold/server/expiry_rounds.h>
+#include <leasehold/local/expiry_rounds.h>
 
 #include <atomic>
 #include <utility>
 
-namespace leasehold::server {
+namespace leasehold::local {
 
 /// Ends when the last of its proposals does.
 struct ExpiryRounds::Round {
@@ -37,4 +37,4 @@ void ExpiryRounds::propose(std::vector<Bytes> commands, Told told) {
   node_.propose_batch(std::move(batch), timeout_);
 }
 
-}  // namespace leasehold::server
+}  // namespace leasehold::local

@@ -1,0 +1,79 @@
+#include <leasehold/local/lease_renewal.h>
+#include <leasehold/local/local_leases.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace leasehold::local {
+namespace {
+
+Error no_lease(lease::LeaseId id) {
+  return {ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
+}
+
+/// The integers of an array; null is none. None at all: it is another reply.
+std::optional<std::vector<std::optional<std::int64_t>>> integers_of(const kv::Reply& reply) {
+  const auto* array = std::get_if<kv::ArrayReply>(&reply);
+  if (array == nullptr) return std::nullopt;
+  std::vector<std::optional<std::int64_t>> out;
+  for (const Bytes& item : array->items) {
+    const auto decoded = kv::decode_reply(item);
+    if (!decoded) return std::nullopt;
+    const auto* integer = std::get_if<kv::Integer>(&decoded.value());
+    out.push_back(integer == nullptr ? std::nullopt : std::optional(integer->value));
+  }
+  return out;
+}
+
+Error unexpected() {
+  return {ErrorCode::malformed, "the store gave a reply of an unexpected kind"};
+}
+
+}  // namespace
+
+Result<LocalLeases::Granted> LocalLeases::grant(const std::string& name, const std::string& holder,
+                                                lease::Duration ttl, lease::Duration timeout) {
+  const auto reply = group_.execute(kv::GrantLease{lease::LeaseId(0), ttl, name, holder}, timeout);
+  if (!reply) return reply.error();
+  const auto numbers = integers_of(reply.value());
+  if (!numbers || numbers->size() != 2 || !numbers->at(0) || !numbers->at(1)) return unexpected();
+  return Granted{lease::LeaseId(static_cast<std::uint64_t>(*numbers->at(0))),
+                 lease::FencingToken(static_cast<std::uint64_t>(*numbers->at(1))), ttl};
+}
+
+Result<LocalLeases::Found> LocalLeases::find(const std::string& name, lease::Duration timeout) {
+  if (auto readable = group_.wait_readable(timeout); !readable) return readable.error();
+  const auto found = group_.store.find_lease(lease::LeaseId(0), name);
+  if (!found) return found.error();
+  if (name.empty() || !found.value()) {
+    return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
+  }
+  const lease::LeaseTable::Lease& lease = found.value()->lease;
+  return Found{{lease.id, lease.token, lease.ttl}, lease.holder};
+}
+
+Result<lease::Duration> LocalLeases::renew(lease::LeaseId id, lease::Duration timeout) {
+  if (const auto renewed = renew_under_lease(group_.node, group_.keeper, {id})) {
+    const std::optional<lease::Duration>& ttl = renewed->ttl.front();
+    return ttl ? Result<lease::Duration>(*ttl) : no_lease(id);
+  }
+  const auto reply = group_.execute(kv::RenewLeases{{id}}, timeout);
+  if (!reply) return reply.error();
+  const auto numbers = integers_of(reply.value());
+  if (!numbers || numbers->size() != 1) return unexpected();
+  if (!numbers->front()) return no_lease(id);
+  return lease::Duration(std::chrono::milliseconds(*numbers->front()));
+}
+
+Result<void> LocalLeases::revoke(lease::LeaseId id, lease::Duration timeout) {
+  const auto reply = group_.execute(kv::RevokeLease{id}, timeout);
+  if (!reply) return reply.error();
+  return {};
+}
+
+}  // namespace leasehold::local
