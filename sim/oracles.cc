@@ -448,7 +448,8 @@ void Oracles::check_vote(const SimNode& node, raft::Term term, raft::NodeId cand
 }
 
 // What a witness takes for committed it may cut, and a full member that lacks it could then be
-// brought up by nobody once this leader is gone. Who was added behind that entry came too late.
+// brought up by nobody once this leader is gone. Who was added behind that entry, or removed and
+// added again, came too late.
 void Oracles::check_told(const SimNode& leader, raft::NodeId to, raft::Index commit) {
   const raft::Log& log = leader.driver().core().log();
   const auto term = log.term_at(commit);
@@ -457,6 +458,11 @@ void Oracles::check_told(const SimNode& leader, raft::NodeId to, raft::Index com
     const SimNode& other = *nodes_[member.id.value() - 1];
     if (other.witness() || log.membership().find(member.id) == nullptr) continue;
     if (other.disk().durable().holds({*term, commit})) continue;
+    bool stayed = true;
+    for (raft::Index at = commit; at < log.last_index(); at = at + 1) {
+      stayed = stayed && log.membership_at(at).find(member.id) != nullptr;
+    }
+    if (!stayed) continue;
     world_.fail("witness_told", name(leader) + " tells a witness of commit " +
                                     std::to_string(commit.value()) + ", which " + name(other) +
                                     " does not hold durably");
