@@ -115,10 +115,10 @@ Result<void> Registration::put(LeaseHolder& lease) {
   return done;
 }
 
-/// False: it is to stop.
-bool Registration::pause(Duration span) {
+/// Shorter if it is to stop.
+void Registration::pause(Duration span) {
   std::unique_lock lock(mutex_);
-  return !woken_.wait_for(lock, span, [this] { return stopping_; });
+  woken_.wait_for(lock, span, [this] { return stopping_; });
 }
 
 bool Registration::stopping() const {

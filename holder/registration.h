@@ -59,7 +59,7 @@ class Registration {
   void run();
   Result<void> keep();
   Result<void> put(LeaseHolder& lease);
-  bool pause(lease::Duration span);
+  void pause(lease::Duration span);
   bool stopping() const;
   void tell(State state, const std::string& why);
 
