@@ -26,10 +26,6 @@ constexpr std::chrono::seconds kSilence{2};
 constexpr std::array<const char*, 6> kNames = {"set",     "deleted", "expired",
                                                "revoked", "resync",  "is"};
 
-std::uint64_t number_of(const RespValue& value) {
-  return static_cast<std::uint64_t>(value.integer);
-}
-
 Error unexpected() {
   return {ErrorCode::malformed, "an answer of an unexpected kind"};
 }
@@ -49,9 +45,9 @@ std::optional<Event> event_of(const RespValue& item, std::uint64_t revision) {
   event.kind = static_cast<Event::Kind>(name - kNames.begin());
   event.revision = revision;
   event.key = item.items[0].text;
-  event.create_revision = number_of(item.items[2]);
-  event.version = number_of(item.items[3]);
-  event.lease = lease::LeaseId(number_of(item.items[4]));
+  event.create_revision = item.items[2].number();
+  event.version = item.items[3].number();
+  event.lease = lease::LeaseId(item.items[4].number());
   if (item.items.size() > 5 && item.items[5].kind == Kind::bulk) event.value = item.items[5].text;
   return event;
 }
@@ -61,11 +57,11 @@ std::optional<Event> row_of(const RespValue& row) {
   if (row.items.size() < 5) return std::nullopt;
   Event event;
   event.kind = Event::Kind::is;
-  event.revision = number_of(row.items[1]);
+  event.revision = row.items[1].number();
   event.key = row.items[0].text;
-  event.create_revision = number_of(row.items[2]);
-  event.version = number_of(row.items[3]);
-  event.lease = lease::LeaseId(number_of(row.items[4]));
+  event.create_revision = row.items[2].number();
+  event.version = row.items[3].number();
+  event.lease = lease::LeaseId(row.items[4].number());
   if (row.items.size() > 5) event.value = row.items[5].text;
   return event;
 }
@@ -149,7 +145,7 @@ Result<void> KeyWatch::begin() {
   if (value.not_executed()) return Error{ErrorCode::unavailable, value.text};
   if (value.kind == Kind::error) return Error{ErrorCode::unsupported, value.text};
   if (value.kind != Kind::array || value.items.size() != 2) return unexpected();
-  next_ = number_of(value.items[1]);
+  next_ = value.items[1].number();
   if (value.items[0].text == "resync") reread_ = true;
   return reread_ ? read_again() : Result<void>();
 }
@@ -198,7 +194,7 @@ Result<RespValue> KeyWatch::ask(const std::vector<std::string>& words) {
 
 Result<void> KeyWatch::take(const RespValue& message) {
   if (message.kind != Kind::push || message.items.size() < 2) return unexpected();
-  const std::uint64_t revision = number_of(message.items[1]);
+  const std::uint64_t revision = message.items[1].number();
   const std::string& word = message.items[0].text;
   if (word == "resync") {
     reread_ = true;
@@ -236,7 +232,7 @@ Result<void> KeyWatch::read_again() {
       const RespValue& part = reply.value();
       if (part.kind == Kind::error) return Error{ErrorCode::unavailable, part.text};
       if (part.kind != Kind::array || part.items.size() != 3) return unexpected();
-      if (!first) first = number_of(part.items[0]);
+      if (!first) first = part.items[0].number();
       for (const RespValue& item : part.items[2].items) {
         auto row = row_of(item);
         if (!row) return unexpected();

@@ -24,19 +24,14 @@ Error unexpected(const RespValue& reply) {
   return {ErrorCode::malformed, "an answer of an unexpected kind: " + reply.text};
 }
 
-std::uint64_t number_of(const RespValue& value) {
-  return static_cast<std::uint64_t>(value.integer);
-}
-
 /// [key, mod revision, create revision, version, lease, value]
 std::optional<holder::KeyService::Row> row_of(const RespValue& value) {
   if (value.kind != Kind::array || value.items.size() < 6) return std::nullopt;
   for (const std::size_t number : {2U, 4U}) {
     if (value.items[number].kind != Kind::integer) return std::nullopt;
   }
-  return holder::KeyService::Row{value.items[0].text, value.items[5].text,
-                                 number_of(value.items[2]),
-                                 lease::LeaseId(number_of(value.items[4]))};
+  return holder::KeyService::Row{value.items[0].text, value.items[5].text, value.items[2].number(),
+                                 lease::LeaseId(value.items[4].number())};
 }
 
 }  // namespace
@@ -55,7 +50,7 @@ Result<holder::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
     if (part.kind != Kind::array || part.items.size() != 3 || part.items[0].kind != Kind::integer) {
       return unexpected(part);
     }
-    if (words.size() == words_of_first) listing.revision = number_of(part.items[0]);
+    if (words.size() == words_of_first) listing.revision = part.items[0].number();
     for (const RespValue& item : part.items[2].items) {
       auto row = row_of(item);
       if (!row) return unexpected(item);

@@ -21,6 +21,8 @@ struct RespValue {
   std::int64_t integer = 0;
   std::vector<RespValue> items;
 
+  /// Of an integer that is never below 0: a revision, an id, a token.
+  std::uint64_t number() const { return static_cast<std::uint64_t>(integer); }
   bool is_error(std::string_view first_word) const {
     return kind == Kind::error && text.substr(0, text.find(' ')) == first_word;
   }
