@@ -19,6 +19,12 @@ namespace leasehold::holder {
 ///   anything else will be the same the next time: wrong values, a limit that is reached
 class LeaseService {
  public:
+  struct Request {
+    std::string name;  ///< empty: nobody is shut out
+    std::string holder;
+    lease::Duration ttl{0};
+    lease::LeaseTerms terms{};
+  };
   struct Granted {
     lease::LeaseId id;
     lease::FencingToken token;

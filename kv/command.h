@@ -131,6 +131,10 @@ struct GrantLease {
   lease::Duration ttl{0};
   std::string_view name;  ///< unique; empty: none
   std::string_view holder;
+  lease::LeaseTerms terms{};
+  /// When it was asked for, by the clock of whoever made this command, in milliseconds since 1970;
+  /// 0: unknown. Shown, and nothing else.
+  std::int64_t asked_at_ms = 0;
 };
 /// Gives leases their whole time anew. It has no revision. Result: an array with one item for each,
 /// Integer, its time to live in milliseconds, rounded down, or Nil: there is no such lease.

@@ -34,6 +34,8 @@ inline constexpr std::size_t kLeaseNameBytesMax = 255;
 inline constexpr std::size_t kLeaseHolderBytesMax = 255;
 inline constexpr Duration kLeaseTtlMin = std::chrono::milliseconds(1);
 inline constexpr Duration kLeaseTtlMax = std::chrono::hours(24 * 365 * 10);
+inline constexpr Duration kLeaseGraceMax = std::chrono::hours(24 * 30);
+inline constexpr Duration kLeaseDelayMax = std::chrono::hours(24);
 /// The largest id that a client may choose. What the table chooses is above it.
 inline constexpr LeaseId kChosenLeaseIdMax{(std::uint64_t{1} << 32U) - 1};
 
@@ -50,6 +52,23 @@ constexpr bool is_of_key(LeaseId id) {
 constexpr bool fence_passes(FencingToken highest, FencingToken token) {
   return token >= highest;
 }
+
+/// What a lease may have beside its time to live. Whole milliseconds, in few bytes: there are many
+/// leases.
+struct LeaseTerms {
+  using Milliseconds = std::chrono::duration<std::uint32_t, std::milli>;
+  /// Behind its time to live the lease stays for so long, with its keys, and a renewal gives it
+  /// back: the grace period of Chubby. At most kLeaseGraceMax.
+  Milliseconds grace{0};
+  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul. A lease
+  /// that is revoked has none. At most kLeaseDelayMax; only with a name.
+  Milliseconds delay{0};
+  /// In the grace period whoever asks for the name has the lease ended: the time to live is the
+  /// soft limit of HDFS, and the end of the grace period the hard one. Only with a grace period, a
+  /// name, and no delay.
+  bool soft = false;
+  friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
+};
 
 /// A part of a state machine's replicated state. It knows who holds what and which keys stand on
 /// it, and no time: a lease lives until something ends it, and who may say that its time is over is
