@@ -7,19 +7,14 @@
 namespace leasehold::sim {
 namespace {
 
-using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kMillion = 1'000'000;
-constexpr Duration kPatience = milliseconds(800);
-/// Leases that are named as due at once.
-constexpr std::size_t kDueMax = 2;
 
 }  // namespace
 
-LeaseClients::LeaseClients(World& world, std::vector<SimNode*> nodes, Oracles& oracles)
-    : world_(world), oracles_(oracles) {
-  for (SimNode* node : nodes) keepers_.push_back({node, 0, nullptr, nullptr});
+LeaseClients::LeaseClients(World& world, StoreNodes& nodes, Oracles& oracles)
+    : world_(world), nodes_(nodes), oracles_(oracles) {
   const LeasePlan& plan = world_.plan.leases;
   clients_.resize(static_cast<std::size_t>(plan.clients));
   for (std::size_t i = 0; i < clients_.size(); ++i) {
@@ -29,7 +24,7 @@ LeaseClients::LeaseClients(World& world, std::vector<SimNode*> nodes, Oracles& o
     client.rate_ppm = client.random.chance(1, 2)
                           ? -plan.drift_ppm
                           : client.random.between(-plan.drift_ppm, plan.drift_ppm + 1);
-    client.node = client.random.below(keepers_.size());
+    client.node = client.random.below(nodes_.size());
   }
 }
 
@@ -38,7 +33,7 @@ void LeaseClients::start() {
   for (std::size_t client = 0; client < clients_.size(); ++client) {
     turn_later(client, draw_duration(clients_[client].random, Duration{0}, milliseconds(500)));
   }
-  for (Keeper& keeper : keepers_) look_later(keeper);
+  nodes_.start();
 }
 
 // ---- What a client does ----
@@ -161,49 +156,27 @@ void LeaseClients::leave(std::size_t client) {
   turn_later(client, draw_duration(of.random, milliseconds(5), world_.plan.leases.ttl));
 }
 
-// ---- The way to a node and back ----
+// ---- At the node ----
 
-void LeaseClients::send(std::size_t client, kv::Command command, Reply told) {
-  Client& of = clients_[client];
-  const std::uint64_t attempt = ++of.attempts;
-  // The first of: the reply, the end of the patience.
-  const auto once = [this, client, attempt,
-                     told = std::move(told)](std::optional<kv::Reply> reply) {
-    Client& asked = clients_[client];
-    if (asked.attempts != attempt) return;
-    ++asked.attempts;
-    if (!reply) asked.node = asked.random.below(keepers_.size());
-    told(std::move(reply));
-  };
-  const bool slow = of.random.chance(1, 10);
-  const Duration way = draw_duration(of.random, microseconds(50),
-                                     slow ? Duration(milliseconds(300)) : milliseconds(3));
-  const Duration back = draw_duration(of.random, microseconds(50),
-                                      slow ? Duration(milliseconds(300)) : milliseconds(3));
-  Keeper& keeper = keepers_[static_cast<std::size_t>(of.node)];
-  // Its strings are of somebody who goes on: what travels is bytes.
-  const Bytes bytes = kv::encode_command(command).value();
-  world_.queue.after(way, [this, &keeper, bytes, back, once] {
-    if (!keeper.node->up()) return;
-    keeper.node->run_in_process(keeper.node->life(), [this, &keeper, bytes, back, once] {
-      arrive(keeper, kv::decode_command(bytes.view()).value(),
-             [this, back, once](std::optional<kv::Reply> reply) {
-               world_.queue.after(back, [once, reply] { once(reply); });
-             });
-    });
-  });
-  world_.queue.after(kPatience, [once] { once(std::nullopt); });
+void LeaseClients::send(std::size_t client, const kv::Command& command, Reply told) {
+  nodes_.send(
+      clients_[client], command,
+      [this](StoreNodes::Place& place, const kv::Command& arrived, const Reply& answered) {
+        arrive(place, arrived, answered);
+      },
+      std::move(told));
 }
 
-void LeaseClients::arrive(Keeper& keeper, const kv::Command& command, const Reply& told) {
+void LeaseClients::arrive(StoreNodes::Place& place, const kv::Command& command, const Reply& told) {
   const auto* renew = std::get_if<kv::RenewLeases>(&command);
-  if (renew != nullptr && !renew_here(keeper, *renew, told)) return;
-  propose(*keeper.node, command, kPatience, told);
+  if (renew != nullptr && !renew_here(place, *renew, told)) return;
+  nodes_.propose(*place.node, command, told);
 }
 
 /// As a lease read is served. True: it has to go through the log.
-bool LeaseClients::renew_here(Keeper& keeper, const kv::RenewLeases& renew, const Reply& told) {
-  const SimNode& node = *keeper.node;
+bool LeaseClients::renew_here(StoreNodes::Place& place, const kv::RenewLeases& renew,
+                              const Reply& told) {
+  const SimNode& node = *place.node;
   const node::LeaseLook look = node.view().look(node.clock());
   const auto index = look.readable_index();
   // A follower forwards a command; one in so many leaders does as if it had no lease.
@@ -212,7 +185,7 @@ bool LeaseClients::renew_here(Keeper& keeper, const kv::RenewLeases& renew, cons
     told(std::nullopt);
     return false;
   }
-  const auto renewed = keeper_of(keeper).renew(renew.ids, look.state.term);
+  const auto renewed = nodes_.keeper_of(place).renew(renew.ids, look.state.term);
   LEASEHOLD_ASSERT(renewed.ok());
   if (!renewed.value()) {
     ++counts_.too_late;
@@ -227,58 +200,6 @@ bool LeaseClients::renew_here(Keeper& keeper, const kv::RenewLeases& renew, cons
   }
   told(kv::Reply(std::move(array)));
   return false;
-}
-
-void LeaseClients::propose(SimNode& node, const kv::Command& command, Duration patience,
-                           const Reply& told) {
-  RegisterMachine::Command wrapped;
-  wrapped.kind = RegisterMachine::Kind::leases;
-  wrapped.of_store = std::string(kv::encode_command(command).value().view());
-  node::Propose propose;
-  propose.command = RegisterMachine::encode(wrapped);
-  propose.deadline = node.clock().now().promise + patience;
-  propose.done = [told](const node::ProposeResult& result) {
-    if (result.status != node::ProposeStatus::committed) return told(std::nullopt);
-    auto reply = kv::decode_reply(result.result);
-    LEASEHOLD_ASSERT(reply.ok());
-    told(std::move(reply).value());
-  };
-  node.post(std::move(propose));
-}
-
-// ---- Who ends what is over ----
-
-kv::LeaseKeeper& LeaseClients::keeper_of(Keeper& keeper) {
-  if (keeper.life != keeper.node->life()) {
-    keeper.life = keeper.node->life();
-    const SimNode* node = keeper.node;
-    keeper.keeper = std::make_unique<kv::LeaseKeeper>(
-        node->clock(), [node](std::uint64_t) -> Result<kv::LeaseChanges> {
-          return node->machine().present().leases.changes();
-        });
-    keeper.under_way = std::make_shared<std::size_t>(0);
-  }
-  return *keeper.keeper;
-}
-
-void LeaseClients::look_later(Keeper& keeper) {
-  world_.queue.after(milliseconds(100), [this, &keeper] {
-    keeper.node->run_in_process(keeper.node->life(), [this, &keeper] { look(keeper); });
-    look_later(keeper);
-  });
-}
-
-void LeaseClients::look(Keeper& keeper) {
-  const SimNode& node = *keeper.node;
-  const node::LeaseLook look = node.view().look(node.clock());
-  std::optional<raft::Term> leads_in;
-  if (look.readable_index()) leads_in = look.state.term;
-  auto due = keeper_of(keeper).look(leads_in, kDueMax);
-  LEASEHOLD_ASSERT(due.ok());
-  if (due.value().empty() || *keeper.under_way > 0) return;
-  ++*keeper.under_way;
-  propose(*keeper.node, kv::ExpireLeases{*leads_in, std::move(due).value()}, milliseconds(400),
-          [under_way = keeper.under_way](const std::optional<kv::Reply>&) { --*under_way; });
 }
 
 }  // namespace leasehold::sim

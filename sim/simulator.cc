@@ -43,7 +43,8 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
       world_, all, oracles_,
       [this](const SimNode& node, std::uint64_t key) { clients_->watch(node, key); });
   session_watch_ = std::make_unique<SessionWatch>(world_, all);
-  lease_clients_ = std::make_unique<LeaseClients>(world_, all, oracles_);
+  store_nodes_ = std::make_unique<StoreNodes>(world_, all);
+  lease_clients_ = std::make_unique<LeaseClients>(world_, *store_nodes_, oracles_);
   lease_watchers_ = std::make_unique<LeaseWatchers>(world_, all, oracles_);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);

@@ -15,6 +15,7 @@
 #include <leasehold/sim/session_watch.h>
 #include <leasehold/sim/sim_network.h>
 #include <leasehold/sim/sim_node.h>
+#include <leasehold/sim/store_nodes.h>
 #include <leasehold/sim/world.h>
 
 #include <cstddef>
@@ -69,6 +70,7 @@ class Simulator {
   std::unique_ptr<Clients> clients_;
   std::unique_ptr<SessionClients> session_clients_;
   std::unique_ptr<SessionWatch> session_watch_;
+  std::unique_ptr<StoreNodes> store_nodes_;
   std::unique_ptr<LeaseClients> lease_clients_;
   std::unique_ptr<LeaseWatchers> lease_watchers_;
   std::unique_ptr<Faults> faults_;
