@@ -10,7 +10,8 @@
 //    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl}, with bit 2 {ttl i64}, {count u32} and
 //                  count times {key}{value}
 //    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
-//    9 grant_lease  {id u64}{ttl i64}{name}{holder: the rest}
+//    9 grant_lease  {id u64}{ttl i64}{asked at in ms i64}{flag u8: soft}{grace in ms u32}
+//                   {delay in ms u32}{name}{holder: the rest}
 //   10 renew_leases {count u32} and count times {id u64}
 //   11 revoke_lease {id u64}
 //   12 attach_key   {lease u64}{key: the rest}
@@ -187,6 +188,10 @@ template <class Io, class C>
 void fields(Io& io, C& c, Tag<GrantLease>) {
   io.number(c.id);
   io.number(c.ttl);
+  io.number(c.asked_at_ms);
+  io.flag(c.terms.soft);
+  io.number(c.terms.grace);
+  io.number(c.terms.delay);
   io.key(c.name);
   io.last_key(c.holder);
 }

@@ -154,6 +154,7 @@ class Writer {
     put_u64(out, value.value());
   }
   void number(lease::Duration value) { number(std::int64_t{value.count()}); }
+  void number(lease::LeaseTerms::Milliseconds value) { number(value.count()); }
   void number(const SeenLease& seen) {
     number(seen.id);
     number(seen.stamp);
@@ -289,6 +290,9 @@ class Reader {
   }
   void number(lease::Duration& value) {
     value = lease::Duration(static_cast<std::int64_t>(in_.u64()));
+  }
+  void number(lease::LeaseTerms::Milliseconds& value) {
+    value = lease::LeaseTerms::Milliseconds(in_.u32());
   }
   void number(SeenLease& seen) {
     number(seen.id);

@@ -88,7 +88,9 @@ void Draft::move(std::string_view from, const Value& value, std::string_view to,
 std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
                                                lease::LeaseId lease) {
   if (lease == lease::LeaseId(0)) return std::nullopt;
-  const auto* keys = lease::is_of_key(lease) ? nullptr : leases().keys(lease);
+  const auto* found = lease::is_of_key(lease) ? nullptr : leases().find(lease);
+  const bool lives = found != nullptr && !found->delayed;
+  const auto* keys = lives ? leases().keys(lease) : nullptr;
   if (keys != nullptr && lease_of(old) == lease) return std::nullopt;
   if (keys == nullptr) {
     return ErrorReply{ErrorKind::no_lease, "lease " + std::to_string(lease.value()) +

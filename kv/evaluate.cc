@@ -228,6 +228,12 @@ Reply no_lease(lease::LeaseId id) {
                     named(id) + " was never granted, or has ended; nothing was done"};
 }
 
+std::string delayed(const lease::LeaseTable::Lease& lease) {
+  return named(lease.id) + " of '" + lease.holder + "' has expired, and its lock delay of " +
+         std::to_string(lease.terms.delay.count()) +
+         " ms keeps the name from everybody; a revocation ends it";
+}
+
 Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted,
               const lease::LeaseTable& table) {
   using Verdict = lease::LeaseTable::Verdict;
@@ -235,6 +241,7 @@ Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted
     case Verdict::id_taken:
     case Verdict::name_taken: {
       const lease::LeaseTable::Lease& other = *table.find(granted.id);
+      if (other.delayed) return ErrorReply{ErrorKind::lease_taken, delayed(other)};
       return ErrorReply{ErrorKind::lease_taken,
                         named(other.id) + " has " +
                             (granted.verdict == Verdict::id_taken ? "this id" : "this name") +
@@ -252,6 +259,9 @@ Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted
         return ErrorReply{ErrorKind::limit, "an id that is chosen is at most " +
                                                 std::to_string(lease::kChosenLeaseIdMax.value())};
       }
+      if (const char* problem = grant.terms.problem(!grant.name.empty())) {
+        return ErrorReply{ErrorKind::limit, problem};
+      }
       return ErrorReply{ErrorKind::limit,
                         "a lease lasts from a millisecond to ten years, and its name and its "
                         "holder have at most 255 bytes each"};
@@ -261,7 +271,8 @@ Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted
 }
 
 Result<Reply> run(const GrantLease& grant, Draft& draft) {
-  const auto granted = draft.grant({grant.id, grant.name, grant.holder, grant.ttl});
+  const auto granted =
+      draft.grant({grant.id, grant.name, grant.holder, grant.ttl, grant.terms, grant.asked_at_ms});
   if (granted.verdict != lease::LeaseTable::Verdict::granted) {
     return why_not(grant, granted, draft.table());
   }
@@ -364,7 +375,7 @@ Result<Reply> run(const KeyLease& query, Draft& draft) {
 Result<Reply> run(const LeaseInfo& query, Draft& draft) {
   const lease::LeaseTable& table = draft.table();
   const auto* found = query.id == lease::LeaseId(0) ? table.find(query.name) : table.find(query.id);
-  if (found == nullptr || lease::is_of_key(found->id)) return Reply(Nil{});
+  if (found == nullptr || !shown(*found, query)) return Reply(Nil{});
   const auto* keys = table.keys(found->id);
   return answer(FoundLease{*found, {keys->begin(), keys->end()}});
 }

@@ -18,7 +18,7 @@ Result<lease::PromiseInstant> LeaseKeeper::take_in() {
   }
   for (const lease::LeaseId id : changes.value().gone) tracker_.forget(id.value());
   for (const TimedLease& lease : changes.value().alive) {
-    tracker_.see(lease.id.value(), lease.stamp, lease.ttl, now);
+    tracker_.see(lease.id.value(), lease.stamp, lease.times, now);
   }
   return now;
 }
@@ -83,7 +83,7 @@ Result<std::optional<LeaseKeeper::Left>> LeaseKeeper::left(lease::LeaseId id) {
   if (!stamp) return std::optional<Left>();
   const bool known = leads_in_ || lease::is_of_key(id);
   const auto left = known ? tracker_.left(id.value(), now.value()) : tracker_.ttl(id.value());
-  return std::optional<Left>(Left{*stamp, *left});
+  return std::optional<Left>(Left{*stamp, *left, leads_in_.has_value()});
 }
 
 }  // namespace leasehold::kv

@@ -57,6 +57,7 @@ class LeaseKeeper {
   struct Left {
     std::uint64_t stamp = 0;  ///< of its grant, or its last renewal in the log
     lease::Duration left{0};
+    bool leads = false;  ///< the word of the node that leads
   };
   /// At the node that leads, as it will be ended. At any other, at most so much of a key's lease:
   /// it counts from when this node saw the grant or the renewal, which is not before whoever asked

@@ -1,4 +1,6 @@
-// A lease: {format u8 = 1}{token u64}{stamp u64}{time to live in ns i64}{name}{holder: the rest}
+// A lease: {format u8 = 1}{token u64}{stamp u64}{time to live in ns i64}{asked at in ms i64}
+//          {flags u8: bit 0 soft, bit 1 delayed}{grace period in ms u32}{lock delay in ms u32}
+//          {name}{holder: the rest}
 // That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}
 // A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
 //          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
@@ -12,6 +14,8 @@ namespace {
 
 constexpr std::uint8_t kFormat = 1;
 constexpr std::uint8_t kFormatOfKey = 2;
+constexpr std::uint8_t kSoftFlag = 1;
+constexpr std::uint8_t kDelayedFlag = 2;
 
 }  // namespace
 
@@ -23,6 +27,11 @@ std::string encode_lease(const lease::LeaseTable::Lease& lease) {
   put_u64(out, lease.stamp);
   put_u64(out, static_cast<std::uint64_t>(lease.ttl.count()));
   if (of_key) return out;
+  put_u64(out, static_cast<std::uint64_t>(lease.asked_at_ms));
+  const int flags = (lease.terms.soft ? kSoftFlag : 0) | (lease.delayed ? kDelayedFlag : 0);
+  put_u8(out, static_cast<std::uint8_t>(flags));
+  put_u32(out, lease.terms.grace.count());
+  put_u32(out, lease.terms.delay.count());
   put_sized(out, lease.name);
   out.append(lease.holder);
   return out;
@@ -40,7 +49,17 @@ Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_vie
   lease.token = lease::FencingToken(in.u64());
   lease.stamp = in.u64();
   lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
-  if (!of_key) lease.name = in.sized();
+  std::uint8_t flags = 0;
+  if (!of_key) {
+    lease.asked_at_ms = static_cast<std::int64_t>(in.u64());
+    flags = in.u8();
+    lease.terms.grace = lease::LeaseTerms::Milliseconds(in.u32());
+    lease.terms.delay = lease::LeaseTerms::Milliseconds(in.u32());
+    lease.name = in.sized();
+  }
+  lease.terms.soft = (flags & kSoftFlag) != 0;
+  lease.delayed = (flags & kDelayedFlag) != 0;
+  if (flags > (kSoftFlag | kDelayedFlag)) return malformed("lease: unknown flags");
   if (!in.ok() || (of_key && !in.at_end())) return malformed("lease: its length is wrong");
   lease.holder = in.take_rest();
   return lease;

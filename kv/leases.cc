@@ -1,13 +1,17 @@
 #include <leasehold/kv/leases.h>
 
 namespace leasehold::kv {
-namespace {
 
-TimedLease timed(const lease::LeaseTable::Lease& lease) {
-  return {lease.id, lease.stamp, lease.ttl};
+TimedLease timed(const lease::LeaseTable::Lease& lease, std::uint32_t wants) {
+  // A delayed one has nothing left but its delay.
+  if (lease.delayed) return {lease.id, lease.stamp, {lease.terms.delay, {}, wants, false}};
+  return {lease.id, lease.stamp, {lease.ttl, lease.terms.grace, wants, true}};
 }
 
-}  // namespace
+TimedLease Leases::timed(const lease::LeaseTable::Lease& lease) const {
+  const auto wants = wants_.find(lease.id);
+  return kv::timed(lease, wants == wants_.end() ? 0 : wants->second);
+}
 
 LeaseChanges Leases::changes(std::uint64_t cursor) const {
   const std::lock_guard lock(mutex_);
@@ -55,6 +59,11 @@ void Leases::end_step() {
   if (!step_.owns_lock()) return;
   for (const lease::LeaseTable::Change& change : table_.step()) note(change);
   table_.keep();
+  for (const lease::LeaseId id : table_.take_wanted()) {
+    if (table_.find(id) == nullptr) continue;
+    ++wants_[id];
+    note_in_journal(id);
+  }
   step_.unlock();
 }
 
@@ -68,7 +77,12 @@ void Leases::note(const lease::LeaseTable::Change& change) {
   if (!change.name.empty()) {
     names_[change.name] = change.what == What::ended ? lease::LeaseId(0) : change.id;
   }
-  journal_.push_back(change.id);
+  if (change.what == What::ended) wants_.erase(change.id);
+  note_in_journal(change.id);
+}
+
+void Leases::note_in_journal(lease::LeaseId id) {
+  journal_.push_back(id);
   if (journal_.size() <= kJournalMax) return;
   journal_.pop_front();
   ++journal_begin_;
@@ -96,6 +110,7 @@ void Leases::follow(const Leases& before) {
 void Leases::replace(lease::LeaseTable table) {
   const std::lock_guard lock(mutex_);
   table_ = std::move(table);
+  wants_.clear();
   journal_begin_ += journal_.size() + 1;
   journal_.clear();
   saved();

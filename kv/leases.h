@@ -1,6 +1,7 @@
 // The leases of a store, and which of them have to be written or timed.
 #pragma once
 
+#include <leasehold/lease/expiry_tracker.h>
 #include <leasehold/lease/lease_table.h>
 
 #include <cstddef>
@@ -27,13 +28,15 @@ struct FoundLease {
 struct TimedLease {
   lease::LeaseId id;
   std::uint64_t stamp = 0;
-  lease::Duration ttl{0};
+  lease::ExpiryTracker::Times times;
 };
+/// `wants`: how often somebody was refused its name.
+TimedLease timed(const lease::LeaseTable::Lease& lease, std::uint32_t wants);
 struct LeaseChanges {
   std::uint64_t cursor = 0;  ///< for the next call
   /// `alive` are all that there are: forget every other one.
   bool whole = false;
-  std::vector<TimedLease> alive;  ///< began, or were renewed in the log
+  std::vector<TimedLease> alive;  ///< began, were renewed in the log, delayed or wanted
   std::vector<lease::LeaseId> gone;
 };
 
@@ -76,6 +79,8 @@ class Leases {
 
   void note(const lease::LeaseTable::Change& change);
   void note_key(lease::LeaseId id, const std::string& key, bool attached);
+  void note_in_journal(lease::LeaseId id);
+  TimedLease timed(const lease::LeaseTable::Lease& lease) const;
 
   /// Held during a step, and by whoever reads on another thread. Nobody but the commands of leases
   /// takes it.
@@ -84,6 +89,8 @@ class Leases {
   lease::LeaseTable table_;
   std::deque<lease::LeaseId> journal_;
   std::uint64_t journal_begin_ = 1;  ///< the cursor at its front
+  /// How often somebody was refused the name of a lease with a soft limit. Not in the state.
+  std::map<lease::LeaseId, std::uint32_t> wants_;
   std::set<lease::LeaseId> changed_;
   std::map<std::string, lease::LeaseId> names_;
   std::map<std::pair<lease::LeaseId, std::string>, bool> attachments_;

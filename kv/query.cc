@@ -53,6 +53,17 @@ ArrayReply lease_fields(const lease::LeaseTable::Lease& lease) {
            value(lease.holder)}};
 }
 
+/// What stands behind these, and behind the keys where they are told.
+void append_terms(const lease::LeaseTable::Lease& lease, ArrayReply& array) {
+  const lease::LeaseTerms& terms = lease.terms;
+  for (const std::uint64_t number :
+       {std::uint64_t{terms.grace.count()}, std::uint64_t{terms.soft ? 1U : 0U},
+        std::uint64_t{terms.delay.count()}, std::uint64_t{lease.delayed ? 1U : 0U}}) {
+    array.items.push_back(encode_reply(integer(number)));
+  }
+  array.items.push_back(encode_reply(Integer{lease.asked_at_ms}));
+}
+
 }  // namespace
 
 Reply answer(const FoundLease& found) {
@@ -68,6 +79,7 @@ Reply answer(const FoundLease& found) {
   }
   ArrayReply array = lease_fields(found.lease);
   array.items.push_back(encode_reply(keys));
+  append_terms(found.lease, array);
   return array;
 }
 
@@ -76,9 +88,17 @@ Reply answer(const std::vector<lease::LeaseTable::Lease>& leases) {
   for (const auto& lease : leases) {
     // They come behind all others.
     if (lease::is_of_key(lease.id)) break;
-    array.items.push_back(encode_reply(lease_fields(lease)));
+    ArrayReply fields = lease_fields(lease);
+    append_terms(lease, fields);
+    array.items.push_back(encode_reply(fields));
   }
   return array;
+}
+
+bool shown(const lease::LeaseTable::Lease& lease, const LeaseInfo& query) {
+  if (lease::is_of_key(lease.id)) return false;
+  // By its name nobody holds it.
+  return !lease.delayed || query.id != lease::LeaseId(0);
 }
 
 bool has_value(const std::optional<Value>& found, const KeyLease& query) {
@@ -150,8 +170,8 @@ Result<Reply> query(const Operation& query, const Store& store) {
   if (const auto* info = std::get_if<LeaseInfo>(&query)) {
     const auto found = store.find_lease(info->id, info->name);
     if (!found) return found.error();
-    const bool shown = found.value() && !lease::is_of_key(found.value()->lease.id);
-    return shown ? answer(*found.value()) : Reply(Nil{});
+    return found.value() && shown(found.value()->lease, *info) ? answer(*found.value())
+                                                               : Reply(Nil{});
   }
   if (const auto* list = std::get_if<LeaseList>(&query)) {
     const auto found = store.leases_after(list->after, list->count);

@@ -23,6 +23,8 @@ Reply answer(const FoundLease& found);
 
 /// Those of keys are left out.
 Reply answer(const std::vector<lease::LeaseTable::Lease>& leases);
+/// Whether LeaseInfo tells of the lease that it has found.
+bool shown(const lease::LeaseTable::Lease& lease, const LeaseInfo& query);
 /// Whether KeyLease has found what it asks for.
 bool has_value(const std::optional<Value>& found, const KeyLease& query);
 /// Of KeyLease, for a key that exists; null: attached to none.

@@ -1,6 +1,7 @@
 #include <leasehold/lease/expiry_tracker.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::lease {
 namespace {
@@ -11,27 +12,45 @@ std::int64_t number(PromiseInstant instant) {
 
 }  // namespace
 
+void ExpiryTracker::take_out(At at) {
+  order_.erase({number(at->second.due()), at->first});
+}
+
+void ExpiryTracker::put_back(At at) {
+  order_.emplace(number(at->second.due()), at->first);
+}
+
 void ExpiryTracker::begin(PromiseInstant now, bool forget_named) {
   order_.clear();
-  for (auto& [id, timed] : timed_) {
-    timed.deadline = std::max(timed.deadline, now + timed.ttl);
+  for (auto at = timed_.begin(); at != timed_.end(); ++at) {
+    Timed& timed = at->second;
+    timed.deadline = std::max(timed.deadline, now + timed.times.ttl);
+    timed.wanted = false;
     if (forget_named) timed.named = false;
-    order_.emplace(number(timed.deadline), id);
+    put_back(at);
   }
 }
 
-void ExpiryTracker::see(std::uint64_t id, std::uint64_t stamp, Duration ttl, PromiseInstant now) {
+void ExpiryTracker::see(std::uint64_t id, std::uint64_t stamp, const Times& times,
+                        PromiseInstant now) {
   const auto [at, fresh] = timed_.try_emplace(id);
-  if (!fresh && at->second.stamp == stamp) return;
-  if (!fresh) order_.erase({number(at->second.deadline), id});
-  at->second = {stamp, ttl, now + ttl, false};
-  order_.emplace(number(at->second.deadline), id);
+  Timed& timed = at->second;
+  const bool begins = fresh || timed.stamp != stamp;
+  if (!begins && times.wants == timed.times.wants) return;
+  if (!fresh) take_out(at);
+  if (begins) {
+    timed = {stamp, times, now + times.ttl};
+  } else {
+    const std::uint32_t before = std::exchange(timed.times.wants, times.wants);
+    timed.wanted |= times.wants > before && now >= timed.deadline;
+  }
+  put_back(at);
 }
 
 void ExpiryTracker::forget(std::uint64_t id) {
   const auto at = timed_.find(id);
   if (at == timed_.end()) return;
-  order_.erase({number(at->second.deadline), id});
+  take_out(at);
   timed_.erase(at);
 }
 
@@ -45,19 +64,20 @@ void ExpiryTracker::forget_others(const std::vector<std::uint64_t>& ids) {
 
 ExpiryTracker::Renewed ExpiryTracker::renew(std::uint64_t id, PromiseInstant now) {
   const auto at = timed_.find(id);
-  if (at == timed_.end()) return Renewed::unknown;
-  if (at->second.named) return Renewed::too_late;
-  const PromiseInstant deadline = std::max(at->second.deadline, now + at->second.ttl);
-  order_.erase({number(at->second.deadline), id});
-  at->second.deadline = deadline;
-  order_.emplace(number(deadline), id);
+  if (at == timed_.end() || !at->second.times.renewable) return Renewed::unknown;
+  Timed& timed = at->second;
+  if (timed.named) return Renewed::too_late;
+  take_out(at);
+  timed.deadline = std::max(timed.deadline, now + timed.times.ttl);
+  timed.wanted = false;
+  put_back(at);
   return Renewed::renewed;
 }
 
 std::vector<ExpiryTracker::Due> ExpiryTracker::due(PromiseInstant now, std::size_t count) {
   std::vector<Due> out;
-  for (const auto& [deadline, id] : order_) {
-    if (deadline > number(now) || out.size() == count) break;
+  for (const auto& [when, id] : order_) {
+    if (when > number(now) || out.size() == count) break;
     Timed& timed = timed_.at(id);
     timed.named = true;
     out.push_back({id, timed.stamp});
@@ -74,7 +94,7 @@ std::optional<std::uint64_t> ExpiryTracker::stamp(std::uint64_t id) const {
 std::optional<Duration> ExpiryTracker::ttl(std::uint64_t id) const {
   const auto at = timed_.find(id);
   if (at == timed_.end()) return std::nullopt;
-  return at->second.ttl;
+  return at->second.times.ttl;
 }
 
 std::optional<Duration> ExpiryTracker::left(std::uint64_t id, PromiseInstant now) const {

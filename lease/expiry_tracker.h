@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/lease/instant.h>
+#include <leasehold/lease/lease_table.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,23 +34,32 @@ class ExpiryTracker {
   /// renewed again. Only if no proposal to end it can take effect any more.
   void begin(PromiseInstant now, bool forget_named);
 
+  struct Times {
+    Duration ttl{0};
+    /// It is due so much later, and may be renewed until then.
+    LeaseTerms::Milliseconds grace{0};
+    /// Rises when somebody wants what is timed: then it is due at once, if it is in its grace
+    /// period, and not before it is wanted again, if its time is not over.
+    std::uint32_t wants = 0;
+    bool renewable = true;
+  };
   /// There is such a thing. Its time begins at `now`, if it is new or its stamp has changed.
-  void see(std::uint64_t id, std::uint64_t stamp, Duration ttl, PromiseInstant now);
+  void see(std::uint64_t id, std::uint64_t stamp, const Times& times, PromiseInstant now);
   void forget(std::uint64_t id);
   /// All but these, which are in rising order.
   void forget_others(const std::vector<std::uint64_t>& ids);
 
   enum class Renewed : std::uint8_t {
     renewed,
-    unknown,
+    unknown,  ///< or not renewable
     /// It was named as due: a command that ends it may be under way, and a renewal that is not a
     /// command itself would not stop it.
     too_late,
   };
   Renewed renew(std::uint64_t id, PromiseInstant now);
 
-  /// Those whose time is over, the oldest first, at most `count` of them; named at each call until
-  /// they are forgotten or have another stamp.
+  /// Those whose time is over, with its grace period, the oldest first, at most `count` of them;
+  /// named at each call until they are forgotten or have another stamp.
   std::vector<Due> due(PromiseInstant now, std::size_t count);
 
   /// The last that was seen; none: there is no such thing.
@@ -63,13 +73,19 @@ class ExpiryTracker {
  private:
   struct Timed {
     std::uint64_t stamp = 0;
-    Duration ttl{0};
-    PromiseInstant deadline;
+    Times times;
+    PromiseInstant deadline;  ///< the end of its time to live
     bool named = false;
+    bool wanted = false;  ///< since the deadline
+
+    PromiseInstant due() const { return wanted ? deadline : deadline + times.grace; }
   };
+  using At = std::map<std::uint64_t, Timed>::iterator;
+  void take_out(At at);
+  void put_back(At at);
 
   std::map<std::uint64_t, Timed> timed_;
-  /// Invariant: the deadlines of timed_, each with its number.
+  /// Invariant: when each of timed_ is due, and its number.
   std::set<std::pair<std::int64_t, std::uint64_t>> order_;
 };
 

@@ -18,12 +18,27 @@ Error malformed(const char* how) {
 
 }  // namespace
 
+const char* LeaseTerms::problem(bool named) const {
+  if (grace > kLeaseGraceMax) return "a grace period lasts at most 30 days";
+  if (delay > kLeaseDelayMax) return "a lock delay lasts at most a day";
+  if (soft && !(named && grace > Milliseconds(0))) {
+    return "a soft limit needs a name that others may want, and a grace period behind it";
+  }
+  if (delay > Milliseconds(0) && !named) return "a lock delay needs a name that it keeps";
+  if (delay > Milliseconds(0) && soft) {
+    return "a soft limit lets others have the name early, a lock delay late: not both";
+  }
+  return nullptr;
+}
+
 LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token) {
-  if (!fits(request.name, request.holder, request.ttl) || request.id > kChosenLeaseIdMax) {
+  if (!fits(request.name, request.holder, request.ttl) || request.id > kChosenLeaseIdMax ||
+      request.terms.problem(!request.name.empty()) != nullptr) {
     return {Verdict::out_of_range, request.id};
   }
   if (leases_.count(request.id) != 0) return {Verdict::id_taken, request.id};
   if (const Lease* other = find(request.name); other != nullptr) {
+    if (other->terms.soft) wanted_.insert(other->id);
     return {Verdict::name_taken, other->id};
   }
   if (ended_ids_.count(request.id) != 0 || ended_names_.count(request.name) != 0) {
@@ -35,12 +50,8 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
     newest_ = newest_.next();
     id = newest_;
   }
-  Lease lease{id,
-              std::string(request.name),
-              std::string(request.holder),
-              request.ttl,
-              token,
-              ++newest_stamp_};
+  Lease lease{id,    std::string(request.name), std::string(request.holder), request.ttl,
+              token, ++newest_stamp_,           request.asked_at_ms,         request.terms};
   if (!lease.name.empty()) names_.emplace(lease.name, id);
   step_.push_back({Change::What::granted, id, lease.name, {}, {}});
   leases_.emplace(id, Entry{std::move(lease), {}});
@@ -53,7 +64,7 @@ std::optional<LeaseId> LeaseTable::grant_to_key(Duration ttl, FencingToken token
   const std::uint64_t stamp = ++newest_stamp_;
   const LeaseId id(kKeyLeaseIdMin.value() | stamp);
   step_.push_back({Change::What::granted, id, {}, {}, {}});
-  leases_.emplace(id, Entry{Lease{id, {}, {}, ttl, token, stamp}, {}});
+  leases_.emplace(id, Entry{Lease{id, {}, {}, ttl, token, stamp, 0, {}}, {}});
   return id;
 }
 
@@ -67,7 +78,7 @@ void LeaseTable::retime(LeaseId id, Duration ttl) {
 
 bool LeaseTable::renew(LeaseId id) {
   const auto at = leases_.find(id);
-  if (at == leases_.end()) return false;
+  if (at == leases_.end() || at->second.lease.delayed) return false;
   step_.push_back({Change::What::renewed, id, {}, {}, at->second.lease});
   at->second.lease.stamp = ++newest_stamp_;
   return true;
@@ -81,7 +92,17 @@ const LeaseTable::Keys* LeaseTable::end(LeaseId id) {
 const LeaseTable::Keys* LeaseTable::expire(LeaseId id, std::uint64_t stamp) {
   const auto at = leases_.find(id);
   if (at == leases_.end() || at->second.lease.stamp != stamp) return nullptr;
-  return end(at);
+  const Lease& lease = at->second.lease;
+  const bool delays = lease.terms.delay > LeaseTerms::Milliseconds(0) && !lease.delayed;
+  return delays ? delay(at->second) : end(at);
+}
+
+const LeaseTable::Keys* LeaseTable::delay(Entry& entry) {
+  step_.push_back(
+      {Change::What::delayed, entry.lease.id, {}, std::exchange(entry.keys, {}), entry.lease});
+  entry.lease.delayed = true;
+  entry.lease.stamp = ++newest_stamp_;
+  return &step_.back().keys;
 }
 
 const LeaseTable::Keys* LeaseTable::end(std::map<LeaseId, Entry>::iterator at) {
@@ -99,7 +120,7 @@ const LeaseTable::Keys* LeaseTable::end(std::map<LeaseId, Entry>::iterator at) {
 
 LeaseTable::Attached LeaseTable::attach(LeaseId id, std::string_view key) {
   const auto at = leases_.find(id);
-  if (at == leases_.end()) return Attached::no_lease;
+  if (at == leases_.end() || at->second.lease.delayed) return Attached::no_lease;
   if (at->second.keys.size() >= kLeaseKeysMax) return Attached::too_many_keys;
   const auto added = at->second.keys.emplace(key);
   LEASEHOLD_ASSERT(added.second);
@@ -146,6 +167,9 @@ void LeaseTable::roll_back() {
         if (!change.name.empty()) names_.erase(change.name);
         break;
       case Change::What::renewed: leases_.at(change.id).lease = std::move(change.lease); break;
+      case Change::What::delayed:
+        leases_.at(change.id) = {std::move(change.lease), std::move(change.keys)};
+        break;
       case Change::What::ended:
         if (!change.name.empty()) names_.emplace(change.name, change.id);
         leases_.emplace(change.id, Entry{std::move(change.lease), std::move(change.keys)});
@@ -196,6 +220,10 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
     return malformed("that of a key has a name, a holder or another key");
   }
   if (!fits(lease.name, lease.holder, lease.ttl)) return malformed("it is beyond a limit");
+  if (const char* problem = lease.terms.problem(!lease.name.empty())) return malformed(problem);
+  if (lease.delayed && (lease.terms.delay == LeaseTerms::Milliseconds(0) || !keys.empty())) {
+    return malformed("a delayed one has no lock delay, or a key");
+  }
   if (lease.stamp > newest_stamp_) return malformed("its stamp was never given");
   if (lease.token == FencingToken(0)) return malformed("it has no token");
   if (leases_.count(lease.id) != 0) return malformed("named twice");
@@ -210,6 +238,7 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
 Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
   const auto at = leases_.find(id);
   if (at == leases_.end()) return malformed("a key is attached to one that there is not");
+  if (at->second.lease.delayed) return malformed("a key is attached to a delayed one");
   const std::size_t most = is_of_key(id) ? 1 : kLeaseKeysMax;
   if (at->second.keys.size() >= most) return malformed("it has more keys than it may");
   if (!at->second.keys.emplace(key).second) return malformed("a key is attached twice");

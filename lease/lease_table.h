@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace leasehold::lease {
@@ -60,14 +61,17 @@ struct LeaseTerms {
   /// Behind its time to live the lease stays for so long, with its keys, and a renewal gives it
   /// back: the grace period of Chubby. At most kLeaseGraceMax.
   Milliseconds grace{0};
-  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul. A lease
-  /// that is revoked has none. At most kLeaseDelayMax; only with a name.
+  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul. A
+  /// lease that is revoked has none. At most kLeaseDelayMax; only with a name.
   Milliseconds delay{0};
   /// In the grace period whoever asks for the name has the lease ended: the time to live is the
   /// soft limit of HDFS, and the end of the grace period the hard one. Only with a grace period, a
   /// name, and no delay.
   bool soft = false;
   friend bool operator==(const LeaseTerms&, const LeaseTerms&) = default;
+
+  /// Why a lease with or without a name cannot have them; null: it can.
+  const char* problem(bool named) const;
 };
 
 /// A part of a state machine's replicated state. It knows who holds what and which keys stand on
@@ -88,6 +92,11 @@ class LeaseTable {
     /// A number that no other grant and no other renewal in the log has: who names it knows that
     /// neither has happened since.
     std::uint64_t stamp = 0;
+    std::int64_t asked_at_ms = 0;  ///< as the request said; shown, and nothing else
+    LeaseTerms terms;
+    /// It has expired. It has no keys, nobody holds it, and it does nothing but keep its name from
+    /// everybody until terms.delay is over.
+    bool delayed = false;
     friend bool operator==(const Lease&, const Lease&) = default;
   };
   struct Request {
@@ -95,6 +104,8 @@ class LeaseTable {
     std::string_view name;
     std::string_view holder;
     Duration ttl{0};
+    LeaseTerms terms{};
+    std::int64_t asked_at_ms = 0;
   };
   enum class Verdict : std::uint8_t {
     granted,
@@ -104,7 +115,7 @@ class LeaseTable {
     /// is no larger than what is written under the old one's.
     ended_in_this_step,
     too_many,
-    out_of_range,  ///< the id, the name, the holder or the time to live
+    out_of_range,  ///< the id, the name, the holder, the time to live or the terms
   };
   struct Granted {
     Verdict verdict = Verdict::granted;
@@ -120,11 +131,12 @@ class LeaseTable {
   std::optional<LeaseId> grant_to_key(Duration ttl, FencingToken token);
   /// A lease of a key lives for `ttl` from now on.
   void retime(LeaseId id, Duration ttl);
-  /// A renewal that everybody hears of. False: there is no such lease.
+  /// A renewal that everybody hears of. False: there is no such lease, or it is delayed.
   bool renew(LeaseId id);
   /// The keys that were attached, until the end of the step; null: there is no such lease.
   const Keys* end(LeaseId id);
-  /// end(), if neither a renewal in the log nor another grant has come since `stamp`.
+  /// end(), if neither a renewal in the log nor another grant has come since `stamp`. A lease with
+  /// a lock delay becomes a delayed one; that one ends.
   const Keys* expire(LeaseId id, std::uint64_t stamp);
   /// `key` is attached to no lease.
   Attached attach(LeaseId id, std::string_view key);
@@ -135,16 +147,19 @@ class LeaseTable {
 
   /// What one step has changed, in order.
   struct Change {
-    enum class What : std::uint8_t { granted, renewed, ended, attached, detached };
+    enum class What : std::uint8_t { granted, renewed, delayed, ended, attached, detached };
     What what = What::granted;
     LeaseId id;
     std::string name;  ///< of the lease that was granted or ended
     Keys keys;         ///< that left it, were attached or detached
-    Lease lease;       ///< that ended, or as it was before it was renewed
+    Lease lease;       ///< that ended, or as it was before it was renewed or delayed
   };
   const std::deque<Change>& step() const { return step_; }
   void keep();
   void roll_back();
+  /// Those with a soft limit whose name was refused to somebody since the last call, also in a step
+  /// that was rolled back. No part of the state.
+  std::set<LeaseId> take_wanted() { return std::exchange(wanted_, {}); }
 
   const Lease* find(LeaseId id) const;
   const Lease* find(std::string_view name) const;
@@ -179,6 +194,7 @@ class LeaseTable {
     friend bool operator==(const Entry&, const Entry&) = default;
   };
   const Keys* end(std::map<LeaseId, Entry>::iterator at);
+  const Keys* delay(Entry& entry);
 
   LeaseId newest_ = kChosenLeaseIdMax;
   std::uint64_t newest_stamp_ = 0;
@@ -193,6 +209,8 @@ class LeaseTable {
   std::uint64_t step_stamp_ = 0;
   std::set<LeaseId> ended_ids_;
   std::set<std::string, std::less<>> ended_names_;
+
+  std::set<LeaseId> wanted_;
 };
 
 }  // namespace leasehold::lease

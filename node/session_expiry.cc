@@ -12,7 +12,7 @@ std::vector<SessionExpiry::Idle> SessionExpiry::look(
   std::vector<std::uint64_t> ids;
   for (const SessionTable::Session& session : sessions) {
     ids.push_back(session.id.value());
-    tracker_.see(session.id.value(), session.activity, idle_max_, now);
+    tracker_.see(session.id.value(), session.activity, {idle_max_}, now);
   }
   tracker_.forget_others(ids);
   // Nothing but a command renews a session, and whatever command comes first wins.

@@ -41,6 +41,8 @@ using Words = std::vector<std::string>;
 
 /// As many as the store lists at once.
 constexpr std::size_t kPage = 4096;
+/// Items of a lease, where its keys are not told.
+constexpr std::size_t kListed = 10;
 
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold lease: " << text << std::endl;
@@ -53,7 +55,7 @@ std::string text_of(const Json& json) {
 }
 
 bool is_lease(const client::RespValue& info) {
-  return info.kind == client::RespValue::Kind::array && info.items.size() >= 5;
+  return info.kind == client::RespValue::Kind::array && info.items.size() >= kListed;
 }
 
 Json object_of(const client::RespValue& info) {
@@ -63,21 +65,45 @@ Json object_of(const client::RespValue& info) {
                 {"ttl_ms", items[2].integer},
                 {"name", items[3].text},
                 {"holder", items[4].text}};
-  if (items.size() > 5) {
+  const bool listed = items.size() == kListed;
+  if (!listed) {
     lease["keys"] = Json::array();
     for (const client::RespValue& key : items[5].items) lease["keys"].push_back(key.text);
   }
+  const std::size_t terms = listed ? 5 : 6;
+  lease["grace_ms"] = items[terms].integer;
+  lease["soft"] = items[terms + 1].integer != 0;
+  lease["delay_ms"] = items[terms + 2].integer;
+  lease["delayed"] = items[terms + 3].integer != 0;
+  lease["asked_at_ms"] = items[terms + 4].integer;
+  if (items.size() < terms + 7) return lease;
+  // Null where another node leads.
+  const auto known = [&items](std::size_t at) {
+    return items[at].kind == client::RespValue::Kind::integer ? Json(items[at].integer) : Json();
+  };
+  lease["left_ms"] = known(terms + 5);
+  lease["renewed_at_ms"] = known(terms + 6);
   return lease;
 }
 
+std::string duration_of(const Json& milliseconds) {
+  return format_duration(std::chrono::milliseconds(milliseconds.get<std::int64_t>()));
+}
+
 std::string line_of(const Json& lease) {
-  std::string line =
-      lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
-      format_duration(std::chrono::milliseconds(lease.at("ttl_ms").get<std::int64_t>()));
+  std::string line = lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
+                     duration_of(lease.at("ttl_ms"));
+  if (const Json left = lease.value("left_ms", Json()); left.is_number()) {
+    line += left >= 0 ? "  left " + duration_of(left) : "  in its grace period";
+  }
+  if (lease.at("grace_ms") != 0) line += "  grace " + duration_of(lease.at("grace_ms"));
+  if (lease.at("soft") == true) line += "  soft";
+  if (lease.at("delay_ms") != 0) line += "  delay " + duration_of(lease.at("delay_ms"));
   for (const char* field : {"name", "holder"}) {
     const auto text = lease.value(field, std::string());
     if (!text.empty()) line += "  " + std::string(field) + " " + text;
   }
+  if (lease.at("delayed") == true) line += "  expired, its lock delay keeps the name";
   for (const Json& key : lease.value("keys", Json::array())) {
     line += "\n  " + key.get<std::string>();
   }

@@ -176,7 +176,7 @@ constexpr CommandSpec kCommands[] = {
            "Takes a key off its lease"),
     change("lease.grant", -2, Group::leasehold, kNoKeys, make_lease_grant,
            "Grants a lease: milliseconds [ID id] [NAME name] [HOLDER holder]"),
-    query("lease.info", -2, Group::leasehold, kNoKeys, make_lease_info, Form::plain,
+    query("lease.info", -2, Group::leasehold, kNoKeys, make_lease_info, Form::lease_info,
           "A lease with its keys: id, or NAME name"),
     query("lease.list", -1, Group::leasehold, kNoKeys, make_lease_list, Form::plain,
           "Leases in the order of their ids: [AFTER id] [COUNT count]"),

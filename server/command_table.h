@@ -50,6 +50,7 @@ enum class ReplyForm : std::uint8_t {
   end_seconds,  ///< when, since 1970
   end_milliseconds,
   held_milliseconds,  ///< -3: it has another value, or there is none
+  lease_info,         ///< and what this node knows of its time
   // Of the transactions that scripts are (scripts.h): one Integer.
   how_many_if_done,      ///< of [done, how many]
   any_done,              ///< of [done, Ok or Nil]

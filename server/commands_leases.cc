@@ -1,8 +1,10 @@
 // LEASE.*: the leases that clients hold (docs/leases.md).
 #include <leasehold/local/lease_renewal.h>
 #include <leasehold/server/commands.h>
+#include <leasehold/server/people_time.h>
 #include <leasehold/server/words.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -12,7 +14,8 @@ namespace leasehold::server {
 namespace {
 
 constexpr const char* kGrantForm =
-    "ERR expected LEASE.GRANT milliseconds [ID id] [NAME name] [HOLDER holder]";
+    "ERR expected LEASE.GRANT milliseconds [ID id] [NAME name] [HOLDER holder] "
+    "[GRACE milliseconds] [SOFT] [DELAY milliseconds]";
 constexpr const char* kListForm = "ERR expected LEASE.LIST [AFTER id] [COUNT count]";
 
 std::optional<std::uint64_t> parse_number(std::string_view word, std::int64_t least) {
@@ -31,6 +34,16 @@ std::optional<lease::Duration> parse_milliseconds(std::string_view word) {
   constexpr auto kMost = std::numeric_limits<lease::Duration::rep>::max() / 1'000'000;
   if (!number || *number > static_cast<std::uint64_t>(kMost)) return std::nullopt;
   return std::chrono::milliseconds(*number);
+}
+
+/// What is more than any term may be stays so: the store says what the limit is.
+bool parse_term(std::string_view word, lease::LeaseTerms::Milliseconds& term) {
+  const auto number = parse_number(word, 0);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (number) {
+    term = lease::LeaseTerms::Milliseconds(static_cast<std::uint32_t>(std::min(*number, kMost)));
+  }
+  return number.has_value();
 }
 
 /// Under the leader lease. False: the log has to be asked.
@@ -56,18 +69,29 @@ bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out
 std::string make_lease_grant(const Arguments& args, kv::Operation& operation) {
   kv::GrantLease grant;
   const auto ttl = parse_milliseconds(args[1]);
-  if (!ttl || args.size() % 2 != 0) return kGrantForm;
+  if (!ttl) return kGrantForm;
   grant.ttl = *ttl;
-  for (std::size_t i = 2; i < args.size(); i += 2) {
-    const std::string_view value = args[i + 1];
-    if (equals_ignoring_case(args[i], "id")) {
+  grant.asked_at_ms = wall_now() / std::chrono::milliseconds(1);
+  for (std::size_t i = 2; i < args.size(); ++i) {
+    const std::string_view word = args[i];
+    if (equals_ignoring_case(word, "soft")) {
+      grant.terms.soft = true;
+      continue;
+    }
+    if (++i == args.size()) return kGrantForm;
+    const std::string_view value = args[i];
+    if (equals_ignoring_case(word, "id")) {
       const auto id = parse_number(value, 1);
       if (!id) return no_id(value);
       grant.id = lease::LeaseId(*id);
-    } else if (equals_ignoring_case(args[i], "name")) {
+    } else if (equals_ignoring_case(word, "name")) {
       grant.name = value;
-    } else if (equals_ignoring_case(args[i], "holder")) {
+    } else if (equals_ignoring_case(word, "holder")) {
       grant.holder = value;
+    } else if (equals_ignoring_case(word, "grace")) {
+      if (!parse_term(value, grant.terms.grace)) return kGrantForm;
+    } else if (equals_ignoring_case(word, "delay")) {
+      if (!parse_term(value, grant.terms.delay)) return kGrantForm;
     } else {
       return kGrantForm;
     }

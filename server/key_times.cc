@@ -97,4 +97,12 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
   return (left + milliseconds(1) - lease::Duration(1)) / milliseconds(1);
 }
 
+std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper* keeper) {
+  if (keeper == nullptr) return std::nullopt;
+  const auto known = keeper->left(lease::LeaseId(static_cast<std::uint64_t>(integer_at(info, 0))));
+  if (!known || !known.value() || !known.value()->leads) return std::nullopt;
+  const std::int64_t left = known.value()->left / milliseconds(1);
+  return LeaseLeft{left, integer_at(info, 2) - left};
+}
+
 }  // namespace leasehold::server

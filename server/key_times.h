@@ -1,5 +1,5 @@
-// The time of keys, between clients and the store: what they say of it becomes a duration, and what
-// the store says becomes what is left.
+// The time of keys and leases, between clients and the store: what they say of it becomes a
+// duration, and what the store says becomes what is left.
 #pragma once
 
 #include <leasehold/kv/command.h>
@@ -50,5 +50,13 @@ void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper*
 /// Milliseconds until the time of a key is over, 0 at least; none: there is no such key (Nil), and
 /// -1: it lives for ever. `found`: the reply to kv::KeyLease.
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper);
+
+/// What the node that leads knows of a lease's time.
+struct LeaseLeft {
+  std::int64_t left_ms = 0;  ///< of its time to live; below 0 in its grace period
+  std::int64_t since_renewal_ms = 0;
+};
+/// `info`: the reply to kv::LeaseInfo. None: another node leads.
+std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper* keeper);
 
 }  // namespace leasehold::server

@@ -25,6 +25,7 @@ void append_integer_as(std::string& out, std::int64_t value, ReplyForm form) {
     case ReplyForm::end_seconds:
     case ReplyForm::end_milliseconds:
     case ReplyForm::held_milliseconds:
+    case ReplyForm::lease_info:
     case ReplyForm::how_many_if_done:
     case ReplyForm::any_done:
     case ReplyForm::deleted_or_minus_one:
@@ -73,6 +74,19 @@ void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
   append_integer(out, seconds ? (time + 500) / 1000 : time);
 }
 
+/// Two more items: how much of its time to live is left, and when it was renewed by the wall clock.
+/// Nulls at a node that does not lead: the leader renews without a word to anybody.
+void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol protocol,
+                        kv::LeaseKeeper* keeper) {
+  const auto left = lease_left(info, keeper);
+  if (!left) {
+    append_null(out, protocol);
+    return append_null(out, protocol);
+  }
+  append_integer(out, left->left_ms);
+  append_integer(out, wall_now() / std::chrono::milliseconds(1) - left->since_renewal_ms);
+}
+
 std::string first_word(kv::ErrorKind kind) {
   switch (kind) {
     case kv::ErrorKind::store_failed: return "UNKNOWNOUTCOME ";
@@ -108,11 +122,13 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
     append_bulk(out, value->value.view());
   } else if (const auto* array = std::get_if<kv::ArrayReply>(&reply)) {
     if (is_of_script(form)) return append_of_script(out, *array, protocol, form);
-    append_array(out, array->items.size());
+    const bool times = form == ReplyForm::lease_info;
+    append_array(out, array->items.size() + (times ? 2 : 0));
     for (std::size_t i = 0; i < array->items.size(); ++i) {
       const ReplyForm own = i < parts.size() ? parts[i]->form : ReplyForm::plain;
       append_encoded_reply(out, array->items[i], protocol, own, {}, keeper);
     }
+    if (times) append_lease_times(out, *array, protocol, keeper);
   } else if (error != nullptr) {
     append_error(out, first_word(error->kind) + error->text);
   }

@@ -97,6 +97,7 @@ Bytes LeaseCells::apply(raft::Term term, std::string_view command,
   LEASEHOLD_ASSERT(counters.keys == cells.size());
   revision = counters.revision;
   table.keep();
+  for (const lease::LeaseId id : table.take_wanted()) ++wants[id];
   return std::move(reply).value();
 }
 
@@ -104,7 +105,8 @@ kv::LeaseChanges LeaseCells::changes() const {
   kv::LeaseChanges changes;
   changes.whole = true;
   for (const auto& lease : table.list(lease::LeaseId(0), table.size())) {
-    changes.alive.push_back({lease.id, lease.stamp, lease.ttl});
+    const auto wanted = wants.find(lease.id);
+    changes.alive.push_back(kv::timed(lease, wanted == wants.end() ? 0 : wanted->second));
   }
   return changes;
 }
@@ -136,6 +138,9 @@ std::string LeaseCells::encode() const {
     put(out, static_cast<std::uint64_t>(lease.ttl.count()));
     put(out, lease.token.value());
     put(out, lease.stamp);
+    put(out, lease.terms.grace.count());
+    put(out, lease.terms.delay.count());
+    put(out, (lease.terms.soft ? 1U : 0U) + (lease.delayed ? 2U : 0U));
     const lease::LeaseTable::Keys& keys = *table.keys(lease.id);
     put(out, keys.size());
     for (const std::string& key : keys) put(out, key);
@@ -173,6 +178,11 @@ std::optional<LeaseCells> LeaseCells::decode(std::string_view bytes) {
     lease.ttl = lease::Duration(static_cast<std::int64_t>(in.number()));
     lease.token = lease::FencingToken(in.number());
     lease.stamp = in.number();
+    lease.terms.grace = lease::LeaseTerms::Milliseconds(in.number());
+    lease.terms.delay = lease::LeaseTerms::Milliseconds(in.number());
+    const std::uint64_t flags = in.number();
+    lease.terms.soft = (flags & 1U) != 0;
+    lease.delayed = (flags & 2U) != 0;
     lease::LeaseTable::Keys keys;
     const std::uint64_t count = in.number();
     for (std::uint64_t k = 0; k < count && in.good; ++k) keys.insert(in.text());

@@ -24,6 +24,8 @@ struct LeaseCells {
   std::map<std::string, lease::FencingToken, std::less<>> fences;
   lease::LeaseTable table;
   std::uint64_t revision = 0;
+  /// How often somebody was refused the name of a lease, in this process: no part of the state.
+  std::map<lease::LeaseId, std::uint32_t> wants;
 
   /// One of the store's commands, an entry of `term`; not one of sessions. Returns its reply.
   /// `told`: what watchers are to be told is appended to it.

@@ -70,10 +70,27 @@ void LeaseClients::acquire(std::size_t client) {
   kv::GrantLease grant;
   grant.name = of.name;
   grant.ttl = plan.ttl;
+  of.terms = draw_terms(of.random);
+  grant.terms = of.terms;
   const TrueInstant sent = world_.queue.now();
   send(client, grant, [this, client, sent](const std::optional<kv::Reply>& reply) {
     on_granted(client, sent, reply);
   });
+}
+
+lease::LeaseTerms LeaseClients::draw_terms(Random& random) const {
+  const LeasePlan& plan = world_.plan.leases;
+  lease::LeaseTerms terms;
+  if (plan.grace_max == Duration(0)) return terms;
+  const auto draw = [&random](Duration longest) {
+    return lease::LeaseTerms::Milliseconds(
+        1 + random.below(static_cast<std::uint64_t>(longest / milliseconds(1))));
+  };
+  const std::uint64_t kind = random.below(6);
+  if (kind >= 2) terms.grace = draw(plan.grace_max);
+  terms.soft = kind >= 4;
+  if (kind == 1 || kind == 2) terms.delay = draw(plan.delay_max);
+  return terms;
 }
 
 void LeaseClients::on_granted(std::size_t client, TrueInstant sent,
@@ -101,7 +118,7 @@ void LeaseClients::believe(std::size_t client, TrueInstant sent) {
       plan.ttl / (kMillion + plan.drift_ppm) * (kMillion - plan.drift_ppm) - plan.margin;
   const TrueInstant until = sent + usable / (kMillion + of.rate_ppm) * kMillion;
   of.until = std::max(of.until, until);
-  oracles_.leases().holds(client, of.name, of.lease, of.until);
+  oracles_.leases().holds({client, of.name, of.terms, sent, of.until}, of.lease);
 }
 
 void LeaseClients::renew(std::size_t client) {
@@ -120,6 +137,8 @@ void LeaseClients::on_renewed(std::size_t client, TrueInstant sent,
     const auto item = kv::decode_reply(array->items.at(0));
     if (std::holds_alternative<kv::Nil>(item.value())) return leave(client);
     ++counts_.renewed;
+    const bool over = world_.queue.now() >= of.until;
+    if (over && of.terms.grace > of.terms.grace.zero()) ++counts_.regained;
     believe(client, sent);
   }
   turn_later(client, draw_duration(of.random, milliseconds(5), world_.plan.leases.ttl / 3));

@@ -30,23 +30,32 @@ std::string text(raft::LogId id) {
 
 }  // namespace
 
-void LeaseOracles::holds(std::uint64_t client, const std::string& name, lease::LeaseId id,
-                         TrueInstant until) {
+void LeaseOracles::holds(const Holder& holder, lease::LeaseId id) {
   const TrueInstant now = world_.queue.now();
-  if (until <= now) return;
+  Holder& known = holders_[id];
+  if (holder.sent > known.sent) known.sent = holder.sent;
+  if (holder.until <= now) return;
   if (expired_.count(id) != 0) {
-    world_.fail("lease_expired_early", "client " + std::to_string(client) + " holds lease " +
+    world_.fail("lease_expired_early", "client " + std::to_string(holder.client) + " holds lease " +
                                            std::to_string(id.value()) + ", which was ended before");
   }
-  for (const auto& [other, holder] : holders_) {
-    if (other == id || holder.name != name || holder.until <= now) continue;
-    world_.fail("two_holders", "client " + std::to_string(client) + " holds " + name +
+  for (const auto& [other, another] : holders_) {
+    if (other == id || another.name != holder.name || another.until <= now) continue;
+    world_.fail("two_holders", "client " + std::to_string(holder.client) + " holds " + holder.name +
                                    " by lease " + std::to_string(id.value()) +
-                                   ", and so does client " + std::to_string(holder.client) +
+                                   ", and so does client " + std::to_string(another.client) +
                                    " by lease " + std::to_string(other.value()));
   }
-  Holder& holder = holders_[id];
-  if (until > holder.until) holder = {client, name, until};
+  if (holder.until > known.until) {
+    const TrueInstant sent = known.sent;
+    known = holder;
+    known.sent = sent;
+  }
+}
+
+TrueInstant LeaseOracles::soonest(TrueInstant from, Duration time) const {
+  constexpr std::int64_t kMillion = 1'000'000;
+  return from + time / (kMillion + world_.plan.leases.drift_ppm) * kMillion;
 }
 
 void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
@@ -65,7 +74,7 @@ void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
   const auto* expire = std::get_if<kv::ExpireLeases>(&decoded.value());
   if (expire == nullptr) return;
   for (const kv::SeenLease& seen : expire->leases) {
-    if (ends(seen.id, kv::EventKind::expired)) candidates_.push_back(seen.id);
+    if (ends(seen.id, kv::EventKind::expired)) candidates_.push_back(*cells.table.find(seen.id));
   }
 }
 
@@ -75,6 +84,10 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
   const auto answer = kv::decode_reply(reply);
   LEASEHOLD_ASSERT(decoded.ok() && answer.ok());
   const bool good = !is_error(answer.value());
+  if (const auto* grant = std::get_if<kv::GrantLease>(&decoded.value()); grant && !good) {
+    const auto* taken = cells.table.find(grant->name);
+    if (taken != nullptr) refused_[taken->id] = world_.queue.now();
+  }
   if (std::holds_alternative<kv::GrantLease>(decoded.value()) && good) {
     ++counts_.granted;
     const auto& array = std::get<kv::ArrayReply>(answer.value());
@@ -88,6 +101,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
                                      std::to_string(newest_.value()));
     }
     newest_ = lease->token;
+    check_delay(id, *lease);
   }
   if (const auto* set = std::get_if<kv::Set>(&decoded.value());
       set != nullptr && set->token != lease::FencingToken(0)) {
@@ -102,29 +116,17 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
       highest = set->token;
     }
   }
-  if (std::holds_alternative<kv::RevokeLease>(decoded.value()) && good) ++counts_.revoked;
+  if (const auto* revoke = std::get_if<kv::RevokeLease>(&decoded.value()); revoke && good) {
+    ++counts_.revoked;
+    delays_.erase(revoke->id);
+  }
   if (const auto* set = std::get_if<kv::Set>(&decoded.value());
       set != nullptr && set->ttl && good) {
-    constexpr std::int64_t kMillion = 1'000'000;
     // No node has it before now.
     keys_live_until_[cells.cells.at(std::string(set->key)).lease] =
-        world_.queue.now() + *set->ttl / (kMillion + world_.plan.leases.drift_ppm) * kMillion;
+        soonest(world_.queue.now(), *set->ttl);
   }
-  for (const lease::LeaseId gone : candidates_) {
-    if (cells.table.find(gone) != nullptr) continue;
-    ++counts_.expired;
-    expired_.insert(gone);
-    if (const auto at = keys_live_until_.find(gone);
-        at != keys_live_until_.end() && at->second > world_.queue.now()) {
-      world_.fail("lease_expired_early",
-                  text(id) + " ends lease " + std::to_string(gone.value()) + " of a key");
-    }
-    const auto holder = holders_.find(gone);
-    if (holder == holders_.end() || holder->second.until <= world_.queue.now()) continue;
-    world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.value()) +
-                                           ", which client " +
-                                           std::to_string(holder->second.client) + " holds");
-  }
+  for (const lease::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
   check_keys(cells, text(id));
   check_events(id, cells, told);
   std::uint64_t digest = 0;
@@ -133,6 +135,56 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     mix(digest, value.bytes.view());
   }
   for (kv::Revision& revision : told) committed_.push_back({std::move(revision), digest});
+}
+
+/// `gone`: as it was before it was named in a command that has been executed now.
+void LeaseOracles::on_expired(raft::LogId id, const lease::LeaseTable::Lease& gone,
+                              const LeaseCells& cells) {
+  const auto* now_there = cells.table.find(gone.id);
+  const bool became_delayed = now_there != nullptr && now_there->delayed && !gone.delayed;
+  if (now_there != nullptr && !became_delayed) return;
+  if (gone.delayed) return;  // what its delay was for is judged by the next grant
+  const TrueInstant now = world_.queue.now();
+  ++counts_.expired;
+  expired_.insert(gone.id);
+  if (gone.terms.delay > gone.terms.delay.zero()) {
+    ++counts_.delayed;
+    delays_[gone.id] = {gone.name, soonest(now, gone.terms.delay)};
+  }
+  if (const auto at = keys_live_until_.find(gone.id);
+      at != keys_live_until_.end() && at->second > now) {
+    world_.fail("lease_expired_early",
+                text(id) + " ends lease " + std::to_string(gone.id.value()) + " of a key");
+  }
+  const auto holder = holders_.find(gone.id);
+  if (holder == holders_.end()) return;
+  check_grace(id, gone, holder->second);
+  if (holder->second.until <= now) return;
+  world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.id.value()) +
+                                         ", which client " + std::to_string(holder->second.client) +
+                                         " holds");
+}
+
+void LeaseOracles::check_grace(raft::LogId id, const lease::LeaseTable::Lease& gone,
+                               const Holder& holder) {
+  if (soonest(holder.sent, gone.ttl + gone.terms.grace) <= world_.queue.now()) return;
+  const auto refused = refused_.find(gone.id);
+  const bool wanted = refused != refused_.end() && refused->second > holder.sent;
+  if (gone.terms.soft && wanted) {
+    ++counts_.taken_over;
+    return;
+  }
+  world_.fail("lease_grace", text(id) + " ends lease " + std::to_string(gone.id.value()) +
+                                 " in its grace period" +
+                                 (gone.terms.soft ? ", and nobody has asked for its name" : ""));
+}
+
+void LeaseOracles::check_delay(raft::LogId id, const lease::LeaseTable::Lease& granted) {
+  for (const auto& [of, delay] : delays_) {
+    if (delay.name != granted.name || delay.until <= world_.queue.now()) continue;
+    world_.fail("lock_delay", text(id) + " grants " + delay.name +
+                                  " during the lock delay of lease " + std::to_string(of.value()));
+  }
 }
 
 void LeaseOracles::check_events(raft::LogId id, const LeaseCells& cells,
@@ -145,7 +197,7 @@ void LeaseOracles::check_events(raft::LogId id, const LeaseCells& cells,
     return;
   }
   for (const auto& [key, ending] : endings_) {
-    if (cells.table.find(ending.lease) != nullptr) continue;
+    if (const auto* lease = cells.table.find(ending.lease); lease && !lease->delayed) continue;
     bool said = false;
     for (const kv::Revision& revision : told) {
       for (const kv::Event& event : revision.events) {

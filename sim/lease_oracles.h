@@ -22,6 +22,9 @@ namespace leasehold::sim {
 ///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it,
 ///   or
 ///                         a key before its time is over by the fastest clock that may be
+///   lease_grace           a lease is ended as expired in its grace period, and nobody to whom a
+///                         soft limit would allow that has asked for its name
+///   lock_delay            a name is granted before the lock delay of its last lease is over
 ///   lease_token           a grant has a token that is not above that of every earlier grant
 ///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
 ///                         that is not attached to it, or the lease of a key has not one key
@@ -33,8 +36,15 @@ class LeaseOracles {
  public:
   explicit LeaseOracles(World& world) : world_(world) {}
 
+  struct Holder {
+    std::uint64_t client = 0;
+    std::string name;
+    lease::LeaseTerms terms{};
+    TrueInstant sent = TrueInstant();  ///< the request that was answered last
+    TrueInstant until = TrueInstant();
+  };
   /// The client believes from now until `until` that it holds the lease.
-  void holds(std::uint64_t client, const std::string& name, lease::LeaseId id, TrueInstant until);
+  void holds(const Holder& holder, lease::LeaseId id);
   /// It gives the lease up.
   void lets_go(lease::LeaseId id) { holders_.erase(id); }
 
@@ -53,16 +63,16 @@ class LeaseOracles {
   const LeaseCounts& counts() const { return counts_; }
 
  private:
-  struct Holder {
-    std::uint64_t client = 0;
-    std::string name;
-    TrueInstant until = TrueInstant();
-  };
   /// What a revision was, when it was committed.
   struct Committed {
     kv::Revision revision;
     std::uint64_t digest = 0;  ///< of all keys and values
   };
+  void on_expired(raft::LogId id, const lease::LeaseTable::Lease& gone, const LeaseCells& cells);
+  void check_grace(raft::LogId id, const lease::LeaseTable::Lease& gone, const Holder& holder);
+  void check_delay(raft::LogId id, const lease::LeaseTable::Lease& granted);
+  /// From now on, by the fastest clock that may be.
+  TrueInstant soonest(TrueInstant from, Duration time) const;
   void check_keys(const LeaseCells& cells, const std::string& where);
   void check_events(raft::LogId id, const LeaseCells& cells, const std::vector<kv::Revision>& told);
   void check_copy(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
@@ -76,7 +86,15 @@ class LeaseOracles {
   /// The largest token that has written a key.
   std::map<std::string, lease::FencingToken, std::less<>> fences_;
   /// Of the expiry that is about to be executed: those that there are.
-  std::vector<lease::LeaseId> candidates_;
+  std::vector<lease::LeaseTable::Lease> candidates_;
+  /// When the name of a lease was last refused to somebody.
+  std::map<lease::LeaseId, TrueInstant> refused_;
+  /// Until when the name of an expired lease is nobody's.
+  struct Delay {
+    std::string name;
+    TrueInstant until = TrueInstant();
+  };
+  std::map<lease::LeaseId, Delay> delays_;
   /// The keys of the leases that the command is about to end, and how it would.
   struct Ending {
     kv::EventKind kind = kv::EventKind::expired;

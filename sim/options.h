@@ -196,6 +196,9 @@ struct LeaseCounts {
   std::uint64_t without_log = 0;  ///< requests that the leader answered under its lease
   std::uint64_t too_late = 0;     ///< that it did not, because an expiry was under way
   std::uint64_t revoked = 0;      ///< by their holders
+  std::uint64_t regained = 0;     ///< renewed in their grace period
+  std::uint64_t taken_over = 0;   ///< ended in it, because somebody wanted the name
+  std::uint64_t delayed = 0;      ///< that kept their name from others when they had expired
   std::uint64_t watched = 0;      ///< revisions that watchers were told
   std::uint64_t resynced = 0;     ///< watchers were told that something was forgotten
   /// What happens to a lease or is done with its token.

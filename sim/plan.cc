@@ -239,6 +239,15 @@ void draw_leases(Plan& plan) {
   leases.events_max = events[random.below(3)];
 }
 
+/// Of a sequence of their own: what the leases have beside their time to live.
+void draw_lease_terms(LeasePlan& leases, std::uint64_t seed) {
+  Random random = random_for(seed, 21);
+  if (!random.chance(1, 2)) return;
+  const std::int64_t graces[] = {1, 2, 6};
+  leases.grace_max = leases.ttl * graces[random.below(3)];
+  leases.delay_max = leases.ttl * random.between(1, 4);
+}
+
 /// SimOptions::lease_work. Most names are free at a time, so that most clients hold one.
 void draw_lease_work(Plan& plan) {
   Random random = random_for(plan.seed, 16);
@@ -532,6 +541,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   }
   if (options.long_life) draw_long_life(plan);
   if (options.lease_work) draw_lease_work(plan);
+  draw_lease_terms(plan.leases, plan.seed);
   reduce(options.reduction, plan);
   return plan;
 }

@@ -101,6 +101,9 @@ struct LeasePlan {
   std::uint64_t names = 1;
   Duration ttl{0};
   Duration margin{0};
+  /// The longest grace period and lock delay of a lease; 0: none has any.
+  Duration grace_max{0};
+  Duration delay_max{0};
   /// The rates of the clients' clocks stay within this of true time, and so do the nodes'.
   std::int64_t drift_ppm = 0;
   /// Who watches the keys, and the longest time between two looks of one of them.

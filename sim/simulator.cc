@@ -216,6 +216,8 @@ SeedReport Simulator::report() const {
   report.leases.expired = oracles_.leases().counts().expired;
   report.leases.fenced = oracles_.leases().counts().fenced;
   report.leases.revoked = oracles_.leases().counts().revoked;
+  report.leases.taken_over = oracles_.leases().counts().taken_over;
+  report.leases.delayed = oracles_.leases().counts().delayed;
   report.leases.watched = oracles_.leases().counts().watched;
   report.leases.resynced = oracles_.leases().counts().resynced;
   report.triggered = world_.triggered;

@@ -54,6 +54,9 @@ void each_count(See see, Reports&... reports) {
   see(reports.leases.without_log...);
   see(reports.leases.too_late...);
   see(reports.leases.revoked...);
+  see(reports.leases.regained...);
+  see(reports.leases.taken_over...);
+  see(reports.leases.delayed...);
   see(reports.leases.watched...);
   see(reports.leases.resynced...);
 }
@@ -137,12 +140,15 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
       number(n.faults), number(n.restarts), number(n.hand_overs_asked), number(n.hand_overs));
   const LeaseCounts& l = sum_.leases;
   std::printf(
-      "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu; writes "
+      "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu, %llu of "
+      "them "
+      "in a grace period; taken over behind a soft limit %llu, lock delays %llu; writes "
       "refused by their token %llu; renewals without the log %llu, too late for that %llu; "
       "revisions told to watchers %llu, resynced %llu\n",
       number(l.events()), number(l.granted), number(l.expired), number(l.revoked),
-      number(l.renewed), number(l.fenced), number(l.without_log), number(l.too_late),
-      number(l.watched), number(l.resynced));
+      number(l.renewed), number(l.regained), number(l.taken_over), number(l.delayed),
+      number(l.fenced), number(l.without_log), number(l.too_late), number(l.watched),
+      number(l.resynced));
   if (died > 0) {
     std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                 number(died));

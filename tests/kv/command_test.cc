@@ -179,9 +179,25 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "0109"
             "0000000000000001"
             "0000000000000102"
+            "0000000000000000"
+            "00"
+            "00000000"
+            "00000000"
             "00000001"
             "6e"
             "68");
+  GrantLease terms{lease::LeaseId(1), lease::Duration(258), "", ""};
+  terms.terms = {std::chrono::milliseconds(3), std::chrono::milliseconds(4), true};
+  terms.asked_at_ms = 5;
+  EXPECT_EQ(hex(encoded(terms)),
+            "0109"
+            "0000000000000001"
+            "0000000000000102"
+            "0000000000000005"
+            "01"
+            "00000003"
+            "00000004"
+            "00000000");
   EXPECT_EQ(hex(encoded(RenewLeases{{lease::LeaseId(1), lease::LeaseId(2)}})),
             "010a"
             "00000002"

@@ -256,7 +256,7 @@ TEST_P(KeyTimes, TheCommandsOfLeasesDoNotSeeThem) {
   leased.lease = own;
   EXPECT_THAT(run(leased), HasSubstr("error 14:"));
   EXPECT_EQ(ask(LeaseInfo{own, ""}), "nil");
-  EXPECT_EQ(ask(LeaseList{LeaseId(0), 10}), "[[7,1,30000,\"\",\"me\",],]");
+  EXPECT_EQ(ask(LeaseList{LeaseId(0), 10}), "[[7,1,30000,\"\",\"me\",0,0,0,0,0,],]");
   EXPECT_EQ(ask(KeyLease{"other"}), "0");
   EXPECT_EQ(ask(KeyLease{"none"}), "nil");
   EXPECT_EQ(ask(KeyLease{"other", "w"}), "nil");

@@ -229,5 +229,63 @@ TEST_F(LeaseKeeperTest, ManyAtOnceAreNamedInParts) {
   EXPECT_EQ(look(Term(1), 2), "3/3 4/4");
 }
 
+// ---- The terms ----
+
+TEST_F(LeaseKeeperTest, InItsGracePeriodALeaseIsRenewed) {
+  GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
+  grant.terms.grace = seconds(5);
+  run(grant);
+  EXPECT_EQ(look(), "");
+  pass(14);
+  EXPECT_EQ(look(), "");
+  EXPECT_EQ(left(7), "-4 of 1");
+  EXPECT_EQ(renew({7}), "10");
+  pass(14);
+  EXPECT_EQ(look(), "");
+  pass(1);
+  EXPECT_EQ(look(), "7/1");
+  EXPECT_EQ(renew({7}), "by the log");
+}
+
+TEST_F(LeaseKeeperTest, BehindASoftLimitWhoeverWantsTheNameHasItSoon) {
+  GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
+  grant.terms = {seconds(60), {}, true};
+  const GrantLease another{LeaseId(8), seconds(10), "n", "you"};
+  run(grant);
+  EXPECT_EQ(look(), "");
+  pass(9);
+  run(another);
+  EXPECT_EQ(look(), "");
+  pass(1);
+  EXPECT_EQ(look(), "") << "who asked before the limit has to ask again";
+  EXPECT_EQ(renew({7}), "10");
+  pass(10);
+  EXPECT_EQ(look(), "");
+  run(another);
+  EXPECT_EQ(look(), "7/1");
+  EXPECT_EQ(renew({7}), "by the log") << "its end may be under way";
+  run(last_);
+  EXPECT_EQ(renew({7}), "-");
+  EXPECT_EQ(run(another), "[8,3,]");
+}
+
+TEST_F(LeaseKeeperTest, ALockDelayIsTimedAndNotRenewed) {
+  GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
+  grant.terms.delay = seconds(4);
+  run(grant);
+  look();
+  pass(10);
+  EXPECT_EQ(look(), "7/1");
+  run(last_);
+  EXPECT_EQ(look(), "");
+  EXPECT_EQ(renew({7}), "-");
+  pass(3);
+  EXPECT_EQ(look(Term(2)), "") << "a new leader gives it the whole delay";
+  pass(3);
+  EXPECT_EQ(look(Term(2)), "");
+  pass(1);
+  EXPECT_EQ(look(Term(2)), "7/2");
+}
+
 }  // namespace
 }  // namespace leasehold::kv::testing

@@ -63,6 +63,7 @@ std::string list(const Store& store) {
            " stamp " + std::to_string(lease.stamp) + " '" + lease.name + "' of '" + lease.holder +
            "':";
     for (const std::string& key : found.keys) out += " " + key;
+    if (lease.delayed) out += " (delayed)";
   }
   return out;
 }
@@ -80,6 +81,9 @@ class LeaseContract : public ::testing::TestWithParam<Kind> {
     ASSERT_NE(store_, nullptr);
   }
   std::string run(const Command& command) { return testing::run(*store_, command); }
+  std::string ask(const Operation& operation) {
+    return text(encode_reply(query(operation, *store_).value()));
+  }
   bool exists(std::string_view key) { return store_->exists(key).value(); }
 
   TemporaryFolder folder_;
@@ -280,9 +284,9 @@ TEST_P(LeaseContract, AnOperationOfATransactionSeesThoseBeforeIt) {
        Exists{{"a", "b"}}, LeaseInfo{LeaseId(7), ""}, GrantLease{LeaseId(7), seconds(1), "", "me"},
        GrantLease{LeaseId(9), seconds(1), "m", "me"}, LeaseList{LeaseId(0), 5}}});
   EXPECT_EQ(reply,
-            "[[7,1,],OK,OK,1,[7,1,1000,\"n\",\"me\",[\"a\",],],OK,1,nil,error 13: the lease "
+            "[[7,1,],OK,OK,1,[7,1,1000,\"n\",\"me\",[\"a\",],0,0,0,0,0,],OK,1,nil,error 13: the lease "
             "of this id or name ended in the same transaction: a new one would have no larger "
-            "token,[9,1,],[[9,1,1000,\"m\",\"me\",],],]");
+            "token,[9,1,],[[9,1,1000,\"m\",\"me\",0,0,0,0,0,],],]");
   EXPECT_EQ(store_->revision(), 1U);
   EXPECT_EQ(list(*store_), "9 token 1 stamp 2 'm' of 'me':");
 }
@@ -320,18 +324,66 @@ TEST_P(LeaseContract, AGrantInASessionIsAnsweredAlikeEachTime) {
 TEST_P(LeaseContract, AreAskedFor) {
   run(grant(7, "n"));
   run(leased("a", "1", 7));
-  const auto ask = [this](const Operation& operation) {
-    return text(encode_reply(query(operation, *store_).value()));
-  };
-  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[\"a\",],]");
-  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "n"}), "[7,1,10000,\"n\",\"me\",[\"a\",],]");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[\"a\",],0,0,0,0,0,]");
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "n"}), "[7,1,10000,\"n\",\"me\",[\"a\",],0,0,0,0,0,]");
   EXPECT_EQ(ask(LeaseInfo{LeaseId(8), ""}), "nil");
   EXPECT_EQ(ask(LeaseInfo{LeaseId(0), ""}), "nil");
   EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "m"}), "nil");
   run(grant(8));
   run(grant(9));
-  EXPECT_EQ(ask(LeaseList{LeaseId(7), 1}), "[[8,3,10000,\"\",\"me\",],]");
+  EXPECT_EQ(ask(LeaseList{LeaseId(7), 1}), "[[8,3,10000,\"\",\"me\",0,0,0,0,0,],]");
   EXPECT_EQ(ask(LeaseList{LeaseId(9), 1}), "[]");
+}
+
+TEST_P(LeaseContract, ALockDelayKeepsTheNameOfAnExpiredLease) {
+  GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
+  grant.terms.delay = seconds(15);
+  run(grant);
+  run(leased("a", "1", 7));
+  EXPECT_EQ(run(expire(1, {{7, 1}})), "1");
+  EXPECT_EQ(ask(Exists{{"a"}}), "0") << "the keys are gone at once";
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 2 'n' of 'me': (delayed)");
+  EXPECT_EQ(run(GrantLease{LeaseId(0), seconds(10), "n", "you"}),
+            "error 13: lease 7 of 'me' has expired, and its lock delay of 15000 ms keeps the name "
+            "from everybody; a revocation ends it");
+  EXPECT_EQ(run(RenewLeases{{LeaseId(7)}}), "[nil,]");
+  EXPECT_THAT(run(leased("a", "1", 7)), HasSubstr("never granted, or has ended"));
+  EXPECT_EQ(run(AttachKey{LeaseId(7), "b"}), run(AttachKey{LeaseId(9), "b"}).replace(16, 1, "7"));
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "n"}), "nil") << "nobody holds it";
+  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[],0,0,15000,1,0,]");
+  EXPECT_EQ(run(expire(1, {{7, 1}})), "0");
+  EXPECT_EQ(run(expire(1, {{7, 2}})), "1");
+  EXPECT_EQ(list(*store_), "");
+  EXPECT_THAT(run(GrantLease{LeaseId(0), seconds(10), "n", "you"}), HasSubstr("[4294967296,"));
+}
+
+TEST_P(LeaseContract, WhoTimesThemHearsWhoIsWanted) {
+  const auto wants = [&] {
+    std::string out;
+    const LeaseChanges changes = store_->lease_changes(0).value();
+    for (const TimedLease& lease : changes.alive) {
+      out += std::to_string(lease.times.wants) + " ";
+    }
+    return out;
+  };
+  GrantLease soft{LeaseId(7), seconds(10), "n", "me"};
+  soft.terms = {seconds(60), {}, true};
+  run(soft);
+  run(grant(8, "m"));
+  run(grant(0, "n"));
+  run(Transaction{{}, {GrantLease{LeaseId(0), seconds(1), "n", "me"}}});
+  run(grant(0, "m"));
+  EXPECT_EQ(wants(), "2 0 ") << "without a soft limit nobody is told";
+  run(RevokeLease{LeaseId(7)});
+  run(soft);
+  EXPECT_EQ(wants(), "0 0 ") << "that was another lease";
+}
+
+TEST_P(LeaseContract, TermsThatMakeNoSenseAreErrors) {
+  GrantLease grant{LeaseId(7), seconds(10), "", "me"};
+  grant.terms.delay = seconds(1);
+  EXPECT_EQ(run(grant), "error 3: a lock delay needs a name that it keeps");
+  EXPECT_EQ(list(*store_), "");
 }
 
 TEST_P(LeaseContract, LimitsAreErrors) {
@@ -454,7 +506,14 @@ class LeaseSource {
     const std::string name = random.chance(1, 2) ? "" : "n" + std::to_string(random.below(3));
     ++made_;
     switch (random.below(9)) {
-      case 0: return encoded(GrantLease{id, seconds(1), name, "h"});
+      case 0: {
+        GrantLease grant{id, seconds(1), name, "h"};
+        if (random.chance(1, 2)) grant.terms.grace = std::chrono::milliseconds(1);
+        if (random.chance(1, 2)) grant.terms.delay = std::chrono::milliseconds(2);
+        grant.terms.soft = random.chance(1, 3);
+        grant.asked_at_ms = random.between(0, 3);
+        return encoded(grant);
+      }
       case 1: return encoded(RenewLeases{{id}});
       case 2: return encoded(AttachKey{random.chance(1, 4) ? LeaseId(0) : id, key});
       case 3: return random.chance(1, 3) ? encoded(RevokeLease{id}) : commands_.next();
@@ -588,7 +647,7 @@ std::string refusal_of(std::string_view key, std::string_view record) {
 TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   const std::string seventh = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\7", 8);
   const std::string eighth = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\10", 8);
-  std::string lease(1 + 8 + 8 + 8 + 4, '\0');
+  std::string lease(1 + 8 + 8 + 8 + 8 + 1 + 4 + 4 + 4, '\0');
   lease[0] = 1;
   lease[8] = 1;      // token
   lease[16] = 1;     // stamp
@@ -596,13 +655,18 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_EQ(refusal_of(seventh, lease), "accepted");
   EXPECT_EQ(refusal_of(eighth, lease), "accepted");
   EXPECT_THAT(refusal_of(eighth, ""), HasSubstr("the record of lease 8: "));
-  EXPECT_THAT(refusal_of(eighth, lease.substr(0, 28)), HasSubstr("the record of lease 8: "));
+  EXPECT_THAT(refusal_of(eighth, lease.substr(0, 45)), HasSubstr("the record of lease 8: "));
   std::string wrong = lease;
   wrong[16] = 2;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("its stamp was never given"));
   wrong = lease;
   wrong[0] = 9;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 2"));
+  wrong = lease;
+  wrong[33] = 4;
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("unknown flags"));
+  wrong[33] = 2;
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("a delayed one has no lock delay"));
   EXPECT_THAT(refusal_of(eighth + "x", lease), HasSubstr("the key of a lease record"));
   EXPECT_THAT(refusal_of(kNewestLeaseKey, "x"), HasSubstr("the newest lease record has format"));
   const std::string loose = std::string(kAttachedSpace) + std::string("\0\0\0\0\0\0\0\10k", 9);

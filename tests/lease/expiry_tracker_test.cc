@@ -19,8 +19,8 @@ PromiseInstant at(std::int64_t second) {
 
 TEST(ExpiryTracker, NamesWhatIsOverAndNothingBefore) {
   ExpiryTracker tracker;
-  tracker.see(1, 5, seconds(10), at(0));
-  tracker.see(2, 6, seconds(5), at(1));
+  tracker.see(1, 5, {seconds(10)}, at(0));
+  tracker.see(2, 6, {seconds(5)}, at(1));
   EXPECT_EQ(tracker.due(at(5), 9), Due{});
   EXPECT_EQ(tracker.due(at(6), 9), (Due{{2, 6}}));
   EXPECT_EQ(tracker.due(at(10), 9), (Due{{2, 6}, {1, 5}}));
@@ -31,7 +31,7 @@ TEST(ExpiryTracker, NamesWhatIsOverAndNothingBefore) {
 
 TEST(ExpiryTracker, ARenewalGivesTheWholeTime) {
   ExpiryTracker tracker;
-  tracker.see(1, 5, seconds(10), at(0));
+  tracker.see(1, 5, {seconds(10)}, at(0));
   EXPECT_EQ(tracker.renew(1, at(9)), Renewed::renewed);
   EXPECT_EQ(tracker.left(1, at(10)), seconds(9));
   EXPECT_EQ(tracker.due(at(18), 9), Due{});
@@ -42,28 +42,28 @@ TEST(ExpiryTracker, ARenewalGivesTheWholeTime) {
 
 TEST(ExpiryTracker, WhatWasNamedIsNotRenewedButByANewStamp) {
   ExpiryTracker tracker;
-  tracker.see(1, 5, seconds(10), at(0));
+  tracker.see(1, 5, {seconds(10)}, at(0));
   EXPECT_EQ(tracker.due(at(10), 9), (Due{{1, 5}}));
   EXPECT_EQ(tracker.renew(1, at(10)), Renewed::too_late);
-  tracker.see(1, 5, seconds(10), at(11));
+  tracker.see(1, 5, {seconds(10)}, at(11));
   EXPECT_EQ(tracker.renew(1, at(11)), Renewed::too_late);
-  tracker.see(1, 7, seconds(10), at(12));
+  tracker.see(1, 7, {seconds(10)}, at(12));
   EXPECT_EQ(tracker.due(at(21), 9), Due{});
   EXPECT_EQ(tracker.renew(1, at(21)), Renewed::renewed);
 }
 
 TEST(ExpiryTracker, WhatWasNotNamedForLackOfRoomIsRenewed) {
   ExpiryTracker tracker;
-  tracker.see(1, 5, seconds(10), at(0));
-  tracker.see(2, 6, seconds(10), at(0));
+  tracker.see(1, 5, {seconds(10)}, at(0));
+  tracker.see(2, 6, {seconds(10)}, at(0));
   EXPECT_EQ(tracker.due(at(10), 1), (Due{{1, 5}}));
   EXPECT_EQ(tracker.renew(2, at(10)), Renewed::renewed);
 }
 
 TEST(ExpiryTracker, WhoBeginsGivesTheWholeTime) {
   ExpiryTracker tracker;
-  tracker.see(1, 5, seconds(10), at(0));
-  tracker.see(2, 6, seconds(10), at(0));
+  tracker.see(1, 5, {seconds(10)}, at(0));
+  tracker.see(2, 6, {seconds(10)}, at(0));
   tracker.due(at(10), 1);
   tracker.begin(at(12), false);
   EXPECT_EQ(tracker.due(at(21), 9), Due{});
@@ -75,9 +75,55 @@ TEST(ExpiryTracker, WhoBeginsGivesTheWholeTime) {
   EXPECT_EQ(tracker.due(at(24), 9), (Due{{1, 5}, {2, 6}}));
 }
 
+TEST(ExpiryTracker, InItsGracePeriodItIsNotDueAndMayBeRenewed) {
+  ExpiryTracker tracker;
+  tracker.see(1, 5, {seconds(10), seconds(5)}, at(0));
+  EXPECT_EQ(tracker.due(at(14), 9), Due{});
+  EXPECT_EQ(tracker.left(1, at(12)), -seconds(2));
+  EXPECT_EQ(tracker.renew(1, at(14)), Renewed::renewed);
+  EXPECT_EQ(tracker.left(1, at(14)), seconds(10));
+  EXPECT_EQ(tracker.due(at(28), 9), Due{});
+  EXPECT_EQ(tracker.due(at(29), 9), (Due{{1, 5}}));
+  EXPECT_EQ(tracker.renew(1, at(29)), Renewed::too_late);
+}
+
+TEST(ExpiryTracker, WhatIsWantedIsDueInItsGracePeriod) {
+  ExpiryTracker tracker;
+  tracker.see(1, 5, {seconds(10), seconds(50)}, at(0));
+  tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(9));
+  EXPECT_EQ(tracker.due(at(20), 9), Due{}) << "its time was not over when it was wanted";
+  tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(20));
+  EXPECT_EQ(tracker.due(at(20), 9), Due{}) << "nobody wanted it since";
+  tracker.see(1, 5, {seconds(10), seconds(50), 2}, at(20));
+  EXPECT_EQ(tracker.due(at(20), 9), (Due{{1, 5}}));
+  EXPECT_EQ(tracker.renew(1, at(20)), Renewed::too_late);
+}
+
+TEST(ExpiryTracker, ARenewalIsStrongerThanAWishBeforeIt) {
+  ExpiryTracker tracker;
+  tracker.see(1, 5, {seconds(10), seconds(50)}, at(0));
+  tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(20));
+  EXPECT_EQ(tracker.renew(1, at(20)), Renewed::renewed) << "nobody has named it yet";
+  EXPECT_EQ(tracker.due(at(79), 9), Due{});
+  tracker.see(1, 5, {seconds(10), seconds(50), 2}, at(79));
+  tracker.see(1, 6, {seconds(10), seconds(50), 2}, at(79));
+  EXPECT_EQ(tracker.due(at(138), 9), Due{});
+  tracker.see(1, 6, {seconds(10), seconds(50), 3}, at(138));
+  tracker.begin(at(138), true);
+  EXPECT_EQ(tracker.due(at(197), 9), Due{});
+  EXPECT_EQ(tracker.due(at(198), 9), (Due{{1, 6}}));
+}
+
+TEST(ExpiryTracker, SomeThingsAreNotRenewed) {
+  ExpiryTracker tracker;
+  tracker.see(1, 5, {seconds(10), {}, 0, false}, at(0));
+  EXPECT_EQ(tracker.renew(1, at(5)), Renewed::unknown);
+  EXPECT_EQ(tracker.due(at(10), 9), (Due{{1, 5}}));
+}
+
 TEST(ExpiryTracker, ForgetsAllOthers) {
   ExpiryTracker tracker;
-  for (std::uint64_t id = 1; id <= 5; ++id) tracker.see(id, id, seconds(1), at(0));
+  for (std::uint64_t id = 1; id <= 5; ++id) tracker.see(id, id, {seconds(1)}, at(0));
   tracker.forget_others({2, 4, 9});
   EXPECT_EQ(tracker.due(at(1), 9), (Due{{2, 2}, {4, 4}}));
   EXPECT_EQ(tracker.size(), 2U);
@@ -99,7 +145,7 @@ TEST(ExpiryTracker, AgreesWithAPlainList) {
     switch (random.below(8)) {
       case 0: {
         const std::uint64_t stamp = random.below(3);
-        tracker.see(id, stamp, seconds(10), at(now));
+        tracker.see(id, stamp, {seconds(10)}, at(now));
         if (known == plain.end() || known->second.stamp != stamp) {
           plain[id] = {stamp, now + 10, false};
         }

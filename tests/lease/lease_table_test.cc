@@ -23,7 +23,7 @@ TEST(LeaseTable, ALeaseIsGrantedRenewedAndEnded) {
   EXPECT_EQ(table.grant(named("a"), FencingToken(5)).id, kFirst);
   const LeaseTable::Lease* lease = table.find("a");
   ASSERT_NE(lease, nullptr);
-  EXPECT_EQ(*lease, (LeaseTable::Lease{kFirst, "a", "me", seconds(10), FencingToken(5), 1}));
+  EXPECT_EQ(*lease, (LeaseTable::Lease{kFirst, "a", "me", seconds(10), FencingToken(5), 1, 0, {}}));
   EXPECT_TRUE(table.renew(kFirst));
   EXPECT_EQ(table.find(kFirst)->stamp, 2U);
   EXPECT_EQ(table.find(kFirst)->token, FencingToken(5));
@@ -136,7 +136,7 @@ TEST(LeaseTable, IsListedInParts) {
 TEST(LeaseTable, WhatIsRestoredFitsTogether) {
   LeaseTable table;
   table.restore_newest(kFirst, 9);
-  const LeaseTable::Lease good{kFirst, "a", "me", seconds(1), FencingToken(4), 9};
+  const LeaseTable::Lease good{kFirst, "a", "me", seconds(1), FencingToken(4), 9, 0, {}};
   EXPECT_TRUE(table.restore(good, {"x"}));
   EXPECT_FALSE(table.restore(good, {}));
   const auto refuses = [&](LeaseTable::Lease lease) { return !table.restore(lease, {}); };
@@ -165,6 +165,96 @@ TEST(LeaseTable, WhatIsRestoredFitsTogether) {
   EXPECT_EQ(*table.end(kFirst), LeaseTable::Keys{"x"});
 }
 
+// ---- The terms ----
+
+LeaseTable::Request with(std::string_view name, LeaseTerms terms) {
+  return {LeaseId(7), name, "me", seconds(1), terms};
+}
+constexpr std::chrono::milliseconds kSome(5);
+
+TEST(LeaseTable, TermsThatMakeNoSenseAreRefused) {
+  LeaseTable table;
+  const auto verdict = [&](std::string_view name, LeaseTerms terms) {
+    const auto granted = table.grant(with(name, terms), FencingToken(1));
+    table.roll_back();
+    return granted.verdict;
+  };
+  EXPECT_EQ(verdict("", {kSome, {}, false}), Verdict::granted);
+  EXPECT_EQ(verdict("n", {kSome, kSome, false}), Verdict::granted);
+  EXPECT_EQ(verdict("n", {kSome, {}, true}), Verdict::granted);
+  EXPECT_EQ(verdict("", {kSome, {}, true}), Verdict::out_of_range);
+  EXPECT_EQ(verdict("n", {{}, {}, true}), Verdict::out_of_range);
+  EXPECT_EQ(verdict("n", {kSome, kSome, true}), Verdict::out_of_range);
+  EXPECT_EQ(verdict("", {{}, kSome, false}), Verdict::out_of_range);
+  const LeaseTerms::Milliseconds grace_max(std::chrono::hours(24 * 30));
+  const LeaseTerms::Milliseconds delay_max(std::chrono::hours(24));
+  EXPECT_EQ(verdict("n", {grace_max, delay_max, false}), Verdict::granted);
+  EXPECT_EQ(verdict("n", {grace_max + kSome, {}, false}), Verdict::out_of_range);
+  EXPECT_EQ(verdict("n", {{}, delay_max + kSome, false}), Verdict::out_of_range);
+}
+
+TEST(LeaseTable, AfterAnExpiryALockDelayKeepsTheName) {
+  LeaseTable table;
+  table.grant(with("a", {{}, kSome, false}), FencingToken(1));
+  table.attach(LeaseId(7), "k");
+  table.keep();
+  EXPECT_EQ(*table.expire(LeaseId(7), 1), LeaseTable::Keys{"k"});
+  table.keep();
+  ASSERT_NE(table.find("a"), nullptr);
+  EXPECT_TRUE(table.find("a")->delayed);
+  EXPECT_TRUE(table.keys(LeaseId(7))->empty());
+  EXPECT_EQ(table.grant(named("a"), FencingToken(2)).verdict, Verdict::name_taken);
+  EXPECT_FALSE(table.renew(LeaseId(7)));
+  EXPECT_EQ(table.attach(LeaseId(7), "k"), LeaseTable::Attached::no_lease);
+  EXPECT_EQ(table.expire(LeaseId(7), 1), nullptr) << "named before it was delayed";
+  EXPECT_TRUE(table.expire(LeaseId(7), 2)->empty());
+  table.keep();
+  EXPECT_EQ(table.grant(named("a"), FencingToken(3)).verdict, Verdict::granted);
+}
+
+TEST(LeaseTable, ARevokedLeaseHasNoLockDelay) {
+  LeaseTable table;
+  table.grant(with("a", {{}, kSome, false}), FencingToken(1));
+  table.keep();
+  table.end(LeaseId(7));
+  table.keep();
+  table.grant(with("a", {{}, kSome, false}), FencingToken(2));
+  table.expire(LeaseId(7), 2);
+  table.keep();
+  EXPECT_NE(table.end(LeaseId(7)), nullptr) << "an operator may end the delay";
+  table.keep();
+  EXPECT_EQ(table.size(), 0U);
+}
+
+TEST(LeaseTable, OfASoftLimitItTellsWhatIsWanted) {
+  LeaseTable table;
+  table.grant(with("a", {kSome, {}, true}), FencingToken(1));
+  table.grant({LeaseId(8), "b", "me", seconds(1), {kSome, {}, false}}, FencingToken(1));
+  table.keep();
+  table.grant(named("b"), FencingToken(2));
+  EXPECT_TRUE(table.take_wanted().empty());
+  table.grant(named("a"), FencingToken(2));
+  table.roll_back();
+  EXPECT_EQ(table.take_wanted(), std::set<LeaseId>{LeaseId(7)});
+  EXPECT_TRUE(table.take_wanted().empty());
+}
+
+TEST(LeaseTable, WhatIsRestoredHasTermsThatMakeSense) {
+  LeaseTable table;
+  table.restore_newest(kFirst, 9);
+  LeaseTable::Lease lease{LeaseId(1), "", "", seconds(1), FencingToken(4), 9, 0, {}};
+  lease.terms.delay = kSome;
+  EXPECT_FALSE(table.restore(lease, {}));
+  lease.name = "n";
+  lease.delayed = true;
+  EXPECT_FALSE(table.restore(lease, {"k"}));
+  lease.terms.delay = {};
+  EXPECT_FALSE(table.restore(lease, {}));
+  lease.terms.delay = kSome;
+  EXPECT_TRUE(table.restore(lease, {}));
+  EXPECT_FALSE(table.restore_key(LeaseId(1), "k"));
+}
+
 // ---- The leases of keys ----
 
 TEST(LeaseTable, TheLeaseOfAKeyEndsWithIt) {
@@ -174,7 +264,8 @@ TEST(LeaseTable, TheLeaseOfAKeyEndsWithIt) {
   EXPECT_FALSE(is_of_key(kFirst));
   EXPECT_EQ(table.attach(id, "k"), LeaseTable::Attached::attached);
   table.keep();
-  EXPECT_EQ(*table.find(id), (LeaseTable::Lease{id, "", "", seconds(10), FencingToken(5), 1}));
+  EXPECT_EQ(*table.find(id),
+            (LeaseTable::Lease{id, "", "", seconds(10), FencingToken(5), 1, 0, {}}));
   table.detach(id, "k");
   EXPECT_EQ(table.find(id), nullptr);
   table.roll_back();
@@ -225,7 +316,7 @@ TEST(LeaseTable, WhatIsRestoredOfAKeyHasOneKey) {
   LeaseTable table;
   table.restore_newest(kFirst, 9);
   const LeaseId id(kKeyLeaseIdMin.value() + 4);
-  LeaseTable::Lease lease{id, "", "", seconds(1), FencingToken(4), 3};
+  LeaseTable::Lease lease{id, "", "", seconds(1), FencingToken(4), 3, 0, {}};
   EXPECT_FALSE(table.restore(lease, {})) << "its first stamp was 4";
   lease.stamp = 5;
   EXPECT_FALSE(table.restore(lease, {"a", "b"}));
@@ -242,6 +333,14 @@ TEST(LeaseTable, WhatIsRestoredOfAKeyHasOneKey) {
   EXPECT_TRUE(table.restored());
 }
 
+LeaseTerms some_terms(Random& random, bool named) {
+  LeaseTerms terms;
+  if (random.chance(1, 2)) terms.grace = std::chrono::milliseconds(7);
+  if (named && random.chance(1, 2)) terms.delay = std::chrono::milliseconds(8);
+  terms.soft = named && terms.delay.count() == 0 && terms.grace.count() != 0;
+  return terms;
+}
+
 /// One random change.
 void change(LeaseTable& table, Random& random, FencingToken token) {
   const LeaseId id(random.below(6) + 1);
@@ -252,7 +351,9 @@ void change(LeaseTable& table, Random& random, FencingToken token) {
     for (const auto& lease : table.list(LeaseId(0), 100)) table.detach(lease.id, which);
   };
   switch (random.below(10)) {
-    case 0: table.grant({id, name, "h", seconds(1)}, token); break;
+    case 0:
+      table.grant({id, name, "h", seconds(1), some_terms(random, !name.empty())}, token);
+      break;
     case 1: table.grant({LeaseId(0), name, "h", seconds(1)}, token); break;
     case 2: table.renew(id); break;
     case 3: table.end(id); break;
