@@ -60,8 +60,8 @@ struct LeaseTerms {
   /// Behind its time to live the lease stays for so long, with its keys, and a renewal gives it
   /// back: the grace period of Chubby. At most kLeaseGraceMax.
   Milliseconds grace{0};
-  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul. A lease
-  /// that is revoked has none. At most kLeaseDelayMax; only with a name.
+  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul.
+  /// A lease that is revoked has none. At most kLeaseDelayMax; only with a name.
   Milliseconds delay{0};
   /// In the grace period whoever asks for the name has the lease ended: the time to live is the
   /// soft limit of HDFS, and the end of the grace period the hard one. Only with a grace period, a

@@ -402,6 +402,24 @@ TEST_F(LeaseHolderGraceTest, NothingIsDoneInItAndThenItIsHeldAgain) {
   EXPECT_EQ(holder->deadline(), clock.holder_now() + seconds(9));
 }
 
+// No renewal has failed, so there is no doubt: its thread, which slept, waits for the answer.
+TEST_F(LeaseHolderGraceTest, NothingBeginsInItThoughNothingHasFailed) {
+  const auto holder = acquire_with_grace();
+  std::atomic<bool> asked{false};
+  std::atomic<bool> looked{false};
+  leases.act_during_renewal([&] {
+    asked = true;
+    EXPECT_TRUE(eventually([&] { return looked.load(); }));
+  });
+  clock.advance(seconds(9));
+  ASSERT_TRUE(eventually([&] { return asked.load(); }));
+  // It finds the grace period, waits, and then finds that over.
+  clock.advance_behind_next_read(seconds(6));
+  EXPECT_FALSE(holder->begin().has_value());
+  EXPECT_EQ(holder->state(), State::expired);
+  looked = true;
+}
+
 TEST_F(LeaseHolderGraceTest, IsNoEndForWhoWaitsForThat) {
   const auto holder = acquire_with_grace();
   std::atomic<bool> ended{false};
