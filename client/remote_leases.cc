@@ -46,16 +46,20 @@ std::string milliseconds(lease::Duration ttl) {
 
 }  // namespace
 
-Result<holder::LeaseService::Granted> RemoteLeases::grant(const std::string& name,
-                                                          const std::string& holder,
-                                                          lease::Duration ttl,
+Result<holder::LeaseService::Granted> RemoteLeases::grant(const Request& request,
                                                           lease::Duration timeout) {
-  std::vector<std::string> words = {"LEASE.GRANT", milliseconds(ttl), "HOLDER", holder};
-  if (!name.empty()) words.insert(words.end(), {"NAME", name});
+  std::vector<std::string> words = {"LEASE.GRANT", milliseconds(request.ttl), "HOLDER",
+                                    request.holder};
+  if (!request.name.empty()) words.insert(words.end(), {"NAME", request.name});
+  // Only what is asked for: a server that does not know a word refuses all of it.
+  const lease::LeaseTerms& terms = request.terms;
+  if (terms.grace.count() > 0) words.insert(words.end(), {"GRACE", milliseconds(terms.grace)});
+  if (terms.soft) words.emplace_back("SOFT");
+  if (terms.delay.count() > 0) words.insert(words.end(), {"DELAY", milliseconds(terms.delay)});
   const auto reply = group_.call(words, timeout, Repeat::never);
   if (!reply) return reply.error();
   if (!begins_with(reply.value(), {Kind::integer, Kind::integer})) return unexpected(reply.value());
-  const auto granted = granted_of(reply.value(), ttl);
+  const auto granted = granted_of(reply.value(), request.ttl);
   if (!granted) return unexpected(reply.value());
   return *granted;
 }

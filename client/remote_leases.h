@@ -16,8 +16,7 @@ class RemoteLeases final : public holder::LeaseService {
   /// Client addresses, host:port; at least one.
   explicit RemoteLeases(std::vector<std::string> servers) : group_(std::move(servers)) {}
 
-  Result<Granted> grant(const std::string& name, const std::string& holder, lease::Duration ttl,
-                        lease::Duration timeout) override;
+  Result<Granted> grant(const Request& request, lease::Duration timeout) override;
   Result<Found> find(const std::string& name, lease::Duration timeout) override;
   Result<lease::Duration> renew(lease::LeaseId id, lease::Duration timeout) override;
   Result<void> revoke(lease::LeaseId id, lease::Duration timeout) override;

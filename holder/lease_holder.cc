@@ -7,6 +7,7 @@ namespace leasehold::holder {
 namespace {
 
 using lease::Duration;
+using lease::HeldLease;
 using lease::HolderInstant;
 using Granted = LeaseService::Granted;
 
@@ -52,7 +53,8 @@ class Acquisition {
 
   Result<Taken> ask() {
     const HolderInstant sent = clock_.holder_now();
-    auto granted = service_.grant(options_.name, options_.holder, options_.timing.ttl, timeout());
+    auto granted = service_.grant(
+        {options_.name, options_.holder, options_.timing.ttl, options_.terms}, timeout());
     if (granted) return in_time(Taken{granted.value(), sent});
     if (granted.error().code == ErrorCode::timed_out) unsure_ = true;
     if (granted.error().code == ErrorCode::in_use && unsure_) return recognise(granted.error());
@@ -117,7 +119,7 @@ LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const
       clock_(clock),
       timing_(options.timing),
       granted_(granted),
-      lease_(options.timing, granted.ttl, sent, options.seed),
+      lease_(options.timing, granted.ttl, sent, options.seed, options.terms.grace),
       may_act_until_(HolderInstant::earliest().since_origin().count()) {
   publish();
   thread_ = std::thread([this] { keep_renewing(); });
@@ -147,12 +149,13 @@ std::optional<LeaseHolder::Work> LeaseHolder::begin() {
   std::unique_lock lock(mutex_);
   for (;;) {
     const HolderInstant now = clock_.holder_now();
-    if (draining_ || lease_.look(now) != State::held) return std::nullopt;
-    if (!lease_.in_doubt()) {
+    const State state = lease_.look(now);
+    if (draining_ || HeldLease::is_over(state)) return std::nullopt;
+    if (state == State::held && !lease_.in_doubt()) {
       ++working_;
       return Work(*this);
     }
-    changed_.wait_for(lock, std::min(lease_.deadline() - now, kLook));
+    changed_.wait_for(lock, std::min(lease_.stays_until() - now, kLook));
   }
 }
 
@@ -173,8 +176,8 @@ LeaseHolder::State LeaseHolder::wait_end(Duration timeout) {
   for (;;) {
     const HolderInstant now = clock_.holder_now();
     const State state = lease_.look(now);
-    if (state != State::held || now >= until) return state;
-    changed_.wait_for(lock, std::min({until - now, lease_.deadline() - now, kLook}));
+    if (HeldLease::is_over(state) || now >= until) return state;
+    changed_.wait_for(lock, std::min({until - now, lease_.stays_until() - now, kLook}));
   }
 }
 
@@ -183,6 +186,7 @@ bool LeaseHolder::drain() {
   {
     std::unique_lock lock(mutex_);
     draining_ = true;
+    lease_.forgo_grace();
     for (;;) {
       const HolderInstant now = clock_.holder_now();
       finished = working_ == 0;
@@ -234,12 +238,13 @@ void LeaseHolder::publish() {
 
 void LeaseHolder::keep_renewing() {
   std::unique_lock lock(mutex_);
-  while (!stopping_ && lease_.look(clock_.holder_now()) == State::held) {
+  for (;;) {
     const HolderInstant now = clock_.holder_now();
+    if (stopping_ || HeldLease::is_over(lease_.look(now))) break;
     if (now >= lease_.next_renewal()) {
       renew_once(lock);
     } else {
-      const HolderInstant next = std::min(lease_.next_renewal(), lease_.deadline());
+      const HolderInstant next = std::min(lease_.next_renewal(), lease_.stays_until());
       changed_.wait_for(lock, std::min(next - now, kLook));
     }
   }

@@ -29,7 +29,9 @@ namespace leasehold::holder {
 /// helps then. Whoever is written to has to see the token (docs/leases.md, "Fencing").
 ///
 /// The lease is over for the holder at its deadline, which counts from when the last renewal that
-/// was answered was sent, less drift and margin (lease/holder_timing.h). Thread-safe, but for
+/// was answered was sent, less drift and margin (lease/holder_timing.h). With a grace period it is
+/// not yet over then: what is under way has to stop all the same, and may go on when a renewal has
+/// given the lease back, with the same id and token (lease/held_lease.h). Thread-safe, but for
 /// drain(), release() and the destructor: one thread ends it.
 class LeaseHolder {
  public:
@@ -42,6 +44,9 @@ class LeaseHolder {
     /// was lost is recognised by it. Up to 255 bytes.
     std::string holder;
     lease::HolderTiming timing;
+    /// With a grace period a holder that was too late may have the lease back. The group refuses
+    /// what does not go together.
+    lease::LeaseTerms terms{};
     /// Of the jitter; any number that others do not have.
     std::uint64_t seed = 0;
     /// How long the name may be another's, or the group not to be reached.
@@ -65,12 +70,13 @@ class LeaseHolder {
   lease::FencingToken token() const { return granted_.token; }
 
   /// Whether what is under way may go on. One clock read; any thread. Never true behind the
-  /// deadline().
+  /// deadline(), and so not in the grace period; but true again behind that, if the lease was given
+  /// back.
   bool may_act() const;
   /// Until when, on the holder's clock, if no further renewal succeeds and the group does not end
-  /// it. The margin behind it is for stopping.
+  /// it. The margin behind it is for stopping. In the grace period it lies in the past.
   lease::HolderInstant deadline() const;
-  /// When the lease may have ended at the group, if it does by time.
+  /// When the lease may have ended at the group, if it does by time, or by a soft limit.
   lease::HolderInstant end() const;
 
   /// Something that is done under the lease; drain() waits for its end. Ends before the holder.
@@ -86,21 +92,26 @@ class LeaseHolder {
     LeaseHolder* holder_;
   };
   /// None: the lease is over, or about to be given up. Nothing new may begin. While a renewal is
-  /// tried again it waits for what comes of that: nobody knows then whether the group has ended the
-  /// lease meanwhile.
+  /// tried again, and in the grace period, it waits for what comes of that: nobody knows then
+  /// whether the group has ended the lease meanwhile.
   std::optional<Work> begin();
 
-  /// How it stands: held, expired (not renewed in time), lost (ended at the group) or released.
+  /// How it stands: held, in_grace (not renewed in time, and still tried), expired (not renewed in
+  /// time, for good), lost (ended at the group) or released.
   State state();
-  /// Waits until it is no longer held, at most for `timeout`.
+  /// Waits until it is over, at most for `timeout`: then it is held still, or in_grace, which is no
+  /// end.
   State wait_end(lease::Duration timeout);
 
-  /// Lets nothing new begin, waits until everything that was begun has ended or the lease is over,
-  /// and releases it: the order in which a planned end costs the next holder no time and nobody's
-  /// work is done twice. False: some of it was still under way when the lease was over; then the
-  /// lease is left to end by time, so that the work has the margin to stop in.
+  /// Lets nothing new begin, waits until everything that was begun has ended or the deadline has
+  /// passed, and releases it: the order in which a planned end costs the next holder no time and
+  /// nobody's work is done twice. False: some of it was still under way at the deadline; then the
+  /// lease is left to end by time, so that the work has the margin to stop in. It waits for no
+  /// grace period, since nobody wants the lease back: in it, or at the deadline, the lease is
+  /// expired.
   bool drain();
-  /// Ends the lease at the group at once, if that is to be reached; else it ends there by time.
+  /// Ends the lease at the group at once, also in the grace period, if that is to be reached; else
+  /// it ends there by time.
   Result<void> release();
 
  private:

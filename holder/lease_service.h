@@ -36,12 +36,14 @@ class LeaseService {
   };
 
   virtual ~LeaseService() = default;
-  /// `name` may be empty: then nobody is shut out.
-  virtual Result<Granted> grant(const std::string& name, const std::string& holder,
-                                lease::Duration ttl, lease::Duration timeout) = 0;
-  /// The lease of this name. Errors: not_found.
+  /// Refused as in_use also: nobody holds the name, but the delay of the lease that expired is not
+  /// over. Of a lease in its grace period that has a soft limit this asks for the end: a later try
+  /// gets the name.
+  virtual Result<Granted> grant(const Request& request, lease::Duration timeout) = 0;
+  /// The lease of this name, also in its grace period. Errors: not_found.
   virtual Result<Found> find(const std::string& name, lease::Duration timeout) = 0;
-  /// Its time to live, all of it anew. Errors: not_found.
+  /// Its time to live, all of it anew, also in its grace period: what is answered is the time to
+  /// live without that. Errors: not_found.
   virtual Result<lease::Duration> renew(lease::LeaseId id, lease::Duration timeout) = 0;
   /// Ends it, with its keys. Errors: not_found.
   virtual Result<void> revoke(lease::LeaseId id, lease::Duration timeout) = 0;

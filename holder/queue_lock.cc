@@ -222,6 +222,11 @@ Result<void> validate(const QueueLock::Options& options) {
     return wrong("the names of a lock and of its holder have at most " +
                  std::to_string(kNamesBytesMax) + " bytes together");
   }
+  // Whoever stands in the queue has no name that another asks for, and its place would be held
+  // through a grace period by nobody who may act.
+  if (options.lease.terms != lease::LeaseTerms{}) {
+    return wrong("the lease of a lock has no grace period, no soft limit and no delay");
+  }
   if (options.mode == Mode::permits && options.permits == 0) {
     return wrong("a semaphore has one permit or more");
   }

@@ -33,6 +33,7 @@ class QueueLock {
   struct Options {
     /// `name` is that of the lock, `holder` has to be this one's alone: up to 240 bytes together.
     /// `wait` counts for all of it: until the group is reached, and until it is this one's turn.
+    /// It has no `terms`.
     LeaseHolder::Options lease;
     Mode mode = Mode::exclusive;
     /// Of a semaphore: the same number for all who use it.

@@ -26,6 +26,10 @@ Result<std::unique_ptr<Registration>> Registration::begin(LeaseService& leases, 
     return Error{ErrorCode::invalid_argument,
                  "what is registered needs a key, and a holder who can be told from others"};
   }
+  if (options.lease.terms != lease::LeaseTerms{}) {
+    return Error{ErrorCode::invalid_argument,
+                 "the lease of what is registered has no grace period, no soft limit and no delay"};
+  }
   if (auto valid = options.lease.timing.validate(); !valid) return valid.error();
   return std::unique_ptr<Registration>(new Registration(leases, keys, clock, std::move(options)));
 }

@@ -29,7 +29,7 @@ class Registration {
   };
 
   struct Options {
-    /// Of the lease: its name is not asked for, `wait` neither.
+    /// Of the lease: its name is not asked for, `wait` neither, and it has no `terms`.
     LeaseHolder::Options lease;
     /// This instance's alone, below what the others of the service have: "services/web/7".
     std::string key;

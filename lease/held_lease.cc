@@ -5,15 +5,22 @@
 namespace leasehold::lease {
 
 HeldLease::HeldLease(const HolderTiming& timing, Duration ttl, HolderInstant sent,
-                     std::uint64_t seed)
-    : timing_(timing), random_(seed), deadline_(sent + timing.usable(ttl)) {
+                     std::uint64_t seed, Duration grace)
+    : timing_(timing),
+      random_(seed),
+      deadline_(sent + timing.usable(ttl)),
+      grace_(grace),
+      hope_(hope(sent, ttl)) {
   plan(sent, timing_.renewal);
 }
 
 void HeldLease::renewed(HolderInstant sent, Duration ttl, HolderInstant now) {
-  if (look(now) != State::held) return;
+  if (is_over(look(now))) return;
   in_doubt_ = false;
   deadline_ = std::max(deadline_, sent + timing_.usable(ttl));
+  hope_ = std::max(hope_, hope(sent, ttl));
+  // Otherwise the answer was so long on its way that nothing of it is left: one more is asked for.
+  if (now < deadline_) state_ = State::held;
   plan(sent, timing_.renewal);
 }
 
@@ -24,16 +31,28 @@ void HeldLease::failed(HolderInstant now) {
 }
 
 void HeldLease::lost() {
-  if (state_ == State::held) state_ = State::lost;
+  if (!is_over(state_)) state_ = State::lost;
 }
 
 void HeldLease::released() {
-  if (state_ == State::held) state_ = State::released;
+  if (!is_over(state_)) state_ = State::released;
+}
+
+void HeldLease::forgo_grace() {
+  grace_ = Duration(0);
+  if (state_ == State::in_grace) state_ = State::expired;
 }
 
 HeldLease::State HeldLease::look(HolderInstant now) {
-  if (state_ == State::held && now >= deadline_) state_ = State::expired;
+  if (!is_over(state_) && now >= deadline_) {
+    const bool hope = grace_ > Duration(0) && now < hope_;
+    state_ = hope ? State::in_grace : State::expired;
+  }
   return state_;
+}
+
+HolderInstant HeldLease::hope(HolderInstant sent, Duration ttl) const {
+  return sent + timing_.longest(ttl + grace_);
 }
 
 void HeldLease::plan(HolderInstant from, Duration longest) {

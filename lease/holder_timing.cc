@@ -43,6 +43,11 @@ Duration HolderTiming::usable(Duration granted) const {
          margin;
 }
 
+Duration HolderTiming::longest(Duration granted) const {
+  return Duration(
+      scaled(granted.count(), kMillion + max_clock_drift_ppm, kMillion - max_clock_drift_ppm));
+}
+
 Result<void> HolderTiming::validate() const {
   if (ttl < kLeaseTtlMin || ttl > kLeaseTtlMax || ttl % kMillisecond != Duration(0)) {
     return invalid("the time to live is " + milliseconds(ttl) +

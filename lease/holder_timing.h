@@ -32,6 +32,10 @@ struct HolderTiming {
   Duration usable() const { return usable(ttl); }
   /// The same of a time to live that the store has answered.
   Duration usable(Duration granted) const;
+  /// granted * (1 + rho) / (1 - rho), rounded down: how much the holder's clock counts at the most
+  /// while the store counts `granted`. The other end of what the clocks may be wrong: for who asks
+  /// whether there is hope left, never for who asks whether it may act.
+  Duration longest(Duration granted) const;
 
   /// Refuses a set that breaks one of the two inequalities, and quotes it with its numbers:
   ///   safety:       U = TTL * (1 - rho) / (1 + rho) - sigma > 0

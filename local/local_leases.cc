@@ -34,16 +34,23 @@ Error unexpected() {
   return {ErrorCode::malformed, "the store gave a reply of an unexpected kind"};
 }
 
+/// Milliseconds since 1970: for people to see, and no deadline is made of it.
+std::int64_t unix_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 }  // namespace
 
-Result<LocalLeases::Granted> LocalLeases::grant(const std::string& name, const std::string& holder,
-                                                lease::Duration ttl, lease::Duration timeout) {
-  const auto reply = group_.execute(kv::GrantLease{lease::LeaseId(0), ttl, name, holder}, timeout);
+Result<LocalLeases::Granted> LocalLeases::grant(const Request& request, lease::Duration timeout) {
+  const kv::GrantLease grant{lease::LeaseId(0), request.ttl,   request.name,
+                             request.holder,    request.terms, unix_ms()};
+  const auto reply = group_.execute(grant, timeout);
   if (!reply) return reply.error();
   const auto numbers = integers_of(reply.value());
   if (!numbers || numbers->size() != 2 || !numbers->at(0) || !numbers->at(1)) return unexpected();
   return Granted{lease::LeaseId(static_cast<std::uint64_t>(*numbers->at(0))),
-                 lease::FencingToken(static_cast<std::uint64_t>(*numbers->at(1))), ttl};
+                 lease::FencingToken(static_cast<std::uint64_t>(*numbers->at(1))), request.ttl};
 }
 
 Result<LocalLeases::Found> LocalLeases::find(const std::string& name, lease::Duration timeout) {

@@ -14,8 +14,7 @@ class LocalLeases final : public holder::LeaseService {
  public:
   explicit LocalLeases(LocalGroup group) : group_(group) {}
 
-  Result<Granted> grant(const std::string& name, const std::string& holder, lease::Duration ttl,
-                        lease::Duration timeout) override;
+  Result<Granted> grant(const Request& request, lease::Duration timeout) override;
   Result<Found> find(const std::string& name, lease::Duration timeout) override;
   Result<lease::Duration> renew(lease::LeaseId id, lease::Duration timeout) override;
   Result<void> revoke(lease::LeaseId id, lease::Duration timeout) override;

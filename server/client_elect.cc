@@ -19,13 +19,20 @@ const char* const kElectUsage =
     "Waits until nobody else leads NAME, says `elected` with the fencing token, and leads until a\n"
     "signal comes: then somebody else may at once. When the leadership could not be renewed in "
     "time\n"
-    "it says `over` and ends; what is done under it has to stop within the margin. To run a "
-    "command\n"
-    "under it: leasehold lock. With --observe it does not stand, and says who leads whenever that\n"
-    "changes.\n"
+    "it says `over` and ends; what is done under it has to stop within the margin. With --grace "
+    "it\n"
+    "says `grace` first, on which the same has to stop, and then `again` if it leads on, with the\n"
+    "token as before, or `over`. To run a command under it: leasehold lock. With --observe it "
+    "does\n"
+    "not stand, and says who leads whenever that changes.\n"
     "Exit status: 0 ended by a signal, 1 another leads, 2 a flag is wrong, 4 the nodes were not\n"
     "reached, 6 the leadership was lost.\n"
     "  --wait DURATION                how long it may be another's (default: for ever)\n"
+    "  --grace DURATION               behind its time to live it is nobody else's for so long, and "
+    "a\n"
+    "                                 renewal gives it back (default 0s)\n"
+    "  --lock-delay DURATION          when it was not renewed, nobody leads for so long: time for\n"
+    "                                 what the old leader left under way (default 0s)\n"
     "  --observe                      say who leads, until a signal comes\n"
     "  --json                         an object for each line\n"
     "Example: leasehold elect scheduler --servers 10.0.0.1:7201,10.0.0.2:7201\n";
@@ -56,14 +63,21 @@ Error wrong(std::string text) {
 }
 
 Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  const auto flags = ClientFlags::parse(given, holder_flag_names(), {"--observe", "--json"});
+  std::vector<std::string_view> valued = holder_flag_names();
+  valued.insert(valued.end(), {"--grace", "--lock-delay"});
+  const auto flags = ClientFlags::parse(given, valued, {"--observe", "--json"});
   if (!flags) return flags.error();
   if (flags.value().words().size() != 1 || !flags.value().rest().empty()) {
     return wrong("expected one name; to run a command there is leasehold lock");
   }
   auto holder = holder_flags(flags.value(), clock);
   if (!holder) return holder.error();
+  const auto grace = term_of(flags.value(), "--grace", lease::kLeaseGraceMax);
+  if (!grace) return grace.error();
+  const auto delay = term_of(flags.value(), "--lock-delay", lease::kLeaseDelayMax);
+  if (!delay) return delay.error();
   Wanted wanted{std::move(holder).value()};
+  wanted.options.terms = {grace.value(), delay.value()};
   wanted.options.name = flags.value().words().front();
   wanted.observe = flags.value().has("--observe");
   wanted.json = flags.value().has("--json");
@@ -99,7 +113,14 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
   if (!held) return fail(held.error().message, status_of_refusal(held.error()));
   LeaseHolder& office = *held.value();
   say(wanted, "elected", options.holder, office.token());
-  while (office.state() == LeaseHolder::State::held) {
+  bool in_grace = false;
+  for (;;) {
+    const LeaseHolder::State state = office.state();
+    if (lease::HeldLease::is_over(state)) break;
+    if (in_grace != (state == LeaseHolder::State::in_grace)) {
+      in_grace = !in_grace;
+      say(wanted, in_grace ? "grace" : "again", options.holder, office.token());
+    }
     if (signals.next_ending(kLook) == 0) continue;
     if (const auto released = office.release(); !released) {
       std::cerr << "leasehold elect: not given up, so others wait until it ends by time: "

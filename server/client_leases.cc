@@ -4,6 +4,7 @@
 #include <leasehold/server/client_leases.h>
 #include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/holder_flags.h>
 
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,15 @@ const char* const kLeaseUsage =
     "  --name NAME               grant: no two leases have the same one; info: that one's\n"
     "  --holder TEXT             grant: who holds it, for others to see\n"
     "  --id ID                   grant: a number of your own, up to 4294967295\n"
+    "  --grace DURATION          grant: behind that it stays for so long, and a renewal gives it "
+    "back\n"
+    "  --soft                    grant: but who asks for the name then has it ended, and gets it "
+    "at "
+    "a\n"
+    "                            later try; with --grace and --name, without --delay\n"
+    "  --delay DURATION          grant: when it was not renewed, nobody gets its name for so "
+    "long;\n"
+    "                            with --name\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
     "A key that begins with a dash stands behind --.\n"
@@ -168,6 +178,7 @@ class LeaseCommand {
       const std::string flag = "--" + std::string(field);
       if (flags_.has(flag)) words.insert(words.end(), {field, flags_.text(flag)});
     }
+    if (const auto added = add_terms(words); !added) return misused(added.error().message);
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
     if (granted->items.size() < 2) return unexpected();
@@ -179,6 +190,29 @@ class LeaseCommand {
       std::cout << id << "  token " << token << std::endl;
     }
     return 0;
+  }
+
+  /// The words of a grant for what the lease has beside its time to live.
+  Result<void> add_terms(Words& words) const {
+    const auto grace = term_of(flags_, "--grace", lease::kLeaseGraceMax);
+    if (!grace) return grace.error();
+    const auto delay = term_of(flags_, "--delay", lease::kLeaseDelayMax);
+    if (!delay) return delay.error();
+    const bool named = !flags_.text("--name").empty();
+    const bool graced = grace.value().count() > 0;
+    const bool delayed = delay.value().count() > 0;
+    if (flags_.has("--soft") && (!graced || !named || delayed)) {
+      return Error{ErrorCode::invalid_argument,
+                   "--soft lets others have the name in the grace period: it needs --grace and "
+                   "--name, and goes with no --delay"};
+    }
+    if (delayed && !named) {
+      return Error{ErrorCode::invalid_argument, "--delay holds back a name: it needs --name"};
+    }
+    if (graced) words.insert(words.end(), {"grace", std::to_string(grace.value().count())});
+    if (flags_.has("--soft")) words.emplace_back("soft");
+    if (delayed) words.insert(words.end(), {"delay", std::to_string(delay.value().count())});
+    return {};
   }
 
   int renew(const Words& ids) {
@@ -263,7 +297,9 @@ int run_lease_command(const std::vector<std::string>& arguments) {
     return 0;
   }
   auto flags = ClientFlags::parse(
-      arguments, {"--servers", "--ttl", "--name", "--holder", "--id", "--timeout"}, {"--json"});
+      arguments,
+      {"--servers", "--ttl", "--name", "--holder", "--id", "--grace", "--delay", "--timeout"},
+      {"--soft", "--json"});
   if (!flags) return fail(flags.error().message + "\n" + kLeaseUsage, kUsage);
   const auto timeout = flags.value().duration("--timeout", std::chrono::seconds(5));
   if (!timeout) return fail(timeout.error().message + "\n" + kLeaseUsage, kUsage);

@@ -101,6 +101,18 @@ Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& c
   return out;
 }
 
+Result<lease::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
+                                                Duration most) {
+  using Milliseconds = lease::LeaseTerms::Milliseconds;
+  const auto term = flags.duration(flag, Duration(0));
+  if (!term) return term.error();
+  if (term.value() > most || term.value() % Duration(Milliseconds(1)) != Duration(0)) {
+    return wrong(std::string(flag) + ": expected whole milliseconds, at most " +
+                 format_duration(most));
+  }
+  return std::chrono::duration_cast<Milliseconds>(term.value());
+}
+
 int status_of_refusal(const Error& error) {
   switch (error.code) {
     case ErrorCode::invalid_argument: return kUsage;

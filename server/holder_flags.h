@@ -4,6 +4,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/holder/lease_holder.h>
 #include <leasehold/lease/clock.h>
+#include <leasehold/lease/lease_table.h>
 #include <leasehold/server/client_flags.h>
 
 #include <string>
@@ -25,6 +26,11 @@ struct HolderFlags {
 const std::vector<std::string_view>& holder_flag_names();
 /// Errors: invalid_argument, with what to do.
 Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock);
+
+/// A term of a lease (lease::LeaseTerms): 0 if it was not given. Errors: invalid_argument: no whole
+/// milliseconds, or above `most`.
+Result<lease::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
+                                                lease::Duration most);
 
 /// The exit status of a command that did not get its lease.
 int status_of_refusal(const Error& error);

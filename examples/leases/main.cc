@@ -46,14 +46,15 @@ class Store final : public holder::LeaseService {
  public:
   explicit Store(const lease::Clock& clock) : clock_(clock) {}
 
-  Result<Granted> grant(const std::string& name, const std::string& who, lease::Duration ttl,
-                        lease::Duration /*timeout*/) override {
+  Result<Granted> grant(const Request& request, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
     // Not only "is there a holder": an expired one blocks nobody.
-    if (const Held* held = alive(name)) return Error{ErrorCode::in_use, "held by " + held->who};
-    const Granted granted{lease::LeaseId(next_), lease::FencingToken(next_), ttl};
+    if (const Held* held = alive(request.name)) {
+      return Error{ErrorCode::in_use, "held by " + held->who};
+    }
+    const Granted granted{lease::LeaseId(next_), lease::FencingToken(next_), request.ttl};
     ++next_;
-    held_[name] = {granted, who, clock_.holder_now() + ttl};
+    held_[request.name] = {granted, request.holder, clock_.holder_now() + request.ttl};
     return granted;
   }
   Result<Found> find(const std::string& name, lease::Duration /*timeout*/) override {

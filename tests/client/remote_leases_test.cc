@@ -15,6 +15,7 @@ namespace leasehold::client {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Words = ScriptedServer::Words;
@@ -49,7 +50,7 @@ Result<lease::Duration> renewal_by(const std::string& reply) {
 
 ErrorCode grant_by(const std::string& reply) {
   const ScriptedServer server(always(reply));
-  const auto granted = RemoteLeases({server.address()}).grant("printer", "me", 10s, kTimeout);
+  const auto granted = RemoteLeases({server.address()}).grant({"printer", "me", 10s}, kTimeout);
   EXPECT_FALSE(granted.ok());
   EXPECT_EQ(server.sent("LEASE.GRANT").size(), 1U);
   return granted ? ErrorCode::in_use : granted.error().code;
@@ -63,13 +64,22 @@ TEST(RemoteLeases, SpeakTheCommandsOfLeases) {
     return "*6\r\n:4294967296\r\n:42\r\n:10000\r\n" + bulk("printer") + bulk("me") + "*0\r\n";
   });
   RemoteLeases leases({server.address()});
-  const auto granted = leases.grant("printer", "me", 10s, kTimeout);
+  const auto granted = leases.grant({"printer", "me", 10s}, kTimeout);
   ASSERT_TRUE(granted.ok());
   EXPECT_EQ(granted.value().id, kId);
   EXPECT_EQ(granted.value().token, lease::FencingToken(42));
   EXPECT_EQ(granted.value().ttl, 10s);
   EXPECT_THAT(server.sent("LEASE.GRANT"),
               ElementsAre(ElementsAre("LEASE.GRANT", "10000", "HOLDER", "me", "NAME", "printer")));
+  ASSERT_TRUE(leases.grant({"", "me", 10s, {5s, 0s, false}}, kTimeout).ok());
+  ASSERT_TRUE(leases.grant({"a", "me", 10s, {5s, 0s, true}}, kTimeout).ok());
+  ASSERT_TRUE(leases.grant({"b", "me", 1h, {1500ms, 15s, false}}, kTimeout).ok());
+  EXPECT_THAT(server.sent("LEASE.GRANT"),
+              ElementsAre(_, ElementsAre("LEASE.GRANT", "10000", "HOLDER", "me", "GRACE", "5000"),
+                          ElementsAre("LEASE.GRANT", "10000", "HOLDER", "me", "NAME", "a", "GRACE",
+                                      "5000", "SOFT"),
+                          ElementsAre("LEASE.GRANT", "3600000", "HOLDER", "me", "NAME", "b",
+                                      "GRACE", "1500", "DELAY", "15000")));
   const auto found = leases.find("printer", kTimeout);
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found.value().id, kId);
@@ -124,7 +134,7 @@ TEST(RemoteLeases, WhatWasNotExecutedIsAskedOfAnother) {
     const ScriptedServer first(always(refusal));
     const ScriptedServer second(always("*2\r\n:5\r\n:6\r\n"));
     RemoteLeases leases({first.address(), second.address()});
-    EXPECT_TRUE(leases.grant("printer", "me", 10s, kTimeout).ok()) << refusal;
+    EXPECT_TRUE(leases.grant({"printer", "me", 10s}, kTimeout).ok()) << refusal;
     EXPECT_EQ(first.sent("LEASE.GRANT").size(), 1U);
     EXPECT_EQ(RemoteLeases({first.address()}).renew(kId, 100ms).error().code,
               ErrorCode::unavailable);
@@ -150,7 +160,7 @@ TEST(RemoteLeases, AGrantIsSentOnceAndARenewalUntilItIsAnswered) {
   EXPECT_EQ(leases.renew(kId, kTimeout).value(), 10s);
 
   RemoteLeases fresh({broken.address(), whole.address()});
-  EXPECT_EQ(fresh.grant("printer", "me", 10s, kTimeout).error().code, ErrorCode::timed_out);
+  EXPECT_EQ(fresh.grant({"printer", "me", 10s}, kTimeout).error().code, ErrorCode::timed_out);
   EXPECT_EQ(broken.sent("LEASE.GRANT").size(), 1U);
   EXPECT_TRUE(whole.sent("LEASE.GRANT").empty());
 }
@@ -178,7 +188,7 @@ TEST(RemoteLeases, SilenceTakesNoLongerThanItMay) {
   RemoteLeases leases({one.address(), two.address()});
   const auto start = std::chrono::steady_clock::now();
   EXPECT_FALSE(leases.renew(kId, 500ms).ok());
-  EXPECT_EQ(leases.grant("printer", "me", 10s, 500ms).error().code, ErrorCode::timed_out);
+  EXPECT_EQ(leases.grant({"printer", "me", 10s}, 500ms).error().code, ErrorCode::timed_out);
   // The sum, and as much again for a machine that has other work.
   EXPECT_LT(std::chrono::steady_clock::now() - start, 2s);
 }

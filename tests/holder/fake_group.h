@@ -109,19 +109,18 @@ class FakeLeaseConnection final : public LeaseService {
  public:
   explicit FakeLeaseConnection(FakeGroup& group) : group_(group) {}
 
-  Result<Granted> grant(const std::string& name, const std::string& holder, lease::Duration ttl,
-                        lease::Duration /*timeout*/) override {
+  Result<Granted> grant(const Request& request, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(group_.mutex_);
     if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
-    const auto named = group_.names_.find(name);
+    const auto named = group_.names_.find(request.name);
     if (named != group_.names_.end() && group_.leases_.count(named->second) > 0) {
       return Error{ErrorCode::in_use, "held by " + group_.leases_.at(named->second).holder};
     }
     group_.change();
     const lease::LeaseId id(group_.revision_);
-    const Granted granted{id, lease::FencingToken(group_.revision_), ttl};
-    group_.leases_[id] = Found{granted, holder};
-    group_.names_[name] = id;
+    const Granted granted{id, lease::FencingToken(group_.revision_), request.ttl};
+    group_.leases_[id] = Found{granted, request.holder};
+    group_.names_[request.name] = id;
     return granted;
   }
   Result<Found> find(const std::string& name, lease::Duration /*timeout*/) override {

@@ -14,11 +14,18 @@ class ManualClock final : public lease::Clock {
   lease::Now now() const override { return {holder_now(), lease::PromiseInstant(read())}; }
   lease::HolderInstant holder_now() const override { return lease::HolderInstant(read()); }
   void advance(lease::Duration by) { at_ += by.count(); }
+  /// Right behind the next look at it.
+  void advance_behind_next_read(lease::Duration by) { behind_next_read_ = by.count(); }
 
  private:
-  lease::Duration read() const { return lease::Duration(at_); }
+  lease::Duration read() const {
+    const std::int64_t at = at_;
+    at_ += behind_next_read_.exchange(0);
+    return lease::Duration(at);
+  }
 
-  std::atomic<std::int64_t> at_{lease::Duration(std::chrono::seconds(1000)).count()};
+  mutable std::atomic<std::int64_t> behind_next_read_{0};
+  mutable std::atomic<std::int64_t> at_{lease::Duration(std::chrono::seconds(1000)).count()};
 };
 
 }  // namespace leasehold::holder

@@ -322,6 +322,9 @@ TEST_F(QueueLockTest, WhatCannotBeALockIsRefused) {
   longish.lease.name = std::string(240, 'n');
   EXPECT_EQ(a_.take(longish).error().code, ErrorCode::invalid_argument);
   EXPECT_EQ(a_.take(a_.options(Mode::permits, 0)).error().code, ErrorCode::invalid_argument);
+  QueueLock::Options graced = a_.options(Mode::exclusive);
+  graced.lease.terms.grace = seconds(5);
+  EXPECT_EQ(a_.take(graced).error().code, ErrorCode::invalid_argument);
 }
 
 }  // namespace

@@ -119,6 +119,10 @@ TEST_F(RegistrationTest, WhatCannotStandIsRefused) {
   nobody.lease.holder.clear();
   EXPECT_EQ(Registration::begin(leases_, keys_, clock_, nobody).error().code,
             ErrorCode::invalid_argument);
+  Registration::Options graced = options();
+  graced.lease.terms.grace = std::chrono::seconds(5);
+  EXPECT_EQ(Registration::begin(leases_, keys_, clock_, graced).error().code,
+            ErrorCode::invalid_argument);
 }
 
 }  // namespace

@@ -39,6 +39,21 @@ TEST(HolderTiming, UsableIsRoundedDownAndDoesNotOverflow) {
   }
 }
 
+TEST(HolderTiming, TheLongestIsTheOtherEndOfTheDrift) {
+  HolderTiming timing;
+  for (const std::int64_t rho : {0, 1, 100'000, 333'333, 500'000}) {
+    timing.max_clock_drift_ppm = rho;
+    for (const Duration kept :
+         {Duration(milliseconds(1)), Duration(1'000'000'007), kLeaseTtlMax + kLeaseGraceMax}) {
+      const auto most = static_cast<Wide>(timing.longest(kept).count());
+      const auto d = static_cast<Wide>(kept.count());
+      // A fast holder, and a slow store.
+      EXPECT_LE(most * (1'000'000 - rho), d * (1'000'000 + rho));
+      EXPECT_GT((most + 1) * (1'000'000 - rho), d * (1'000'000 + rho));
+    }
+  }
+}
+
 TEST(HolderTiming, AnUnsafeSetIsRefusedAndQuoted) {
   HolderTiming timing;
   timing.ttl = seconds(1);

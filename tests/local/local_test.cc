@@ -128,7 +128,7 @@ TEST_F(LocalTest, ALeaseIsGrantedFoundAndEndedAtAnyNode) {
   start_all();
   LocalLeases at_leader(leader().group());
   LocalLeases elsewhere(follower().group());
-  const auto granted = elsewhere.grant("printer", "me", 10s, kTimeout);
+  const auto granted = elsewhere.grant({"printer", "me", 10s}, kTimeout);
   ASSERT_TRUE(granted.ok()) << granted.error().message;
   EXPECT_GT(granted.value().token.value(), 0U);
   const auto found = at_leader.find("printer", kTimeout);
@@ -136,21 +136,21 @@ TEST_F(LocalTest, ALeaseIsGrantedFoundAndEndedAtAnyNode) {
   EXPECT_EQ(found.value().id, granted.value().id);
   EXPECT_EQ(found.value().holder, "me");
   EXPECT_EQ(found.value().ttl, 10s);
-  const auto taken = at_leader.grant("printer", "another", 10s, kTimeout);
+  const auto taken = at_leader.grant({"printer", "another", 10s}, kTimeout);
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.error().code, ErrorCode::in_use);
   EXPECT_THAT(taken.error().message, HasSubstr("me"));
   EXPECT_TRUE(at_leader.revoke(granted.value().id, kTimeout).ok());
   EXPECT_EQ(elsewhere.revoke(granted.value().id, kTimeout).error().code, ErrorCode::not_found);
   EXPECT_EQ(elsewhere.find("printer", kTimeout).error().code, ErrorCode::not_found);
-  EXPECT_EQ(at_leader.grant("x", "me", 0s, kTimeout).error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(at_leader.grant({"x", "me", 0s}, kTimeout).error().code, ErrorCode::invalid_argument);
 }
 
 TEST_F(LocalTest, ARenewalAtTheLeaderCostsNoEntry) {
   start_all();
   Host& first = leader();
   LocalLeases leases(first.group());
-  const auto granted = leases.grant("printer", "me", 1h, kTimeout);
+  const auto granted = leases.grant({"printer", "me", 1h}, kTimeout);
   ASSERT_TRUE(granted.ok());
   const raft::Index before = last_of(first);
   for (int i = 0; i < 100; ++i) {
@@ -174,7 +174,7 @@ TEST_F(LocalTest, WhatNobodyRenewsEndsWithItsKeys) {
   Host& at = follower();
   LocalLeases leases(at.group());
   LocalKeys keys(at.group());
-  const auto granted = leases.grant("printer", "me", 300ms, kTimeout);
+  const auto granted = leases.grant({"printer", "me", 300ms}, kTimeout);
   ASSERT_TRUE(granted.ok());
   const auto put = keys.put("of it", "v", granted.value().id, kTimeout);
   EXPECT_TRUE(put.ok() || put.error().code == ErrorCode::not_found);
@@ -188,7 +188,7 @@ TEST_F(LocalTest, KeysAreListedAsTheyWereMade) {
   start_all();
   LocalLeases leases(leader().group());
   LocalKeys keys(follower().group());
-  const lease::LeaseId id = leases.grant("", "me", 1h, kTimeout).value().id;
+  const lease::LeaseId id = leases.grant({"", "me", 1h}, kTimeout).value().id;
   ASSERT_TRUE(keys.put("q/b", "1", id, kTimeout).ok());
   ASSERT_TRUE(keys.put("q/a", "2", id, kTimeout).ok());
   ASSERT_TRUE(keys.put("q/b", "3", id, kTimeout).ok());
@@ -207,7 +207,8 @@ TEST_F(LocalTest, AChangeEndsTheWaitAndAnotherDoesNot) {
   start_all();
   Host& at = follower();
   LocalKeys keys(at.group());
-  const lease::LeaseId id = LocalLeases(leader().group()).grant("", "me", 1h, kTimeout).value().id;
+  const lease::LeaseId id =
+      LocalLeases(leader().group()).grant({"", "me", 1h}, kTimeout).value().id;
   const std::uint64_t revision = keys.list("", kTimeout).value().revision;
   for (const bool prefix : {false, true}) {
     auto waiting = std::async(std::launch::async, [&] {
@@ -282,7 +283,7 @@ TEST_F(LocalTest, ARegistrationOutlivesTheLeader) {
 TEST_F(LocalTest, WithoutAMajorityNothingIsDoneAndItSaysSo) {
   start(1);
   LocalLeases leases(host(1).group());
-  EXPECT_EQ(leases.grant("printer", "me", 10s, 100ms).error().code, ErrorCode::unavailable);
+  EXPECT_EQ(leases.grant({"printer", "me", 10s}, 100ms).error().code, ErrorCode::unavailable);
   EXPECT_EQ(leases.find("printer", 100ms).error().code, ErrorCode::unavailable);
   EXPECT_EQ(leases.renew(lease::LeaseId(7), 100ms).error().code, ErrorCode::unavailable);
   EXPECT_EQ(LocalKeys(host(1).group()).list("", 100ms).error().code, ErrorCode::unavailable);
