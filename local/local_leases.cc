@@ -57,7 +57,7 @@ Result<LocalLeases::Found> LocalLeases::find(const std::string& name, lease::Dur
   if (auto readable = group_.wait_readable(timeout); !readable) return readable.error();
   const auto found = group_.store.find_lease(lease::LeaseId(0), name);
   if (!found) return found.error();
-  if (name.empty() || !found.value()) {
+  if (name.empty() || !found.value() || found.value()->lease.delayed) {
     return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
   }
   const lease::LeaseTable::Lease& lease = found.value()->lease;

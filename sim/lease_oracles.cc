@@ -158,8 +158,9 @@ void LeaseOracles::on_expired(raft::LogId id, const lease::LeaseTable::Lease& go
   }
   const auto holder = holders_.find(gone.id);
   if (holder == holders_.end()) return;
-  check_grace(id, gone, holder->second);
-  if (holder->second.until <= now) return;
+  if (std::max(holder->second.until, soonest(holder->second.sent, gone.ttl)) <= now) {
+    return check_grace(id, gone, holder->second);
+  }
   world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.id.value()) +
                                          ", which client " + std::to_string(holder->second.client) +
                                          " holds");

@@ -184,6 +184,24 @@ TEST_F(LocalTest, WhatNobodyRenewsEndsWithItsKeys) {
             ErrorCode::not_found);
 }
 
+TEST_F(LocalTest, DuringALockDelayNobodyHoldsTheName) {
+  start_all();
+  LocalLeases leases(leader().group());
+  lease::LeaseTerms terms;
+  terms.delay = 1h;
+  const auto granted = leases.grant({"printer", "me", 1ms, terms}, kTimeout);
+  ASSERT_TRUE(granted.ok()) << granted.error().message;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (leases.find("printer", kTimeout).ok()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until) << "it does not expire";
+  }
+  EXPECT_EQ(leases.find("printer", kTimeout).error().code, ErrorCode::not_found);
+  const auto taken = leases.grant({"printer", "another", 1h}, kTimeout);
+  EXPECT_EQ(taken.error().code, ErrorCode::in_use);
+  EXPECT_THAT(taken.error().message, HasSubstr("lock delay of 3600000 ms"));
+  EXPECT_EQ(leases.renew(granted.value().id, kTimeout).error().code, ErrorCode::not_found);
+}
+
 TEST_F(LocalTest, KeysAreListedAsTheyWereMade) {
   start_all();
   LocalLeases leases(leader().group());

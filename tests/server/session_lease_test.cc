@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -35,15 +37,63 @@ TEST_F(SessionLeaseTest, ALeaseIsGrantedAskedForAndRevoked) {
   EXPECT_EQ(line("LEASE.GRANT 10000 NAME lock"),
             "-LEASETAKEN lease 4294967296 has this name, its holder is 'me'\r\n");
   EXPECT_EQ(line("SET k v LEASE 7"), "+OK\r\n");
-  EXPECT_EQ(line("LEASE.INFO 7"),
-            "*6\r\n:7\r\n:2\r\n:10000\r\n$0\r\n\r\n$0\r\n\r\n*1\r\n$1\r\nk\r\n");
+  EXPECT_THAT(line("LEASE.INFO 7"), StartsWith("*13\r\n:7\r\n:2\r\n:10000\r\n$0\r\n\r\n$0\r\n\r\n"
+                                               "*1\r\n$1\r\nk\r\n:0\r\n:0\r\n:0\r\n:0\r\n:"));
   EXPECT_THAT(line("LEASE.INFO NAME lock"), HasSubstr("$4\r\nlock\r\n$2\r\nme\r\n*0"));
-  EXPECT_THAT(line("LEASE.LIST AFTER 7"), StartsWith("*1\r\n*5\r\n:4294967296\r\n"));
+  EXPECT_THAT(line("LEASE.LIST AFTER 7"), StartsWith("*1\r\n*10\r\n:4294967296\r\n"));
   EXPECT_EQ(line("LEASE.REVOKE 7"), "+OK\r\n");
   EXPECT_EQ(line("GET k"), "$-1\r\n");
   EXPECT_EQ(line("LEASE.INFO 7"), "$-1\r\n");
   EXPECT_EQ(line("LEASE.REVOKE 7"),
             "-NOLEASE lease 7 was never granted, or has ended; nothing was done\r\n");
+}
+
+TEST_F(SessionLeaseTest, ALeaseHasTerms) {
+  node_.grant_lease(1h);
+  EXPECT_EQ(line("LEASE.GRANT 10000 ID 7 NAME a GRACE 3000 SOFT"), "*2\r\n:7\r\n:1\r\n");
+  EXPECT_EQ(line("LEASE.GRANT 10000 DELAY 15000 ID 8 grace 1 NAME b"), "*2\r\n:8\r\n:2\r\n");
+  EXPECT_THAT(line("LEASE.INFO 7"), HasSubstr("*0\r\n:3000\r\n:1\r\n:0\r\n:0\r\n:"));
+  EXPECT_THAT(line("LEASE.INFO NAME b"), HasSubstr("*0\r\n:1\r\n:0\r\n:15000\r\n:0\r\n:"));
+  EXPECT_EQ(
+      line("LEASE.GRANT 10000 SOFT NAME c"),
+      "-ERR a soft limit needs a name that others may want, and a grace period behind it\r\n");
+  EXPECT_EQ(line("LEASE.GRANT 10000 DELAY 5"), "-ERR a lock delay needs a name that it keeps\r\n");
+  EXPECT_EQ(line("LEASE.GRANT 10000 GRACE 99999999999999"),
+            "-ERR a grace period lasts at most 30 days\r\n");
+}
+
+// The fields of Kubernetes' Lease: acquireTime and renewTime.
+TEST_F(SessionLeaseTest, WhenItWasAskedForAndRenewedIsShown) {
+  node_.grant_lease(1h);
+  const auto now = [] {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  const auto before = now();
+  line("LEASE.GRANT 10000 ID 7");
+  /// The last items: asked at, left, renewed at.
+  const auto times = [&] {
+    std::string reply = line("LEASE.INFO 7");
+    std::vector<std::string> out;
+    for (int i = 0; i < 3; ++i) {
+      reply.resize(reply.size() - 2);
+      const std::size_t end = reply.rfind('\n') + 1;
+      out.insert(out.begin(), reply.substr(end));
+      reply.resize(end);
+    }
+    return out;
+  };
+  const auto number = [](const std::string& word) { return std::stoll(word.substr(1)); };
+  EXPECT_GE(number(times()[0]), before);
+  EXPECT_LE(number(times()[0]), now());
+  EXPECT_EQ(times()[1], "$-1") << "this node has timed nothing yet";
+  EXPECT_EQ(times()[2], "$-1");
+  line("LEASE.RENEW 7");
+  EXPECT_EQ(times()[1], ":10000");
+  const auto renewed = number(times()[2]);
+  EXPECT_GE(renewed, before);
+  EXPECT_LE(renewed, now());
 }
 
 TEST_F(SessionLeaseTest, ARenewalAtTheLeaderWritesNothing) {
@@ -114,6 +164,9 @@ TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
                             "LEASE.GRANT 1 ID",
                             "LEASE.GRANT 1 ID 0",
                             "LEASE.GRANT 1 NONSENSE x",
+                            "LEASE.GRANT 1 GRACE",
+                            "LEASE.GRANT 1 GRACE -1",
+                            "LEASE.GRANT 1 DELAY x",
                             "LEASE.RENEW x",
                             "LEASE.RENEW 0",
                             "LEASE.REVOKE x",

@@ -35,6 +35,10 @@ LeaseCells some_cells() {
   LeaseCells cells;
   cells.apply(raft::Term(1), encoded(grant(7, "n")));
   cells.apply(raft::Term(1), encoded(grant(0, "")));
+  kv::GrantLease terms{LeaseId(9), seconds(1), "m", "me"};
+  terms.terms = {milliseconds(5), milliseconds(6), false};
+  cells.apply(raft::Term(1), encoded(terms));
+  cells.apply(raft::Term(1), encoded(kv::ExpireLeases{raft::Term(1), {{LeaseId(9), 3}}}));
   cells.apply(raft::Term(1), encoded(leased("k", 7, 1)));
   cells.apply(raft::Term(1), encoded(leased("j", 0)));
   kv::Set timed{"i", "v"};
@@ -91,6 +95,14 @@ struct Judged {
     if (spoil && !told.empty()) spoil(told[0]);
     oracles.after({raft::Term(1), raft::Index(1)}, bytes, reply, cells, std::move(told));
   }
+  void holds(std::uint64_t client, const char* name, std::uint64_t lease, TrueInstant until) {
+    oracles.holds({client, name, {}, world.queue.now(), until}, LeaseId(lease));
+  }
+  /// Nothing happens meanwhile.
+  void pass(Duration time) {
+    world.queue.after(time, [this] { newest = {}; });
+    world.queue.run_next(world.queue.now() + time);
+  }
   LeaseOracles::Copy copy() const {
     LeaseOracles::Copy all;
     for (const auto& [key, value] : cells.cells) all[key] = std::string(value.bytes.view());
@@ -104,19 +116,19 @@ struct Judged {
 
 TEST(LeaseOracles, TwoHoldersOfOneNameAreFound) {
   Judged judged;
-  judged.oracles.holds(1, "n", LeaseId(7), judged.later());
-  judged.oracles.holds(1, "n", LeaseId(7), judged.later() + milliseconds(5));
-  judged.oracles.holds(2, "m", LeaseId(8), judged.later());
+  judged.holds(1, "n", 7, judged.later());
+  judged.holds(1, "n", 7, judged.later() + milliseconds(5));
+  judged.holds(2, "m", 8, judged.later());
   EXPECT_EQ(judged.verdict(), "");
-  judged.oracles.holds(3, "n", LeaseId(9), judged.later());
+  judged.holds(3, "n", 9, judged.later());
   EXPECT_EQ(judged.verdict(), "two_holders");
 }
 
 TEST(LeaseOracles, WhoHasLetGoHoldsNothing) {
   Judged judged;
-  judged.oracles.holds(1, "n", LeaseId(7), judged.later());
+  judged.holds(1, "n", 7, judged.later());
   judged.oracles.lets_go(LeaseId(7));
-  judged.oracles.holds(3, "n", LeaseId(9), judged.later());
+  judged.holds(3, "n", 9, judged.later());
   EXPECT_EQ(judged.verdict(), "");
 }
 
@@ -124,11 +136,62 @@ TEST(LeaseOracles, AnEarlyExpiryIsFound) {
   Judged judged;
   judged.execute(grant(7, "n"));
   judged.execute(grant(8, "m"));
-  judged.oracles.holds(1, "n", LeaseId(7), judged.later());
+  judged.holds(1, "n", 7, judged.later());
   judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(8), 2}}});
   EXPECT_EQ(judged.verdict(), "");
   judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(7), 1}}});
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
+}
+
+kv::GrantLease with(lease::LeaseTerms terms) {
+  kv::GrantLease grant{LeaseId(7), milliseconds(100), "n", "me"};
+  grant.terms = terms;
+  return grant;
+}
+kv::Command expire(std::uint64_t id, std::uint64_t stamp) {
+  return kv::ExpireLeases{raft::Term(1), {{LeaseId(id), stamp}}};
+}
+
+TEST(LeaseOracles, AnExpiryInAGracePeriodIsFound) {
+  for (const bool early : {true, false}) {
+    Judged judged;
+    judged.execute(with({milliseconds(50), {}, false}));
+    judged.holds(1, "n", 7, judged.later());
+    judged.pass(milliseconds(early ? 120 : 151));
+    judged.execute(grant(8, "n"));
+    judged.execute(expire(7, 1));
+    EXPECT_EQ(judged.verdict(), early ? "lease_grace" : "");
+  }
+}
+
+TEST(LeaseOracles, BehindASoftLimitALeaseEndsForWhoeverAsks) {
+  for (const bool wanted : {true, false}) {
+    Judged judged;
+    judged.execute(with({milliseconds(50), {}, true}));
+    judged.holds(1, "n", 7, judged.later());
+    judged.pass(milliseconds(120));
+    if (wanted) judged.execute(grant(8, "n"));
+    judged.execute(expire(7, 1));
+    EXPECT_EQ(judged.verdict(), wanted ? "" : "lease_grace");
+    EXPECT_EQ(judged.oracles.counts().taken_over, wanted ? 1U : 0U);
+  }
+}
+
+TEST(LeaseOracles, WhoHasANameDuringItsLockDelayIsFound) {
+  enum class How { early, late, revoked };
+  for (const How how : {How::early, How::late, How::revoked}) {
+    Judged judged;
+    judged.execute(with({{}, milliseconds(50), false}));
+    judged.execute(leased("k", 7));
+    judged.execute(expire(7, 1));
+    EXPECT_EQ(judged.oracles.counts().delayed, 1U);
+    if (how == How::late) judged.pass(milliseconds(51));
+    judged.execute(how == How::revoked ? kv::Command(kv::RevokeLease{LeaseId(7)}) : expire(7, 2));
+    judged.execute(grant(8, "m"));
+    EXPECT_EQ(judged.verdict(), "");
+    judged.execute(grant(9, "n"));
+    EXPECT_EQ(judged.verdict(), how == How::early ? "lock_delay" : "");
+  }
 }
 
 TEST(LeaseOracles, AnEarlyExpiryOfAKeyIsFound) {
@@ -156,7 +219,7 @@ TEST(LeaseOracles, WhoIsToldOfARenewalBehindTheExpiryIsFound) {
   judged.execute(grant(7, "n"));
   judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(7), 1}}});
   EXPECT_EQ(judged.verdict(), "");
-  judged.oracles.holds(1, "n", LeaseId(7), judged.later());
+  judged.holds(1, "n", 7, judged.later());
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
 }
 
@@ -279,6 +342,8 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
     all.without_log += report.leases.without_log;
     all.too_late += report.leases.too_late;
     all.fenced += report.leases.fenced;
+    all.regained += report.leases.regained;
+    all.delayed += report.leases.delayed;
     all.watched += report.leases.watched;
     all.resynced += report.leases.resynced;
   }
@@ -287,6 +352,8 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   EXPECT_GT(all.renewed, 50U);
   EXPECT_GT(all.without_log, 30U);
   EXPECT_GT(all.fenced, 0U);
+  EXPECT_GT(all.regained, 0U);
+  EXPECT_GT(all.delayed, 0U);
   EXPECT_GT(all.watched, 20U);
   EXPECT_GT(all.resynced, 5U);
 }
