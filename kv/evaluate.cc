@@ -86,22 +86,23 @@ std::string sequential_key(std::string_view prefix, std::uint64_t number) {
   return key.append(digits);
 }
 
-Reply key_exists(std::uint64_t number, bool made_here) {
-  return ErrorReply{ErrorKind::key_exists,
-                    std::string(made_here ? "one transaction makes one sequential key of a prefix, "
-                                            "and it has made number "
-                                          : "a command that names the key has made number ") +
-                        std::to_string(number) + "; nothing was done"};
+Reply key_exists(std::string text) {
+  return ErrorReply{ErrorKind::key_exists, std::move(text)};
 }
 
 Result<Reply> run(const SetSequential& set, Draft& draft) {
   const std::uint64_t number = draft.revision();
   std::string key = sequential_key(set.prefix, number);
   // Also if it is gone again: its number was told.
-  if (draft.has_made(key)) return key_exists(number, true);
+  if (draft.has_made(key)) {
+    return key_exists("one transaction makes one sequential key of a prefix; nothing was done");
+  }
   const auto loaded = draft.load(key);
   if (!loaded) return loaded.error();
-  if (loaded.value()) return key_exists(number, false);
+  if (loaded.value()) {
+    return key_exists("the key of this prefix and the number " + std::to_string(number) +
+                      " exists: somebody has written it by its name; nothing was done");
+  }
   if (auto why = draft.cannot_attach(std::nullopt, set.lease)) return Reply(*why);
   Reply reply = ValueReply{Bytes(std::string_view(key))};
   draft.write_made(std::move(key), Bytes(set.value), set.lease);
