@@ -28,7 +28,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -183,7 +185,7 @@ struct ClientFlags {
   std::string color = "auto";
   bool if_absent = false;
   bool sequential = false;
-  std::uint64_t lease = 0;
+  std::int64_t lease = 0;  ///< 0: none
   bool exactly_once = false;
   bool stale = false;
   std::string key;
@@ -319,7 +321,7 @@ int run(int argc, char** argv) {
                 "KEY is the beginning of a new key, a number that rises its end; tells the key")
       ->excludes(if_absent);
   put->add_option("--lease", flags.lease, "The key goes with the lease of this number")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()).description(""))
       ->type_name("ID");
   for (CLI::App* command : {put, del}) {
     command->add_flag("--exactly-once", flags.exactly_once,
