@@ -20,6 +20,7 @@
 //                   with a condition or change that looks at the time {stamp u64}{left i64}, with
 //                   bit 6 {value}, {key: the rest}
 //   14 del_equal    {value}{keys}
+//   15 set_sequential {lease u64}{prefix}{value: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -38,9 +39,9 @@
 //   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
 //                     the rest}
 //   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
-// where {key}, {value}, {from} are {length u32}{bytes}, and {keys} is {count u32} and count times
-// {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted for: a
-// command has exactly one encoding. fields() below says the same to the compiler.
+// where {key}, {value}, {from}, {prefix} are {length u32}{bytes}, and {keys} is {count u32} and
+// count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted
+// for: a command has exactly one encoding. fields() below says the same to the compiler.
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_fields.h>
@@ -94,6 +95,9 @@ constexpr std::uint8_t type_of(Tag<ExpireKey>) {
 }
 constexpr std::uint8_t type_of(Tag<DelEqual>) {
   return 14;
+}
+constexpr std::uint8_t type_of(Tag<SetSequential>) {
+  return 15;
 }
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
@@ -219,6 +223,12 @@ void fields(Io& io, C& c, Tag<DelEqual>) {
   io.keys(c.keys);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<SetSequential>) {
+  io.number(c.lease);
+  io.prefix(c.prefix);
+  io.last_value(c.value);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }
@@ -340,6 +350,7 @@ Result<Operation> decode_operation(std::uint8_t type, Cursor in) {
     case type_of(Tag<AttachKey>()): return decode<AttachKey>(in);
     case type_of(Tag<ExpireKey>()): return decode<ExpireKey>(in);
     case type_of(Tag<DelEqual>()): return decode<DelEqual>(in);
+    case type_of(Tag<SetSequential>()): return decode<SetSequential>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);

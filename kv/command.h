@@ -32,6 +32,8 @@ inline constexpr std::size_t kOperationsMax = 65536;
 /// Value bytes that one command returns, and value bytes that one transaction writes.
 inline constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20U;
 inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
+/// Behind the prefix of a sequential key: as many as the largest revision has. Pinned.
+inline constexpr std::size_t kSequenceDigits = 20;
 /// Leases that one command renews, lists or ends.
 inline constexpr std::size_t kCommandLeasesMax = 4096;
 
@@ -70,6 +72,17 @@ struct Set {
   lease::FencingToken token{};
   /// The key lives for so long, by a lease of its own (KeyTime). Not together with `lease`.
   std::optional<KeyTime> ttl{};
+};
+/// Writes a new key: the prefix and kSequenceDigits decimal digits of this command's revision, with
+/// zeros in front. So the keys of a prefix stand in the order in which they were made, no number is
+/// told twice, and there is no counter for each prefix; there are gaps. A transaction has one
+/// revision, so it makes one key of a prefix. Result: the key. Errors: key_exists (the transaction
+/// has made one of this prefix, or somebody has written that very key), no_lease, limit (of the
+/// key, of the value, of the lease's keys).
+struct SetSequential {
+  std::string_view prefix;
+  std::string_view value;
+  lease::LeaseId lease{};  ///< attaches the key to it; 0: to none
 };
 /// Deletes. What is deleted leaves its lease, here and everywhere. Result: Integer, how many of the
 /// keys existed (a key named twice counts once).
@@ -250,8 +263,8 @@ struct KeyLease {
 /// Whatever may be a part of a transaction.
 using Operation =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, Get, Exists, MGet, StrLen, GetRange,
-                 Size, LeaseInfo, LeaseList, KeyLease>;
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
+                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
 
 /// "The key was last written by this revision"; 0: it does not exist.
 struct Watched {
@@ -317,9 +330,9 @@ struct ExpireLeases {
 
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, Get, Exists, MGet, StrLen, GetRange,
-                 Size, LeaseInfo, LeaseList, KeyLease, Transaction, OpenSession, CloseSession,
-                 TouchSession, ExpireSession, Once, ExpireLeases>;
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
+                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease, Transaction, OpenSession,
+                 CloseSession, TouchSession, ExpireSession, Once, ExpireLeases>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

@@ -46,6 +46,12 @@ inline Result<void> check_key(std::string_view key) {
   return limit_error("a key's length in bytes", key.size(), kKeyBytesMax);
 }
 
+inline Result<void> check_prefix(std::string_view prefix) {
+  const std::size_t key = prefix.size() + kSequenceDigits;
+  if (key <= kKeyBytesMax) return {};
+  return limit_error("a sequential key's length in bytes", key, kKeyBytesMax);
+}
+
 inline Result<void> check_value(std::string_view value) {
   if (value.size() <= kValueBytesMax) return {};
   return limit_error("a value's length in bytes", value.size(), kValueBytesMax);
@@ -180,6 +186,10 @@ class Writer {
   void last_key(std::string_view key) {
     note(check_key(key));
     out.append(key);
+  }
+  void prefix(std::string_view prefix) {
+    note(check_prefix(prefix));
+    put_sized(out, prefix);
   }
   void value(std::string_view value) {
     note(check_value(value));
@@ -318,6 +328,10 @@ class Reader {
   void last_key(std::string_view& key) {
     key = in_.take_rest();
     note(check_key(key));
+  }
+  void prefix(std::string_view& prefix) {
+    prefix = in_.sized();
+    note(check_prefix(prefix));
   }
   void value(std::string_view& value) {
     value = in_.sized();

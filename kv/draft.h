@@ -5,9 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <utility>
 
 namespace leasehold::kv {
 
@@ -28,6 +32,12 @@ class Draft {
   /// that it can be.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
              lease::LeaseId lease);
+  /// Writes a key that does not exist, and whose name no command has: the draft keeps it.
+  void write_made(std::string key, Bytes bytes, lease::LeaseId lease) {
+    write(*made_.insert(std::move(key)).first, std::move(bytes), std::nullopt, lease);
+  }
+  /// Whether write_made() has had it; it may be gone again.
+  bool has_made(std::string_view key) const { return made_.find(key) != made_.end(); }
   void erase(std::string_view key, const Value& old);
   /// What stands under `from`, which is `value`, goes to another key, where `old` stood. A lease
   /// goes with it.
@@ -89,7 +99,8 @@ class Draft {
   Counters& counters_;
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
-  /// The keys are views into the command, or into what left the leases.
+  std::set<std::string, std::less<>> made_;  ///< a set: what is a view of one stays good
+  /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;
   std::map<std::string_view, lease::FencingToken> fences_;
   lease::LeaseTable* leases_ = nullptr;  ///< once they were asked for

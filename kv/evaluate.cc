@@ -79,6 +79,36 @@ Result<Reply> run(const Set& set, Draft& draft) {
   return reply;
 }
 
+std::string sequential_key(std::string_view prefix, std::uint64_t number) {
+  const std::string digits = std::to_string(number);
+  std::string key(prefix);
+  key.append(kSequenceDigits - digits.size(), '0');
+  return key.append(digits);
+}
+
+Reply key_exists(std::string text) {
+  return ErrorReply{ErrorKind::key_exists, std::move(text)};
+}
+
+Result<Reply> run(const SetSequential& set, Draft& draft) {
+  const std::uint64_t number = draft.revision();
+  std::string key = sequential_key(set.prefix, number);
+  // Also if it is gone again: its number was told.
+  if (draft.has_made(key)) {
+    return key_exists("one transaction makes one sequential key of a prefix; nothing was done");
+  }
+  const auto loaded = draft.load(key);
+  if (!loaded) return loaded.error();
+  if (loaded.value()) {
+    return key_exists("the key of this prefix and the number " + std::to_string(number) +
+                      " exists: somebody has written it by its name; nothing was done");
+  }
+  if (auto why = draft.cannot_attach(std::nullopt, set.lease)) return Reply(*why);
+  Reply reply = ValueReply{Bytes(std::string_view(key))};
+  draft.write_made(std::move(key), Bytes(set.value), set.lease);
+  return reply;
+}
+
 Result<Reply> run(const Del& del, Draft& draft) {
   std::size_t count = 0;
   for (const std::string_view key : del.keys) {

@@ -78,7 +78,7 @@ Result<Reply> decode_integer_reply(Cursor in) {
 Result<Reply> decode_error_reply(Cursor in) {
   const std::uint8_t kind = in.u8();
   if (!in.ok() || kind < static_cast<std::uint8_t>(ErrorKind::malformed) ||
-      kind > static_cast<std::uint8_t>(ErrorKind::fenced)) {
+      kind > static_cast<std::uint8_t>(ErrorKind::key_exists)) {
     return malformed("reply: unknown kind of error");
   }
   return Reply(ErrorReply{static_cast<ErrorKind>(kind), std::string(in.take_rest())});

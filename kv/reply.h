@@ -29,6 +29,7 @@ enum class ErrorKind : std::uint8_t {
   lease_taken = 13,        ///< GrantLease: the text names the lease that is in the way
   no_lease = 14,           ///< never granted, revoked or expired
   fenced = 15,             ///< the token is smaller than one that has written, or was never given
+  key_exists = 16,         ///< SetSequential
 };
 
 // The results.

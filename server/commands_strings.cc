@@ -4,6 +4,7 @@
 #include <leasehold/server/words.h>
 
 #include <limits>
+#include <optional>
 
 namespace leasehold::server {
 namespace {
@@ -26,6 +27,16 @@ std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation
   for (std::size_t i = 1; i < args.size(); i += 2) mset.pairs.emplace_back(args[i], args[i + 1]);
   operation = std::move(mset);
   return {};
+}
+
+std::optional<lease::LeaseId> parse_lease(std::string_view word) {
+  const auto id = parse_integer(word);
+  if (!id || *id < 1) return std::nullopt;
+  return lease::LeaseId(static_cast<std::uint64_t>(*id));
+}
+
+std::string no_lease_id(std::string_view word) {
+  return "ERR " + quoted(word) + " is no id of a lease";
 }
 
 }  // namespace
@@ -117,9 +128,9 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       continue;
     } else if (i + 1 < args.size() && command.lease == lease::LeaseId(0) &&
                equals_ignoring_case(args[i], "lease")) {
-      const auto id = parse_integer(args[++i]);
-      if (!id || *id < 1) return "ERR " + quoted(args[i]) + " is no id of a lease";
-      command.lease = lease::LeaseId(static_cast<std::uint64_t>(*id));
+      const auto id = parse_lease(args[++i]);
+      if (!id) return no_lease_id(args[i]);
+      command.lease = *id;
     } else if (i + 1 < args.size() && command.token == lease::FencingToken(0) &&
                equals_ignoring_case(args[i], "token")) {
       const auto token = parse_integer(args[++i]);
@@ -154,6 +165,22 @@ std::string make_setrange(const Arguments& args, kv::Operation& operation) {
     return "ERR the value would be longer than " + std::to_string(limit) + " bytes";
   }
   operation = kv::SetRange{static_cast<std::uint32_t>(std::min(*offset, limit)), args[1], args[3]};
+  return {};
+}
+
+std::string make_setseq(const Arguments& args, kv::Operation& operation) {
+  kv::SetSequential command;
+  command.prefix = args[1];
+  command.value = args[2];
+  if (args.size() > 3) {
+    if (args.size() != 5 || !equals_ignoring_case(args[3], "lease")) {
+      return "ERR expected SETSEQ prefix value [LEASE id]";
+    }
+    const auto id = parse_lease(args[4]);
+    if (!id) return no_lease_id(args[4]);
+    command.lease = *id;
+  }
+  operation = command;
   return {};
 }
 

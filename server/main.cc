@@ -28,7 +28,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -182,6 +184,8 @@ struct ClientFlags {
   std::string watch;
   std::string color = "auto";
   bool if_absent = false;
+  bool sequential = false;
+  std::int64_t lease = 0;  ///< 0: none
   bool exactly_once = false;
   bool stale = false;
   std::string key;
@@ -311,7 +315,14 @@ int run(int argc, char** argv) {
     command->add_option("key", flags.key, "The key")->required()->type_name("KEY");
   }
   put->add_option("value", flags.value, "The value")->required()->type_name("VALUE");
-  put->add_flag("--if-absent", flags.if_absent, "Only if the key does not exist");
+  CLI::Option* if_absent =
+      put->add_flag("--if-absent", flags.if_absent, "Only if the key does not exist");
+  put->add_flag("--sequential", flags.sequential,
+                "KEY is the beginning of a new key, a number that rises its end; tells the key")
+      ->excludes(if_absent);
+  put->add_option("--lease", flags.lease, "The key goes with the lease of this number")
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()).description(""))
+      ->type_name("ID");
   for (CLI::App* command : {put, del}) {
     command->add_flag("--exactly-once", flags.exactly_once,
                       "Try again, in a session, until it is known what came of it");
@@ -381,7 +392,11 @@ int run(int argc, char** argv) {
     }
     if (snapshot->parsed()) return run_snapshot({flags.servers, timeout, flags.json});
     KeyCommand command{flags.servers, {"SET", flags.key, flags.value}, timeout, flags.exactly_once};
+    if (flags.sequential) command.words.front() = "SETSEQ";
     if (flags.if_absent) command.words.emplace_back("NX");
+    if (flags.lease != 0) {
+      command.words.insert(command.words.end(), {"LEASE", std::to_string(flags.lease)});
+    }
     if (get->parsed()) command.words = {"GET", flags.key};
     if (del->parsed()) command.words = {"DEL", flags.key};
     return run_key_command(command);

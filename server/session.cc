@@ -94,6 +94,7 @@ std::string first_word(kv::ErrorKind kind) {
     case kv::ErrorKind::lease_taken: return "LEASETAKEN ";
     case kv::ErrorKind::no_lease: return "NOLEASE ";
     case kv::ErrorKind::fenced: return "FENCED ";
+    case kv::ErrorKind::key_exists: return "KEYEXISTS ";
     default: return "ERR ";
   }
 }

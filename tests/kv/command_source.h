@@ -64,7 +64,7 @@ class CommandSource {
   /// With views into keys_ and values_.
   Operation next_operation() {
     const std::string& key = draw_key();
-    switch (random_.below(16)) {
+    switch (random_.below(17)) {
       case 0: return Append{key, keep(std::string(random_.below(5), 'a'))};
       case 1:
         return SetRange{static_cast<std::uint32_t>(random_.below(20)), key,
@@ -87,6 +87,7 @@ class CommandSource {
       case 14:
         if (random_.chance(1, 2)) return KeyLease{key};
         return KeyLease{key, keep(draw_value())};
+      case 15: return SetSequential{random_.chance(1, 2) ? "key" : "", keep(draw_value())};
       default: return Size{};
     }
   }

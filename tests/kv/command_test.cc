@@ -297,6 +297,19 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
             "6b");
 }
 
+TEST(CommandFormat, ThatOfSequentialKeysIsPinned) {
+  EXPECT_EQ(hex(encoded(SetSequential{"p", "v", lease::LeaseId(258)})),
+            "010f"
+            "0000000000000102"
+            "00000001"
+            "70"
+            "76");
+  EXPECT_EQ(hex(encoded(SetSequential{"", ""})),
+            "010f"
+            "0000000000000000"
+            "00000000");
+}
+
 TEST(CommandCodec, ATimeToLiveHasBounds) {
   for (const KeyTime ttl : {KeyTime(-1), KeyTime(1), lease::kLeaseTtlMax + KeyTime(1)}) {
     Set set{"k", "v"};
@@ -364,6 +377,7 @@ TEST(CommandFormat, KindsOfErrorArePinned) {
   EXPECT_EQ(static_cast<int>(ErrorKind::lease_taken), 13);
   EXPECT_EQ(static_cast<int>(ErrorKind::no_lease), 14);
   EXPECT_EQ(static_cast<int>(ErrorKind::fenced), 15);
+  EXPECT_EQ(static_cast<int>(ErrorKind::key_exists), 16);
 }
 
 // Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
@@ -406,6 +420,8 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       ExpireKey{"", TimeChange::remove},
       ExpireKey{"k", TimeChange::add, lease::kLeaseTtlMax},
       DelEqual{big, {"a", ""}},
+      SetSequential{"", ""},
+      SetSequential{"prefix", big, lease::LeaseId(7)},
       KeyLease{""},
       KeyLease{"k", big},
       LeaseInfo{lease::LeaseId(1), ""},
@@ -434,6 +450,11 @@ TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
   EXPECT_TRUE(set.get_old);
   const std::string incr = encoded(IncrBy{"n", -7});
   EXPECT_EQ(std::get<IncrBy>(decode_command(incr).value()).delta, -7);
+  const std::string made = encoded(SetSequential{"p", "value", lease::LeaseId(7)});
+  const auto sequential = std::get<SetSequential>(decode_command(made).value());
+  EXPECT_EQ(sequential.prefix, "p");
+  EXPECT_EQ(sequential.value, "value");
+  EXPECT_EQ(sequential.lease, lease::LeaseId(7));
 }
 
 TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
@@ -468,6 +489,7 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(ExpireKey{"key", TimeChange::set, lease::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
       encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, lease::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),
+      encoded(SetSequential{"prefix", "value", lease::LeaseId(7)}),
       encoded(Once{node::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
@@ -540,6 +562,22 @@ TEST(CommandLimits, HoldWhenEncoding) {
             ErrorCode::invalid_argument);  // more than a command's bytes
 }
 
+TEST(CommandLimits, APrefixLeavesRoomForTheNumber) {
+  const std::string key(kKeyBytesMax, 'k');
+  const std::string_view longest = std::string_view(key).substr(kSequenceDigits);
+  const std::string value(kValueBytesMax, 'v');
+  std::string bytes = encoded(SetSequential{longest, value});
+  EXPECT_TRUE(decode_command(bytes));
+  EXPECT_TRUE(decode_command(encoded(Once{node::SessionId(1), 1, 1, bytes})));
+  EXPECT_EQ(encode_error(SetSequential{std::string_view(key).substr(kSequenceDigits - 1), ""}),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(SetSequential{"", value + "v"}), ErrorCode::invalid_argument);
+  // The same by hand: the value gives a byte to the prefix.
+  const std::size_t length_end = 2 + 8 + 4;
+  bytes[length_end - 1] = static_cast<char>(bytes[length_end - 1] + 1);
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::invalid_argument);
+}
+
 TEST(CommandLimits, HoldWhenDecoding) {
   // A valid command whose last field, the key or the value, is stretched by hand.
   const std::string key(kKeyBytesMax, 'k');
@@ -563,6 +601,7 @@ TEST(ReplyCodec, DecodesWhatWasEncoded) {
                                       ValueReply{Bytes(std::string("some value"))},
                                       ErrorReply{ErrorKind::store_failed, "a reason"},
                                       ErrorReply{ErrorKind::malformed, ""},
+                                      ErrorReply{ErrorKind::key_exists, "the last kind"},
                                       ArrayReply{},
                                       ArrayReply{{encode_reply(Ok{}), encode_reply(Nil{})}}};
   for (const Reply& reply : replies) {
@@ -580,7 +619,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\20", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\21", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

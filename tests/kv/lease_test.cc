@@ -531,7 +531,9 @@ class LeaseSource {
         if (random.chance(1, 3)) several.operations.push_back(RevokeLease{id});
         return encoded(several);
       }
-      case 7: return encoded(leased(key, "v", id.value()));
+      case 7:
+        if (random.chance(1, 3)) return encoded(SetSequential{"key", "s", id});
+        return encoded(leased(key, "v", id.value()));
       default: return commands_.next();
     }
   }

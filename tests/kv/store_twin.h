@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,7 @@ class Twin {
     if (const auto* transaction = std::get_if<Transaction>(&command)) return run(*transaction);
     const std::uint64_t before = revision;
     fixed_ = before + 1;
+    made_.clear();
     const std::string reply = std::visit([this](const auto& c) { return run(c); }, command);
     revision = changed_ ? fixed_ : before;
     changed_ = false;
@@ -83,6 +85,19 @@ class Twin {
       write_for(key, std::string(set.value), set.ttl);
     }
     return reply;
+  }
+
+  /// On no lease: the twin has none that clients hold.
+  std::string run(const SetSequential& set) {
+    std::string key = std::to_string(fixed_);
+    while (key.size() < 20) key.insert(0, "0");
+    key.insert(0, set.prefix);
+    if (!made_.insert(key).second) {
+      return "error 16: one transaction makes one sequential key of a prefix; nothing was done";
+    }
+    EXPECT_EQ(cells.count(key), 0U) << "no random command writes it by its name";
+    write_for(key, std::string(set.value), std::nullopt);
+    return "\"" + key + "\"";
   }
 
   std::string run(const Del& del) {
@@ -227,6 +242,7 @@ class Twin {
       if ((at == cells.end() ? 0 : at->second.mod_revision) != watched.mod_revision) return "nil";
     }
     fixed_ = revision + 1;
+    made_.clear();
     std::string out;
     for (const Operation& operation : transaction.operations) {
       out += std::visit([this](const auto& o) { return run(o); }, operation) + ",";
@@ -239,6 +255,7 @@ class Twin {
   std::uint64_t fixed_ = 0;  ///< the revision of what the command at hand writes
   bool changed_ = false;
   std::uint64_t stamps_ = 0;
+  std::set<std::string> made_;  ///< by SetSequential, in the command at hand
 
   std::string run(const IncrBy& incr) {
     const std::string key(incr.key);
@@ -264,8 +281,10 @@ class Twin {
 inline void expect_same(const Store& store, const Twin& twin) {
   EXPECT_EQ(store.size(), twin.cells.size());
   EXPECT_EQ(store.revision(), twin.revision);
-  for (int i = 0; i < 24; ++i) {
-    const std::string key = "key" + std::to_string(i);
+  std::set<std::string> keys;
+  for (int i = 0; i < 24; ++i) keys.insert("key" + std::to_string(i));
+  for (const auto& [key, cell] : twin.cells) keys.insert(key);
+  for (const std::string& key : keys) {
     const auto got = store.get(key);
     ASSERT_TRUE(got) << got.error().message;
     const auto cell = twin.cells.find(key);

@@ -1071,4 +1071,12 @@ ours("lease.info", """
 ours("lease.list", "LEASE.LIST AFTER 9000000000000000000", r"\*0\r\n")
 ours("lease.attach", "LEASE.ATTACH 4000000000 k", r"-NOLEASE lease 4000000000 was never granted")
 ours("lease.detach", "LEASE.DETACH nothing", r":0\r\n")
+ours("setseq", "SETSEQ q/ v", r"\$22\r\nq/\d{20}\r\n")
+ours("setseq", "SETSEQ q/ v LEASE 4000000000", r"-NOLEASE lease 4000000000 was never granted")
+ours("setseq multi exec", """
+    MULTI
+    SETSEQ q/ v
+    SETSEQ q/ v
+    EXEC
+""", r"\*2\r\n\$22\r\nq/\d{20}\r\n-KEYEXISTS one transaction makes one sequential key of a prefix")
 ours("set", "SET k v TOKEN 9000000000000000000", r"-FENCED no lease was granted with the token")

@@ -360,6 +360,12 @@ TEST_F(SessionEvents, SubscribersHearRedisesNotifications) {
   EXPECT_THAT(say({"GET", "a"}), Not(StartsWith("ERR")));
 }
 
+TEST_F(SessionEvents, ASequentialKeyIsToldAsAKeyThatWasSet) {
+  EXPECT_EQ(say({"PSUBSCRIBE", "__keyspace@0__:q/*"}), "[psubscribe __keyspace@0__:q/* 1]");
+  other(kv::SetSequential{"q/", "v"});
+  EXPECT_EQ(taken(), "[pmessage __keyspace@0__:q/* __keyspace@0__:q/00000000000000000001 set]");
+}
+
 TEST_F(SessionEvents, PatternsMatchBothChannels) {
   EXPECT_EQ(say({"PSUBSCRIBE", "__key*__:*", "__keyspace@0__:a?"}),
             "[psubscribe __key*__:* 1] | [psubscribe __keyspace@0__:a? 2]");

@@ -147,6 +147,40 @@ TEST_F(SessionLeaseTest, AKeyIsAttachedAndTakenOff) {
   EXPECT_EQ(node_.store().get("k").value()->bytes.view(), "w");
 }
 
+TEST_F(SessionLeaseTest, ASequentialKeyIsToldAndGoesWithItsLease) {
+  node_.grant_lease(1h);
+  EXPECT_EQ(line("SETSEQ q/ first"), "$22\r\nq/00000000000000000001\r\n");
+  EXPECT_EQ(line("GET q/00000000000000000001"), "$5\r\nfirst\r\n");
+  line("LEASE.GRANT 10000 ID 7");
+  EXPECT_EQ(line("setseq q/ second lease 7"), "$22\r\nq/00000000000000000003\r\n");
+  EXPECT_THAT(line("LEASE.INFO 7"), HasSubstr("*1\r\n$22\r\nq/00000000000000000003\r\n"));
+  EXPECT_EQ(line("SETSEQ q/ v LEASE 8"),
+            "-NOLEASE lease 8 was never granted, or has ended; nothing was done\r\n");
+  line("LEASE.REVOKE 7");
+  EXPECT_EQ(line("KEYS *"), "*1\r\n$22\r\nq/00000000000000000001\r\n");
+  line("SET q/00000000000000000006 taken");
+  EXPECT_EQ(line("SETSEQ q/ v"),
+            "-KEYEXISTS the key of this prefix and the number 6 exists: somebody has written it by "
+            "its name; nothing was done\r\n");
+}
+
+TEST_F(SessionLeaseTest, ASequentialKeyStandsInATransactionAndInASession) {
+  node_.grant_lease(1h);
+  line("MULTI");
+  EXPECT_EQ(line("LEASE.GRANT 10000 ID 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("SETSEQ a/ v LEASE 7"), "+QUEUED\r\n");
+  line("SETSEQ b/ v");
+  line("SETSEQ a/ v");
+  EXPECT_EQ(line("EXEC"),
+            "*4\r\n*2\r\n:7\r\n:1\r\n$22\r\na/00000000000000000001\r\n"
+            "$22\r\nb/00000000000000000001\r\n-KEYEXISTS one transaction makes one sequential key "
+            "of a prefix; nothing was done\r\n");
+  line("LEASEHOLD SESSION OPEN");
+  EXPECT_EQ(line("LEASEHOLD ONCE 1 1 SETSEQ a/ v"), "$22\r\na/00000000000000000002\r\n");
+  EXPECT_EQ(line("LEASEHOLD ONCE 1 1 SETSEQ a/ v"), "$22\r\na/00000000000000000002\r\n");
+  EXPECT_EQ(line("DBSIZE"), ":3\r\n");
+}
+
 TEST_F(SessionLeaseTest, TheyStandInTransactions) {
   line("MULTI");
   EXPECT_EQ(line("LEASE.GRANT 10000 ID 7"), "+QUEUED\r\n");
@@ -179,6 +213,12 @@ TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
                             "SET k v LEASE",
                             "SET k v TOKEN 0",
                             "SET k v KEEPTTL LEASE 7",
+                            "SETSEQ q/",
+                            "SETSEQ q/ v LEASE",
+                            "SETSEQ q/ v LEASE x",
+                            "SETSEQ q/ v LEASE 0",
+                            "SETSEQ q/ v OTHER 7",
+                            "SETSEQ q/ v LEASE 7 x",
                             "LEASE.GRANT"}) {
     EXPECT_THAT(line(words), StartsWith("-ERR")) << words;
   }
