@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ class KeyLockClients {
                    const std::optional<kv::Reply>& reply);
   void extend(std::size_t client);
   void add(std::size_t client);
+  void ask_for_more(std::size_t client,
+                    std::function<void(Duration, const std::optional<kv::Reply>&)> told);
   bool still_has_it(std::size_t client, const std::optional<kv::Reply>& reply);
   void release(std::size_t client);
   void leave(std::size_t client);

@@ -108,6 +108,7 @@ TEST(Reduction, WhatIsLeftOutOfAPlanIsNotInIt) {
   for (std::size_t i = 0; i < kFaultClasses; ++i)
     everything.without.add(static_cast<FaultClass>(i));
   everything.no_sessions = everything.no_leases = everything.no_watchers = true;
+  everything.no_key_locks = true;
   everything.clients_max = 1;
   SimOptions options;
   options.reduction = everything;
@@ -120,6 +121,7 @@ TEST(Reduction, WhatIsLeftOutOfAPlanIsNotInIt) {
     EXPECT_EQ(plan.drift_ppm_max, 0);
     EXPECT_FALSE(plan.duel);
     EXPECT_EQ(plan.sessions.clients + plan.leases.clients + plan.workload.watchers, 0U);
+    EXPECT_EQ(plan.key_locks.clients, 0U);
     EXPECT_EQ(plan.workload.clients, 1U);
   }
 }
