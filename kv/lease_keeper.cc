@@ -1,5 +1,6 @@
 #include <leasehold/kv/lease_keeper.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace leasehold::kv {
@@ -84,6 +85,13 @@ Result<std::optional<LeaseKeeper::Left>> LeaseKeeper::left(lease::LeaseId id) {
   const bool known = leads_in_ || lease::is_of_key(id);
   const auto left = known ? tracker_.left(id.value(), now.value()) : tracker_.ttl(id.value());
   return std::optional<Left>(Left{*stamp, *left, leads_in_.has_value()});
+}
+
+SeenTime LeaseKeeper::seen(lease::LeaseId id) {
+  const auto found = left(id);
+  if (!found || !found.value()) return {};
+  const lease::Duration most = lease::kLeaseTtlMax;
+  return {found.value()->stamp, std::clamp(found.value()->left, lease::Duration(0), most)};
 }
 
 }  // namespace leasehold::kv

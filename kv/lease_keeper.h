@@ -64,6 +64,9 @@ class LeaseKeeper {
   /// for it began to count. Of any other lease its whole time, since the leader may have renewed it
   /// without a word. None: there is no such lease (any more). Errors: the store's.
   Result<std::optional<Left>> left(lease::LeaseId id);
+  /// left() for a command that looks at the time of a key. What is not found was not seen: then all
+  /// of the time is taken to be left.
+  SeenTime seen(lease::LeaseId id);
 
  private:
   Result<lease::PromiseInstant> take_in();

@@ -71,14 +71,9 @@ std::string TimeOption::parse(std::string_view command, kv::KeyTime& ttl) const 
 void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
   auto* const expire = std::get_if<kv::ExpireKey>(&operation);
   if (expire == nullptr || !expire->looks_at_time() || keeper == nullptr) return;
-  // What is not found counts as not seen: then all of the time is taken to be left.
   const auto value = store.get(expire->key);
   if (!value || !value.value() || value.value()->lease == lease::LeaseId(0)) return;
-  const auto found = keeper->left(value.value()->lease);
-  if (!found || !found.value()) return;
-  expire->seen.stamp = found.value()->stamp;
-  expire->seen.left =
-      std::clamp(found.value()->left, lease::Duration(0), lease::Duration(lease::kLeaseTtlMax));
+  expire->seen = keeper->seen(value.value()->lease);
 }
 
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper) {

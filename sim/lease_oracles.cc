@@ -2,6 +2,7 @@
 #include <leasehold/sim/lease_oracles.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -21,6 +22,16 @@ bool same(const kv::Event& a, const kv::Event& b) {
   return a.kind == b.kind && a.cause == b.cause && a.value_kept == b.value_kept && a.key == b.key &&
          a.value == b.value && a.create_revision == b.create_revision && a.version == b.version &&
          a.lease == b.lease;
+}
+
+/// The key to which the command has given a time to live.
+std::optional<std::string_view> given_time(const kv::Command& command, const kv::Reply& answer) {
+  const auto* set = std::get_if<kv::Set>(&command);
+  if (set != nullptr && set->ttl && std::holds_alternative<kv::Ok>(answer)) return set->key;
+  const auto* expire = std::get_if<kv::ExpireKey>(&command);
+  const auto* done = std::get_if<kv::Integer>(&answer);
+  if (expire != nullptr && done != nullptr && done->value == 1) return expire->key;
+  return std::nullopt;
 }
 
 std::string text(raft::LogId id) {
@@ -55,7 +66,7 @@ void LeaseOracles::holds(const Holder& holder, lease::LeaseId id) {
 
 TrueInstant LeaseOracles::soonest(TrueInstant from, Duration time) const {
   constexpr std::int64_t kMillion = 1'000'000;
-  return from + time / (kMillion + world_.plan.leases.drift_ppm) * kMillion;
+  return from + time / (kMillion + world_.plan.drift_ppm_max) * kMillion;
 }
 
 void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
@@ -120,11 +131,11 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     ++counts_.revoked;
     delays_.erase(revoke->id);
   }
-  if (const auto* set = std::get_if<kv::Set>(&decoded.value());
-      set != nullptr && set->ttl && good) {
+  if (const auto key = given_time(decoded.value(), answer.value())) {
+    const auto* own = cells.table.find(cells.cells.at(std::string(*key)).lease);
+    LEASEHOLD_ASSERT(own != nullptr);
     // No node has it before now.
-    keys_live_until_[cells.cells.at(std::string(set->key)).lease] =
-        soonest(world_.queue.now(), *set->ttl);
+    keys_live_until_[own->id] = soonest(world_.queue.now(), own->ttl);
   }
   for (const lease::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
   check_keys(cells, text(id));

@@ -83,6 +83,7 @@ struct Reduction {
   FaultSet without;
   bool no_sessions = false;
   bool no_leases = false;
+  bool no_key_locks = false;
   bool no_watchers = false;
   /// Clients at most; 0: as many as are drawn.
   std::uint64_t clients_max = 0;
@@ -205,6 +206,17 @@ struct LeaseCounts {
   std::uint64_t events() const { return granted + renewed + expired + revoked + fenced; }
 };
 
+/// What clients did with keys that are locks.
+struct KeyLockCounts {
+  std::uint64_t clients = 0;
+  std::uint64_t acquired = 0;
+  std::uint64_t refused = 0;   ///< another had it
+  std::uint64_t extended = 0;  ///< by a time that counts from then on
+  std::uint64_t added = 0;     ///< more time than what was left
+  std::uint64_t released = 0;
+  std::uint64_t lost = 0;  ///< extensions that came too late
+};
+
 /// What one seed did.
 struct SeedReport {
   std::uint64_t seed = 0;
@@ -218,6 +230,7 @@ struct SeedReport {
   SessionCounts sessions;
   NodeCounts nodes;
   LeaseCounts leases;
+  KeyLockCounts key_locks;
   std::uint64_t triggered = 0;  ///< faults that somebody was about to trigger
   FaultSet faults;              ///< those that took effect
   std::uint64_t trace_hash = 0;

@@ -27,7 +27,8 @@ Oracles::Oracles(World& world)
     : world_(world),
       memories_(world.plan.nodes.size()),
       membership_(founding_membership(world.plan)),
-      leases_(world) {}
+      leases_(world),
+      key_locks_(world, tip_.leases) {}
 
 Oracles::Memory& Oracles::memory(const SimNode& node) {
   return memories_[node.id().value() - 1];
@@ -167,6 +168,7 @@ void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
   RegisterMachine::Done done = RegisterMachine::apply_to(tip_, id, command);
   if (command.kind == RegisterMachine::Kind::leases) {
     leases_.after(id, command.of_store, done.result, tip_.leases, std::move(done.told));
+    key_locks_.after(id);
   }
   tip_.values.clear();
   using Kind = RegisterMachine::Kind;

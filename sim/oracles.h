@@ -4,6 +4,7 @@
 #include <leasehold/net/peer_message.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/sim/key_lock_oracle.h>
 #include <leasehold/sim/lease_oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/world.h>
@@ -99,6 +100,7 @@ class Oracles {
   std::uint64_t sessions_expired() const { return sessions_expired_; }
   LeaseOracles& leases() { return leases_; }
   const LeaseOracles& leases() const { return leases_; }
+  KeyLockOracle& key_locks() { return key_locks_; }
 
  private:
   /// What an oracle remembers of a node.
@@ -171,6 +173,7 @@ class Oracles {
   std::map<node::SessionId, SessionSeen> sessions_;
   std::uint64_t sessions_expired_ = 0;
   LeaseOracles leases_;
+  KeyLockOracle key_locks_;
   /// The bytes of every snapshot that was taken, by its tag.
   std::map<std::uint64_t, SnapshotBytes> taken_;
   raft::Term newest_committed_term_;

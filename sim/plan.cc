@@ -248,6 +248,19 @@ void draw_lease_terms(LeasePlan& leases, std::uint64_t seed) {
   leases.delay_max = leases.ttl * random.between(1, 4);
 }
 
+/// A sequence of its own, too.
+void draw_key_locks(const SimOptions& options, Plan& plan) {
+  Random random = random_for(plan.seed, 17);
+  // Every command of theirs stands in the log.
+  if (!random.chance(options.lease_work ? 2 : 1, 4)) return;
+  KeyLockPlan& locks = plan.key_locks;
+  locks.clients = 3 + random.below(options.lease_work ? 6 : 4);
+  locks.keys = 1 + random.below(options.lease_work ? 3 : 2);
+  const std::int64_t ttl_ms[] = {120, 250, 600, 2'000};
+  locks.ttl = milliseconds(ttl_ms[random.below(options.lease_work ? 3 : 4)]);
+  locks.margin = milliseconds(random.between(0, 5));
+}
+
 /// SimOptions::lease_work. Most names are free at a time, so that most clients hold one.
 void draw_lease_work(Plan& plan) {
   Random random = random_for(plan.seed, 16);
@@ -272,6 +285,14 @@ void draw_lease_work(Plan& plan) {
   for (NodePlan& node : plan.nodes) {
     // What is applied more slowly than it is asked for would not be done in time.
     node.apply_max = std::min(node.apply_max, Duration(milliseconds(2)));
+  }
+  if (plan.key_locks.clients > 0) {
+    // Each of their commands has to be committed in less than a time to live.
+    plan.young_leader_percent = std::min<std::uint64_t>(plan.young_leader_percent, 25);
+    plan.hunt_percent = std::min<std::uint64_t>(plan.hunt_percent, 20);
+    plan.duel = false;
+    plan.driver.append_bytes_max = std::max<std::size_t>(plan.driver.append_bytes_max, 1'000);
+    plan.driver.apply_bytes_max = std::max<std::size_t>(plan.driver.apply_bytes_max, 1'000);
   }
   // Nor would a log of thousands of entries, applied anew after each restart.
   plan.driver.log_tail_bytes = std::min<std::uint64_t>(plan.driver.log_tail_bytes, 8'000);
@@ -441,6 +462,9 @@ void draw_long_life(Plan& plan) {
   plan.leases.clients = std::min<std::uint64_t>(plan.leases.clients, 3);
   plan.leases.ttl = seconds(20);
   plan.leases.look_max = seconds(10);
+  plan.key_locks.clients = std::min<std::uint64_t>(plan.key_locks.clients, 2);
+  plan.key_locks.keys = 1;
+  plan.key_locks.ttl = seconds(20);
   WorkloadPlan& workload = plan.workload;
   workload.watchers = std::min<std::uint64_t>(workload.watchers, 1);
   // A client's think time is half of the longest in the mean.
@@ -531,6 +555,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   if (ground >= 7 && ground < 9) draw_late_copies(random, plan);
   draw_echoes(plan);
   draw_leases(plan);
+  draw_key_locks(options, plan);
   draw_member_changes(plan);
   draw_witnesses(plan);
   if (plan.enabled.has(FaultClass::crash) && random.chance(1, 2)) {

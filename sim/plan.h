@@ -113,6 +113,14 @@ struct LeasePlan {
   std::size_t events_max = 0;
 };
 
+/// Clients that use keys with a time to live as locks. Their clocks are as wrong as the nodes'.
+struct KeyLockPlan {
+  std::uint64_t clients = 0;
+  std::uint64_t keys = 1;
+  Duration ttl{0};
+  Duration margin{0};
+};
+
 struct Plan {
   std::uint64_t seed = 0;
   FaultSet enabled;
@@ -125,6 +133,7 @@ struct Plan {
   WorkloadPlan workload;
   SessionPlan sessions;
   LeasePlan leases;
+  KeyLockPlan key_locks;
   node::DriverOptions driver;  ///< limits only; `core` is made for each start
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;

@@ -13,9 +13,10 @@ namespace {
 constexpr std::size_t kRangesMax = 10'000;
 
 /// What `--without` takes beside the names of fault classes.
-constexpr std::array<std::pair<const char*, bool Reduction::*>, 3> kKinds = {{
+constexpr std::array<std::pair<const char*, bool Reduction::*>, 4> kKinds = {{
     {"sessions", &Reduction::no_sessions},
     {"leases", &Reduction::no_leases},
+    {"key_locks", &Reduction::no_key_locks},
     {"watchers", &Reduction::no_watchers},
 }};
 
@@ -144,6 +145,7 @@ void reduce(const Reduction& reduction, Plan& plan) {
   }
   if (reduction.no_sessions) plan.sessions.clients = 0;
   if (reduction.no_leases) plan.leases.clients = 0;
+  if (reduction.no_key_locks) plan.key_locks.clients = 0;
   if (reduction.no_watchers) plan.workload.watchers = 0;
   plan.leases.drift_ppm = std::min(plan.leases.drift_ppm, plan.drift_ppm_max);
   if (reduction.clients_max == 0) return;

@@ -93,8 +93,8 @@ class Shrinker {
 
   bool leave_out_clients() {
     bool smaller = false;
-    for (bool Reduction::*kind :
-         {&Reduction::no_sessions, &Reduction::no_leases, &Reduction::no_watchers}) {
+    for (bool Reduction::*kind : {&Reduction::no_sessions, &Reduction::no_leases,
+                                  &Reduction::no_key_locks, &Reduction::no_watchers}) {
       if (best_.reduction.*kind) continue;
       Reduction candidate = best_.reduction;
       candidate.*kind = true;

@@ -45,6 +45,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   session_watch_ = std::make_unique<SessionWatch>(world_, all);
   store_nodes_ = std::make_unique<StoreNodes>(world_, all);
   lease_clients_ = std::make_unique<LeaseClients>(world_, *store_nodes_, oracles_);
+  key_lock_clients_ = std::make_unique<KeyLockClients>(world_, *store_nodes_, oracles_);
   lease_watchers_ = std::make_unique<LeaseWatchers>(world_, all, oracles_);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   hand_overs_ = std::make_unique<HandOvers>(world_, all);
@@ -77,6 +78,7 @@ SeedReport Simulator::run() {
   session_watch_->start();
   lease_clients_->start();
   lease_watchers_->start();
+  key_lock_clients_->start();
   const TrueInstant healed = TrueInstant() + world_.options.chaos;
   live_until(healed);
   if (trial_ && !world_.failed()) trial_->finish();
@@ -220,6 +222,7 @@ SeedReport Simulator::report() const {
   report.leases.delayed = oracles_.leases().counts().delayed;
   report.leases.watched = oracles_.leases().counts().watched;
   report.leases.resynced = oracles_.leases().counts().resynced;
+  report.key_locks = key_lock_clients_->counts();
   report.triggered = world_.triggered;
   report.faults = world_.faults_used;
   report.trace_hash = world_.trace.hash();

@@ -5,6 +5,7 @@
 #include <leasehold/sim/clients.h>
 #include <leasehold/sim/faults.h>
 #include <leasehold/sim/hand_overs.h>
+#include <leasehold/sim/key_lock_clients.h>
 #include <leasehold/sim/lease_clients.h>
 #include <leasehold/sim/lease_watchers.h>
 #include <leasehold/sim/member_changes.h>
@@ -72,6 +73,7 @@ class Simulator {
   std::unique_ptr<SessionWatch> session_watch_;
   std::unique_ptr<StoreNodes> store_nodes_;
   std::unique_ptr<LeaseClients> lease_clients_;
+  std::unique_ptr<KeyLockClients> key_lock_clients_;
   std::unique_ptr<LeaseWatchers> lease_watchers_;
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<HandOvers> hand_overs_;

@@ -59,6 +59,13 @@ void each_count(See see, Reports&... reports) {
   see(reports.leases.delayed...);
   see(reports.leases.watched...);
   see(reports.leases.resynced...);
+  see(reports.key_locks.clients...);
+  see(reports.key_locks.acquired...);
+  see(reports.key_locks.refused...);
+  see(reports.key_locks.extended...);
+  see(reports.key_locks.added...);
+  see(reports.key_locks.released...);
+  see(reports.key_locks.lost...);
 }
 
 unsigned long long number(std::uint64_t n) {
@@ -149,6 +156,12 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
       number(l.renewed), number(l.regained), number(l.taken_over), number(l.delayed),
       number(l.fenced), number(l.without_log), number(l.too_late), number(l.watched),
       number(l.resynced));
+  const KeyLockCounts& k = sum_.key_locks;
+  std::printf(
+      "clients of key locks %llu: acquired %llu, refused %llu, extended %llu, added to %llu, "
+      "released %llu, lost %llu\n",
+      number(k.clients), number(k.acquired), number(k.refused), number(k.extended), number(k.added),
+      number(k.released), number(k.lost));
   if (died > 0) {
     std::printf("%llu more seeds ended in an assertion, with a good history until then\n",
                 number(died));

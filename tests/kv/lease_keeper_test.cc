@@ -218,6 +218,16 @@ TEST_F(LeaseKeeperTest, EveryNodeKnowsHowMuchIsLeftOfAKeysTime) {
   EXPECT_EQ(left(7), "6 of 2");
 }
 
+TEST_F(LeaseKeeperTest, OfATimeThatIsOverNothingIsSeenToBeLeft) {
+  set_for("k", 10);
+  const LeaseId own(lease_of("k"));
+  EXPECT_EQ(keeper_.seen(own).left, seconds(10));
+  pass(12);
+  EXPECT_EQ(keeper_.seen(own).stamp, 1U);
+  EXPECT_EQ(keeper_.seen(own).left, seconds(0));
+  EXPECT_EQ(keeper_.seen(LeaseId(9)).stamp, 0U) << "there is no such lease";
+}
+
 TEST_F(LeaseKeeperTest, ManyAtOnceAreNamedInParts) {
   for (std::uint64_t id = 1; id <= 5; ++id) grant(id);
   look();

@@ -37,8 +37,8 @@ TEST(Shrink, KeepsWhatTheFindingNeedsAndNothingElse) {
   EXPECT_EQ(options_of(shrunk.reduction),
             " --without crash,suspend,partition,one_way_cut,loss,duplication,reordering,disk_stall,"
             "unsynced_loss,disk_error,extreme_drift,drift_change,slow_apply,late_handling,"
-            "reader_pause,straggler,full_disk,hand_over,membership,sessions,leases --clients 4 "
-            "--only 7,31");
+            "reader_pause,straggler,full_disk,hand_over,membership,sessions,leases,key_locks "
+            "--clients 4 --only 7,31");
   EXPECT_EQ(faults_left(shrunk), 2U);
   EXPECT_LT(shrunk.attempts, 250U);
 }
@@ -108,6 +108,7 @@ TEST(Reduction, WhatIsLeftOutOfAPlanIsNotInIt) {
   for (std::size_t i = 0; i < kFaultClasses; ++i)
     everything.without.add(static_cast<FaultClass>(i));
   everything.no_sessions = everything.no_leases = everything.no_watchers = true;
+  everything.no_key_locks = true;
   everything.clients_max = 1;
   SimOptions options;
   options.reduction = everything;
@@ -120,6 +121,7 @@ TEST(Reduction, WhatIsLeftOutOfAPlanIsNotInIt) {
     EXPECT_EQ(plan.drift_ppm_max, 0);
     EXPECT_FALSE(plan.duel);
     EXPECT_EQ(plan.sessions.clients + plan.leases.clients + plan.workload.watchers, 0U);
+    EXPECT_EQ(plan.key_locks.clients, 0U);
     EXPECT_EQ(plan.workload.clients, 1U);
   }
 }
