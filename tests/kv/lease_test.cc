@@ -2,6 +2,7 @@
 #include <leasehold/kv/query.h>
 #include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/tests/kv/command_source.h>
+#include <leasehold/tests/kv/lease_support.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
 #include <leasehold/tests/kv/store_twin.h>
@@ -24,71 +25,6 @@ using ::testing::HasSubstr;
 
 /// What the store chooses first.
 constexpr std::uint64_t kFirst = std::uint64_t{1} << 32U;
-
-std::string run(Store& store, const Command& command) {
-  return apply(store, store.applied_index().value() + 1, {encoded(command)}).at(0);
-}
-
-Command grant(std::uint64_t id, std::string_view name = "") {
-  return GrantLease{LeaseId(id), seconds(10), name, "me"};
-}
-Set leased(std::string_view key, std::string_view value, std::uint64_t id) {
-  Set set{key, value};
-  set.lease = LeaseId(id);
-  return set;
-}
-Set fenced(std::string_view key, std::string_view value, std::uint64_t token) {
-  Set set{key, value};
-  set.token = FencingToken(token);
-  return set;
-}
-Command expire(std::uint64_t term, std::vector<std::pair<std::uint64_t, std::uint64_t>> seen) {
-  ExpireLeases command{raft::Term(term), {}};
-  for (const auto& [id, stamp] : seen) command.leases.push_back({LeaseId(id), stamp});
-  return command;
-}
-
-/// Everything about leases: "7 token 1 stamp 1 'name' of 'me': a b; 8 ..."
-std::string list(const Store& store) {
-  std::string out;
-  const auto leases = store.leases_after(LeaseId(0), 100000).value();
-  for (const auto& lease : leases) {
-    const auto found = store.find_lease(lease.id, "").value().value();
-    EXPECT_EQ(found.lease, lease);
-    if (!lease.name.empty()) {
-      EXPECT_EQ(store.find_lease(LeaseId(0), lease.name).value().value().lease, lease);
-    }
-    if (!out.empty()) out += "; ";
-    out += std::to_string(lease.id.value()) + " token " + std::to_string(lease.token.value()) +
-           " stamp " + std::to_string(lease.stamp) + " '" + lease.name + "' of '" + lease.holder +
-           "':";
-    for (const std::string& key : found.keys) out += " " + key;
-    if (lease.delayed) out += " (delayed)";
-  }
-  return out;
-}
-
-enum class Kind { memory, rocksdb };
-
-class LeaseContract : public ::testing::TestWithParam<Kind> {
- protected:
-  std::unique_ptr<Store> make(const std::string& name) {
-    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
-    return open_store(folder_.path(name));
-  }
-  void SetUp() override {
-    store_ = make("kv");
-    ASSERT_NE(store_, nullptr);
-  }
-  std::string run(const Command& command) { return testing::run(*store_, command); }
-  std::string ask(const Operation& operation) {
-    return text(encode_reply(query(operation, *store_).value()));
-  }
-  bool exists(std::string_view key) { return store_->exists(key).value(); }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
-};
 
 TEST_P(LeaseContract, TheTokenIsTheRevisionOfTheGrant) {
   run(Set{"x", "1"});
@@ -283,10 +219,11 @@ TEST_P(LeaseContract, AnOperationOfATransactionSeesThoseBeforeIt) {
        AttachKey{LeaseId(0), "b"}, LeaseInfo{LeaseId(0), "n"}, RevokeLease{LeaseId(7)},
        Exists{{"a", "b"}}, LeaseInfo{LeaseId(7), ""}, GrantLease{LeaseId(7), seconds(1), "", "me"},
        GrantLease{LeaseId(9), seconds(1), "m", "me"}, LeaseList{LeaseId(0), 5}}});
-  EXPECT_EQ(reply,
-            "[[7,1,],OK,OK,1,[7,1,1000,\"n\",\"me\",[\"a\",],0,0,0,0,0,],OK,1,nil,error 13: the lease "
-            "of this id or name ended in the same transaction: a new one would have no larger "
-            "token,[9,1,],[[9,1,1000,\"m\",\"me\",0,0,0,0,0,],],]");
+  EXPECT_EQ(
+      reply,
+      "[[7,1,],OK,OK,1,[7,1,1000,\"n\",\"me\",[\"a\",],0,0,0,0,0,],OK,1,nil,error 13: the lease "
+      "of this id or name ended in the same transaction: a new one would have no larger "
+      "token,[9,1,],[[9,1,1000,\"m\",\"me\",0,0,0,0,0,],],]");
   EXPECT_EQ(store_->revision(), 1U);
   EXPECT_EQ(list(*store_), "9 token 1 stamp 2 'm' of 'me':");
 }
@@ -333,57 +270,6 @@ TEST_P(LeaseContract, AreAskedFor) {
   run(grant(9));
   EXPECT_EQ(ask(LeaseList{LeaseId(7), 1}), "[[8,3,10000,\"\",\"me\",0,0,0,0,0,],]");
   EXPECT_EQ(ask(LeaseList{LeaseId(9), 1}), "[]");
-}
-
-TEST_P(LeaseContract, ALockDelayKeepsTheNameOfAnExpiredLease) {
-  GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
-  grant.terms.delay = seconds(15);
-  run(grant);
-  run(leased("a", "1", 7));
-  EXPECT_EQ(run(expire(1, {{7, 1}})), "1");
-  EXPECT_EQ(ask(Exists{{"a"}}), "0") << "the keys are gone at once";
-  EXPECT_EQ(list(*store_), "7 token 1 stamp 2 'n' of 'me': (delayed)");
-  EXPECT_EQ(run(GrantLease{LeaseId(0), seconds(10), "n", "you"}),
-            "error 13: lease 7 of 'me' has expired, and its lock delay of 15000 ms keeps the name "
-            "from everybody; a revocation ends it");
-  EXPECT_EQ(run(RenewLeases{{LeaseId(7)}}), "[nil,]");
-  EXPECT_THAT(run(leased("a", "1", 7)), HasSubstr("never granted, or has ended"));
-  EXPECT_EQ(run(AttachKey{LeaseId(7), "b"}), run(AttachKey{LeaseId(9), "b"}).replace(16, 1, "7"));
-  EXPECT_EQ(ask(LeaseInfo{LeaseId(0), "n"}), "nil") << "nobody holds it";
-  EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[],0,0,15000,1,0,]");
-  EXPECT_EQ(run(expire(1, {{7, 1}})), "0");
-  EXPECT_EQ(run(expire(1, {{7, 2}})), "1");
-  EXPECT_EQ(list(*store_), "");
-  EXPECT_THAT(run(GrantLease{LeaseId(0), seconds(10), "n", "you"}), HasSubstr("[4294967296,"));
-}
-
-TEST_P(LeaseContract, WhoTimesThemHearsWhoIsWanted) {
-  const auto wants = [&] {
-    std::string out;
-    const LeaseChanges changes = store_->lease_changes(0).value();
-    for (const TimedLease& lease : changes.alive) {
-      out += std::to_string(lease.times.wants) + " ";
-    }
-    return out;
-  };
-  GrantLease soft{LeaseId(7), seconds(10), "n", "me"};
-  soft.terms = {seconds(60), {}, true};
-  run(soft);
-  run(grant(8, "m"));
-  run(grant(0, "n"));
-  run(Transaction{{}, {GrantLease{LeaseId(0), seconds(1), "n", "me"}}});
-  run(grant(0, "m"));
-  EXPECT_EQ(wants(), "2 0 ") << "without a soft limit nobody is told";
-  run(RevokeLease{LeaseId(7)});
-  run(soft);
-  EXPECT_EQ(wants(), "0 0 ") << "that was another lease";
-}
-
-TEST_P(LeaseContract, TermsThatMakeNoSenseAreErrors) {
-  GrantLease grant{LeaseId(7), seconds(10), "", "me"};
-  grant.terms.delay = seconds(1);
-  EXPECT_EQ(run(grant), "error 3: a lock delay needs a name that it keeps");
-  EXPECT_EQ(list(*store_), "");
 }
 
 TEST_P(LeaseContract, LimitsAreErrors) {
@@ -490,9 +376,7 @@ TEST_P(LeaseContract, NobodySeesHalfOfAnEnd) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, LeaseContract, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         [](const auto& kind) {
-                           return kind.param == Kind::memory ? "memory" : "rocksdb";
-                         });
+                         name_of_kind);
 
 /// Random commands about few leases and few keys.
 class LeaseSource {
