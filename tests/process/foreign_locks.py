@@ -4,6 +4,9 @@ node-redis. First every method of each, at every node. Then processes compete fo
 while leaders are killed: in true time no two hold it at once, though some go away without a release
 and some extend it.
 
+Debian has no lock library for Node. With --redlock FILE, the redlock.js of a release 4 of node-redlock,
+that library competes as it was published, too.
+
 With --overtime the holders stay for longer than they may, without a renewal: then two do hold it at
 once, and the test passes only if it sees that."""
 
@@ -23,6 +26,8 @@ def arguments(parser):
     parser.add_argument("--kills", type=int, default=3, help="of leaders, meanwhile")
     parser.add_argument("--overtime", type=float, default=0,
                         help="seconds for which holders stay too long")
+    parser.add_argument("--redlock", metavar="FILE",
+                        help="the redlock.js of node-redlock 4, to run it as well")
 
 
 def start(*command):
@@ -49,6 +54,11 @@ def python(*words):
 
 def node(*words):
     return start("nodejs", f"{HERE}/clients/lock_node_redis.js", *words)
+
+
+def redlock(options, *words):
+    return start("nodejs", f"{HERE}/clients/lock_node_redlock.js",
+                 os.path.abspath(options.redlock), *words)
 
 
 def kill_leaders(options, cluster):
@@ -89,6 +99,8 @@ def compete(options, cluster):
     clients = [python("compete", *words, str(options.overtime), *ports) for _ in range(3)]
     if not options.overtime:
         clients += [node("compete", *words, *ports) for _ in range(2)]
+    if options.redlock:
+        clients += [redlock(options, "compete", *words, *ports) for _ in range(2)]
     kill_leaders(options, cluster)
     held = times_held([finish(client, options.seconds + SECONDS) for client in clients])
     holders = {one[2] for one in held}
@@ -111,6 +123,8 @@ def run(options):
             ports = [str(one.port) for one in cluster.nodes]
             print(finish(python("stories", *ports), SECONDS).strip(), flush=True)
             print(finish(node("stories", *ports), SECONDS).strip(), flush=True)
+            if options.redlock:
+                print(finish(redlock(options, "stories", *ports), SECONDS).strip(), flush=True)
         compete(options, cluster)
 
 
