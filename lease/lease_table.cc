@@ -36,7 +36,11 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
       request.terms.problem(!request.name.empty()) != nullptr) {
     return {Verdict::out_of_range, request.id};
   }
-  if (leases_.count(request.id) != 0) return {Verdict::id_taken, request.id};
+  if (const Lease* other = find(request.id); other != nullptr) {
+    // Who always asks with the same id and name is refused the name, too.
+    if (other->terms.soft && other->name == request.name) wanted_.insert(other->id);
+    return {Verdict::id_taken, other->id};
+  }
   if (const Lease* other = find(request.name); other != nullptr) {
     if (other->terms.soft) wanted_.insert(other->id);
     return {Verdict::name_taken, other->id};

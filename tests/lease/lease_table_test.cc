@@ -237,6 +237,10 @@ TEST(LeaseTable, OfASoftLimitItTellsWhatIsWanted) {
   table.roll_back();
   EXPECT_EQ(table.take_wanted(), std::set<LeaseId>{LeaseId(7)});
   EXPECT_TRUE(table.take_wanted().empty());
+  EXPECT_EQ(table.grant(with("a", {}), FencingToken(2)).verdict, Verdict::id_taken);
+  EXPECT_EQ(table.take_wanted(), std::set<LeaseId>{LeaseId(7)}) << "who has an id for each name";
+  EXPECT_EQ(table.grant(with("c", {}), FencingToken(2)).verdict, Verdict::id_taken);
+  EXPECT_TRUE(table.take_wanted().empty()) << "nobody has asked for the name";
 }
 
 TEST(LeaseTable, WhatIsRestoredHasTermsThatMakeSense) {
