@@ -40,10 +40,12 @@ class Acquisition {
     for (;;) {
       auto taken = ask();
       if (taken || !may_pass(taken.error().code)) return taken;
-      if (options_.give_up()) {
-        return Error{ErrorCode::stopped, "given up: " + taken.error().message};
+      const bool told = options_.give_up();
+      if (told || clock_.holder_now() >= give_up_at_) {
+        if (unsure_) give_back();
+        if (told) return Error{ErrorCode::stopped, "given up: " + taken.error().message};
+        return taken;
       }
-      if (clock_.holder_now() >= give_up_at_) return taken;
       pause();
     }
   }
@@ -80,6 +82,15 @@ class Acquisition {
     if (!renewed) return renewed.error().code == ErrorCode::not_found ? held : renewed.error();
     taken.ttl = renewed.value();
     return in_time(taken);
+  }
+
+  /// A grant may have been made of which nobody heard: nobody has acted under it, and nobody has to
+  /// wait for its end.
+  void give_back() {
+    const auto found = service_.find(options_.name, timeout());
+    if (!found || found.value().holder != options_.holder) return;
+    // Else it ends by time.
+    static_cast<void>(service_.revoke(found.value().id, timeout()));
   }
 
   /// With jitter, since those who wait for one name wait for the same moment.
@@ -119,6 +130,7 @@ LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const
       clock_(clock),
       timing_(options.timing),
       granted_(granted),
+      delays_(options.terms.delay > options.terms.delay.zero()),
       lease_(options.timing, granted.ttl, sent, options.seed, options.terms.grace),
       may_act_until_(HolderInstant::earliest().since_origin().count()) {
   publish();
@@ -127,7 +139,16 @@ LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const
 
 LeaseHolder::~LeaseHolder() {
   // Who wanted to know how it ended has called it before.
-  static_cast<void>(release());
+  if (stands_in_the_way()) static_cast<void>(release());
+  stop_renewing();
+}
+
+/// Of whoever comes next, and for nothing. What was done under a lease that was too late has the
+/// margin to stop in, and then its lock delay, if it has one: nobody has said that it has stopped.
+bool LeaseHolder::stands_in_the_way() {
+  const std::lock_guard lock(mutex_);
+  const HolderInstant now = clock_.holder_now();
+  return lease_.look(now) == State::held || (!delays_ && now >= lease_.end());
 }
 
 bool LeaseHolder::may_act() const {

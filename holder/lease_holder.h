@@ -60,7 +60,9 @@ class LeaseHolder {
   /// time to live. `service` and `clock` outlive the holder.
   static Result<std::unique_ptr<LeaseHolder>> acquire(LeaseService& service,
                                                       const lease::Clock& clock, Options options);
-  /// release(), unless it was called.
+  /// release(), unless it was called. But a lease that was too late is left to end by time while
+  /// what was done under it may still be stopping: for its margin, and always with a grace period
+  /// that has not given it back, or a lock delay. Who knows that all has stopped calls release().
   ~LeaseHolder();
   LeaseHolder(const LeaseHolder&) = delete;
   LeaseHolder& operator=(const LeaseHolder&) = delete;
@@ -122,11 +124,13 @@ class LeaseHolder {
   void renew_once(std::unique_lock<std::mutex>& lock);
   void publish();
   void stop_renewing();
+  bool stands_in_the_way();
 
   LeaseService& service_;
   const lease::Clock& clock_;
   const lease::HolderTiming timing_;
   const LeaseService::Granted granted_;
+  const bool delays_;  ///< its lock delay
 
   mutable std::mutex mutex_;
   /// The lease has ended, work has ended, or the thread has to.

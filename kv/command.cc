@@ -10,8 +10,7 @@
 //    7 mset        {flags u8: bits 0-1 condition, bit 2 ttl}, with bit 2 {ttl i64}, {count u32} and
 //                  count times {key}{value}
 //    8 rename      {flags u8: bit 0 if_free}{from}{to: the rest}
-//    9 grant_lease  {id u64}{ttl i64}{asked at in ms i64}{flag u8: soft}{grace in ms u32}
-//                   {delay in ms u32}{name}{holder: the rest}
+//    9              was grant_lease without its terms; no build writes or reads it
 //   10 renew_leases {count u32} and count times {id u64}
 //   11 revoke_lease {id u64}
 //   12 attach_key   {lease u64}{key: the rest}
@@ -21,6 +20,8 @@
 //                   bit 6 {value}, {key: the rest}
 //   14 del_equal    {value}{keys}
 //   15 set_sequential {lease u64}{prefix}{value: the rest}
+//   16 grant_lease  {id u64}{ttl i64}{asked at in ms i64}{flag u8: soft}{grace in ms u32}
+//                   {delay in ms u32}{name}{holder: the rest}
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -79,7 +80,7 @@ constexpr std::uint8_t type_of(Tag<Rename>) {
   return 8;
 }
 constexpr std::uint8_t type_of(Tag<GrantLease>) {
-  return 9;
+  return 16;
 }
 constexpr std::uint8_t type_of(Tag<RenewLeases>) {
   return 10;

@@ -1,4 +1,4 @@
-// A lease: {format u8 = 1}{token u64}{stamp u64}{time to live in ns i64}{asked at in ms i64}
+// A lease: {format u8 = 3}{token u64}{stamp u64}{time to live in ns i64}{asked at in ms i64}
 //          {flags u8: bit 0 soft, bit 1 delayed}{grace period in ms u32}{lock delay in ms u32}
 //          {name}{holder: the rest}
 // That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}
@@ -12,7 +12,8 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+/// 1 was that of a lease without its terms.
+constexpr std::uint8_t kFormat = 3;
 constexpr std::uint8_t kFormatOfKey = 2;
 constexpr std::uint8_t kSoftFlag = 1;
 constexpr std::uint8_t kDelayedFlag = 2;
@@ -41,7 +42,7 @@ Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_vie
   Cursor in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
-  if (format > kFormatOfKey) return unsupported("lease", format, kFormatOfKey);
+  if (format > kFormat || format < kFormatOfKey) return unsupported("lease", format, kFormat);
   const bool of_key = lease::is_of_key(id);
   if (format != (of_key ? kFormatOfKey : kFormat)) return malformed("lease: not of this format");
   lease::LeaseTable::Lease lease;

@@ -104,7 +104,8 @@ std::string line_of(const Json& lease) {
   std::string line = lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
                      duration_of(lease.at("ttl_ms"));
   if (const Json left = lease.value("left_ms", Json()); left.is_number()) {
-    line += left >= 0 ? "  left " + duration_of(left) : "  in its grace period";
+    const bool graced = left < 0 && lease.at("grace_ms") != 0;
+    line += graced ? "  in its grace period" : "  left " + duration_of(std::max(left, Json(0)));
   }
   if (lease.at("grace_ms") != 0) line += "  grace " + duration_of(lease.at("grace_ms"));
   if (lease.at("soft") == true) line += "  soft";

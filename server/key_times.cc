@@ -97,6 +97,7 @@ std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper*
   const auto known = keeper->left(lease::LeaseId(static_cast<std::uint64_t>(integer_at(info, 0))));
   if (!known || !known.value() || !known.value()->leads) return std::nullopt;
   const std::int64_t left = known.value()->left / milliseconds(1);
+  if (integer_at(info, 9) != 0) return LeaseLeft{left, std::nullopt};
   return LeaseLeft{left, integer_at(info, 2) - left};
 }
 

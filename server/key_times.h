@@ -53,8 +53,9 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
 
 /// What the node that leads knows of a lease's time.
 struct LeaseLeft {
-  std::int64_t left_ms = 0;  ///< of its time to live; below 0 in its grace period
-  std::int64_t since_renewal_ms = 0;
+  /// Of its time to live, below 0 in its grace period; or of its lock delay.
+  std::int64_t left_ms = 0;
+  std::optional<std::int64_t> since_renewal_ms;  ///< none during its lock delay
 };
 /// `info`: the reply to kv::LeaseInfo. None: another node leads.
 std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper* keeper);

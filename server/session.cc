@@ -75,7 +75,8 @@ void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
 }
 
 /// Two more items: how much of its time to live is left, and when it was renewed by the wall clock.
-/// Nulls at a node that does not lead: the leader renews without a word to anybody.
+/// Nulls at a node that does not lead: the leader renews without a word to anybody. During its lock
+/// delay what is left is that of the delay, and nobody has renewed it.
 void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol protocol,
                         kv::LeaseKeeper* keeper) {
   const auto left = lease_left(info, keeper);
@@ -84,7 +85,8 @@ void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol p
     return append_null(out, protocol);
   }
   append_integer(out, left->left_ms);
-  append_integer(out, wall_now() / std::chrono::milliseconds(1) - left->since_renewal_ms);
+  if (!left->since_renewal_ms) return append_null(out, protocol);
+  append_integer(out, wall_now() / std::chrono::milliseconds(1) - *left->since_renewal_ms);
 }
 
 std::string first_word(kv::ErrorKind kind) {

@@ -279,7 +279,18 @@ TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
   int asked = 0;
   other.give_up = [&] { return ++asked == 3; };
   EXPECT_FALSE(LeaseHolder::acquire(leases, clock, other).ok());
-  EXPECT_EQ(leases.finds(), 2);
+  // Once more when it gave up, and it has ended nothing.
+  EXPECT_EQ(leases.finds(), 3);
+  EXPECT_EQ(first->state(), State::held);
+  EXPECT_TRUE(leases.is_held());
+}
+
+TEST_F(LeaseHolderTest, WhoGivesUpGivesAGrantBackOfWhichItHasNotHeard) {
+  leases.lose_next_answer();
+  const auto refused = LeaseHolder::acquire(leases, clock, options());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::timed_out);
+  EXPECT_FALSE(leases.is_held());
 }
 
 TEST_F(LeaseHolderTest, DrainsInOrder) {
@@ -353,6 +364,40 @@ TEST_F(LeaseHolderTest, IsReleasedOnce) {
 TEST_F(LeaseHolderTest, ItsEndReleases) {
   acquire().reset();
   EXPECT_FALSE(leases.is_held());
+}
+
+// What was done under it is told to stop, and has the margin for that.
+TEST_F(LeaseHolderTest, ItsEndTakesNobodysMarginAway) {
+  for (const bool stopped : {false, true}) {
+    auto holder = acquire();
+    leases.set_down(true);
+    clock.advance(seconds(9));
+    EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+    leases.set_down(false);
+    if (stopped) clock.advance(seconds(1));
+    holder.reset();
+    EXPECT_EQ(leases.is_held(), !stopped);
+    leases.end();
+  }
+}
+
+TEST_F(LeaseHolderTest, ItsEndTakesNoLockDelayAway) {
+  auto wanted = options();
+  wanted.terms.delay = seconds(60);
+  for (const bool told : {false, true}) {
+    auto holder = std::move(LeaseHolder::acquire(leases, clock, wanted)).value();
+    leases.set_down(true);
+    clock.advance(seconds(30));
+    EXPECT_EQ(holder->wait_end(seconds(5)), State::expired);
+    leases.set_down(false);
+    // Its host knows that everything has stopped.
+    if (told) {
+      EXPECT_TRUE(holder->release().ok());
+    }
+    holder.reset();
+    EXPECT_EQ(leases.is_held(), !told);
+    leases.end();
+  }
 }
 
 /// The lease stays at the group for 5 s behind its time to live: the hope ends at 15 s.

@@ -176,7 +176,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "6b"
             "76");
   EXPECT_EQ(hex(encoded(GrantLease{lease::LeaseId(1), lease::Duration(258), "n", "h"})),
-            "0109"
+            "0110"
             "0000000000000001"
             "0000000000000102"
             "0000000000000000"
@@ -190,7 +190,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
   terms.terms = {std::chrono::milliseconds(3), std::chrono::milliseconds(4), true};
   terms.asked_at_ms = 5;
   EXPECT_EQ(hex(encoded(terms)),
-            "0109"
+            "0110"
             "0000000000000001"
             "0000000000000102"
             "0000000000000005"

@@ -534,7 +534,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   const std::string seventh = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\7", 8);
   const std::string eighth = std::string(kLeaseSpace) + std::string("\0\0\0\0\0\0\0\10", 8);
   std::string lease(1 + 8 + 8 + 8 + 8 + 1 + 4 + 4 + 4, '\0');
-  lease[0] = 1;
+  lease[0] = 3;
   lease[8] = 1;      // token
   lease[16] = 1;     // stamp
   lease[21] = 0x10;  // time to live
@@ -547,7 +547,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("its stamp was never given"));
   wrong = lease;
   wrong[0] = 9;
-  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 2"));
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 3"));
   wrong = lease;
   wrong[33] = 4;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("unknown flags"));

@@ -96,6 +96,15 @@ TEST_F(SessionLeaseTest, WhenItWasAskedForAndRenewedIsShown) {
   EXPECT_LE(renewed, now());
 }
 
+TEST_F(SessionLeaseTest, DuringALockDelayNobodyHasRenewedIt) {
+  node_.grant_lease(1h);
+  line("LEASE.GRANT 1000 ID 7 NAME lock DELAY 5000");
+  line("LEASE.RENEW 7");
+  node_.apply(kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}});
+  EXPECT_THAT(line("LEASE.INFO 7"), ::testing::EndsWith(":5000\r\n$-1\r\n"));
+  EXPECT_EQ(line("LEASE.INFO NAME lock"), "$-1\r\n");
+}
+
 TEST_F(SessionLeaseTest, ARenewalAtTheLeaderWritesNothing) {
   node_.grant_lease(1h);
   line("LEASE.GRANT 10000 ID 7");
