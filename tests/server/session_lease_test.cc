@@ -100,7 +100,10 @@ TEST_F(SessionLeaseTest, DuringALockDelayNobodyHasRenewedIt) {
   node_.grant_lease(1h);
   line("LEASE.GRANT 1000 ID 7 NAME lock DELAY 5000");
   line("LEASE.RENEW 7");
-  node_.apply(kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}});
+  const kv::Command expire = kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}};
+  node_.propose(kv::encode_command(expire).value(), node::CallOptions(1s),
+                [](const node::ProposeResult&) {});
+  node_.commit_all();
   EXPECT_THAT(line("LEASE.INFO 7"), ::testing::EndsWith(":5000\r\n$-1\r\n"));
   EXPECT_EQ(line("LEASE.INFO NAME lock"), "$-1\r\n");
 }
