@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <system_error>
 
 namespace leasehold::server {
 namespace {
@@ -30,9 +31,10 @@ std::optional<std::int64_t> parse_scaled(std::string_view text, std::int64_t sca
     fraction = text.substr(point + 1);
     if (!all_digits(fraction)) return std::nullopt;
   }
-  if (!all_digits(whole) || whole.size() > 15) return std::nullopt;
+  if (!all_digits(whole)) return std::nullopt;
   std::int64_t value = 0;
-  std::from_chars(whole.data(), whole.data() + whole.size(), value);
+  const auto read = std::from_chars(whole.data(), whole.data() + whole.size(), value);
+  if (read.ec != std::errc()) return std::nullopt;
   if (__builtin_mul_overflow(value, scale, &value)) return std::nullopt;
   for (const char digit : fraction) {
     if (scale % 10 != 0 && digit != '0') return std::nullopt;

@@ -81,8 +81,10 @@ def lock_delay(locks, late):
     check(locks.call("LEASE.INFO", str(lease))[9] == 1, "it is not delayed")
     check(locks.call("LEASE.RENEW", str(lease)) == [None], "an expired lease is renewed")
     # The new leader gives it its whole delay again, and forgets none.
-    locks.cluster.wait_leader().kill()
+    leader = locks.cluster.wait_leader()
+    leader.kill()
     killed = time.monotonic()
+    locks.ports = [node.port for node in locks.cluster.others(leader)]
 
     def take():
         answer = locks.call("LEASE.GRANT", "60000", "NAME", "lock")

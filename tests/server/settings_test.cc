@@ -64,6 +64,10 @@ TEST(Durations, HaveAUnit) {
   EXPECT_EQ(parse_duration("2m").value(), 2min);
   EXPECT_EQ(parse_duration("0s").value(), 0s);
   EXPECT_EQ(parse_duration("0.001ms").value(), 1us);
+  // As format_duration() writes it, too.
+  EXPECT_EQ(parse_duration("664406.16666664m").value(), 39'864'369'999'998'400ns);
+  EXPECT_EQ(parse_duration("39864369999998400ns").value(), 39'864'369'999'998'400ns);
+  EXPECT_EQ(parse_duration("9223372036854775807ns").value(), lease::Duration::max());
 }
 
 TEST(Durations, AreStrict) {
