@@ -1,10 +1,14 @@
 // Who times the leases, and what a renewal without the log may say.
+#include <leasehold/base/random.h>
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/tests/kv/store_support.h>
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace leasehold::kv::testing {
 namespace {
@@ -295,6 +299,68 @@ TEST_F(LeaseKeeperTest, ALockDelayIsTimedAndNotRenewed) {
   EXPECT_EQ(look(Term(2)), "");
   pass(1);
   EXPECT_EQ(look(Term(2)), "7/2");
+}
+
+/// One random change of few leases and names.
+Command some_change(Random& random, const std::vector<SeenLease>& named) {
+  static const std::string names[] = {"", "a", "b", "c"};
+  const LeaseId id(1 + random.below(6));
+  switch (random.below(6)) {
+    case 0: return RenewLeases{{id}};
+    case 1: return RevokeLease{id};
+    case 2:
+      if (!named.empty()) return ExpireLeases{Term(1), named};
+      [[fallthrough]];
+    default: {
+      GrantLease grant{id, seconds(1 + random.below(9)), names[random.below(4)], "me"};
+      const std::uint64_t kind = random.below(4);
+      if (kind >= 2) grant.terms.grace = seconds(1 + random.below(9));
+      if (grant.name.empty()) return grant;
+      grant.terms.soft = kind == 3;
+      if (kind == 1) grant.terms.delay = seconds(1 + random.below(9));
+      return grant;
+    }
+  }
+}
+
+// Who is told of changes alone, and who is told of everything each time.
+TEST_F(LeaseKeeperTest, WhatChangedIsEnoughToKnow) {
+  Random random(23);
+  LeaseKeeper other(clock_, [this](std::uint64_t) { return store_.lease_changes(0); });
+  std::optional<Term> leads_in(Term(1));
+  std::size_t named = 0;
+  std::size_t renewed = 0;
+  for (int step = 0; step < 20000; ++step) {
+    clock_.at += std::chrono::milliseconds(random.below(400));
+    if (random.chance(1, 2)) run(some_change(random, last_.leases));
+    if (random.chance(1, 50)) leads_in = leads_in ? std::nullopt : std::optional(Term(1));
+    if (random.chance(1, 200)) {
+      const auto snapshot = store_.take_snapshot().value();
+      ASSERT_TRUE(store_.install_snapshot(*snapshot).ok());
+    }
+    if (random.chance(1, 3)) {
+      const std::string due = look(leads_in);
+      const auto expected = other.look(leads_in, 100).value();
+      ASSERT_EQ(last_.leases.size(), expected.size()) << due;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(last_.leases[i].id, expected[i].id);
+        ASSERT_EQ(last_.leases[i].stamp, expected[i].stamp);
+      }
+      named += expected.size();
+    } else if (leads_in) {
+      const LeaseId id(1 + random.below(6));
+      const auto one = keeper_.renew({id}, *leads_in).value();
+      const auto another = other.renew({id}, *leads_in).value();
+      ASSERT_EQ(one.has_value(), another.has_value());
+      if (!one) continue;
+      ASSERT_EQ(one->ttl, another->ttl);
+      const auto found = store_.find_lease(id, "").value();
+      ASSERT_EQ(one->ttl[0].has_value(), found && !found->lease.delayed);
+      renewed += one->ttl[0] ? 1 : 0;
+    }
+  }
+  EXPECT_GT(named, 500U);
+  EXPECT_GT(renewed, 500U);
 }
 
 }  // namespace
