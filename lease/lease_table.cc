@@ -58,7 +58,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
               token, ++newest_stamp_,           request.asked_at_ms,         request.terms};
   if (!lease.name.empty()) names_.emplace(lease.name, id);
   step_.push_back({Change::What::granted, id, lease.name, {}, {}});
-  leases_.emplace(id, Entry{std::move(lease), {}});
+  leases_.emplace(id, std::move(lease));
   return {Verdict::granted, id};
 }
 
@@ -68,13 +68,13 @@ std::optional<LeaseId> LeaseTable::grant_to_key(Duration ttl, FencingToken token
   const std::uint64_t stamp = ++newest_stamp_;
   const LeaseId id(kKeyLeaseIdMin.value() | stamp);
   step_.push_back({Change::What::granted, id, {}, {}, {}});
-  leases_.emplace(id, Entry{Lease{id, {}, {}, ttl, token, stamp, 0, {}}, {}});
+  leases_.emplace(id, Lease{id, {}, {}, ttl, token, stamp, 0, {}});
   return id;
 }
 
 void LeaseTable::retime(LeaseId id, Duration ttl) {
   LEASEHOLD_ASSERT(is_of_key(id) && fits({}, {}, ttl));
-  Lease& lease = leases_.at(id).lease;
+  Lease& lease = leases_.at(id);
   step_.push_back({Change::What::renewed, id, {}, {}, lease});
   lease.ttl = ttl;
   lease.stamp = ++newest_stamp_;
@@ -82,9 +82,9 @@ void LeaseTable::retime(LeaseId id, Duration ttl) {
 
 bool LeaseTable::renew(LeaseId id) {
   const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.lease.delayed) return false;
-  step_.push_back({Change::What::renewed, id, {}, {}, at->second.lease});
-  at->second.lease.stamp = ++newest_stamp_;
+  if (at == leases_.end() || at->second.delayed) return false;
+  step_.push_back({Change::What::renewed, id, {}, {}, at->second});
+  at->second.stamp = ++newest_stamp_;
   return true;
 }
 
@@ -95,60 +95,73 @@ const LeaseTable::Keys* LeaseTable::end(LeaseId id) {
 
 const LeaseTable::Keys* LeaseTable::expire(LeaseId id, std::uint64_t stamp) {
   const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.lease.stamp != stamp) return nullptr;
-  const Lease& lease = at->second.lease;
+  if (at == leases_.end() || at->second.stamp != stamp) return nullptr;
+  const Lease& lease = at->second;
   const bool delays = lease.terms.delay > LeaseTerms::Milliseconds(0) && !lease.delayed;
   return delays ? delay(at->second) : end(at);
 }
 
-const LeaseTable::Keys* LeaseTable::delay(Entry& entry) {
-  step_.push_back(
-      {Change::What::delayed, entry.lease.id, {}, std::exchange(entry.keys, {}), entry.lease});
-  entry.lease.delayed = true;
-  entry.lease.stamp = ++newest_stamp_;
+const LeaseTable::Keys* LeaseTable::delay(Lease& lease) {
+  step_.push_back({Change::What::delayed, lease.id, {}, take_keys(lease.id), lease});
+  lease.delayed = true;
+  lease.stamp = ++newest_stamp_;
   return &step_.back().keys;
 }
 
-const LeaseTable::Keys* LeaseTable::end(std::map<LeaseId, Entry>::iterator at) {
-  Entry& entry = at->second;
+const LeaseTable::Keys* LeaseTable::end(At at) {
+  Lease& lease = at->second;
   ended_ids_.insert(at->first);
-  if (!entry.lease.name.empty()) {
-    ended_names_.insert(entry.lease.name);
-    names_.erase(entry.lease.name);
+  if (!lease.name.empty()) {
+    ended_names_.insert(lease.name);
+    names_.erase(lease.name);
   }
-  step_.push_back({Change::What::ended, at->first, entry.lease.name, std::move(entry.keys),
-                   std::move(entry.lease)});
+  std::string name = lease.name;
+  step_.push_back(
+      {Change::What::ended, at->first, std::move(name), take_keys(at->first), std::move(lease)});
   leases_.erase(at);
   return &step_.back().keys;
 }
 
+LeaseTable::Keys LeaseTable::take_keys(LeaseId id) {
+  auto node = keys_.extract(id);
+  return node.empty() ? Keys() : std::move(node.mapped());
+}
+
+void LeaseTable::put_keys(LeaseId id, Keys keys) {
+  if (!keys.empty()) keys_.emplace(id, std::move(keys));
+}
+
+void LeaseTable::remove_key(LeaseId id, const std::string& key) {
+  const auto at = keys_.find(id);
+  at->second.erase(key);
+  if (at->second.empty()) keys_.erase(at);
+}
+
 LeaseTable::Attached LeaseTable::attach(LeaseId id, std::string_view key) {
   const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.lease.delayed) return Attached::no_lease;
-  if (at->second.keys.size() >= kLeaseKeysMax) return Attached::too_many_keys;
-  const auto added = at->second.keys.emplace(key);
+  if (at == leases_.end() || at->second.delayed) return Attached::no_lease;
+  if (keys(id)->size() >= kLeaseKeysMax) return Attached::too_many_keys;
+  const auto added = keys_[id].emplace(key);
   LEASEHOLD_ASSERT(added.second);
   step_.push_back({Change::What::attached, id, {}, {*added.first}, {}});
   return Attached::attached;
 }
 
 void LeaseTable::detach(LeaseId id, std::string_view key) {
-  const auto at = leases_.find(id);
+  const auto at = keys_.find(id);
   // The lease ended in this step, and its keys with it.
-  if (at == leases_.end()) return;
-  const auto found = at->second.keys.find(key);
-  if (found == at->second.keys.end()) return;
-  step_.push_back({Change::What::detached, id, {}, {*found}, {}});
-  at->second.keys.erase(found);
-  if (is_of_key(id)) end(at);
+  if (at == keys_.end() || at->second.count(key) == 0) return;
+  const std::string gone(key);
+  step_.push_back({Change::What::detached, id, {}, {gone}, {}});
+  remove_key(id, gone);
+  if (is_of_key(id)) end(leases_.find(id));
 }
 
 void LeaseTable::move(LeaseId id, std::string_view from, std::string_view to) {
-  Entry& entry = leases_.at(id);
-  const auto found = entry.keys.find(from);
-  LEASEHOLD_ASSERT(found != entry.keys.end());
-  step_.push_back({Change::What::detached, id, {}, {*found}, {}});
-  entry.keys.erase(found);
+  const std::string gone(from);
+  LEASEHOLD_ASSERT(keys(id)->count(gone) != 0);
+  step_.push_back({Change::What::detached, id, {}, {gone}, {}});
+  remove_key(id, gone);
   const auto attached = attach(id, to);
   LEASEHOLD_ASSERT(attached == Attached::attached);
 }
@@ -170,16 +183,18 @@ void LeaseTable::roll_back() {
         leases_.erase(change.id);
         if (!change.name.empty()) names_.erase(change.name);
         break;
-      case Change::What::renewed: leases_.at(change.id).lease = std::move(change.lease); break;
+      case Change::What::renewed: leases_.at(change.id) = std::move(change.lease); break;
       case Change::What::delayed:
-        leases_.at(change.id) = {std::move(change.lease), std::move(change.keys)};
+        leases_.at(change.id) = std::move(change.lease);
+        put_keys(change.id, std::move(change.keys));
         break;
       case Change::What::ended:
         if (!change.name.empty()) names_.emplace(change.name, change.id);
-        leases_.emplace(change.id, Entry{std::move(change.lease), std::move(change.keys)});
+        leases_.emplace(change.id, std::move(change.lease));
+        put_keys(change.id, std::move(change.keys));
         break;
-      case Change::What::attached: leases_.at(change.id).keys.erase(*change.keys.begin()); break;
-      case Change::What::detached: leases_.at(change.id).keys.merge(change.keys); break;
+      case Change::What::attached: remove_key(change.id, *change.keys.begin()); break;
+      case Change::What::detached: keys_[change.id].merge(change.keys); break;
     }
   }
   newest_ = step_newest_;
@@ -189,7 +204,7 @@ void LeaseTable::roll_back() {
 
 const LeaseTable::Lease* LeaseTable::find(LeaseId id) const {
   const auto at = leases_.find(id);
-  return at == leases_.end() ? nullptr : &at->second.lease;
+  return at == leases_.end() ? nullptr : &at->second;
 }
 
 const LeaseTable::Lease* LeaseTable::find(std::string_view name) const {
@@ -198,14 +213,16 @@ const LeaseTable::Lease* LeaseTable::find(std::string_view name) const {
 }
 
 const LeaseTable::Keys* LeaseTable::keys(LeaseId id) const {
-  const auto at = leases_.find(id);
-  return at == leases_.end() ? nullptr : &at->second.keys;
+  static const Keys kNone;
+  if (leases_.count(id) == 0) return nullptr;
+  const auto at = keys_.find(id);
+  return at == keys_.end() ? &kNone : &at->second;
 }
 
 std::vector<LeaseTable::Lease> LeaseTable::list(LeaseId after, std::size_t count) const {
   std::vector<Lease> out;
   for (auto at = leases_.upper_bound(after); at != leases_.end() && out.size() < count; ++at) {
-    out.push_back(at->second.lease);
+    out.push_back(at->second);
   }
   return out;
 }
@@ -235,23 +252,24 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
   if (leases_.size() >= kLeasesMax) return malformed("there are more than may be");
   if (keys.size() > kLeaseKeysMax) return malformed("it has more keys than it may");
   if (!lease.name.empty()) names_.emplace(lease.name, lease.id);
-  leases_.emplace(lease.id, Entry{lease, std::move(keys)});
+  leases_.emplace(lease.id, lease);
+  put_keys(lease.id, std::move(keys));
   return {};
 }
 
 Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
   const auto at = leases_.find(id);
   if (at == leases_.end()) return malformed("a key is attached to one that there is not");
-  if (at->second.lease.delayed) return malformed("a key is attached to a delayed one");
+  if (at->second.delayed) return malformed("a key is attached to a delayed one");
   const std::size_t most = is_of_key(id) ? 1 : kLeaseKeysMax;
-  if (at->second.keys.size() >= most) return malformed("it has more keys than it may");
-  if (!at->second.keys.emplace(key).second) return malformed("a key is attached twice");
+  if (keys(id)->size() >= most) return malformed("it has more keys than it may");
+  if (!keys_[id].emplace(key).second) return malformed("a key is attached twice");
   return {};
 }
 
 Result<void> LeaseTable::restored() const {
   for (auto at = leases_.lower_bound(kKeyLeaseIdMin); at != leases_.end(); ++at) {
-    if (at->second.keys.empty()) return malformed("that of a key has no key");
+    if (keys_.count(at->first) == 0) return malformed("that of a key has no key");
   }
   return {};
 }

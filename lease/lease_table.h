@@ -184,22 +184,26 @@ class LeaseTable {
   Result<void> restored() const;
 
   friend bool operator==(const LeaseTable& a, const LeaseTable& b) {
-    return a.newest_ == b.newest_ && a.newest_stamp_ == b.newest_stamp_ && a.leases_ == b.leases_;
+    return a.newest_ == b.newest_ && a.newest_stamp_ == b.newest_stamp_ && a.leases_ == b.leases_ &&
+           a.keys_ == b.keys_;
   }
 
  private:
-  struct Entry {
-    Lease lease;
-    Keys keys;
-    friend bool operator==(const Entry&, const Entry&) = default;
-  };
-  const Keys* end(std::map<LeaseId, Entry>::iterator at);
-  const Keys* delay(Entry& entry);
+  using At = std::map<LeaseId, Lease>::iterator;
+  const Keys* end(At at);
+  const Keys* delay(Lease& lease);
+  /// All of them leave the lease.
+  Keys take_keys(LeaseId id);
+  void put_keys(LeaseId id, Keys keys);
+  /// The lease has this key.
+  void remove_key(LeaseId id, const std::string& key);
 
   LeaseId newest_ = kChosenLeaseIdMax;
   std::uint64_t newest_stamp_ = 0;
-  /// Invariant: between two steps a lease of a key has exactly that key.
-  std::map<LeaseId, Entry> leases_;
+  std::map<LeaseId, Lease> leases_;
+  /// Most leases have none, and there are many leases. Invariants: none is empty, each is of one of
+  /// leases_; between two steps a lease of a key has exactly that key.
+  std::map<LeaseId, Keys> keys_;
   /// Invariant: the names in leases_ that are not empty.
   std::map<std::string, LeaseId, std::less<>> names_;
 

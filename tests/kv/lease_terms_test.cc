@@ -63,6 +63,30 @@ TEST_P(LeaseTermsContract, TermsThatMakeNoSenseAreErrors) {
   EXPECT_EQ(list(*store_), "");
 }
 
+TEST(RocksdbLeaseTerms, StandInTheRecordOfALease) {
+  const TemporaryFolder folder;
+  {
+    const auto store = open_store(folder.path("kv"));
+    GrantLease grant{LeaseId(7), seconds(10), "a", "me"};
+    grant.terms = {seconds(3), {}, true};
+    grant.asked_at_ms = 1'700'000'000'000;
+    run(*store, grant);
+    grant.id = LeaseId(8);
+    grant.name = "b";
+    grant.terms = {seconds(4), seconds(5), false};
+    run(*store, grant);
+    run(*store, expire(1, {{8, 2}}));
+  }
+  const auto again = open_store(folder.path("kv"));
+  const auto ask = [&](std::uint64_t id) {
+    return text(encode_reply(query(LeaseInfo{LeaseId(id), ""}, *again).value()));
+  };
+  EXPECT_EQ(ask(7), "[7,1,10000,\"a\",\"me\",[],3000,1,0,0,1700000000000,]");
+  EXPECT_EQ(ask(8), "[8,2,10000,\"b\",\"me\",[],4000,0,5000,1,1700000000000,]");
+  EXPECT_EQ(list(*again),
+            "7 token 1 stamp 1 'a' of 'me':; 8 token 2 stamp 3 'b' of 'me': (delayed)");
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, LeaseTermsContract, ::testing::Values(Kind::memory, Kind::rocksdb),
                          name_of_kind);
 
