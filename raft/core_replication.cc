@@ -159,7 +159,9 @@ void Core::handle(NodeId from, const AppendReply& m) {
     const bool news = progress.acknowledged(m.index);
     if (progress.state == ProgressState::replicate) {
       if (news) progress.paused = false;
-    } else if (progress.match_index >= log_.base().index) {
+    } else if (progress.match_index >= log_.base().index && m.index >= progress.match_index) {
+      // No answer to what was sent before what is known by now: a late copy would open the window
+      // anew, and each message of that which overtakes another would be refused and do so again.
       progress.become_replicate();
     }
     if (news) maybe_commit();

@@ -277,6 +277,45 @@ TEST(Replication, EntriesThatWereLostAreSentAgain) {
   for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(6)) << id;
 }
 
+// A reply that was sent before what is known by now, and comes late or twice. With many of them on
+// their way each would send everything once more, and what of that overtakes something is refused.
+TEST(Replication, ALateCopyOfAnAnswerDoesNotEndAProbe) {
+  Group group(3);
+  const int leader = group.elect();
+  const int follower = leader % 3 + 1;
+  group.propose(leader, "known");
+  group.settle();
+  group.run(ms(200));
+  int sent = 0;
+  group.filter = [&sent, follower](const Envelope& envelope) {
+    const bool to_it = envelope.to == NodeId(static_cast<std::uint64_t>(follower));
+    sent += to_it ? 1 : 0;
+    return !to_it;
+  };
+  group.propose(leader, "lost");
+  group.propose(leader, "refused");
+  group.settle();
+  AppendReply reply;
+  reply.request_term = reply.term = group.core(leader).term();
+  reply.promised = true;
+  reply.rejected_prev = Index(3);
+  reply.index = Index(2);
+  reply.hint_term = reply.term;
+  const auto answer = [&](bool matched, std::uint64_t index) {
+    reply.matched = matched;
+    reply.index = Index(index);
+    sent = 0;
+    group.step(follower, leader, reply);
+    group.settle();
+    group.propose(leader, "more");
+    group.settle();
+    return sent;
+  };
+  EXPECT_EQ(answer(false, 2), 1) << "the probe, and nothing behind it";
+  EXPECT_EQ(answer(true, 1), 0) << "older than what it has acknowledged";
+  EXPECT_GT(answer(true, 2), 0);
+}
+
 TEST(Replication, InFlightMessagesAreBounded) {
   Group group(3);
   const int leader = group.elect();

@@ -172,6 +172,7 @@ TEST(Simulator, SeedsThatFoundSomethingFindNothingNow) {
       5805,   // one entry at a time over slow disks: who was away gained on the log, and was given
               // up
       14396,  // nine bytes of a snapshot at a time, and a cut every second that no entry outlived
+      15035,  // a storm of appends: late copies of acknowledgements ended every probe
       17405,  // a witness was told what a member lacked that had left and come back meanwhile
   };
   for (const std::uint64_t seed : seeds) {
