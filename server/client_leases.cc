@@ -29,15 +29,12 @@ const char* const kLeaseUsage =
     "  --name NAME               grant: no two leases have the same one; info: that one's\n"
     "  --holder TEXT             grant: who holds it, for others to see\n"
     "  --id ID                   grant: a number of your own, up to 4294967295\n"
-    "  --grace DURATION          grant: behind that it stays for so long, and a renewal gives it "
-    "back\n"
-    "  --soft                    grant: but who asks for the name then has it ended, and gets it "
-    "at "
-    "a\n"
-    "                            later try; with --grace and --name, without --delay\n"
-    "  --delay DURATION          grant: when it was not renewed, nobody gets its name for so "
-    "long;\n"
-    "                            with --name\n"
+    "  --grace DURATION          grant: behind that it stays for so long, and a renewal gives\n"
+    "                            it back\n"
+    "  --soft                    grant: but who asks for the name then has it ended, and gets\n"
+    "                            it at a later try; with --grace and --name, without --delay\n"
+    "  --delay DURATION          grant: when it was not renewed, nobody gets its name for so\n"
+    "                            long; with --name\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
     "A key that begins with a dash stands behind --.\n"
@@ -199,20 +196,16 @@ class LeaseCommand {
     if (!grace) return grace.error();
     const auto delay = term_of(flags_, "--delay", lease::kLeaseDelayMax);
     if (!delay) return delay.error();
-    const bool named = !flags_.text("--name").empty();
-    const bool graced = grace.value().count() > 0;
-    const bool delayed = delay.value().count() > 0;
-    if (flags_.has("--soft") && (!graced || !named || delayed)) {
-      return Error{ErrorCode::invalid_argument,
-                   "--soft lets others have the name in the grace period: it needs --grace and "
-                   "--name, and goes with no --delay"};
+    const lease::LeaseTerms terms{grace.value(), delay.value(), flags_.has("--soft")};
+    if (const char* problem = terms.problem(!flags_.text("--name").empty())) {
+      return Error{ErrorCode::invalid_argument, problem};
     }
-    if (delayed && !named) {
-      return Error{ErrorCode::invalid_argument, "--delay holds back a name: it needs --name"};
-    }
-    if (graced) words.insert(words.end(), {"grace", std::to_string(grace.value().count())});
-    if (flags_.has("--soft")) words.emplace_back("soft");
-    if (delayed) words.insert(words.end(), {"delay", std::to_string(delay.value().count())});
+    const auto add = [&words](const char* word, lease::LeaseTerms::Milliseconds term) {
+      if (term > term.zero()) words.insert(words.end(), {word, std::to_string(term.count())});
+    };
+    add("grace", terms.grace);
+    if (terms.soft) words.emplace_back("soft");
+    add("delay", terms.delay);
     return {};
   }
 

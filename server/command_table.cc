@@ -175,7 +175,8 @@ constexpr CommandSpec kCommands[] = {
     change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,
            "Takes a key off its lease"),
     change("lease.grant", -2, Group::leasehold, kNoKeys, make_lease_grant,
-           "Grants a lease: milliseconds [ID id] [NAME name] [HOLDER holder]"),
+           "Grants a lease: milliseconds [ID id] [NAME name] [HOLDER holder] [GRACE milliseconds] "
+           "[SOFT] [DELAY milliseconds]"),
     query("lease.info", -2, Group::leasehold, kNoKeys, make_lease_info, Form::lease_info,
           "A lease with its keys: id, or NAME name"),
     query("lease.list", -1, Group::leasehold, kNoKeys, make_lease_list, Form::plain,
