@@ -12,8 +12,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
-enum class Kind { memory, rocksdb };
-
 Set timed(std::string_view key, std::string_view value, KeyTime ttl = seconds(10)) {
   Set set{key, value};
   set.ttl = ttl;
@@ -23,16 +21,8 @@ ExpireKey expire(std::string_view key, KeyTime ttl, TimeCondition condition = Ti
   return {key, TimeChange::set, ttl, condition};
 }
 
-class KeyTimes : public ::testing::TestWithParam<Kind> {
+class KeyTimes : public EachStore {
  protected:
-  std::unique_ptr<Store> make(const std::string& name) {
-    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
-    return open_store(folder_.path(name));
-  }
-  void SetUp() override {
-    store_ = make("kv");
-    ASSERT_NE(store_, nullptr);
-  }
   std::string run(const Command& command) {
     return apply(*store_, store_->applied_index().value() + 1, {encoded(command)}).at(0);
   }
@@ -57,9 +47,6 @@ class KeyTimes : public ::testing::TestWithParam<Kind> {
   std::string end(std::string_view key, std::uint64_t stamp) {
     return run(ExpireLeases{raft::Term(1), {{lease_of(key), stamp}}});
   }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_P(KeyTimes, AKeyGoesWithItsOwnLease) {
@@ -313,10 +300,7 @@ TEST_P(KeyTimes, TheyCountAmongTheLeases) {
   EXPECT_EQ(run(timed("b", "1", KeyTime(0))), "OK") << "it takes none";
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, KeyTimes, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         [](const auto& kind) {
-                           return kind.param == Kind::memory ? "memory" : "rocksdb";
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, KeyTimes, each_store(), name_of_store);
 
 TEST(RocksdbKeyTimes, TheyAreThereWhenTheStoreIsOpenedAgain) {
   TemporaryFolder folder;

@@ -60,29 +60,13 @@ inline std::string list(const Store& store) {
   return out;
 }
 
-enum class Kind { memory, rocksdb };
-inline std::string name_of_kind(const ::testing::TestParamInfo<Kind>& kind) {
-  return kind.param == Kind::memory ? "memory" : "rocksdb";
-}
-
-class LeaseContract : public ::testing::TestWithParam<Kind> {
+class LeaseContract : public EachStore {
  protected:
-  std::unique_ptr<Store> make(const std::string& name) {
-    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
-    return open_store(folder_.path(name));
-  }
-  void SetUp() override {
-    store_ = make("kv");
-    ASSERT_NE(store_, nullptr);
-  }
   std::string run(const Command& command) { return testing::run(*store_, command); }
   std::string ask(const Operation& operation) {
     return text(encode_reply(query(operation, *store_).value()));
   }
   bool exists(std::string_view key) { return store_->exists(key).value(); }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
 };
 
 }  // namespace leasehold::kv::testing

@@ -87,8 +87,7 @@ TEST(RocksdbLeaseTerms, StandInTheRecordOfALease) {
             "7 token 1 stamp 1 'a' of 'me':; 8 token 2 stamp 3 'b' of 'me': (delayed)");
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, LeaseTermsContract, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, LeaseTermsContract, each_store(), name_of_store);
 
 }  // namespace
 }  // namespace leasehold::kv::testing

@@ -363,7 +363,7 @@ TEST_P(LeaseContract, NobodySeesHalfOfAnEnd) {
       if (found && found->keys.size() != 1) ++odd;
     }
   });
-  const std::uint64_t rounds = GetParam() == Kind::memory ? 30'000 : 300;
+  const std::uint64_t rounds = GetParam() == StoreKind::memory ? 30'000 : 300;
   for (std::uint64_t i = 1; i <= rounds; ++i) {
     run(Transaction{{}, {GrantLease{LeaseId(i), seconds(1), "n", ""}, leased("a", "v", i)}});
     ending = i;
@@ -375,8 +375,7 @@ TEST_P(LeaseContract, NobodySeesHalfOfAnEnd) {
   EXPECT_EQ(odd.load(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, LeaseContract, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         name_of_kind);
+INSTANTIATE_TEST_SUITE_P(Stores, LeaseContract, each_store(), name_of_store);
 
 /// Random commands about few leases and few keys.
 class LeaseSource {

@@ -36,18 +36,8 @@ Operation grant(std::uint64_t id) {
   return GrantLease{LeaseId(id), seconds(10), "", "me"};
 }
 
-enum class Kind { memory, rocksdb };
-
-class SequentialKeys : public ::testing::TestWithParam<Kind> {
+class SequentialKeys : public EachStore {
  protected:
-  void SetUp() override {
-    store_ = make("kv");
-    ASSERT_NE(store_, nullptr);
-  }
-  std::unique_ptr<Store> make(const std::string& name) {
-    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
-    return open_store(folder_.path(name));
-  }
   std::string run(const Command& command) {
     return apply(*store_, store_->applied_index().value() + 1, {encoded(command)}).at(0);
   }
@@ -59,9 +49,6 @@ class SequentialKeys : public ::testing::TestWithParam<Kind> {
     const auto value = store_->get(key).value();
     return value ? std::string(value->bytes.view()) : "none";
   }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_P(SequentialKeys, TheNumberIsTheRevision) {
@@ -223,10 +210,7 @@ TEST_P(SequentialKeys, WatchersAreToldOfAWrite) {
   EXPECT_EQ(told[0].events[1].lease, LeaseId(7));
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, SequentialKeys, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         [](const auto& kind) {
-                           return kind.param == Kind::memory ? "memory" : "rocksdb";
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, SequentialKeys, each_store(), name_of_store);
 
 TEST(RocksdbSequentialKeys, TheNumberGoesOnWhenTheStoreIsOpenedAgain) {
   const TemporaryFolder folder;

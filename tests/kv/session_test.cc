@@ -44,23 +44,10 @@ std::string list(const Store& store) {
   return out;
 }
 
-enum class Kind { memory, rocksdb };
-
-class SessionContract : public ::testing::TestWithParam<Kind> {
+class SessionContract : public EachStore {
  protected:
-  std::unique_ptr<Store> make(const std::string& name) {
-    if (GetParam() == Kind::memory) return std::make_unique<MemoryStore>();
-    return open_store(folder_.path(name));
-  }
-  void SetUp() override {
-    store_ = make("kv");
-    ASSERT_NE(store_, nullptr);
-  }
   std::string run(const Bytes& command) { return testing::run(*store_, command); }
   std::string run(const Command& command) { return run(encoded(command)); }
-
-  TemporaryFolder folder_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_P(SessionContract, ACommandIsExecutedOnceAndAnsweredEachTime) {
@@ -308,10 +295,7 @@ class OnceSource {
   std::vector<Bytes> sent_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Stores, SessionContract, ::testing::Values(Kind::memory, Kind::rocksdb),
-                         [](const auto& kind) {
-                           return kind.param == Kind::memory ? "memory" : "rocksdb";
-                         });
+INSTANTIATE_TEST_SUITE_P(Stores, SessionContract, each_store(), name_of_store);
 
 // ---- A life after the process ----
 

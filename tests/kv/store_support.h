@@ -96,6 +96,30 @@ inline std::unique_ptr<RocksdbStore> open_store(const std::string& dir) {
   return std::move(opened).value();
 }
 
+enum class StoreKind { memory, rocksdb };
+inline auto each_store() {
+  return ::testing::Values(StoreKind::memory, StoreKind::rocksdb);
+}
+inline std::string name_of_store(const ::testing::TestParamInfo<StoreKind>& kind) {
+  return kind.param == StoreKind::memory ? "memory" : "rocksdb";
+}
+
+/// What is asked of both stores.
+class EachStore : public ::testing::TestWithParam<StoreKind> {
+ protected:
+  std::unique_ptr<Store> make(const std::string& name) {
+    if (GetParam() == StoreKind::memory) return std::make_unique<MemoryStore>();
+    return open_store(folder_.path(name));
+  }
+  void SetUp() override {
+    store_ = make("kv");
+    ASSERT_NE(store_, nullptr);
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<Store> store_;
+};
+
 /// A copy of the store's folder as a crash would leave it. Nobody writes meanwhile, but RocksDB may
 /// still remove what it has compacted: then the copy is made anew.
 inline std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder,
