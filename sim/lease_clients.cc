@@ -183,7 +183,10 @@ void LeaseClients::send(std::size_t client, const kv::Command& command, Reply to
       [this](StoreNodes::Place& place, const kv::Command& arrived, const Reply& answered) {
         arrive(place, arrived, answered);
       },
-      std::move(told));
+      [this, told = std::move(told)](const std::optional<kv::Reply>& reply) {
+        if (!reply) ++counts_.unanswered;
+        told(reply);
+      });
 }
 
 void LeaseClients::arrive(StoreNodes::Place& place, const kv::Command& command, const Reply& told) {

@@ -202,6 +202,7 @@ struct LeaseCounts {
   std::uint64_t delayed = 0;      ///< that kept their name from others when they had expired
   std::uint64_t watched = 0;      ///< revisions that watchers were told
   std::uint64_t resynced = 0;     ///< watchers were told that something was forgotten
+  std::uint64_t unanswered = 0;   ///< requests of clients, which may have been executed
   /// What happens to a lease or is done with its token.
   std::uint64_t events() const { return granted + renewed + expired + revoked + fenced; }
 };

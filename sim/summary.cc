@@ -59,6 +59,7 @@ void each_count(See see, Reports&... reports) {
   see(reports.leases.delayed...);
   see(reports.leases.watched...);
   see(reports.leases.resynced...);
+  see(reports.leases.unanswered...);
   see(reports.key_locks.clients...);
   see(reports.key_locks.acquired...);
   see(reports.key_locks.refused...);
@@ -148,14 +149,13 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
   const LeaseCounts& l = sum_.leases;
   std::printf(
       "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu, %llu of "
-      "them "
-      "in a grace period; taken over behind a soft limit %llu, lock delays %llu; writes "
+      "them in a grace period; taken over behind a soft limit %llu, lock delays %llu; writes "
       "refused by their token %llu; renewals without the log %llu, too late for that %llu; "
-      "revisions told to watchers %llu, resynced %llu\n",
+      "revisions told to watchers %llu, resynced %llu; requests without an answer %llu\n",
       number(l.events()), number(l.granted), number(l.expired), number(l.revoked),
       number(l.renewed), number(l.regained), number(l.taken_over), number(l.delayed),
       number(l.fenced), number(l.without_log), number(l.too_late), number(l.watched),
-      number(l.resynced));
+      number(l.resynced), number(l.unanswered));
   const KeyLockCounts& k = sum_.key_locks;
   std::printf(
       "clients of key locks %llu: acquired %llu, refused %llu, extended %llu, added to %llu, "

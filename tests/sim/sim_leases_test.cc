@@ -366,6 +366,19 @@ TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   EXPECT_FALSE(run_seed(18959, options).violation);
 }
 
+// In this storm nobody leads for fifty seconds; what was asked for in vain covers it.
+TEST(SimLeases, MayBeAskedForInVain) {
+  SimOptions options;
+  options.lease_work = true;
+  SeedReport report = run_seed(2657, options);
+  EXPECT_FALSE(report.violation);
+  EXPECT_EQ(report.leases.events(), 0U);
+  EXPECT_GT(report.leases.unanswered, 100U);
+  EXPECT_EQ(missing_coverage(report, options), "");
+  report.leases.unanswered = 0;
+  EXPECT_EQ(missing_coverage(report, options), "10 requests about leases");
+}
+
 TEST(SimLeases, AreMostOfWhatIsDoneIfThatIsWanted) {
   SimOptions options;
   options.lease_work = true;
