@@ -160,8 +160,7 @@ std::string text_of(const ChangeRefused& refused) {
     case ChangeObstacle::learner_behind:
       return node + " lacks " + std::to_string(refused.entries_behind) +
              " entries, or waits for a snapshot, or has not answered lately; promote it when it "
-             "has "
-             "caught up";
+             "has caught up";
     case ChangeObstacle::not_a_member:
       return node + " is no member of this group; the list of the members shows who is";
     case ChangeObstacle::already_member:

@@ -29,17 +29,15 @@ const char* const kLockUsage =
     "refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.\n"
     "All that COMMAND starts ends with it, and with this process, but for what leaves its group\n"
     "(setsid, a daemon).\n"
-    "Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes "
-    "were\n"
-    "not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127 COMMAND\n"
-    "cannot be run.\n"
+    "Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes\n"
+    "were not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127\n"
+    "COMMAND cannot be run.\n"
     "  --wait DURATION                how long it may be another's (default: for ever)\n"
     "  --shared                       with others that are shared; later exclusive ones wait, and\n"
     "                                 shared ones behind those\n"
     "  --permits N                    a semaphore: N hold it at once. The same N for all\n"
     "  --show                         who holds it and who waits, in their order; no COMMAND\n"
-    "Example: leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 --wait 0s -- "
-    "./backup.sh\n";
+    "Example: leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 -- ./backup.sh\n";
 
 namespace {
 

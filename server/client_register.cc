@@ -19,13 +19,11 @@ namespace leasehold::server {
 
 const char* const kRegisterUsage =
     "usage: leasehold register KEY VALUE --servers HOST:PORT,... [FLAGS]\n"
-    "Keeps KEY with VALUE for as long as this runs, so that others see that something is alive, "
-    "and\n"
-    "where: leasehold watch tells them when it comes and goes. When this ends by a signal the key "
-    "is\n"
-    "revoked at once; when it dies, or the nodes hear nothing of it for the time to live, the key\n"
-    "expires. What went although this runs comes back by itself. It says `registered`, and\n"
-    "`registering` with the reason when it is not.\n"
+    "Keeps KEY with VALUE for as long as this runs, so that others see that something is alive,\n"
+    "and where: leasehold watch tells them when it comes and goes. When this ends by a signal the\n"
+    "key is revoked at once; when it dies, or the nodes hear nothing of it for the time to live,\n"
+    "the key expires. What went although this runs comes back by itself. It says `registered`,\n"
+    "and `registering` with the reason when it is not.\n"
     "Exit status: 0 ended by a signal, 2 a flag is wrong.\n"
     "  --json                         an object for each line\n"
     "Example: leasehold register services/web/7 10.0.0.7:80 --servers "

@@ -19,9 +19,9 @@ namespace leasehold::server {
 
 const char* const kTransferUsage =
     "usage: leasehold transfer --servers HOST:PORT,... [options]\n"
-    "Hands the leadership over, in a few round trips and without waiting for the lease: commands "
-    "wait\n"
-    "meanwhile, and none is lost. It finds the leader among the servers and tells who leads then.\n"
+    "Hands the leadership over, in a few round trips and without waiting for the lease: commands\n"
+    "wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads\n"
+    "then.\n"
     "  --servers HOST:PORT,...  client addresses of the nodes\n"
     "  --to ID             who shall lead; without it the voter that has most of the log\n"
     "  --timeout DURATION  how long to look for a leader that takes it (default 5s)\n"

@@ -11,8 +11,7 @@ namespace {
 
 constexpr const char* kUnknown =
     "ERR there is no Lua here, and this script is none of those of lock libraries that are known "
-    "by "
-    "their text (docs/resp.md, Scripts); use MULTI and WATCH";
+    "by their text (docs/resp.md, Scripts); use MULTI and WATCH";
 constexpr const char* kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
 
 /// The words behind the number of keys, apart. The text of an error, or empty.

@@ -144,8 +144,7 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
   }
   if (command.lease != lease::LeaseId(0) && (command.keep_lease || time.given())) {
     return "ERR a key has one lease: that which is named (LEASE), or the one that it has "
-           "(KEEPTTL), "
-           "or one of its own (EX, PX, EXAT, PXAT)";
+           "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
   }
   if (time.given()) {
     if (std::string problem = time.parse("set", command.ttl.emplace()); !problem.empty()) {

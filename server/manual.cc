@@ -15,9 +15,8 @@ const char* const kExitStatuses =
     "  3  outcome unknown: the command may have been executed, or may yet be\n"
     "  4  not executed: refused, or nobody took it in time\n"
     "  5  of serve: this node was removed from its group; it is not to be started again as it is\n"
-    "  6  of lock and elect: it was over; the command of lock was stopped if it still ran. Else "
-    "lock\n"
-    "     ends with the status of its command";
+    "  6  of lock and elect: it was over; the command of lock was stopped if it still ran. Else\n"
+    "     lock ends with the status of its command";
 
 namespace {
 
@@ -216,8 +215,7 @@ std::string man_page(const std::vector<CommandHelp>& commands, std::string_view 
   out << ".TH LEASEHOLD 1 \"\" \"leasehold " << version << "\" \"Leasehold\"\n"
       << ".SH NAME\n"
       << "leasehold \\- a replicated key\\-value store with linearizable reads from the "
-         "leader\\(aqs "
-         "lease\n"
+         "leader\\(aqs lease\n"
       << ".SH SYNOPSIS\n"
       << ".B leasehold\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n"
       << ".SH DESCRIPTION\n"

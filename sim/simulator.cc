@@ -10,12 +10,14 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
-/// A node that is behind and gains so many entries in such a time is given more time, a few times.
-constexpr Duration kStandstillLook = std::chrono::seconds(30);
-constexpr Duration kStandstillMax = std::chrono::minutes(5);
+/// A node that is behind and takes or applies so many entries in such a time is given more time, a
+/// few times.
 constexpr Duration kCatchUpWatch = std::chrono::seconds(2);
 constexpr std::uint64_t kCatchUpEntries = 20;
 constexpr int kCatchUpPatience = 5;
+/// How often a long life is looked at, and for how long it may commit nothing.
+constexpr Duration kStandstillLook = std::chrono::seconds(30);
+constexpr Duration kStandstillMax = std::chrono::minutes(5);
 /// A second: ten times what the busiest seeds take.
 constexpr std::uint64_t kStepsMax = 80'000;
 
@@ -85,11 +87,11 @@ SeedReport Simulator::run() {
   if (!world_.failed()) {
     recover();
     run_until(healed + kRecoveryMax - kCatchUpWatch);
-    note_commits();
+    note_progress();
     TrueInstant end = healed + world_.options.calm;
     run_until(end);
     for (int i = 0; i < kCatchUpPatience && catching_up(); ++i) {
-      note_commits();
+      note_progress();
       end = end + kCatchUpWatch;
       run_until(end);
     }
@@ -147,19 +149,22 @@ bool Simulator::waiting(const SimNode& node) const {
   return group.find(node.id()) != nullptr && !node.witness() && recovered_.count(node.id()) == 0;
 }
 
-void Simulator::note_commits() {
-  for (const std::unique_ptr<SimNode>& node : nodes_) {
-    noted_[node->id()] = node->up() ? node->driver().core().commit_index() : raft::Index();
-  }
+std::uint64_t Simulator::progress(const SimNode& node) {
+  if (!node.up()) return 0;
+  return node.driver().core().commit_index().value() + node.view().applied().value();
 }
 
-// Where entries travel one by one over slow disks, a node that was away for long is not stuck.
+void Simulator::note_progress() {
+  for (const std::unique_ptr<SimNode>& node : nodes_) noted_[node->id()] = progress(*node);
+}
+
+// Where entries travel one by one over slow disks, a node that was away for long is not stuck; nor
+// is one that applies what could not be committed for a minute one by one.
 bool Simulator::catching_up() const {
   bool any = false;
   for (const std::unique_ptr<SimNode>& node : nodes_) {
     if (world_.failed() || !waiting(*node)) continue;
-    const raft::Index noted = noted_.at(node->id());
-    if (!node->up() || node->driver().core().commit_index() < noted + kCatchUpEntries) return false;
+    if (!node->up() || progress(*node) < noted_.at(node->id()) + kCatchUpEntries) return false;
     any = true;
   }
   return any;

@@ -58,8 +58,11 @@ class Simulator {
   void check_recovered();
   /// A full member that has not completed a write and a read since the faults ended.
   bool waiting(const SimNode& node) const;
-  void note_commits();
-  /// Somebody waits, and whoever does gains on the log since note_commits().
+  /// Of entries that it knows to be committed and of entries that it has applied; zero if it is
+  /// down.
+  static std::uint64_t progress(const SimNode& node);
+  void note_progress();
+  /// Somebody waits, and whoever does gains on the log since note_progress().
   bool catching_up() const;
   void check_history();
   SeedReport report() const;
@@ -82,7 +85,7 @@ class Simulator {
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.
   std::set<raft::NodeId> recovered_;
-  std::map<raft::NodeId, raft::Index> noted_;
+  std::map<raft::NodeId, std::uint64_t> noted_;
 };
 
 /// Runs one seed.

@@ -12,8 +12,8 @@ const char* const kScenarioUsage =
     "usage: leasehold scenario FILE... [options]\n"
     "Runs the commands of scenario files on real cores and compares what they print with what the\n"
     "files say. docs/scenarios/README.md describes the files.\n"
-    "  --rewrite           write the files anew, with the output as it is; look at the "
-    "difference!\n"
+    "  --rewrite           write the files anew, with the output as it is; look at\n"
+    "                      the difference!\n"
     "  --help              this, and every command that a file may have\n";
 
 namespace {

@@ -115,8 +115,7 @@ Result<std::string> Script::fact(const Words& words) const {
   const Error allowed = wrong(
       "allowed: NODE role NAME, NODE term N, NODE commit N, NODE log T T..., NODE vote none, NODE "
       "vote N committed|uncommitted, NODE lease none|valid|ended, NODE promise none, NODE promise "
-      "N "
-      "live|ended, read N by lease|quorum|leader, read N waits, read N refused");
+      "N live|ended, read N by lease|quorum|leader, read N waits, read N refused");
   if (words.size() < 3) return allowed;
   if (words[1] == "read") {
     const auto which = number(words[2]);

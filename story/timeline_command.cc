@@ -13,10 +13,9 @@ namespace leasehold::story {
 
 const char* const kTimelineUsage =
     "usage: leasehold timeline FILE [options]\n"
-    "Draws a trace (leasehold sim --trace) or a scenario as an SVG: one lane a node over "
-    "true\n"
-    "time, with roles, promises, leases and the acknowledgements that move them, votes, reads and\n"
-    "faults.\n"
+    "Draws a trace (leasehold sim --trace) or a scenario as an SVG: one lane a node over\n"
+    "true time, with roles, promises, leases and the acknowledgements that move them, votes,\n"
+    "reads and faults.\n"
     "  -o, --output FILE   where to (default: standard output)\n"
     "  --from T, --until T only this part, as 600ms or 12.5s of true time\n"
     "  --width N           of the picture in pixels (default 1160)\n";

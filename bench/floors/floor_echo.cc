@@ -31,8 +31,7 @@ int run(int argc, char** argv) {
   CLI::App app(
       "The floor under a networked read: an asio server that answers requests of the size of a GET "
       "with\nreplies of the size of its value. Alone it measures itself over loopback; `serve` "
-      "only "
-      "serves.");
+      "only serves.");
   Workload workload;
   EchoOptions options;
   std::uint64_t operations = 20000;

@@ -62,8 +62,7 @@ TEST(HolderTiming, AnUnsafeSetIsRefusedAndQuoted) {
       refusal(timing),
       "unsafe lease: U = TTL * (1 - rho) / (1 + rho) - sigma must be above zero, but is -81.818 ms "
       "with TTL = 1000 ms, drift rho = 100000 ppm, margin sigma = 900 ms; raise the time to live "
-      "or "
-      "lower the margin");
+      "or lower the margin");
 }
 
 TEST(HolderTiming, ARenewalThatLeavesNoRoomForARetryIsRefused) {

@@ -51,8 +51,7 @@ TEST_F(SessionOnceTest, ARepetitionAfterAnUnknownOutcomeIsAnswered) {
 TEST_F(SessionOnceTest, TheFirstWordSaysWhetherTheSessionIsThere) {
   const std::string nosession =
       "-NOSESSION session 1 is unknown, closed or expired; nothing was done now, an earlier try "
-      "may "
-      "have been executed\r\n";
+      "may have been executed\r\n";
   EXPECT_EQ(line("LEASEHOLD ONCE 1 1 SET k v"), nosession);
   EXPECT_EQ(line("LEASEHOLD SESSION TOUCH 1"), nosession);
   EXPECT_EQ(line("LEASEHOLD SESSION CLOSE 1"), nosession);

@@ -366,6 +366,14 @@ TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   EXPECT_FALSE(run_seed(18959, options).violation);
 }
 
+// What stood in the log for a minute is applied one by one when the faults have ended: whoever did
+// so was given up.
+TEST(SimLeases, MayBeAppliedForLong) {
+  SimOptions options;
+  options.lease_work = true;
+  EXPECT_FALSE(run_seed(6907, options).violation);
+}
+
 // In this storm nobody leads for fifty seconds; what was asked for in vain covers it.
 TEST(SimLeases, MayBeAskedForInVain) {
   SimOptions options;
