@@ -31,6 +31,53 @@ const char* LeaseTerms::problem(bool named) const {
   return nullptr;
 }
 
+// ---- By id and by name ----
+
+LeaseTable::Leases::Leases(const Leases& other) : by_id_(other.by_id_) {
+  for (const auto& [id, lease] : by_id_) {
+    if (!lease.name.empty()) by_name_.emplace(lease.name, &lease);
+  }
+}
+
+LeaseTable::Leases& LeaseTable::Leases::operator=(Leases other) noexcept {
+  by_id_.swap(other.by_id_);
+  by_name_.swap(other.by_name_);
+  return *this;
+}
+
+LeaseTable::Lease* LeaseTable::Leases::find(LeaseId id) {
+  const auto at = by_id_.find(id);
+  return at == by_id_.end() ? nullptr : &at->second;
+}
+
+const LeaseTable::Lease* LeaseTable::Leases::find(LeaseId id) const {
+  const auto at = by_id_.find(id);
+  return at == by_id_.end() ? nullptr : &at->second;
+}
+
+const LeaseTable::Lease* LeaseTable::Leases::find(std::string_view name) const {
+  const auto at = by_name_.find(name);
+  return at == by_name_.end() ? nullptr : at->second;
+}
+
+void LeaseTable::Leases::insert(Lease lease) {
+  const LeaseId id = lease.id;
+  const auto [at, added] = by_id_.emplace(id, std::move(lease));
+  LEASEHOLD_ASSERT(added);
+  if (!at->second.name.empty()) by_name_.emplace(at->second.name, &at->second);
+}
+
+LeaseTable::Lease LeaseTable::Leases::take(LeaseId id) {
+  const auto at = by_id_.find(id);
+  LEASEHOLD_ASSERT(at != by_id_.end());
+  by_name_.erase(at->second.name);
+  Lease lease = std::move(at->second);
+  by_id_.erase(at);
+  return lease;
+}
+
+// ---- The table ----
+
 LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token) {
   if (!fits(request.name, request.holder, request.ttl) || request.id > kChosenLeaseIdMax ||
       request.terms.problem(!request.name.empty()) != nullptr) {
@@ -48,7 +95,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   if (ended_ids_.count(request.id) != 0 || ended_names_.count(request.name) != 0) {
     return {Verdict::ended_in_this_step, request.id};
   }
-  if (leases_.size() >= kLeasesMax) return {Verdict::too_many, {}};
+  if (size() >= kLeasesMax) return {Verdict::too_many, {}};
   LeaseId id = request.id;
   if (id == LeaseId(0)) {
     newest_ = newest_.next();
@@ -56,49 +103,48 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   }
   Lease lease{id,    std::string(request.name), std::string(request.holder), request.ttl,
               token, ++newest_stamp_,           request.asked_at_ms,         request.terms};
-  if (!lease.name.empty()) names_.emplace(lease.name, id);
   step_.push_back({Change::What::granted, id, lease.name, {}, {}});
-  leases_.emplace(id, std::move(lease));
+  leases_.insert(std::move(lease));
   return {Verdict::granted, id};
 }
 
 std::optional<LeaseId> LeaseTable::grant_to_key(Duration ttl, FencingToken token) {
   LEASEHOLD_ASSERT(fits({}, {}, ttl));
-  if (leases_.size() >= kLeasesMax) return std::nullopt;
+  if (size() >= kLeasesMax) return std::nullopt;
   const std::uint64_t stamp = ++newest_stamp_;
   const LeaseId id(kKeyLeaseIdMin.value() | stamp);
   step_.push_back({Change::What::granted, id, {}, {}, {}});
-  leases_.emplace(id, Lease{id, {}, {}, ttl, token, stamp, 0, {}});
+  leases_.insert({id, {}, {}, ttl, token, stamp, 0, {}});
   return id;
 }
 
 void LeaseTable::retime(LeaseId id, Duration ttl) {
   LEASEHOLD_ASSERT(is_of_key(id) && fits({}, {}, ttl));
-  Lease& lease = leases_.at(id);
-  step_.push_back({Change::What::renewed, id, {}, {}, lease});
-  lease.ttl = ttl;
-  lease.stamp = ++newest_stamp_;
+  Lease* lease = leases_.find(id);
+  LEASEHOLD_ASSERT(lease != nullptr);
+  step_.push_back({Change::What::renewed, id, {}, {}, *lease});
+  lease->ttl = ttl;
+  lease->stamp = ++newest_stamp_;
 }
 
 bool LeaseTable::renew(LeaseId id) {
-  const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.delayed) return false;
-  step_.push_back({Change::What::renewed, id, {}, {}, at->second});
-  at->second.stamp = ++newest_stamp_;
+  Lease* lease = leases_.find(id);
+  if (lease == nullptr || lease->delayed) return false;
+  step_.push_back({Change::What::renewed, id, {}, {}, *lease});
+  lease->stamp = ++newest_stamp_;
   return true;
 }
 
 const LeaseTable::Keys* LeaseTable::end(LeaseId id) {
-  const auto at = leases_.find(id);
-  return at == leases_.end() ? nullptr : end(at);
+  const Lease* lease = find(id);
+  return lease == nullptr ? nullptr : end(*lease);
 }
 
 const LeaseTable::Keys* LeaseTable::expire(LeaseId id, std::uint64_t stamp) {
-  const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.stamp != stamp) return nullptr;
-  const Lease& lease = at->second;
-  const bool delays = lease.terms.delay > LeaseTerms::Milliseconds(0) && !lease.delayed;
-  return delays ? delay(at->second) : end(at);
+  Lease* lease = leases_.find(id);
+  if (lease == nullptr || lease->stamp != stamp) return nullptr;
+  const bool delays = lease->terms.delay > LeaseTerms::Milliseconds(0) && !lease->delayed;
+  return delays ? delay(*lease) : end(*lease);
 }
 
 const LeaseTable::Keys* LeaseTable::delay(Lease& lease) {
@@ -108,17 +154,12 @@ const LeaseTable::Keys* LeaseTable::delay(Lease& lease) {
   return &step_.back().keys;
 }
 
-const LeaseTable::Keys* LeaseTable::end(At at) {
-  Lease& lease = at->second;
-  ended_ids_.insert(at->first);
-  if (!lease.name.empty()) {
-    ended_names_.insert(lease.name);
-    names_.erase(lease.name);
-  }
+const LeaseTable::Keys* LeaseTable::end(const Lease& lease) {
+  const LeaseId id = lease.id;
   std::string name = lease.name;
-  step_.push_back(
-      {Change::What::ended, at->first, std::move(name), take_keys(at->first), std::move(lease)});
-  leases_.erase(at);
+  ended_ids_.insert(id);
+  if (!name.empty()) ended_names_.insert(name);
+  step_.push_back({Change::What::ended, id, std::move(name), take_keys(id), leases_.take(id)});
   return &step_.back().keys;
 }
 
@@ -138,8 +179,8 @@ void LeaseTable::remove_key(LeaseId id, const std::string& key) {
 }
 
 LeaseTable::Attached LeaseTable::attach(LeaseId id, std::string_view key) {
-  const auto at = leases_.find(id);
-  if (at == leases_.end() || at->second.delayed) return Attached::no_lease;
+  const Lease* lease = find(id);
+  if (lease == nullptr || lease->delayed) return Attached::no_lease;
   if (keys(id)->size() >= kLeaseKeysMax) return Attached::too_many_keys;
   const auto added = keys_[id].emplace(key);
   LEASEHOLD_ASSERT(added.second);
@@ -154,7 +195,7 @@ void LeaseTable::detach(LeaseId id, std::string_view key) {
   const std::string gone(key);
   step_.push_back({Change::What::detached, id, {}, {gone}, {}});
   remove_key(id, gone);
-  if (is_of_key(id)) end(leases_.find(id));
+  if (is_of_key(id)) end(id);
 }
 
 void LeaseTable::move(LeaseId id, std::string_view from, std::string_view to) {
@@ -179,18 +220,15 @@ void LeaseTable::roll_back() {
     Change change = std::move(step_.back());
     step_.pop_back();
     switch (change.what) {
-      case Change::What::granted:
-        leases_.erase(change.id);
-        if (!change.name.empty()) names_.erase(change.name);
-        break;
-      case Change::What::renewed: leases_.at(change.id) = std::move(change.lease); break;
+      case Change::What::granted: leases_.take(change.id); break;
+      case Change::What::renewed:
       case Change::What::delayed:
-        leases_.at(change.id) = std::move(change.lease);
+        leases_.take(change.id);
+        leases_.insert(std::move(change.lease));
         put_keys(change.id, std::move(change.keys));
         break;
       case Change::What::ended:
-        if (!change.name.empty()) names_.emplace(change.name, change.id);
-        leases_.emplace(change.id, std::move(change.lease));
+        leases_.insert(std::move(change.lease));
         put_keys(change.id, std::move(change.keys));
         break;
       case Change::What::attached: remove_key(change.id, *change.keys.begin()); break;
@@ -202,26 +240,17 @@ void LeaseTable::roll_back() {
   keep();
 }
 
-const LeaseTable::Lease* LeaseTable::find(LeaseId id) const {
-  const auto at = leases_.find(id);
-  return at == leases_.end() ? nullptr : &at->second;
-}
-
-const LeaseTable::Lease* LeaseTable::find(std::string_view name) const {
-  const auto at = names_.find(name);
-  return at == names_.end() ? nullptr : find(at->second);
-}
-
 const LeaseTable::Keys* LeaseTable::keys(LeaseId id) const {
   static const Keys kNone;
-  if (leases_.count(id) == 0) return nullptr;
+  if (find(id) == nullptr) return nullptr;
   const auto at = keys_.find(id);
   return at == keys_.end() ? &kNone : &at->second;
 }
 
 std::vector<LeaseTable::Lease> LeaseTable::list(LeaseId after, std::size_t count) const {
   std::vector<Lease> out;
-  for (auto at = leases_.upper_bound(after); at != leases_.end() && out.size() < count; ++at) {
+  const Leases::ById& all = leases_.by_id();
+  for (auto at = all.upper_bound(after); at != all.end() && out.size() < count; ++at) {
     out.push_back(at->second);
   }
   return out;
@@ -247,20 +276,19 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
   }
   if (lease.stamp > newest_stamp_) return malformed("its stamp was never given");
   if (lease.token == FencingToken(0)) return malformed("it has no token");
-  if (leases_.count(lease.id) != 0) return malformed("named twice");
+  if (find(lease.id) != nullptr) return malformed("named twice");
   if (find(lease.name) != nullptr) return malformed("two have the same name");
-  if (leases_.size() >= kLeasesMax) return malformed("there are more than may be");
+  if (size() >= kLeasesMax) return malformed("there are more than may be");
   if (keys.size() > kLeaseKeysMax) return malformed("it has more keys than it may");
-  if (!lease.name.empty()) names_.emplace(lease.name, lease.id);
-  leases_.emplace(lease.id, lease);
+  leases_.insert(lease);
   put_keys(lease.id, std::move(keys));
   return {};
 }
 
 Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
-  const auto at = leases_.find(id);
-  if (at == leases_.end()) return malformed("a key is attached to one that there is not");
-  if (at->second.delayed) return malformed("a key is attached to a delayed one");
+  const Lease* lease = find(id);
+  if (lease == nullptr) return malformed("a key is attached to one that there is not");
+  if (lease->delayed) return malformed("a key is attached to a delayed one");
   const std::size_t most = is_of_key(id) ? 1 : kLeaseKeysMax;
   if (keys(id)->size() >= most) return malformed("it has more keys than it may");
   if (!keys_[id].emplace(key).second) return malformed("a key is attached twice");
@@ -268,7 +296,8 @@ Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
 }
 
 Result<void> LeaseTable::restored() const {
-  for (auto at = leases_.lower_bound(kKeyLeaseIdMin); at != leases_.end(); ++at) {
+  const Leases::ById& all = leases_.by_id();
+  for (auto at = all.lower_bound(kKeyLeaseIdMin); at != all.end(); ++at) {
     if (keys_.count(at->first) == 0) return malformed("that of a key has no key");
   }
   return {};

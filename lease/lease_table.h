@@ -161,13 +161,13 @@ class LeaseTable {
   /// that was rolled back. No part of the state.
   std::set<LeaseId> take_wanted() { return std::exchange(wanted_, {}); }
 
-  const Lease* find(LeaseId id) const;
-  const Lease* find(std::string_view name) const;
+  const Lease* find(LeaseId id) const { return leases_.find(id); }
+  const Lease* find(std::string_view name) const { return leases_.find(name); }
   /// Null: there is no such lease.
   const Keys* keys(LeaseId id) const;
   /// In the order of their ids, those after `after`.
   std::vector<Lease> list(LeaseId after, std::size_t count) const;
-  std::size_t size() const { return leases_.size(); }
+  std::size_t size() const { return leases_.by_id().size(); }
 
   // For the bytes of the state.
 
@@ -189,8 +189,35 @@ class LeaseTable {
   }
 
  private:
-  using At = std::map<LeaseId, Lease>::iterator;
-  const Keys* end(At at);
+  /// By id and by name. There are many leases, so a name stands once: in its lease.
+  class Leases {
+   public:
+    using ById = std::map<LeaseId, Lease>;
+    Leases() = default;
+    Leases(const Leases& other);
+    /// What is in a map stays where it is when the map moves.
+    Leases(Leases&& other) noexcept = default;
+    Leases& operator=(Leases other) noexcept;
+    ~Leases() = default;
+
+    const ById& by_id() const { return by_id_; }
+    /// Null: there is none. Its id and its name are not to be changed.
+    Lease* find(LeaseId id);
+    const Lease* find(LeaseId id) const;
+    const Lease* find(std::string_view name) const;
+    /// None has its id or its name.
+    void insert(Lease lease);
+    /// There is one.
+    Lease take(LeaseId id);
+    friend bool operator==(const Leases& a, const Leases& b) { return a.by_id_ == b.by_id_; }
+
+   private:
+    ById by_id_;
+    /// Invariant: each lease of by_id_ that has a name, under that very string.
+    std::map<std::string_view, const Lease*> by_name_;
+  };
+
+  const Keys* end(const Lease& lease);
   const Keys* delay(Lease& lease);
   /// All of them leave the lease.
   Keys take_keys(LeaseId id);
@@ -200,12 +227,10 @@ class LeaseTable {
 
   LeaseId newest_ = kChosenLeaseIdMax;
   std::uint64_t newest_stamp_ = 0;
-  std::map<LeaseId, Lease> leases_;
+  Leases leases_;
   /// Most leases have none, and there are many leases. Invariants: none is empty, each is of one of
   /// leases_; between two steps a lease of a key has exactly that key.
   std::map<LeaseId, Keys> keys_;
-  /// Invariant: the names in leases_ that are not empty.
-  std::map<std::string, LeaseId, std::less<>> names_;
 
   // Of the step that is under way.
   std::deque<Change> step_;

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace leasehold::lease {
 namespace {
@@ -415,6 +417,33 @@ TEST(LeaseTable, AStepThatIsRolledBackNeverWas) {
     if (table.size() > 40) table = LeaseTable();
   }
   EXPECT_GT(undone, 1000U);
+}
+
+// Names are looked for in the very leases that have them.
+TEST(LeaseTable, ACopyIsATableOfItsOwn) {
+  const std::string longer(100, 'n');
+  auto first = std::make_unique<LeaseTable>();
+  first->grant(named("n"), FencingToken(1));
+  first->grant(named(longer), FencingToken(2));
+  first->keep();
+  LeaseTable copy = *first;
+  LeaseTable assigned;
+  assigned.grant(named("gone"), FencingToken(1));
+  assigned = *first;
+  const LeaseTable moved = std::move(*first);
+  first.reset();
+  copy.end(copy.find(longer)->id);
+  EXPECT_EQ(copy.find(longer), nullptr);
+  copy.roll_back();
+  EXPECT_EQ(assigned.find("gone"), nullptr);
+  for (const LeaseTable* table : {&std::as_const(copy), &std::as_const(assigned), &moved}) {
+    for (const std::string& name : {std::string("n"), longer}) {
+      const LeaseTable::Lease* found = table->find(name);
+      ASSERT_NE(found, nullptr);
+      EXPECT_EQ(found, table->find(found->id));
+      EXPECT_EQ(found->name, name);
+    }
+  }
 }
 
 TEST(Fence, PassesTheLargestTokenAndLargerOnes) {
