@@ -6,7 +6,7 @@
 //   lock_node_redis.js compete SECONDS TTL PORT...     prints as lock_redis_py.py does
 'use strict';
 const crypto = require('crypto');
-const redis = require('redis');
+const { check, compete, connect, hold, main, now, sleep } = require('./lock_node.js');
 
 const NAME = 'contested';
 const MARGIN = 0.1;
@@ -20,16 +20,6 @@ const scripts = {
     ' return count',
 };
 
-function check(condition, what) {
-  if (!condition) {
-    console.error(`node-redis: ${what}`);
-    process.exit(1);
-  }
-}
-
-const now = () => Number(process.hrtime.bigint()) / 1e9;
-const sleep = (seconds) => new Promise((done) => setTimeout(done, Math.max(0, seconds) * 1000));
-
 async function run(client, name, keys, args) {
   const options = { keys, arguments: args.map(String) };
   const digest = crypto.createHash('sha1').update(scripts[name]).digest('hex');
@@ -39,15 +29,6 @@ async function run(client, name, keys, args) {
     if (!error.message.startsWith('NOSCRIPT')) throw error;
     return client.eval(scripts[name], options);
   }
-}
-
-async function connect(port) {
-  const client = redis.createClient({
-    socket: { host: '127.0.0.1', port, reconnectStrategy: () => new Error('gone') },
-  });
-  client.on('error', () => {});
-  await client.connect();
-  return client;
 }
 
 async function stories(port) {
@@ -68,21 +49,6 @@ async function stories(port) {
   await client.quit();
 }
 
-async function compete(seconds, ttl, ports) {
-  const end = now() + seconds;
-  while (now() < end) {
-    let client = null;
-    try {
-      client = await connect(ports[Math.floor(Math.random() * ports.length)]);
-      while (now() < end) await attempt(client, ttl);
-      await client.quit();
-    } catch (error) {
-      if (client !== null) await client.disconnect().catch(() => {});
-      await sleep(0.05);
-    }
-  }
-}
-
 async function attempt(client, ttl) {
   const value = crypto.randomBytes(16).toString('hex');
   const sent = now();
@@ -92,21 +58,11 @@ async function attempt(client, ttl) {
   if (since >= mine) return undefined;
   const leaves = Math.random() < 0.3;
   const until = leaves ? mine : Math.min(mine, since + Math.random() * 0.05);
-  await sleep(until - now() - 0.002);
-  while (now() < until);
-  console.log(`held ${since.toFixed(6)} ${until.toFixed(6)} ${leaves ? 'left' : 'released'}`);
+  await hold(since, until, leaves);
   if (!leaves) await run(client, 'release', [NAME], [value]);
   return undefined;
 }
 
-async function main() {
-  const [what, ...words] = process.argv.slice(2);
-  if (what === 'stories') {
-    for (const port of words) await stories(Number(port));
-    console.log(`node-redis: the protocol of node-redlock at ${words.length} nodes`);
-  } else {
-    await compete(Number(words[0]), Number(words[1]), words.slice(2).map(Number));
-  }
-}
-
-main().catch((error) => check(false, error.stack));
+main('node-redis', process.argv.slice(2), 'the protocol of node-redlock', stories,
+  (seconds, ttl, ports) =>
+    compete(seconds, ports, {}, (client) => attempt(client, ttl)));

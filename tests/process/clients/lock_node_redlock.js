@@ -4,32 +4,14 @@
 //   lock_node_redlock.js FILE stories PORT...
 //   lock_node_redlock.js FILE compete SECONDS TTL PORT...     prints as lock_redis_py.py does
 'use strict';
-const redis = require('redis');
+const { check, compete, connect, hold, main, now, sleep } = require('./lock_node.js');
 
 const Redlock = require(process.argv[2]);
 const NAME = 'contested';
-
-function check(condition, what) {
-  if (!condition) {
-    console.error(`node-redlock: ${what}`);
-    process.exit(1);
-  }
-}
-
-const now = () => Number(process.hrtime.bigint()) / 1e9;
-const sleep = (seconds) => new Promise((done) => setTimeout(done, Math.max(0, seconds) * 1000));
+/// It calls what node-redis had before version 4.
+const OLD = { legacyMode: true };
 /// Its locks count on the clock of the wall.
 const left = (lock) => (lock.expiration - Date.now()) / 1000;
-
-async function connect(port) {
-  const client = redis.createClient({
-    legacyMode: true,
-    socket: { host: '127.0.0.1', port, reconnectStrategy: () => new Error('gone') },
-  });
-  client.on('error', () => {});
-  await client.connect();
-  return client;
-}
 
 async function refused(promise) {
   try {
@@ -42,7 +24,7 @@ async function refused(promise) {
 }
 
 async function stories(port) {
-  const client = await connect(port);
+  const client = await connect(port, OLD);
   const once = new Redlock([client], { retryCount: 0 });
   const patient = new Redlock([client], { retryCount: 100, retryDelay: 50 });
   const keys = [`redlock:${port}:a`, `redlock:${port}:b`];
@@ -67,23 +49,8 @@ async function stories(port) {
   await client.disconnect();
 }
 
-async function compete(seconds, ttl, ports) {
-  const end = now() + seconds;
-  while (now() < end) {
-    let client = null;
-    try {
-      client = await connect(ports[Math.floor(Math.random() * ports.length)]);
-      const locks = new Redlock([client], { retryCount: 3, retryDelay: 20, retryJitter: 10 });
-      while (now() < end && client.isReady) await attempt(locks, ttl);
-    } catch (error) {
-      if (error.code === 'MODULE_NOT_FOUND') throw error;
-      await sleep(0.05);
-    }
-    if (client !== null) await client.disconnect().catch(() => {});
-  }
-}
-
-async function attempt(locks, ttl) {
+async function attempt(client, ttl) {
+  const locks = new Redlock([client], { retryCount: 3, retryDelay: 20, retryJitter: 10 });
   let lock = null;
   try {
     lock = await locks.lock(NAME, ttl * 1000);
@@ -105,21 +72,11 @@ async function attempt(locks, ttl) {
   const mine = now() + left(lock) - 0.1;
   const until = leaves ? mine : Math.min(mine, now() + Math.random() * 0.05);
   if (until <= since) return undefined;
-  await sleep(until - now() - 0.002);
-  while (now() < until);
-  console.log(`held ${since.toFixed(6)} ${until.toFixed(6)} ${leaves ? 'left' : 'released'}`);
+  await hold(since, until, leaves);
   if (!leaves) await lock.unlock().catch(() => {});
   return undefined;
 }
 
-async function main() {
-  const [what, ...words] = process.argv.slice(3);
-  if (what === 'stories') {
-    for (const port of words) await stories(Number(port));
-    console.log(`node-redlock: every method at ${words.length} nodes`);
-  } else {
-    await compete(Number(words[0]), Number(words[1]), words.slice(2).map(Number));
-  }
-}
-
-main().catch((error) => check(false, error.stack));
+main('node-redlock', process.argv.slice(3), 'every method', stories,
+  (seconds, ttl, ports) =>
+    compete(seconds, ports, OLD, (client) => attempt(client, ttl)));
