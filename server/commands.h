@@ -61,6 +61,7 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out);
 std::string problem_of_exec(const Multi::Finished& finished);
 void run_discard(Session& session, const Arguments& args, std::string& out);
 void run_exec(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_expect(Session& session, const Arguments& args, std::string& out);
 void run_multi(Session& session, const Arguments& args, std::string& out);
 void run_unwatch(Session& session, const Arguments& args, std::string& out);
 void run_watch(Session& session, const Arguments& args, std::string& out);

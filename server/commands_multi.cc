@@ -1,7 +1,17 @@
 // Transactions: what is queued becomes one command of the log.
 #include <leasehold/server/commands.h>
+#include <leasehold/server/words.h>
 
 namespace leasehold::server {
+namespace {
+
+/// EXEC will refuse, too: whoever pipelines has sent it already.
+void refuse_watch(Session& session, const std::string& text, std::string& out) {
+  session.multi().fail_watch();
+  session.refuse(out, text);
+}
+
+}  // namespace
 
 std::string problem_of_exec(const Multi::Finished& finished) {
   if (finished.spoiled) {
@@ -54,10 +64,30 @@ void run_watch(Session& session, const Arguments& args, std::string& out) {
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const auto& value = found.value()[i];
     const auto watched = session.multi().watch({keys[i], value ? value->mod_revision : 0});
-    if (!watched) {
-      session.multi().fail_watch();
-      return session.refuse(out, "ERR " + watched.error().message);
+    if (!watched) return refuse_watch(session, "ERR " + watched.error().message, out);
+  }
+  append_simple(out, "OK");
+}
+
+void run_leasehold_expect(Session& session, const Arguments& args, std::string& out) {
+  if (session.multi().open()) {
+    return session.refuse(out, "ERR LEASEHOLD EXPECT inside MULTI is not allowed: send it before");
+  }
+  if (args.size() < 4 || args.size() % 2 != 0) {
+    return refuse_watch(session, "ERR expected LEASEHOLD EXPECT key revision [key revision ...]",
+                        out);
+  }
+  for (std::size_t i = 2; i < args.size(); i += 2) {
+    const auto revision = parse_integer(args[i + 1]);
+    if (!revision || *revision < 0) {
+      return refuse_watch(session,
+                          "ERR " + quoted(args[i + 1]) +
+                              " is no revision: that of the key's last write, or 0 if there is to "
+                              "be no such key",
+                          out);
     }
+    const auto watched = session.multi().watch({args[i], static_cast<std::uint64_t>(*revision)});
+    if (!watched) return refuse_watch(session, "ERR " + watched.error().message, out);
   }
   append_simple(out, "OK");
 }

@@ -1041,6 +1041,21 @@ differs("subscribe", "only keys tell of themselves here", "SUBSCRIBE news",
         r"-ERR there is no publish/subscribe here")
 differs("psubscribe", "only keys tell of themselves here", "PSUBSCRIBE news.*",
         r"-ERR there is no publish/subscribe here")
+ours("leasehold|expect", """
+    DEL k
+    LEASEHOLD EXPECT k 0
+    MULTI
+    SET k 1
+    EXEC
+""", r"\*1\r\n\+OK")
+ours("leasehold|expect", """
+    SET k 1
+    LEASEHOLD EXPECT k 1
+    MULTI
+    SET k 2
+    EXEC
+""", r"(\*-1|_)\r\n")
+ours("leasehold|expect", "LEASEHOLD EXPECT k x", r"-ERR 'x' is no revision")
 ours("leasehold|watch leasehold|unwatch", """
     LEASEHOLD WATCH KEY k PREFIX x VALUES
     PING

@@ -548,6 +548,42 @@ TEST_F(Transactions, ExecDoesNothingAfterAWatchThatWasRefused) {
   EXPECT_THAT(feed("MULTI\r\nEXEC\r\n"), HasSubstr("-EXECABORT "));
 }
 
+// Who has read a revision, perhaps at another node and on another connection, writes on that
+// condition.
+TEST_F(Transactions, TheRevisionOfAKeyMayBeExpected) {
+  write({"SET", "k", "1"});
+  write({"SET", "other", "1"});
+  write({"SET", "k", "2"});
+  const auto expecting = [this](const std::string& what) {
+    EXPECT_EQ(feed("LEASEHOLD EXPECT " + what + "\r\nMULTI\r\nAPPEND k +\r\nEXEC\r\n"),
+              "+OK\r\n+OK\r\n+QUEUED\r\n")
+        << what;
+    node_.commit_all();
+    return pump();
+  };
+  EXPECT_EQ(expecting("k 1"), "*-1\r\n") << "it was written since";
+  EXPECT_EQ(expecting("k 3 none 0"), "*1\r\n:2\r\n");
+  EXPECT_EQ(expecting("k 3"), "*-1\r\n") << "that was this very write";
+  EXPECT_EQ(expecting("k 4 other 0"), "*-1\r\n");
+  EXPECT_EQ(expecting("k 9000000000"), "*-1\r\n") << "nobody has written it so far";
+  EXPECT_EQ(node_.store().revision(), 4U);
+  EXPECT_EQ(feed("LEASEHOLD EXPECT k 4\r\nUNWATCH\r\nMULTI\r\nEXEC\r\n"),
+            "+OK\r\n+OK\r\n+OK\r\n*0\r\n");
+}
+
+TEST_F(Transactions, ExecDoesNothingAfterAnExpectationThatWasRefused) {
+  const std::string longer(kv::kKeyBytesMax + 1, 'k');
+  const std::vector<std::vector<std::string>> refused = {
+      {}, {"k"}, {"k", "1", "other"}, {"k", "x"}, {"k", "-1"}, {longer, "1"}};
+  for (std::vector<std::string> words : refused) {
+    words.insert(words.begin(), {"LEASEHOLD", "EXPECT"});
+    EXPECT_THAT(send(words), StartsWith("-ERR ")) << words.size();
+    EXPECT_THAT(feed("MULTI\r\nSET k 1\r\nEXEC\r\n"), HasSubstr("-EXECABORT ")) << words.size();
+  }
+  EXPECT_THAT(feed("MULTI\r\nLEASEHOLD EXPECT k 0\r\nDISCARD\r\n"), HasSubstr("inside MULTI"));
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
 TEST_F(Transactions, UnwatchAndDiscardForget) {
   node_.grant_lease(std::chrono::seconds(5));
   EXPECT_EQ(feed("WATCH k\r\nUNWATCH\r\nMULTI\r\nEXEC\r\n"), "+OK\r\n+OK\r\n+OK\r\n*0\r\n");
