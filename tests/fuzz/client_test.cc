@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -20,37 +22,12 @@ using server::commands_end;
 
 /// Words that mean something somewhere, in any order, behind every command of the table.
 TEST(FuzzClient, EveryCommandWithAnyWords) {
-  const std::vector<std::string> words = {"a",
-                                          "b",
-                                          "",
-                                          "0",
-                                          "-1",
-                                          "1",
-                                          "9223372036854775807",
-                                          "*",
-                                          "[a-",
-                                          "MATCH",
-                                          "COUNT",
-                                          "NX",
-                                          "XX",
-                                          "GET",
-                                          "EX",
-                                          "ID",
-                                          "ADDR",
-                                          "ON",
-                                          "OFF",
-                                          "SKIP",
-                                          "stale",
-                                          "1s",
-                                          "quorum",
-                                          "log",
-                                          "lease",
-                                          "FILTERBY",
-                                          "PATTERN",
-                                          "2",
-                                          "3",
-                                          "SETNAME",
-                                          std::string("\0\r\n\xff", 4)};
+  std::istringstream list(
+      "a b 0 -1 1 2 3 9223372036854775807 * [a- MATCH COUNT NX XX GET EX PX ID ADDR ON OFF SKIP "
+      "stale 1s quorum log lease FILTERBY PATTERN SETNAME LEASE TOKEN NAME HOLDER GRACE SOFT DELAY "
+      "AFTER KEY PREFIX FROM VALUES KEEPTTL GT __keyspace@0__:a __keyevent@0__:*");
+  std::vector<std::string> words{std::istream_iterator<std::string>(list), {}};
+  words.insert(words.end(), {"", std::string("\0\r\n\xff", 4)});
   Random random(52);
   for (int i = 0; i < 4000; ++i) {
     std::string input(1, static_cast<char>(random.below(256)));
@@ -77,6 +54,7 @@ TEST(FuzzClient, TheJudgeOfRepliesKnowsWrongOnes) {
   EXPECT_EQ(reply_length("+OK\r\n"), 5U);
   EXPECT_EQ(reply_length("*2\r\n$1\r\na\r\n*-1\r\nrest"), 16U);
   EXPECT_EQ(reply_length("%1\r\n_\r\n:1\r\n"), 11U);
+  EXPECT_EQ(reply_length(">2\r\n+progress\r\n:1\r\nrest"), 19U);
   for (const char* wrong : {"", "OK\r\n", "+OK", "$2\r\na\r\n", "$1\r\nab\r\n", "*2\r\n:1\r\n",
                             ":x\r\n", "_x\r\n", "+a\nb\r\n", "*-2\r\n"}) {
     EXPECT_EQ(reply_length(wrong), 0U) << wrong;

@@ -27,7 +27,7 @@ std::size_t reply_length(std::string_view bytes) {
     if (kind == ':') continue;
     if (number < -1 || number > std::int64_t{1} << 30) return 0;
     const auto count = static_cast<std::size_t>(std::max<std::int64_t>(number, 0));
-    if (kind == '*') {
+    if (kind == '*' || kind == '>') {
       missing += count;
     } else if (kind == '%') {
       missing += 2 * count;
