@@ -11,6 +11,8 @@ import re
 import sys
 import tempfile
 
+import checks
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LEASEHOLD = "leasehold/"
@@ -207,21 +209,8 @@ def self_test(table):
 def main(arguments):
     with open(os.path.join(HERE, "edges.txt"), encoding="utf-8") as file:
         table = Table(file.read())
-    if arguments == ["--self-test"]:
-        findings = self_test(table)
-        summary = f"{len(PLANTED)} planted lines, {len(findings)} judged wrongly"
-    elif len(arguments) == 1 and os.path.isdir(arguments[0]):
-        findings = check(table, arguments[0])
-        count = sum(1 for _ in sources(arguments[0]))
-        if count == 0:
-            findings.append("there are no sources here: is this the tree?")
-        summary = f"{count} files, {len(findings)} findings"
-    else:
-        raise SystemExit(__doc__)
-    for finding in findings:
-        print(finding)
-    print(summary)
-    return 1 if findings else 0
+    return checks.main(arguments, __doc__, lambda: (len(PLANTED), self_test(table)),
+                       lambda tree: check(table, tree), sources)
 
 
 if __name__ == "__main__":

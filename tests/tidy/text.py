@@ -10,6 +10,8 @@ import re
 import sys
 import tempfile
 
+import checks
+
 COLUMNS_MAX = 100
 SCRIPT_COLUMNS_MAX = 120
 HEADER_LINES_MAX = 400
@@ -119,26 +121,8 @@ def self_test():
         if (expected is None and of_file) or \
                 (expected is not None and not any(expected in f for f in of_file)):
             failures.append(f"{path}: expected {expected or 'nothing'}, found {of_file}")
-    return failures
-
-
-def main(arguments):
-    if arguments == ["--self-test"]:
-        findings = self_test()
-        summary = f"{len(PLANTED)} planted files, {len(findings)} judged wrongly"
-    elif len(arguments) == 1 and os.path.isdir(arguments[0]):
-        findings = check(arguments[0])
-        count = sum(1 for _ in texts(arguments[0]))
-        if count == 0:
-            findings.append("there are no texts here: is this the tree?")
-        summary = f"{count} files, {len(findings)} findings"
-    else:
-        raise SystemExit(__doc__)
-    for finding in findings:
-        print(finding)
-    print(summary)
-    return 1 if findings else 0
+    return len(PLANTED), failures
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(checks.main(sys.argv[1:], __doc__, self_test, check, texts))

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`.
+
+  names.py TREE
+  names.py --self-test
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+import checks
+from hazards import tests_of
+from text import texts
+
+# LEASE.GRANT is a command.
+NAMED_TEST = re.compile(r"`(?!LEASE\.)([A-Z]\w*\.(?:\*|[A-Z]\w*\*?))`")
+NAMED_FILE = re.compile(r"`(tests/[\w./-]*\w)`")
+
+
+def pages(tree):
+    return (path for path in texts(tree) if path.endswith(".md"))
+
+
+def known(name, tests):
+    return name in tests or name.endswith("*") and any(test.startswith(name[:-1]) for test in tests)
+
+
+def check(tree):
+    tests = tests_of(tree)
+    found = []
+    for page in pages(tree):
+        with open(os.path.join(tree, page), encoding="utf-8") as file:
+            text = file.read()
+        found += [f"{page}: there is no test {name}" for name in NAMED_TEST.findall(text)
+                  if not known(name, tests)]
+        found += [f"{page}: there is no file {name}" for name in NAMED_FILE.findall(text)
+                  if not os.path.exists(os.path.join(tree, name))]
+    return found
+
+
+# A page, and whether it names what is not there.
+PLANTED = [("`A.DoesThis`, `A.*`, `A.Does*`, `tests/a/a.cc`, `tests/a`, `A.member`", False),
+           ("`A.DoesThat`", True), ("`B.*`", True), ("`A.That*`", True), ("`tests/b.py`", True)]
+
+
+def self_test():
+    failures = []
+    for page, wrong in PLANTED:
+        with tempfile.TemporaryDirectory() as tree:
+            os.makedirs(os.path.join(tree, "tests", "a"))
+            for path, text in (("tests/a/a.cc", "TEST_F(A, DoesThis) {}\n"), ("a.md", page)):
+                with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            findings = check(tree)
+        if bool(findings) != wrong:
+            failures.append(f"{page}: {findings}")
+    return len(PLANTED), failures
+
+
+if __name__ == "__main__":
+    sys.exit(checks.main(sys.argv[1:], __doc__, self_test, check, pages))
