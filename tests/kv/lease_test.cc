@@ -451,42 +451,15 @@ void expect_whole(const Store& store) {
 }
 
 TEST(RocksdbLeases, AfterACrashTheLogGivesTheSameAgain) {
-  const TemporaryFolder folder;
   LeaseSource source(93);
   std::vector<Bytes> commands;
   for (int i = 0; i < 2500; ++i) commands.push_back(source.next());
-  const auto store = open_store(folder.path("kv"));
-  MemoryStore other;
-  Random random(94);
-  std::vector<std::string> replies;
-  std::size_t repeated = 0;
-  while (replies.size() < commands.size()) {
-    const std::size_t from = replies.size();
-    const std::size_t count = std::min(commands.size() - from, random.below(30) + 1);
-    const std::vector<Bytes> part(commands.begin() + static_cast<std::ptrdiff_t>(from),
-                                  commands.begin() + static_cast<std::ptrdiff_t>(from + count));
-    const auto got = apply(*store, from + 1, part);
-    ASSERT_EQ(apply(other, from + 1, part), got);
-    ASSERT_EQ(list(other), list(*store));
-    expect_whole(*store);
-    expect_whole(other);
-    replies.insert(replies.end(), got.begin(), got.end());
-    if (random.chance(1, 4)) {
-      ASSERT_TRUE(store->make_durable());
-    }
-    if (!random.chance(1, 8)) continue;
-    const auto after = crashed(folder, "kv");
-    const std::size_t durable = after->durable_index().value();
-    ASSERT_LE(durable, replies.size());
-    for (std::size_t i = durable; i < replies.size(); ++i) {
-      ASSERT_EQ(apply(*after, i + 1, {commands[i]}).at(0), replies[i]) << i;
-      ++repeated;
-    }
-    ASSERT_EQ(list(*after), list(*store));
-    expect_whole(*after);
-  }
-  EXPECT_EQ(other.revision(), store->revision());
-  EXPECT_GT(repeated, 100U);
+  const auto replies =
+      execute_over_crashes(commands, 94, [](const Store& one, const Store& another) {
+        EXPECT_EQ(list(one), list(another));
+        expect_whole(one);
+        expect_whole(another);
+      });
   std::set<std::string> kinds;
   for (const std::string& reply : replies) kinds.insert(reply);
   for (const char* kind : {"error 13", "error 14", "error 15", "OK", "[429496"}) {

@@ -1,14 +1,19 @@
 // What the tests of the stores share: both stores behind one life.
 #pragma once
 
+#include <leasehold/base/random.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/memory_store.h>
 #include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/tests/base/temporary_folder.h>
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -16,27 +21,6 @@
 #include <vector>
 
 namespace leasehold::kv::testing {
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "leasehold-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline Bytes encoded(const Command& command) {
   auto bytes = encode_command(command);
@@ -135,6 +119,45 @@ inline std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder,
   }
   ADD_FAILURE() << "no copy of the store is whole";
   return nullptr;
+}
+
+/// Executes the commands on a store on disk and on one in memory, and now and then anew on what a
+/// crash would leave of the first. The replies have to be the same each time, and `alike` is told
+/// of each two stores that have executed the same. Returns the replies.
+inline std::vector<std::string> execute_over_crashes(
+    const std::vector<Bytes>& commands, std::uint64_t seed,
+    const std::function<void(const Store&, const Store&)>& alike) {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.path("kv"));
+  MemoryStore other;
+  Random random(seed);
+  std::vector<std::string> replies;
+  std::size_t repeated = 0;
+  while (replies.size() < commands.size() && !::testing::Test::HasFailure()) {
+    const std::size_t from = replies.size();
+    const std::size_t count = std::min(commands.size() - from, random.below(30) + 1);
+    const std::vector<Bytes> part(commands.begin() + static_cast<std::ptrdiff_t>(from),
+                                  commands.begin() + static_cast<std::ptrdiff_t>(from + count));
+    const auto got = apply(*store, from + 1, part);
+    EXPECT_EQ(apply(other, from + 1, part), got);
+    alike(other, *store);
+    replies.insert(replies.end(), got.begin(), got.end());
+    if (random.chance(1, 4)) {
+      EXPECT_TRUE(store->make_durable());
+    }
+    if (!random.chance(1, 8)) continue;
+    const auto after = crashed(folder, "kv");
+    const std::size_t durable = after->durable_index().value();
+    EXPECT_LE(durable, replies.size());
+    for (std::size_t i = durable; i < replies.size(); ++i) {
+      EXPECT_EQ(apply(*after, i + 1, {commands[i]}).at(0), replies[i]) << i;
+      ++repeated;
+    }
+    alike(*after, *store);
+  }
+  EXPECT_EQ(other.revision(), store->revision());
+  EXPECT_GT(repeated, 100U);
+  return replies;
 }
 
 }  // namespace leasehold::kv::testing

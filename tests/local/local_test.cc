@@ -10,14 +10,13 @@
 #include <leasehold/local/local_leases.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/node/free_ports.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -63,24 +62,17 @@ struct Host {
 class LocalTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "leasehold_local_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     for (const std::uint16_t port : node::free_ports(3)) {
       peers_.push_back({raft::NodeId(peers_.size() + 1), node::address_of(port)});
     }
     hosts_.resize(3);
   }
-  void TearDown() override {
-    hosts_.clear();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { hosts_.clear(); }
 
   void start(std::uint64_t id) {
     node::NodeOptions options;
     options.id = raft::NodeId(id);
-    options.data_dir = (folder_ / ("node" + std::to_string(id))).string();
+    options.data_dir = folder_.path("node" + std::to_string(id));
     options.peers = peers_;
     hosts_[id - 1] = std::make_unique<Host>(std::move(options));
   }
@@ -119,7 +111,7 @@ class LocalTest : public ::testing::Test {
     return options;
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   std::vector<node::Peer> peers_;
   std::vector<std::unique_ptr<Host>> hosts_;
 };

@@ -1,11 +1,11 @@
 // What tells of a machine that was stopped from outside; a file stands in for the device's page.
 #include <leasehold/node/machine_clock.h>
+#include <leasehold/tests/base/temporary_folder.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,11 +18,7 @@ using testing::HasSubstr;
 class MachineMarkerTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "leasehold_marker_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    path_ = folder_ / "vmclock";
+    path_ = folder_.path("vmclock");
     page_ = std::string(4096, '\0');
     page_.replace(0, 4, "VCLK");
     put(4, 4096, 4);
@@ -30,7 +26,6 @@ class MachineMarkerTest : public testing::Test {
     put(16, 7, 8);
     write();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void put(std::size_t at, std::uint64_t number, std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; ++i) {
@@ -56,7 +51,7 @@ class MachineMarkerTest : public testing::Test {
     return std::move(opened).value();
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   std::string path_;
   std::string page_;
 };
@@ -89,7 +84,7 @@ TEST_F(MachineMarkerTest, WhatElseIsInThePageMayChange) {
 
 TEST_F(MachineMarkerTest, MostMachinesHaveNoSuchDevice) {
   MachineMarker::Options wanted = options();
-  wanted.vm_clock = (folder_ / "none").string();
+  wanted.vm_clock = folder_.path("none");
   const auto required = MachineMarker::open(wanted);
   ASSERT_FALSE(required.ok());
   EXPECT_EQ(required.error().code, ErrorCode::io);

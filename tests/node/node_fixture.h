@@ -4,6 +4,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
@@ -11,8 +12,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -137,10 +136,6 @@ struct Replica {
 class NodeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "leasehold_node_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     const auto ports = free_ports(4);
     for (std::size_t i = 0; i < 3; ++i) {
       peers_.push_back({raft::NodeId(i + 1), address_of(ports[i])});
@@ -148,10 +143,7 @@ class NodeTest : public ::testing::Test {
     spare_address_ = address_of(ports[3]);
     replicas_.resize(4);
   }
-  void TearDown() override {
-    replicas_.clear();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { replicas_.clear(); }
 
   NodeOptions options(std::uint64_t id) const {
     NodeOptions options;
@@ -163,9 +155,7 @@ class NodeTest : public ::testing::Test {
     options.timing.election_timeout = std::chrono::milliseconds(150);
     return options;
   }
-  std::string dir(std::uint64_t id) const {
-    return (folder_ / ("node" + std::to_string(id))).string();
-  }
+  std::string dir(std::uint64_t id) const { return folder_.path("node" + std::to_string(id)); }
   Result<std::unique_ptr<Node>> open(Replica& replica, NodeOptions options) {
     return Node::open(std::move(options), replica.machine, replica.clock, replica.observer);
   }
@@ -210,7 +200,7 @@ class NodeTest : public ::testing::Test {
   }
   std::uint64_t follower_of(std::uint64_t leader) const { return leader == 1 ? 2 : 1; }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   std::vector<Peer> peers_;
   std::string spare_address_;
   std::vector<std::unique_ptr<Replica>> replicas_;

@@ -1,10 +1,10 @@
 // Real nodes in one process, whose group grows, shrinks and moves.
+#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/node/node_fixture.h>
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -29,21 +29,12 @@ class NodeMembersTest : public ::testing::Test {
   static constexpr std::size_t kAddresses = 9;
 
   void SetUp() override {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "leasehold_members_test_XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     for (const std::uint16_t port : free_ports(kAddresses)) addresses_.push_back(address_of(port));
   }
-  void TearDown() override {
-    replicas_.clear();
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { replicas_.clear(); }
 
   const std::string& address(std::uint64_t id) const { return addresses_.at(id - 1); }
-  std::string dir(std::uint64_t id) const {
-    return (folder_ / ("node" + std::to_string(id))).string();
-  }
+  std::string dir(std::uint64_t id) const { return folder_.path("node" + std::to_string(id)); }
   NodeOptions options(std::uint64_t id) const {
     NodeOptions options;
     options.id = raft::NodeId(id);
@@ -137,7 +128,7 @@ class NodeMembersTest : public ::testing::Test {
     return eventually([&] { return replica(id).machine.list() == list; });
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   std::vector<std::string> addresses_;
   std::map<std::uint64_t, std::unique_ptr<Replica>> replicas_;
 };

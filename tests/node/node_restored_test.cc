@@ -4,14 +4,13 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -30,18 +29,9 @@ const Restored kRestored{kGeneration, raft::Index(4711)};
 
 class RestoredTest : public ::testing::Test {
  protected:
-  RestoredTest() {
-    std::string name = (fs::temp_directory_path() / "leasehold-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  ~RestoredTest() override {
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
-  }
-  std::string dir() const { return (folder_ / "deep" / "data").string(); }
+  std::string dir() const { return folder_.path("deep/data"); }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(RestoredTest, ADirectoryThatWasNeverRestoredHasNone) {

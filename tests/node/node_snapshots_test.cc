@@ -3,6 +3,7 @@
 #include <leasehold/node/node.h>
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/node/free_ports.h>
 
 #include <gtest/gtest.h>
@@ -11,7 +12,6 @@
 #include <array>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -110,24 +110,6 @@ class TextMachine final : public StateMachine {
   int installs_ = 0;
 };
 
-class Folder {
- public:
-  Folder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "leasehold_snapshots_XXXXXX").string();
-    LEASEHOLD_ASSERT(mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string file(const char* name) const { return path_ + "/snapshot/" + name; }
-
- private:
-  std::string path_;
-};
-
 raft::Membership one_member() {
   raft::Membership membership;
   membership.members.push_back({raft::NodeId(1), raft::Uuid{1, 1}, "127.0.0.1:7001"});
@@ -138,7 +120,7 @@ raft::Membership one_member() {
 /// The thread, and its newest answers.
 class Store {
  public:
-  explicit Store(const Folder& folder, raft::Index durable = raft::Index(0))
+  explicit Store(const TemporaryFolder& folder, raft::Index durable = raft::Index(0))
       : thread_(machine_, folder.path(), 7, durable, [this](Event event) {
           const std::lock_guard lock(mutex_);
           events_.push_back(std::move(event));
@@ -186,7 +168,7 @@ std::string text_of(std::size_t bytes) {
 }
 
 TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = text_of(700'000);
   Store store(folder);
   EXPECT_EQ(store.put(9, text, 1000, 1000).stored.offset, 0U) << "it begins at its beginning";
@@ -209,11 +191,11 @@ TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
   EXPECT_EQ(staged.value()->last(), raft::Index(50));
   store.thread().installed();
   EXPECT_FALSE(store.put(10, text, 0, 1000).stored.refused);
-  EXPECT_FALSE(std::filesystem::exists(folder.file("complete")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("snapshot/complete")));
 }
 
 TEST(SnapshotThread, APartSurvivesTheProcess) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = text_of(900'000);
   constexpr std::uint64_t kBlock = 256U << 10U;
   { EXPECT_EQ(Store(folder).put(9, text, 0, 600'000).stored.offset, 600'000U); }
@@ -224,7 +206,8 @@ TEST(SnapshotThread, APartSurvivesTheProcess) {
   }
   {
     // What the disk lost is noticed.
-    std::fstream file(folder.file("incoming"), std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(folder.path("snapshot/incoming"),
+                      std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(65536 + static_cast<std::streamoff>(kBlock) + 5);
     file.put('!');
   }
@@ -235,11 +218,12 @@ TEST(SnapshotThread, APartSurvivesTheProcess) {
 }
 
 TEST(SnapshotThread, ADamagedHeadIsNoPart) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = text_of(300'000);
   { Store(folder).put(9, text, 0, 290'000); }
   {
-    std::fstream file(folder.file("incoming"), std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(folder.path("snapshot/incoming"),
+                      std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(40);
     file.put('!');
   }
@@ -249,7 +233,7 @@ TEST(SnapshotThread, ADamagedHeadIsNoPart) {
 }
 
 TEST(SnapshotThread, ACompleteOneThatTookNoPlaceIsOfferedAgain) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string text = text_of(10'000);
   { EXPECT_TRUE(Store(folder).put(9, text, 0, 10'000).complete.has_value()); }
   {
@@ -294,7 +278,7 @@ class SnapshotNodes : public ::testing::Test {
   Result<void> open(std::uint64_t id) {
     NodeOptions options;
     options.id = raft::NodeId(id);
-    options.data_dir = folder_.path() + "/node" + std::to_string(id);
+    options.data_dir = folder_.path("node" + std::to_string(id));
     options.peers = peers_;
     options.limits.log_tail_bytes = 20'000;
     options.limits.log_cut_bytes = 20'000;
@@ -343,7 +327,7 @@ class SnapshotNodes : public ::testing::Test {
     return eventually([&] { return replica(a).machine.text() == replica(b).machine.text(); });
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   std::vector<Peer> peers_;
   std::array<Replica, 3> replicas_;
   int written_ = 0;

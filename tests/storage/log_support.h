@@ -4,14 +4,12 @@
 #include <leasehold/base/random.h>
 #include <leasehold/raft/log.h>
 #include <leasehold/storage/storage.h>
+#include <leasehold/tests/base/temporary_folder.h>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -102,27 +100,6 @@ class RecordingSink final : public StorageSink {
   std::optional<Error> failure_;
   bool full_ = false;
   int spaces_ = 0;
-};
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "leasehold-XXXXXX").string();
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline raft::Membership three_voters(raft::Uuid self = {1, 1}) {
