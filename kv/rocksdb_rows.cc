@@ -1,3 +1,4 @@
+#include <leasehold/kv/give_way.h>
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_record.h>
 #include <leasehold/kv/rocksdb_rows.h>
@@ -25,8 +26,10 @@ Result<std::vector<std::string>> read_keys(rocksdb::DB& db, std::optional<std::s
   at->Seek(from);
   if (after && at->Valid() && at->key() == rocksdb::Slice(from)) at->Next();
   std::vector<std::string> out;
+  GiveWay way;
   for (; out.size() < count && at->Valid(); at->Next()) {
     out.emplace_back(at->key().data() + 1, at->key().size() - 1);
+    way.step();
   }
   if (!at->status().ok()) return status_error("a read failed", at->status());
   return out;
@@ -45,6 +48,7 @@ Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
   const std::unique_ptr<rocksdb::Iterator> at(db.NewIterator(options));
   const std::string begins = data_key(prefix);
   std::size_t bytes = 0;
+  GiveWay way;
   at->Seek(after && *after > prefix ? data_key(*after) : begins);
   for (; at->Valid() && at->key().starts_with(begins); at->Next()) {
     const std::string_view key(at->key().data() + 1, at->key().size() - 1);
@@ -58,6 +62,7 @@ Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
     if (load == Load::revisions) value.value().bytes = Bytes();
     bytes += value.value().bytes.size();
     out.rows.push_back({std::string(key), std::move(value).value()});
+    way.step();
   }
   if (!at->status().ok()) return status_error("a read failed", at->status());
   return out;

@@ -3,6 +3,7 @@
 // other, and hold replaced_, so that the database under them is not replaced meanwhile.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/give_way.h>
 #include <leasehold/kv/rocksdb_database.h>
 #include <leasehold/kv/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb_leases.h>
@@ -506,7 +507,9 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
   std::vector<std::optional<Value>> out;
   out.reserve(keys.size());
   std::size_t bytes = 0;
+  GiveWay way;
   for (const std::string_view key : keys) {
+    way.step();
     auto value = get(key, pinned.db(), options);
     if (!value) return value.error();
     out.push_back(std::move(value).value());

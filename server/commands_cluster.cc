@@ -1,6 +1,7 @@
 // What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
 // redirect: all slots are one range, which the leader serves as the master and the others as its
 // replicas. A client that is told so sends its writes to where they are cheapest.
+#include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/words.h>
@@ -254,8 +255,12 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
     return reader.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
                                   " keys, too many to be counted by slot");
   }
-  const auto in_slot = std::count_if(keys.value().begin(), keys.value().end(),
-                                     [&](const std::string& key) { return slot_of(key) == *slot; });
+  kv::GiveWay way;
+  const auto in_slot =
+      std::count_if(keys.value().begin(), keys.value().end(), [&](const std::string& key) {
+        way.step();
+        return slot_of(key) == *slot;
+      });
   append_integer(out, in_slot);
 }
 

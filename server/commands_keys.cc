@@ -1,4 +1,5 @@
 // Commands on keys, whatever stands under them.
+#include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands.h>
 #include <leasehold/server/glob.h>
 #include <leasehold/server/words.h>
@@ -105,7 +106,9 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   std::vector<std::string_view> found;
   std::size_t budget = kPatternStepsMax;
   std::size_t seen = 0;
+  kv::GiveWay way;
   for (const std::string& key : keys.value()) {
+    way.step();
     const bool matches = glob_matches(options.pattern, key, budget);
     // A pattern may be dear: then fewer keys are looked at, but one at least.
     if (budget == 0 && seen > 0) break;
@@ -133,7 +136,9 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   std::vector<std::string_view> found;
   std::size_t bytes = 0;
   std::size_t budget = kPatternStepsMax;
+  kv::GiveWay way;
   for (const std::string& key : keys.value()) {
+    way.step();
     if (glob_matches(args[1], key, budget)) {
       found.push_back(key);
       bytes += key.size();

@@ -20,7 +20,8 @@ inline constexpr std::size_t kInputBytesTotalMax = std::size_t{1} << 30U;
 /// others. A connection starts on the back thread. When it is proven (kProvingCommands) it moves to
 /// one of the others, once, and stays there. So what strangers cost (taking their connections,
 /// refusing their commands, closing what is out of step) and what takes long (long reads, wherever
-/// they were asked for) never stands before a proven client.
+/// they were asked for) never stands before a proven client; and where processors are few, the back
+/// thread gives way to the others after each piece of its work.
 ///
 /// What can be answered on a connection's thread (a read under the lease) is: without a hop, a lock
 /// or an allocation beyond the value's own.
