@@ -23,7 +23,9 @@ const char* const kExploreUsage =
     "  --proposals N       commands of clients (default 0)\n"
     "  --reads N           reads that a quorum confirms (default 0)\n"
     "  --transfers N       of the leadership (default 0)\n"
-    "  --changes N         removals of a member (default 0)\n"
+    "  --changes N         removals of a member, or of what keeps learners from voting (default 0)\n"
+    "  --sole              a change may also remove all but the leader\n"
+    "  --voters N          nodes 1 to N vote, the others are learners (default 3)\n"
     "  --terms N           the last term (default 3)\n"
     "  --flights N         messages on their way at one instant (default 8)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
@@ -60,10 +62,12 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
                                                          {"--changes", &b.changes},
                                                          {"--drift-percent", &b.drift_percent},
                                                          {"--terms", &b.terms},
+                                                         {"--voters", &b.voters},
                                                          {"--flights", &b.flights}};
   for (const auto& one : small) {
     if (name != one.first) continue;
     *one.second = static_cast<std::uint8_t>(value);
+    if (name == "--voters") return value >= 1 && value <= World::kNodes;
     return value < 100;
   }
   if (name == "--depth") {
@@ -89,6 +93,8 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       b.one_away = true;
     } else if (word == "--uneven") {
       b.uneven = true;
+    } else if (word == "--sole") {
+      b.sole = true;
     } else if (word == "--readers") {
       b.readers_only = true;
     } else if (word == "--quiet") {

@@ -32,20 +32,20 @@ lease::Timing timing(bool shorter) {
   return timing;
 }
 
-raft::Membership first_membership() {
+raft::Membership first_membership(std::size_t voters) {
   raft::Membership membership;
   for (std::uint64_t i = 1; i <= World::kNodes; ++i) {
     membership.members.push_back({NodeId(i), raft::Uuid{i, i}, "node-" + std::to_string(i) + ":1"});
-    membership.voters.emplace_back(i);
+    if (i <= voters) membership.voters.emplace_back(i);
   }
   return membership;
 }
 
 raft::InitialState initial_state(const raft::HardState& hard_state,
-                                 const std::vector<raft::Entry>& log) {
+                                 const std::vector<raft::Entry>& log, std::size_t voters) {
   raft::InitialState state;
   state.hard_state = hard_state;
-  state.base_membership = first_membership();
+  state.base_membership = first_membership(voters);
   for (const raft::Entry& entry : log) {
     if (state.runs.empty() || state.runs.back().term != entry.id.term) {
       state.runs.push_back({entry.id.term, entry.id.index});
@@ -129,9 +129,10 @@ std::vector<Step> World::steps() const {
     steps.push_back({kind, static_cast<std::uint8_t>(argument)});
   };
   if (rates_ == 13 && left_.drift) {
-    // Nodes 2 and 3 are alike at the beginning: of two assignments that only swap them one will do.
+    // Nodes 2 and 3 are alike at the beginning, unless one of them votes: of two assignments that
+    // only swap them one will do.
     for (std::size_t i = 0; i < kRates; ++i) {
-      if (i / 3 % 3 <= i % 3) add(StepKind::rates, i);
+      if (left_.voters == 2 || i / 3 % 3 <= i % 3) add(StepKind::rates, i);
     }
     return steps;
   }
@@ -157,8 +158,14 @@ std::vector<Step> World::steps() const {
     if (!leads) continue;
     for (std::size_t other = 0; other < kNodes; ++other) {
       if (left_.transfers > 0 && other != i) add(StepKind::transfer, i * 4 + other);
-      if (left_.changes > 0) add(StepKind::change, i * 4 + other);
+      if (left_.changes > 0) add(StepKind::change, i * 8 + other);
     }
+    if (left_.changes == 0) continue;
+    const raft::Membership& membership = node.core->membership();
+    if (membership.voters.size() < membership.members.size()) {
+      add(StepKind::change, i * 8 + kAllVote);
+    }
+    if (left_.sole) add(StepKind::change, i * 8 + kSole);
   }
   if (left_.time > 0) add(StepKind::advance, 0);
   return steps;
@@ -226,8 +233,8 @@ void World::take(const Step& step, const story::Sink& sink) {
       break;
     case StepKind::change:
       --left_.changes;
-      change(i / 4, id_of(i % 4));
-      drain(i / 4, sink);
+      change(i / 8, i % 8);
+      drain(i / 8, sink);
       break;
   }
   check();
@@ -257,7 +264,10 @@ std::string World::describe(const Step& step) const {
     case StepKind::propose: return "a command for " + node(i);
     case StepKind::read: return "a read at " + node(i) + ", to be confirmed by a quorum";
     case StepKind::transfer: return node(i / 4) + " is told to hand over to " + node(i % 4);
-    case StepKind::change: return node(i / 4) + " is told to remove " + node(i % 4);
+    case StepKind::change:
+      if (i % 8 == kAllVote) return node(i / 8) + " is told that all members vote";
+      if (i % 8 == kSole) return node(i / 8) + " is told to remove all others";
+      return node(i / 8) + " is told to remove " + node(i % 8);
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -277,11 +287,12 @@ void World::set_rates(std::uint8_t which, const story::Sink& sink) {
   }
 }
 
-void World::change(std::size_t i, NodeId removed) {
+void World::change(std::size_t i, std::size_t what) {
   raft::WantedMembers wanted;
   for (const raft::Member& member : at(i).core->membership().members) {
-    if (member.id == removed) continue;
-    const bool votes = at(i).core->membership().is_voter(member.id);
+    if (what < kNodes && member.id == id_of(what)) continue;
+    if (what == kSole && member.id != id_of(i)) continue;
+    const bool votes = what == kAllVote || at(i).core->membership().is_voter(member.id);
     wanted.push_back({member.id, member.uuid, member.address,
                       votes ? raft::Suffrage::voter : raft::Suffrage::learner});
   }
@@ -304,7 +315,8 @@ void World::start(std::size_t i, const story::Sink& sink) {
     started.number = node.options.incarnation.value();
     sink(started);
   }
-  node.core.emplace(node.options, initial_state(node.disk_hard_state, node.disk_log), clock(i));
+  node.core.emplace(node.options, initial_state(node.disk_hard_state, node.disk_log, left_.voters),
+                    clock(i));
   drain(i, sink);
 }
 

@@ -33,6 +33,7 @@ struct Bounds {
   std::uint8_t changes = 0;  ///< of the members
   std::uint8_t flights = 8;  ///< messages on their way at one instant; states with more are left
   std::uint8_t terms = 3;    ///< states with a later term are left
+  std::uint8_t voters = 3;   ///< nodes 1 to `voters` vote at the beginning, the others are learners
   /// The clocks run at this many percent less or more than true time, or at its rate; the nodes
   /// trust in 25.
   std::uint8_t drift_percent = 25;
@@ -41,6 +42,7 @@ struct Bounds {
   bool first_election = false;  ///< start before the first leader is elected, not after
   bool one_away = false;        ///< start with a leader of which node 3 has heard nothing
   bool uneven = false;          ///< nodes 2 and 3 are set to a shorter D than node 1
+  bool sole = false;            ///< a change may also leave nobody but the leader
   bool readers_only = false;    ///< only what a reader could notice is a violation
 };
 
@@ -55,7 +57,7 @@ enum class StepKind : std::uint8_t {
   propose,    ///< at node `argument`
   read,       ///< at node `argument`
   transfer,   ///< argument: leader * 4 + target
-  change,     ///< argument: leader * 4 + who is removed
+  change,     ///< argument: leader * 8 + who is removed; or kAllVote or kSole
 };
 
 struct Step {
@@ -71,6 +73,8 @@ class World {
   /// Of true time. With D = 49 ms and clocks that may be off by 25 % a lease ends, and a promise
   /// may end, within two units.
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
+  /// In the argument of a change: all members shall vote; the leader alone stays.
+  static constexpr std::size_t kAllVote = 3, kSole = 4;
 
   /// Node 1 leads term 1, all have acknowledged its newest round (with `one_away`: 1 and 2), and
   /// nothing is on its way; or, with `first_election`, nothing has happened yet.
@@ -128,7 +132,7 @@ class World {
   void persist(std::size_t i, const story::Sink& sink);
   void send(std::size_t i, NodeId to, raft::Message message, const story::Sink& sink);
   void hear(const Flight& flight, const story::Sink& sink);
-  void change(std::size_t i, NodeId removed);
+  void change(std::size_t i, std::size_t what);
   void set_rates(std::uint8_t which, const story::Sink& sink);
   void committed(std::size_t i, Index index);
   void check();
