@@ -23,7 +23,7 @@ const char* const kExploreUsage =
     "  --proposals N       commands of clients (default 0)\n"
     "  --reads N           reads that a quorum confirms (default 0)\n"
     "  --transfers N       of the leadership (default 0)\n"
-    "  --changes N         removals of a member, or of what keeps learners from voting (default 0)\n"
+    "  --changes N         of the members: one is removed, or all learners vote (default 0)\n"
     "  --sole              a change may also remove all but the leader\n"
     "  --voters N          nodes 1 to N vote, the others are learners (default 3)\n"
     "  --terms N           the last term (default 3)\n"

@@ -211,6 +211,40 @@ TEST(Beginning, UnevenNodesTrustInTheLongerOfTwoDurations) {
   EXPECT_THAT(report.violation, IsEmpty());
 }
 
+TEST(Beginning, LearnersMayBeToldToVoteAndAreNotInTheQuorumBefore) {
+  Bounds bounds = true_clocks(0);
+  bounds.changes = 1;
+  EXPECT_FALSE(offers(World(bounds), StepKind::change, World::kAllVote));
+  bounds.voters = 1;
+  World world(bounds);
+  ASSERT_TRUE(offers(world, StepKind::change, World::kAllVote));
+  // Until it is told so node 1 needs nobody: what it takes is committed at once.
+  bounds.proposals = 1;
+  world = after(World(bounds), {{StepKind::propose, 0}});
+  EXPECT_THAT(world.violation(), IsEmpty());
+  const SearchReport report = search_all(bounds, 6);
+  EXPECT_THAT(report.violation, IsEmpty());
+  EXPECT_EQ(report.news.depth, 6U);
+}
+
+TEST(Beginning, OneLearnerIsNotLikeTheOtherNode) {
+  Bounds bounds;
+  bounds.voters = 2;
+  EXPECT_EQ(World(bounds).steps().size(), World::kRates);
+}
+
+TEST(Bounds, OnlyOnRequestAChangeLeavesTheLeaderAlone) {
+  Bounds bounds = true_clocks(0);
+  bounds.changes = 1;
+  EXPECT_FALSE(offers(World(bounds), StepKind::change, World::kSole));
+  bounds.sole = true;
+  ASSERT_TRUE(offers(World(bounds), StepKind::change, World::kSole));
+  World world(bounds);
+  EXPECT_EQ(world.describe({StepKind::change, World::kSole}), "1 is told to remove all others");
+  world.take({StepKind::change, World::kSole});
+  EXPECT_THAT(world.violation(), IsEmpty());
+}
+
 TEST(ExploreCommand, TellsAViolationStepByStep) {
   const CommandRun bad = run({"--drift-percent", "50", "--quiet"});
   EXPECT_EQ(bad.status, 1);
@@ -237,6 +271,8 @@ TEST(ExploreCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"--time", "100"}).status, 2);
   EXPECT_EQ(run({"--time", "-1"}).status, 2);
   EXPECT_EQ(run({"--states", "0"}).status, 2);
+  EXPECT_EQ(run({"--voters", "0"}).status, 2);
+  EXPECT_EQ(run({"--voters", "4"}).status, 2);
   const CommandRun help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, StartsWith("usage: leasehold explore"));

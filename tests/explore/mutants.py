@@ -31,6 +31,8 @@ FOUND = [
     ("drift_margin_dropped", "--time 3", 3),
     ("lease_in_ticks", "--time 3 --no-drift", 3),
     ("timeout_now_under_lease", "--time 1 --transfers 1 --no-drift", 5),
+    ("learner_promises_nothing", "--voters 1 --time 2 --changes 1 --no-drift", 3),
+    ("lease_of_one_half", "--voters 2 --time 3 --changes 1 --no-drift", 5),
     ("promise_not_durable", "--time 3 --one-away --slow-disk --no-drift", 6),
     ("promise_lost_at_restart", "--time 3 --restarts 1 --no-drift", 7),
     ("lease_before_token_is_dead", "--time 2 --transfers 1 --no-drift", 7),
@@ -48,6 +50,7 @@ FOUND = [
     ("promise_only_in_pre_vote", "--time 3 --no-drift", 15),
     ("vote_not_durable", "--time 1 --first-election --restarts 1 --slow-disk --no-drift", 15),
     ("promise_tied_to_vote", "--time 3 --no-drift", 15),
+    ("joint_left_early", "--sole --time 3 --changes 1 --no-drift --flights 5", 20),
 ]
 
 
