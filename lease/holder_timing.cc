@@ -1,3 +1,4 @@
+#include <leasehold/base/scaled.h>
 #include <leasehold/lease/holder_timing.h>
 #include <leasehold/lease/lease_table.h>
 
@@ -13,11 +14,6 @@ constexpr std::int64_t kDriftMaxPpm = 500'000;
 constexpr Duration kMillisecond = std::chrono::milliseconds(1);
 /// What a fitted set leaves even if everything was measured as nothing.
 constexpr Duration kRoundTripMin = std::chrono::milliseconds(10);
-
-/// value * up / down, rounded down, where the product may not fit 64 bits. The remainder's does.
-std::int64_t scaled(std::int64_t value, std::int64_t up, std::int64_t down) {
-  return value / down * up + value % down * up / down;
-}
 
 std::string milliseconds(Duration duration) {
   const std::int64_t us = duration.count() / 1000;

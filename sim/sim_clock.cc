@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/sim_clock.h>
 
 namespace leasehold::sim {
@@ -21,9 +22,8 @@ lease::HolderInstant SimClock::holder_now() const {
 }
 
 Duration SimClock::read(const Line& line) const {
-  // A simulation lasts minutes, so the product stays far below 2^63.
   const std::int64_t elapsed = (queue_.now() - changed_).count();
-  return line.local + Duration(elapsed * line.rate_ppm / kMillion);
+  return line.local + Duration(scaled(elapsed, line.rate_ppm, kMillion));
 }
 
 void SimClock::rebase() {
@@ -61,17 +61,11 @@ TrueInstant SimClock::when(lease::PromiseInstant local) const {
   if (suspended_ || local == lease::PromiseInstant::never()) return TrueInstant::never();
   const Duration ahead = local.since_origin() - promise_.local;
   if (local == lease::PromiseInstant::earliest() || ahead.count() <= 0) return changed_;
-  const std::int64_t rate = promise_.rate_ppm;
-  // Split, because a deadline may be far away: (a * 10^6 + r * 10^6) / rate without overflow.
-  const std::int64_t whole = ahead.count() / rate * kMillion;
-  const std::int64_t rest = (ahead.count() % rate * kMillion + rate - 1) / rate;
-  return changed_ + Duration(whole + rest);
+  return changed_ + Duration(scaled_up(ahead.count(), kMillion, promise_.rate_ppm));
 }
 
 TrueInstant SimClock::estimate(const Line& line, Duration local) const {
-  const std::int64_t ahead = (local - line.local).count();
-  const std::int64_t whole = ahead / line.rate_ppm * kMillion;
-  return changed_ + Duration(whole + ahead % line.rate_ppm * kMillion / line.rate_ppm);
+  return changed_ + Duration(scaled((local - line.local).count(), kMillion, line.rate_ppm));
 }
 
 TrueInstant SimClock::estimate(lease::HolderInstant local) const {

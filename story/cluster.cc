@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/story/cluster.h>
 
 #include <algorithm>
@@ -32,16 +33,13 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
 
 // ---- Clocks ----
 
-// Scenarios last minutes, so the products stay far below 2^63.
 Duration StoryClock::Line::at(Duration now) const {
-  return local + Duration((now - since).count() * rate_ppm / kMillion);
+  return local + Duration(scaled((now - since).count(), rate_ppm, kMillion));
 }
 
 Duration StoryClock::Line::when(Duration instant) const {
-  const std::int64_t elapsed = (instant - local).count();
   // The first true nanosecond at which the clock shows the instant.
-  const std::int64_t up = elapsed > 0 ? rate_ppm - 1 : 0;
-  return since + Duration((elapsed * kMillion + up) / rate_ppm);
+  return since + Duration(scaled_up((instant - local).count(), kMillion, rate_ppm));
 }
 
 raft::Now StoryClock::at(Duration now) const {
