@@ -22,6 +22,9 @@ import resp
 
 KEYS = 120
 SOCKETS = 4
+# For its first 16 commands a connection is with the thread that gives way to all others: to the one
+# too that would read that there is a new leader.
+PROVING_COMMANDS = 40
 # For the checker's explanations only.
 SETUP, STOPPED, WRITER, OTHER = 0, 1, 2, 3
 
@@ -65,10 +68,11 @@ def overwrite(history, node, client, keys):
 
 
 def open_sockets(leader):
-    """Connections that the leader's threads know: each has answered."""
+    """Connections that the leader's threads for proven clients have: each has answered."""
     clients = [leader.client(timeout=15) for _ in range(SOCKETS)]
     for client in clients:
-        check(client.call("PING") == "PONG", "no PONG")
+        for _ in range(PROVING_COMMANDS):
+            check(client.call("PING") == "PONG", "no PONG")
     return clients
 
 
