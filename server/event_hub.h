@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 namespace leasehold::server {
 
@@ -20,8 +20,9 @@ namespace leasehold::server {
 /// looks again.
 struct EventInterest {
   kv::KeyFilter filter;
-  /// By the names of Redis (event_name()).
-  std::vector<std::string> names;
+  /// By the names of Redis (event_name()). Each once, as the keys and prefixes: a hub has a reader
+  /// once in the list of each.
+  std::set<std::string, std::less<>> names;
 };
 
 /// Redis's name of what happened to a key.

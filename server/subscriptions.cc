@@ -58,7 +58,7 @@ EventInterest Subscriptions::interest() const {
     if (begins_with(channel, kKeyChannel)) {
       interest.filter.add_key(std::string_view(channel).substr(kKeyChannel.size()));
     } else {
-      interest.names.push_back(channel.substr(kNameChannel.size()));
+      interest.names.insert(channel.substr(kNameChannel.size()));
     }
   }
   for (const std::string& pattern : patterns_) {
@@ -67,7 +67,7 @@ EventInterest Subscriptions::interest() const {
     if (begins_with(literal, kKeyChannel)) {
       interest.filter.add_prefix(literal.substr(kKeyChannel.size()));
     } else if (begins_with(literal, kNameChannel) && whole) {
-      interest.names.emplace_back(literal.substr(kNameChannel.size()));
+      interest.names.emplace(literal.substr(kNameChannel.size()));
     } else {
       interest.filter.add_prefix("");
     }

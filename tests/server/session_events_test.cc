@@ -379,6 +379,21 @@ TEST_F(SessionEvents, PatternsMatchBothChannels) {
   EXPECT_EQ(taken(), "[pmessage __keyspace@0__:a? __keyspace@0__:a1 set]");
 }
 
+// A fuzzer's find: the interest had the name twice, and the second leaving of its list was a fault.
+TEST_F(SessionEvents, AChannelMayBeAPatternToo) {
+  const std::string del = "__keyevent@0__:del";
+  say({"PSUBSCRIBE", del});
+  EXPECT_EQ(say({"SUBSCRIBE", del}), "[subscribe " + del + " 2]");
+  set("a", "1");
+  other(kv::Del{{"a"}});
+  EXPECT_EQ(taken(), "[message " + del + " a] | [pmessage " + del + " " + del + " a]");
+  EXPECT_EQ(say({"UNSUBSCRIBE"}), "[unsubscribe " + del + " 1]");
+  set("a", "1");
+  other(kv::Del{{"a"}});
+  EXPECT_EQ(taken(), "[pmessage " + del + " " + del + " a]");
+  EXPECT_EQ(say({"PUNSUBSCRIBE"}), "[punsubscribe " + del + " 0]");
+}
+
 TEST_F(SessionEvents, ExpiredKeysAreHeardOf) {
   say({"HELLO", "3"});
   EXPECT_EQ(say({"PSUBSCRIBE", "__keyevent@*__:expired"}),
