@@ -29,6 +29,10 @@ Error at(const std::string& name, std::size_t line, const std::string& what) {
   return Error{ErrorCode::malformed, name + ":" + std::to_string(line) + ": " + what};
 }
 
+std::string too_long() {
+  return "a scenario has at most " + std::to_string(kScenarioBytesMax) + " bytes";
+}
+
 std::string listed(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += "\n    " + line;
@@ -41,7 +45,7 @@ Result<ScenarioFile> parse_scenario(const std::string& name, const std::string& 
   ScenarioFile file;
   file.name = name;
   if (text.size() > kScenarioBytesMax) {
-    return at(name, 1, "a scenario has at most " + std::to_string(kScenarioBytesMax) + " bytes");
+    return at(name, 1, too_long());
   }
   file.lines = split_lines(text);
   bool source = false;
@@ -107,6 +111,10 @@ ScenarioOutcome run_scenario(const ScenarioFile& file, const Sink& sink) {
     }
   }
   for (; next < file.lines.size(); ++next) outcome.rewritten += file.lines[next] + "\n";
+  if (!outcome.failed && outcome.rewritten.size() > kScenarioBytesMax) {
+    outcome.failed = true;
+    outcome.problems.push_back(file.name + ": " + too_long() + " with what it prints");
+  }
   return outcome;
 }
 

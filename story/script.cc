@@ -158,6 +158,11 @@ void Script::hear(const Record& record) {
   teller_.tell(record);
 }
 
+void Script::print(const std::string& line) {
+  printed_ += line.size();
+  if (printed_ <= kScriptBytesMax) output_.push_back(line);
+}
+
 std::vector<std::string> Script::take_output() {
   return std::exchange(output_, {});
 }
@@ -180,6 +185,10 @@ Result<void> Script::run(const std::string& command) {
     teller_.pass(cluster_->now());
     teller_.flush();
     if (!cluster_->violation().empty()) return wrong("VIOLATION: " + cluster_->violation());
+    if (printed_ > kScriptBytesMax) {
+      return wrong("prints more than " + std::to_string(kScriptBytesMax) +
+                   " bytes with what was printed before: let less time pass");
+    }
     return {};
   }
   return wrong("unknown command `" + words[0] + "`; allowed: " + join(names));

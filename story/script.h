@@ -6,11 +6,15 @@
 #include <leasehold/story/record.h>
 #include <leasehold/story/teller.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace leasehold::story {
+
+/// What the commands of one script print in all. Terms may change every millisecond, for hours.
+inline constexpr std::size_t kScriptBytesMax = 1U << 20U;
 
 /// Runs one command after the other against one Cluster, and collects what they print.
 class Script {
@@ -37,7 +41,7 @@ class Script {
   };
   static const std::vector<Command>& commands();
 
-  void print(const std::string& line) { output_.push_back(line); }
+  void print(const std::string& line);
   void hear(const Record& record);
   static Error wrong(const std::string& what);
   Result<NodeId> node(const std::string& word) const;
@@ -96,6 +100,7 @@ class Script {
   Teller teller_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::string> output_;
+  std::size_t printed_ = 0;  ///< bytes, also of what was dropped because it is too much
   bool silent_ = false;
 };
 

@@ -135,6 +135,26 @@ TEST(ScenarioCommands, TwoLeadersOfOneTermEndAScenario) {
               HasSubstr("nobody has committed index 1"));
 }
 
+// A fuzzer's find: beyond two and a half hours of true time the story's clocks overflowed, and a
+// timer that was due for ever let nothing else happen.
+TEST(ScenarioCommands, AStoryMayLastForDays) {
+  const std::string hour = "> advance 3600s\n";
+  std::string commands = "> nodes 3 lease=1s election=3000s\n> campaign 1\n> run 1s\n";
+  commands += "> expect 1 role leader\n> crash 1\n";
+  for (int passed = 0; passed < 48; ++passed) commands += hour;
+  EXPECT_EQ(problem(commands + "> campaign 2\n> settle\n> expect 2 role leader\n"), "");
+}
+
+// A fuzzer's find: what was rewritten was longer than a scenario may be.
+TEST(ScenarioCommands, WhatPrintsTooMuchIsRefused) {
+  EXPECT_THAT(problem("> nodes 6 lease=1s election=3ms\n> isolate 1\n> run 4s\n"),
+              HasSubstr("prints more than 1048576 bytes"));
+  std::string text = kHead;
+  for (int i = 0; i < 100'000; ++i) text += "A line.\n";
+  EXPECT_THAT(run(text + "> nodes 6 lease=1s election=3ms\n> run 1s\n").problems.back(),
+              AllOf(HasSubstr("a.scenario: "), HasSubstr("with what it prints")));
+}
+
 TEST(ScenarioCommands, TheSameTextGivesTheSameRun) {
   const std::string text = kHead + "> nodes 5 seed=7\n> run 3s full\n";
   EXPECT_EQ(run(text).rewritten, run(text).rewritten);
