@@ -16,6 +16,11 @@ namespace leasehold::storage {
 
 /// How create() says that there is no space: full, nothing was done, and it may be tried again.
 inline constexpr ErrorCode kNoSpace = ErrorCode::overloaded;
+/// What a user of the log hears for it: what is overloaded may be tried again, a log that has
+/// failed may not.
+constexpr ErrorCode final_code(ErrorCode code) {
+  return code == kNoSpace ? ErrorCode::io : code;
+}
 
 /// A file of fixed size. read() from any thread; write() and sync() from one at a time.
 class DiskFile {

@@ -320,15 +320,22 @@ std::vector<std::shared_ptr<const Pending>> SegmentLog::Impl::next_to_write() {
 
 void SegmentLog::Impl::write_loop() {
   for (;;) {
-    const auto group = next_to_write();
+    auto group = next_to_write();
     if (group.empty()) return;
-    std::size_t bytes = 0;
-    for (const auto& pending : group) bytes += pending->bytes;
-    if (auto done = store_->append(merge(group)); !done) {
-      fail(done.error());
+    auto done = store_->append(merge(group));
+    if (!done && done.error().code == kNoSpace && group.size() > 1) {
+      // The disk was not known to be full when the group was made. Now it is: groups that follow
+      // fit, if they can.
+      group.resize(1);
+      done = store_->append(merge(group));
+    }
+    if (!done) {
+      fail(Error{final_code(done.error().code), done.error().message});
       deliver_failure();
       return;
     }
+    std::size_t bytes = 0;
+    for (const auto& pending : group) bytes += pending->bytes;
     written(group.size(), bytes);
     deliver_persisted(group.back()->batch.id);
     if (!idle()) continue;
@@ -483,8 +490,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(const Options& options) {
   }
   auto disk = open_posix_disk(options.dir);
   if (!disk) {
-    const ErrorCode code = disk.error().code;
-    return Error{code == kNoSpace ? ErrorCode::io : code, disk.error().message};
+    return Error{final_code(disk.error().code), disk.error().message};
   }
   return open(options, std::move(disk).value());
 }

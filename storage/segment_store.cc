@@ -44,7 +44,7 @@ Error in_folder(const std::string& dir, const Error& error) {
         ". This log cannot be trusted: wipe the node's data folder and let the node join again as "
         "a new member";
   }
-  return {error.code == kNoSpace ? ErrorCode::io : error.code, std::move(message)};
+  return {final_code(error.code), std::move(message)};
 }
 
 /// The mark of a folder that may be used by this node; a new one if the folder is blank.
@@ -503,8 +503,9 @@ Result<void> SegmentStore::append(const WriteGroup& group) {
 
   const auto room = room_for(align_up(frame_.size(), kFrameAlignment));
   if (!room) {
-    healthy_ = false;
-    return in_folder(path(), room.error());
+    const ErrorCode code = room.error().code;
+    if (code != kNoSpace) healthy_ = false;
+    return Error{code, in_folder(path(), room.error()).message};
   }
   Segment& segment = *room.value();
   encoder.finish(next_header(segment));

@@ -112,8 +112,9 @@ class SegmentStore {
   void start(Listener listener);
   /// Ends that, when nothing more is appended: the listener hears nothing any more.
   void stop();
-  /// Writes and syncs. After an error nothing more may be written. Errors: io, also when the
-  /// reserve of a full disk is used up.
+  /// Writes and syncs. Errors: kNoSpace (the disk is full, and the group does not fit into what is
+  /// set aside: nothing was written, and a smaller group may fit), io (nothing more may be
+  /// written).
   Result<void> append(const WriteGroup& group);
   /// How large a group may be in memory, if it has at least `bytes_min`, to fit into what is set
   /// aside: no limit while the disk has space. Any thread.

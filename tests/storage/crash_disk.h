@@ -69,7 +69,13 @@ class DiskHistory {
   void hold_creation(bool held) {
     const std::lock_guard lock(mutex_);
     creation_held_ = held;
-    creation_goes_on_.notify_all();
+    goes_on_.notify_all();
+  }
+  /// From now on a sync takes until this is called with false.
+  void hold_syncs(bool held) {
+    const std::lock_guard lock(mutex_);
+    syncs_held_ = held;
+    goes_on_.notify_all();
   }
   void break_removal(bool broken = true) {
     const std::lock_guard lock(mutex_);
@@ -107,7 +113,8 @@ class DiskHistory {
   std::uint64_t broken_syncs_ = 0;
   bool creation_broken_ = false;
   bool creation_held_ = false;
-  std::condition_variable creation_goes_on_;
+  bool syncs_held_ = false;
+  std::condition_variable goes_on_;
   bool removal_broken_ = false;
   std::uint64_t syncs_asked_ = 0;
   std::uint64_t creations_asked_ = 0;
@@ -134,8 +141,9 @@ class CrashFile final : public DiskFile {
     return {};
   }
   Result<void> sync() override {
-    const std::lock_guard lock(history_->mutex_);
+    std::unique_lock lock(history_->mutex_);
     ++history_->syncs_asked_;
+    history_->goes_on_.wait(lock, [this] { return !history_->syncs_held_; });
     if (history_->broken_syncs_ > 0) {
       --history_->broken_syncs_;
       return Error{ErrorCode::io, "cannot sync " + name_};
@@ -176,7 +184,7 @@ class CrashDisk final : public Disk {
     {
       std::unique_lock lock(history_->mutex_);
       ++history_->creations_asked_;
-      history_->creation_goes_on_.wait(lock, [this] { return !history_->creation_held_; });
+      history_->goes_on_.wait(lock, [this] { return !history_->creation_held_; });
       if (history_->creation_broken_) return Error{ErrorCode::io, "cannot make " + name};
       if (history_->left() < size) {
         return Error{kNoSpace, "cannot make " + name + ": no space"};

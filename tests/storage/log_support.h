@@ -51,8 +51,10 @@ class RecordingSink final : public StorageSink {
     changed_.notify_all();
   }
 
+  /// False, at once, when the storage has failed instead.
   bool wait_persisted(raft::ReadyId id) {
-    return wait([&] { return !persisted_.empty() && persisted_.back() >= id; });
+    const auto done = [&] { return !persisted_.empty() && persisted_.back() >= id; };
+    return wait([&] { return done() || failure_; }) && done();
   }
   bool wait_failed() {
     return wait([&] { return failure_.has_value(); });

@@ -118,10 +118,7 @@ TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
   rig.disk().fill_up(true);
   // Segment 1 is being written, 2 and 3 are there: there is no need for another one yet.
   EXPECT_FALSE(rig.sink().full());
-  while (!rig.sink().full()) {
-    ASSERT_TRUE(rig.append_durably());
-    if (newest_written(rig.disk()) == 2) break;
-  }
+  while (newest_written(rig.disk()) < 2) ASSERT_TRUE(rig.append_durably());
   ASSERT_TRUE(rig.sink().wait_space(true));
   EXPECT_EQ(newest_written(rig.disk()), 2U) << "the reserve is untouched";
   // All that is set aside can still be used: most of two segments of 16 KiB.
@@ -274,10 +271,33 @@ TEST(SegmentSpace, WhatWaitsIsDividedIntoWhatStillFits) {
   rig.start();
   ASSERT_TRUE(rig.wait_made(3));
   rig.disk().fill_up(true);
-  while (!rig.sink().full()) ASSERT_TRUE(rig.append_durably());
+  // Most of segment 2 is left beside the reserve.
+  while (newest_written(rig.disk()) < 2) ASSERT_TRUE(rig.append_durably());
+  ASSERT_TRUE(rig.sink().wait_space(true));
   raft::ReadyId last;
   for (int i = 0; i < 20; ++i) last = rig.append(1000);  // together more than a segment
-  ASSERT_TRUE(rig.sink().wait_persisted(last));
+  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.sink().failure()->message;
+}
+
+// The group was made while nobody knew that the disk is full, and a free one would have taken it.
+TEST(SegmentSpace, AGroupThatFindsTheDiskFullIsDivided) {
+  Rig rig(Rig::options());
+  rig.start();
+  ASSERT_TRUE(rig.wait_made(3));
+  const std::uint64_t synced = rig.disk().syncs_asked();
+  rig.disk().hold_syncs(true);
+  rig.append();
+  ASSERT_TRUE(rig.wait([&] { return rig.disk().syncs_asked() > synced; }));
+  raft::ReadyId last;
+  for (int i = 0; i < 20; ++i) last = rig.append(1000);  // together more than a segment
+  rig.disk().fill_up(true);
+  rig.disk().hold_syncs(false);
+  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.sink().failure()->message;
+  EXPECT_TRUE(rig.sink().full());
+  rig.close();
+  rig.disk().fill_up(false);
+  Rig again(Rig::options(), rig.history());
+  EXPECT_EQ(again.state().last_index.value(), rig.index());
 }
 
 // A batch that fits into nothing that is set aside ends the log; the file that it would need is
