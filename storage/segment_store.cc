@@ -420,12 +420,14 @@ Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
     }
     const bool was_full = full_;
     const std::uint64_t attempts = attempts_;
+    const std::uint64_t newest = segments_.back().number;
     // One to write to, or any that stands behind the reserve.
     bytes_wanted_ = exists ? 1 : kFramesBegin + align_up(frame_bytes, kSectorBytes) + kSectorBytes;
     urgent_ = true;
     prepare_wanted_.notify_all();
     prepared_.wait(lock, [&] { return attempts_ != attempts || prepare_error_; });
-    if (!exists && was_full && full_) {
+    // What was made may do, even if the disk stays full because it is no whole reserve.
+    if (!exists && was_full && full_ && segments_.back().number == newest) {
       return Error{kNoSpace,
                    "the disk is full, and the space that was set aside is used up: free some space "
                    "on it, then start the node again"};

@@ -51,6 +51,11 @@ class Rig {
     log_->persist(batch);
     return batch.id;
   }
+  /// Why the log has failed, if it has.
+  std::string failure() {
+    const auto failure = sink_.failure();
+    return failure ? failure->message : "";
+  }
   bool append_durably(std::size_t bytes = 100) { return sink_.wait_persisted(append(bytes)); }
   raft::ReadyId cut(std::uint64_t index) {
     raft::PersistBatch batch;
@@ -265,6 +270,21 @@ TEST(SegmentSpace, ACutGivesSpaceBackWhileTheDiskIsFull) {
   EXPECT_EQ(again.state().base.index.value(), rig.index() - 3);
 }
 
+// Space for one segment came back. That is no whole reserve, so the disk stays full, but what waits
+// has its place.
+TEST(SegmentSpace, WhatIsMadeAtTheLastMomentIsUsed) {
+  auto options = Rig::options();
+  options.space_retry = std::chrono::hours(1);  // the writer's need alone is a reason to try
+  Rig rig(options);
+  rig.disk().fill_up(true);
+  rig.start();
+  ASSERT_TRUE(rig.sink().wait_space(true));
+  rig.disk().set_capacity(used(rig.disk()) + 16384);
+  while (newest_written(rig.disk()) < 2) ASSERT_TRUE(rig.append_durably(700)) << rig.failure();
+  EXPECT_TRUE(rig.sink().full());
+  EXPECT_EQ(rig.sink().spaces(), 0);
+}
+
 // What waits is one group, and the group that a free disk would take does not fit any more.
 TEST(SegmentSpace, WhatWaitsIsDividedIntoWhatStillFits) {
   Rig rig(Rig::options());
@@ -276,7 +296,7 @@ TEST(SegmentSpace, WhatWaitsIsDividedIntoWhatStillFits) {
   ASSERT_TRUE(rig.sink().wait_space(true));
   raft::ReadyId last;
   for (int i = 0; i < 20; ++i) last = rig.append(1000);  // together more than a segment
-  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.sink().failure()->message;
+  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.failure();
 }
 
 // The group was made while nobody knew that the disk is full, and a free one would have taken it.
@@ -292,7 +312,7 @@ TEST(SegmentSpace, AGroupThatFindsTheDiskFullIsDivided) {
   for (int i = 0; i < 20; ++i) last = rig.append(1000);  // together more than a segment
   rig.disk().fill_up(true);
   rig.disk().hold_syncs(false);
-  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.sink().failure()->message;
+  ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.failure();
   EXPECT_TRUE(rig.sink().full());
   rig.close();
   rig.disk().fill_up(false);
