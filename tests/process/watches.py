@@ -227,19 +227,19 @@ class Writer:
             self._client = None
             time.sleep(0.02)
 
-    def _key(self):
-        return self._mine + b"%d" % self._rng.randrange(8)
+    def _key(self, keys=8):
+        return self._mine + b"%d" % self._rng.randrange(keys)
 
-    def _set(self, *words):
+    def _set(self, key, *words):
         self._count += 1
         value = self._mine + b"v%d" % self._count
-        if self._client.call("SET", self._key(), value, *words) == "OK":
+        if self._client.call("SET", key, value, *words) == "OK":
             self.acknowledged.add(value)
 
     def _write(self):
         kind = self._rng.randrange(10)
         if kind < 4:
-            self._set()
+            self._set(self._key())
         elif kind == 4:
             self._client.call("DEL", self._key(), self._key())
         elif kind == 5:
@@ -252,7 +252,8 @@ class Writer:
         else:
             lease = self._client.call("LEASE.GRANT", str(self._rng.randrange(200, 1500)))
             if isinstance(lease, list):
-                self._set("LEASE", str(lease[0]))
+                # Most of so many keys are not written again before the lease ends.
+                self._set(self._key(100), "LEASE", str(lease[0]))
                 if kind == 9:
                     self._client.call("LEASE.REVOKE", str(lease[0]))
 
