@@ -4,10 +4,12 @@
   run.py                        each fuzzer for a minute
   run.py NAME... --minutes 60   these ones, for so many minutes of one core each
   run.py NAME... --fast         without the sanitizers: two to ten times as many executions
+  run.py NAME... --keep         and then writes what reaches every edge so far to corpora/NAME.tar.xz
   run.py --list                 their names, and what each takes
 
-A fuzzer begins with its seeds (seeds/NAME, docs/scenarios) and with what earlier runs found (--corpus DIR, kept from
-run to run). Two run at a time, unless --jobs says otherwise. Ctrl-C ends all of them; what they found is kept.
+A fuzzer begins with its seeds (seeds/NAME, docs/scenarios), with what was kept (corpora/NAME.tar.xz), and with what
+earlier runs on this machine found (--corpus DIR, which grows from run to run). Two run at a time, unless --jobs says
+otherwise. Ctrl-C ends all of them; what they found stays.
 
 At the end a table tells of each: minutes of a core, executions, how many a second, edges of the code that were reached,
 and seconds since the newest of them. All times are those that a core worked for it, so that a busy machine changes
@@ -21,12 +23,15 @@ CORPUS/NAME.found/, and a line tells how to repeat it. What a fuzzer finds becom
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import tarfile
+import tempfile
 import threading
 import time
 
@@ -48,6 +53,7 @@ INTERRUPTED = 72
 TICKS = os.sysconf("SC_CLK_TCK")
 SEEDS = {name: os.path.join(HERE, "seeds", name) for name in os.listdir(os.path.join(HERE, "seeds"))}
 SEEDS["scenarios"] = os.path.join(TREE, "docs", "scenarios")
+KEPT = os.path.join(HERE, "corpora")
 PROGRESS_SECONDS = 60
 
 
@@ -95,6 +101,38 @@ def seeds(name, corpus):
     return folder
 
 
+def archive(name):
+    return os.path.join(KEPT, name + ".tar.xz")
+
+
+def unpacked(name, corpus):
+    """The folder of what was kept."""
+    folder = os.path.join(corpus, name + ".kept")
+    os.makedirs(folder, exist_ok=True)
+    if os.path.exists(archive(name)):
+        with tarfile.open(archive(name)) as tar:
+            for member in tar:
+                with open(os.path.join(folder, os.path.basename(member.name)), "wb") as file:
+                    file.write(tar.extractfile(member).read())
+    return folder
+
+
+def pack(name, folder):
+    """The same inputs give the same archive."""
+    os.makedirs(KEPT, exist_ok=True)
+    inputs = []
+    for file in os.listdir(folder):
+        with open(os.path.join(folder, file), "rb") as content:
+            inputs.append(content.read())
+    # What resembles one another stands together, and takes half the space.
+    with tarfile.open(archive(name), "w:xz", preset=9) as tar:
+        for content in sorted(inputs):
+            member = tarfile.TarInfo(f"{name}/{hashlib.sha256(content).hexdigest()[:16]}")
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    print(f"{archive(name)}: {len(inputs):,} inputs, {os.path.getsize(archive(name)):,} bytes", flush=True)
+
+
 class Run:
     """One fuzzer under way."""
 
@@ -103,6 +141,7 @@ class Run:
         self._label = name + (", fast" if fast else "")
         self._seeds = seeds(name, corpus)
         self._corpus = os.path.join(corpus, name)
+        self._kept = unpacked(name, corpus)
         self._found = os.path.join(corpus, name + ".found")
         self._sums = os.path.join(corpus, name + (".fast" if fast else "") + ".sums")
         for folder in (self._corpus, self._found):
@@ -132,10 +171,8 @@ class Run:
         # Each process of libFuzzer ends at its first leak or crash. Only signs of new edges and sums are printed. It
         # is ended by look(), and by itself only if nobody looks any more.
         command = [self._program, f"-max_total_time={10 * self._seconds + 60}", f"-timeout={INPUT_SECONDS_MAX}",
-                   f"-rss_limit_mb={MEMORY_MEBIBYTES_MAX}",
-                   f"-max_len={INPUT_BYTES_MAX.get(self.name, INPUT_BYTES_MAX_ELSEWHERE)}",
-                   f"-artifact_prefix={self._found}/", "-print_final_stats=1", *OPTIONS,
-                   self._corpus, self._seeds]
+                   *self._limits(), f"-artifact_prefix={self._found}/", "-print_final_stats=1", *OPTIONS,
+                   self._corpus, self._seeds, self._kept]
         options = ":".join(filter(None, [ASAN_OPTIONS, os.environ.get("ASAN_OPTIONS")]))
         self._process = subprocess.Popen(command, text=True, errors="replace", stdout=subprocess.DEVNULL,
                                          stderr=subprocess.PIPE, env={**os.environ, "ASAN_OPTIONS": options})
@@ -149,6 +186,20 @@ class Run:
         self.ended = True
         with open(self._sums, "w", encoding="utf-8") as file:
             json.dump({"build": self._build, **self._all()}, file)
+
+    def _limits(self):
+        return [f"-rss_limit_mb={MEMORY_MEBIBYTES_MAX}",
+                f"-max_len={INPUT_BYTES_MAX.get(self.name, INPUT_BYTES_MAX_ELSEWHERE)}"]
+
+    def keep(self):
+        """Packs a few inputs that reach all edges. How often they reach each would take five times the space."""
+        with tempfile.TemporaryDirectory() as folder:
+            merge = [self._program, "-merge=1", "-use_counters=0", *self._limits(), folder, self._seeds, self._kept,
+                     self._corpus]
+            done = subprocess.run(merge, text=True, errors="replace", capture_output=True)
+            if done.returncode != 0:
+                sys.exit(f"{' '.join(merge)} failed:\n{done.stderr[-4000:]}")
+            pack(self.name, folder)
 
     def look(self):
         """Takes the time; ends the process when it has had all of it."""
@@ -249,6 +300,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=1.0, help="for each (default 1)")
     parser.add_argument("--jobs", type=int, default=2, help="fuzzers at a time, and jobs of the build (default 2)")
     parser.add_argument("--fast", action="store_true", help="without the address and undefined-behaviour sanitizers")
+    parser.add_argument("--keep", action="store_true", help="keep what was found in the source tree")
     parser.add_argument("--build", help="the folder to build in (default build/fuzz, or build/fuzz-fast)")
     parser.add_argument("--corpus", help="what was found before, and will be (default build/fuzz/corpus)")
     parser.add_argument("--list", action="store_true", help="only tell what there is")
@@ -275,6 +327,9 @@ def main():
         if run.fault:
             print(f"\n{run.name} found a fault. Again: {run._program} {os.path.join(corpus, run.name)}.found/FILE\n"
                   f"{run.fault}", file=sys.stderr)
+    if options.keep:
+        for run in runs:
+            run.keep()
     return 0 if whole and not any(run.fault for run in runs) else 1
 
 

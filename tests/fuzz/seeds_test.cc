@@ -1,5 +1,5 @@
-// A fuzzer's seeds, what stands beside them, and random inputs: so that every build runs it a
-// little.
+// A fuzzer's seeds, what stands beside them, what was found from there, and random inputs: so that
+// every build runs it a little.
 #include <leasehold/base/random.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 
@@ -16,9 +16,9 @@
 namespace leasehold::fuzz {
 namespace {
 
-std::vector<std::string> seeds() {
+std::vector<std::string> files_of(const char* folder) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& file : std::filesystem::directory_iterator(LEASEHOLD_FUZZ_SEEDS)) {
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
     paths.push_back(file.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -28,6 +28,10 @@ std::vector<std::string> seeds() {
     out.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
   }
   return out;
+}
+
+std::vector<std::string> seeds() {
+  return files_of(LEASEHOLD_FUZZ_SEEDS);
 }
 
 char any_byte(Random& random) {
@@ -41,6 +45,12 @@ TEST(Fuzz, TheSeeds) {
     take(seed);
     EXPECT_FALSE(seed.empty());
   }
+}
+
+TEST(Fuzz, WhatWasFoundBefore) {
+  const std::vector<std::string> all = files_of(LEASEHOLD_FUZZ_CORPUS);
+  EXPECT_GE(all.size(), 50U) << LEASEHOLD_FUZZ_CORPUS;
+  for (const std::string& input : all) take(input);
 }
 
 TEST(Fuzz, WhatStandsBesideTheSeeds) {
