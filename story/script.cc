@@ -2,11 +2,15 @@
 #include <leasehold/story/span.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
 namespace leasehold::story {
 namespace {
+
+/// How much time passes between two looks at how much was printed.
+constexpr Duration kRunSlice = std::chrono::seconds(1);
 
 Script::Words split(const std::string& text) {
   Script::Words words;
@@ -436,7 +440,12 @@ Result<void> Script::let_run(const Words& given) {
   if (words.size() != 2) return wrong("how long?");
   const auto span = time(words[1]);
   if (!span) return span.error();
-  cluster_->run(span.value());
+  Duration left = span.value();
+  do {
+    const Duration slice = std::min(left, kRunSlice);
+    cluster_->run(slice);
+    left -= slice;
+  } while (left > Duration(0) && printed_ <= kScriptBytesMax);
   return {};
 }
 
