@@ -1,7 +1,6 @@
 // What a simulation runs on: actions, the queue that orders them, and the links.
 #include <gtest/gtest.h>
 #include <leasehold/base/random.h>
-#include <leasehold/sim/sim_clock.h>
 #include <leasehold/sim/sim_network.h>
 
 #include <array>
@@ -50,18 +49,6 @@ void expect_one_owner() {
 TEST(Action, HasWhatItCapturedOnce) {
   expect_one_owner<1>();
   expect_one_owner<200>();
-}
-
-// Nanoseconds at a rate in parts per million are more than 64 bits hold after two and a half hours.
-TEST(SimClock, GoesOnForDays) {
-  EventQueue queue;
-  SimClock clock(queue, Duration(0), Duration(0));
-  clock.set_rates(100, -100);
-  const Duration day = std::chrono::hours(24);
-  pass(queue, 2 * day);
-  EXPECT_EQ(clock.now().holder.since_origin(), 2 * day + day / 5'000);
-  EXPECT_EQ(clock.now().promise.since_origin(), 2 * day - day / 5'000);
-  EXPECT_EQ(clock.when(clock.now().promise), queue.now());
 }
 
 // Against the dumb twin: all that waits in one ordered list.

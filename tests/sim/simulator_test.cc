@@ -47,6 +47,18 @@ TEST(SimClock, EachClockRunsAtItsOwnRate) {
   EXPECT_EQ(clock.now().promise.since_origin(), Duration(2000) + seconds(9));
 }
 
+// Nanoseconds at a rate in parts per million are more than 64 bits hold after two and a half hours.
+TEST(SimClock, GoesOnForDays) {
+  EventQueue queue;
+  SimClock clock(queue, Duration(0), Duration(0));
+  clock.set_rates(100, -100);
+  const Duration day = std::chrono::hours(24);
+  pass(queue, 2 * day);
+  EXPECT_EQ(clock.now().holder.since_origin(), 2 * day + day / 5'000);
+  EXPECT_EQ(clock.now().promise.since_origin(), 2 * day - day / 5'000);
+  EXPECT_EQ(clock.when(clock.now().promise), queue.now());
+}
+
 TEST(SimClock, SuspendStopsThePromiseClockAlone) {
   EventQueue queue;
   SimClock clock(queue, Duration(0), Duration(0));
