@@ -79,7 +79,10 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   FakeNode node;
   server::EventHub hub(node.store().events());
   ManualExecutor tasks;
-  ServerState state{ServerOptions{}};
+  ServerOptions options;
+  options.slowlog_threshold = lease::Duration(0);  // what is slow is the machine's affair
+  ServerState state{options};
+  state.slow_log.add({0, 0, 10'000, "get", "k", "fuzz:2", ""});
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(
       Session::Context{node, node.store(), state, &state.counters[0], &tasks, &tasks, &hub}, 1,
@@ -87,15 +90,18 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   std::string input;
   std::string output;
   const auto pump = [&] {
-    // Until nothing more comes of it: the node answers whatever it was asked.
+    // Until nothing more comes of it: the node answers whatever it was asked, and what has been
+    // sent makes room for more.
     for (bool more = true; more;) {
       tasks.run();
       input.erase(0, session->process(input));
+      const bool sent = !session->output().empty();
       output += session->output();
       session->output().clear();
       while (hub.look()) {
       }
-      more = (session->busy() && node.complete_some()) || session->turn_over() || tasks.waits();
+      more = (session->busy() && node.complete_some()) || session->turn_over() || tasks.waits() ||
+             (session->stalled() && sent);
     }
   };
   for (std::size_t at = 0; at < stream.size(); at += piece) {
