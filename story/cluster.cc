@@ -94,7 +94,21 @@ void Cluster::start(StoryNode& node) {
   drain(node);
 }
 
+NodeId Cluster::contradicted(NodeId id, const std::vector<Term>& log) const {
+  for (const auto& [other_id, other] : nodes_) {
+    if (other_id == id) continue;
+    bool in_common = false;
+    for (std::size_t i = std::min(log.size(), other.log.size()); i > 0; --i) {
+      const bool equal = other.log[i - 1].id.term == log[i - 1];
+      if (in_common && !equal) return other_id;
+      in_common = in_common || equal;
+    }
+  }
+  return raft::kNobody;
+}
+
 void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
+  if (!log.empty()) preset_term_ = std::max(preset_term_, log.back());
   StoryNode& node = this->node(id);
   node.disk_hard_state = raft::HardState{};
   node.disk_hard_state.term = term;
@@ -449,8 +463,18 @@ void Cluster::persist(StoryNode& node) {
 // ---- What no instant may show ----
 
 // A core that is told of two leaders in one term stops with an assertion; a forged append can make
-// the first of them.
+// the first of them. So it does when an older leader than one that was preset has committed.
 bool Cluster::leads(NodeId id, Term term) {
+  if (term <= preset_term_) {
+    if (violation_.empty()) {
+      violation_ = "node " + std::to_string(id.value()) + " leads term " +
+                   std::to_string(term.value()) +
+                   ", but a log that was preset has an entry of term " +
+                   std::to_string(preset_term_.value()) +
+                   ", whose leader a majority has voted for: preset their terms too";
+    }
+    return false;
+  }
   const NodeId known = leaders_.emplace(term, id).first->second;
   if (known != id && violation_.empty()) {
     violation_ = "node " + std::to_string(known.value()) + " and node " +

@@ -114,6 +114,9 @@ class Cluster {
 
   /// The node has this log (a term for each entry), is in `term` and has heard from nobody since.
   void preset(NodeId id, Term term, const std::vector<Term>& log);
+  /// A node whose log has an entry of this one, but not all before it, which Raft excludes (the
+  /// paper's Log Matching, section 5.3); nobody if there is none.
+  NodeId contradicted(NodeId id, const std::vector<Term>& log) const;
 
   // ---- Time ----
 
@@ -186,6 +189,8 @@ class Cluster {
   std::string violation_;
   /// Who led a term, or was made to by a forged append.
   std::map<Term, NodeId> leaders_;
+  /// The highest of an entry that was preset: later leaders' terms are above it.
+  Term preset_term_;
 };
 
 }  // namespace leasehold::story

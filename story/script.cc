@@ -410,6 +410,10 @@ Result<void> Script::preset(const Words& words) {
   if (!log.empty() && term < log.back()) {
     return wrong("a node's term is at least that of its last entry");
   }
+  if (const NodeId other = cluster_->contradicted(id.value(), log); other != raft::kNobody) {
+    return wrong("node " + std::to_string(other.value()) +
+                 " has an entry of this log, but another one before it: Raft makes no such logs");
+  }
   silent_ = true;
   cluster_->preset(id.value(), term, log);
   teller_.flush();

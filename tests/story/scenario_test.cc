@@ -135,6 +135,18 @@ TEST(ScenarioCommands, TwoLeadersOfOneTermEndAScenario) {
               HasSubstr("nobody has committed index 1"));
 }
 
+// A fuzzer's find: such logs let a core stop with an assertion, because something that was
+// committed seemed to change.
+TEST(ScenarioCommands, NoHistoryIsPresetThatRaftExcludes) {
+  const std::string one = "> nodes 3\n  nothing\n> preset 1 term=7 log=1,1,6\n  nothing\n> ";
+  EXPECT_THAT(problem(one + "preset 2 term=6 log=1,2,6\n"),
+              HasSubstr("node 1 has an entry of this log, but another one before it"));
+  EXPECT_EQ(problem(one + "preset 2 term=3 log=1,2,3\n"), "");
+  EXPECT_EQ(problem(one + "preset 1 term=6 log=1,2,6\n"), "");
+  EXPECT_THAT(problem(one + "isolate 1\n> campaign 2\n> settle\n> run 200ms\n"),
+              HasSubstr("leads term 1, but a log that was preset has an entry of term 6"));
+}
+
 // A fuzzer's find: beyond two and a half hours of true time the story's clocks overflowed, and a
 // timer that was due for ever let nothing else happen.
 TEST(ScenarioCommands, AStoryMayLastForDays) {
