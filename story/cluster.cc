@@ -108,7 +108,6 @@ NodeId Cluster::contradicted(NodeId id, const std::vector<Term>& log) const {
 }
 
 void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
-  if (!log.empty()) preset_term_ = std::max(preset_term_, log.back());
   StoryNode& node = this->node(id);
   node.disk_hard_state = raft::HardState{};
   node.disk_hard_state.term = term;
@@ -118,6 +117,11 @@ void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
     node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
   }
   node.log = node.disk_log;
+  // A node may be given another history: what its first one said no longer counts.
+  preset_term_ = Term();
+  for (const auto& [any, one] : nodes_) {
+    if (!one.log.empty()) preset_term_ = std::max(preset_term_, one.log.back().id.term);
+  }
   node.core = std::make_unique<raft::Core>(node.options, initial_state(node, membership_),
                                            node.clock.at(now_));
   drain(node);

@@ -189,7 +189,7 @@ class Cluster {
   std::string violation_;
   /// Who led a term, or was made to by a forged append.
   std::map<Term, NodeId> leaders_;
-  /// The highest of an entry that was preset: later leaders' terms are above it.
+  /// The highest of the entries that were preset: later leaders' terms are above it.
   Term preset_term_;
 };
 

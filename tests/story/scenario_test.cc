@@ -143,8 +143,10 @@ TEST(ScenarioCommands, NoHistoryIsPresetThatRaftExcludes) {
               HasSubstr("node 1 has an entry of this log, but another one before it"));
   EXPECT_EQ(problem(one + "preset 2 term=3 log=1,2,3\n"), "");
   EXPECT_EQ(problem(one + "preset 1 term=6 log=1,2,6\n"), "");
-  EXPECT_THAT(problem(one + "isolate 1\n> campaign 2\n> settle\n> run 200ms\n"),
+  const std::string two_leads = "isolate 1\n> campaign 2\n> settle\n> run 200ms\n";
+  EXPECT_THAT(problem(one + two_leads),
               HasSubstr("leads term 1, but a log that was preset has an entry of term 6"));
+  EXPECT_EQ(problem(one + "preset 1 term=1\n  nothing\n> " + two_leads), "");
 }
 
 // A fuzzer's find: beyond two and a half hours of true time the story's clocks overflowed, and a
