@@ -169,9 +169,8 @@ class Faults:
         entry = self._story.begin(fault, nodes)
         try:
             await getattr(self, "do_" + fault.kind)(fault, nodes)
-        except BaseException as error:
+        except Exception as error:  # follow() raises it once all is undone
             self.failed = self.failed or error
-            raise
         finally:
             self._story.end(entry)
 
