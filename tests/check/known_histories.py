@@ -108,9 +108,11 @@ def committed(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--binary", required=True, help="the leasehold_check program")
-    parser.add_argument("--porcupine", metavar="DIR")
-    parser.add_argument("--convert", metavar="DIR")
+    parser.add_argument("--porcupine", metavar="DIR", help="porcupine's folder test_data")
+    parser.add_argument("--convert", metavar="DIR", help="where to write what was converted")
     options = parser.parse_args()
+    if options.porcupine and not os.path.isdir(os.path.join(options.porcupine, "jepsen")):
+        parser.error(f"{options.porcupine} has no folder jepsen: name porcupine's folder test_data")
     histories = list(porcupine(options.porcupine) if options.porcupine else
                      committed(os.path.join(HERE, "histories")))
     wrong = 0
