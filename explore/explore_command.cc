@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <optional>
 
 namespace leasehold::explore {
 
@@ -32,14 +33,17 @@ const char* const kExploreUsage =
     "  --drift-percent N   how far clocks may be off (default 25, in which the nodes trust):\n"
     "                      above that there has to be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
-    "  --first-election    begin before the first leader is elected, not after\n"
-    "  --one-away          begin with a leader that node 3 has not heard of\n"
     "  --uneven            nodes 2 and 3 are set to a D of 19 ms\n"
     "  --readers           only what a reader could notice: two leases, a lease and a newer\n"
     "                      commit, a stale read, two committed prefixes\n"
     "  --depth N           steps at most (default 64)\n"
     "  --states N          states at most, of some 50 bytes each (default 20000000)\n"
-    "  --quiet             no line for each depth\n";
+    "  --quiet             no line for each depth\n"
+    "At the beginning node 1 leads, and all have acknowledged its newest round; or else:\n"
+    "  --first-election    nobody has been elected yet\n"
+    "  --one-away          node 3 has not heard of the leader\n"
+    "  --late-answer       a copy of node 3's newest answer is still on its way\n"
+    "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n";
 
 namespace {
 
@@ -79,6 +83,14 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
   return value >= 1 && value <= 4'000'000'000U;
 }
 
+std::optional<Beginning> beginning_of(const std::string& word) {
+  if (word == "--first-election") return Beginning::first_election;
+  if (word == "--one-away") return Beginning::one_away;
+  if (word == "--late-answer") return Beginning::late_answer;
+  if (word == "--led-before") return Beginning::led_before;
+  return std::nullopt;
+}
+
 std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   Bounds& b = arguments.bounds;
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -87,10 +99,9 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       b.slow_disk = true;
     } else if (word == "--no-drift") {
       b.drift = false;
-    } else if (word == "--first-election") {
-      b.first_election = true;
-    } else if (word == "--one-away") {
-      b.one_away = true;
+    } else if (const auto beginning = beginning_of(word)) {
+      if (b.beginning != Beginning::led) return word + ": a search begins in one way only";
+      b.beginning = *beginning;
     } else if (word == "--uneven") {
       b.uneven = true;
     } else if (word == "--sole") {
@@ -111,6 +122,9 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
         return word + " does not take `" + number + "`";
       }
     }
+  }
+  if (b.beginning == Beginning::led_before && (b.voters < 3 || b.terms < 3 || b.uneven)) {
+    return "--led-before needs three voters, three terms and no --uneven";
   }
   return "";
 }

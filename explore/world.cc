@@ -87,27 +87,52 @@ World::World(const Bounds& bounds) : left_(bounds) {
   leaders_.resize(std::size_t{bounds.terms} + 2);
   left_.slow_disk = false;
   for (std::size_t i = 0; i < kNodes; ++i) start(i, {});
-  if (!bounds.first_election) {
-    begin(bounds.one_away);
+  if (bounds.beginning != Beginning::first_election) {
+    settle(0);
     // The round that told the others of the commit, and its answers.
-    begin(bounds.one_away);
+    const Flight answer = settle(0);
+    if (bounds.beginning == Beginning::late_answer) flights_.push_back(answer);
+    if (bounds.beginning == Beginning::led_before) lead_again();
     LEASEHOLD_ASSERT(at(0).view.end > clock(0).holder);
   }
   left_.slow_disk = bounds.slow_disk;
 }
 
-/// Node 1's timer falls, and everything that follows from it arrives, at once.
-void World::begin(bool one_away) {
+/// The timer of `leader` falls, and everything that follows from it arrives, at once. What arrived
+/// last: when it leads already, an answer to its new round.
+World::Flight World::settle(std::size_t leader) {
   now_ += kUnit;
-  own(0).core->tick(clock(0));
-  drain(0, {});
+  own(leader).core->tick(clock(leader));
+  drain(leader, {});
+  Flight last;
   while (!flights_.empty()) {
-    if (one_away && flights_.front().to == id_of(2)) {
+    last = flights_.front();
+    if (left_.beginning == Beginning::one_away && last.to == id_of(2)) {
       flights_.erase(flights_.begin());
     } else {
       take({StepKind::deliver, 0});
     }
   }
+  return last;
+}
+
+/// Node 1 has led and begun two rounds. It begins a third one, loses the leadership to node 2 and
+/// comes back; node 3's answer to that round does not arrive until then, and the next one is a
+/// third one again.
+void World::lead_again() {
+  const Flight answer = settle(0);
+  for (const std::size_t leader : {std::size_t{1}, std::size_t{0}}) {
+    now_ += 2 * kUnit;  // and a third one below: all promises have ended
+    settle(leader);
+    settle(leader);
+    LEASEHOLD_ASSERT(at(leader).core->role() == raft::Role::leader);
+  }
+  flights_.push_back(answer);
+}
+
+bool World::alike() const {
+  return left_.voters != 2 &&
+         (left_.beginning == Beginning::led || left_.beginning == Beginning::first_election);
 }
 
 World::Node& World::own(std::size_t i) {
@@ -129,10 +154,9 @@ std::vector<Step> World::steps() const {
     steps.push_back({kind, static_cast<std::uint8_t>(argument)});
   };
   if (rates_ == 13 && left_.drift) {
-    // Nodes 2 and 3 are alike at the beginning, unless one of them votes: of two assignments that
-    // only swap them one will do.
+    // Of two assignments that only swap nodes that are alike one will do.
     for (std::size_t i = 0; i < kRates; ++i) {
-      if (left_.voters == 2 || i / 3 % 3 <= i % 3) add(StepKind::rates, i);
+      if (!alike() || i / 3 % 3 <= i % 3) add(StepKind::rates, i);
     }
     return steps;
   }

@@ -22,6 +22,17 @@ using raft::Index;
 using raft::NodeId;
 using raft::Term;
 
+/// Where a search begins.
+enum class Beginning : std::uint8_t {
+  led,             ///< node 1 leads term 1, and all have acknowledged its newest round
+  first_election,  ///< nothing has happened yet
+  one_away,        ///< as `led`, but node 3 has heard nothing
+  late_answer,     ///< as `led`, and a copy of node 3's newest answer is on its way
+  /// As `led`, but in term 3. Node 2 led term 2, and node 3's answer to a round of term 1, of which
+  /// the next round has the number, is on its way. Takes three voters, one D and three terms.
+  led_before,
+};
+
 /// What a run may have, at most. Each costs states.
 struct Bounds {
   std::uint8_t time = 4;  ///< units of true time, see World::kUnit
@@ -37,13 +48,12 @@ struct Bounds {
   /// The clocks run at this many percent less or more than true time, or at its rate; the nodes
   /// trust in 25.
   std::uint8_t drift_percent = 25;
-  bool slow_disk = false;       ///< a write is durable when a step of its own says so
-  bool drift = true;            ///< the clocks may run at different rates
-  bool first_election = false;  ///< start before the first leader is elected, not after
-  bool one_away = false;        ///< start with a leader of which node 3 has heard nothing
-  bool uneven = false;          ///< nodes 2 and 3 are set to a shorter D than node 1
-  bool sole = false;            ///< a change may also leave nobody but the leader
-  bool readers_only = false;    ///< only what a reader could notice is a violation
+  bool slow_disk = false;  ///< a write is durable when a step of its own says so
+  bool drift = true;       ///< the clocks may run at different rates
+  Beginning beginning = Beginning::led;
+  bool uneven = false;        ///< nodes 2 and 3 are set to a shorter D than node 1
+  bool sole = false;          ///< a change may also leave nobody but the leader
+  bool readers_only = false;  ///< only what a reader could notice is a violation
 };
 
 enum class StepKind : std::uint8_t {
@@ -76,8 +86,6 @@ class World {
   /// In the argument of a change: all members shall vote; the leader alone stays.
   static constexpr std::size_t kAllVote = 3, kSole = 4;
 
-  /// Node 1 leads term 1, all have acknowledged its newest round (with `one_away`: 1 and 2), and
-  /// nothing is on its way; or, with `first_election`, nothing has happened yet.
   explicit World(const Bounds& bounds);
 
   /// Steps that may come next, in a fixed order, none that is the same as another.
@@ -122,7 +130,10 @@ class World {
 
   /// Makes the node this world's own. Every step does before it changes one.
   Node& own(std::size_t i);
-  void begin(bool one_away);
+  /// Nodes 2 and 3 began alike.
+  bool alike() const;
+  Flight settle(std::size_t leader);
+  void lead_again();
   const Node& at(std::size_t i) const { return *nodes_[i]; }
   raft::Now clock(std::size_t i) const { return clocks_[i].at(now_); }
   void start(std::size_t i, const story::Sink& sink);

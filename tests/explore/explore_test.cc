@@ -197,10 +197,41 @@ TEST(Fingerprint, DoesNotDependOnWhenTheStateCameToBe) {
 TEST(Beginning, OneAwayLeavesNode3WithoutAPromise) {
   Bounds bounds = true_clocks(0);
   EXPECT_FALSE(offers(World(bounds), StepKind::tick, 2));
-  bounds.one_away = true;
+  bounds.beginning = Beginning::one_away;
   // It may start an election at once; node 2 is bound.
   EXPECT_TRUE(offers(World(bounds), StepKind::tick, 2));
   EXPECT_FALSE(offers(World(bounds), StepKind::tick, 1));
+}
+
+TEST(Beginning, ALateAnswerIsACopyOfTheNewest) {
+  Bounds bounds = true_clocks(0);
+  EXPECT_FALSE(offers(World(bounds), StepKind::deliver, 0));
+  bounds.beginning = Beginning::late_answer;
+  const World world(bounds);
+  ASSERT_TRUE(offers(world, StepKind::deliver, 0));
+  EXPECT_FALSE(offers(world, StepKind::deliver, 1));
+  EXPECT_THAT(world.describe({StepKind::deliver, 0}), StartsWith("1 hears append_reply from 3: "));
+  // Nothing follows from it.
+  const World heard = after(world, {{StepKind::deliver, 0}});
+  EXPECT_TRUE(heard.fingerprint() == World(true_clocks(0)).fingerprint());
+}
+
+TEST(Beginning, WhoHasLedBeforeLeadsTheThirdTermAndAnAnswerOfTheFirstIsOnItsWay) {
+  Bounds bounds = true_clocks(3);
+  bounds.beginning = Beginning::led_before;
+  const World world(bounds);
+  EXPECT_THAT(world.violation(), IsEmpty());
+  ASSERT_TRUE(offers(world, StepKind::deliver, 0));
+  EXPECT_FALSE(offers(world, StepKind::deliver, 1));
+  EXPECT_THAT(world.describe({StepKind::deliver, 0}),
+              AllOf(StartsWith("1 hears append_reply from 3: "), HasSubstr("term 1, round 3,")));
+  // The next round has its number.
+  const World after_round = after(world, {{StepKind::advance, 0}, {StepKind::tick, 0}});
+  EXPECT_THAT(after_round.describe({StepKind::deliver, 1}),
+              AllOf(StartsWith("2 hears append from 1: "), HasSubstr("term 3, round 3,")));
+  // The right core takes no notice of it.
+  const SearchReport report = search_all(bounds, 6);
+  EXPECT_THAT(report.violation, IsEmpty());
 }
 
 TEST(Beginning, UnevenNodesTrustInTheLongerOfTwoDurations) {
@@ -227,10 +258,15 @@ TEST(Beginning, LearnersMayBeToldToVoteAndAreNotInTheQuorumBefore) {
   EXPECT_EQ(report.news.depth, 6U);
 }
 
-TEST(Beginning, OneLearnerIsNotLikeTheOtherNode) {
+TEST(Beginning, NodesThatDoNotBeginAlikeAreNotExchanged) {
   Bounds bounds;
   bounds.voters = 2;
   EXPECT_EQ(World(bounds).steps().size(), World::kRates);
+  for (const Beginning one : {Beginning::one_away, Beginning::late_answer, Beginning::led_before}) {
+    bounds = Bounds();
+    bounds.beginning = one;
+    EXPECT_EQ(World(bounds).steps().size(), World::kRates);
+  }
 }
 
 TEST(Bounds, OnlyOnRequestAChangeLeavesTheLeaderAlone) {
@@ -273,6 +309,10 @@ TEST(ExploreCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"--states", "0"}).status, 2);
   EXPECT_EQ(run({"--voters", "0"}).status, 2);
   EXPECT_EQ(run({"--voters", "4"}).status, 2);
+  EXPECT_EQ(run({"--one-away", "--late-answer"}).status, 2);
+  EXPECT_EQ(run({"--led-before", "--voters", "2"}).status, 2);
+  EXPECT_EQ(run({"--led-before", "--terms", "2"}).status, 2);
+  EXPECT_EQ(run({"--uneven", "--led-before"}).status, 2);
   const CommandRun help = run({"--help"});
   EXPECT_EQ(help.status, 0);
   EXPECT_THAT(help.out, StartsWith("usage: leasehold explore"));

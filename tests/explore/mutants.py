@@ -30,6 +30,7 @@ FOUND = [
     ("carried_duration_ignored", "--time 1 --uneven --no-drift", 1),
     ("drift_margin_dropped", "--time 3", 3),
     ("lease_in_ticks", "--time 3 --no-drift", 3),
+    ("append_reply_of_another_term", "--time 3 --led-before --no-drift", 5),
     ("timeout_now_under_lease", "--time 1 --transfers 1 --no-drift", 5),
     ("learner_promises_nothing", "--voters 1 --time 2 --changes 1 --no-drift", 3),
     ("lease_of_one_half", "--voters 2 --time 3 --changes 1 --no-drift", 5),
@@ -37,6 +38,7 @@ FOUND = [
     ("promise_lost_at_restart", "--time 3 --restarts 1 --no-drift", 7),
     ("lease_before_token_is_dead", "--time 2 --transfers 1 --no-drift", 7),
     ("quorum_read_by_earlier_round", "--time 1 --transfers 1 --reads 1 --no-drift", 7),
+    ("leadership_resumed", "--time 3 --restarts 1 --late-answer --no-drift", 8),
     ("newest_round_credited", "--time 3", 8),
     ("lease_from_receipt", "--time 3", 8),
     ("lease_before_own_term", "--time 0 --proposals 1 --transfers 1 --no-drift", 9),
@@ -50,6 +52,7 @@ FOUND = [
     ("promise_only_in_pre_vote", "--time 3 --no-drift", 15),
     ("vote_not_durable", "--time 1 --first-election --restarts 1 --slow-disk --no-drift", 15),
     ("promise_tied_to_vote", "--time 3 --no-drift", 15),
+    ("read_before_own_term", "--time 0 --proposals 1 --transfers 1 --reads 1 --no-drift", 18),
     ("joint_left_early", "--sole --time 3 --changes 1 --no-drift --flights 5", 20),
 ]
 
