@@ -86,6 +86,7 @@ class World {
   /// In the argument of a change: all members shall vote; the leader alone stays.
   static constexpr std::size_t kAllVote = 3, kSole = 4;
 
+  /// The state in which `bounds.beginning` says that a search begins.
   explicit World(const Bounds& bounds);
 
   /// Steps that may come next, in a fixed order, none that is the same as another.

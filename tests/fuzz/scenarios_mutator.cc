@@ -3,6 +3,8 @@
 #include <leasehold/tests/fuzz/mutator.h>
 #include <leasehold/tests/story/random_command.h>
 
+#include <algorithm>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,10 +68,8 @@ void change(Lines& lines, Random& random) {
 
 std::string changed(std::string_view text, Random& random) {
   Lines lines;
-  while (!text.empty()) {
-    lines.emplace_back(text.substr(0, text.find('\n')));
-    text.remove_prefix(std::min(text.size(), lines.back().size() + 1));
-  }
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
   for (std::uint64_t more = 1 + random.below(kChangesMax); more > 0; --more) change(lines, random);
   std::string all;
   for (const std::string& line : lines) all.append(line).append("\n");
