@@ -11,6 +11,7 @@
 #include <leasehold/node/refusal.h>
 #include <leasehold/node/snapshot_receiver.h>
 #include <leasehold/node/snapshot_sender.h>
+#include <leasehold/raft/carry_out.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -77,6 +78,8 @@ class Driver::Impl {
   }
 
  private:
+  struct Hands;
+
   void begin() {
     LEASEHOLD_ASSERT(!inside_);
     inside_ = true;
@@ -115,7 +118,8 @@ class Driver::Impl {
 
   void drain(lease::Now now);
   void act(lease::Now now);
-  void act_on_log(lease::Now now);
+  void write(lease::Now now, raft::PersistBatch& batch,
+             const std::vector<raft::AppendIntent>& intents);
   void release_held();
   void note_leadership(lease::Now now);
   void route_held(lease::Now now);
@@ -323,43 +327,54 @@ void Driver::Impl::drain(lease::Now now) {
   cache_.trim(context_.core.durable_index(), apply_.handed());
 }
 
-/// One Ready, from top to bottom.
-void Driver::Impl::act(lease::Now now) {
-  if (ready_.lease) context_.ports.view.publish(*ready_.lease);
-  for (raft::OutgoingMessage& out : ready_.messages) {
-    if (std::holds_alternative<raft::AppendRequest>(out.message)) {
-      ++context_.counters.heartbeats_sent;
+/// What raft::carry_out() asks of a host.
+struct Driver::Impl::Hands {
+  Impl& driver;
+  lease::Now now;
+
+  void publish(const raft::LeaseState& state) { driver.context_.ports.view.publish(state); }
+  void send(raft::NodeId to, raft::Message message) {
+    if (std::holds_alternative<raft::AppendRequest>(message)) {
+      ++driver.context_.counters.heartbeats_sent;
     }
-    context_.send(out.to, std::move(out.message));
+    driver.context_.send(to, std::move(message));
   }
-  act_on_log(now);
-  for (raft::HeldMessage& held : ready_.held) {
-    if (held.after <= durable_) {
-      context_.send(held.to, std::move(held.message));
+  void write(raft::PersistBatch& batch, const std::vector<raft::AppendIntent>& intents) {
+    driver.write(now, batch, intents);
+  }
+  void hold(raft::HeldMessage held) {
+    if (held.after <= driver.durable_) {
+      driver.context_.send(held.to, std::move(held.message));
     } else {
-      held_.push_back(std::move(held));
+      driver.held_.push_back(std::move(held));
     }
   }
-  for (const raft::SnapshotIntent& intent : ready_.snapshots) sender_.send(intent);
-  for (const raft::ReceivedChunk& received : ready_.chunks) receiver_.received(now, received);
-  if (ready_.install) apply_.install(*ready_.install);
-  apply_.raise_target(ready_.apply_to);
-  if (ready_.commit > raft::Index(0)) proposals_.committed(ready_.commit);
-  for (const raft::ReadAnswer& answer : ready_.reads) reads_.answered(answer);
-  for (const raft::Event& event : ready_.events) {
+  void send_snapshot(const raft::SnapshotIntent& intent) { driver.sender_.send(intent); }
+  void store_chunk(const raft::ReceivedChunk& chunk) { driver.receiver_.received(now, chunk); }
+  void install(const raft::SnapshotId& id) { driver.apply_.install(id); }
+  void apply_to(raft::Index index) { driver.apply_.raise_target(index); }
+  void committed(raft::Index index) { driver.proposals_.committed(index); }
+  void answer(const raft::ReadAnswer& answer) { driver.reads_.answered(answer); }
+  void tell(const raft::Event& event) {
     const auto* role = std::get_if<raft::RoleChanged>(&event.what);
-    if (role != nullptr && role->to == raft::Role::leader) ++context_.counters.elections_won;
-    group_calls_.on_event(event);
-    context_.ports.observer.on_event(event);
+    const bool elected = role != nullptr && role->to == raft::Role::leader;
+    if (elected) ++driver.context_.counters.elections_won;
+    driver.group_calls_.on_event(event);
+    driver.context_.ports.observer.on_event(event);
   }
+};
+
+void Driver::Impl::act(lease::Now now) {
+  Hands hands{*this, now};
+  raft::carry_out(ready_, hands);
   note_leadership(now);
   group_calls_.look();
 }
 
 /// Entries come into the cache first, then they leave for the peers, and last they go to the disk:
 /// a leader's appends overtake its own write.
-void Driver::Impl::act_on_log(lease::Now now) {
-  raft::PersistBatch& batch = ready_.persist;
+void Driver::Impl::write(lease::Now now, raft::PersistBatch& batch,
+                         const std::vector<raft::AppendIntent>& intents) {
   if (batch.reset) {
     cache_.clear();
     keeper_.reset(now, batch.reset->id.index);
@@ -370,7 +385,7 @@ void Driver::Impl::act_on_log(lease::Now now) {
   }
   for (const raft::Entry& entry : batch.entries) cache_.append(entry);
   keeper_.appended(now, batch.entries);
-  for (const raft::AppendIntent& intent : ready_.intents) filler_.fill(now, intent);
+  for (const raft::AppendIntent& intent : intents) filler_.fill(now, intent);
   if (batch.empty()) return;
   ++context_.counters.batches_persisted;
   context_.ports.storage.persist(std::move(batch));

@@ -120,8 +120,8 @@ struct ReadAnswer {
   NodeId leader;                        ///< refused: whom to ask; kNobody if unknown
 };
 
-/// The effects of one turn. The driver acts on the members from top to bottom. The vectors are
-/// reused.
+/// The effects of one turn. The driver acts on the members from top to bottom; carry_out.h does it
+/// for any host. The vectors are reused.
 struct Ready {
   ReadyId id;
   /// 1. Publish before any message leaves and before any waiter completes: or a follower could

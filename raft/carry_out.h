@@ -1,0 +1,46 @@
+// The order in which the effects of one turn are carried out, in one place for every host of a
+// core.
+#pragma once
+
+#include <leasehold/raft/ready.h>
+
+#include <utility>
+
+namespace leasehold::raft {
+
+/// Lets `host` carry out `ready`, from top to bottom. Others may act between any two calls: a
+/// reader may look at what was published, a peer may answer what was sent. So the order decides
+/// what is safe (the numbers are those of ready.h). Elements are moved from.
+///
+/// A host has, for one group:
+///
+///     void publish(const LeaseState&);                            // to readers on other threads
+///     void send(NodeId to, Message);
+///     void write(PersistBatch&, const std::vector<AppendIntent>&);  // see below; either may be
+///     empty void hold(HeldMessage);                                     // until a batch is
+///     durable void send_snapshot(const SnapshotIntent&); void store_chunk(const ReceivedChunk&);
+///     void install(const SnapshotId&);
+///     void apply_to(Index);
+///     void committed(Index);
+///     void answer(const ReadAnswer&);
+///     void tell(const Event&);
+///
+/// write() makes the entries of the batch readable, then fills the intents, which may ask for these
+/// very entries, and last hands the batch to storage unless it is empty: a leader's appends
+/// overtake its own disk.
+template <class Host>
+void carry_out(Ready& ready, Host& host) {
+  if (ready.lease) host.publish(*ready.lease);
+  for (OutgoingMessage& out : ready.messages) host.send(out.to, std::move(out.message));
+  host.write(ready.persist, ready.intents);
+  for (HeldMessage& held : ready.held) host.hold(std::move(held));
+  for (const SnapshotIntent& intent : ready.snapshots) host.send_snapshot(intent);
+  for (const ReceivedChunk& received : ready.chunks) host.store_chunk(received);
+  if (ready.install) host.install(*ready.install);
+  if (ready.apply_to > Index(0)) host.apply_to(ready.apply_to);
+  if (ready.commit > Index(0)) host.committed(ready.commit);
+  for (const ReadAnswer& answer : ready.reads) host.answer(answer);
+  for (const Event& event : ready.events) host.tell(event);
+}
+
+}  // namespace leasehold::raft
