@@ -154,7 +154,7 @@ class World {
   Bounds left_;  ///< what is left of the bounds
   Duration now_{0};
   std::array<std::shared_ptr<Node>, kNodes> nodes_;  ///< see own()
-  std::array<story::StoryClock, kNodes> clocks_;
+  std::array<story::TwoClocks, kNodes> clocks_;
   std::uint8_t rates_ = 13;  ///< all true
   std::vector<Flight> flights_;
   std::vector<Read> reads_;

@@ -9,20 +9,6 @@ namespace {
 using story::Kind;
 using story::Record;
 
-class ClockTime : public story::TrueTime {
- public:
-  explicit ClockTime(const SimClock& clock) : clock_(clock) {}
-  Duration of(raft::HolderInstant local) const override {
-    return clock_.estimate(local).since_origin();
-  }
-  Duration of(raft::PromiseInstant local) const override {
-    return clock_.estimate(local).since_origin();
-  }
-
- private:
-  const SimClock& clock_;
-};
-
 std::string text_of(const Operation& operation) {
   std::string text = "key " + std::to_string(operation.key);
   if (operation.kind == OperationKind::write) text += " = " + std::to_string(operation.value);
@@ -109,7 +95,7 @@ void Recorder::rates(const TraceLine& line) {
   sink_(changed);
   Watched* node = watched(changed.node);
   if (!node->node->up() || node->fresh) return;
-  node->watch.rates_changed(now(), node->node->driver().core(), ClockTime(node->node->clock()));
+  node->watch.rates_changed(now(), node->node->driver().core(), node->node->clock().true_time());
 }
 
 // A link may be cut for several reasons at once.
@@ -158,7 +144,7 @@ void Recorder::turn(const SimNode& node) {
   Watched* seen = watched(node.id());
   if (seen == nullptr || !node.up()) return;
   const raft::Core& core = node.driver().core();
-  const ClockTime time(node.clock());
+  const story::TrueTime& time = node.clock().true_time();
   if (seen->fresh) seen->watch.started(now(), core, time);
   seen->fresh = false;
   seen->watch.observe(now(), core, time);

@@ -1,16 +1,15 @@
-// The two clocks of one simulated machine, as functions of true time.
+// The clocks of the simulator.
 #pragma once
 
 #include <leasehold/lease/clock.h>
 #include <leasehold/sim/event_queue.h>
+#include <leasehold/story/two_clocks.h>
 
 #include <cstdint>
 
 namespace leasehold::sim {
 
-/// Piecewise linear: each clock runs at its own rate, which may change. In suspend the promise
-/// clock stands still and the holder's runs on. Integers only; a reading is rounded down to the
-/// nanosecond.
+/// The two clocks of one simulated machine, read at the queue's true time.
 class SimClock : public lease::Clock {
  public:
   SimClock(const EventQueue& queue, Duration holder_origin, Duration promise_origin);
@@ -24,28 +23,16 @@ class SimClock : public lease::Clock {
   void resume();
   /// A reboot: both clocks start again, at `origin`.
   void reboot(Duration origin);
-  /// The first true instant at which the promise clock shows `local` or more, at the present rate.
-  /// Never, while suspended.
+  /// The first true instant at which the promise clock shows `local` or more, at the present rate;
+  /// now, if it does. Never, while suspended.
   TrueInstant when(lease::PromiseInstant local) const;
-  /// When a clock shows or showed `local`, at its present rate and as if nothing slept: for people.
-  TrueInstant estimate(lease::HolderInstant local) const;
-  TrueInstant estimate(lease::PromiseInstant local) const;
+  const story::TrueTime& true_time() const { return clocks_; }
 
  private:
-  struct Line {
-    Duration local{0};  ///< at the last change of the rate
-    std::int64_t rate_ppm = 1'000'000;
-  };
-  Duration read(const Line& line) const;
-  TrueInstant estimate(const Line& line, Duration local) const;
-  /// Starts new lines at the present readings.
-  void rebase();
+  Duration true_now() const { return queue_.now().since_origin(); }
 
   const EventQueue& queue_;
-  TrueInstant changed_;
-  Line holder_;
-  Line promise_;
-  bool suspended_ = false;
+  story::TwoClocks clocks_;
 };
 
 }  // namespace leasehold::sim

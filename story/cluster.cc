@@ -1,5 +1,4 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/base/scaled.h>
 #include <leasehold/story/cluster.h>
 
 #include <algorithm>
@@ -7,7 +6,6 @@
 namespace leasehold::story {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 constexpr Duration kTimerGrain = std::chrono::milliseconds(1);
 constexpr Duration kCampaignGrain = std::chrono::milliseconds(10);
 constexpr Duration kNever = Duration::max();
@@ -30,34 +28,6 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
 }
 
 }  // namespace
-
-// ---- Clocks ----
-
-Duration StoryClock::Line::at(Duration now) const {
-  return local + Duration(scaled((now - since).count(), rate_ppm, kMillion));
-}
-
-Duration StoryClock::Line::when(Duration instant) const {
-  // The first true nanosecond at which the clock shows the instant.
-  return since + Duration(scaled_up((instant - local).count(), kMillion, rate_ppm));
-}
-
-raft::Now StoryClock::at(Duration now) const {
-  return {raft::HolderInstant(holder_.at(now)), raft::PromiseInstant(promise_.at(now))};
-}
-
-Duration StoryClock::of(raft::HolderInstant local) const {
-  return holder_.when(local.since_origin());
-}
-
-Duration StoryClock::of(raft::PromiseInstant local) const {
-  return promise_.when(local.since_origin());
-}
-
-void StoryClock::set_rates(Duration now, std::int64_t holder_ppm, std::int64_t promise_ppm) {
-  holder_ = {now, holder_.at(now), kMillion + holder_ppm};
-  promise_ = {now, promise_.at(now), kMillion + promise_ppm};
-}
 
 // ---- Start ----
 

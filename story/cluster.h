@@ -4,6 +4,7 @@
 #include <leasehold/raft/core.h>
 #include <leasehold/story/core_watch.h>
 #include <leasehold/story/record.h>
+#include <leasehold/story/two_clocks.h>
 
 #include <cstdint>
 #include <deque>
@@ -17,32 +18,6 @@
 #include <vector>
 
 namespace leasehold::story {
-
-/// The two clocks of one node as functions of true time, each at a rate of its own.
-class StoryClock : public TrueTime {
- public:
-  raft::Now at(Duration now) const;
-  Duration of(raft::HolderInstant local) const override;
-  Duration of(raft::PromiseInstant local) const override;
-  /// Deviations in parts per million, each above -1 000 000.
-  void set_rates(Duration now, std::int64_t holder_ppm, std::int64_t promise_ppm);
-
-  /// Of the holder's clock and of the promise clock, as set_rates() takes them.
-  std::pair<std::int64_t, std::int64_t> rates() const {
-    return {holder_.rate_ppm - 1'000'000, promise_.rate_ppm - 1'000'000};
-  }
-
- private:
-  struct Line {
-    Duration since{0};  ///< true time of the last change
-    Duration local = std::chrono::hours(1);
-    std::int64_t rate_ppm = 1'000'000;
-    Duration at(Duration now) const;
-    Duration when(Duration instant) const;
-  };
-  Line holder_;
-  Line promise_;
-};
 
 /// A message on its way.
 struct Flight {
@@ -67,7 +42,7 @@ struct StoryNode {
   NodeId id;
   std::unique_ptr<raft::Core> core;
   raft::CoreOptions options;
-  StoryClock clock;
+  TwoClocks clock;
   bool up = false;
   bool paused = false;
   /// Batches wait for sync().
