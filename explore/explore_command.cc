@@ -1,3 +1,4 @@
+#include <leasehold/explore/codec.h>
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/explore/search.h>
 #include <leasehold/story/teller.h>
@@ -6,13 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <optional>
+#include <string>
+#include <utility>
 
 namespace leasehold::explore {
 
 const char* const kExploreUsage =
     "usage: leasehold explore [options]\n"
-    "Takes three real cores through every schedule within the bounds, breadth first, and looks at\n"
+    "Takes a few real cores through every schedule within the bounds, breadth first, and looks at\n"
     "each state: two valid leases, a lease while a higher term has committed, a lease that\n"
     "outlives the promises under it, two leaders of a term, two committed prefixes, a stale read,\n"
     "a failed assertion. A violation is told as a story, and none is shorter. Exit status: 0\n"
@@ -24,26 +26,45 @@ const char* const kExploreUsage =
     "  --proposals N       commands of clients (default 0)\n"
     "  --reads N           reads that a quorum confirms (default 0)\n"
     "  --transfers N       of the leadership (default 0)\n"
-    "  --changes N         of the members: one is removed, or all learners vote (default 0)\n"
+    "  --changes N         of the members: one is removed or taken in as a learner, or all\n"
+    "                      learners vote (default 0)\n"
     "  --sole              a change may also remove all but the leader\n"
-    "  --voters N          nodes 1 to N vote, the others are learners (default 3)\n"
+    "  --suspends N        machines that sleep, and may wake (default 0)\n"
+    "  --wipes N           nodes that start again in an empty directory (default 0)\n"
+    "  --cuts N            logs that are cut behind what is committed; who lacks that gets a\n"
+    "                      snapshot (default 0)\n"
     "  --terms N           the last term (default 3)\n"
     "  --flights N         messages on their way at one instant (default 8)\n"
+    "  --meetings          all that is on its way in a group of nodes, and all that follows from\n"
+    "                      it, may arrive as one step: stories are shorter, and searches deeper\n"
+    "The group:\n"
+    "  --nodes N           1 to 5 (default 3)\n"
+    "  --members N         nodes 1 to N form the group, the others wait (default all)\n"
+    "  --voters N          nodes 1 to N vote, other members are learners (default all)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
     "  --drift-percent N   how far clocks may be off (default 25, in which the nodes trust):\n"
     "                      above that there has to be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
-    "  --uneven            nodes 2 and 3 are set to a D of 19 ms\n"
+    "  --uneven            all nodes but the first are set to a D of 19 ms\n"
+    "  --unbound           the last node answers, and promises nothing\n"
+    "  --witness           the last node keeps the log and no state machine\n"
+    "  --codec             each message passes through the codec of the wire\n"
+    "What is looked for:\n"
     "  --readers           only what a reader could notice: two leases, a lease and a newer\n"
     "                      commit, a stale read, two committed prefixes\n"
+    "  --rules             also each breach of a rule by one node in one step, harmless or not\n"
+    "How long:\n"
     "  --depth N           steps at most (default 64)\n"
     "  --states N          states at most, of some 50 bytes each (default 20000000)\n"
     "  --quiet             no line for each depth\n"
     "At the beginning node 1 leads, and all have acknowledged its newest round; or else:\n"
     "  --first-election    nobody has been elected yet\n"
-    "  --one-away          node 3 has not heard of the leader\n"
-    "  --late-answer       a copy of node 3's newest answer is still on its way\n"
-    "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n";
+    "  --one-away          the last node has not heard of the leader\n"
+    "  --late-answer       a copy of the last node's newest answer is still on its way\n"
+    "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n"
+    "  --after STEPS       and then these were taken, with commas between them; a story ends with\n"
+    "                      its own. Here alone: `lose`, of one message or of all, and `keep`, of\n"
+    "                      one that travels on when the search begins\n";
 
 namespace {
 
@@ -51,6 +72,9 @@ constexpr int kFound = 1, kUsage = 2, kUndecided = 3;
 
 struct Arguments {
   Bounds bounds;
+  /// How the search begins: what --after says comes behind it.
+  std::string (*beginning)(std::size_t nodes) = nullptr;
+  std::string after;
   SearchLimits limits;
   bool quiet = false;
 };
@@ -64,6 +88,11 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
                                                          {"--reads", &b.reads},
                                                          {"--transfers", &b.transfers},
                                                          {"--changes", &b.changes},
+                                                         {"--suspends", &b.suspends},
+                                                         {"--wipes", &b.wipes},
+                                                         {"--cuts", &b.cuts},
+                                                         {"--nodes", &b.nodes},
+                                                         {"--members", &b.members},
                                                          {"--drift-percent", &b.drift_percent},
                                                          {"--terms", &b.terms},
                                                          {"--voters", &b.voters},
@@ -71,7 +100,9 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
   for (const auto& one : small) {
     if (name != one.first) continue;
     *one.second = static_cast<std::uint8_t>(value);
-    if (name == "--voters") return value >= 1 && value <= World::kNodes;
+    if (name == "--nodes" || name == "--members" || name == "--voters") {
+      return value >= 1 && value <= kNodesMax;
+    }
     return value < 100;
   }
   if (name == "--depth") {
@@ -83,49 +114,96 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
   return value >= 1 && value <= 4'000'000'000U;
 }
 
-std::optional<Beginning> beginning_of(const std::string& word) {
-  if (word == "--first-election") return Beginning::first_election;
-  if (word == "--one-away") return Beginning::one_away;
-  if (word == "--late-answer") return Beginning::late_answer;
-  if (word == "--led-before") return Beginning::led_before;
-  return std::nullopt;
+std::string nothing(std::size_t) {
+  return "";
+}
+
+using BeginningOf = std::string (*)(std::size_t nodes);
+
+BeginningOf beginning_of(const std::string& word) {
+  if (word == "--first-election") return nothing;
+  if (word == "--one-away") return beginning::one_away;
+  if (word == "--late-answer") return beginning::late_answer;
+  if (word == "--led-before") return beginning::led_before;
+  return nullptr;
+}
+
+bool* switch_of(const std::string& word, Arguments& arguments) {
+  Bounds& b = arguments.bounds;
+  const std::pair<const char*, bool*> switches[] = {
+      {"--slow-disk", &b.slow_disk},  {"--uneven", &b.uneven}, {"--unbound", &b.unbound},
+      {"--witness", &b.witness},      {"--sole", &b.sole},     {"--meetings", &b.meetings},
+      {"--readers", &b.readers_only}, {"--rules", &b.rules},   {"--quiet", &arguments.quiet}};
+  for (const auto& one : switches) {
+    if (word == one.first) return one.second;
+  }
+  return nullptr;
+}
+
+/// One word, and what follows it if it needs that.
+std::string parse(const std::vector<std::string>& given, std::size_t& i, Arguments& arguments) {
+  const std::string& word = given[i];
+  if (bool* on = switch_of(word, arguments)) {
+    *on = true;
+    return "";
+  }
+  if (word == "--no-drift") {
+    arguments.bounds.drift = false;
+    return "";
+  }
+  if (word == "--codec") {
+    arguments.bounds.codec = through_codec();
+    return arguments.bounds.codec ? "" : "--codec: this program was built without the wire";
+  }
+  if (const BeginningOf beginning = beginning_of(word)) {
+    if (arguments.beginning != nullptr) return word + ": a search begins in one way only";
+    arguments.beginning = beginning;
+    return "";
+  }
+  const bool takes_steps = word == "--after";
+  if (!takes_steps && std::string(kExploreUsage).find("  " + word + " N ") == std::string::npos) {
+    return "unknown option `" + word + "`";
+  }
+  if (i + 1 == given.size()) return word + (takes_steps ? " needs steps" : " needs a number");
+  const std::string& value = given[++i];
+  if (takes_steps) {
+    arguments.after += value + ", ";
+    return "";
+  }
+  const bool digits = !value.empty() && value.size() < 11 &&
+                      value.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || !set_number(word, std::stoull(value), arguments)) {
+    return word + " does not take `" + value + "`";
+  }
+  return "";
 }
 
 std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
-  Bounds& b = arguments.bounds;
   for (std::size_t i = 0; i < given.size(); ++i) {
-    const std::string& word = given[i];
-    if (word == "--slow-disk") {
-      b.slow_disk = true;
-    } else if (word == "--no-drift") {
-      b.drift = false;
-    } else if (const auto beginning = beginning_of(word)) {
-      if (b.beginning != Beginning::led) return word + ": a search begins in one way only";
-      b.beginning = *beginning;
-    } else if (word == "--uneven") {
-      b.uneven = true;
-    } else if (word == "--sole") {
-      b.sole = true;
-    } else if (word == "--readers") {
-      b.readers_only = true;
-    } else if (word == "--quiet") {
-      arguments.quiet = true;
-    } else if (std::string(kExploreUsage).find("  " + word + " N ") == std::string::npos) {
-      return "unknown option `" + word + "`";
-    } else if (i + 1 == given.size()) {
-      return word + " needs a number";
-    } else {
-      const std::string& number = given[++i];
-      const bool digits = !number.empty() && number.size() < 11 &&
-                          number.find_first_not_of("0123456789") == std::string::npos;
-      if (!digits || !set_number(word, std::stoull(number), arguments)) {
-        return word + " does not take `" + number + "`";
-      }
-    }
+    const std::string wrong = parse(given, i, arguments);
+    if (!wrong.empty()) return wrong;
   }
-  if (b.beginning == Beginning::led_before && (b.voters < 3 || b.terms < 3 || b.uneven)) {
-    return "--led-before needs three voters, three terms and no --uneven";
-  }
+  Bounds& b = arguments.bounds;
+  if (b.members > b.nodes) return "--members: there are only " + std::to_string(b.nodes) + " nodes";
+  if (b.voters > (b.members == 0 ? b.nodes : b.members)) return "--voters: they are members too";
+  if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1))
+    return "--witness: somebody has to lead";
+  if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
+  // A group that one node away is to miss needs one node more than a leader.
+  const std::size_t members = b.members == 0 ? b.nodes : b.members;
+  const bool away = arguments.beginning != nullptr && arguments.beginning != nothing;
+  if (away && members < 3) return "a beginning with one away or late needs three members";
+  b.beginning = (arguments.beginning == nullptr ? beginning::led : arguments.beginning)(members);
+  b.beginning += arguments.after;
+  return "";
+}
+
+/// Why a search cannot begin there; empty: it can.
+std::string wrong_beginning(const Bounds& bounds) {
+  const World world(bounds);
+  if (!world.wrong_beginning().empty()) return "the beginning: " + world.wrong_beginning();
+  if (!world.violation().empty()) return "the beginning shows already: " + world.violation();
+  if (world.left()) return "the beginning is past --terms or --flights; allow more";
   return "";
 }
 
@@ -144,9 +222,11 @@ void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
   story::Teller teller([](const std::string& line) { std::printf("%s\n", line.c_str()); });
   teller.set_detail(story::Detail::full);
   World world(bounds);
+  std::string steps;
   for (std::size_t i = 0; i < path.size(); ++i) {
     std::printf("step %zu: %s\n", i + 1, world.describe(path[i]).c_str());
     std::fflush(stdout);
+    steps += (i == 0 ? "" : ", ") + world.text(path[i]);
     if (i + 1 == path.size() && !last_too) break;
     world.take(path[i], [&teller](const story::Record& record) {
       if (record.kind != story::Kind::delivered) teller.tell(record);
@@ -154,6 +234,7 @@ void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
     teller.pass(world.now());
     teller.flush();
   }
+  std::printf("steps: %s\n", steps.c_str());
 }
 
 /// For the handler alone: a failed assertion ends the process, and the steps that led to it are
@@ -181,6 +262,11 @@ int run_explore_command(const std::vector<std::string>& given) {
   const std::string wrong = parse(given, arguments);
   if (!wrong.empty()) {
     std::fprintf(stderr, "leasehold explore: %s\n%s", wrong.c_str(), kExploreUsage);
+    return kUsage;
+  }
+  const std::string no_beginning = wrong_beginning(arguments.bounds);
+  if (!no_beginning.empty()) {
+    std::fprintf(stderr, "leasehold explore: %s\n", no_beginning.c_str());
     return kUsage;
   }
   std::vector<Step> path;

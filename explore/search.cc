@@ -68,9 +68,7 @@ class Worlds {
 
   const World& at(const std::vector<Step>& path) {
     std::size_t shared = 0;
-    while (shared < path.size() && shared < path_.size() &&
-           path_[shared].kind == path[shared].kind &&
-           path_[shared].argument == path[shared].argument) {
+    while (shared < path.size() && shared < path_.size() && path_[shared] == path[shared]) {
       ++shared;
     }
     path_.resize(shared);

@@ -1,15 +1,18 @@
-// Three real cores, their disks, their clocks and what is on its way between them: one state of the
+// A few real cores, their disks, their clocks and what is on its way between them: one state of the
 // exploration, and the steps that lead from it to others.
 #pragma once
 
+#include <leasehold/explore/bounds.h>
+#include <leasehold/explore/step.h>
 #include <leasehold/raft/core.h>
 #include <leasehold/raft/fingerprint.h>
-#include <leasehold/story/cluster.h>
 #include <leasehold/story/record.h>
+#include <leasehold/story/two_clocks.h>
 
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,72 +25,21 @@ using raft::Index;
 using raft::NodeId;
 using raft::Term;
 
-/// Where a search begins.
-enum class Beginning : std::uint8_t {
-  led,             ///< node 1 leads term 1, and all have acknowledged its newest round
-  first_election,  ///< nothing has happened yet
-  one_away,        ///< as `led`, but node 3 has heard nothing
-  late_answer,     ///< as `led`, and a copy of node 3's newest answer is on its way
-  /// As `led`, but in term 3. Node 2 led term 2, and node 3's answer to a round of term 1, of which
-  /// the next round has the number, is on its way. Takes three voters, one D and three terms.
-  led_before,
-};
-
-/// What a run may have, at most. Each costs states.
-struct Bounds {
-  std::uint8_t time = 4;  ///< units of true time, see World::kUnit
-  std::uint8_t restarts = 0;
-  std::uint8_t duplicates = 0;  ///< messages that arrive a second time
-  std::uint8_t proposals = 0;
-  std::uint8_t reads = 0;  ///< confirmed by a quorum
-  std::uint8_t transfers = 0;
-  std::uint8_t changes = 0;  ///< of the members
-  std::uint8_t flights = 8;  ///< messages on their way at one instant; states with more are left
-  std::uint8_t terms = 3;    ///< states with a later term are left
-  std::uint8_t voters = 3;   ///< nodes 1 to `voters` vote at the beginning, the others are learners
-  /// The clocks run at this many percent less or more than true time, or at its rate; the nodes
-  /// trust in 25.
-  std::uint8_t drift_percent = 25;
-  bool slow_disk = false;  ///< a write is durable when a step of its own says so
-  bool drift = true;       ///< the clocks may run at different rates
-  Beginning beginning = Beginning::led;
-  bool uneven = false;        ///< nodes 2 and 3 are set to a shorter D than node 1
-  bool sole = false;          ///< a change may also leave nobody but the leader
-  bool readers_only = false;  ///< only what a reader could notice is a violation
-};
-
-enum class StepKind : std::uint8_t {
-  rates,      ///< the first step: argument 0..26, three rates
-  advance,    ///< one unit of true time passes
-  tick,       ///< of node `argument`: its timer falls, at once or late
-  deliver,    ///< of flight `argument`
-  duplicate,  ///< the same, and it stays on its way
-  sync,       ///< at node `argument`: what it has written is durable
-  restart,    ///< of node `argument`; what is not durable is lost
-  propose,    ///< at node `argument`
-  read,       ///< at node `argument`
-  transfer,   ///< argument: leader * 4 + target
-  change,     ///< argument: leader * 8 + who is removed; or kAllVote or kSole
-};
-
-struct Step {
-  StepKind kind = StepKind::advance;
-  std::uint8_t argument = 0;
-};
-
 /// One state. Cheap to copy: nodes are shared until a step changes one.
 class World {
  public:
-  static constexpr std::size_t kNodes = 3;
-  static constexpr std::size_t kRates = 27;
   /// Of true time. With D = 49 ms and clocks that may be off by 25 % a lease ends, and a promise
   /// may end, within two units.
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
-  /// In the argument of a change: all members shall vote; the leader alone stays.
-  static constexpr std::size_t kAllVote = 3, kSole = 4;
+  /// What a change does, in Step::what: below kNodesMax it removes that node, below 2 * kNodesMax
+  /// it takes it in as a learner.
+  enum Change : std::uint8_t { kAllVote = 2 * kNodesMax, kSole };
 
-  /// The state in which `bounds.beginning` says that a search begins.
+  /// The state at the end of `bounds.beginning`, or where that could not go on.
   explicit World(const Bounds& bounds);
+  /// Why the beginning could not go on: "step 3, `tick 2`, is not possible then, but: pass, ...".
+  /// Empty: it could.
+  const std::string& wrong_beginning() const { return wrong_beginning_; }
 
   /// Steps that may come next, in a fixed order, none that is the same as another.
   std::vector<Step> steps() const;
@@ -95,6 +47,8 @@ class World {
   void take(const Step& step, const story::Sink& sink = {});
   /// "2 hears vote_request from 1".
   std::string describe(const Step& step) const;
+  /// "hear 2<1 vote_request": as a beginning names it.
+  std::string text(const Step& step) const;
 
   /// What no state may show, if this one does.
   const std::string& violation() const { return violation_; }
@@ -105,21 +59,47 @@ class World {
   Duration now() const { return now_; }
 
  private:
+  /// What an answer to a round stands on, known from outside the cores.
+  struct Proof {
+    bool promised = false;  ///< the voter's promise covers all of the round
+    raft::Uuid uuid;        ///< the directory that promised
+  };
+  struct Held {
+    raft::HeldMessage message;
+    Proof proof;
+  };
+  /// What storage has, or what it was handed.
+  struct Stored {
+    raft::LogBase base;
+    std::vector<raft::Entry> entries;
+
+    void write(const raft::PersistBatch& batch);
+    const raft::Entry& at(Index index) const;
+  };
   struct Node {
     std::optional<raft::Core> core;
     raft::CoreOptions options;
     raft::HardState disk_hard_state;
-    std::vector<raft::Entry> disk_log;
+    Stored disk;
     /// Everything that was handed to storage, durable or not.
-    std::vector<raft::Entry> log;
+    Stored log;
     std::deque<raft::PersistBatch> unsynced;
-    std::vector<raft::HeldMessage> held;
+    raft::ReadyId durable;
+    std::vector<Held> held;
     raft::LeaseState view;
+    /// To whom a snapshot is on its way.
+    std::vector<raft::SnapshotIntent> snapshots;
+    /// Arrived in this turn.
+    std::vector<raft::ReceivedChunk> chunks;
+    /// Issued by this node in its term, and it has not said yet that the transfer has ended.
+    std::optional<raft::TransferToken> token;
   };
   struct Flight {
     NodeId from;
     NodeId to;
     std::shared_ptr<const raft::Message> message;
+    raft::Uuid uuid;  ///< of the sender's directory
+    Proof proof;
     raft::Fingerprint print;
   };
   /// A read that is not answered, and the least index that its answer has to have.
@@ -128,41 +108,77 @@ class World {
     NodeId node;
     Index least;
   };
+  struct Hands;
+  struct Before;
 
+  std::size_t size() const { return left_.nodes; }
   /// Makes the node this world's own. Every step does before it changes one.
   Node& own(std::size_t i);
-  /// Nodes 2 and 3 began alike.
-  bool alike() const;
-  Flight settle(std::size_t leader);
-  void lead_again();
   const Node& at(std::size_t i) const { return *nodes_[i]; }
   raft::Now clock(std::size_t i) const { return clocks_[i].at(now_); }
-  void start(std::size_t i, const story::Sink& sink);
-  void drain(std::size_t i, const story::Sink& sink);
-  void act(std::size_t i, raft::Ready& ready, const story::Sink& sink);
-  void fill(std::size_t i, const raft::AppendIntent& intent, const story::Sink& sink);
-  void persist(std::size_t i, const story::Sink& sink);
-  void send(std::size_t i, NodeId to, raft::Message message, const story::Sink& sink);
-  void hear(const Flight& flight, const story::Sink& sink);
-  void change(std::size_t i, std::size_t what);
+
+  // steps.cc
+  void begin(const Bounds& bounds);
+  std::vector<Step> steps_of_beginning() const;
+  void add_flight_steps(std::vector<Step>& steps) const;
+  void add_node_steps(std::size_t i, std::vector<Step>& steps) const;
+  void add_leader_steps(std::size_t i, std::vector<Step>& steps) const;
+  void add_meetings(std::vector<Step>& steps) const;
+  bool repeated(std::size_t flight) const;
+  bool among(const Flight& flight, std::uint8_t group) const;
+  bool awake(NodeId id) const;
+  void add_rates(std::vector<Step>& steps) const;
+  Index end_of_cut(std::size_t i) const;
+  std::string rates(const Step& step) const;
+
+  // world.cc
+  void act(const Step& step, const story::Sink& sink);
+  void meet(std::uint8_t group, const story::Sink& sink);
+  void drop(std::size_t flight);
   void set_rates(std::uint8_t which, const story::Sink& sink);
+  void change(std::size_t i, std::size_t what);
+  void start(std::size_t i, const story::Sink& sink);
+  void wipe(std::size_t i, const story::Sink& sink);
+  void drain(std::size_t i, const story::Sink& sink);
+  void carry_out(std::size_t i, raft::Ready& ready, const story::Sink& sink);
+  void fill(std::size_t i, const raft::AppendIntent& intent, const story::Sink& sink);
+  void store_chunks(std::size_t i);
+  void persist(std::size_t i, const story::Sink& sink);
+  Proof proof(std::size_t i, raft::Message& message);
+  void send(std::size_t i, NodeId to, raft::Message message, const Proof& proof,
+            const story::Sink& sink);
+  void hear(const Flight& flight, const story::Sink& sink);
+  void answered(std::size_t i, const raft::ReadAnswer& answer);
+
+  // rules.cc
+  void fail(const std::string& what);
   void committed(std::size_t i, Index index);
   void check();
+  void check_views();
   void check_promises(std::size_t holder);
-  void fail(const std::string& what);
+  Before before(std::size_t i, const Flight* flight) const;
+  void check_rules(const Before& before, const Flight* flight, bool inside);
+  void check_vote(const Before& before, NodeId candidate, const raft::VoteRequest& request,
+                  bool granted);
+  bool proves(const Flight& flight, const raft::Core& leader, raft::Round round) const;
 
-  Bounds left_;  ///< what is left of the bounds
+  Bounds left_;         ///< what is left of the bounds
+  bool alike_ = false;  ///< nodes 2 and 3 began alike
+  std::string wrong_beginning_;
   Duration now_{0};
-  std::array<std::shared_ptr<Node>, kNodes> nodes_;  ///< see own()
-  std::array<story::TwoClocks, kNodes> clocks_;
-  std::uint8_t rates_ = 13;  ///< all true
+  std::array<std::shared_ptr<Node>, kNodesMax> nodes_;  ///< see own(); the first size() of them
+  std::array<story::TwoClocks, kNodesMax> clocks_;
+  std::uint8_t rates_ = 0;  ///< the digit of every node
   std::vector<Flight> flights_;
+  std::vector<Flight> kept_;  ///< empty once the search has begun
   std::vector<Read> reads_;
   std::uint64_t next_read_ = 1;
   /// Terms of all entries that were ever committed.
   std::vector<Term> ledger_;
   /// Who was elected: leaders_[t] in term t.
   std::vector<NodeId> leaders_;
+  /// A vote or a pre-vote was granted in this step.
+  bool granted_ = false;
   std::string violation_;
 };
 

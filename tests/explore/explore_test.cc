@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <leasehold/base/random.h>
+#include <leasehold/explore/codec.h>
 #include <leasehold/explore/explore_command.h>
 #include <leasehold/explore/search.h>
 
@@ -14,22 +15,29 @@ namespace leasehold::explore {
 namespace {
 
 using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::SizeIs;
 using testing::StartsWith;
 
-constexpr std::uint8_t kTrue = 13;  // the rates of three true clocks
+/// Node 1 leads, and its followers have answered.
+Bounds led() {
+  Bounds bounds;
+  bounds.beginning = beginning::led(3);
+  return bounds;
+}
 
 Bounds true_clocks(std::uint8_t time) {
-  Bounds bounds;
+  Bounds bounds = led();
   bounds.time = time;
   bounds.drift = false;
   return bounds;
 }
 
 Bounds bad_clocks() {
-  Bounds bounds;
+  Bounds bounds = led();
   bounds.drift_percent = 50;
   return bounds;
 }
@@ -40,15 +48,20 @@ SearchReport search_all(const Bounds& bounds, std::size_t depth_max = 64) {
   return search(bounds, limits, {}, {});
 }
 
-bool offers(const World& world, StepKind kind, std::size_t argument) {
+bool offers(const World& world, const std::string& text) {
   const std::vector<Step> steps = world.steps();
-  return std::any_of(steps.begin(), steps.end(), [kind, argument](const Step& step) {
-    return step.kind == kind && step.argument == argument;
-  });
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const Step& step) { return world.text(step) == text; });
 }
 
-World after(World world, const std::vector<Step>& steps) {
-  for (const Step& step : steps) world.take(step);
+World after(World world, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::vector<Step> steps = world.steps();
+    const auto step = std::find_if(steps.begin(), steps.end(),
+                                   [&](const Step& one) { return world.text(one) == text; });
+    EXPECT_TRUE(step != steps.end()) << text;
+    if (step != steps.end()) world.take(*step);
+  }
   return world;
 }
 
@@ -73,11 +86,15 @@ TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
   bounds.reads = 1;
   bounds.transfers = 1;
   bounds.changes = 1;
+  bounds.suspends = 2;
+  bounds.wipes = 1;
+  bounds.cuts = 1;
   bounds.slow_disk = true;
   const std::vector<std::pair<StepKind, int>> most = {
       {StepKind::rates, 0},     {StepKind::advance, 3}, {StepKind::restart, 2},
       {StepKind::duplicate, 1}, {StepKind::propose, 2}, {StepKind::read, 1},
-      {StepKind::transfer, 1},  {StepKind::change, 1}};
+      {StepKind::transfer, 1},  {StepKind::change, 1},  {StepKind::suspend, 2},
+      {StepKind::wipe, 1},      {StepKind::cut, 1}};
   std::vector<int> seen(most.size());
   Random random(1);
   for (int i = 0; i < 200; ++i) {
@@ -105,11 +122,10 @@ TEST(Bounds, AStateWithMoreOnItsWayOrALaterTermIsLeft) {
   bounds.flights = 1;
   World world(bounds);
   EXPECT_FALSE(world.left());
-  world.take({StepKind::advance, 0});
-  world.take({StepKind::tick, 0});  // an append to each of the others
-  EXPECT_TRUE(world.left());
+  // An append to each of the others.
+  EXPECT_TRUE(after(world, {"pass", "tick 1"}).left());
   bounds.flights = 2;
-  EXPECT_FALSE(after(World(bounds), {{StepKind::advance, 0}, {StepKind::tick, 0}}).left());
+  EXPECT_FALSE(after(World(bounds), {"pass", "tick 1"}).left());
   bounds.terms = 0;
   EXPECT_TRUE(World(bounds).left());
 }
@@ -151,87 +167,263 @@ TEST(Search, FindsWhatClocksThatAreWorseThanTrustedDoAndNothingIsShorter) {
   // And no schedule of fewer steps.
   EXPECT_THAT(search_all(bad_clocks(), 2).violation, IsEmpty());
   // With clocks that may be trusted none of as many does.
-  EXPECT_THAT(search_all(Bounds(), 3).violation, IsEmpty());
+  EXPECT_THAT(search_all(led(), 3).violation, IsEmpty());
 }
 
 TEST(Clocks, OfRatesThatOnlyExchangeTheFollowersOneIsTaken) {
-  const std::vector<Step> steps = World(Bounds()).steps();
+  const std::vector<Step> steps = World(led()).steps();
   EXPECT_EQ(steps.size(), 18U);
   for (const Step& step : steps) {
     EXPECT_EQ(step.kind, StepKind::rates);
-    EXPECT_LE(step.argument / 3 % 3, step.argument % 3);
+    EXPECT_LE(step.what / 3 % 3, step.what % 3);
   }
   // Which one was taken makes a difference from then on.
-  const World chosen = after(World(Bounds()), {{StepKind::rates, kTrue}});
-  EXPECT_FALSE(chosen.fingerprint() ==
-               after(World(Bounds()), {{StepKind::rates, 14}}).fingerprint());
+  EXPECT_FALSE(after(World(led()), {"rates true true true"}).fingerprint() ==
+               after(World(led()), {"rates true true fast"}).fingerprint());
+}
+
+TEST(Clocks, APromiseStandsStillWhileTheMachineSleepsAndALeaseDoesNot) {
+  Bounds bounds = true_clocks(6);
+  bounds.suspends = 2;
+  const World world(bounds);
+  const World asleep = after(world, {"suspend 1", "suspend 2"});
+  EXPECT_FALSE(offers(asleep, "tick 1"));
+  EXPECT_FALSE(offers(asleep, "suspend 1"));
+  const World awake = after(asleep, {"pass", "pass", "pass", "wake 1", "wake 2"});
+  EXPECT_THAT(awake.violation(), IsEmpty());
+  EXPECT_TRUE(offers(awake, "tick 3"));
+  EXPECT_FALSE(offers(awake, "tick 2"));  // bound for as long as before it slept
+  EXPECT_TRUE(offers(after(awake, {"pass", "pass", "pass"}), "tick 2"));
+  // What is sent to a machine that sleeps waits.
+  const World waits = after(world, {"pass", "tick 1", "suspend 2"});
+  EXPECT_FALSE(offers(waits, "hear 2<1 append"));
+  EXPECT_TRUE(offers(after(waits, {"wake 2"}), "hear 2<1 append"));
 }
 
 TEST(Fingerprint, OfWhatIsOnItsWayIsThatOfASet) {
   Bounds bounds = true_clocks(1);
   bounds.restarts = 2;
-  const World world = after(World(bounds), {{StepKind::advance, 0}, {StepKind::tick, 0}});
-  // Appends to 2 and to 3, heard in either order: the answers are on their way in another one.
-  const World forth = after(world, {{StepKind::deliver, 0}, {StepKind::deliver, 0}});
-  const World back = after(world, {{StepKind::deliver, 1}, {StepKind::deliver, 0}});
+  const World world = after(World(bounds), {"pass", "tick 1"});
+  // The answers are on their way in another order.
+  const World forth = after(world, {"hear 2<1 append", "hear 3<1 append"});
+  const World back = after(world, {"hear 3<1 append", "hear 2<1 append"});
   EXPECT_TRUE(forth.fingerprint() == back.fingerprint());
   EXPECT_FALSE(forth.fingerprint() == world.fingerprint());
   // What happens at two nodes may happen in either order.
-  EXPECT_TRUE(after(world, {{StepKind::restart, 1}, {StepKind::restart, 2}}).fingerprint() ==
-              after(world, {{StepKind::restart, 2}, {StepKind::restart, 1}}).fingerprint());
-  EXPECT_FALSE(after(world, {{StepKind::restart, 1}}).fingerprint() ==
-               after(world, {{StepKind::restart, 2}}).fingerprint());
+  EXPECT_TRUE(after(world, {"restart 2", "restart 3"}).fingerprint() ==
+              after(world, {"restart 3", "restart 2"}).fingerprint());
+  EXPECT_FALSE(after(world, {"restart 2"}).fingerprint() ==
+               after(world, {"restart 3"}).fingerprint());
 }
 
 TEST(Fingerprint, DoesNotDependOnWhenTheStateCameToBe) {
   // Every lease, promise and timer has run out, no round is of use, and no time is left.
-  const World early = after(World(true_clocks(12)), std::vector<Step>(12, {StepKind::advance, 0}));
-  const World late = after(World(true_clocks(13)), std::vector<Step>(13, {StepKind::advance, 0}));
+  const World early = after(World(true_clocks(12)), std::vector<std::string>(12, "pass"));
+  const World late = after(World(true_clocks(13)), std::vector<std::string>(13, "pass"));
   ASSERT_LT(early.now(), late.now());
   EXPECT_TRUE(early.fingerprint() == late.fingerprint());
   // Before that it counts how much is left of them.
-  EXPECT_FALSE(after(World(true_clocks(1)), {{StepKind::advance, 0}}).fingerprint() ==
+  EXPECT_FALSE(after(World(true_clocks(1)), {"pass"}).fingerprint() ==
                World(true_clocks(0)).fingerprint());
 }
 
-TEST(Beginning, OneAwayLeavesNode3WithoutAPromise) {
+TEST(Beginning, OneAwayLeavesTheLastNodeWithoutAPromise) {
   Bounds bounds = true_clocks(0);
-  EXPECT_FALSE(offers(World(bounds), StepKind::tick, 2));
-  bounds.beginning = Beginning::one_away;
+  EXPECT_FALSE(offers(World(bounds), "tick 3"));
+  bounds.beginning = beginning::one_away(3);
   // It may start an election at once; node 2 is bound.
-  EXPECT_TRUE(offers(World(bounds), StepKind::tick, 2));
-  EXPECT_FALSE(offers(World(bounds), StepKind::tick, 1));
+  EXPECT_TRUE(offers(World(bounds), "tick 3"));
+  EXPECT_FALSE(offers(World(bounds), "tick 2"));
 }
 
 TEST(Beginning, ALateAnswerIsACopyOfTheNewest) {
   Bounds bounds = true_clocks(0);
-  EXPECT_FALSE(offers(World(bounds), StepKind::deliver, 0));
-  bounds.beginning = Beginning::late_answer;
+  bounds.beginning = beginning::late_answer(3);
   const World world(bounds);
-  ASSERT_TRUE(offers(world, StepKind::deliver, 0));
-  EXPECT_FALSE(offers(world, StepKind::deliver, 1));
-  EXPECT_THAT(world.describe({StepKind::deliver, 0}), StartsWith("1 hears append_reply from 3: "));
+  ASSERT_THAT(world.steps(), SizeIs(1));
+  EXPECT_THAT(world.describe(world.steps()[0]), StartsWith("1 hears append_reply from 3: "));
   // Nothing follows from it.
-  const World heard = after(world, {{StepKind::deliver, 0}});
-  EXPECT_TRUE(heard.fingerprint() == World(true_clocks(0)).fingerprint());
+  EXPECT_TRUE(after(world, {"hear 1<3 append_reply"}).fingerprint() ==
+              World(true_clocks(0)).fingerprint());
 }
 
 TEST(Beginning, WhoHasLedBeforeLeadsTheThirdTermAndAnAnswerOfTheFirstIsOnItsWay) {
   Bounds bounds = true_clocks(3);
-  bounds.beginning = Beginning::led_before;
+  bounds.beginning = beginning::led_before(3);
   const World world(bounds);
   EXPECT_THAT(world.violation(), IsEmpty());
-  ASSERT_TRUE(offers(world, StepKind::deliver, 0));
-  EXPECT_FALSE(offers(world, StepKind::deliver, 1));
-  EXPECT_THAT(world.describe({StepKind::deliver, 0}),
+  const std::vector<Step> steps = world.steps();
+  ASSERT_THAT(steps, SizeIs(2));  // and time may pass
+  EXPECT_THAT(world.describe(steps[0]),
               AllOf(StartsWith("1 hears append_reply from 3: "), HasSubstr("term 1, round 3,")));
   // The next round has its number.
-  const World after_round = after(world, {{StepKind::advance, 0}, {StepKind::tick, 0}});
-  EXPECT_THAT(after_round.describe({StepKind::deliver, 1}),
+  const World round = after(world, {"pass", "tick 1"});
+  EXPECT_THAT(round.describe(round.steps()[1]),
               AllOf(StartsWith("2 hears append from 1: "), HasSubstr("term 3, round 3,")));
   // The right core takes no notice of it.
-  const SearchReport report = search_all(bounds, 6);
+  EXPECT_THAT(search_all(bounds, 6).violation, IsEmpty());
+}
+
+TEST(Beginning, GoesOnWithTheStepsOfAStory) {
+  Bounds bounds = true_clocks(2);
+  bounds.reads = 1;
+  const std::vector<std::string> steps = {"read 1", "hear 3<1 append", "pass", "tick 1",
+                                          "hear 2<1 append"};
+  const World searched = after(World(bounds), steps);
+  Bounds told = bounds;
+  told.time = 1;
+  told.reads = 0;
+  for (const std::string& step : steps) told.beginning += step + " , ";
+  EXPECT_THAT(World(told).wrong_beginning(), IsEmpty());
+  EXPECT_TRUE(World(told).fingerprint() == searched.fingerprint());
+  // The rates may be among them, and are chosen then.
+  told = led();
+  told.beginning += "rates slow true fast";
+  EXPECT_FALSE(offers(World(told), "rates true true true"));
+}
+
+TEST(Beginning, SaysWhichStepIsNotPossible) {
+  Bounds bounds = true_clocks(0);
+  bounds.beginning = "pass, tick 1, tick 1";
+  EXPECT_THAT(World(bounds).wrong_beginning(),
+              AllOf(StartsWith("step 3, `tick 1`, is not possible then, but: hear 2<1 pre_vote, "),
+                    HasSubstr("tick 2"), EndsWith(", lose")));
+}
+
+TEST(Beginning, MayLoseMessagesAndKeepThem) {
+  Bounds bounds = true_clocks(0);
+  bounds.beginning += "pass, tick 1, lose 2<1 append";
+  EXPECT_FALSE(offers(World(bounds), "hear 2<1 append"));
+  EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
+  bounds.beginning += ", keep 3<1 append, lose";
+  EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
+}
+
+TEST(Meetings, AreOneStepForAllThatArrivesInAGroup) {
+  Bounds bounds = true_clocks(1);
+  EXPECT_FALSE(offers(after(World(bounds), {"pass", "tick 1"}), "meet 1 2"));
+  bounds.meetings = true;
+  EXPECT_FALSE(offers(World(bounds), "meet 1 2"));  // nothing is on its way
+  const World round = after(World(bounds), {"pass", "tick 1"});
+  EXPECT_FALSE(offers(round, "meet 2 3"));
+  EXPECT_TRUE(after(round, {"meet 1 2"}).fingerprint() ==
+              after(round, {"hear 2<1 append", "hear 1<2 append_reply"}).fingerprint());
+  EXPECT_THAT(round.describe(round.steps()[2]), StartsWith("what is on its way between 1 2 "));
+}
+
+TEST(Group, MayHaveFiveNodes) {
+  Bounds bounds;
+  bounds.nodes = 5;
+  bounds.beginning = beginning::led(5);
+  EXPECT_THAT(World(bounds).steps(), SizeIs(243));
+  bounds.drift = false;
+  bounds.meetings = true;
+  bounds.time = 3;
+  bounds.flights = 12;
+  // Two of five hear nothing: the others still are a quorum.
+  const World world = after(World(bounds), {"pass", "tick 1", "meet 1 2 3", "pass", "pass"});
+  EXPECT_THAT(world.violation(), IsEmpty());
+  EXPECT_TRUE(offers(world, "tick 5"));
+  EXPECT_FALSE(offers(world, "tick 3"));
+  EXPECT_THAT(search_all(bounds, 4).violation, IsEmpty());
+}
+
+TEST(Group, TakesAnotherNodeInAsALearnerThatMayVote) {
+  Bounds bounds = true_clocks(2);
+  bounds.members = 2;
+  bounds.beginning = beginning::led(2);
+  bounds.changes = 2;
+  bounds.meetings = true;
+  const World world(bounds);
+  EXPECT_FALSE(offers(world, "change 1: all vote"));
+  EXPECT_FALSE(offers(world, "tick 3"));  // nobody's member
+  const World learner = after(world, {"change 1: learner 3", "meet 1 2 3", "pass", "tick 1",
+                                      "meet 1 2 3", "change 1: all vote", "meet 1 3"});
+  // The joint state needs both of the two that were alone before.
+  EXPECT_THAT(learner.violation(), IsEmpty());
+  EXPECT_THAT(after(learner, {"meet 1 2 3"}).violation(), IsEmpty());
+}
+
+TEST(Group, AWipedNodeIsAnotherDirectory) {
+  Bounds bounds = true_clocks(3);
+  bounds.wipes = 1;
+  bounds.rules = true;
+  const World world = after(World(bounds), {"wipe 3"});
+  EXPECT_FALSE(offers(world, "tick 3"));  // a stranger to the group
+  // It hears the leader, and what it answers does not count.
+  const World answered =
+      after(world, {"pass", "tick 1", "hear 3<1 append", "hear 1<3 append_reply", "pass", "pass"});
+  EXPECT_THAT(answered.violation(), IsEmpty());
+}
+
+TEST(Group, WhoLacksWhatWasCutGetsASnapshot) {
+  Bounds bounds = true_clocks(4);
+  bounds.beginning = beginning::one_away(3);
+  bounds.cuts = 1;
+  bounds.rules = true;
+  bounds.restarts = 1;
+  bounds.meetings = true;
+  bounds.proposals = 1;
+  EXPECT_FALSE(offers(World(bounds), "cut 3"));  // has nothing
+  const World world = after(
+      World(bounds), {"pass", "tick 1", "cut 1", "hear 3<1 snapshot", "hear 1<3 snapshot_reply"});
+  EXPECT_THAT(world.violation(), IsEmpty());
+  // It is up to date: node 2 elects it, and it starts again with what it was given.
+  const World leads = after(world, {"pass", "pass", "pass", "tick 3", "meet 2 3"});
+  EXPECT_TRUE(offers(leads, "propose 3"));
+  EXPECT_THAT(after(leads, {"restart 3"}).violation(), IsEmpty());
+}
+
+TEST(Group, AWitnessNeverShowsALease) {
+  Bounds bounds = true_clocks(2);
+  bounds.witness = true;
+  bounds.rules = true;
+  bounds.meetings = true;
+  bounds.beginning = "pass, tick 3, meet 1 2 3";
+  const SearchReport report = search_all(bounds, 5);
   EXPECT_THAT(report.violation, IsEmpty());
+  EXPECT_GT(report.news.states, 20U);
+}
+
+TEST(Codec, CarriesEveryMessageAsItIs) {
+  Bounds bounds = true_clocks(1);
+  bounds.beginning = beginning::one_away(3);
+  bounds.cuts = 1;
+  bounds.reads = 1;
+  bounds.changes = 1;
+  bounds.transfers = 1;
+  bounds.proposals = 1;
+  const SearchReport plain = search_all(bounds, 5);
+  bounds.codec = through_codec();
+  ASSERT_TRUE(bounds.codec);
+  const SearchReport carried = search_all(bounds, 5);
+  EXPECT_EQ(carried.news.states, plain.news.states);
+  EXPECT_THAT(carried.violation, IsEmpty());
+}
+
+TEST(Rules, NoStepOfTheRightCoreBreaksOne) {
+  Bounds bounds = true_clocks(3);
+  bounds.rules = true;
+  bounds.transfers = 1;
+  bounds.changes = 1;
+  bounds.proposals = 1;
+  bounds.restarts = 1;
+  bounds.meetings = true;
+  const SearchReport report = search_all(bounds, 5);
+  EXPECT_THAT(report.violation, IsEmpty());
+  EXPECT_EQ(report.news.depth, 5U);
+}
+
+TEST(Rules, AnAnswerWithoutAPromiseIsNotCounted) {
+  Bounds bounds = true_clocks(3);
+  bounds.unbound = true;
+  bounds.rules = true;
+  bounds.meetings = true;
+  EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
+  // Node 3 answers, and nobody counts on it: without node 2 there is no lease.
+  bounds.readers_only = false;
+  const World alone = after(World(bounds), {"pass", "tick 1", "meet 1 3", "pass", "pass"});
+  EXPECT_THAT(alone.violation(), IsEmpty());
 }
 
 TEST(Beginning, UnevenNodesTrustInTheLongerOfTwoDurations) {
@@ -245,13 +437,13 @@ TEST(Beginning, UnevenNodesTrustInTheLongerOfTwoDurations) {
 TEST(Beginning, LearnersMayBeToldToVoteAndAreNotInTheQuorumBefore) {
   Bounds bounds = true_clocks(0);
   bounds.changes = 1;
-  EXPECT_FALSE(offers(World(bounds), StepKind::change, World::kAllVote));
+  EXPECT_FALSE(offers(World(bounds), "change 1: all vote"));
   bounds.voters = 1;
   World world(bounds);
-  ASSERT_TRUE(offers(world, StepKind::change, World::kAllVote));
+  ASSERT_TRUE(offers(world, "change 1: all vote"));
   // Until it is told so node 1 needs nobody: what it takes is committed at once.
   bounds.proposals = 1;
-  world = after(World(bounds), {{StepKind::propose, 0}});
+  world = after(World(bounds), {"propose 1"});
   EXPECT_THAT(world.violation(), IsEmpty());
   const SearchReport report = search_all(bounds, 6);
   EXPECT_THAT(report.violation, IsEmpty());
@@ -259,25 +451,26 @@ TEST(Beginning, LearnersMayBeToldToVoteAndAreNotInTheQuorumBefore) {
 }
 
 TEST(Beginning, NodesThatDoNotBeginAlikeAreNotExchanged) {
-  Bounds bounds;
+  Bounds bounds = led();
   bounds.voters = 2;
-  EXPECT_EQ(World(bounds).steps().size(), World::kRates);
-  for (const Beginning one : {Beginning::one_away, Beginning::late_answer, Beginning::led_before}) {
-    bounds = Bounds();
+  EXPECT_THAT(World(bounds).steps(), SizeIs(27));
+  for (const std::string& one : {beginning::one_away(3), beginning::late_answer(3),
+                                 beginning::led_before(3), beginning::led(3) + "pass"}) {
+    bounds = led();
     bounds.beginning = one;
-    EXPECT_EQ(World(bounds).steps().size(), World::kRates);
+    EXPECT_THAT(World(bounds).steps(), SizeIs(27));
   }
+  bounds = led();
+  bounds.unbound = true;
+  EXPECT_THAT(World(bounds).steps(), SizeIs(27));
 }
 
 TEST(Bounds, OnlyOnRequestAChangeLeavesTheLeaderAlone) {
   Bounds bounds = true_clocks(0);
   bounds.changes = 1;
-  EXPECT_FALSE(offers(World(bounds), StepKind::change, World::kSole));
+  EXPECT_FALSE(offers(World(bounds), "change 1: alone"));
   bounds.sole = true;
-  ASSERT_TRUE(offers(World(bounds), StepKind::change, World::kSole));
-  World world(bounds);
-  EXPECT_EQ(world.describe({StepKind::change, World::kSole}), "1 is told to remove all others");
-  world.take({StepKind::change, World::kSole});
+  const World world = after(World(bounds), {"change 1: alone"});
   EXPECT_THAT(world.violation(), IsEmpty());
 }
 
@@ -285,9 +478,15 @@ TEST(ExploreCommand, TellsAViolationStepByStep) {
   const CommandRun bad = run({"--drift-percent", "50", "--quiet"});
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.out, AllOf(HasSubstr("but no quorum of live promises covers it, after 3 steps"),
-                             HasSubstr("\nstep 1: the clocks of 1, 2, 3 run slow, "),
+                             HasSubstr("\nstep 1: the clocks of 1 to 3 run slow "),
                              HasSubstr("\nstep 2: 20 ms pass"), HasSubstr("\nstep 3: 20 ms pass"),
-                             Not(HasSubstr("\nstep 4:")), Not(HasSubstr("depth "))));
+                             Not(HasSubstr("\nstep 4:")), Not(HasSubstr("depth ")),
+                             EndsWith("\nsteps: rates slow fast fast, pass, pass\n")));
+  // Which is how another search may begin.
+  const CommandRun after =
+      run({"--drift-percent", "50", "--quiet", "--after", "rates slow fast fast, pass"});
+  EXPECT_EQ(after.status, 1);
+  EXPECT_THAT(after.out, HasSubstr("covers it, after 1 steps"));
 }
 
 TEST(ExploreCommand, SaysHowFarItCame) {
@@ -309,8 +508,16 @@ TEST(ExploreCommand, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"--states", "0"}).status, 2);
   EXPECT_EQ(run({"--voters", "0"}).status, 2);
   EXPECT_EQ(run({"--voters", "4"}).status, 2);
+  EXPECT_EQ(run({"--voters", "3", "--members", "2"}).status, 2);
+  EXPECT_EQ(run({"--members", "4"}).status, 2);
+  EXPECT_EQ(run({"--nodes", "6"}).status, 2);
+  EXPECT_EQ(run({"--nodes", "0"}).status, 2);
+  EXPECT_EQ(run({"--nodes", "2", "--one-away"}).status, 2);
+  EXPECT_EQ(run({"--witness", "--nodes", "1"}).status, 2);
+  EXPECT_EQ(run({"--rules", "--readers"}).status, 2);
+  EXPECT_EQ(run({"--after"}).status, 2);
+  EXPECT_EQ(run({"--after", "hear 2<1 append"}).status, 2);
   EXPECT_EQ(run({"--one-away", "--late-answer"}).status, 2);
-  EXPECT_EQ(run({"--led-before", "--voters", "2"}).status, 2);
   EXPECT_EQ(run({"--led-before", "--terms", "2"}).status, 2);
   EXPECT_EQ(run({"--uneven", "--led-before"}).status, 2);
   const CommandRun help = run({"--help"});

@@ -1,0 +1,219 @@
+// What no state may show, and what no step may do.
+#include <leasehold/explore/rules.h>
+#include <leasehold/explore/world.h>
+#include <leasehold/raft/quorum.h>
+
+#include <algorithm>
+
+namespace leasehold::explore {
+namespace {
+
+std::string name_of(std::size_t i) {
+  return "node " + std::to_string(i + 1);
+}
+
+}  // namespace
+
+void World::fail(const std::string& what) {
+  if (violation_.empty()) violation_ = what;
+}
+
+void World::committed(std::size_t i, Index index) {
+  const raft::Log& log = at(i).core->log();
+  for (Index k = log.base().index.next(); k <= index; k = k.next()) {
+    const Term term = log.term_at(k).value_or(Term(0));
+    if (k > Index(ledger_.size())) {
+      ledger_.push_back(term);
+    } else if (ledger_[static_cast<std::size_t>(k.value()) - 1] != term) {
+      fail("two committed prefixes: entry " + std::to_string(k.value()) + " of term " +
+           std::to_string(term.value()) + " at " + name_of(i) +
+           ", where another term's was committed");
+    }
+  }
+}
+
+// ---- States ----
+
+void World::check() {
+  for (std::size_t i = 0; i < size(); ++i) {
+    const raft::Core& core = *at(i).core;
+    const std::size_t term = static_cast<std::size_t>(core.term().value());
+    if (core.role() != raft::Role::leader || term >= leaders_.size()) continue;
+    if (leaders_[term] == raft::kNobody) leaders_[term] = core.id();
+    if (leaders_[term] != core.id()) {
+      fail("two leaders of term " + std::to_string(term) + ": " + name_of(i) + " and node " +
+           std::to_string(leaders_[term].value()));
+    }
+  }
+  check_views();
+}
+
+/// Nobody reads on a machine that sleeps.
+void World::check_views() {
+  std::optional<std::size_t> holder;
+  for (std::size_t i = 0; i < size(); ++i) {
+    const Node& node = at(i);
+    if (node.view.end <= clock(i).holder || clocks_[i].suspended()) continue;
+    if (node.options.witness) fail(name_of(i) + " is a witness and shows a lease");
+    if (holder) fail("two valid leases: " + name_of(*holder) + " and " + name_of(i));
+    holder = i;
+    if (!ledger_.empty() && ledger_.back() > node.view.term) {
+      fail("the lease of " + name_of(i) + " is valid, and term " +
+           std::to_string(ledger_.back().value()) + " has committed an entry");
+    }
+    if (node.view.commit < Index(ledger_.size())) {
+      fail("the lease of " + name_of(i) + " is valid at index " +
+           std::to_string(node.view.commit.value()) + ", though " + std::to_string(ledger_.size()) +
+           " are committed");
+    }
+    if (!left_.readers_only) check_promises(i);
+  }
+}
+
+/// A valid lease stands on a quorum of promises that are live and would survive a crash now.
+void World::check_promises(std::size_t holder) {
+  const raft::Core& leader = *at(holder).core;
+  const auto promised_in = [this, holder](const raft::Membership& membership) {
+    const auto promised = [this, holder, &membership](NodeId id) -> std::optional<int> {
+      const auto i = static_cast<std::size_t>(id.value()) - 1;
+      if (i == holder) return 1;
+      const Node& node = at(i);
+      const raft::StoredPromise& stored = node.disk_hard_state.promise;
+      const bool kept = node.core->promise().live(clock(i).promise) &&
+                        node.core->hard_state().promise.holder == at(holder).options.id &&
+                        stored.holder == at(holder).options.id &&
+                        membership.is_voter(id, node.options.uuid);
+      return kept ? std::optional<int>(1) : std::nullopt;
+    };
+    return raft::quorum_value<int>(membership, promised).has_value();
+  };
+  if (promised_in(leader.membership()) ||
+      promised_in(leader.log().membership_at(leader.commit_index()))) {
+    return;
+  }
+  fail("the lease of " + name_of(holder) + " is valid, but no quorum of live promises covers it");
+}
+
+// ---- Steps ----
+
+World::Before World::before(std::size_t i, const Flight* flight) const {
+  const Node& node = at(i);
+  const raft::Core& core = *node.core;
+  const raft::Now now = clock(i);
+  Before before;
+  before.node = i;
+  before.role = core.role();
+  before.term = core.term();
+  before.view = node.view;
+  before.lease_valid = node.view.end > now.holder;
+  before.bound = flight != nullptr && core.promise().live(now.promise) &&
+                 core.hard_state().promise.holder != flight->from;
+  for (const auto& [id, progress] : core.progress()) {
+    if (progress.acked_round) before.acknowledged[id] = progress.acked_round->round;
+  }
+  return before;
+}
+
+/// The rules of lease/README.md that bind what one node does in one step, whether somebody else
+/// makes up for it or not. `inside`: its core was told of something.
+void World::check_rules(const Before& before, const Flight* flight, bool inside) {
+  const std::size_t i = before.node;
+  const Node& node = at(i);
+  const raft::Core& core = *node.core;
+  const bool granted = std::exchange(granted_, false);
+  if (before.lease_valid && granted) {
+    fail(name_of(i) + " grants a vote although its own lease is valid");
+  }
+  if (flight != nullptr) {
+    const auto* vote = std::get_if<raft::VoteRequest>(flight->message.get());
+    if (vote != nullptr) check_vote(before, flight->from, *vote, granted);
+  }
+  if (core.role() != raft::Role::leader) return;
+  const bool still = before.role == raft::Role::leader && before.term == core.term();
+  const bool held = still && before.lease_valid && node.view.end != raft::HolderInstant::earliest();
+  if (held && node.view.end < before.view.end) {
+    fail("the end of the lease of " + name_of(i) + " moves back");
+  }
+  for (const auto& [id, progress] : core.progress()) {
+    if (!progress.acked_round) continue;
+    const auto known = before.acknowledged.find(id);
+    const raft::Round round = progress.acked_round->round;
+    if (still && known != before.acknowledged.end() && known->second == round) continue;
+    if (flight == nullptr || flight->from != id || !proves(*flight, core, round)) {
+      fail(name_of(i) + " counts round " + std::to_string(round.value()) + " for node " +
+           std::to_string(id.value()) + ", which has not promised for it");
+    }
+  }
+  // Each input looks at the time first (rule 16).
+  const auto acknowledged = [&core, this, i](NodeId id) -> std::optional<raft::HolderInstant> {
+    if (id == core.id()) return clock(i).holder;
+    const auto progress = core.progress().find(id);
+    if (progress == core.progress().end() || !progress->second.acked_round) return std::nullopt;
+    return progress->second.acked_round->began;
+  };
+  const auto since = raft::quorum_value<raft::HolderInstant>(core.membership(), acknowledged);
+  const Duration lease = node.options.timing.lease;
+  if (still && inside && since && *since + lease <= clock(i).holder) {
+    fail(name_of(i) + " leads on though no quorum has answered for a whole D");
+  }
+  const raft::Log& log = core.log();
+  const bool out = node.token && node.token->term == core.term();
+  if (out && log.last_index() > node.token->last) {
+    fail(name_of(i) + " appends an entry while its token is out");
+  }
+  // What it took over from an earlier leader is not its own.
+  const bool changes = log.membership_index() > core.commit_index() &&
+                       log.term_at(log.membership_index()) == core.term();
+  if (changes && log.memberships_above(core.commit_index()) > 1) {
+    fail(name_of(i) + " begins a change while another one is not committed");
+  }
+  if (changes && log.term_at(core.commit_index()) != core.term()) {
+    fail(name_of(i) + " begins a change before an entry of its term is committed");
+  }
+}
+
+/// Rules 8 and 28 of a promise to another leader: a request that it stops changes nothing, and one
+/// that the holder itself let pass is not stopped by it.
+void World::check_vote(const Before& before, NodeId candidate, const raft::VoteRequest& request,
+                       bool granted) {
+  if (!before.bound) return;
+  const std::size_t i = before.node;
+  const raft::Core& core = *at(i).core;
+  const std::optional<raft::TransferToken>& token = request.token;
+  const Term promised = core.hard_state().promise.term;
+  if (granted && token && token->term != promised) {
+    fail(name_of(i) + " lets a token of term " + std::to_string(token->term.value()) +
+         " pass its promise of term " + std::to_string(promised.value()));
+  }
+  if (granted) return;
+  if (core.term() != before.term) {
+    fail(name_of(i) + " is bound and refuses a vote, and yet takes the term of node " +
+         std::to_string(candidate.value()));
+  }
+  const bool passes = token && token->target == candidate && token->term == promised &&
+                      token->last == request.last.index && request.term == token->term.next();
+  if (passes && before.term < request.term && request.last >= core.log().last()) {
+    fail(name_of(i) + " refuses node " + std::to_string(candidate.value()) +
+         ", which the holder of its promise has let pass");
+  }
+}
+
+/// An answer to `round` in the leader's term, by the directory that the membership names, which had
+/// promised by then.
+bool World::proves(const Flight& flight, const raft::Core& leader, raft::Round round) const {
+  const raft::Member* member = leader.membership().find(flight.from);
+  if (!flight.proof.promised || (member != nullptr && member->uuid != flight.proof.uuid)) {
+    return false;
+  }
+  const auto of = [&](const auto& reply) {
+    return reply.round == round && reply.request_term == leader.term() &&
+           reply.term == leader.term();
+  };
+  if (const auto* append = std::get_if<raft::AppendReply>(flight.message.get())) {
+    return of(*append);
+  }
+  const auto* chunk = std::get_if<raft::SnapshotReply>(flight.message.get());
+  return chunk != nullptr && of(*chunk);
+}
+
+}  // namespace leasehold::explore

@@ -1,0 +1,38 @@
+// What may happen next.
+#pragma once
+
+#include <cstdint>
+
+namespace leasehold::explore {
+
+enum class StepKind : std::uint8_t {
+  rates,      ///< the first step: what = the rates of all clocks, a digit 0..2 for each node
+  advance,    ///< one unit of true time passes
+  tick,       ///< the timer of `node` falls, at once or late
+  deliver,    ///< flight `what` arrives
+  duplicate,  ///< the same, and it stays on its way
+  meet,       ///< all that is on its way between the nodes of the set `what`, and what follows
+  sync,       ///< what `node` has written is durable
+  restart,    ///< of `node`; what is not durable is lost
+  propose,    ///< at `node`
+  read,       ///< at `node`
+  transfer,   ///< from `node` to node `what`
+  change,     ///< of the members by `node`: World::Change
+  suspend,    ///< the machine of `node` sleeps
+  wake,       ///< and wakes
+  wipe,       ///< `node` starts again, in an empty directory
+  cut,        ///< the log of `node` is cut behind what is committed
+  lose,       ///< flight `what` never arrives. Of beginnings only: what stays away is lost too
+  lose_all,   ///< all that is on its way. Of beginnings only
+  keep,       ///< flight `what` is set aside until the search begins. Of beginnings only
+};
+
+/// Nodes count from 0 here, flights by their place. No rate of five clocks is above 242.
+struct Step {
+  StepKind kind = StepKind::advance;
+  std::uint8_t node = 0;
+  std::uint8_t what = 0;
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+}  // namespace leasehold::explore

@@ -1,0 +1,302 @@
+// What may happen in a state, what it is called, and the beginnings, which are told in such names.
+#include <leasehold/base/assert.h>
+#include <leasehold/explore/world.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::explore {
+namespace {
+
+std::string name(std::size_t i) {
+  return std::to_string(i + 1);
+}
+
+std::size_t place(NodeId id) {
+  return static_cast<std::size_t>(id.value()) - 1;
+}
+
+std::uint8_t byte(std::size_t value) {
+  return static_cast<std::uint8_t>(value);
+}
+
+/// 3^n.
+std::size_t assignments(std::size_t nodes) {
+  std::size_t all = 1;
+  for (std::size_t i = 0; i < nodes; ++i) all *= 3;
+  return all;
+}
+
+std::string names_of_set(std::uint8_t group) {
+  std::string names;
+  for (std::size_t i = 0; i < kNodesMax; ++i) {
+    if ((group >> i & 1U) == 0) continue;
+    names += (names.empty() ? "" : " ") + name(i);
+  }
+  return names;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::size_t first = text.find_first_not_of(" \n", begin);
+    if (first < comma) {
+      const std::size_t last = text.find_last_not_of(" \n", comma - 1);
+      parts.push_back(text.substr(first, last + 1 - first));
+    }
+    begin = comma + 1;
+  }
+  return parts;
+}
+
+}  // namespace
+
+// ---- Beginnings ----
+
+void World::begin(const Bounds& bounds) {
+  // Nothing is short, and all clocks are true.
+  for (std::uint8_t* left :
+       {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals, &left_.reads,
+        &left_.transfers, &left_.changes, &left_.suspends, &left_.wipes, &left_.cuts}) {
+    *left = 255;
+  }
+  left_.sole = true;
+  left_.drift = false;
+  bool rates_known = !bounds.drift;
+  const std::vector<std::string> parts = split_at_commas(bounds.beginning);
+  for (std::size_t k = 0; k < parts.size() && violation_.empty(); ++k) {
+    const std::vector<Step> possible = steps_of_beginning();
+    const auto wanted =
+        std::find_if(possible.begin(), possible.end(),
+                     [this, &parts, k](const Step& step) { return text(step) == parts[k]; });
+    if (wanted == possible.end()) {
+      wrong_beginning_ =
+          "step " + std::to_string(k + 1) + ", `" + parts[k] + "`, is not possible then, but:";
+      for (const Step& step : possible) {
+        if (step.kind == StepKind::rates) continue;  // they are many
+        wrong_beginning_ += (step == possible.front() ? " " : ", ") + text(step);
+      }
+      break;
+    }
+    rates_known = rates_known || wanted->kind == StepKind::rates;
+    take(*wanted);
+  }
+  flights_.insert(flights_.end(), kept_.begin(), kept_.end());
+  kept_.clear();
+  left_ = bounds;
+  left_.drift = !rates_known;
+  left_.beginning.clear();
+}
+
+std::vector<Step> World::steps_of_beginning() const {
+  std::vector<Step> all = steps();
+  add_meetings(all);
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    all.push_back({StepKind::lose, 0, byte(i)});
+    all.push_back({StepKind::keep, 0, byte(i)});
+  }
+  all.push_back({StepKind::lose_all, 0, 0});
+  add_rates(all);
+  return all;
+}
+
+// ---- What may come next ----
+
+std::vector<Step> World::steps() const {
+  std::vector<Step> steps;
+  if (left_.drift) {
+    add_rates(steps);
+    return steps;
+  }
+  add_flight_steps(steps);
+  if (left_.meetings) add_meetings(steps);
+  for (std::size_t i = 0; i < size(); ++i) add_node_steps(i, steps);
+  if (left_.time > 0) steps.push_back({StepKind::advance, 0, 0});
+  return steps;
+}
+
+/// Of two assignments that only swap nodes that are alike one will do.
+void World::add_rates(std::vector<Step>& steps) const {
+  for (std::size_t i = 0; i < assignments(size()); ++i) {
+    if (!alike_ || i / 3 % 3 <= i % 3) steps.push_back({StepKind::rates, 0, byte(i)});
+  }
+}
+
+bool World::awake(NodeId id) const {
+  return !clocks_[place(id)].suspended();
+}
+
+/// The same message is on its way before it in the list.
+bool World::repeated(std::size_t flight) const {
+  const Flight& one = flights_[flight];
+  return std::any_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
+                     [&one](const Flight& other) {
+                       return other.from == one.from && other.to == one.to &&
+                              other.print == one.print;
+                     });
+}
+
+void World::add_flight_steps(std::vector<Step>& steps) const {
+  for (std::size_t i = 0; i < flights_.size(); ++i) {
+    if (!awake(flights_[i].to) || repeated(i)) continue;
+    steps.push_back({StepKind::deliver, 0, byte(i)});
+    if (left_.duplicates > 0) steps.push_back({StepKind::duplicate, 0, byte(i)});
+  }
+}
+
+bool World::among(const Flight& flight, std::uint8_t group) const {
+  const auto in = [group](NodeId id) { return (group >> place(id) & 1U) != 0; };
+  return in(flight.from) && in(flight.to);
+}
+
+void World::add_meetings(std::vector<Step>& steps) const {
+  for (std::size_t group = 0; group < (std::size_t{1} << size()); ++group) {
+    bool all_awake = true;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if ((group >> i & 1U) != 0 && clocks_[i].suspended()) all_awake = false;
+    }
+    const bool any =
+        std::any_of(flights_.begin(), flights_.end(),
+                    [this, group](const Flight& flight) { return among(flight, byte(group)); });
+    if (any && all_awake) steps.push_back({StepKind::meet, 0, byte(group)});
+  }
+}
+
+void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
+  const Node& node = at(i);
+  const auto add = [&steps, i](StepKind kind) { steps.push_back({kind, byte(i), 0}); };
+  if (clocks_[i].suspended()) {
+    add(StepKind::wake);
+    return;
+  }
+  if (clock(i).promise >= node.core->next_deadline()) add(StepKind::tick);
+  if (left_.slow_disk && !node.unsynced.empty()) add(StepKind::sync);
+  if (left_.restarts > 0) add(StepKind::restart);
+  if (left_.suspends > 0) add(StepKind::suspend);
+  if (left_.wipes > 0) add(StepKind::wipe);
+  if (left_.cuts > 0 && end_of_cut(i) > node.core->log().base().index) add(StepKind::cut);
+  if (node.core->role() == raft::Role::leader) add_leader_steps(i, steps);
+}
+
+/// What the core lets go: it is committed and durable.
+Index World::end_of_cut(std::size_t i) const {
+  const raft::Core& core = *at(i).core;
+  return std::min({core.commit_index(), core.cut_limit(), core.durable_index()});
+}
+
+void World::add_leader_steps(std::size_t i, std::vector<Step>& steps) const {
+  const Node& node = at(i);
+  const auto add = [&steps, i](StepKind kind, std::size_t what) {
+    steps.push_back({kind, byte(i), byte(what)});
+  };
+  if (left_.proposals > 0 && node.core->takes_proposals()) add(StepKind::propose, 0);
+  if (left_.reads > 0) add(StepKind::read, 0);
+  const raft::Membership& membership = node.core->membership();
+  for (std::size_t other = 0; other < size(); ++other) {
+    if (left_.transfers > 0 && other != i) add(StepKind::transfer, other);
+    if (left_.changes == 0) continue;
+    const bool member = membership.find(at(other).options.id) != nullptr;
+    add(StepKind::change, member ? other : kNodesMax + other);
+  }
+  if (left_.changes == 0) return;
+  if (membership.voters.size() < membership.members.size()) add(StepKind::change, kAllVote);
+  if (left_.sole) add(StepKind::change, kSole);
+}
+
+// ---- Names ----
+
+/// "slow true fast".
+std::string World::rates(const Step& step) const {
+  constexpr std::array<const char*, 3> kNames = {"slow", "true", "fast"};
+  std::string rates;
+  for (std::size_t below = assignments(size()); below > 1;) {
+    below /= 3;
+    rates += std::string(rates.empty() ? "" : " ") + kNames[step.what / below % 3];
+  }
+  return rates;
+}
+
+std::string World::describe(const Step& step) const {
+  const auto of_flight = [&](const char* verb) {
+    const Flight& flight = flights_[step.what];
+    return std::to_string(flight.to.value()) + verb + story::message_name(*flight.message) +
+           " from " + std::to_string(flight.from.value()) + ": " +
+           story::message_text(*flight.message);
+  };
+  const std::string node = name(step.node);
+  switch (step.kind) {
+    case StepKind::rates: return "the clocks of 1 to " + name(size() - 1) + " run " + rates(step);
+    case StepKind::advance: return "20 ms pass";
+    case StepKind::tick: return "the timer of " + node + " falls";
+    case StepKind::deliver: return of_flight(" hears ");
+    case StepKind::duplicate: return of_flight(" hears, not for the last time, ");
+    case StepKind::meet:
+      return "what is on its way between " + names_of_set(step.what) +
+             " arrives, and all that follows from it";
+    case StepKind::sync: return "what " + node + " has written is durable";
+    case StepKind::restart: return node + " crashes and starts again";
+    case StepKind::propose: return "a command for " + node;
+    case StepKind::read: return "a read at " + node + ", to be confirmed by a quorum";
+    case StepKind::transfer: return node + " is told to hand over to " + name(step.what);
+    case StepKind::change:
+      if (step.what == kAllVote) return node + " is told that all members vote";
+      if (step.what == kSole) return node + " is told to remove all others";
+      if (step.what < kNodesMax) return node + " is told to remove " + name(step.what);
+      return node + " is told to take " + name(step.what - kNodesMax) + " in as a learner";
+    case StepKind::suspend: return "the machine of " + node + " sleeps";
+    case StepKind::wake: return "the machine of " + node + " wakes";
+    case StepKind::wipe: return node + " starts again in an empty directory";
+    case StepKind::cut: return node + " cuts its log behind what is committed";
+    case StepKind::lose: return of_flight(" never hears ");
+    case StepKind::lose_all: return "all that is on its way is lost";
+    case StepKind::keep: return of_flight(" will hear later ");
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+std::string World::text(const Step& step) const {
+  const auto of_flight = [&](const char* verb) {
+    const auto label = [](const Flight& flight) {
+      return std::to_string(flight.to.value()) + "<" + std::to_string(flight.from.value()) + " " +
+             story::message_name(*flight.message);
+    };
+    // Of several with the same name the second is called so.
+    const std::string own = label(flights_[step.what]);
+    std::size_t number = 1;
+    for (std::size_t i = 0; i < step.what; ++i) {
+      if (label(flights_[i]) == own && !repeated(i)) ++number;
+    }
+    return std::string(verb) + " " + own + (number == 1 ? "" : " " + std::to_string(number));
+  };
+  const std::string node = name(step.node);
+  switch (step.kind) {
+    case StepKind::rates: return "rates " + rates(step);
+    case StepKind::advance: return "pass";
+    case StepKind::tick: return "tick " + node;
+    case StepKind::deliver: return of_flight("hear");
+    case StepKind::duplicate: return of_flight("again");
+    case StepKind::meet: return "meet " + names_of_set(step.what);
+    case StepKind::sync: return "sync " + node;
+    case StepKind::restart: return "restart " + node;
+    case StepKind::propose: return "propose " + node;
+    case StepKind::read: return "read " + node;
+    case StepKind::transfer: return "transfer " + node + " to " + name(step.what);
+    case StepKind::change:
+      if (step.what == kAllVote) return "change " + node + ": all vote";
+      if (step.what == kSole) return "change " + node + ": alone";
+      if (step.what < kNodesMax) return "change " + node + ": remove " + name(step.what);
+      return "change " + node + ": learner " + name(step.what - kNodesMax);
+    case StepKind::suspend: return "suspend " + node;
+    case StepKind::wake: return "wake " + node;
+    case StepKind::wipe: return "wipe " + node;
+    case StepKind::cut: return "cut " + node;
+    case StepKind::lose: return of_flight("lose");
+    case StepKind::lose_all: return "lose";
+    case StepKind::keep: return of_flight("keep");
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+}  // namespace leasehold::explore
