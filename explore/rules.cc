@@ -82,7 +82,7 @@ void World::check_promises(std::size_t holder) {
       const bool kept = node.core->promise().live(clock(i).promise) &&
                         node.core->hard_state().promise.holder == at(holder).options.id &&
                         stored.holder == at(holder).options.id &&
-                        membership.is_voter(id, node.options.uuid);
+                        membership.is_voter(id, node.options.uuid) && !silent(i);
       return kept ? std::optional<int>(1) : std::nullopt;
     };
     return raft::quorum_value<int>(membership, promised).has_value();

@@ -341,11 +341,10 @@ void World::hear(const Flight& flight, const story::Sink& sink) {
 /// What leaves node i, and what is known of it.
 World::Proof World::proof(std::size_t i, raft::Message& message) {
   const Node& node = at(i);
-  const bool silent = left_.unbound && i + 1 == size();
   const lease::Timing& timing = node.options.timing;
   // The round is the newest that was heard, and the promise was renewed when it was.
   const auto promised = [&](auto& reply) {
-    if (silent) reply.promised = false;
+    if (silent(i)) reply.promised = false;
     const raft::StoredPromise& promise = node.core->hard_state().promise;
     return Proof{reply.promised && promise.term == reply.request_term &&
                      node.core->promise().until() >= clock(i).promise + timing.lease,

@@ -129,6 +129,8 @@ class World {
   bool awake(NodeId id) const;
   void add_rates(std::vector<Step>& steps) const;
   Index end_of_cut(std::size_t i) const;
+  /// Answers, and promises nothing.
+  bool silent(std::size_t i) const { return left_.unbound && i + 1 == size(); }
   std::string rates(const Step& step) const;
 
   // world.cc

@@ -26,7 +26,7 @@
 namespace leasehold::node {
 
 /// How long a test waits for what has to happen; reached only when it does not happen.
-inline constexpr auto kPatience = std::chrono::seconds(60);
+inline constexpr auto kPatience = std::chrono::seconds(30);
 inline constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 /// Remembers every command, in order.

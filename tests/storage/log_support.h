@@ -19,7 +19,7 @@
 
 namespace leasehold::storage::testing {
 
-inline constexpr std::chrono::seconds kPatience{60};
+inline constexpr std::chrono::seconds kPatience{30};
 
 /// Remembers every completion. Any thread.
 class RecordingSink final : public StorageSink {
