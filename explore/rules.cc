@@ -79,10 +79,11 @@ void World::check_promises(std::size_t holder) {
       if (i == holder) return 1;
       const Node& node = at(i);
       const raft::StoredPromise& stored = node.disk_hard_state.promise;
+      // A directory that is gone elects nobody, and no other one does so for it (rule 25).
+      if (!membership.is_voter(id, node.options.uuid)) return 1;
       const bool kept = node.core->promise().live(clock(i).promise) &&
                         node.core->hard_state().promise.holder == at(holder).options.id &&
-                        stored.holder == at(holder).options.id &&
-                        membership.is_voter(id, node.options.uuid) && !silent(i);
+                        stored.holder == at(holder).options.id && !silent(i);
       return kept ? std::optional<int>(1) : std::nullopt;
     };
     return raft::quorum_value<int>(membership, promised).has_value();

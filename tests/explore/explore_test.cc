@@ -354,6 +354,8 @@ TEST(Group, AWipedNodeIsAnotherDirectory) {
   const World answered =
       after(world, {"pass", "tick 1", "hear 3<1 append", "hear 1<3 append_reply", "pass", "pass"});
   EXPECT_THAT(answered.violation(), IsEmpty());
+  // A lease that stands on what the first directory promised is not in danger.
+  EXPECT_THAT(search_all(bounds, 8).violation, IsEmpty());
 }
 
 TEST(Group, WhoLacksWhatWasCutGetsASnapshot) {
