@@ -231,7 +231,7 @@ const std::vector<OwnCommand>& own_commands() {
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
       {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
        check::run_check_command},
-      {"explore", "Take three cores through every schedule within bounds", explore::kExploreUsage,
+      {"explore", "Take a few cores through every schedule within bounds", explore::kExploreUsage,
        explore::run_explore_command},
       {"scenario", "Run stories with commands on real cores, and compare",
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},

@@ -31,8 +31,8 @@ LATE_CHUNK = ("--one-away --after 'pass, tick 1, cut 1, hear 3<1 snapshot, keep 
               "pass, pass, pass, tick 2, meet 1 2 3, pass, tick 2, meet 1 2 3, "
               "pass, pass, pass, tick 1, meet 1 2 3, pass, tick 1, meet 1 2 3'")
 
-# The mutant, bounds, the steps of the shortest schedule. What --rules finds only, harms nobody by itself: another rule
-# makes up for it.
+# The mutant, bounds, the steps of the shortest schedule. --rules is for those that another rule makes up for, and for
+# those that cost availability: docs/testing.md says why.
 FOUND = [
     ("carried_duration_ignored", "--first-election --uneven --time 3 --no-drift", 9),
     ("drift_margin_dropped", "--time 3", 3),

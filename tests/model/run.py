@@ -56,7 +56,7 @@ RULES = [
 HARMLESS = [
     ("LEADER_GRANTS_VOTES", 3, "a leader refuses votes under its lease: one that granted it would give it up first"),
     ("ACKNOWLEDGED_BY_DEFAULT", 3, "nothing is acknowledged by default: the term's first commit needs real answers"),
-    ("TOKEN_OF_ANY_TERM", 3, "a token's term: of three voters its issuer and its target have committed its index"),
+    ("TOKEN_OF_ANY_TERM", 3, "a token's term: its campaign is in the next one, and its leader left no older lease"),
 ]
 
 # What an assertion of the model forbids, by a part of its text.
