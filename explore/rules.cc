@@ -3,7 +3,7 @@
 #include <leasehold/explore/world.h>
 #include <leasehold/raft/quorum.h>
 
-#include <algorithm>
+#include <utility>
 
 namespace leasehold::explore {
 namespace {
@@ -135,6 +135,15 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
   if (held && node.view.end < before.view.end) {
     fail("the end of the lease of " + name_of(i) + " moves back");
   }
+  check_acknowledged(before, still, flight);
+  if (still && inside) check_quorum(i);
+  check_appended(i);
+}
+
+/// Rules 3, 4, 20, 23 and 25: an acknowledged round is a promise that was given, and told.
+void World::check_acknowledged(const Before& before, bool still, const Flight* flight) {
+  const std::size_t i = before.node;
+  const raft::Core& core = *at(i).core;
   for (const auto& [id, progress] : core.progress()) {
     if (!progress.acked_round) continue;
     const auto known = before.acknowledged.find(id);
@@ -145,7 +154,11 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
            std::to_string(id.value()) + ", which has not promised for it");
     }
   }
-  // Each input looks at the time first (rule 16).
+}
+
+/// Rule 16: each input looks at the time first.
+void World::check_quorum(std::size_t i) {
+  const raft::Core& core = *at(i).core;
   const auto acknowledged = [&core, this, i](NodeId id) -> std::optional<raft::HolderInstant> {
     if (id == core.id()) return clock(i).holder;
     const auto progress = core.progress().find(id);
@@ -153,10 +166,16 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
     return progress->second.acked_round->began;
   };
   const auto since = raft::quorum_value<raft::HolderInstant>(core.membership(), acknowledged);
-  const Duration lease = node.options.timing.lease;
-  if (still && inside && since && *since + lease <= clock(i).holder) {
+  const Duration lease = at(i).options.timing.lease;
+  if (since && *since + lease <= clock(i).holder) {
     fail(name_of(i) + " leads on though no quorum has answered for a whole D");
   }
+}
+
+/// Rules 21 and 27: what a leader appends, and when.
+void World::check_appended(std::size_t i) {
+  const Node& node = at(i);
+  const raft::Core& core = *node.core;
   const raft::Log& log = core.log();
   const bool out = node.token && node.token->term == core.term();
   if (out && log.last_index() > node.token->last) {

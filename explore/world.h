@@ -12,7 +12,6 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -160,6 +159,9 @@ class World {
   void check_promises(std::size_t holder);
   Before before(std::size_t i, const Flight* flight) const;
   void check_rules(const Before& before, const Flight* flight, bool inside);
+  void check_acknowledged(const Before& before, bool still, const Flight* flight);
+  void check_quorum(std::size_t i);
+  void check_appended(std::size_t i);
   void check_vote(const Before& before, NodeId candidate, const raft::VoteRequest& request,
                   bool granted);
   bool proves(const Flight& flight, const raft::Core& leader, raft::Round round) const;
