@@ -84,7 +84,7 @@ FOUND = [
 
 
 def explore(mutant, bounds, work, states):
-    """(steps, states, what) of the mutant's shortest schedule; the first two None: not found."""
+    """(steps, states, what, story) of the mutant's shortest schedule; the first two None: not found."""
     arguments = shlex.split(bounds)
     # The codec is no part of the portable tree.
     whole = "--codec" in arguments
@@ -95,18 +95,20 @@ def explore(mutant, bounds, work, states):
              "-DLEASEHOLD_BUILD_TESTS=OFF")
     program = os.path.join(build, "explore", "leasehold_explore")
     done = subprocess.run([program] + arguments + ["--states", str(states)], text=True, capture_output=True)
+    story = re.search(r"^steps: (.*)$", done.stdout, flags=re.MULTILINE)
+    story = story.group(1) if story else ""
     found = re.search(r"^(.*), after (\d+) steps \((\d+) states", done.stdout, flags=re.MULTILINE)
     if found:
-        return int(found.group(2)), int(found.group(3)), found.group(1)
+        return int(found.group(2)), int(found.group(3)), found.group(1), story
     asserted = re.search(r"^an assertion fails at the last of (\d+) steps", done.stdout, flags=re.MULTILINE)
     if asserted:
         depths = re.findall(r"^depth .*?: +(\d+) states", done.stdout, flags=re.MULTILINE)
         why = (done.stderr.strip().split("\n") or [""])[0]
-        return int(asserted.group(1)), int(depths[-1]) if depths else 0, "an assertion fails: " + why
+        return int(asserted.group(1)), int(depths[-1]) if depths else 0, "an assertion fails: " + why, story
     if done.returncode not in (0, 3):
         sys.exit(f"{program} {bounds} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
     depths = re.findall(r"^depth +(\d+): +(\d+) states", done.stdout, flags=re.MULTILINE)
-    return None, None, f"nothing up to {depths[-1][0]} steps, {depths[-1][1]} states"
+    return None, None, f"nothing up to {depths[-1][0]} steps, {depths[-1][1]} states", ""
 
 
 def main():
@@ -127,12 +129,12 @@ def main():
         bounds, wanted = known.get(name, ("", None))
         bounds = options.bounds or bounds
         begin = time.monotonic()
-        steps, states, what = explore(name, bounds, options.work, options.states)
+        steps, states, what, story = explore(name, bounds, options.work, options.states)
         seconds = time.monotonic() - begin
         right = steps is not None and (options.bounds or steps == wanted)
         good = good and right
         if options.table:
-            print(f"| {name} | `{bounds}` | {steps or '-'} | {states or 0:,} | {what} |", flush=True)
+            print(f"| {name} | `{bounds}` | {steps or '-'} | {states or 0:,} | {what} | {story} |", flush=True)
         else:
             print(f"{'' if right else 'WRONG '}{name} {bounds}: {what}" +
                   (f", {steps} steps, {states} states" if steps else "") + f" ({seconds:.1f} s with the build)",
