@@ -186,8 +186,9 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   Bounds& b = arguments.bounds;
   if (b.members > b.nodes) return "--members: there are only " + std::to_string(b.nodes) + " nodes";
   if (b.voters > (b.members == 0 ? b.nodes : b.members)) return "--voters: they are members too";
-  if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1))
+  if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1)) {
     return "--witness: somebody has to lead";
+  }
   if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
   // A group that one node away is to miss needs one node more than a leader.
   const std::size_t members = b.members == 0 ? b.nodes : b.members;

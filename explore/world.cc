@@ -5,6 +5,7 @@
 #include <leasehold/raft/carry_out.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace leasehold::explore {
@@ -241,11 +242,10 @@ void World::act(const Step& step, const story::Sink& sink) {
       --left_.changes;
       change(i, step.what);
       break;
-    case StepKind::cut: {
+    case StepKind::cut:
       --left_.cuts;
       own(i).core->cut_log(clock(i), end_of_cut(i));
       break;
-    }
   }
   drain(i, sink);
 }
@@ -442,9 +442,10 @@ struct World::Hands {
 };
 
 void World::carry_out(std::size_t i, raft::Ready& ready, const story::Sink& sink) {
-  for (const raft::Event& event : ready.events) {
-    if (!sink) break;
-    if (const auto told = story::record_of(now_, event)) sink(*told);
+  if (sink) {
+    for (const raft::Event& event : ready.events) {
+      if (const auto told = story::record_of(now_, event)) sink(*told);
+    }
   }
   Hands hands{*this, i, sink, *nodes_[i]};
   raft::carry_out(ready, hands);

@@ -423,7 +423,6 @@ TEST(Rules, AnAnswerWithoutAPromiseIsNotCounted) {
   bounds.meetings = true;
   EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
   // Node 3 answers, and nobody counts on it: without node 2 there is no lease.
-  bounds.readers_only = false;
   const World alone = after(World(bounds), {"pass", "tick 1", "meet 1 3", "pass", "pass"});
   EXPECT_THAT(alone.violation(), IsEmpty());
 }
