@@ -19,6 +19,10 @@ from locks_support import Held, Locks
 NO, USAGE = 1, 2
 TTL = 3.0
 TIMING = ["--ttl", f"{TTL:g}s", "--margin", "500ms", "--max-round-trip", "300ms"]
+# Of those that compete while leaders die: long enough that none is lost to a change of leaders on a
+# busy machine. The long round trip lets a release find the next leader, or its lock would hold up
+# the others to the end of its time.
+PATIENT = ["--ttl", "6s", "--margin", "500ms", "--max-round-trip", "2s", "--renew", "500ms"]
 PERMITS = 3
 # What a holder does: it says when it began and ended, with what it holds, in one file for all.
 ACT = """import os, sys, time
@@ -258,7 +262,7 @@ def run(options):
         order(locks)
         refusals(locks)
         registrations(locks)
-        competition(locks, options, seed)
+        competition(Locks(cluster, PATIENT), options, seed)
 
 
 if __name__ == "__main__":
