@@ -12,22 +12,22 @@ namespace leasehold::raft {
 /// reader may look at what was published, a peer may answer what was sent. So the order decides
 /// what is safe (the numbers are those of ready.h). Elements are moved from.
 ///
-/// A host has, for one group:
+/// A host has, for one group (where a name does not say enough, what it does stands beside it):
 ///
-///     void publish(const LeaseState&);                            // to readers on other threads
-///     void send(NodeId to, Message);
-///     void write(PersistBatch&, const std::vector<AppendIntent>&);  // see below; either may be
-///     empty void hold(HeldMessage);                                     // until a batch is
-///     durable void send_snapshot(const SnapshotIntent&); void store_chunk(const ReceivedChunk&);
-///     void install(const SnapshotId&);
-///     void apply_to(Index);
-///     void committed(Index);
-///     void answer(const ReadAnswer&);
-///     void tell(const Event&);
-///
-/// write() makes the entries of the batch readable, then fills the intents, which may ask for these
-/// very entries, and last hands the batch to storage unless it is empty: a leader's appends
-/// overtake its own disk.
+/// - `void publish(const LeaseState&)`: to readers on other threads.
+/// - `void send(NodeId to, Message)`
+/// - `void write(PersistBatch&, const std::vector<AppendIntent>&)`: makes the entries of the batch
+///   readable, then fills the intents, which may ask for these very entries, and last hands the
+///   batch to storage unless it is empty: a leader's appends overtake its own disk. Either may be
+///   empty.
+/// - `void hold(HeldMessage)`: until a batch is durable.
+/// - `void send_snapshot(const SnapshotIntent&)`
+/// - `void store_chunk(const ReceivedChunk&)`
+/// - `void install(const SnapshotId&)`
+/// - `void apply_to(Index)`
+/// - `void committed(Index)`
+/// - `void answer(const ReadAnswer&)`
+/// - `void tell(const Event&)`
 template <class Host>
 void carry_out(Ready& ready, Host& host) {
   if (ready.lease) host.publish(*ready.lease);
