@@ -50,9 +50,10 @@ void add_membership(const Membership& membership, Fingerprint& f) {
 /// 0: `instant` is not after `now`. What never comes is as far ahead at any time.
 template <class Tag>
 void add_future(lease::Instant<Tag> instant, lease::Instant<Tag> now, Fingerprint& f) {
+  if (instant <= now) return f.add(0);  // may be further back than a duration reaches
   const bool never = instant == lease::Instant<Tag>::never();
   const Duration left = never ? instant.since_origin() : instant - now;
-  f.add(instant <= now ? 0 : static_cast<std::uint64_t>(left.count()));
+  f.add(static_cast<std::uint64_t>(left.count()));
 }
 
 struct Add {

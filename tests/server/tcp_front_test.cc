@@ -35,8 +35,12 @@ constexpr milliseconds kPatience{20000};
 /// A front on a free port, and a thread that completes what the node is asked.
 class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
  protected:
-  void open(ServerOptions options = {}) { open_with(node_.store(), std::move(options)); }
-  void open_with(const kv::Store& store, ServerOptions options = {}) {
+  void open(ServerOptions options = {}) { open_over(node_.store(), std::move(options)); }
+  void open_with(std::unique_ptr<const kv::Store> store) {
+    store_ = std::move(store);
+    open_over(*store_, {});
+  }
+  void open_over(const kv::Store& store, ServerOptions options) {
     options.io_threads = GetParam();
     state_ = std::make_unique<ServerState>(options);
     auto front = TcpFront::open("127.0.0.1:0", node_, store, *state_);
@@ -67,6 +71,7 @@ class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
   }
 
   FakeNode node_;
+  std::unique_ptr<const kv::Store> store_;  ///< the test's own, if it has one; outlives the front
   std::unique_ptr<ServerState> state_;
   std::unique_ptr<TcpFront> front_;
   std::thread worker_;
@@ -375,9 +380,10 @@ class StoreWithSlowScans final : public kv::Store {
 };
 
 TEST_P(TcpFrontTest, AProvenClientIsServedWhileOthersScan) {
-  StoreWithSlowScans store(node_.store());
+  auto slow = std::make_unique<StoreWithSlowScans>(node_.store());
+  StoreWithSlowScans& store = *slow;
   node_.grant_lease(std::chrono::hours(1));
-  open_with(store);
+  open_with(std::move(slow));
   RespClient good = connect();
   for (std::size_t i = 0; i < kProvingCommands; ++i) {
     ASSERT_EQ(call(good, {"PING"}).text, "PONG");
