@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Breaks one rule of the lease at a time and expects `leasehold explore` to find the schedule.
 
-The patches are those of tests/mutants/, and so is the machinery: a copy of the portable tree (of
-the whole one for --codec), one patch, one build. FOUND names the bounds that are wide enough for
+The mutants are those of tests/mutants/, and so is the machinery: a copy of the portable tree (of
+the whole one for --codec), one mutant, one build. FOUND names the bounds that are wide enough for
 each, and the number of steps, of which none can be saved.
 
   mutants.py                all of FOUND
@@ -90,7 +90,7 @@ def explore(mutant, bounds, work, states):
     whole = "--codec" in arguments
     tree, build = (os.path.join(work, part + ("-whole" if whole else "")) for part in ("tree", "build"))
     run.copy_tree(tree, whole=whole)
-    run.apply_patch(run.Mutant(mutant), tree)
+    run.apply(run.Mutant(mutant), tree)
     run.make(tree, build, "leasehold_explore_program", f"-DLEASEHOLD_PORTABLE_ONLY={'OFF' if whole else 'ON'}",
              "-DLEASEHOLD_BUILD_TESTS=OFF")
     program = os.path.join(build, "explore", "leasehold_explore")

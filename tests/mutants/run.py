@@ -1,22 +1,31 @@
 #!/usr/bin/env python3
 """Breaks one rule at a time and expects the simulator, or a test, to notice.
 
-Each *.patch here is a deliberate bug: a diff against the tree under a header of `Name: value`
-lines (Rule, Hazard, Oracle). The runner copies the portable part of the tree, applies one patch,
+Each *.mutant here is a deliberate bug: a header of `Name: value` lines (Rule, Hazard, Oracle), and
+behind it what is found and what takes its place:
+
+    @ raft/core_lease.cc Core::update_lease
+    - quorum_value<HolderInstant>(log_.membership(), end_of)
+    + majority_value<HolderInstant>(log_.membership().voters, end_of)
+
+edits.py says how that is read. The runner copies the portable part of the tree, applies one mutant,
 builds the program leasehold_sim and runs seeds until an oracle speaks. A mutant that survives its
 seeds means that the simulator does not test that rule.
 
 What the simulator cannot see, because it has its own disk, is for a test: `Oracle: test TARGET`, the
 target of a test program, with a filter for GoogleTest behind it. The whole tree is copied then, that
-one target is built, and the program has to fail. Without a patch it has to pass, which is seen
-before.
+one target is built, and the program has to fail. Without the mutant it has to pass, which is
+seen before.
 
 A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
 
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
-  run.py --check              only see whether every patch applies (fast)
-  run.py --control N          seeds of the unpatched control (default 2000; 0: none, of tests too)
+  run.py --check              only see whether every mutant applies (fast)
+  run.py --moved OLD NEW      a file or a folder moved: rewrite where the mutants name it
+  run.py --renamed OLD NEW    an identifier (`end_of`, `Core::tick`) has another name: rewrite it in all
+  run.py --self-test          see whether edits are read and applied as they should be
+  run.py --control N          seeds of the control without a mutant (default 2000; 0: none, of tests too)
   run.py --table FILE         also write what was seen as a table, after each one
   run.py --ablation N         run all of N seeds for each mutant of the simulator, and say which
                               fault classes it needs: those without which no seed finds it
@@ -35,6 +44,9 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import edits  # noqa: E402  pylint: disable=wrong-import-position
+
 TREE = os.path.dirname(os.path.dirname(HERE))
 PORTABLE = ["CMakeLists.txt", "cmake", "base", "check", "lease", "raft", "story", "explore", "net",
             "storage", "node", "kv", "sim"]
@@ -50,14 +62,17 @@ CHANCE_MAX = 0.01
 class Mutant:
     def __init__(self, name):
         self.name = name
-        self.path = os.path.join(HERE, name + ".patch")
+        self.path = os.path.join(HERE, name + ".mutant")
         with open(self.path, encoding="utf-8") as file:
-            self.text = file.read()
-        header = self.text.split("\n--- ", 1)[0]
+            header, _, body = file.read().partition("\n\n")
         self.fields = dict(re.findall(r"^(\w+): (.*(?:\n  .*)*)", header, flags=re.MULTILINE))
         for field in FIELDS:
             if field not in self.fields:
-                sys.exit(f"{name}.patch: the header lacks `{field}: …`")
+                sys.exit(f"{name}.mutant: the header lacks `{field}: …`")
+        try:
+            self.edits = edits.parse(body.splitlines())
+        except edits.EditError as error:
+            sys.exit(f"{name}.mutant: {error}")
         # What was seen: the oracle, the first seed and the time; and the classes that it needs.
         self.seen = None
         self.needs = ""
@@ -66,11 +81,18 @@ class Mutant:
         words = self.fields["Oracle"].split()
         self.test = words[1:] if words[0] == "test" else None
         if self.fields["Oracle"] not in ("lease", "raft") and len(self.test or []) not in (1, 2):
-            sys.exit(f"{name}.patch: `Oracle:` is `lease`, `raft`, or `test TARGET [FILTER]`")
+            sys.exit(f"{name}.mutant: `Oracle:` is `lease`, `raft`, or `test TARGET [FILTER]`")
 
-    def files(self):
-        """What it changes."""
-        return re.findall(r"^\+\+\+ b/(\S+)", self.text, flags=re.MULTILINE)
+    def faults(self, tree):
+        """Why it cannot be run, or None."""
+        outside = [edit.path for edit in self.edits if edit.path.split("/")[0] not in PORTABLE]
+        if self.test is None and outside:
+            return f"{self.name}.mutant: the simulator is built without {outside[0]}"
+        try:
+            edits.apply(self.edits, tree, write=False)
+        except edits.EditError as error:
+            return f"{self.name}.mutant: {error}"
+        return None
 
 
 def copy_tree(target, whole=False):
@@ -100,13 +122,11 @@ def copy_if_changed(source, target):
     return target
 
 
-def apply_patch(mutant, tree, *, only_see=False):
-    done = subprocess.run(["patch", "-p1", "--batch", "--forward", "--fuzz=0", "--no-backup-if-mismatch",
-                           *(["--dry-run"] if only_see else [])], cwd=tree,
-                          input=mutant.text, text=True, capture_output=True)
-    if done.returncode != 0:
-        sys.exit(f"{mutant.name}.patch no longer applies; write it anew for the code as it is:\n"
-                 f"{done.stdout}{done.stderr}")
+def apply(mutant, tree):
+    try:
+        edits.apply(mutant.edits, tree, write=True)
+    except edits.EditError as error:
+        sys.exit(f"{mutant.name}.mutant: {error}")
 
 
 def make(tree, folder, target, *settings):
@@ -172,7 +192,7 @@ def first_finding(program, seeds, jobs, extra):
 def run_test_mutant(mutant, work):
     tree = os.path.join(work, "whole")
     copy_tree(tree, whole=True)
-    apply_patch(mutant, tree)
+    apply(mutant, tree)
     begin = time.monotonic()
     failed = failed_test(mutant.test, work)
     seconds = time.monotonic() - begin
@@ -192,8 +212,8 @@ def run_test_control(mutants, work):
     copy_tree(os.path.join(work, "whole"), whole=True)
     for test in sorted({tuple(mutant.test) for mutant in mutants if mutant.test}):
         failed = failed_test(test, work)
-        print(f"control   the unpatched tree passes {' '.join(test)}" if failed is None else
-              f"CONTROL   the unpatched tree fails {failed} in {' '.join(test)}", flush=True)
+        print(f"control   the tree itself passes {' '.join(test)}" if failed is None else
+              f"CONTROL   the tree itself fails {failed} in {' '.join(test)}", flush=True)
         good = good and failed is None
     return good
 
@@ -203,7 +223,7 @@ def run_mutant(mutant, work, seeds, jobs, ablation):
         return run_test_mutant(mutant, work)
     tree = os.path.join(work, "tree")
     copy_tree(tree)
-    apply_patch(mutant, tree)
+    apply(mutant, tree)
     program = build(tree, os.path.join(work, "build"))
     begin = time.monotonic()
     extra = ["--lease-oracles"] if mutant.fields["Oracle"] == "lease" else []
@@ -257,16 +277,35 @@ def run_control(work, seeds, jobs):
     program = build(tree, os.path.join(work, "build"))
     finding = first_finding(program, seeds, jobs, [])
     if finding is not None:
-        print(f"CONTROL   the unpatched tree raises {finding[1]} at seed {finding[0]}\n{finding[2]}")
+        print(f"CONTROL   the tree itself raises {finding[1]} at seed {finding[0]}\n{finding[2]}")
         return False
-    print(f"control   the unpatched tree raises nothing in {seeds} seeds", flush=True)
+    print(f"control   the tree itself raises nothing in {seeds} seeds", flush=True)
     return True
+
+
+def rewrite(names, how, old, new):
+    """Makes the mutants follow a change of the tree."""
+    changed = 0
+    for name in names:
+        path = os.path.join(HERE, name + ".mutant")
+        with open(path, encoding="utf-8") as file:
+            before = file.read()
+        after = how(before, old, new)
+        if after != before:
+            changed += 1
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(after)
+    print(f"{changed} mutants rewritten")
+    return 0
 
 
 def main():
     parser = argparse.ArgumentParser(description="Runs the mutants; see the head of this file.")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--moved", nargs=2, metavar=("OLD", "NEW"))
+    parser.add_argument("--renamed", nargs=2, metavar=("OLD", "NEW"))
+    parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--table", metavar="FILE")
     parser.add_argument("--ablation", type=int, default=0, metavar="N")
@@ -274,21 +313,24 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", default=os.path.join(TREE, "build", "mutants"))
     options = parser.parse_args()
-    all_names = sorted(f[:-6] for f in os.listdir(HERE) if f.endswith(".patch"))
-    names = [os.path.basename(n).replace(".patch", "") for n in options.names] or all_names
+    all_names = sorted(f[:-len(".mutant")] for f in os.listdir(HERE) if f.endswith(".mutant"))
+    if options.self_test:
+        failures = edits.self_test()
+        print("\n".join(failures + [f"{len(failures)} judged wrongly"]))
+        return 1 if failures else 0
+    if options.moved or options.renamed:
+        return rewrite(all_names, *([edits.moved, *options.moved] if options.moved else
+                                    [edits.renamed, *options.renamed]))
+    names = [os.path.basename(n).replace(".mutant", "") for n in options.names] or all_names
     for name in names:
         if name not in all_names:
             sys.exit(f"there is no mutant `{name}`; there are: {', '.join(all_names)}")
     mutants = [Mutant(name) for name in names]
     good = True
     if options.check:
-        for mutant in mutants:
-            apply_patch(mutant, TREE, only_see=True)
-            for path in mutant.files() if mutant.test is None else []:
-                if path.split("/")[0] not in PORTABLE:
-                    sys.exit(f"{mutant.name}.patch: the simulator is built without {path}")
-        print(f"{len(mutants)} patches apply")
-        return 0
+        faults = [fault for fault in (mutant.faults(TREE) for mutant in mutants) if fault]
+        print("\n".join(faults + [f"{len(mutants) - len(faults)} of {len(mutants)} mutants apply"]))
+        return 1 if faults else 0
     os.makedirs(options.work, exist_ok=True)
     if options.control > 0 and any(mutant.test for mutant in mutants):
         good = run_test_control(mutants, options.work)
