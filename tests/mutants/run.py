@@ -22,6 +22,7 @@ A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
   run.py --check              only see whether every mutant applies (fast)
+  run.py --apply TREE NAME    change a copy of the tree, to build and try it by hand
   run.py --moved OLD NEW      a file or a folder moved: rewrite where the mutants name it
   run.py --renamed OLD NEW    an identifier (`end_of`, `Core::tick`) has another name: rewrite it in all
   run.py --self-test          see whether edits are read and applied as they should be
@@ -303,6 +304,7 @@ def main():
     parser = argparse.ArgumentParser(description="Runs the mutants; see the head of this file.")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--apply", metavar="TREE")
     parser.add_argument("--moved", nargs=2, metavar=("OLD", "NEW"))
     parser.add_argument("--renamed", nargs=2, metavar=("OLD", "NEW"))
     parser.add_argument("--self-test", action="store_true")
@@ -327,6 +329,12 @@ def main():
             sys.exit(f"there is no mutant `{name}`; there are: {', '.join(all_names)}")
     mutants = [Mutant(name) for name in names]
     good = True
+    if options.apply:
+        if not options.names or os.path.realpath(options.apply) == os.path.realpath(TREE):
+            sys.exit("--apply takes a copy of this tree, and the mutants")
+        for mutant in mutants:
+            apply(mutant, options.apply)
+        return 0
     if options.check:
         faults = [fault for fault in (mutant.faults(TREE) for mutant in mutants) if fault]
         print("\n".join(faults + [f"{len(mutants) - len(faults)} of {len(mutants)} mutants apply"]))

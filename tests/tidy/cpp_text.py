@@ -266,7 +266,8 @@ SHAPES = [
     ("class A final : public B<int> {\n public:\n  A() : x_{1}, y_(2) {}\n  int x() const { return x_; }\n"
      "  struct C {\n    bool operator()(int a) const { return a < 1; }\n  };\n  int x_{0};\n};\n",
      [("A::A", 3, 3), ("A::x", 4, 4), ("A::C::operator()", 6, 6)]),
-    ("A::A(int n)\n    : B<int>{n},\n      c_{n} {\n  run();\n}\nA::~A() { stop(); }\n", [("A::A", 1, 5), ("A::~A", 6, 6)]),
+    ("A::A(int n)\n    : B<int>{n},\n      c_{n} {\n  run();\n}\nA::~A() { stop(); }\n",
+     [("A::A", 1, 5), ("A::~A", 6, 6)]),
     ("bool operator==(A a, A b) {\n  return a.x == b.x;\n}\nA::operator bool() const { return x; }\n",
      [("operator==", 1, 3), ("A::operator bool", 4, 4)]),
     ("A& A::operator=(A&& o) noexcept {\n  return *this;\n}\n", [("A::operator=", 1, 3)]),

@@ -1,5 +1,5 @@
 """docs/hazards.md names what exists: every row is there, and has a test and a mutant or is argued
-away; every test and every patch that it names can be found.
+away; every test and every mutant that it names can be found.
 
   hazards.py TREE
   hazards.py --self-test
@@ -16,7 +16,7 @@ TEST = re.compile(r"`(\w+\.\w+)`")
 DEFINED = re.compile(r"^TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)", re.MULTILINE)
 
 
-def problems(text, tests, patches):
+def problems(text, tests, known):
     """What is wrong with the page `text`."""
     found = []
     rows = {}
@@ -37,7 +37,7 @@ def problems(text, tests, patches):
             found.append(f"{cells[0]}: needs a test and a mutant, or an argument")
         found += [f"{cells[0]}: there is no test {name}" for name in named if name not in tests]
         found += [f"{cells[0]}: there is no mutant {name}" for name in mutants
-                  if name not in patches]
+                  if name not in known]
     found += [f"{row} is missing" for row in ROWS if row not in rows]
     if argued > ARGUED_MAX:
         found.append(f"{argued} rows are argued away, more than {ARGUED_MAX}")
@@ -69,9 +69,9 @@ def main():
     tree = sys.argv[1]
     with open(os.path.join(tree, "docs", "hazards.md"), encoding="utf-8") as file:
         text = file.read()
-    patches = {os.path.basename(path)[:-len(".patch")]
-               for path in glob.glob(os.path.join(tree, "tests", "mutants", "*.patch"))}
-    found = problems(text, tests_of(tree), patches)
+    known = {os.path.basename(path)[:-len(".mutant")]
+             for path in glob.glob(os.path.join(tree, "tests", "mutants", "*.mutant"))}
+    found = problems(text, tests_of(tree), known)
     print("\n".join(f"docs/hazards.md: {problem}" for problem in found))
     return 1 if found else 0
 

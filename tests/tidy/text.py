@@ -18,8 +18,8 @@ HEADER_LINES_MAX = 400
 SOURCE_LINES_MAX = 700
 
 SKIPPED_FOLDERS = {"build", ".git", ".cache", "__pycache__", "out"}
-TEXT = (".h", ".cc", ".cmake", ".json", ".md", ".patch", ".pml", ".proto", ".py", ".scenario", ".sh",
-        ".toml", ".txt", ".yml")
+TEXT = (".h", ".cc", ".cmake", ".json", ".md", ".mutant", ".patch", ".pml", ".proto", ".py", ".scenario",
+        ".sh", ".toml", ".txt", ".yml")
 CODE = (".h", ".cc", ".pml", ".proto", ".py", ".sh")
 
 # Spelled so that this file does not match itself.
@@ -100,6 +100,7 @@ PLANTED = [
     ("l.cc", "int x;\n" * (SOURCE_LINES_MAX + 1), "two subjects"),
     ("m.md", "a | " + "long " * 40 + "table\n", None),
     ("n.patch", " \n", None),
+    ("s.mutant", "- \n", "white space"),
     ("script", "#!/bin/bash\n" + "x" * (SCRIPT_COLUMNS_MAX + 1) + "\n", "columns"),
     ("o.cc", "// see https://example.org/" + "x" * COLUMNS_MAX + "\n", None),
     ("p.cc", "int todo_list;\n", None),
