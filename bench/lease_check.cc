@@ -2,8 +2,8 @@
 // one clock read that no such check can do without.
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
-#include <leasehold/node/lease_view.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/replica/lease_view.h>
 
 #include <CLI/CLI.hpp>
 
@@ -32,7 +32,7 @@ void read_clock_calls(unsigned calls) {
   }
 }
 
-void check_lease_calls(const node::LeaseView& view, const lease::Clock& clock, unsigned calls) {
+void check_lease_calls(const replica::LeaseView& view, const lease::Clock& clock, unsigned calls) {
   std::uint64_t valid = 0;
   for (unsigned i = 0; i < calls; ++i) {
     const auto index = view.readable_index(clock);
@@ -50,7 +50,7 @@ std::uint64_t picoseconds_per_call(unsigned calls, const std::function<void(unsi
 }
 
 /// Blocks of the clock read and of the lease check, in the order A B B A.
-void measure_pair(const Options& options, const node::LeaseView& view, const lease::Clock& clock,
+void measure_pair(const Options& options, const replica::LeaseView& view, const lease::Clock& clock,
                   Histogram& floor, Histogram& check) {
   const auto checks = [&view, &clock](unsigned calls) { check_lease_calls(view, clock, calls); };
   for (unsigned turn = 0; turn < options.blocks; ++turn) {
@@ -71,7 +71,7 @@ raft::LeaseState valid_lease(std::uint64_t commit) {
 }
 
 /// Publishes as often as a node that commits 10,000 times a second.
-void publish_until(node::LeaseView& view, const std::atomic<bool>& stopped) {
+void publish_until(replica::LeaseView& view, const std::atomic<bool>& stopped) {
   for (std::uint64_t commit = 1; !stopped.load(std::memory_order_relaxed); ++commit) {
     view.publish(valid_lease(commit));
     const timespec pause = {0, 100'000};
@@ -80,7 +80,7 @@ void publish_until(node::LeaseView& view, const std::atomic<bool>& stopped) {
 }
 
 int measure(const Options& options) {
-  node::LeaseView view;
+  replica::LeaseView view;
   view.publish(valid_lease(1));
   const node::SystemClock clock;
   NamedHistograms rows(4);

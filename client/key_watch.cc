@@ -47,7 +47,7 @@ std::optional<Event> event_of(const RespValue& item, std::uint64_t revision) {
   event.key = item.items[0].text;
   event.create_revision = item.items[2].number();
   event.version = item.items[3].number();
-  event.lease = lease::LeaseId(item.items[4].number());
+  event.lease = grant::LeaseId(item.items[4].number());
   if (item.items.size() > 5 && item.items[5].kind == Kind::bulk) event.value = item.items[5].text;
   return event;
 }
@@ -61,7 +61,7 @@ std::optional<Event> row_of(const RespValue& row) {
   event.key = row.items[0].text;
   event.create_revision = row.items[2].number();
   event.version = row.items[3].number();
-  event.lease = lease::LeaseId(row.items[4].number());
+  event.lease = grant::LeaseId(row.items[4].number());
   if (row.items.size() > 5) event.value = row.items[5].text;
   return event;
 }

@@ -3,8 +3,8 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/client/resp_client.h>
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/lease/instant.h>
-#include <leasehold/lease/lease_table.h>
 
 #include <chrono>
 #include <cstdint>
@@ -56,7 +56,7 @@ class KeyWatch {
     std::string key;
     std::uint64_t create_revision = 0;  ///< of `set` and `is`
     std::uint64_t version = 0;          ///< of `set` and `is`
-    lease::LeaseId lease{};             ///< on which it stands, or with which it went; 0: none
+    grant::LeaseId lease{};             ///< on which it stands, or with which it went; 0: none
     std::optional<std::string> value;
   };
 

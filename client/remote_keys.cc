@@ -25,18 +25,18 @@ Error unexpected(const RespValue& reply) {
 }
 
 /// [key, mod revision, create revision, version, lease, value]
-std::optional<holder::KeyService::Row> row_of(const RespValue& value) {
+std::optional<client::KeyService::Row> row_of(const RespValue& value) {
   if (value.kind != Kind::array || value.items.size() < 6) return std::nullopt;
   for (const std::size_t number : {2U, 4U}) {
     if (value.items[number].kind != Kind::integer) return std::nullopt;
   }
-  return holder::KeyService::Row{value.items[0].text, value.items[5].text, value.items[2].number(),
-                                 lease::LeaseId(value.items[4].number())};
+  return client::KeyService::Row{value.items[0].text, value.items[5].text, value.items[2].number(),
+                                 grant::LeaseId(value.items[4].number())};
 }
 
 }  // namespace
 
-Result<holder::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
+Result<client::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
                                                      lease::Duration timeout) {
   end_watch();
   const auto deadline = Clock::now() + timeout;
@@ -62,7 +62,7 @@ Result<holder::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
   }
 }
 
-Result<void> RemoteKeys::put(const std::string& key, const std::string& value, lease::LeaseId lease,
+Result<void> RemoteKeys::put(const std::string& key, const std::string& value, grant::LeaseId lease,
                              lease::Duration timeout) {
   end_watch();
   const auto reply = group_.call({"SET", key, value, "LEASE", std::to_string(lease.value())},

@@ -1,8 +1,8 @@
 // The keys of a group that is reached by its client ports.
 #pragma once
 
+#include <leasehold/client/key_service.h>
 #include <leasehold/client/server_group.h>
-#include <leasehold/holder/key_service.h>
 
 #include <cstdint>
 #include <optional>
@@ -13,13 +13,13 @@
 namespace leasehold::client {
 
 /// Speaks SET and the commands of watches (docs/watch.md). One thread at a time.
-class RemoteKeys final : public holder::KeyService {
+class RemoteKeys final : public client::KeyService {
  public:
   /// Client addresses, host:port; at least one.
   explicit RemoteKeys(std::vector<std::string> servers) : group_(std::move(servers)) {}
 
   Result<Listing> list(const std::string& prefix, lease::Duration timeout) override;
-  Result<void> put(const std::string& key, const std::string& value, lease::LeaseId lease,
+  Result<void> put(const std::string& key, const std::string& value, grant::LeaseId lease,
                    lease::Duration timeout) override;
   void wait_change(const Interest& interest, std::uint64_t revision,
                    lease::Duration timeout) override;

@@ -24,18 +24,18 @@ bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
 }
 
 /// Of a lease that there is. None: these are no id and no token.
-std::optional<holder::LeaseService::Granted> granted_of(const RespValue& reply,
+std::optional<client::LeaseService::Granted> granted_of(const RespValue& reply,
                                                         lease::Duration ttl) {
   const std::int64_t id = reply.items[0].integer;
   const std::int64_t token = reply.items[1].integer;
   if (id <= 0 || token <= 0) return std::nullopt;
-  return holder::LeaseService::Granted{lease::LeaseId(static_cast<std::uint64_t>(id)),
-                                       lease::FencingToken(static_cast<std::uint64_t>(token)), ttl};
+  return client::LeaseService::Granted{grant::LeaseId(static_cast<std::uint64_t>(id)),
+                                       grant::FencingToken(static_cast<std::uint64_t>(token)), ttl};
 }
 
 /// None: no time to live of a lease. More than ten years would not fit the type either.
 std::optional<lease::Duration> ttl_of(const RespValue& value) {
-  constexpr std::int64_t kMost = lease::kLeaseTtlMax / std::chrono::milliseconds(1);
+  constexpr std::int64_t kMost = grant::kLeaseTtlMax / std::chrono::milliseconds(1);
   if (value.integer <= 0 || value.integer > kMost) return std::nullopt;
   return std::chrono::milliseconds(value.integer);
 }
@@ -46,13 +46,13 @@ std::string milliseconds(lease::Duration ttl) {
 
 }  // namespace
 
-Result<holder::LeaseService::Granted> RemoteLeases::grant(const Request& request,
+Result<client::LeaseService::Granted> RemoteLeases::grant(const Request& request,
                                                           lease::Duration timeout) {
   std::vector<std::string> words = {"LEASE.GRANT", milliseconds(request.ttl), "HOLDER",
                                     request.holder};
   if (!request.name.empty()) words.insert(words.end(), {"NAME", request.name});
   // Only what is asked for: a server that does not know a word refuses all of it.
-  const lease::LeaseTerms& terms = request.terms;
+  const grant::LeaseTerms& terms = request.terms;
   if (terms.grace.count() > 0) words.insert(words.end(), {"GRACE", milliseconds(terms.grace)});
   if (terms.soft) words.emplace_back("SOFT");
   if (terms.delay.count() > 0) words.insert(words.end(), {"DELAY", milliseconds(terms.delay)});
@@ -64,7 +64,7 @@ Result<holder::LeaseService::Granted> RemoteLeases::grant(const Request& request
   return *granted;
 }
 
-Result<holder::LeaseService::Found> RemoteLeases::find(const std::string& name,
+Result<client::LeaseService::Found> RemoteLeases::find(const std::string& name,
                                                        lease::Duration timeout) {
   const auto reply = group_.call({"LEASE.INFO", "NAME", name}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
@@ -81,7 +81,7 @@ Result<holder::LeaseService::Found> RemoteLeases::find(const std::string& name,
   return Found{*granted, value.items[4].text};
 }
 
-Result<lease::Duration> RemoteLeases::renew(lease::LeaseId id, lease::Duration timeout) {
+Result<lease::Duration> RemoteLeases::renew(grant::LeaseId id, lease::Duration timeout) {
   const auto reply =
       group_.call({"LEASE.RENEW", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
@@ -94,7 +94,7 @@ Result<lease::Duration> RemoteLeases::renew(lease::LeaseId id, lease::Duration t
   return *ttl;
 }
 
-Result<void> RemoteLeases::revoke(lease::LeaseId id, lease::Duration timeout) {
+Result<void> RemoteLeases::revoke(grant::LeaseId id, lease::Duration timeout) {
   // The store never gives an id twice, so nobody else's lease is ended by the second time.
   const auto reply =
       group_.call({"LEASE.REVOKE", std::to_string(id.value())}, timeout, Repeat::harmless);

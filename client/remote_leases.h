@@ -1,8 +1,8 @@
 // The leases of a group that is reached by its client ports.
 #pragma once
 
+#include <leasehold/client/lease_service.h>
 #include <leasehold/client/server_group.h>
-#include <leasehold/holder/lease_service.h>
 
 #include <string>
 #include <utility>
@@ -11,15 +11,15 @@
 namespace leasehold::client {
 
 /// Speaks the commands of leases (docs/resp.md). One thread at a time.
-class RemoteLeases final : public holder::LeaseService {
+class RemoteLeases final : public client::LeaseService {
  public:
   /// Client addresses, host:port; at least one.
   explicit RemoteLeases(std::vector<std::string> servers) : group_(std::move(servers)) {}
 
   Result<Granted> grant(const Request& request, lease::Duration timeout) override;
   Result<Found> find(const std::string& name, lease::Duration timeout) override;
-  Result<lease::Duration> renew(lease::LeaseId id, lease::Duration timeout) override;
-  Result<void> revoke(lease::LeaseId id, lease::Duration timeout) override;
+  Result<lease::Duration> renew(grant::LeaseId id, lease::Duration timeout) override;
+  Result<void> revoke(grant::LeaseId id, lease::Duration timeout) override;
 
  private:
   ServerGroup group_;

@@ -22,7 +22,7 @@ class ServerGroup {
   /// Client addresses, host:port; at least one.
   explicit ServerGroup(std::vector<std::string> servers) : servers_(std::move(servers)) {}
 
-  /// The reply, which is no error. Errors, sorted as holder/lease_service.h says: unavailable (it
+  /// The reply, which is no error. Errors, sorted as client/lease_service.h says: unavailable (it
   /// was not executed), timed_out (nobody knows), in_use, not_found; invalid_argument: it will be
   /// refused again, or no server has an address.
   Result<RespValue> call(const std::vector<std::string>& words, lease::Duration timeout,

@@ -1,12 +1,11 @@
-# What a host links: Leasehold::core, Leasehold::node, Leasehold::kv, Leasehold::holder, Leasehold::local and Leasehold::client. Each is one
-# archive of the rooms that it stands on, less those of the components below it, so that a host has six names to know and not twenty.
+# What a host links: Leasehold::core, Leasehold::node, Leasehold::kv, Leasehold::client and Leasehold::local. Each is one archive of
+# the rooms that it stands on, less those of the components below it, so that a host has five names to know and not twenty.
 #
-#   core   base, lease, raft: no dependency but the standard library
+#   core   base, lease, grant, raft: no dependency but the standard library
 #   node   a running replica: the driver, storage and transport
 #   kv     the key-value store that ships
-#   holder the holder's side of a client's lease
+#   client the side of clients: the holder of a lease, its locks, and a group reached by its client ports
 #   local  leases and keys of a kv store in the same process
-#   client a group, reached by its client ports
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -125,13 +124,12 @@ function(leasehold_component name)
   endif()
 endfunction()
 
-leasehold_component(core ROOMS raft)
+leasehold_component(core ROOMS raft grant)
 if(NOT LEASEHOLD_PORTABLE_ONLY)
   leasehold_component(node ROOMS node storage_memory DEPENDS core)
   leasehold_component(kv ROOMS kv kv_rocksdb DEPENDS core node)
-  leasehold_component(holder ROOMS holder DEPENDS core)
-  leasehold_component(local ROOMS local DEPENDS core node kv holder)
-  leasehold_component(client ROOMS client DEPENDS core holder)
+  leasehold_component(client ROOMS client DEPENDS core)
+  leasehold_component(local ROOMS kv_local DEPENDS core node kv client)
 endif()
 if(NOT LEASEHOLD_INSTALL)
   return()
@@ -169,9 +167,9 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/leasehold-core.pc.in ${PROJECT_BINARY_DIR}/package/leasehold-core.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/leasehold-core.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT core)
-# leasehold-node, leasehold (that is kv), leasehold-holder and so on: each names those below it, and its own packages.
-foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node" "holder leasehold-holder leasehold-core"
-    "local leasehold-local leasehold leasehold-holder" "client leasehold-client leasehold-holder")
+# leasehold-node, leasehold (that is kv), leasehold-client and so on: each names those below it, and its own packages.
+foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node" "client leasehold-client leasehold-core"
+    "local leasehold-local leasehold leasehold-client")
   separate_arguments(pair)
   list(POP_FRONT pair component file)
   if(component IN_LIST LEASEHOLD_COMPONENTS)

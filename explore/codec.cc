@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kFrameBytesMax = std::size_t{1} << 20U;
 
 raft::Message carried(const raft::Message& message) {
-  net::PeerMessage outer;
+  wire::PeerMessage outer;
   outer.group = raft::GroupId(1);
   outer.payload = message;
   wire::SendBuffer out;
@@ -26,7 +26,7 @@ raft::Message carried(const raft::Message& message) {
   reader.feed(bytes);
   const Result<std::optional<wire::Frame>> frame = reader.next();
   LEASEHOLD_ASSERT(frame.ok() && frame.value());
-  Result<net::PeerMessage> back = wire::decode_message(*frame.value());
+  Result<wire::PeerMessage> back = wire::decode_message(*frame.value());
   LEASEHOLD_ASSERT(back.ok());
   return std::move(std::get<raft::Message>(back.value().payload));
 }

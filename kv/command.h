@@ -4,10 +4,10 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/reply.h>
-#include <leasehold/lease/lease_table.h>
-#include <leasehold/node/session_table.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/session_table.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +47,7 @@ enum class SetCondition : std::uint8_t {
 /// For how long a key lives: a time to live of a lease, or 0, by which its time is over already:
 /// what is written is gone in the same step.
 ///
-/// A key that ends by itself is attached to a lease of its own (lease::is_of_key()). That one is
+/// A key that ends by itself is attached to a lease of its own (grant::is_of_key()). That one is
 /// granted by the command that gives the key its time, ends when the key leaves it, and is timed
 /// and ended as all leases are. The commands of leases answer as if it were not there.
 using KeyTime = lease::Duration;
@@ -66,10 +66,10 @@ struct Set {
   SetCondition condition = SetCondition::none;
   bool get_old = false;
   bool keep_lease = false;  ///< not together with `lease` or `ttl`
-  lease::LeaseId lease{};   ///< attaches the key to it; 0: to none
+  grant::LeaseId lease{};   ///< attaches the key to it; 0: to none
   /// Writes only if no larger one has written this key, and makes this one the largest. It counts
   /// though the condition does not hold. 0: writes whatever has written before.
-  lease::FencingToken token{};
+  grant::FencingToken token{};
   /// The key lives for so long, by a lease of its own (KeyTime). Not together with `lease`.
   std::optional<KeyTime> ttl{};
 };
@@ -82,7 +82,7 @@ struct Set {
 struct SetSequential {
   std::string_view prefix;
   std::string_view value;
-  lease::LeaseId lease{};  ///< attaches the key to it; 0: to none
+  grant::LeaseId lease{};  ///< attaches the key to it; 0: to none
 };
 /// Deletes. What is deleted leaves its lease, here and everywhere. Result: Integer, how many of the
 /// keys existed (a key named twice counts once).
@@ -134,17 +134,17 @@ struct Rename {
   std::string_view to;
 };
 
-// The leases of clients (lease/lease_table.h). A lease ends with its keys, in one revision.
+// The leases of clients (grant/lease_table.h). A lease ends with its keys, in one revision.
 
 /// Result: an array of two Integers: the lease's id and its fencing token, which is the revision of
 /// this command. Errors: lease_taken (the id or the name, by a lease that lives or one that ended
 /// in the same transaction), limit.
 struct GrantLease {
-  lease::LeaseId id;  ///< at most lease::kChosenLeaseIdMax; 0: the store chooses
+  grant::LeaseId id;  ///< at most grant::kChosenLeaseIdMax; 0: the store chooses
   lease::Duration ttl{0};
   std::string_view name;  ///< unique; empty: none
   std::string_view holder;
-  lease::LeaseTerms terms{};
+  grant::LeaseTerms terms{};
   /// When it was asked for, by the clock of whoever made this command, in milliseconds since 1970;
   /// 0: unknown. Shown, and nothing else.
   std::int64_t asked_at_ms = 0;
@@ -152,16 +152,16 @@ struct GrantLease {
 /// Gives leases their whole time anew. It has no revision. Result: an array with one item for each,
 /// Integer, its time to live in milliseconds, rounded down, or Nil: there is no such lease.
 struct RenewLeases {
-  std::vector<lease::LeaseId> ids;
+  std::vector<grant::LeaseId> ids;
 };
 /// Ends a lease and deletes its keys. Result: Ok. Errors: no_lease.
 struct RevokeLease {
-  lease::LeaseId id;
+  grant::LeaseId id;
 };
 /// Writes a key as it is, attached to a lease, or (0) to none. Result: Integer, 0 if there is no
 /// such key, else 1. Errors: no_lease, limit.
 struct AttachKey {
-  lease::LeaseId lease;
+  grant::LeaseId lease;
   std::string_view key;
 };
 
@@ -242,13 +242,13 @@ struct Size {};
 /// live in milliseconds, rounded down, the name, the holder and an array of the keys. Errors:
 /// limit.
 struct LeaseInfo {
-  lease::LeaseId id;
+  grant::LeaseId id;
   std::string_view name;
 };
 /// In the order of their ids, from the first one above `after` on. Result: an array with, for each,
 /// what LeaseInfo answers, without the keys. Fewer than `count`: there are no more.
 struct LeaseList {
-  lease::LeaseId after;
+  grant::LeaseId after;
   std::uint32_t count = 0;  ///< at most kCommandLeasesMax
 };
 
@@ -280,7 +280,7 @@ struct Transaction {
   std::vector<Operation> operations;
 };
 
-// The commands of sessions: exactly once (node/session_table.h). They have no revision of their
+// The commands of sessions: exactly once (replica/session_table.h). They have no revision of their
 // own; what stands in Once has the one that it always has. Every error but that of Once's own
 // command says that nothing was done now.
 
@@ -288,16 +288,16 @@ struct Transaction {
 struct OpenSession {};
 /// Result: Ok. Errors: no_session.
 struct CloseSession {
-  node::SessionId session;
+  replica::SessionId session;
 };
 /// Keeps a session from being idle. Result: Ok. Errors: no_session.
 struct TouchSession {
-  node::SessionId session;
+  replica::SessionId session;
 };
 /// Closes a session that has seen no activity beyond `activity`. Result: Integer, 1 if it did, else
 /// 0: there is no such session either, or it has seen some.
 struct ExpireSession {
-  node::SessionId session;
+  replica::SessionId session;
   std::uint64_t activity = 0;
 };
 /// Executes a command unless it was executed under this number before. Result: that of the command,
@@ -305,7 +305,7 @@ struct ExpireSession {
 /// sequence_answered, sequence_too_far, result_gone; and those that the command's bytes have
 /// without a look at the store, which use up no number.
 struct Once {
-  node::SessionId session;
+  replica::SessionId session;
   std::uint64_t sequence = 0;
   /// The client has the answers to all sequences below.
   std::uint64_t answered_below = 0;
@@ -315,13 +315,13 @@ struct Once {
 
 /// A lease and what was known of it.
 struct SeenLease {
-  lease::LeaseId id;
+  grant::LeaseId id;
   std::uint64_t stamp = 0;
 };
 /// Ends leases whose time is over, with their keys, all in one revision. Proposed by the leader
 /// that timed them, for its own term; each lease ends only if it was neither renewed in the log nor
 /// granted anew since, and none does unless this command is an entry of `term`: a leader of another
-/// term has given them their whole time again. Once lease::kLeaseKeysMax keys have gone no further
+/// term has given them their whole time again. Once grant::kLeaseKeysMax keys have gone no further
 /// lease ends: name the others again. Result: Integer, how many ended.
 struct ExpireLeases {
   raft::Term term;

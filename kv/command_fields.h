@@ -70,13 +70,13 @@ inline Result<void> check_leases(std::size_t count) {
 }
 
 inline Result<void> check_time(KeyTime ttl) {
-  if (ttl == KeyTime(0) || (ttl >= lease::kLeaseTtlMin && ttl <= lease::kLeaseTtlMax)) return {};
+  if (ttl == KeyTime(0) || (ttl >= grant::kLeaseTtlMin && ttl <= grant::kLeaseTtlMax)) return {};
   return Error{ErrorCode::invalid_argument, "a key lives for a millisecond to ten years"};
 }
 
 inline Result<void> check_set(const Set& set) {
   const int leases =
-      (set.keep_lease ? 1 : 0) + (set.lease != lease::LeaseId(0) ? 1 : 0) + (set.ttl ? 1 : 0);
+      (set.keep_lease ? 1 : 0) + (set.lease != grant::LeaseId(0) ? 1 : 0) + (set.ttl ? 1 : 0);
   if (leases > 1) {
     return Error{
         ErrorCode::invalid_argument,
@@ -92,7 +92,7 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   if (expire.change == TimeChange::remove && expire.ttl != KeyTime(0)) {
     return malformed("command: a time to live of what has none");
   }
-  if (expire.seen.left < lease::Duration(0) || expire.seen.left > lease::kLeaseTtlMax) {
+  if (expire.seen.left < lease::Duration(0) || expire.seen.left > grant::kLeaseTtlMax) {
     return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
   }
   return check_time(expire.ttl);
@@ -118,8 +118,8 @@ class Writer {
   void flag(bool value) { put_u8(out, value ? 1 : 0); }
   void options(const Set& set) {
     note(check_set(set));
-    const bool lease = set.lease != lease::LeaseId(0);
-    const bool token = set.token != lease::FencingToken(0);
+    const bool lease = set.lease != grant::LeaseId(0);
+    const bool token = set.token != grant::FencingToken(0);
     const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U) |
                            (lease ? kLeaseFlag : 0U) | (token ? kTokenFlag : 0U) |
                            (set.keep_lease ? kKeepLeaseFlag : 0U) | (set.ttl ? kTtlFlag : 0U);
@@ -160,7 +160,7 @@ class Writer {
     put_u64(out, value.value());
   }
   void number(lease::Duration value) { number(std::int64_t{value.count()}); }
-  void number(lease::LeaseTerms::Milliseconds value) { number(value.count()); }
+  void number(grant::LeaseTerms::Milliseconds value) { number(value.count()); }
   void number(const SeenLease& seen) {
     number(seen.id);
     number(seen.stamp);
@@ -252,7 +252,7 @@ class Reader {
     if (token) number(set.token);
     if ((flags & kTtlFlag) != 0) number(set.ttl.emplace());
     // None is said by the flag alone.
-    if ((lease && set.lease == lease::LeaseId(0)) || (token && set.token.value() == 0)) {
+    if ((lease && set.lease == grant::LeaseId(0)) || (token && set.token.value() == 0)) {
       note(malformed("command: a lease or a token that is none"));
     }
     note(check_set(set));
@@ -301,8 +301,8 @@ class Reader {
   void number(lease::Duration& value) {
     value = lease::Duration(static_cast<std::int64_t>(in_.u64()));
   }
-  void number(lease::LeaseTerms::Milliseconds& value) {
-    value = lease::LeaseTerms::Milliseconds(in_.u32());
+  void number(grant::LeaseTerms::Milliseconds& value) {
+    value = grant::LeaseTerms::Milliseconds(in_.u32());
   }
   void number(SeenLease& seen) {
     number(seen.id);

@@ -15,7 +15,7 @@ Result<std::optional<Value>> Draft::load(std::string_view key) {
 }
 
 void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
-                  lease::LeaseId lease) {
+                  grant::LeaseId lease) {
   Value value;
   written_bytes_ += bytes.size();
   value.bytes = std::move(bytes);
@@ -24,10 +24,10 @@ void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>&
   value.version = old ? old->version + 1 : 1;
   value.lease = lease;
   if (lease_of(old) != lease) {
-    if (lease_of(old) != lease::LeaseId(0)) leases().detach(old->lease, key);
-    if (lease != lease::LeaseId(0)) {
+    if (lease_of(old) != grant::LeaseId(0)) leases().detach(old->lease, key);
+    if (lease != grant::LeaseId(0)) {
       const auto attached = leases().attach(lease, key);
-      LEASEHOLD_ASSERT(attached == lease::LeaseTable::Attached::attached);
+      LEASEHOLD_ASSERT(attached == grant::LeaseTable::Attached::attached);
     }
   }
   if (!old) ++keys_;
@@ -35,7 +35,7 @@ void Draft::write(std::string_view key, Bytes bytes, const std::optional<Value>&
 }
 
 void Draft::erase(std::string_view key, const Value& old) {
-  if (old.lease != lease::LeaseId(0)) leases().detach(old.lease, key);
+  if (old.lease != grant::LeaseId(0)) leases().detach(old.lease, key);
   --keys_;
   change(key, true, {std::nullopt, {}, EventKind::deleted, cause_, {}});
 }
@@ -67,10 +67,10 @@ Event Draft::event_of(std::string_view key, const Change& change) {
 void Draft::move(std::string_view from, const Value& value, std::string_view to,
                  const std::optional<Value>& old) {
   Value moved = value;
-  const bool leased = value.lease != lease::LeaseId(0);
+  const bool leased = value.lease != grant::LeaseId(0);
   // Not off the lease and on again: that of a key would end.
   if (leased && lease_of(old) != value.lease) {
-    if (lease_of(old) != lease::LeaseId(0)) leases().detach(old->lease, to);
+    if (lease_of(old) != grant::LeaseId(0)) leases().detach(old->lease, to);
     leases().move(value.lease, from, to);
   } else {
     if (leased) leases().detach(value.lease, from);
@@ -86,9 +86,9 @@ void Draft::move(std::string_view from, const Value& value, std::string_view to,
 }
 
 std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
-                                               lease::LeaseId lease) {
-  if (lease == lease::LeaseId(0)) return std::nullopt;
-  const auto* found = lease::is_of_key(lease) ? nullptr : leases().find(lease);
+                                               grant::LeaseId lease) {
+  if (lease == grant::LeaseId(0)) return std::nullopt;
+  const auto* found = grant::is_of_key(lease) ? nullptr : leases().find(lease);
   const bool lives = found != nullptr && !found->delayed;
   const auto* keys = lives ? leases().keys(lease) : nullptr;
   if (keys != nullptr && lease_of(old) == lease) return std::nullopt;
@@ -97,16 +97,16 @@ std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
                                                " was never granted, or has ended; nothing was "
                                                "done"};
   }
-  if (keys->size() < lease::kLeaseKeysMax) return std::nullopt;
+  if (keys->size() < grant::kLeaseKeysMax) return std::nullopt;
   return ErrorReply{ErrorKind::limit, "lease " + std::to_string(lease.value()) + " has " +
                                           std::to_string(keys->size()) +
                                           " keys, which is the limit; nothing was done"};
 }
 
 std::optional<ErrorReply> Draft::cannot_time(std::size_t keys) {
-  if (leases().size() + keys <= lease::kLeasesMax) return std::nullopt;
+  if (leases().size() + keys <= grant::kLeasesMax) return std::nullopt;
   return ErrorReply{ErrorKind::limit, "there would be more than " +
-                                          std::to_string(lease::kLeasesMax) +
+                                          std::to_string(grant::kLeasesMax) +
                                           " leases: each key that ends by itself has one; nothing "
                                           "was done"};
 }
@@ -117,25 +117,25 @@ void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<V
     if (old) erase(key, *old);
     return;
   }
-  lease::LeaseId own = lease_of(old);
-  if (lease::is_of_key(own)) {
+  grant::LeaseId own = lease_of(old);
+  if (grant::is_of_key(own)) {
     leases().retime(own, ttl);
   } else {
-    const auto granted = leases().grant_to_key(ttl, lease::FencingToken(revision()));
+    const auto granted = leases().grant_to_key(ttl, grant::FencingToken(revision()));
     LEASEHOLD_ASSERT(granted);
     own = *granted;
   }
   write(key, std::move(bytes), old, own);
 }
 
-lease::LeaseTable::Granted Draft::grant(const lease::LeaseTable::Request& request) {
-  const auto granted = leases().grant(request, lease::FencingToken(revision()));
-  if (granted.verdict == lease::LeaseTable::Verdict::granted) lease_began_or_ended_ = true;
+grant::LeaseTable::Granted Draft::grant(const grant::LeaseTable::Request& request) {
+  const auto granted = leases().grant(request, grant::FencingToken(revision()));
+  if (granted.verdict == grant::LeaseTable::Verdict::granted) lease_began_or_ended_ = true;
   return granted;
 }
 
 Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
-                                                    lease::FencingToken token) {
+                                                    grant::FencingToken token) {
   using Why = std::optional<ErrorReply>;
   // A number that is made up would shut out every holder to come.
   if (token.value() > counters_.revision) {
@@ -145,7 +145,7 @@ Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
   const auto changed = fences_.find(key);
   auto highest = changed == fences_.end() ? backend_.fence(key) : changed->second;
   if (!highest) return highest.error();
-  if (!lease::fence_passes(highest.value(), token)) {
+  if (!grant::fence_passes(highest.value(), token)) {
     return Why(ErrorReply{ErrorKind::fenced,
                           "the token " + std::to_string(token.value()) +
                               " is older than the token " +
@@ -176,12 +176,12 @@ void Draft::commit() {
   if (changed) backend_.tell(told);
 }
 
-lease::LeaseTable& Draft::leases() {
+grant::LeaseTable& Draft::leases() {
   if (leases_ == nullptr) leases_ = &backend_.leases();
   return *leases_;
 }
 
-bool Draft::erase_ended(const lease::LeaseTable::Keys* keys, EventKind kind, lease::LeaseId id) {
+bool Draft::erase_ended(const grant::LeaseTable::Keys* keys, EventKind kind, grant::LeaseId id) {
   if (keys == nullptr) return false;
   lease_began_or_ended_ = true;
   ended_keys_ += keys->size();

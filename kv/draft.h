@@ -31,9 +31,9 @@ class Draft {
   /// `old`: what load() gave. Attached to `lease`: the one that it has, or cannot_attach() has said
   /// that it can be.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
-             lease::LeaseId lease);
+             grant::LeaseId lease);
   /// Writes a key that does not exist, and whose name no command has: the draft keeps it.
-  void write_made(std::string key, Bytes bytes, lease::LeaseId lease) {
+  void write_made(std::string key, Bytes bytes, grant::LeaseId lease) {
     write(*made_.insert(std::move(key)).first, std::move(bytes), std::nullopt, lease);
   }
   /// Whether write_made() has had it; it may be gone again.
@@ -48,16 +48,16 @@ class Draft {
 
   // The leases.
   /// The lease that a key stays attached to, or none.
-  static lease::LeaseId lease_of(const std::optional<Value>& old) {
-    return old ? old->lease : lease::LeaseId(0);
+  static grant::LeaseId lease_of(const std::optional<Value>& old) {
+    return old ? old->lease : grant::LeaseId(0);
   }
   /// Why a key may not be attached to a lease that a client holds, or none.
-  std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, lease::LeaseId lease);
-  lease::LeaseTable::Granted grant(const lease::LeaseTable::Request& request);
+  std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, grant::LeaseId lease);
+  grant::LeaseTable::Granted grant(const grant::LeaseTable::Request& request);
   /// False: there is no such lease, or it is a key's.
-  bool renew(lease::LeaseId id) { return !lease::is_of_key(id) && leases().renew(id); }
-  bool revoke(lease::LeaseId id) {
-    return !lease::is_of_key(id) && erase_ended(leases().end(id), EventKind::revoked, id);
+  bool renew(grant::LeaseId id) { return !grant::is_of_key(id) && leases().renew(id); }
+  bool revoke(grant::LeaseId id) {
+    return !grant::is_of_key(id) && erase_ended(leases().end(id), EventKind::revoked, id);
   }
   bool expire(const SeenLease& seen) {
     return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
@@ -69,9 +69,9 @@ class Draft {
   void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl);
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
-  const lease::LeaseTable& table() { return leases(); }
+  const grant::LeaseTable& table() { return leases(); }
   /// Why `token` may not write `key`, or none: then it is the key's token from now on.
-  Result<std::optional<ErrorReply>> pass_fence(std::string_view key, lease::FencingToken token);
+  Result<std::optional<ErrorReply>> pass_fence(std::string_view key, grant::FencingToken token);
 
   /// That of this command, if it changes anything.
   std::uint64_t revision() const { return counters_.revision + 1; }
@@ -87,11 +87,11 @@ class Draft {
     bool existed = false;
     EventKind kind = EventKind::set;
     EventCause cause = EventCause::none;
-    lease::LeaseId ended{};  ///< the lease that it went with
+    grant::LeaseId ended{};  ///< the lease that it went with
   };
 
-  lease::LeaseTable& leases();
-  bool erase_ended(const lease::LeaseTable::Keys* keys, EventKind kind, lease::LeaseId id);
+  grant::LeaseTable& leases();
+  bool erase_ended(const grant::LeaseTable::Keys* keys, EventKind kind, grant::LeaseId id);
   void change(std::string_view key, bool existed, Change change);
   static Event event_of(std::string_view key, const Change& change);
 
@@ -102,8 +102,8 @@ class Draft {
   std::set<std::string, std::less<>> made_;  ///< a set: what is a view of one stays good
   /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;
-  std::map<std::string_view, lease::FencingToken> fences_;
-  lease::LeaseTable* leases_ = nullptr;  ///< once they were asked for
+  std::map<std::string_view, grant::FencingToken> fences_;
+  grant::LeaseTable* leases_ = nullptr;  ///< once they were asked for
   bool lease_began_or_ended_ = false;
   EventCause cause_ = EventCause::none;
   std::size_t ended_keys_ = 0;

@@ -44,7 +44,7 @@ EventCause cause_of(const ExpireKey& expire) {
 
 /// How many more leases there are when a key has its time to live.
 std::size_t leases_for(const std::optional<Value>& old, KeyTime ttl) {
-  return ttl == KeyTime(0) || lease::is_of_key(Draft::lease_of(old)) ? 0 : 1;
+  return ttl == KeyTime(0) || grant::is_of_key(Draft::lease_of(old)) ? 0 : 1;
 }
 
 Result<Reply> run(const Set& set, Draft& draft) {
@@ -55,12 +55,12 @@ Result<Reply> run(const Set& set, Draft& draft) {
   const bool writes = set.condition == SetCondition::none ||
                       (set.condition == SetCondition::nx && !old) ||
                       (set.condition == SetCondition::xx && old);
-  const lease::LeaseId lease = set.keep_lease ? Draft::lease_of(old) : set.lease;
+  const grant::LeaseId lease = set.keep_lease ? Draft::lease_of(old) : set.lease;
   if (auto why = draft.cannot_attach(old, set.lease)) return Reply(*why);
   if (set.ttl && writes) {
     if (auto why = draft.cannot_time(leases_for(old, *set.ttl))) return Reply(*why);
   }
-  if (set.token != lease::FencingToken(0)) {
+  if (set.token != grant::FencingToken(0)) {
     auto why = draft.pass_fence(set.key, set.token);
     if (!why) return why.error();
     if (why.value()) return Reply(*why.value());
@@ -225,7 +225,7 @@ Result<Reply> run(const MSet& mset, Draft& draft) {
     if (mset.ttl) {
       draft.write_timed(key, Bytes(value), loaded.value(), *mset.ttl);
     } else {
-      draft.write(key, Bytes(value), loaded.value(), lease::LeaseId(0));
+      draft.write(key, Bytes(value), loaded.value(), grant::LeaseId(0));
     }
   }
   switch (mset.condition) {
@@ -249,28 +249,28 @@ Result<Reply> run(const Rename& rename, Draft& draft) {
 
 // ---- Leases ----
 
-std::string named(lease::LeaseId id) {
+std::string named(grant::LeaseId id) {
   return "lease " + std::to_string(id.value());
 }
 
-Reply no_lease(lease::LeaseId id) {
+Reply no_lease(grant::LeaseId id) {
   return ErrorReply{ErrorKind::no_lease,
                     named(id) + " was never granted, or has ended; nothing was done"};
 }
 
-std::string delayed(const lease::LeaseTable::Lease& lease) {
+std::string delayed(const grant::LeaseTable::Lease& lease) {
   return named(lease.id) + " of '" + lease.holder + "' has expired, and its lock delay of " +
          std::to_string(lease.terms.delay.count()) +
          " ms keeps the name from everybody; a revocation ends it";
 }
 
-Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted,
-              const lease::LeaseTable& table) {
-  using Verdict = lease::LeaseTable::Verdict;
+Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted,
+              const grant::LeaseTable& table) {
+  using Verdict = grant::LeaseTable::Verdict;
   switch (granted.verdict) {
     case Verdict::id_taken:
     case Verdict::name_taken: {
-      const lease::LeaseTable::Lease& other = *table.find(granted.id);
+      const grant::LeaseTable::Lease& other = *table.find(granted.id);
       if (other.delayed) return ErrorReply{ErrorKind::lease_taken, delayed(other)};
       return ErrorReply{ErrorKind::lease_taken,
                         named(other.id) + " has " +
@@ -283,11 +283,11 @@ Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted
                         "would have no larger token"};
     case Verdict::too_many:
       return ErrorReply{ErrorKind::limit,
-                        std::to_string(lease::kLeasesMax) + " leases are held, which is the limit"};
+                        std::to_string(grant::kLeasesMax) + " leases are held, which is the limit"};
     case Verdict::out_of_range:
-      if (grant.id > lease::kChosenLeaseIdMax) {
+      if (grant.id > grant::kChosenLeaseIdMax) {
         return ErrorReply{ErrorKind::limit, "an id that is chosen is at most " +
-                                                std::to_string(lease::kChosenLeaseIdMax.value())};
+                                                std::to_string(grant::kChosenLeaseIdMax.value())};
       }
       if (const char* problem = grant.terms.problem(!grant.name.empty())) {
         return ErrorReply{ErrorKind::limit, problem};
@@ -303,7 +303,7 @@ Reply why_not(const GrantLease& grant, const lease::LeaseTable::Granted& granted
 Result<Reply> run(const GrantLease& grant, Draft& draft) {
   const auto granted =
       draft.grant({grant.id, grant.name, grant.holder, grant.ttl, grant.terms, grant.asked_at_ms});
-  if (granted.verdict != lease::LeaseTable::Verdict::granted) {
+  if (granted.verdict != grant::LeaseTable::Verdict::granted) {
     return why_not(grant, granted, draft.table());
   }
   const Reply id = integer(granted.id.value());
@@ -312,7 +312,7 @@ Result<Reply> run(const GrantLease& grant, Draft& draft) {
 
 Result<Reply> run(const RenewLeases& renew, Draft& draft) {
   ArrayReply array;
-  for (const lease::LeaseId id : renew.ids) {
+  for (const grant::LeaseId id : renew.ids) {
     Reply reply = Nil{};
     if (draft.renew(id))
       reply = Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)};
@@ -340,7 +340,7 @@ Result<Reply> run(const AttachKey& attach, Draft& draft) {
 /// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
 /// given its time after that look, or this node had not heard of it: the whole of it is left at
 /// most.
-lease::Duration most_left(const lease::LeaseTable::Lease& lease, const SeenTime& seen) {
+lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime& seen) {
   return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
 }
 
@@ -367,17 +367,17 @@ Result<Reply> run(const ExpireKey& expire, Draft& draft) {
   };
   if (!old || (expire.value && old->bytes.view() != *expire.value)) return done(false);
   std::optional<lease::Duration> left;
-  if (old->lease != lease::LeaseId(0)) {
+  if (old->lease != grant::LeaseId(0)) {
     left = most_left(*draft.table().find(old->lease), expire.seen);
   }
   if (expire.change != TimeChange::set && !left) return done(false);
   if (!holds(expire.condition, left, expire.ttl)) return done(false);
   if (expire.change == TimeChange::remove) {
-    draft.write(expire.key, old->bytes, old, lease::LeaseId(0));
+    draft.write(expire.key, old->bytes, old, grant::LeaseId(0));
     return done(true);
   }
   KeyTime ttl = expire.ttl;
-  if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, lease::kLeaseTtlMax);
+  if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, grant::kLeaseTtlMax);
   if (auto why = draft.cannot_time(leases_for(old, ttl))) return Reply(*why);
   draft.write_timed(expire.key, old->bytes, old, ttl);
   return done(true);
@@ -403,8 +403,8 @@ Result<Reply> run(const KeyLease& query, Draft& draft) {
 }
 
 Result<Reply> run(const LeaseInfo& query, Draft& draft) {
-  const lease::LeaseTable& table = draft.table();
-  const auto* found = query.id == lease::LeaseId(0) ? table.find(query.name) : table.find(query.id);
+  const grant::LeaseTable& table = draft.table();
+  const auto* found = query.id == grant::LeaseId(0) ? table.find(query.name) : table.find(query.id);
   if (found == nullptr || !shown(*found, query)) return Reply(Nil{});
   const auto* keys = table.keys(found->id);
   return answer(FoundLease{*found, {keys->begin(), keys->end()}});
@@ -484,11 +484,11 @@ Bytes undecodable(const Error& error) {
   return refused(kind_of(error.code), error.message);
 }
 
-std::string named(node::SessionId id) {
+std::string named(replica::SessionId id) {
   return "session " + std::to_string(id.value());
 }
 
-Bytes no_session(node::SessionId id) {
+Bytes no_session(replica::SessionId id) {
   return refused(ErrorKind::no_session, named(id) + " is unknown, closed or expired; nothing was " +
                                             "done now, an earlier try may have been executed");
 }
@@ -520,7 +520,7 @@ class Evaluation {
     const auto id = sessions_.open();
     if (id) return encode_reply(integer(id->value()));
     return refused(ErrorKind::too_many_sessions,
-                   std::to_string(node::kSessionsMax) +
+                   std::to_string(replica::kSessionsMax) +
                        " sessions are open, which is the limit; none was opened");
   }
   Result<Bytes> reply_to(const CloseSession& command) {
@@ -540,7 +540,7 @@ class Evaluation {
     std::size_t count = 0;
     for (const SeenLease& seen : command.leases) {
       // Those that are left will be named again.
-      if (draft.ended_keys() >= lease::kLeaseKeysMax) break;
+      if (draft.ended_keys() >= grant::kLeaseKeysMax) break;
       count += draft.expire(seen) ? 1 : 0;
     }
     draft.commit();
@@ -552,15 +552,16 @@ class Evaluation {
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
-    if (begun.verdict == node::SessionTable::Verdict::repeated) return std::move(begun.result);
-    if (begun.verdict != node::SessionTable::Verdict::execute) return why_not(once, begun.verdict);
+    if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
+    if (begun.verdict != replica::SessionTable::Verdict::execute)
+      return why_not(once, begun.verdict);
     auto reply = run(carried.value());
     if (reply) sessions_.finish(once.session, once.sequence, reply.value());
     return reply;
   }
 
-  static Bytes why_not(const Once& once, node::SessionTable::Verdict verdict) {
-    using Verdict = node::SessionTable::Verdict;
+  static Bytes why_not(const Once& once, replica::SessionTable::Verdict verdict) {
+    using Verdict = replica::SessionTable::Verdict;
     const std::string which =
         "sequence " + std::to_string(once.sequence) + " of " + named(once.session);
     switch (verdict) {
@@ -571,7 +572,7 @@ class Evaluation {
                            "executed now");
       case Verdict::too_far_ahead:
         return refused(ErrorKind::sequence_too_far,
-                       which + " is " + std::to_string(node::kSessionWindow) +
+                       which + " is " + std::to_string(replica::kSessionWindow) +
                            " or more ahead of the first one that is not answered; not executed");
       case Verdict::result_gone:
         return refused(ErrorKind::result_gone,

@@ -22,12 +22,12 @@ class Backend {
   virtual void put(std::string_view key, Value value) = 0;
   virtual void erase(std::string_view key) = 0;
   /// The largest token that has written the key; it outlives the key. 0: none.
-  virtual Result<lease::FencingToken> fence(std::string_view key) = 0;
-  virtual void put_fence(std::string_view key, lease::FencingToken token) = 0;
+  virtual Result<grant::FencingToken> fence(std::string_view key) = 0;
+  virtual void put_fence(std::string_view key, grant::FencingToken token) = 0;
   /// Asked for by commands that look at leases or change them, with no step under way. Changes are
   /// made at once. After evaluate() has returned and what else it wrote is shown, the
   /// implementation looks at the step, which is empty if nothing was changed, and keeps it.
-  virtual lease::LeaseTable& leases() = 0;
+  virtual grant::LeaseTable& leases() = 0;
   /// What the command changed, if it raised the revision: to be told to watchers once everything
   /// that it wrote is shown to readers, and not before. Views, valid during the call.
   virtual void tell(const Revision& revision) = 0;

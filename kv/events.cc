@@ -70,7 +70,7 @@ Revision EventHistory::decode(std::uint64_t number, const Place& place) {
     event.value = {at + head.key_bytes, head.value_bytes};
     event.create_revision = head.create_revision;
     event.version = head.version;
-    event.lease = lease::LeaseId(head.lease);
+    event.lease = grant::LeaseId(head.lease);
     revision.events.push_back(event);
     at += head.key_bytes + head.value_bytes;
   }

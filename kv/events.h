@@ -1,7 +1,7 @@
 // What was changed, revision by revision: for those who watch keys.
 #pragma once
 
-#include <leasehold/lease/lease_table.h>
+#include <leasehold/grant/lease_table.h>
 
 #include <atomic>
 #include <cstddef>
@@ -50,7 +50,7 @@ struct Event {
   std::uint64_t create_revision = 0;  ///< of `set`; else 0
   std::uint64_t version = 0;          ///< of `set`; else 0
   /// `set`: the key is attached to it. `expired`, `revoked`: it went with it. 0: none.
-  lease::LeaseId lease{};
+  grant::LeaseId lease{};
 };
 
 /// Everything that one command changed. Whoever has seen it whole and remembers its number goes on

@@ -17,7 +17,7 @@ Result<lease::PromiseInstant> LeaseKeeper::take_in() {
     for (const TimedLease& lease : changes.value().alive) ids.push_back(lease.id.value());
     tracker_.forget_others(ids);
   }
-  for (const lease::LeaseId id : changes.value().gone) tracker_.forget(id.value());
+  for (const grant::LeaseId id : changes.value().gone) tracker_.forget(id.value());
   for (const TimedLease& lease : changes.value().alive) {
     tracker_.see(lease.id.value(), lease.stamp, lease.times, now);
   }
@@ -46,24 +46,24 @@ Result<std::vector<SeenLease>> LeaseKeeper::look(std::optional<raft::Term> leads
   }
   const auto now = enter(*leads_in);
   if (!now) return now.error();
-  for (const lease::ExpiryTracker::Due& due : tracker_.due(now.value(), count)) {
-    out.push_back({lease::LeaseId(due.id), due.stamp});
+  for (const grant::ExpiryTracker::Due& due : tracker_.due(now.value(), count)) {
+    out.push_back({grant::LeaseId(due.id), due.stamp});
   }
   return out;
 }
 
 Result<std::optional<LeaseKeeper::Renewal>> LeaseKeeper::renew(
-    const std::vector<lease::LeaseId>& ids, raft::Term leads_in) {
+    const std::vector<grant::LeaseId>& ids, raft::Term leads_in) {
   using Done = std::optional<Renewal>;
-  using Renewed = lease::ExpiryTracker::Renewed;
+  using Renewed = grant::ExpiryTracker::Renewed;
   const std::lock_guard lock(mutex_);
   // A look at the leader lease in a term that has passed.
   if (leads_in < newest_) return Done();
   const auto now = enter(leads_in);
   if (!now) return now.error();
   Renewal renewal;
-  for (const lease::LeaseId id : ids) {
-    if (lease::is_of_key(id)) {
+  for (const grant::LeaseId id : ids) {
+    if (grant::is_of_key(id)) {
       renewal.ttl.push_back(std::nullopt);
       continue;
     }
@@ -76,21 +76,21 @@ Result<std::optional<LeaseKeeper::Renewal>> LeaseKeeper::renew(
   return Done(std::move(renewal));
 }
 
-Result<std::optional<LeaseKeeper::Left>> LeaseKeeper::left(lease::LeaseId id) {
+Result<std::optional<LeaseKeeper::Left>> LeaseKeeper::left(grant::LeaseId id) {
   const std::lock_guard lock(mutex_);
   const auto now = take_in();
   if (!now) return now.error();
   const auto stamp = tracker_.stamp(id.value());
   if (!stamp) return std::optional<Left>();
-  const bool known = leads_in_ || lease::is_of_key(id);
+  const bool known = leads_in_ || grant::is_of_key(id);
   const auto left = known ? tracker_.left(id.value(), now.value()) : tracker_.ttl(id.value());
   return std::optional<Left>(Left{*stamp, *left, leads_in_.has_value()});
 }
 
-SeenTime LeaseKeeper::seen(lease::LeaseId id) {
+SeenTime LeaseKeeper::seen(grant::LeaseId id) {
   const auto found = left(id);
   if (!found || !found.value()) return {};
-  const lease::Duration most = lease::kLeaseTtlMax;
+  const lease::Duration most = grant::kLeaseTtlMax;
   return {found.value()->stamp, std::clamp(found.value()->left, lease::Duration(0), most)};
 }
 

@@ -1,10 +1,10 @@
 // Times the leases of a store while this node leads, and renews them without the log.
 #pragma once
 
+#include <leasehold/grant/expiry_tracker.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/lease/clock.h>
-#include <leasehold/lease/expiry_tracker.h>
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
@@ -51,7 +51,7 @@ class LeaseKeeper {
   };
   /// All of them, or (none) not by this way: propose RenewLeases. There is no lease of a key: what
   /// gives a key its time anew stands in the log. Errors: the store's.
-  Result<std::optional<Renewal>> renew(const std::vector<lease::LeaseId>& ids, raft::Term leads_in);
+  Result<std::optional<Renewal>> renew(const std::vector<grant::LeaseId>& ids, raft::Term leads_in);
 
   /// What is left of a lease's time if nothing renews it; may be below 0.
   struct Left {
@@ -63,10 +63,10 @@ class LeaseKeeper {
   /// it counts from when this node saw the grant or the renewal, which is not before whoever asked
   /// for it began to count. Of any other lease its whole time, since the leader may have renewed it
   /// without a word. None: there is no such lease (any more). Errors: the store's.
-  Result<std::optional<Left>> left(lease::LeaseId id);
+  Result<std::optional<Left>> left(grant::LeaseId id);
   /// left() for a command that looks at the time of a key. What is not found was not seen: then all
   /// of the time is taken to be left.
-  SeenTime seen(lease::LeaseId id);
+  SeenTime seen(grant::LeaseId id);
 
  private:
   Result<lease::PromiseInstant> take_in();
@@ -78,7 +78,7 @@ class LeaseKeeper {
   std::uint64_t cursor_ = 0;
   std::optional<raft::Term> leads_in_;
   raft::Term newest_;  ///< in which it ever led
-  lease::ExpiryTracker tracker_;
+  grant::ExpiryTracker tracker_;
 };
 
 }  // namespace leasehold::kv

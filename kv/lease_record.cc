@@ -20,9 +20,9 @@ constexpr std::uint8_t kDelayedFlag = 2;
 
 }  // namespace
 
-std::string encode_lease(const lease::LeaseTable::Lease& lease) {
+std::string encode_lease(const grant::LeaseTable::Lease& lease) {
   std::string out;
-  const bool of_key = lease::is_of_key(lease.id);
+  const bool of_key = grant::is_of_key(lease.id);
   put_u8(out, of_key ? kFormatOfKey : kFormat);
   put_u64(out, lease.token.value());
   put_u64(out, lease.stamp);
@@ -38,24 +38,24 @@ std::string encode_lease(const lease::LeaseTable::Lease& lease) {
   return out;
 }
 
-Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_view bytes) {
+Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_view bytes) {
   Cursor in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
   if (format > kFormat || format < kFormatOfKey) return unsupported("lease", format, kFormat);
-  const bool of_key = lease::is_of_key(id);
+  const bool of_key = grant::is_of_key(id);
   if (format != (of_key ? kFormatOfKey : kFormat)) return malformed("lease: not of this format");
-  lease::LeaseTable::Lease lease;
+  grant::LeaseTable::Lease lease;
   lease.id = id;
-  lease.token = lease::FencingToken(in.u64());
+  lease.token = grant::FencingToken(in.u64());
   lease.stamp = in.u64();
   lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
   std::uint8_t flags = 0;
   if (!of_key) {
     lease.asked_at_ms = static_cast<std::int64_t>(in.u64());
     flags = in.u8();
-    lease.terms.grace = lease::LeaseTerms::Milliseconds(in.u32());
-    lease.terms.delay = lease::LeaseTerms::Milliseconds(in.u32());
+    lease.terms.grace = grant::LeaseTerms::Milliseconds(in.u32());
+    lease.terms.delay = grant::LeaseTerms::Milliseconds(in.u32());
     lease.name = in.sized();
   }
   lease.terms.soft = (flags & kSoftFlag) != 0;
@@ -66,26 +66,26 @@ Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_vie
   return lease;
 }
 
-void put_leases(std::string& out, const lease::LeaseTable& table) {
+void put_leases(std::string& out, const grant::LeaseTable& table) {
   put_u64(out, table.newest().value());
   put_u64(out, table.newest_stamp());
   put_u32(out, static_cast<std::uint32_t>(table.size()));
-  for (const auto& lease : table.list(lease::LeaseId(0), table.size())) {
+  for (const auto& lease : table.list(grant::LeaseId(0), table.size())) {
     put_u64(out, lease.id.value());
     put_sized(out, encode_lease(lease));
-    const lease::LeaseTable::Keys& keys = *table.keys(lease.id);
+    const grant::LeaseTable::Keys& keys = *table.keys(lease.id);
     put_u32(out, static_cast<std::uint32_t>(keys.size()));
     for (const std::string& key : keys) put_sized(out, key);
   }
 }
 
-Result<lease::LeaseTable> take_leases(Cursor& in) {
-  lease::LeaseTable table;
-  const lease::LeaseId newest(in.u64());
+Result<grant::LeaseTable> take_leases(Cursor& in) {
+  grant::LeaseTable table;
+  const grant::LeaseId newest(in.u64());
   table.restore_newest(newest, in.u64());
   const std::uint32_t count = in.u32();
   for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
-    const lease::LeaseId id(in.u64());
+    const grant::LeaseId id(in.u64());
     const auto lease = decode_lease(id, in.sized());
     if (!lease) return lease.error();
     if (auto restored = table.restore(lease.value(), {}); !restored) return restored.error();

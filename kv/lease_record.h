@@ -2,8 +2,8 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/coding.h>
-#include <leasehold/lease/lease_table.h>
 
 #include <string>
 #include <string_view>
@@ -11,13 +11,13 @@
 namespace leasehold::kv {
 
 /// Everything but the id and the keys.
-std::string encode_lease(const lease::LeaseTable::Lease& lease);
+std::string encode_lease(const grant::LeaseTable::Lease& lease);
 /// Errors: malformed, unsupported_format. Whether it fits into a table is the table's to say.
-Result<lease::LeaseTable::Lease> decode_lease(lease::LeaseId id, std::string_view bytes);
+Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_view bytes);
 
 /// Appends a whole table.
-void put_leases(std::string& out, const lease::LeaseTable& table);
+void put_leases(std::string& out, const grant::LeaseTable& table);
 /// Takes one off the front. Errors: malformed, unsupported_format.
-Result<lease::LeaseTable> take_leases(Cursor& in);
+Result<grant::LeaseTable> take_leases(Cursor& in);
 
 }  // namespace leasehold::kv

@@ -2,13 +2,13 @@
 
 namespace leasehold::kv {
 
-TimedLease timed(const lease::LeaseTable::Lease& lease, std::uint32_t wants) {
+TimedLease timed(const grant::LeaseTable::Lease& lease, std::uint32_t wants) {
   // A delayed one has nothing left but its delay.
   if (lease.delayed) return {lease.id, lease.stamp, {lease.terms.delay, {}, wants, false}};
   return {lease.id, lease.stamp, {lease.ttl, lease.terms.grace, wants, true}};
 }
 
-TimedLease Leases::timed(const lease::LeaseTable::Lease& lease) const {
+TimedLease Leases::timed(const grant::LeaseTable::Lease& lease) const {
   const auto wants = wants_.find(lease.id);
   return kv::timed(lease, wants == wants_.end() ? 0 : wants->second);
 }
@@ -19,14 +19,14 @@ LeaseChanges Leases::changes(std::uint64_t cursor) const {
   out.cursor = journal_begin_ + journal_.size();
   if (cursor < journal_begin_) {
     out.whole = true;
-    for (const auto& lease : table_.list(lease::LeaseId(0), table_.size())) {
+    for (const auto& lease : table_.list(grant::LeaseId(0), table_.size())) {
       out.alive.push_back(timed(lease));
     }
     return out;
   }
-  std::set<lease::LeaseId> told;
+  std::set<grant::LeaseId> told;
   for (std::uint64_t at = cursor; at < out.cursor; ++at) {
-    const lease::LeaseId id = journal_[static_cast<std::size_t>(at - journal_begin_)];
+    const grant::LeaseId id = journal_[static_cast<std::size_t>(at - journal_begin_)];
     if (!told.insert(id).second) continue;
     if (const auto* lease = table_.find(id)) {
       out.alive.push_back(timed(*lease));
@@ -37,29 +37,29 @@ LeaseChanges Leases::changes(std::uint64_t cursor) const {
   return out;
 }
 
-std::optional<FoundLease> Leases::find(lease::LeaseId id, std::string_view name) const {
+std::optional<FoundLease> Leases::find(grant::LeaseId id, std::string_view name) const {
   const std::lock_guard lock(mutex_);
-  const auto* found = id == lease::LeaseId(0) ? table_.find(name) : table_.find(id);
+  const auto* found = id == grant::LeaseId(0) ? table_.find(name) : table_.find(id);
   if (found == nullptr) return std::nullopt;
   const auto* keys = table_.keys(found->id);
   return FoundLease{*found, {keys->begin(), keys->end()}};
 }
 
-std::vector<lease::LeaseTable::Lease> Leases::list(lease::LeaseId after, std::size_t count) const {
+std::vector<grant::LeaseTable::Lease> Leases::list(grant::LeaseId after, std::size_t count) const {
   const std::lock_guard lock(mutex_);
   return table_.list(after, count);
 }
 
-lease::LeaseTable& Leases::begin_step() {
+grant::LeaseTable& Leases::begin_step() {
   if (!step_.owns_lock()) step_ = std::unique_lock(mutex_);
   return table_;
 }
 
 void Leases::end_step() {
   if (!step_.owns_lock()) return;
-  for (const lease::LeaseTable::Change& change : table_.step()) note(change);
+  for (const grant::LeaseTable::Change& change : table_.step()) note(change);
   table_.keep();
-  for (const lease::LeaseId id : table_.take_wanted()) {
+  for (const grant::LeaseId id : table_.take_wanted()) {
     if (table_.find(id) == nullptr) continue;
     ++wants_[id];
     note_in_journal(id);
@@ -67,28 +67,28 @@ void Leases::end_step() {
   step_.unlock();
 }
 
-void Leases::note(const lease::LeaseTable::Change& change) {
-  using What = lease::LeaseTable::Change::What;
+void Leases::note(const grant::LeaseTable::Change& change) {
+  using What = grant::LeaseTable::Change::What;
   const bool attached = change.what == What::attached;
   for (const std::string& key : change.keys) note_key(change.id, key, attached);
   if (attached || change.what == What::detached) return;
   changed_.insert(change.id);
-  unsaved_bytes_ += sizeof(lease::LeaseTable::Lease) + 2 * change.name.size();
+  unsaved_bytes_ += sizeof(grant::LeaseTable::Lease) + 2 * change.name.size();
   if (!change.name.empty()) {
-    names_[change.name] = change.what == What::ended ? lease::LeaseId(0) : change.id;
+    names_[change.name] = change.what == What::ended ? grant::LeaseId(0) : change.id;
   }
   if (change.what == What::ended) wants_.erase(change.id);
   note_in_journal(change.id);
 }
 
-void Leases::note_in_journal(lease::LeaseId id) {
+void Leases::note_in_journal(grant::LeaseId id) {
   journal_.push_back(id);
   if (journal_.size() <= kJournalMax) return;
   journal_.pop_front();
   ++journal_begin_;
 }
 
-void Leases::note_key(lease::LeaseId id, const std::string& key, bool attached) {
+void Leases::note_key(grant::LeaseId id, const std::string& key, bool attached) {
   attachments_[{id, key}] = attached;
   unsaved_bytes_ += key.size();
 }
@@ -107,7 +107,7 @@ void Leases::follow(const Leases& before) {
   journal_.clear();
 }
 
-void Leases::replace(lease::LeaseTable table) {
+void Leases::replace(grant::LeaseTable table) {
   const std::lock_guard lock(mutex_);
   table_ = std::move(table);
   wants_.clear();

@@ -1,8 +1,8 @@
 // The leases of a store, and which of them have to be written or timed.
 #pragma once
 
-#include <leasehold/lease/expiry_tracker.h>
-#include <leasehold/lease/lease_table.h>
+#include <leasehold/grant/expiry_tracker.h>
+#include <leasehold/grant/lease_table.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,56 +20,56 @@ namespace leasehold::kv {
 
 /// A lease and the keys that are attached to it, in order.
 struct FoundLease {
-  lease::LeaseTable::Lease lease;
+  grant::LeaseTable::Lease lease;
   std::vector<std::string> keys;
 };
 
 /// What whoever times the leases has to know of one.
 struct TimedLease {
-  lease::LeaseId id;
+  grant::LeaseId id;
   std::uint64_t stamp = 0;
-  lease::ExpiryTracker::Times times;
+  grant::ExpiryTracker::Times times;
 };
 /// `wants`: how often somebody was refused its name.
-TimedLease timed(const lease::LeaseTable::Lease& lease, std::uint32_t wants);
+TimedLease timed(const grant::LeaseTable::Lease& lease, std::uint32_t wants);
 struct LeaseChanges {
   std::uint64_t cursor = 0;  ///< for the next call
   /// `alive` are all that there are: forget every other one.
   bool whole = false;
   std::vector<TimedLease> alive;  ///< began, were renewed in the log, delayed or wanted
-  std::vector<lease::LeaseId> gone;
+  std::vector<grant::LeaseId> gone;
 };
 
-/// A lease::LeaseTable that one thread changes, that of apply(), while others look. It remembers
+/// A grant::LeaseTable that one thread changes, that of apply(), while others look. It remembers
 /// what was changed since the last saved(), for a store that writes leases one by one, and which
 /// leases were changed lately, for those who time them.
 class Leases {
  public:
   // Any thread.
   LeaseChanges changes(std::uint64_t cursor) const;
-  std::optional<FoundLease> find(lease::LeaseId id, std::string_view name) const;
-  std::vector<lease::LeaseTable::Lease> list(lease::LeaseId after, std::size_t count) const;
+  std::optional<FoundLease> find(grant::LeaseId id, std::string_view name) const;
+  std::vector<grant::LeaseTable::Lease> list(grant::LeaseId after, std::size_t count) const;
 
   // The thread of apply().
   /// Nobody else sees the table before end_step(), so that nobody sees half of a step.
-  lease::LeaseTable& begin_step();
+  grant::LeaseTable& begin_step();
   /// Keeps what the step has left in the table. Nothing, if none was begun.
   void end_step();
 
   // Changed since the last saved(); with no step under way.
-  const std::set<lease::LeaseId>& changed() const { return changed_; }
+  const std::set<grant::LeaseId>& changed() const { return changed_; }
   /// By name; 0: no lease has it any more.
-  const std::map<std::string, lease::LeaseId>& names() const { return names_; }
+  const std::map<std::string, grant::LeaseId>& names() const { return names_; }
   /// True: attached now.
-  const std::map<std::pair<lease::LeaseId, std::string>, bool>& attachments() const {
+  const std::map<std::pair<grant::LeaseId, std::string>, bool>& attachments() const {
     return attachments_;
   }
   /// About how many bytes these are.
   std::size_t unsaved_bytes() const { return unsaved_bytes_; }
   void saved();
-  const lease::LeaseTable& table() const { return table_; }
+  const grant::LeaseTable& table() const { return table_; }
   /// With nothing to be written.
-  void replace(lease::LeaseTable table);
+  void replace(grant::LeaseTable table);
   /// Takes the place of `before`: whoever has a cursor of that one is told everything.
   void follow(const Leases& before);
 
@@ -77,23 +77,23 @@ class Leases {
   /// What is older is forgotten: who comes later is told everything.
   static constexpr std::size_t kJournalMax = 65536;
 
-  void note(const lease::LeaseTable::Change& change);
-  void note_key(lease::LeaseId id, const std::string& key, bool attached);
-  void note_in_journal(lease::LeaseId id);
-  TimedLease timed(const lease::LeaseTable::Lease& lease) const;
+  void note(const grant::LeaseTable::Change& change);
+  void note_key(grant::LeaseId id, const std::string& key, bool attached);
+  void note_in_journal(grant::LeaseId id);
+  TimedLease timed(const grant::LeaseTable::Lease& lease) const;
 
   /// Held during a step, and by whoever reads on another thread. Nobody but the commands of leases
   /// takes it.
   mutable std::mutex mutex_;
   std::unique_lock<std::mutex> step_;
-  lease::LeaseTable table_;
-  std::deque<lease::LeaseId> journal_;
+  grant::LeaseTable table_;
+  std::deque<grant::LeaseId> journal_;
   std::uint64_t journal_begin_ = 1;  ///< the cursor at its front
   /// How often somebody was refused the name of a lease with a soft limit. Not in the state.
-  std::map<lease::LeaseId, std::uint32_t> wants_;
-  std::set<lease::LeaseId> changed_;
-  std::map<std::string, lease::LeaseId> names_;
-  std::map<std::pair<lease::LeaseId, std::string>, bool> attachments_;
+  std::map<grant::LeaseId, std::uint32_t> wants_;
+  std::set<grant::LeaseId> changed_;
+  std::map<std::string, grant::LeaseId> names_;
+  std::map<std::pair<grant::LeaseId, std::string>, bool> attachments_;
   std::size_t unsaved_bytes_ = 0;
 };
 

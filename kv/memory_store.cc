@@ -51,7 +51,7 @@ struct Change {
 };
 
 /// A snapshot that is a string.
-class EncodedSnapshot final : public node::Snapshot {
+class EncodedSnapshot final : public replica::Snapshot {
  public:
   EncodedSnapshot(raft::Index last, std::string bytes) : last_(last), bytes_(std::move(bytes)) {}
   raft::Index last() const override { return last_; }
@@ -87,17 +87,17 @@ class MemoryStore::Impl final : public Backend {
     changes_.push_back(Change{shard_of(key), std::string(key), std::nullopt});
   }
 
-  Result<lease::FencingToken> fence(std::string_view key) override {
+  Result<grant::FencingToken> fence(std::string_view key) override {
     const auto at = fences_.find(key);
-    return at == fences_.end() ? lease::FencingToken(0) : at->second;
+    return at == fences_.end() ? grant::FencingToken(0) : at->second;
   }
-  void put_fence(std::string_view key, lease::FencingToken token) override {
+  void put_fence(std::string_view key, grant::FencingToken token) override {
     fences_.insert_or_assign(std::string(key), token);
   }
-  lease::LeaseTable& leases() override { return leases_.begin_step(); }
+  grant::LeaseTable& leases() override { return leases_.begin_step(); }
   void tell(const Revision& revision) override { events_.stage(revision); }
 
-  Bytes run(const node::Command& command) {
+  Bytes run(const replica::Command& command) {
     Counters counters{revision_.load(std::memory_order_relaxed),
                       keys_.load(std::memory_order_relaxed)};
     auto reply = evaluate(command.bytes, command.id.term, *this, sessions_, counters);
@@ -233,7 +233,7 @@ class MemoryStore::Impl final : public Backend {
   std::array<Shard, kShards> shards_;
   std::vector<Change> changes_;
   /// Of apply()'s thread, and of whoever holds applying_.
-  std::map<std::string, lease::FencingToken, std::less<>> fences_;
+  std::map<std::string, grant::FencingToken, std::less<>> fences_;
 };
 
 // {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
@@ -292,25 +292,25 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     value.create_revision = in.u64();
     value.mod_revision = in.u64();
     value.version = in.u64();
-    if (with_leases) value.lease = lease::LeaseId(in.u64());
+    if (with_leases) value.lease = grant::LeaseId(in.u64());
     value.bytes = Bytes(in.sized());
     previous = key;
     fresh[shard_of(key)].emplace(std::move(key), std::move(value));
   }
   if (!in.ok()) return damaged;
-  std::map<std::string, lease::FencingToken, std::less<>> fences;
-  lease::LeaseTable leases;
+  std::map<std::string, grant::FencingToken, std::less<>> fences;
+  grant::LeaseTable leases;
   if (with_leases) {
     const std::uint32_t count = in.u32();
     for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
       std::string key(in.sized());
-      fences.insert_or_assign(std::move(key), lease::FencingToken(in.u64()));
+      fences.insert_or_assign(std::move(key), grant::FencingToken(in.u64()));
     }
     auto taken = take_leases(in);
     if (!taken) return damaged;
     leases = std::move(taken).value();
   }
-  auto sessions = node::SessionTable::decode_all(in.take_rest());
+  auto sessions = replica::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;
   const Locked locked(*this, std::bitset<kShards>().set());
   for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
@@ -329,13 +329,13 @@ Result<raft::Index> MemoryStore::make_durable() {
                "a store in memory is never durable: its log is kept from the beginning"};
 }
 
-Result<std::shared_ptr<const node::Snapshot>> MemoryStore::take_snapshot() {
+Result<std::shared_ptr<const replica::Snapshot>> MemoryStore::take_snapshot() {
   const std::lock_guard lock(impl_->applying_);
-  return std::shared_ptr<const node::Snapshot>(
+  return std::shared_ptr<const replica::Snapshot>(
       std::make_shared<EncodedSnapshot>(applied_index(), impl_->encode()));
 }
 
-Result<void> MemoryStore::install_snapshot(const node::Snapshot& snapshot) {
+Result<void> MemoryStore::install_snapshot(const replica::Snapshot& snapshot) {
   std::string bytes(snapshot.size(), '\0');
   if (auto read = snapshot.read(0, bytes.data(), bytes.size()); !read) return read;
   const std::lock_guard lock(impl_->applying_);
@@ -349,14 +349,14 @@ raft::Index MemoryStore::durable_index() const {
   return raft::Index(0);
 }
 
-std::vector<Bytes> MemoryStore::apply(const std::vector<node::Command>& commands,
+std::vector<Bytes> MemoryStore::apply(const std::vector<replica::Command>& commands,
                                       raft::Index last) {
   const std::lock_guard lock(impl_->applying_);
   raft::Index previous = applied_index();
   LEASEHOLD_ASSERT(last > previous);
   std::vector<Bytes> replies;
   replies.reserve(commands.size());
-  for (const node::Command& command : commands) {
+  for (const replica::Command& command : commands) {
     LEASEHOLD_ASSERT(command.id.index > previous);
     previous = command.id.index;
     replies.push_back(impl_->run(command));
@@ -398,15 +398,15 @@ Result<bool> MemoryStore::exists(std::string_view key) const {
   return shard.find(owned) != nullptr;
 }
 
-Result<std::vector<node::SessionTable::Session>> MemoryStore::sessions() const {
+Result<std::vector<replica::SessionTable::Session>> MemoryStore::sessions() const {
   return impl_->sessions_.list();
 }
 
-Result<std::optional<FoundLease>> MemoryStore::find_lease(lease::LeaseId id,
+Result<std::optional<FoundLease>> MemoryStore::find_lease(grant::LeaseId id,
                                                           std::string_view name) const {
   return impl_->leases_.find(id, name);
 }
-Result<std::vector<lease::LeaseTable::Lease>> MemoryStore::leases_after(lease::LeaseId after,
+Result<std::vector<grant::LeaseTable::Lease>> MemoryStore::leases_after(grant::LeaseId after,
                                                                         std::size_t count) const {
   return impl_->leases_.list(after, count);
 }

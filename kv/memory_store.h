@@ -17,13 +17,14 @@ class MemoryStore final : public Store {
   ~MemoryStore() override;
 
   raft::Index durable_index() const override;
-  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override;
 
   Result<raft::Index> make_durable() override;
   /// Everything is encoded during the call, while apply() waits. Any thread.
-  Result<std::shared_ptr<const node::Snapshot>> take_snapshot() override;
+  Result<std::shared_ptr<const replica::Snapshot>> take_snapshot() override;
   /// Errors: corrupted, unsupported_format, io (the snapshot's own).
-  Result<void> install_snapshot(const node::Snapshot& snapshot) override;
+  Result<void> install_snapshot(const replica::Snapshot& snapshot) override;
 
   Result<std::optional<Value>> get(std::string_view key) const override;
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
@@ -33,10 +34,10 @@ class MemoryStore final : public Store {
   Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                     std::size_t count, Load load) const override;
   Result<bool> exists(std::string_view key) const override;
-  Result<std::vector<node::SessionTable::Session>> sessions() const override;
-  Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
+  Result<std::vector<replica::SessionTable::Session>> sessions() const override;
+  Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                std::string_view name) const override;
-  Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+  Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                              std::size_t count) const override;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
   const EventHistory& events() const override;

@@ -46,7 +46,7 @@ Reply part(const GetRange& range, const std::optional<Value>& found) {
                                        static_cast<std::size_t>(end - start + 1))};
 }
 
-ArrayReply lease_fields(const lease::LeaseTable::Lease& lease) {
+ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
   const auto value = [](std::string_view text) { return encode_reply(ValueReply{Bytes(text)}); };
   return {{encode_reply(integer(lease.id.value())), encode_reply(integer(lease.token.value())),
            encode_reply(Integer{lease.ttl / std::chrono::milliseconds(1)}), value(lease.name),
@@ -54,8 +54,8 @@ ArrayReply lease_fields(const lease::LeaseTable::Lease& lease) {
 }
 
 /// What stands behind these, and behind the keys where they are told.
-void append_terms(const lease::LeaseTable::Lease& lease, ArrayReply& array) {
-  const lease::LeaseTerms& terms = lease.terms;
+void append_terms(const grant::LeaseTable::Lease& lease, ArrayReply& array) {
+  const grant::LeaseTerms& terms = lease.terms;
   for (const std::uint64_t number :
        {std::uint64_t{terms.grace.count()}, std::uint64_t{terms.soft ? 1U : 0U},
         std::uint64_t{terms.delay.count()}, std::uint64_t{lease.delayed ? 1U : 0U}}) {
@@ -83,11 +83,11 @@ Reply answer(const FoundLease& found) {
   return array;
 }
 
-Reply answer(const std::vector<lease::LeaseTable::Lease>& leases) {
+Reply answer(const std::vector<grant::LeaseTable::Lease>& leases) {
   ArrayReply array;
   for (const auto& lease : leases) {
     // They come behind all others.
-    if (lease::is_of_key(lease.id)) break;
+    if (grant::is_of_key(lease.id)) break;
     ArrayReply fields = lease_fields(lease);
     append_terms(lease, fields);
     array.items.push_back(encode_reply(fields));
@@ -95,17 +95,17 @@ Reply answer(const std::vector<lease::LeaseTable::Lease>& leases) {
   return array;
 }
 
-bool shown(const lease::LeaseTable::Lease& lease, const LeaseInfo& query) {
-  if (lease::is_of_key(lease.id)) return false;
+bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query) {
+  if (grant::is_of_key(lease.id)) return false;
   // By its name nobody holds it.
-  return !lease.delayed || query.id != lease::LeaseId(0);
+  return !lease.delayed || query.id != grant::LeaseId(0);
 }
 
 bool has_value(const std::optional<Value>& found, const KeyLease& query) {
   return found && (!query.value || found->bytes.view() == *query.value);
 }
 
-Reply key_lease(const lease::LeaseTable::Lease* lease) {
+Reply key_lease(const grant::LeaseTable::Lease* lease) {
   if (lease == nullptr) return integer(0);
   return ArrayReply{{encode_reply(integer(lease->id.value())), encode_reply(integer(lease->stamp)),
                      encode_reply(Integer{lease->ttl.count()})}};
@@ -155,9 +155,9 @@ Result<Reply> find_key_lease(const KeyLease& query, const Store& store) {
     const auto value = store.get(query.key);
     if (!value) return value.error();
     if (!has_value(value.value(), query)) return Reply(Nil{});
-    const lease::LeaseId id = value.value()->lease;
-    if (id == lease::LeaseId(0)) return key_lease(nullptr);
-    const auto found = store.leases_after(lease::LeaseId(id.value() - 1), 1);
+    const grant::LeaseId id = value.value()->lease;
+    if (id == grant::LeaseId(0)) return key_lease(nullptr);
+    const auto found = store.leases_after(grant::LeaseId(id.value() - 1), 1);
     if (!found) return found.error();
     if (!found.value().empty() && found.value()[0].id == id) return key_lease(&found.value()[0]);
   }

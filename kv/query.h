@@ -22,13 +22,13 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size);
 Reply answer(const FoundLease& found);
 
 /// Those of keys are left out.
-Reply answer(const std::vector<lease::LeaseTable::Lease>& leases);
+Reply answer(const std::vector<grant::LeaseTable::Lease>& leases);
 /// Whether LeaseInfo tells of the lease that it has found.
-bool shown(const lease::LeaseTable::Lease& lease, const LeaseInfo& query);
+bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query);
 /// Whether KeyLease has found what it asks for.
 bool has_value(const std::optional<Value>& found, const KeyLease& query);
 /// Of KeyLease, for a key that exists; null: attached to none.
-Reply key_lease(const lease::LeaseTable::Lease* lease);
+Reply key_lease(const grant::LeaseTable::Lease* lease);
 
 /// Whether an operation is a query.
 bool is_query(const Operation& operation);

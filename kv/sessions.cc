@@ -4,54 +4,54 @@
 
 namespace leasehold::kv {
 
-std::vector<node::SessionTable::Session> Sessions::list() const {
+std::vector<replica::SessionTable::Session> Sessions::list() const {
   const std::lock_guard lock(mutex_);
   return table_.list();
 }
 
-std::optional<node::SessionId> Sessions::open() {
+std::optional<replica::SessionId> Sessions::open() {
   const std::lock_guard lock(mutex_);
   const auto id = table_.open();
   if (id) changed_.insert(*id);
   return id;
 }
 
-bool Sessions::close(node::SessionId id) {
+bool Sessions::close(replica::SessionId id) {
   const std::lock_guard lock(mutex_);
   if (!table_.close(id)) return false;
   changed_.insert(id);
   return true;
 }
 
-bool Sessions::touch(node::SessionId id) {
+bool Sessions::touch(replica::SessionId id) {
   const std::lock_guard lock(mutex_);
   if (!table_.touch(id)) return false;
   changed_.insert(id);
   return true;
 }
 
-bool Sessions::expire(node::SessionId id, std::uint64_t activity) {
+bool Sessions::expire(replica::SessionId id, std::uint64_t activity) {
   const std::lock_guard lock(mutex_);
   if (!table_.expire(id, activity)) return false;
   changed_.insert(id);
   return true;
 }
 
-node::SessionTable::Begun Sessions::begin(node::SessionId id, std::uint64_t sequence,
-                                          std::uint64_t answered_below) {
+replica::SessionTable::Begun Sessions::begin(replica::SessionId id, std::uint64_t sequence,
+                                             std::uint64_t answered_below) {
   const std::lock_guard lock(mutex_);
   auto begun = table_.begin(id, sequence, answered_below);
   // Whatever names a session that there is counts as its activity.
-  if (begun.verdict != node::SessionTable::Verdict::no_session) changed_.insert(id);
+  if (begun.verdict != replica::SessionTable::Verdict::no_session) changed_.insert(id);
   return begun;
 }
 
-void Sessions::finish(node::SessionId id, std::uint64_t sequence, Bytes result) {
+void Sessions::finish(replica::SessionId id, std::uint64_t sequence, Bytes result) {
   const std::lock_guard lock(mutex_);
   table_.finish(id, sequence, std::move(result));
 }
 
-void Sessions::replace(node::SessionTable table) {
+void Sessions::replace(replica::SessionTable table) {
   const std::lock_guard lock(mutex_);
   table_ = std::move(table);
   changed_.clear();

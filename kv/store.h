@@ -3,13 +3,13 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
-#include <leasehold/lease/lease_table.h>
-#include <leasehold/node/session_table.h>
-#include <leasehold/node/state_machine.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/session_table.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ struct Value {
   std::uint64_t create_revision = 0;  ///< when the key came into being
   std::uint64_t mod_revision = 0;     ///< when it was last written
   std::uint64_t version = 0;          ///< writes since it came into being, from 1 on
-  lease::LeaseId lease{};             ///< it goes with this one; 0: none
+  grant::LeaseId lease{};             ///< it goes with this one; 0: none
 };
 
 /// What a read of several keys wants of each.
@@ -56,8 +56,8 @@ inline Error values_too_large() {
                                            " bytes together: ask for fewer"};
 }
 
-/// The read side. apply() runs on one thread (see node::StateMachine); every other method may run
-/// on any thread meanwhile.
+/// The read side. apply() runs on one thread (see replica::StateMachine); every other method may
+/// run on any thread meanwhile.
 ///
 /// A command takes effect at one instant: no reader sees a part of it, and what one read has seen,
 /// no later read on any thread has not. After apply() has returned, every read sees its effects.
@@ -67,7 +67,7 @@ inline Error values_too_large() {
 ///
 /// A store whose disk failed answers every read with `io` and every command with store_failed, from
 /// the first failure on; it never serves what may be old.
-class Store : public node::StateMachine {
+class Store : public replica::StateMachine {
  public:
   /// The value, or none if the key does not exist. Errors: io, corrupted (the store has failed).
   virtual Result<std::optional<Value>> get(std::string_view key) const = 0;
@@ -89,14 +89,14 @@ class Store : public node::StateMachine {
   /// get() without the value's bytes.
   virtual Result<bool> exists(std::string_view key) const = 0;
   /// The sessions that are open, in the order of their ids. Errors as get().
-  virtual Result<std::vector<node::SessionTable::Session>> sessions() const = 0;
+  virtual Result<std::vector<replica::SessionTable::Session>> sessions() const = 0;
   /// A lease by its id, or (0) by its name, at one instant; none if there is no such lease. Errors
   /// as get().
-  virtual Result<std::optional<FoundLease>> find_lease(lease::LeaseId id,
+  virtual Result<std::optional<FoundLease>> find_lease(grant::LeaseId id,
                                                        std::string_view name) const = 0;
   /// Leases in the order of their ids, from the first one above `after` on, at most `count` of
   /// them, at one instant. Fewer than `count`: there are no more. Errors as get().
-  virtual Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+  virtual Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                                      std::size_t count) const = 0;
   /// For whoever times the leases: which have begun, were renewed in the log or have ended since
   /// `cursor` (LeaseChanges::cursor of the last call; 0 at first). It may be ahead of what reads

@@ -29,7 +29,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   Result<void> start();
   void stop();
-  void send(raft::NodeId to, const PeerMessage& message);
+  void send(raft::NodeId to, const wire::PeerMessage& message);
   Result<void> set_peer(PeerAddress peer);
   void remove_peer(raft::NodeId peer);
   void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
@@ -92,7 +92,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   // tcp_transport.cc
   Result<void> validate() const;
   wire::Hello my_hello(raft::NodeId to, wire::Purpose purpose) const;
-  void send_on(Link& link, const PeerMessage& message, std::size_t queue_bytes_max);
+  void send_on(Link& link, const wire::PeerMessage& message, std::size_t queue_bytes_max);
   Link* snapshot_link(const Link& link);
   void on_hello(TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);

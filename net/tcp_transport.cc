@@ -262,7 +262,7 @@ std::size_t TcpTransport::Impl::queued_bytes(raft::NodeId peer) const {
   return link != nullptr && link->up ? link->out->out().bytes() : 0;
 }
 
-void TcpTransport::Impl::send(raft::NodeId to, const PeerMessage& message) {
+void TcpTransport::Impl::send(raft::NodeId to, const wire::PeerMessage& message) {
   Link* link = find(to);
   if (link == nullptr || !link->up) {
     ++counters_.dropped_unconnected;
@@ -294,7 +294,7 @@ TcpTransport::Impl::Link* TcpTransport::Impl::snapshot_link(const Link& link) {
   return own.get();
 }
 
-void TcpTransport::Impl::send_on(Link& link, const PeerMessage& message,
+void TcpTransport::Impl::send_on(Link& link, const wire::PeerMessage& message,
                                  std::size_t queue_bytes_max) {
   wire::SendBuffer& out = link.out->out();
   if (!out.empty() && out.bytes() + wire::payload_bytes(message) >= queue_bytes_max) {
@@ -367,7 +367,7 @@ void TcpTransport::Impl::on_frame(TcpConnection& connection, wire::Frame frame) 
 }
 
 void TcpTransport::Impl::on_message(TcpConnection& connection, const wire::Frame& frame) {
-  Result<PeerMessage> message = wire::decode_message(frame);
+  Result<wire::PeerMessage> message = wire::decode_message(frame);
   if (!message.ok()) {
     return reject(connection, RejectReason::malformed, connection.peer->from, message.error());
   }
@@ -573,7 +573,7 @@ Result<void> TcpTransport::start() {
 void TcpTransport::stop() {
   impl_->stop();
 }
-void TcpTransport::send(raft::NodeId to, PeerMessage message) {
+void TcpTransport::send(raft::NodeId to, wire::PeerMessage message) {
   impl_->send(to, message);
 }
 Result<void> TcpTransport::set_peer(PeerAddress peer) {

@@ -109,7 +109,7 @@ struct Rejection {
 /// They must not throw.
 struct TcpCallbacks {
   /// A message that passed every check of the codec, from a peer whose identity was accepted.
-  std::function<void(const raft::Peer& from, PeerMessage message)> on_message;
+  std::function<void(const raft::Peer& from, wire::PeerMessage message)> on_message;
   /// The connection that this node dialled stands: send() reaches the peer from now on. Messages
   /// sent before were dropped.
   std::function<void(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)> on_peer;
@@ -176,7 +176,7 @@ class TcpTransport final : public Transport {
   /// Closes everything; no callback follows. Idempotent.
   void stop();
 
-  void send(raft::NodeId to, PeerMessage message) override;
+  void send(raft::NodeId to, wire::PeerMessage message) override;
 
   /// Adds a peer, or gives it another address (it is then dialled anew).
   Result<void> set_peer(PeerAddress peer);

@@ -1,7 +1,7 @@
 // How messages reach peers. Any message may be lost; nothing waits for one.
 #pragma once
 
-#include <leasehold/net/peer_message.h>
+#include <leasehold/wire/peer_message.h>
 
 namespace leasehold::net {
 
@@ -11,7 +11,7 @@ class Transport {
   /// Sends `message` to `to`, or drops it: when there is no connection, or when the bounded queue
   /// to the peer is full. Never blocks. Messages of one connection arrive in the order sent. Called
   /// on the node's thread only.
-  virtual void send(raft::NodeId to, net::PeerMessage message) = 0;
+  virtual void send(raft::NodeId to, wire::PeerMessage message) = 0;
 };
 
 }  // namespace leasehold::net

@@ -11,8 +11,9 @@ void Drain::begin(raft::PromiseInstant deadline, DrainCompletion done) {
   if (done) waiting_.push_back(std::move(done));
 }
 
-void Drain::look(lease::Now now, const Driver& driver,
-                 const std::function<bool(raft::NodeId)>& connected, std::vector<Event>& events) {
+void Drain::look(lease::Now now, const replica::Driver& driver,
+                 const std::function<bool(raft::NodeId)>& connected,
+                 std::vector<replica::Event>& events) {
   if (!begun_) return;
   const raft::Core& core = driver.core();
   const std::size_t calls = driver.pending() - (asked_ ? 1 : 0);
@@ -24,11 +25,11 @@ void Drain::look(lease::Now now, const Driver& driver,
   if (next != raft::kNobody && !asked_ && next_try_ == raft::PromiseInstant::earliest()) {
     asked_ = true;
     // Its own end is bounded; the deadline of the drain is looked at here.
-    events.emplace_back(
-        HandOver{next, raft::PromiseInstant::never(), [this](const HandOverResult& result) {
-                   asked_ = false;
-                   failed_ = result.status != GroupCallStatus::done;
-                 }});
+    events.emplace_back(replica::HandOver{
+        next, raft::PromiseInstant::never(), [this](const replica::HandOverResult& result) {
+          asked_ = false;
+          failed_ = result.status != replica::GroupCallStatus::done;
+        }});
   }
   // While the others elect, the vote of this node may be needed.
   const bool settled = leads || core.leader() != raft::kNobody || !can_elect(core, connected);

@@ -1,7 +1,7 @@
 // The end of a node in good order: its callers are answered, and another node leads.
 #pragma once
 
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 
 #include <cstddef>
 #include <functional>
@@ -36,8 +36,9 @@ class Drain {
 
   /// After a turn, with the driver's own completions called: puts what it has to do next behind
   /// `events`, and answers. `connected`: which nodes this one reaches, itself included.
-  void look(lease::Now now, const Driver& driver,
-            const std::function<bool(raft::NodeId)>& connected, std::vector<Event>& events);
+  void look(lease::Now now, const replica::Driver& driver,
+            const std::function<bool(raft::NodeId)>& connected,
+            std::vector<replica::Event>& events);
   /// Answers, now: there is nothing to be done (`complete`), or nobody to do it any more.
   void end(bool complete);
 

@@ -91,7 +91,7 @@ void Formation::confirm(std::vector<raft::Member> members) {
   maybe_form();
 }
 
-Result<void> Formation::received(raft::NodeId from, const net::FormationConfirm& message) {
+Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm& message) {
   const raft::Member* sender = find(members_, from);
   if (sender == nullptr || from == self_) return {};
   const raft::Member* me = find(message.members, self_);
@@ -146,7 +146,7 @@ void Formation::repeat() {
 }
 
 void Formation::send(raft::NodeId to) {
-  outputs_.push_back(Send{to, net::FormationConfirm{confirmed_, formed_}});
+  outputs_.push_back(Send{to, wire::FormationConfirm{confirmed_, formed_}});
 }
 
 void Formation::maybe_form() {

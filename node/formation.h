@@ -7,9 +7,9 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/net/peer_message.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <map>
 #include <set>
@@ -29,7 +29,7 @@ class Formation {
   };
   struct Send {
     raft::NodeId to;
-    net::FormationConfirm message;
+    wire::FormationConfirm message;
     friend bool operator==(const Send&, const Send&) = default;
   };
   /// Everybody has confirmed: form the group, durably, before acting on the next output.
@@ -50,7 +50,7 @@ class Formation {
   void learned(raft::NodeId peer, raft::Uuid uuid);
   /// Errors: wrong_cluster. This directory can never be part of the group that `from` has
   /// confirmed; the message says why and what to do. Nothing has changed.
-  Result<void> received(raft::NodeId from, const net::FormationConfirm& message);
+  Result<void> received(raft::NodeId from, const wire::FormationConfirm& message);
   /// Says again what this node has confirmed, to everybody who may not know. Call it now and then
   /// while the group is not formed.
   void repeat();

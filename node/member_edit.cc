@@ -64,7 +64,7 @@ std::variant<WantedMembers, ChangeRefused> apply_edits(const raft::Membership& n
 
 MembersResult members_refused(const ChangeRefused& refused, raft::NodeId leader) {
   MembersResult result;
-  result.status = GroupCallStatus::refused;
+  result.status = replica::GroupCallStatus::refused;
   result.refused = refused;
   result.retryable = raft::passes_by_itself(refused.obstacle);
   result.reason = raft::text_of(refused);
@@ -72,14 +72,14 @@ MembersResult members_refused(const ChangeRefused& refused, raft::NodeId leader)
   return result;
 }
 
-MembersResult members_result(const ChangeResult& result) {
-  if (result.status == GroupCallStatus::refused) {
+MembersResult members_result(const replica::ChangeResult& result) {
+  if (result.status == replica::GroupCallStatus::refused) {
     return members_refused(result.refused.value_or(ChangeRefused{}), result.leader);
   }
   MembersResult told;
   told.status = result.status;
   told.leader = result.leader;
-  if (result.status != GroupCallStatus::done) {
+  if (result.status != replica::GroupCallStatus::done) {
     told.reason =
         "the change was begun and was not seen to end: it may yet be made; look at the members";
   }

@@ -2,9 +2,9 @@
 // whole.
 #pragma once
 
-#include <leasehold/node/driver.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/membership_change.h>
+#include <leasehold/replica/driver.h>
 
 #include <cstdint>
 #include <functional>
@@ -36,7 +36,7 @@ using MemberEdits = std::vector<MemberEdit>;
 
 /// How a change of the members ended.
 struct MembersResult {
-  GroupCallStatus status = GroupCallStatus::unknown;
+  replica::GroupCallStatus status = replica::GroupCallStatus::unknown;
   /// refused: why; the node it is about, and how far it is behind, are in there.
   raft::ChangeRefused refused{};
   /// refused: the same change may pass later, or at the leader, though nobody corrects anything.
@@ -56,7 +56,7 @@ std::variant<raft::WantedMembers, raft::ChangeRefused> apply_edits(const raft::M
                                                                    const MemberEdits& edits);
 
 /// What the caller is told of `result`.
-MembersResult members_result(const ChangeResult& result);
+MembersResult members_result(const replica::ChangeResult& result);
 MembersResult members_refused(const raft::ChangeRefused& refused, raft::NodeId leader);
 
 }  // namespace leasehold::node

@@ -15,9 +15,9 @@
 #include <leasehold/node/node_snapshots.h>
 #include <leasehold/node/node_status.h>
 #include <leasehold/node/preference.h>
-#include <leasehold/node/refusal.h>
 #include <leasehold/node/unformed_calls.h>
 #include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/refusal.h>
 #include <leasehold/storage/segment_log.h>
 
 #include <pthread.h>
@@ -63,8 +63,8 @@ std::uint64_t random_u64() {
 
 class NodeShell final : public Node, private storage::StorageSink {
  public:
-  NodeShell(NodeOptions options, StateMachine& machine, const lease::Clock& clock,
-            Observer& observer)
+  NodeShell(NodeOptions options, replica::StateMachine& machine, const lease::Clock& clock,
+            replica::Observer& observer)
       : options_(std::move(options)),
         machine_(options_.witness ? witness_machine_ : machine),
         clock_(clock),
@@ -81,32 +81,32 @@ class NodeShell final : public Node, private storage::StorageSink {
   /// Everything of open() that can fail.
   Result<void> start();
 
-  void propose(Bytes command, CallOptions options, ProposeCompletion done) override {
-    post(Propose{std::move(command), deadline(options), std::move(done), options.group,
-                 options.repeatable});
+  void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) override {
+    post(replica::Propose{std::move(command), deadline(options), std::move(done), options.group,
+                          options.repeatable});
   }
   void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
-  void read(ReadMode mode, CallOptions options, ReadCompletion done) override {
-    post(Read{mode, deadline(options), std::move(done), options.group});
+  void read(replica::ReadMode mode, CallOptions options, replica::ReadCompletion done) override {
+    post(replica::Read{mode, deadline(options), std::move(done), options.group});
   }
-  void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) override {
-    post(WaitApplied{index, deadline(options), std::move(done), options.group});
+  void wait_applied(raft::Index index, CallOptions options, replica::ReadCompletion done) override {
+    post(replica::WaitApplied{index, deadline(options), std::move(done), options.group});
   }
-  void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) override {
-    post(HandOver{to, deadline(options), std::move(done), options.group});
+  void hand_over(raft::NodeId to, CallOptions options, replica::HandOverCompletion done) override {
+    post(replica::HandOver{to, deadline(options), std::move(done), options.group});
   }
   void drain(CallOptions options, DrainCompletion done) override {
     post_task([this, end = deadline(options), done = std::move(done)] { begin_drain(end, done); });
   }
   void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) override;
-  void cancel(CallGroup group) override { post(Cancel{group}); }
-  void cut_log(LogCutCompletion done) override {
+  void cancel(replica::CallGroup group) override { post(replica::Cancel{group}); }
+  void cut_log(replica::LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });
   }
   void machine_space(bool full) override {
     post_task([this, full] { feed_machine_space(full); });
   }
-  const LeaseView& lease_view() const override { return view_; }
+  const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(NodeStatus)> done) override {
     post_task([this, done = std::move(done)] { done(make_status()); });
@@ -126,21 +126,21 @@ class NodeShell final : public Node, private storage::StorageSink {
   raft::PromiseInstant deadline(const CallOptions& options) const {
     return clock_.now().promise + options.timeout;
   }
-  void post(Event event, Mailbox::Haste haste = Mailbox::Haste::now);
+  void post(replica::Event event, Mailbox::Haste haste = Mailbox::Haste::now);
   void post_task(Mailbox::Task task);
-  void persisted(raft::ReadyId id) override { post(Persisted{id}); }
+  void persisted(raft::ReadyId id) override { post(replica::Persisted{id}); }
   void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override {
-    post(EntriesRead{token, std::move(entries)});
+    post(replica::EntriesRead{token, std::move(entries)});
   }
-  void space(bool full) override { post(StorageSpace{full}); }
-  void failed(Error error) override { post(StorageFailed{std::move(error)}); }
+  void space(bool full) override { post(replica::StorageSpace{full}); }
+  void failed(Error error) override { post(replica::StorageFailed{std::move(error)}); }
 
   // The node's thread.
   void wake();
   void schedule_turn();
   void turn();
   void run_driver(lease::Now now);
-  void feed_cut(const LogCutCompletion& done);
+  void feed_cut(const replica::LogCutCompletion& done);
   void feed_machine_space(bool full);
   void begin_drain(raft::PromiseInstant deadline, const DrainCompletion& done);
   void look_at_leadership(lease::Now now);
@@ -155,7 +155,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void report_failure();
   net::TcpCallbacks callbacks();
   const raft::Core* core() const { return driver_ ? &driver_->core() : nullptr; }
-  void received(const raft::Peer& from, net::PeerMessage&& message);
+  void received(const raft::Peer& from, wire::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);
   NodeStatus make_status() const;
   void stop_now();
@@ -164,12 +164,12 @@ class NodeShell final : public Node, private storage::StorageSink {
   NodeOptions options_;
   /// In place of the caller's, at a witness.
   WitnessMachine witness_machine_;
-  StateMachine& machine_;
+  replica::StateMachine& machine_;
   const lease::Clock& clock_;
-  Observer& observer_;
+  replica::Observer& observer_;
   Changes changes_;
-  LeaseView view_;
-  Callers callers_;
+  replica::LeaseView view_;
+  replica::Callers callers_;
   Mailbox mailbox_;
 
   asio::io_context io_;
@@ -194,10 +194,10 @@ class NodeShell final : public Node, private storage::StorageSink {
   Drain drain_;
   Preference preference_;
   /// None until the group is formed.
-  std::unique_ptr<Driver> driver_;
+  std::unique_ptr<replica::Driver> driver_;
 
   /// Events of this turn.
-  std::vector<Event> batch_;
+  std::vector<replica::Event> batch_;
   std::vector<Mailbox::Task> tasks_;
   bool turn_scheduled_ = false;
   UnformedCalls unformed_;
@@ -249,7 +249,7 @@ Result<void> NodeShell::start() {
   transport_ = std::make_unique<net::TcpTransport>(io_, std::move(tcp), callbacks());
   members_ = std::make_unique<Members>(
       Members::Self{options_.id, self.uuid, ground.address, options_.witness}, *transport_,
-      [this](Event event) {
+      [this](replica::Event event) {
         batch_.push_back(std::move(event));
         schedule_turn();
       });
@@ -291,7 +291,7 @@ Result<void> NodeShell::start_driver() {
                      ": they do not belong together, or the log lost entries. Restore both from "
                      "one backup, or remove this node from the group and add it anew"};
   }
-  DriverOptions options = options_.limits;
+  replica::DriverOptions options = options_.limits;
   options.core.group = kGroup;
   options.core.id = options_.id;
   options.core.uuid = self.uuid;
@@ -302,9 +302,10 @@ Result<void> NodeShell::start_driver() {
   options.core.commit_news_delay = kCommitNewsDelay;
   start_threads();
   log_->start(*this);
-  driver_ = std::make_unique<Driver>(
+  driver_ = std::make_unique<replica::Driver>(
       options, std::move(initial),
-      Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_, observer_},
+      replica::Driver::Ports{*transport_, *log_, *applier_, *snapshots_, view_, callers_,
+                             observer_},
       clock_.now());
   if (machine_full_) feed_machine_space(true);
   members_->look(driver_->core(), clock_.now());
@@ -312,17 +313,17 @@ Result<void> NodeShell::start_driver() {
 }
 
 void NodeShell::start_threads() {
-  snapshots_ = std::make_unique<SnapshotThread>(machine_, options_.data_dir, cluster_id_,
-                                                machine_.durable_index(),
-                                                [this](Event event) { post(std::move(event)); });
+  snapshots_ = std::make_unique<SnapshotThread>(
+      machine_, options_.data_dir, cluster_id_, machine_.durable_index(),
+      [this](replica::Event event) { post(std::move(event)); });
   applier_ = std::make_unique<ApplyThread>(
       machine_, view_, callers_, options_.id, log_->identity().incarnation,
       [this](const raft::SnapshotId& id) { return install(id); },
-      [this](Result<Applied> applied) {
+      [this](Result<replica::Applied> applied) {
         if (applied.ok()) {
           post(std::move(applied).value(), Mailbox::Haste::when_awaited);
         } else {
-          post(StorageFailed{applied.error()});
+          post(replica::StorageFailed{applied.error()});
         }
       });
 }
@@ -343,28 +344,28 @@ Result<void> NodeShell::install(const raft::SnapshotId& id) {
 
 // ---- The other threads ----
 
-void NodeShell::post(Event event, Mailbox::Haste haste) {
+void NodeShell::post(replica::Event event, Mailbox::Haste haste) {
   switch (mailbox_.add(event, haste)) {
     case Mailbox::Added::first: wake(); break;
     case Mailbox::Added::behind: break;
-    case Mailbox::Added::closed: refuse(event, false); break;
+    case Mailbox::Added::closed: replica::refuse(event, false); break;
   }
 }
 
 void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) {
   if (batch.empty()) return;
-  std::vector<Event> events;
+  std::vector<replica::Event> events;
   events.reserve(batch.size());
   const raft::PromiseInstant end = deadline(options);
   for (Proposal& one : batch) {
-    events.emplace_back(Propose{std::move(one.command), end, std::move(one.done), options.group,
-                                options.repeatable || one.repeatable});
+    events.emplace_back(replica::Propose{std::move(one.command), end, std::move(one.done),
+                                         options.group, options.repeatable || one.repeatable});
   }
   switch (mailbox_.add(events)) {
     case Mailbox::Added::first: wake(); break;
     case Mailbox::Added::behind: break;
     case Mailbox::Added::closed:
-      for (Event& event : events) refuse(event, false);
+      for (replica::Event& event : events) replica::refuse(event, false);
       break;
   }
 }
@@ -406,7 +407,7 @@ void NodeShell::turn() {
   turn_scheduled_ = false;
   mailbox_.take(batch_, tasks_);
   if (drain_.begun() || (driver_ && !members_->seated())) {
-    refuse_calls(batch_, driver_ ? driver_->core().leader() : raft::kNobody);
+    replica::refuse_calls(batch_, driver_ ? driver_->core().leader() : raft::kNobody);
   }
   // After the events are in memory: a promise or a lease judged on an older time would be unsafe.
   const lease::Now now = clock_.now();
@@ -443,10 +444,10 @@ void NodeShell::run_driver(lease::Now now) {
   }
 }
 
-void NodeShell::feed_cut(const LogCutCompletion& done) {
+void NodeShell::feed_cut(const replica::LogCutCompletion& done) {
   if (stopping_) return done(Error{ErrorCode::stopped, "the node is stopping"});
   if (!driver_) return done(Error{ErrorCode::unavailable, "the group has not formed yet"});
-  batch_.push_back(CutLog{done});
+  batch_.push_back(replica::CutLog{done});
   schedule_turn();
 }
 
@@ -469,7 +470,7 @@ void NodeShell::look_at_leadership(lease::Now now) {
 void NodeShell::feed_machine_space(bool full) {
   machine_full_ = full;
   if (!driver_) return;
-  batch_.push_back(MachineSpace{full});
+  batch_.push_back(replica::MachineSpace{full});
   schedule_turn();
 }
 
@@ -526,7 +527,7 @@ void NodeShell::fail(Error error) {
   if (failure_) return;
   if (driver_) {
     // Before whatever came with it: nothing is judged any more.
-    batch_.insert(batch_.begin(), StorageFailed{std::move(error)});
+    batch_.insert(batch_.begin(), replica::StorageFailed{std::move(error)});
   } else {
     failure_ = std::move(error);
     post_task([this] {
@@ -544,7 +545,7 @@ void NodeShell::report_failure() {
 
 net::TcpCallbacks NodeShell::callbacks() {
   net::TcpCallbacks callbacks;
-  callbacks.on_message = [this](const raft::Peer& from, net::PeerMessage message) {
+  callbacks.on_message = [this](const raft::Peer& from, wire::PeerMessage message) {
     received(from, std::move(message));
   };
   callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
@@ -566,9 +567,9 @@ net::TcpCallbacks NodeShell::callbacks() {
   return callbacks;
 }
 
-void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
+void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
   if (message.group != kGroup || failure_) return;
-  if (const auto* confirm = std::get_if<net::FormationConfirm>(&message.payload)) {
+  if (const auto* confirm = std::get_if<wire::FormationConfirm>(&message.payload)) {
     if (!formation_) return;
     const Result<void> taken = formation_->received(from.id, *confirm);
     if (!taken.ok()) fail(taken.error());
@@ -577,8 +578,8 @@ void NodeShell::received(const raft::Peer& from, net::PeerMessage&& message) {
   }
   if (!driver_) return;  // as if it had been lost
   // Filled in place: g++ 12 takes the move of a temporary for a read of what is not there.
-  Event& event = batch_.emplace_back(std::in_place_type<PeerMessageReceived>);
-  PeerMessageReceived& taken = std::get<PeerMessageReceived>(event);
+  replica::Event& event = batch_.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
+  replica::PeerMessageReceived& taken = std::get<replica::PeerMessageReceived>(event);
   taken.from = from;
   taken.message = std::move(message);
   schedule_turn();
@@ -660,7 +661,7 @@ void NodeShell::stop_now() {
 void NodeShell::stop_on_loop() {
   stopping_ = true;
   if (driver_) {
-    batch_.push_back(Stop{});
+    batch_.push_back(replica::Stop{});
     run_driver(clock_.now());
   } else {
     before_formation(clock_.now());
@@ -675,8 +676,8 @@ void NodeShell::stop_on_loop() {
 
 }  // namespace
 
-Result<std::unique_ptr<Node>> Node::open(NodeOptions options, StateMachine& machine,
-                                         const lease::Clock& clock, Observer& observer) {
+Result<std::unique_ptr<Node>> Node::open(NodeOptions options, replica::StateMachine& machine,
+                                         const lease::Clock& clock, replica::Observer& observer) {
   auto shell = std::make_unique<NodeShell>(std::move(options), machine, clock, observer);
   if (const auto started = shell->start(); !started.ok()) return started.error();
   return std::unique_ptr<Node>(std::move(shell));

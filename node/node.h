@@ -5,10 +5,10 @@
 #include <leasehold/lease/clock.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/node/drain.h>
-#include <leasehold/node/driver.h>
-#include <leasehold/node/lease_view.h>
 #include <leasehold/node/member_edit.h>
-#include <leasehold/node/state_machine.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/replica/lease_view.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <chrono>
 #include <cstdint>
@@ -56,7 +56,7 @@ struct NodeOptions {
   /// witness's for ever, or never.
   bool witness = false;
   lease::Duration preference_settle = std::chrono::seconds(10);
-  DriverOptions limits;  ///< its `core` member is filled in by open()
+  replica::DriverOptions limits;  ///< its `core` member is filled in by open()
 };
 
 /// How long a call may take, and with which others it can be cancelled. A plain duration is enough:
@@ -65,12 +65,12 @@ struct CallOptions {
   // Implicit by intent.
   template <class Rep, class Period>
   // NOLINTNEXTLINE(google-explicit-constructor)
-  CallOptions(std::chrono::duration<Rep, Period> t, CallGroup g = CallGroup(0))
+  CallOptions(std::chrono::duration<Rep, Period> t, replica::CallGroup g = replica::CallGroup(0))
       : timeout(std::chrono::duration_cast<lease::Duration>(t)), group(g) {}
 
   /// From the call on, on the node's clock. Zero or less: the call is refused.
   lease::Duration timeout;
-  CallGroup group;
+  replica::CallGroup group;
   /// Of a proposal: the state machine executes the command once however often it stands in the log
   /// (session_table.h). Then it is sent again also where nobody can tell whether it was appended
   /// before, and fewer calls end as unknown.
@@ -80,7 +80,7 @@ struct CallOptions {
 /// One command of a batch.
 struct Proposal {
   Bytes command;
-  ProposeCompletion done;
+  replica::ProposeCompletion done;
   bool repeatable = false;  ///< as CallOptions::repeatable, which speaks for the whole batch
 };
 
@@ -117,14 +117,15 @@ struct NodeStatus {
   std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about
   raft::Index machine_durable;  ///< what the state machine has made durable
   bool disk_full = false;       ///< no command is taken
-  std::vector<SnapshotTransfer> transfers;  ///< snapshots on their way to or from this node
-  lease::Duration lease_left{0};            ///< zero without a valid lease
+  std::vector<replica::SnapshotTransfer>
+      transfers;                  ///< snapshots on their way to or from this node
+  lease::Duration lease_left{0};  ///< zero without a valid lease
   /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
   raft::LogId membership;             ///< where it stands in the log
   bool membership_joint = false;      ///< a change is half made
   bool membership_committed = false;  ///< false: it may yet be taken back
-  DriverCounters counters;
+  replica::DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
   std::uint64_t syncs = 0;            ///< of the log
 };
@@ -152,20 +153,21 @@ class Node {
   /// directory it asks the members first, for two seconds each at most. Errors: invalid_argument
   /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io, unavailable (nobody could
   /// say the cluster's id: try again later); each says what to do.
-  static Result<std::unique_ptr<Node>> open(NodeOptions options, StateMachine& machine,
-                                            const lease::Clock& clock, Observer& observer);
+  static Result<std::unique_ptr<Node>> open(NodeOptions options, replica::StateMachine& machine,
+                                            const lease::Clock& clock, replica::Observer& observer);
   virtual ~Node() = default;
 
   /// Replicates a command.
-  virtual void propose(Bytes command, CallOptions options, ProposeCompletion done) = 0;
+  virtual void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) = 0;
   /// Replicates many: they share the way to the node's thread, and at the leader an append and a
   /// disk write, in this order. No transaction: each ends by itself, and one that has to be sent
   /// again may come later than those behind it.
   virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
   /// Completes when the state machine may be read linearizably.
-  virtual void read(ReadMode mode, CallOptions options, ReadCompletion done) = 0;
+  virtual void read(replica::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
   /// Completes when this node has applied `index`.
-  virtual void wait_applied(raft::Index index, CallOptions options, ReadCompletion done) = 0;
+  virtual void wait_applied(raft::Index index, CallOptions options,
+                            replica::ReadCompletion done) = 0;
   /// Changes the members, at the leader: all of `edits`, or nothing. A new voter is added, which
   /// makes it a learner, and promoted in a later change, when it has caught up (learner_behind says
   /// how far it is). A node that is added has to run (NodeOptions::join) unless its uuid is given.
@@ -174,7 +176,7 @@ class Node {
   virtual void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) = 0;
   /// Ends every call of `group` that was taken before and still waits. What has been appended may
   /// be executed all the same. Group 0 has no calls.
-  virtual void cancel(CallGroup group) = 0;
+  virtual void cancel(replica::CallGroup group) = 0;
 
   /// Hands the leadership over to `to`, or to the most advanced voter (kNobody), in a few round
   /// trips and without waiting for the lease to end. Only at the leader. Meanwhile commands and
@@ -182,7 +184,8 @@ class Node {
   /// follows, also if `to` leads already; `refused`: nothing was begun, and why; `failed`: the
   /// target did not take over within two election timeouts, and this node leads on; `unknown`: the
   /// timeout passed first.
-  virtual void hand_over(raft::NodeId to, CallOptions options, HandOverCompletion done) = 0;
+  virtual void hand_over(raft::NodeId to, CallOptions options,
+                         replica::HandOverCompletion done) = 0;
 
   /// Prepares this node for its end. From its next turn on it takes no proposal and no read of its
   /// own callers: they end as dropped, or without an index, with the leader as a hint. What it has
@@ -194,18 +197,18 @@ class Node {
   virtual void drain(CallOptions options, DrainCompletion done) = 0;
 
   /// propose(), and waits for how it ended.
-  ProposeResult propose_and_wait(Bytes command, CallOptions options);
+  replica::ProposeResult propose_and_wait(Bytes command, CallOptions options);
   /// read(), and waits; then the caller reads its state machine on its own thread. With mode
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
   /// and asks nobody: two clock reads at most. See examples/read_point for the parts it is made of.
-  ReadResult read_point(ReadMode mode, CallOptions options);
+  replica::ReadResult read_point(replica::ReadMode mode, CallOptions options);
   /// change_members(), and waits.
   MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);
 
   /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog): what the
   /// node does by itself later, for a person who wants it now. Completes on lh-node, however long
   /// it takes. Errors: unavailable (the group has not formed), and those of LogCutCompletion.
-  virtual void cut_log(LogCutCompletion done) = 0;
+  virtual void cut_log(replica::LogCutCompletion done) = 0;
 
   /// The state machine's disk is full, or has space again: while it is full this node takes no
   /// commands and no entries, as when its own disk is, so that nothing is committed that it could
@@ -213,7 +216,7 @@ class Node {
   virtual void machine_space(bool full) = 0;
 
   /// The lock-free door for lease reads on the caller's own thread.
-  virtual const LeaseView& lease_view() const = 0;
+  virtual const replica::LeaseView& lease_view() const = 0;
   virtual const lease::Clock& clock() const = 0;
   virtual void status(std::function<void(NodeStatus)> done) = 0;
   /// Called once, on a thread of the node, when the node can no longer run (storage failed, fenced

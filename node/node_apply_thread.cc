@@ -6,8 +6,9 @@
 
 namespace leasehold::node {
 
-ApplyThread::ApplyThread(StateMachine& machine, LeaseView& view, Callers& callers, raft::NodeId id,
-                         raft::Incarnation incarnation, Install install, Done done)
+ApplyThread::ApplyThread(replica::StateMachine& machine, replica::LeaseView& view,
+                         replica::Callers& callers, raft::NodeId id, raft::Incarnation incarnation,
+                         Install install, Done done)
     : machine_(machine),
       view_(view),
       callers_(callers),
@@ -48,14 +49,14 @@ void ApplyThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<AppliedEntries> ApplyThread::run(const Call& call) {
+Result<replica::AppliedEntries> ApplyThread::run(const Call& call) {
   if (const auto* entries = std::get_if<std::vector<raft::Entry>>(&call)) {
-    return apply_entries(*entries, id_, incarnation_, machine_);
+    return replica::apply_entries(*entries, id_, incarnation_, machine_);
   }
   const raft::SnapshotId& id = std::get<raft::SnapshotId>(call);
   const Result<void> installed = install_(id);
   if (!installed.ok()) return installed.error();
-  return AppliedEntries{id.last.index, {}};
+  return replica::AppliedEntries{id.last.index, {}};
 }
 
 void ApplyThread::run() {
@@ -69,11 +70,11 @@ void ApplyThread::run() {
       calls.swap(calls_);
     }
     for (const Call& call : calls) {
-      Result<AppliedEntries> applied = run(call);
+      Result<replica::AppliedEntries> applied = run(call);
       if (!applied.ok()) return done_(applied.error());
       // The state machine shows the effects before anybody is told that they are there.
       view_.publish_applied(applied.value().last);
-      done_(complete(std::move(applied).value(), callers_));
+      done_(replica::complete(std::move(applied).value(), callers_));
     }
   }
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/node/apply.h>
-#include <leasehold/node/callers.h>
-#include <leasehold/node/driver.h>
-#include <leasehold/node/lease_view.h>
-#include <leasehold/node/state_machine.h>
 #include <leasehold/raft/entry.h>
+#include <leasehold/replica/apply.h>
+#include <leasehold/replica/callers.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/replica/lease_view.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <condition_variable>
 #include <functional>
@@ -20,15 +20,15 @@ namespace leasehold::node {
 
 /// Applies each call on its own thread, publishes the index, completes the callers, then tells
 /// `done` there. Its queue is bounded by DriverOptions::applies_max, and one install().
-class ApplyThread final : public Applier {
+class ApplyThread final : public replica::Applier {
  public:
-  using Done = std::function<void(Result<Applied>)>;
+  using Done = std::function<void(Result<replica::Applied>)>;
   /// Puts the snapshot that has arrived into the state machine.
   using Install = std::function<Result<void>(const raft::SnapshotId&)>;
 
   /// `machine`, `view` and `callers` outlive it.
-  ApplyThread(StateMachine& machine, LeaseView& view, Callers& callers, raft::NodeId id,
-              raft::Incarnation incarnation, Install install, Done done);
+  ApplyThread(replica::StateMachine& machine, replica::LeaseView& view, replica::Callers& callers,
+              raft::NodeId id, raft::Incarnation incarnation, Install install, Done done);
   /// Calls stop().
   ~ApplyThread() override;
   ApplyThread(const ApplyThread&) = delete;
@@ -43,12 +43,12 @@ class ApplyThread final : public Applier {
   using Call = std::variant<std::vector<raft::Entry>, raft::SnapshotId>;
 
   void add(Call call);
-  Result<AppliedEntries> run(const Call& call);
+  Result<replica::AppliedEntries> run(const Call& call);
   void run();
 
-  StateMachine& machine_;
-  LeaseView& view_;
-  Callers& callers_;
+  replica::StateMachine& machine_;
+  replica::LeaseView& view_;
+  replica::Callers& callers_;
   const raft::NodeId id_;
   const raft::Incarnation incarnation_;
   const Install install_;

@@ -1,8 +1,8 @@
 // What the observer was last told, to see what is different now.
 #pragma once
 
-#include <leasehold/node/driver.h>
-#include <leasehold/node/observer.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/replica/observer.h>
 
 #include <optional>
 
@@ -11,30 +11,30 @@ namespace leasehold::node {
 /// Looked at once a turn: a few comparisons when nothing changed.
 class Changes {
  public:
-  explicit Changes(Observer& observer) : observer_(observer) {}
+  explicit Changes(replica::Observer& observer) : observer_(observer) {}
 
   /// Tells of what differs. `serving`: the node takes part; one that stopped or failed holds no
   /// lease.
   void look(const raft::Core& core, raft::HolderInstant now, bool serving) {
-    const LeadershipChange leadership{core.role(), core.term(), core.leader()};
+    const replica::LeadershipChange leadership{core.role(), core.term(), core.leader()};
     if (!leadership_ || *leadership_ != leadership)
       observer_.on_change(*(leadership_ = leadership));
     const bool held = serving && core.lease_end() > now;
     if (!lease_ || lease_->held != held || (held && lease_->term != core.term())) {
-      observer_.on_change(*(lease_ = LeaseChange{core.term(), held}));
+      observer_.on_change(*(lease_ = replica::LeaseChange{core.term(), held}));
     }
     // A membership entry that replaced another at its index is of another term.
     const raft::Index index = core.log().membership_index();
     const raft::Term written = core.log().term_at(index).value_or(raft::Term(0));
     if (membership_ && *membership_ == raft::LogId{written, index}) return;
     membership_ = raft::LogId{written, index};
-    observer_.on_change(MembershipChange{index, core.membership()});
+    observer_.on_change(replica::MembershipChange{index, core.membership()});
   }
 
  private:
-  Observer& observer_;
-  std::optional<LeadershipChange> leadership_;
-  std::optional<LeaseChange> lease_;
+  replica::Observer& observer_;
+  std::optional<replica::LeadershipChange> leadership_;
+  std::optional<replica::LeaseChange> lease_;
   std::optional<raft::LogId> membership_;
 };
 

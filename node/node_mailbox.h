@@ -2,7 +2,7 @@
 // while the thread is busy.
 #pragma once
 
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 
 #include <cstdint>
 #include <functional>
@@ -29,11 +29,12 @@ class Mailbox {
     when_awaited,  ///< only while set_awaiting(true); else the next turn takes it along
   };
 
-  Added add(Event& event, Haste haste = Haste::now) {
+  Added add(replica::Event& event, Haste haste = Haste::now) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;
-    Persisted* last = events_.empty() ? nullptr : std::get_if<Persisted>(&events_.back());
-    const Persisted* next = std::get_if<Persisted>(&event);
+    replica::Persisted* last =
+        events_.empty() ? nullptr : std::get_if<replica::Persisted>(&events_.back());
+    const replica::Persisted* next = std::get_if<replica::Persisted>(&event);
     if (last != nullptr && next != nullptr) {
       last->id = next->id;  // the newer one covers the older
     } else {
@@ -42,10 +43,10 @@ class Mailbox {
     return haste == Haste::now || awaiting_ ? added() : Added::behind;
   }
   /// All of them for one turn.
-  Added add(std::vector<Event>& events) {
+  Added add(std::vector<replica::Event>& events) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (closed_) return Added::closed;
-    for (Event& event : events) events_.push_back(std::move(event));
+    for (replica::Event& event : events) events_.push_back(std::move(event));
     return added();
   }
   Added add(Task& task) {
@@ -56,13 +57,13 @@ class Mailbox {
   }
 
   /// Moves everything behind what the vectors hold already. Node's thread.
-  void take(std::vector<Event>& events, std::vector<Task>& tasks) {
+  void take(std::vector<replica::Event>& events, std::vector<Task>& tasks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     awaited_ = false;
     if (events.empty()) {
       events.swap(events_);
     } else {
-      for (Event& event : events_) events.push_back(std::move(event));
+      for (replica::Event& event : events_) events.push_back(std::move(event));
       events_.clear();
     }
     for (Task& task : tasks_) tasks.push_back(std::move(task));
@@ -85,7 +86,7 @@ class Mailbox {
   Added added() { return std::exchange(awaited_, true) ? Added::behind : Added::first; }
 
   std::mutex mutex_;
-  std::vector<Event> events_;
+  std::vector<replica::Event> events_;
   std::vector<Task> tasks_;
   /// A wake-up is on its way.
   bool awaited_ = false;

@@ -52,7 +52,7 @@ raft::LogId membership_place(const raft::Core& core) {
   return {core.log().term_at(index).value_or(raft::Term(0)), index};
 }
 
-Members::Members(Self self, net::TcpTransport& transport, std::function<void(Event)> feed)
+Members::Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed)
     : self_(std::move(self)), transport_(transport), feed_(std::move(feed)) {}
 
 bool Members::names_self(const raft::Membership& membership) const {
@@ -203,7 +203,7 @@ std::optional<Error> Members::gone(lease::Now now) const {
 // ---- Changes ----
 
 void Members::change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
-                     CallGroup group, MembersCompletion done) {
+                     replica::CallGroup group, MembersCompletion done) {
   if (core == nullptr || core->role() != raft::Role::leader) {
     const raft::NodeId leader = core != nullptr ? core->leader() : raft::kNobody;
     return done(members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
@@ -272,11 +272,11 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   }
   // From here on the driver answers, whatever comes. No other change can come between: the core
   // takes one only when the newest membership is committed.
-  ChangeMembers event;
+  replica::ChangeMembers event;
   event.wanted = std::move(*std::get_if<raft::WantedMembers>(&wanted));
   event.deadline = change->deadline;
   event.group = change->group;
-  event.done = [done = std::exchange(change->done, nullptr)](const ChangeResult& result) {
+  event.done = [done = std::exchange(change->done, nullptr)](const replica::ChangeResult& result) {
     done(members_result(result));
   };
   changes_.erase(std::remove(changes_.begin(), changes_.end(), change), changes_.end());

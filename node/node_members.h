@@ -4,9 +4,9 @@
 
 #include <leasehold/lease/clock.h>
 #include <leasehold/net/tcp_transport.h>
-#include <leasehold/node/driver.h>
 #include <leasehold/node/member_edit.h>
 #include <leasehold/node/node.h>
+#include <leasehold/replica/driver.h>
 
 #include <functional>
 #include <map>
@@ -32,7 +32,7 @@ class Members {
     bool witness = false;
   };
   /// `feed` hands an event to the driver. `transport` outlives this.
-  Members(Self self, net::TcpTransport& transport, std::function<void(Event)> feed);
+  Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed);
 
   /// Once a turn: a few comparisons when nothing changed.
   void look(const raft::Core& core, lease::Now now);
@@ -57,7 +57,7 @@ class Members {
 
   /// Makes the change, at the leader. Who is added without a uuid is asked for it first.
   void change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
-              CallGroup group, MembersCompletion done);
+              replica::CallGroup group, MembersCompletion done);
   /// The node stops: refuses the changes that still ask for uuids.
   void complete_all();
 
@@ -69,7 +69,7 @@ class Members {
   struct Change {
     MemberEdits edits;
     raft::PromiseInstant deadline;
-    CallGroup group;
+    replica::CallGroup group;
     MembersCompletion done;
     std::size_t asking = 0;  ///< uuids that are asked for
   };
@@ -86,7 +86,7 @@ class Members {
 
   Self self_;
   net::TcpTransport& transport_;
-  std::function<void(Event)> feed_;
+  std::function<void(replica::Event)> feed_;
   /// Of the driver that runs; set by look().
   const raft::Core* core_ = nullptr;
   /// What was acted upon last.

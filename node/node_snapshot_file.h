@@ -20,9 +20,9 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/node/state_machine.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,7 +94,7 @@ class SnapshotFile {
 };
 
 /// A complete file as the state machine is given it.
-class StagedSnapshot final : public Snapshot {
+class StagedSnapshot final : public replica::Snapshot {
  public:
   explicit StagedSnapshot(std::unique_ptr<SnapshotFile> file) : file_(std::move(file)) {}
   raft::Index last() const override { return file_->head().id.last.index; }

@@ -56,7 +56,7 @@ std::uint64_t random_tag() {
 
 }  // namespace
 
-SnapshotThread::SnapshotThread(StateMachine& machine, std::string data_dir,
+SnapshotThread::SnapshotThread(replica::StateMachine& machine, std::string data_dir,
                                std::uint64_t cluster_id, raft::Index durable, Post post)
     : machine_(machine),
       folder_(folder_of(data_dir)),
@@ -107,25 +107,26 @@ void SnapshotThread::run() {
 
 void SnapshotThread::fail(const Error& error) {
   failed_ = true;
-  post_(StorageFailed{error});
+  post_(replica::StorageFailed{error});
 }
 
 // ---- The state machine's ----
 
 void SnapshotThread::make_durable() {
-  add([this] { post_(MachineDurable{machine_.make_durable()}); });
+  add([this] { post_(replica::MachineDurable{machine_.make_durable()}); });
 }
 
 void SnapshotThread::take() {
   add([this] {
-    Result<std::shared_ptr<const Snapshot>> snapshot = machine_.take_snapshot();
+    Result<std::shared_ptr<const replica::Snapshot>> snapshot = machine_.take_snapshot();
     if (!snapshot.ok()) {
-      post_(SnapshotTaken{snapshot.error()});
+      post_(replica::SnapshotTaken{snapshot.error()});
       return;
     }
-    const TakenSnapshot taken{snapshot.value()->last(), random_tag(), snapshot.value()->size()};
+    const replica::TakenSnapshot taken{snapshot.value()->last(), random_tag(),
+                                       snapshot.value()->size()};
     taken_.emplace(taken.tag, std::move(snapshot).value());
-    post_(SnapshotTaken{taken});
+    post_(replica::SnapshotTaken{taken});
   });
 }
 
@@ -137,9 +138,9 @@ void SnapshotThread::read(std::uint64_t token, std::uint64_t tag, std::uint64_t 
     std::string data(bytes, '\0');
     const Result<void> done = found->second->read(offset, data.data(), bytes);
     if (done.ok()) {
-      post_(SnapshotRead{token, Bytes(std::move(data))});
+      post_(replica::SnapshotRead{token, Bytes(std::move(data))});
     } else {
-      post_(SnapshotRead{token, done.error()});
+      post_(replica::SnapshotRead{token, done.error()});
     }
   });
 }
@@ -164,7 +165,7 @@ Result<std::shared_ptr<const StagedSnapshot>> SnapshotThread::complete(
 }
 
 Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft::LogId base,
-                                              StateMachine& machine) {
+                                              replica::StateMachine& machine) {
   const auto staged = complete(data_dir);
   if (staged.ok() && staged.value()->id().last == base) {
     const Result<void> done = machine.install_snapshot(*staged.value());
@@ -215,7 +216,7 @@ void SnapshotThread::store(const raft::ReceivedChunk& received) {
     stored.id = chunk.id;
     stored.refused = place.refused;
     stored.offset = place.offset;
-    post_(ChunkStored{stored, std::move(place.complete)});
+    post_(replica::ChunkStored{stored, std::move(place.complete)});
   });
 }
 

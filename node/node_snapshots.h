@@ -2,9 +2,9 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/node/driver.h>
 #include <leasehold/node/node_snapshot_file.h>
-#include <leasehold/node/state_machine.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <condition_variable>
 #include <cstdint>
@@ -25,13 +25,13 @@ namespace leasehold::node {
 ///
 /// Its queue is bounded by what a Driver asks for at once: one make_durable(), one take(), one
 /// read() for each peer, and DriverOptions::chunks_storing_max chunks.
-class SnapshotThread final : public Snapshots {
+class SnapshotThread final : public replica::Snapshots {
  public:
   /// `post` is called on lh-snap with each answer, or with StorageFailed.
-  using Post = std::function<void(Event)>;
+  using Post = std::function<void(replica::Event)>;
 
   /// `machine` outlives it. `durable`: what it has made durable.
-  SnapshotThread(StateMachine& machine, std::string data_dir, std::uint64_t cluster_id,
+  SnapshotThread(replica::StateMachine& machine, std::string data_dir, std::uint64_t cluster_id,
                  raft::Index durable, Post post);
   /// Calls stop().
   ~SnapshotThread() override;
@@ -53,7 +53,7 @@ class SnapshotThread final : public Snapshots {
   /// it, is given the snapshot on which the log stands. Errors: those of complete() and of the
   /// state machine; corrupted: there is no such snapshot.
   static Result<void> install_at_start(const std::string& data_dir, raft::LogId base,
-                                       StateMachine& machine);
+                                       replica::StateMachine& machine);
   /// The complete one is in the state machine, durably. Any thread.
   void installed() { discard(); }
 
@@ -79,14 +79,14 @@ class SnapshotThread final : public Snapshots {
   void remove(const std::string& path);
   void fail(const Error& error);
 
-  StateMachine& machine_;
+  replica::StateMachine& machine_;
   const std::string folder_;
   const std::uint64_t cluster_id_;
   const raft::Index durable_at_start_;
   const Post post_;
 
   // Of the thread.
-  std::map<std::uint64_t, std::shared_ptr<const Snapshot>> taken_;  ///< by tag
+  std::map<std::uint64_t, std::shared_ptr<const replica::Snapshot>> taken_;  ///< by tag
   std::unique_ptr<SnapshotFile> incoming_;
   /// Whether there is one of an earlier process has been looked at.
   bool looked_ = false;

@@ -4,7 +4,8 @@
 
 namespace leasehold::node {
 
-void describe(const Driver& driver, lease::HolderInstant now, bool failed, NodeStatus& status) {
+void describe(const replica::Driver& driver, lease::HolderInstant now, bool failed,
+              NodeStatus& status) {
   const raft::Core& core = driver.core();
   status.role = core.role();
   status.term = core.term();
@@ -31,7 +32,8 @@ std::string text_of(const net::Rejection& rejection) {
          "): " + rejection.error.message;
 }
 
-void LogNotices::look(const Driver& driver, const std::string& data_dir, Observer& observer) {
+void LogNotices::look(const replica::Driver& driver, const std::string& data_dir,
+                      replica::Observer& observer) {
   if (driver.disk_full() != std::exchange(told_full_, driver.disk_full())) {
     observer.on_notice(told_full_ ? "the disk of " + data_dir +
                                         " is full: no command is taken until it has space again"

@@ -7,11 +7,11 @@
 
 namespace leasehold::node {
 
-ProposeResult Node::propose_and_wait(Bytes command, CallOptions options) {
-  auto answer = std::make_shared<std::promise<ProposeResult>>();
-  std::future<ProposeResult> answered = answer->get_future();
+replica::ProposeResult Node::propose_and_wait(Bytes command, CallOptions options) {
+  auto answer = std::make_shared<std::promise<replica::ProposeResult>>();
+  std::future<replica::ProposeResult> answered = answer->get_future();
   propose(std::move(command), options,
-          [answer](ProposeResult result) { answer->set_value(std::move(result)); });
+          [answer](replica::ProposeResult result) { answer->set_value(std::move(result)); });
   return answered.get();
 }
 
@@ -23,18 +23,18 @@ MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions optio
   return answered.get();
 }
 
-ReadResult Node::read_point(ReadMode mode, CallOptions options) {
+replica::ReadResult Node::read_point(replica::ReadMode mode, CallOptions options) {
   std::optional<raft::Index> leased;
-  if (mode == ReadMode::lease) leased = lease_view().readable_index(clock());
+  if (mode == replica::ReadMode::lease) leased = lease_view().readable_index(clock());
   if (leased && lease_view().applied() >= *leased) {
-    ReadResult result;
+    replica::ReadResult result;
     result.index = leased;
     result.basis = raft::ReadBasis::lease;
     return result;
   }
-  auto answer = std::make_shared<std::promise<ReadResult>>();
-  std::future<ReadResult> answered = answer->get_future();
-  const auto done = [answer](const ReadResult& result) { answer->set_value(result); };
+  auto answer = std::make_shared<std::promise<replica::ReadResult>>();
+  std::future<replica::ReadResult> answered = answer->get_future();
+  const auto done = [answer](const replica::ReadResult& result) { answer->set_value(result); };
   if (!leased) {
     read(mode, options, done);
     return answered.get();
@@ -42,7 +42,7 @@ ReadResult Node::read_point(ReadMode mode, CallOptions options) {
   // The lease has justified the read: the apply thread is behind, and asking a quorum would not
   // make it faster.
   wait_applied(*leased, options, done);
-  ReadResult result = answered.get();
+  replica::ReadResult result = answered.get();
   result.basis = raft::ReadBasis::lease;
   return result;
 }

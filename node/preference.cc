@@ -11,9 +11,9 @@ constexpr std::uint64_t kLagMax = 1000;
 
 }  // namespace
 
-bool Preference::look(lease::Now now, const Driver& driver,
+bool Preference::look(lease::Now now, const replica::Driver& driver,
                       const std::function<bool(raft::NodeId)>& connected,
-                      std::vector<Event>& events) {
+                      std::vector<replica::Event>& events) {
   const raft::Core& core = driver.core();
   if (wanted_.empty() || core.role() != raft::Role::leader) {
     rest();
@@ -35,10 +35,11 @@ bool Preference::look(lease::Now now, const Driver& driver,
   if (asked_ || now.promise < due_) return false;
   asked_ = true;
   due_ = raft::PromiseInstant::never();
-  events.emplace_back(HandOver{next, now.promise + settle_, [this](const HandOverResult& result) {
-                                 asked_ = false;
-                                 failed_ = result.status != GroupCallStatus::done;
-                               }});
+  events.emplace_back(
+      replica::HandOver{next, now.promise + settle_, [this](const replica::HandOverResult& result) {
+                          asked_ = false;
+                          failed_ = result.status != replica::GroupCallStatus::done;
+                        }});
   return true;
 }
 

@@ -1,7 +1,7 @@
 // Who shall lead, if it can: a leader hands over to a node that its operator prefers.
 #pragma once
 
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 
 #include <cstddef>
 #include <functional>
@@ -29,8 +29,9 @@ class Preference {
 
   /// After a turn of the driver, with its completions called: puts a hand-over behind `events` when
   /// it is time for one, and says so.
-  bool look(lease::Now now, const Driver& driver,
-            const std::function<bool(raft::NodeId)>& connected, std::vector<Event>& events);
+  bool look(lease::Now now, const replica::Driver& driver,
+            const std::function<bool(raft::NodeId)>& connected,
+            std::vector<replica::Event>& events);
   /// When look() has something to do though nothing happened.
   raft::PromiseInstant next_deadline() const { return due_; }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/lease/clock.h>
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 
 #include <cstddef>
 #include <vector>
@@ -17,13 +17,13 @@ class UnformedCalls {
 
   /// Takes in `events` and leaves it empty; refuses what is cancelled or too late, and what only a
   /// leader does. `closed`: there will be no driver, and everything is refused.
-  void take(lease::Now now, std::vector<Event>& events, bool closed);
+  void take(lease::Now now, std::vector<replica::Event>& events, bool closed);
   /// The driver is there: moves everything behind what `events` holds already.
-  void release(std::vector<Event>& events);
+  void release(std::vector<replica::Event>& events);
 
  private:
   const std::size_t calls_max_;
-  std::vector<Event> waiting_;
+  std::vector<replica::Event> waiting_;
 };
 
 }  // namespace leasehold::node

@@ -1,7 +1,7 @@
 // What a witness has in place of a state machine.
 #pragma once
 
-#include <leasehold/node/state_machine.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <atomic>
 #include <vector>
@@ -10,11 +10,12 @@ namespace leasehold::node {
 
 /// Takes every command and keeps nothing of it. It is always durable, because nothing can be lost.
 /// What a witness's log begins behind it has "applied" too, so a start begins there.
-class WitnessMachine final : public StateMachine {
+class WitnessMachine final : public replica::StateMachine {
  public:
   raft::Index durable_index() const override { return raft::Index(applied_.load()); }
   /// The results are empty: nobody may be told them (Driver refuses the callers of a witness).
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override {
     applied_.store(last.value());
     return std::vector<Bytes>(commands.size());
   }

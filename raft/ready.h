@@ -31,7 +31,7 @@ struct HardState {
   friend bool operator==(const HardState&, const HardState&) = default;
 };
 
-/// What readers off the node's thread may know of the lease. See node/lease_view.h.
+/// What readers off the node's thread may know of the lease. See replica/lease_view.h.
 struct LeaseState {
   Term term;
   HolderInstant end = HolderInstant::earliest();  ///< earliest(): no lease

@@ -181,7 +181,7 @@ Result<void> Backups::make_folder() const {
 /// A read that is linearizable here: when it is justified, this node has applied everything that
 /// was acknowledged before.
 Result<void> Backups::wait_for_all_acknowledged() {
-  const node::ReadResult read = node_.read_point(options_.mode, options_.timeout);
+  const replica::ReadResult read = node_.read_point(options_.mode, options_.timeout);
   if (read.index) return {};
   if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
   if (read.leader != raft::kNobody || read.overloaded) {
@@ -240,7 +240,7 @@ Result<BackupDone> Backups::write(const std::string& path, bool stale) {
   return BackupDone{path, std::move(manifest), copied.value()};
 }
 
-Result<std::uint64_t> Backups::copy(const std::string& manifest, const node::Snapshot& snapshot,
+Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::Snapshot& snapshot,
                                     const std::string& fresh, const std::string& path) {
   const Descriptor file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
   if (file.number < 0) return system_error("cannot make " + fresh, errno);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/node/node.h>
 #include <leasehold/server/server_state.h>
 
@@ -30,7 +30,7 @@ class Backups {
     raft::NodeId id;
     lease::Duration timeout{};  ///< to learn what has to be in a backup
     /// How that is learnt: by a lease, or by a quorum where leases are off.
-    node::ReadMode mode = node::ReadMode::lease;
+    replica::ReadMode mode = replica::ReadMode::lease;
     Notice notice;  ///< takes sentences for a person; on the backup's thread. May be empty
   };
 
@@ -61,7 +61,7 @@ class Backups {
   Result<void> make_folder() const;
   Result<void> wait_for_all_acknowledged();
   Result<void> check_space(std::uint64_t bytes) const;
-  Result<std::uint64_t> copy(const std::string& manifest, const node::Snapshot& snapshot,
+  Result<std::uint64_t> copy(const std::string& manifest, const replica::Snapshot& snapshot,
                              const std::string& fresh, const std::string& path);
   void remove_leftovers() const;
 

@@ -35,7 +35,7 @@ const char* const kElectUsage =
 
 namespace {
 
-using holder::LeaseHolder;
+using client::LeaseHolder;
 using lease::Duration;
 using Json = nlohmann::ordered_json;
 
@@ -68,9 +68,9 @@ Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& 
   }
   auto holder = holder_flags(flags.value(), clock);
   if (!holder) return holder.error();
-  const auto grace = term_of(flags.value(), "--grace", lease::kLeaseGraceMax);
+  const auto grace = term_of(flags.value(), "--grace", grant::kLeaseGraceMax);
   if (!grace) return grace.error();
-  const auto delay = term_of(flags.value(), "--lock-delay", lease::kLeaseDelayMax);
+  const auto delay = term_of(flags.value(), "--lock-delay", grant::kLeaseDelayMax);
   if (!delay) return delay.error();
   Wanted wanted{std::move(holder).value()};
   wanted.options.terms = {grace.value(), delay.value()};
@@ -82,7 +82,7 @@ Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& 
 
 /// One line for whoever reads along: "elected  token 7".
 void say(const Wanted& wanted, const char* what, const std::string& holder,
-         lease::FencingToken token) {
+         grant::FencingToken token) {
   if (wanted.json) {
     Json line = {{"event", what}};
     if (!holder.empty()) line["holder"] = holder;
@@ -112,7 +112,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
   bool in_grace = false;
   for (;;) {
     const LeaseHolder::State state = office.state();
-    if (lease::HeldLease::is_over(state)) break;
+    if (grant::HeldLease::is_over(state)) break;
     if (in_grace != (state == LeaseHolder::State::in_grace)) {
       in_grace = !in_grace;
       say(wanted, in_grace ? "grace" : "again", options.holder, office.token());
@@ -130,7 +130,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
 
 int observe(const Wanted& wanted, const EndingSignals& signals) {
   client::RemoteLeases leases(wanted.servers);
-  lease::FencingToken seen{0};
+  grant::FencingToken seen{0};
   bool told = false;
   std::string trouble;
   do {
@@ -144,7 +144,7 @@ int observe(const Wanted& wanted, const EndingSignals& signals) {
       continue;
     }
     trouble.clear();
-    const lease::FencingToken token = found ? found.value().token : lease::FencingToken(0);
+    const grant::FencingToken token = found ? found.value().token : grant::FencingToken(0);
     if (told && token == seen) continue;
     told = true;
     seen = token;

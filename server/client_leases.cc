@@ -192,15 +192,15 @@ class LeaseCommand {
 
   /// The words of a grant for what the lease has beside its time to live.
   Result<void> add_terms(Words& words) const {
-    const auto grace = term_of(flags_, "--grace", lease::kLeaseGraceMax);
+    const auto grace = term_of(flags_, "--grace", grant::kLeaseGraceMax);
     if (!grace) return grace.error();
-    const auto delay = term_of(flags_, "--delay", lease::kLeaseDelayMax);
+    const auto delay = term_of(flags_, "--delay", grant::kLeaseDelayMax);
     if (!delay) return delay.error();
-    const lease::LeaseTerms terms{grace.value(), delay.value(), flags_.has("--soft")};
+    const grant::LeaseTerms terms{grace.value(), delay.value(), flags_.has("--soft")};
     if (const char* problem = terms.problem(!flags_.text("--name").empty())) {
       return Error{ErrorCode::invalid_argument, problem};
     }
-    const auto add = [&words](const char* word, lease::LeaseTerms::Milliseconds term) {
+    const auto add = [&words](const char* word, grant::LeaseTerms::Milliseconds term) {
       if (term > term.zero()) words.insert(words.end(), {word, std::to_string(term.count())});
     };
     add("grace", terms.grace);

@@ -1,6 +1,6 @@
+#include <leasehold/client/queue_lock.h>
 #include <leasehold/client/remote_keys.h>
 #include <leasehold/client/remote_leases.h>
-#include <leasehold/holder/queue_lock.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/child_process.h>
 #include <leasehold/server/client_flags.h>
@@ -41,8 +41,8 @@ const char* const kLockUsage =
 
 namespace {
 
-using holder::LeaseHolder;
-using holder::QueueLock;
+using client::LeaseHolder;
+using client::QueueLock;
 using lease::Duration;
 using lease::HolderInstant;
 using std::chrono::milliseconds;

@@ -1,6 +1,6 @@
+#include <leasehold/client/registration.h>
 #include <leasehold/client/remote_keys.h>
 #include <leasehold/client/remote_leases.h>
-#include <leasehold/holder/registration.h>
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/client_flags.h>
 #include <leasehold/server/client_register.h>
@@ -31,7 +31,7 @@ const char* const kRegisterUsage =
 
 namespace {
 
-using holder::Registration;
+using client::Registration;
 using lease::Duration;
 using Json = nlohmann::ordered_json;
 

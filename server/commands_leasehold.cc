@@ -109,10 +109,10 @@ void run_leasehold_backup(Session& session, const Arguments& args, std::string& 
 }
 
 void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
-  session.context().node.cut_log([answer = session.answer_later()](Result<node::LogCut> done) {
+  session.context().node.cut_log([answer = session.answer_later()](Result<replica::LogCut> done) {
     std::string reply;
     if (done) {
-      const node::LogCut& cut = done.value();
+      const replica::LogCut& cut = done.value();
       append_bulk(reply, json_text({{"index", cut.durable.value()},
                                     {"first_before", cut.first_before.value()},
                                     {"first", cut.first.value()},

@@ -1,5 +1,5 @@
 // LEASE.*: the leases that clients hold (docs/leases.md).
-#include <leasehold/local/lease_renewal.h>
+#include <leasehold/kv/local/lease_renewal.h>
 #include <leasehold/server/commands.h>
 #include <leasehold/server/people_time.h>
 #include <leasehold/server/words.h>
@@ -37,11 +37,11 @@ std::optional<lease::Duration> parse_milliseconds(std::string_view word) {
 }
 
 /// What is more than any term may be stays so: the store says what the limit is.
-bool parse_term(std::string_view word, lease::LeaseTerms::Milliseconds& term) {
+bool parse_term(std::string_view word, grant::LeaseTerms::Milliseconds& term) {
   const auto number = parse_number(word, 0);
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
   if (number) {
-    term = lease::LeaseTerms::Milliseconds(static_cast<std::uint32_t>(std::min(*number, kMost)));
+    term = grant::LeaseTerms::Milliseconds(static_cast<std::uint32_t>(std::min(*number, kMost)));
   }
   return number.has_value();
 }
@@ -51,7 +51,7 @@ bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out
   const Session::Context& context = session.context();
   kv::LeaseKeeper* const keeper = context.state.lease_keeper;
   if (keeper == nullptr || !context.state.options.lease_reads) return false;
-  const auto renewed = local::renew_under_lease(context.node, *keeper, renew.ids);
+  const auto renewed = kv::renew_under_lease(context.node, *keeper, renew.ids);
   if (!renewed) return false;
   append_array(out, renew.ids.size());
   for (const auto& ttl : renewed->ttl) {
@@ -83,7 +83,7 @@ std::string make_lease_grant(const Arguments& args, kv::Operation& operation) {
     if (equals_ignoring_case(word, "id")) {
       const auto id = parse_number(value, 1);
       if (!id) return no_id(value);
-      grant.id = lease::LeaseId(*id);
+      grant.id = grant::LeaseId(*id);
     } else if (equals_ignoring_case(word, "name")) {
       grant.name = value;
     } else if (equals_ignoring_case(word, "holder")) {
@@ -114,35 +114,35 @@ std::string make_lease_renew(const Arguments& args, kv::Operation& operation) {
 std::string make_lease_revoke(const Arguments& args, kv::Operation& operation) {
   const auto id = parse_number(args[1], 1);
   if (!id) return no_id(args[1]);
-  operation = kv::RevokeLease{lease::LeaseId(*id)};
+  operation = kv::RevokeLease{grant::LeaseId(*id)};
   return {};
 }
 
 std::string make_lease_attach(const Arguments& args, kv::Operation& operation) {
   const auto id = parse_number(args[1], 1);
   if (!id) return no_id(args[1]);
-  operation = kv::AttachKey{lease::LeaseId(*id), args[2]};
+  operation = kv::AttachKey{grant::LeaseId(*id), args[2]};
   return {};
 }
 
 std::string make_lease_detach(const Arguments& args, kv::Operation& operation) {
-  operation = kv::AttachKey{lease::LeaseId(0), args[1]};
+  operation = kv::AttachKey{grant::LeaseId(0), args[1]};
   return {};
 }
 
 std::string make_lease_info(const Arguments& args, kv::Operation& operation) {
   if (args.size() == 3 && equals_ignoring_case(args[1], "name") && !args[2].empty()) {
-    operation = kv::LeaseInfo{lease::LeaseId(0), args[2]};
+    operation = kv::LeaseInfo{grant::LeaseId(0), args[2]};
     return {};
   }
   const auto id = parse_number(args[1], 1);
   if (!id || args.size() != 2) return "ERR expected LEASE.INFO id or LEASE.INFO NAME name";
-  operation = kv::LeaseInfo{lease::LeaseId(*id), {}};
+  operation = kv::LeaseInfo{grant::LeaseId(*id), {}};
   return {};
 }
 
 std::string make_lease_list(const Arguments& args, kv::Operation& operation) {
-  kv::LeaseList list{lease::LeaseId(0), 100};
+  kv::LeaseList list{grant::LeaseId(0), 100};
   if (args.size() % 2 == 0) return kListForm;
   for (std::size_t i = 1; i < args.size(); i += 2) {
     const bool count = equals_ignoring_case(args[i], "count");
@@ -152,7 +152,7 @@ std::string make_lease_list(const Arguments& args, kv::Operation& operation) {
     if (count) {
       list.count = static_cast<std::uint32_t>(*number);
     } else {
-      list.after = lease::LeaseId(*number);
+      list.after = grant::LeaseId(*number);
     }
   }
   operation = list;

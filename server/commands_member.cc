@@ -68,15 +68,15 @@ node::MemberEdits parse_edits(const Arguments& args) {
 std::string reply_to(const node::MembersResult& result) {
   std::string reply;
   switch (result.status) {
-    case node::GroupCallStatus::done: append_simple(reply, "OK"); return reply;
-    case node::GroupCallStatus::refused: {
+    case replica::GroupCallStatus::done: append_simple(reply, "OK"); return reply;
+    case replica::GroupCallStatus::refused: {
       const bool elsewhere = result.refused.obstacle == raft::ChangeObstacle::not_leader;
       const char* const word = elsewhere ? "NOLEADER " : result.retryable ? "TRYAGAIN " : "ERR ";
       append_error(reply, word + result.reason);
       return reply;
     }
-    case node::GroupCallStatus::failed:
-    case node::GroupCallStatus::unknown: break;
+    case replica::GroupCallStatus::failed:
+    case replica::GroupCallStatus::unknown: break;
   }
   append_error(reply, "UNKNOWNOUTCOME " + result.reason);
   return reply;

@@ -29,8 +29,8 @@ void list_sessions(const Session& session, std::string& out) {
   const auto sessions = session.context().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
   std::string text = R"({"open":)" + std::to_string(sessions.value().size()) + R"(,"open_max":)" +
-                     std::to_string(node::kSessionsMax) + R"(,"sessions":[)";
-  for (const node::SessionTable::Session& one : sessions.value()) {
+                     std::to_string(replica::kSessionsMax) + R"(,"sessions":[)";
+  for (const replica::SessionTable::Session& one : sessions.value()) {
     if (text.back() != '[') text += ',';
     text += R"({"id":)" + std::to_string(one.id.value()) + R"(,"activity":)" +
             std::to_string(one.activity) + R"(,"results":)" + std::to_string(one.results) + '}';
@@ -95,7 +95,7 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
   }
   const auto number = parse_number(args[3]);
   if (!number) return session.refuse(out, "ERR " + quoted(args[3]) + " is no id of a session");
-  const node::SessionId id(*number);
+  const replica::SessionId id(*number);
   if (closes) return propose_plain(session, kv::CloseSession{id}, out);
   propose_plain(session, kv::TouchSession{id}, out);
 }
@@ -125,7 +125,7 @@ void run_leasehold_once(Session& session, const Arguments& args, std::string& ou
   }
   if (session.refuse_when_draining(out)) return;
   auto command = kv::encode_command(
-      kv::Once{node::SessionId(*id), *sequence, *answered, carried.command.view()});
+      kv::Once{replica::SessionId(*id), *sequence, *answered, carried.command.view()});
   if (!command) return session.refuse(out, "ERR " + command.error().message);
   session.propose(std::move(command).value(), carried.form, std::move(carried.parts), true);
 }

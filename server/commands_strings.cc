@@ -29,10 +29,10 @@ std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation
   return {};
 }
 
-std::optional<lease::LeaseId> parse_lease(std::string_view word) {
+std::optional<grant::LeaseId> parse_lease(std::string_view word) {
   const auto id = parse_integer(word);
   if (!id || *id < 1) return std::nullopt;
-  return lease::LeaseId(static_cast<std::uint64_t>(*id));
+  return grant::LeaseId(static_cast<std::uint64_t>(*id));
 }
 
 std::string no_lease_id(std::string_view word) {
@@ -126,23 +126,23 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       command.keep_lease = true;
     } else if (!command.keep_lease && time.take(args, i)) {
       continue;
-    } else if (i + 1 < args.size() && command.lease == lease::LeaseId(0) &&
+    } else if (i + 1 < args.size() && command.lease == grant::LeaseId(0) &&
                equals_ignoring_case(args[i], "lease")) {
       const auto id = parse_lease(args[++i]);
       if (!id) return no_lease_id(args[i]);
       command.lease = *id;
-    } else if (i + 1 < args.size() && command.token == lease::FencingToken(0) &&
+    } else if (i + 1 < args.size() && command.token == grant::FencingToken(0) &&
                equals_ignoring_case(args[i], "token")) {
       const auto token = parse_integer(args[++i]);
       if (!token || *token < 1) return "ERR " + quoted(args[i]) + " is no fencing token";
-      command.token = lease::FencingToken(static_cast<std::uint64_t>(*token));
+      command.token = grant::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
       return "ERR syntax error at " + quoted(args[i]) +
              ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
              "KEEPTTL] [TOKEN token]";
     }
   }
-  if (command.lease != lease::LeaseId(0) && (command.keep_lease || time.given())) {
+  if (command.lease != grant::LeaseId(0) && (command.keep_lease || time.given())) {
     return "ERR a key has one lease: that which is named (LEASE), or the one that it has "
            "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
   }

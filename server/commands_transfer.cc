@@ -21,7 +21,7 @@ std::string who_leads(raft::NodeId leader, const ServerOptions& options) {
 }
 
 /// The first word by what a client shall do: look for the leader, try again here, or not.
-std::string text_of_refusal(const node::HandOverResult& result, const ServerOptions& options) {
+std::string text_of_refusal(const replica::HandOverResult& result, const ServerOptions& options) {
   const raft::TransferRefused refused = result.refused.value_or(raft::TransferRefused{});
   switch (refused.obstacle) {
     case raft::TransferObstacle::not_leader:
@@ -37,25 +37,25 @@ std::string text_of_refusal(const node::HandOverResult& result, const ServerOpti
   return "ERR refused";
 }
 
-std::string reply_of(const node::HandOverResult& result, lease::Duration took,
+std::string reply_of(const replica::HandOverResult& result, lease::Duration took,
                      const ServerOptions& options) {
   std::string reply;
   switch (result.status) {
-    case node::GroupCallStatus::done: {
+    case replica::GroupCallStatus::done: {
       const auto us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
       append_bulk(
           reply,
           nlohmann::ordered_json({{"leader", result.leader.value()}, {"took_us", us}}).dump());
       break;
     }
-    case node::GroupCallStatus::refused:
+    case replica::GroupCallStatus::refused:
       append_error(reply, text_of_refusal(result, options));
       break;
-    case node::GroupCallStatus::failed:
+    case replica::GroupCallStatus::failed:
       append_error(reply, "TRYAGAIN the other node did not take over in time; " +
                               who_leads(result.leader, options) + " as before");
       break;
-    case node::GroupCallStatus::unknown:
+    case replica::GroupCallStatus::unknown:
       append_error(reply, "UNKNOWNOUTCOME begun, and not seen to end within --command-timeout; " +
                               who_leads(result.leader, options) + ", as far as this node knows");
       break;
@@ -80,7 +80,7 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
   node::Node& node = session.context().node;
   node.hand_over(to, options.command_timeout,
                  [answer = session.answer_later(), begun = node.clock().now().promise, &node,
-                  &options](const node::HandOverResult& result) {
+                  &options](const replica::HandOverResult& result) {
                    answer(reply_of(result, node.clock().now().promise - begun, options));
                  });
 }

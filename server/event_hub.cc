@@ -20,7 +20,7 @@ std::string_view event_name(const kv::Event& event) {
     case Cause::incr_by: return set ? "incrby" : "del";
     case Cause::append: return set ? "append" : "del";
     case Cause::set_range: return set ? "setrange" : "del";
-    case Cause::attach_key: return event.lease == lease::LeaseId(0) ? "detach" : "attach";
+    case Cause::attach_key: return event.lease == grant::LeaseId(0) ? "detach" : "attach";
     case Cause::expire_key: return set ? "expire" : "del";
     case Cause::persist: return "persist";
     case Cause::none: break;

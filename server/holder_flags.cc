@@ -47,8 +47,8 @@ std::string own_name(const std::string& text, const lease::Clock& clock) {
          std::to_string(clock.holder_now().since_origin().count());
 }
 
-Result<lease::HolderTiming> timing_of(const ClientFlags& flags) {
-  lease::HolderTiming timing;
+Result<grant::HolderTiming> timing_of(const ClientFlags& flags) {
+  grant::HolderTiming timing;
   const auto ttl = flags.duration("--ttl", timing.ttl);
   if (!ttl) return ttl.error();
   const auto margin = flags.duration("--margin", timing.margin);
@@ -101,9 +101,9 @@ Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& c
   return out;
 }
 
-Result<lease::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
+Result<grant::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
                                                 Duration most) {
-  using Milliseconds = lease::LeaseTerms::Milliseconds;
+  using Milliseconds = grant::LeaseTerms::Milliseconds;
   const auto term = flags.duration(flag, Duration(0));
   if (!term) return term.error();
   if (term.value() > most || term.value() % Duration(Milliseconds(1)) != Duration(0)) {

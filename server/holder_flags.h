@@ -2,9 +2,9 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/holder/lease_holder.h>
+#include <leasehold/client/lease_holder.h>
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/lease/clock.h>
-#include <leasehold/lease/lease_table.h>
 #include <leasehold/server/client_flags.h>
 
 #include <string>
@@ -19,7 +19,7 @@ extern const char* const kHolderUsage;
 struct HolderFlags {
   std::vector<std::string> servers;
   /// The name is for the command to set.
-  holder::LeaseHolder::Options options;
+  client::LeaseHolder::Options options;
 };
 
 /// Their names: all have a value.
@@ -27,9 +27,9 @@ const std::vector<std::string_view>& holder_flag_names();
 /// Errors: invalid_argument, with what to do.
 Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock);
 
-/// A term of a lease (lease::LeaseTerms): 0 if it was not given. Errors: invalid_argument: no whole
+/// A term of a lease (grant::LeaseTerms): 0 if it was not given. Errors: invalid_argument: no whole
 /// milliseconds, or above `most`.
-Result<lease::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
+Result<grant::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
                                                 lease::Duration most);
 
 /// The exit status of a command that did not get its lease.

@@ -44,7 +44,7 @@ std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_vie
   if (given <= 0) return {};
   const std::int64_t left = unit.instant ? given - now : given;
   if (left <= 0) return {};
-  if (left > lease::kLeaseTtlMax / milliseconds(1)) {
+  if (left > grant::kLeaseTtlMax / milliseconds(1)) {
     return invalid + ": a key that ends by itself lives for ten years at most";
   }
   ttl = milliseconds(left);
@@ -72,7 +72,7 @@ void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper*
   auto* const expire = std::get_if<kv::ExpireKey>(&operation);
   if (expire == nullptr || !expire->looks_at_time() || keeper == nullptr) return;
   const auto value = store.get(expire->key);
-  if (!value || !value.value() || value.value()->lease == lease::LeaseId(0)) return;
+  if (!value || !value.value() || value.value()->lease == grant::LeaseId(0)) return;
   expire->seen = keeper->seen(value.value()->lease);
 }
 
@@ -80,7 +80,7 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
   if (std::holds_alternative<kv::Nil>(found)) return std::nullopt;
   const auto* array = std::get_if<kv::ArrayReply>(&found);
   if (array == nullptr) return -1;
-  const lease::LeaseId id(static_cast<std::uint64_t>(integer_at(*array, 0)));
+  const grant::LeaseId id(static_cast<std::uint64_t>(integer_at(*array, 0)));
   const auto stamp = static_cast<std::uint64_t>(integer_at(*array, 1));
   lease::Duration left(integer_at(*array, 2));
   if (keeper != nullptr) {
@@ -94,7 +94,7 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
 
 std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper* keeper) {
   if (keeper == nullptr) return std::nullopt;
-  const auto known = keeper->left(lease::LeaseId(static_cast<std::uint64_t>(integer_at(info, 0))));
+  const auto known = keeper->left(grant::LeaseId(static_cast<std::uint64_t>(integer_at(info, 0))));
   if (!known || !known.value() || !known.value()->leads) return std::nullopt;
   const std::int64_t left = known.value()->left / milliseconds(1);
   if (integer_at(info, 9) != 0) return LeaseLeft{left, std::nullopt};

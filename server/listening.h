@@ -33,8 +33,8 @@ struct Listening {
 
 /// The lease of a client that a watcher is told of; 0: none. That of a key which ends by itself is
 /// no lease to clients.
-inline std::int64_t told_lease(lease::LeaseId id) {
-  return lease::is_of_key(id) ? 0 : static_cast<std::int64_t>(id.value());
+inline std::int64_t told_lease(grant::LeaseId id) {
+  return grant::is_of_key(id) ? 0 : static_cast<std::int64_t>(id.value());
 }
 /// Appends what a watcher is told of one revision. Returns how many events it has; 0: the watcher
 /// wants nothing of it, and nothing is appended.

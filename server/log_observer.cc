@@ -125,8 +125,8 @@ struct Line {
 
 }  // namespace
 
-void LogObserver::on_change(const node::Change& change) {
-  const auto* leadership = std::get_if<node::LeadershipChange>(&change);
+void LogObserver::on_change(const replica::Change& change) {
+  const auto* leadership = std::get_if<replica::LeadershipChange>(&change);
   if (leadership == nullptr) return;
   leader_known_.store(leadership->leader != raft::kNobody, std::memory_order_relaxed);
 }

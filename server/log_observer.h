@@ -1,7 +1,7 @@
 // What happens in the node, as lines of its log.
 #pragma once
 
-#include <leasehold/node/observer.h>
+#include <leasehold/replica/observer.h>
 
 #include <atomic>
 #include <string>
@@ -10,9 +10,9 @@ namespace leasehold::server {
 
 /// Writes each event and notice to the default logger, which has to be asynchronous: both run on
 /// the node's thread and must not wait for a terminal.
-class LogObserver final : public node::Observer {
+class LogObserver final : public replica::Observer {
  public:
-  void on_change(const node::Change& change) override;
+  void on_change(const replica::Change& change) override;
   void on_event(const raft::Event& event) override;
   void on_notice(const std::string& text) override;
 

@@ -1,7 +1,7 @@
 // How the reads of a connection are justified, and what is remembered about the last one.
 #pragma once
 
-#include <leasehold/node/lease_view.h>
+#include <leasehold/replica/lease_view.h>
 
 #include <atomic>
 #include <chrono>
@@ -92,7 +92,7 @@ struct ReadNote {
   ReadEnd end = ReadEnd::none;
   ReadFallback fallback = ReadFallback::none;
   bool bound_missed = false;  ///< mode stale: the bound did not hold
-  node::LeaseLook look;       ///< when the read arrived
+  replica::LeaseLook look;    ///< when the read arrived
   raft::Index applied;        ///< then
   raft::Index index;          ///< at which the read was justified; 0: none
   lease::Duration waited{0};

@@ -208,7 +208,7 @@ nlohmann::ordered_json watches_json(const ServerState& state,
 
 nlohmann::ordered_json snapshots_json(const node::NodeStatus& status) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
-  for (const node::SnapshotTransfer& transfer : status.transfers) {
+  for (const replica::SnapshotTransfer& transfer : status.transfers) {
     out.push_back({{"peer", transfer.peer.value()},
                    {"sending", transfer.sending},
                    {"last", transfer.last.value()},
@@ -226,7 +226,7 @@ nlohmann::ordered_json backup_json(const ServerState& state) {
 }
 
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
-  const node::DriverCounters& counters = status.counters;
+  const replica::DriverCounters& counters = status.counters;
   return {
       {"proposals", counters.proposals},
       {"proposals_forwarded", counters.proposals_forwarded},

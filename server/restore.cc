@@ -1,4 +1,4 @@
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/server/backup_manifest.h>
@@ -33,13 +33,13 @@ constexpr std::string_view kBegun = "RESTORING";
 
 struct Backup {
   BackupManifest manifest;
-  std::shared_ptr<const node::Snapshot> archive;
+  std::shared_ptr<const replica::Snapshot> archive;
 };
 
 /// An archive that shows how far it was read.
-class ShownArchive final : public node::Snapshot {
+class ShownArchive final : public replica::Snapshot {
  public:
-  ShownArchive(const node::Snapshot& archive, const std::string& what)
+  ShownArchive(const replica::Snapshot& archive, const std::string& what)
       : archive_(archive), progress_(what) {}
   raft::Index last() const override { return archive_.last(); }
   std::uint64_t size() const override { return archive_.size(); }
@@ -49,7 +49,7 @@ class ShownArchive final : public node::Snapshot {
   }
 
  private:
-  const node::Snapshot& archive_;
+  const replica::Snapshot& archive_;
   mutable Progress progress_;
 };
 

@@ -1,6 +1,6 @@
+#include <leasehold/kv/local/lease_watch.h>
 #include <leasehold/kv/memory_store.h>
-#include <leasehold/kv/rocksdb_store.h>
-#include <leasehold/local/lease_watch.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/server/backup.h>
@@ -190,7 +190,7 @@ void tell_of_expired(std::size_t ended) {
 
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
-          local::LeaseWatch leases, ServerState& state, const Failure& failure) {
+          kv::LeaseWatch leases, ServerState& state, const Failure& failure) {
   const sigset_t signals = ending_signals();
   StartWatch start(node, observer.leader_known());
   for (;;) {
@@ -321,7 +321,7 @@ Result<int> serve(const ServeSettings& settings) {
   backup_options.cluster = settings.node.cluster;
   backup_options.id = settings.node.id;
   backup_options.timeout = settings.server.command_timeout;
-  if (!settings.server.lease_reads) backup_options.mode = node::ReadMode::quorum;
+  if (!settings.server.lease_reads) backup_options.mode = replica::ReadMode::quorum;
   backup_options.notice = [](const std::string& text) { spdlog::info("{}", text); };
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
@@ -339,12 +339,12 @@ Result<int> serve(const ServeSettings& settings) {
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
                front.value()->port(), settings.data_dir);
 
-  const int signal = watch(
-      *node.value(), observer,
-      SessionWatch(*node.value(), store, settings.session_idle_max,
-                   settings.server.command_timeout),
-      local::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
-      state, failure);
+  const int signal =
+      watch(*node.value(), observer,
+            SessionWatch(*node.value(), store, settings.session_idle_max,
+                         settings.server.command_timeout),
+            kv::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
+            state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;

@@ -469,22 +469,22 @@ void Session::propose(Bytes command, ReplyForm form, std::vector<const CommandSp
   context_.node.propose(
       std::move(command), options,
       [weak = weak_from_this(), &executor = *context_.executor,
-       number](node::ProposeResult result) mutable {
+       number](replica::ProposeResult result) mutable {
         executor.post([weak = std::move(weak), number, result = std::move(result)] {
           if (const auto self = weak.lock()) self->finish_write(number, result);
         });
       });
 }
 
-void Session::finish_write(std::uint64_t number, const node::ProposeResult& result) {
+void Session::finish_write(std::uint64_t number, const replica::ProposeResult& result) {
   std::string reply;
   switch (result.status) {
-    case node::ProposeStatus::committed:
+    case replica::ProposeStatus::committed:
       context_.counters->writes_committed.add();
       append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
                            context_.state.lease_keeper);
       break;
-    case node::ProposeStatus::dropped:
+    case replica::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();
       if (result.disk_full_at != raft::kNobody) {
         append_error(reply, "TRYAGAIN the disk of node " +
@@ -494,7 +494,7 @@ void Session::finish_write(std::uint64_t number, const node::ProposeResult& resu
         append_not_executed(reply, result.overloaded, result.leader);
       }
       break;
-    case node::ProposeStatus::unknown:
+    case replica::ProposeStatus::unknown:
       context_.counters->writes_unknown.add();
       append_error(reply, "UNKNOWNOUTCOME the command may yet be executed");
       break;

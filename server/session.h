@@ -188,7 +188,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct ReadBatch {
     PlaceNumbers places;
     bool waited = false;  ///< valid under the lease, but apply lagged
-    node::ReadMode mode = node::ReadMode::lease;
+    replica::ReadMode mode = replica::ReadMode::lease;
     lease::HolderInstant began;
     ReadNote note;  ///< of the last of them
   };
@@ -222,9 +222,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void ask_node(std::uint64_t number, ReadMode mode);
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   void submit_reads();
-  node::ReadCompletion read_completion(ReadBatch batch);
-  void finish_reads(const ReadBatch& batch, const node::ReadResult& result);
-  void finish_write(std::uint64_t number, const node::ProposeResult& result);
+  replica::ReadCompletion read_completion(ReadBatch batch);
+  void finish_reads(const ReadBatch& batch, const replica::ReadResult& result);
+  void finish_write(std::uint64_t number, const replica::ProposeResult& result);
   bool may_run_while_listening(const CommandSpec& spec) const;
   Listening& begin_listening(bool subscribe);
   /// Appends what is new, within this turn and the output's limit.

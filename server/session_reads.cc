@@ -52,7 +52,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
 
 Session::Route Session::judge_read(const ReadPolicy& policy) {
   Counters& counters = *context_.counters;
-  const node::LeaseView& view = context_.node.lease_view();
+  const replica::LeaseView& view = context_.node.lease_view();
   ReadNote& note = last_read_;
   ++note.number;
   note.mode = policy.mode;
@@ -113,11 +113,11 @@ Session::Route Session::judge_lease_read() {
 }
 
 void Session::ask_node(std::uint64_t number, ReadMode asked) {
-  node::ReadMode mode = node::ReadMode::quorum;
+  replica::ReadMode mode = replica::ReadMode::quorum;
   if (asked == ReadMode::log) {
-    mode = node::ReadMode::log;
+    mode = replica::ReadMode::log;
   } else if (asked != ReadMode::quorum && context_.state.options.lease_reads) {
-    mode = node::ReadMode::lease;
+    mode = replica::ReadMode::lease;
   }
   if (!asking_.places.empty() && asking_.mode != mode) submit_reads();
   asking_.mode = mode;
@@ -135,21 +135,21 @@ void Session::submit_reads() {
   if (!asking_.places.empty()) {
     // Before the node is asked: whatever was committed by now is in the index that it will give.
     asking_.began = context_.node.clock().holder_now();
-    const node::ReadMode mode = asking_.mode;
+    const replica::ReadMode mode = asking_.mode;
     context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));
   }
 }
 
-node::ReadCompletion Session::read_completion(ReadBatch batch) {
+replica::ReadCompletion Session::read_completion(ReadBatch batch) {
   return [weak = weak_from_this(), &executor = *context_.executor,
-          batch = std::move(batch)](node::ReadResult result) mutable {
+          batch = std::move(batch)](replica::ReadResult result) mutable {
     executor.post([weak = std::move(weak), batch = std::move(batch), result = std::move(result)] {
       if (const auto self = weak.lock()) self->finish_reads(batch, result);
     });
   };
 }
 
-void Session::finish_reads(const ReadBatch& batch, const node::ReadResult& result) {
+void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& result) {
   Counters& counters = *context_.counters;
   Count* count = &counters.reads_refused;
   ReadNote note = batch.note;
@@ -159,7 +159,7 @@ void Session::finish_reads(const ReadBatch& batch, const node::ReadResult& resul
     if (batch.waited) {
       count = &counters.answered_lease;
       note.end = ReadEnd::lease_after_wait;
-    } else if (batch.mode == node::ReadMode::log) {
+    } else if (batch.mode == replica::ReadMode::log) {
       count = &counters.answered_log;
       note.end = ReadEnd::log;
     } else {

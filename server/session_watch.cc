@@ -31,9 +31,9 @@ void SessionWatch::look() {
   const raft::PromiseInstant now = node_.clock().now().promise;
   if (now < next_) return;
   next_ = now + std::min(idle_max_ / 8, kLookPauseMax);
-  const node::LeaseLook lease = node_.lease_view().look(node_.clock());
+  const replica::LeaseLook lease = node_.lease_view().look(node_.clock());
   std::optional<raft::Term> leads_in;
-  std::vector<node::SessionTable::Session> sessions;
+  std::vector<replica::SessionTable::Session> sessions;
   if (lease.readable_index()) {
     auto listed = store_.sessions();
     if (!listed) return;  // the node is about to stop
@@ -43,9 +43,9 @@ void SessionWatch::look() {
   propose(expiry_.look(now, leads_in, sessions));
 }
 
-void SessionWatch::propose(const std::vector<node::SessionExpiry::Idle>& due) {
+void SessionWatch::propose(const std::vector<replica::SessionExpiry::Idle>& due) {
   std::vector<Bytes> commands;
-  for (const node::SessionExpiry::Idle& idle : due) {
+  for (const replica::SessionExpiry::Idle& idle : due) {
     if (commands.size() == kProposedMax) break;
     auto command = kv::encode_command(kv::ExpireSession{idle.id, idle.activity});
     if (command) commands.push_back(std::move(command).value());

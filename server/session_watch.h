@@ -1,14 +1,14 @@
 // Ends the sessions that nobody uses, while this node leads.
 #pragma once
 
+#include <leasehold/kv/local/expiry_rounds.h>
 #include <leasehold/kv/store.h>
-#include <leasehold/local/expiry_rounds.h>
 #include <leasehold/node/node.h>
-#include <leasehold/node/session_expiry.h>
+#include <leasehold/replica/session_expiry.h>
 
 namespace leasehold::server {
 
-/// Looked at in turns, on one thread. Proposes what node::SessionExpiry finds due; the state
+/// Looked at in turns, on one thread. Proposes what replica::SessionExpiry finds due; the state
 /// machine judges it again. Outlived by no look, but by its proposals.
 class SessionWatch {
  public:
@@ -20,13 +20,13 @@ class SessionWatch {
   void look();
 
  private:
-  void propose(const std::vector<node::SessionExpiry::Idle>& due);
+  void propose(const std::vector<replica::SessionExpiry::Idle>& due);
 
   node::Node& node_;
   const kv::Store& store_;
   const lease::Duration idle_max_;
-  local::ExpiryRounds rounds_;
-  node::SessionExpiry expiry_;
+  kv::ExpiryRounds rounds_;
+  replica::SessionExpiry expiry_;
   raft::PromiseInstant next_;
 };
 

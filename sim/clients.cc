@@ -107,16 +107,16 @@ void Clients::arrive(Ticket ticket) {
     return;
   }
   if (random_.chance(world_.plan.workload.quorum_percent, 100)) {
-    read_by_driver(ticket, node::ReadMode::quorum);
+    read_by_driver(ticket, replica::ReadMode::quorum);
     return;
   }
   const std::uint64_t way = random_.below(8);
   if (way < 5) {
     read_off_thread(ticket);
   } else if (way < 7) {
-    read_by_driver(ticket, node::ReadMode::lease);
+    read_by_driver(ticket, replica::ReadMode::lease);
   } else {
-    read_by_driver(ticket, node::ReadMode::log);
+    read_by_driver(ticket, replica::ReadMode::log);
   }
 }
 
@@ -130,25 +130,27 @@ raft::PromiseInstant Clients::draw_deadline(const SimNode& node) {
 
 void Clients::write(Ticket ticket) {
   Attempt& attempt = attempts_[ticket];
-  node::Propose propose;
+  replica::Propose propose;
   propose.command = RegisterMachine::encode(
       {RegisterMachine::Kind::set, attempt.operation.key, attempt.operation.value});
   propose.deadline = draw_deadline(*attempt.node);
-  propose.done = [this, ticket](const node::ProposeResult& result) { on_proposed(ticket, result); };
+  propose.done = [this, ticket](const replica::ProposeResult& result) {
+    on_proposed(ticket, result);
+  };
   attempt.node->post(std::move(propose));
 }
 
-void Clients::on_proposed(Ticket ticket, const node::ProposeResult& result) {
+void Clients::on_proposed(Ticket ticket, const replica::ProposeResult& result) {
   if (answered_twice(ticket)) return;
   Attempt& attempt = attempts_[ticket];
-  if (result.status == node::ProposeStatus::committed) {
+  if (result.status == replica::ProposeStatus::committed) {
     if (!(result.result == RegisterMachine::encode_number(attempt.operation.value))) {
       world_.fail("wrong_result",
                   "the answer to a write is not its own: " + describe(attempt.operation));
     }
     attempt.counter = &counts_.writes;
     finish(ticket, Outcome::done);
-  } else if (result.status == node::ProposeStatus::dropped) {
+  } else if (result.status == replica::ProposeStatus::dropped) {
     finish(ticket, Outcome::refused);
   } else {
     finish(ticket, Outcome::unknown);
@@ -157,14 +159,14 @@ void Clients::on_proposed(Ticket ticket, const node::ProposeResult& result) {
 
 // ---- Reads ----
 
-void Clients::read_by_driver(Ticket ticket, node::ReadMode mode) {
+void Clients::read_by_driver(Ticket ticket, replica::ReadMode mode) {
   Attempt& attempt = attempts_[ticket];
-  node::Read read;
+  replica::Read read;
   read.mode = mode;
   read.deadline = draw_deadline(*attempt.node);
-  read.done = [this, ticket, mode](const node::ReadResult& result) {
+  read.done = [this, ticket, mode](const replica::ReadResult& result) {
     std::uint64_t* counter = &counts_.reads_log;
-    if (mode != node::ReadMode::log) {
+    if (mode != replica::ReadMode::log) {
       counter = result.basis == raft::ReadBasis::lease    ? &counts_.reads_lease
                 : result.basis == raft::ReadBasis::quorum ? &counts_.reads_quorum
                                                           : &counts_.reads_leader;
@@ -187,7 +189,7 @@ void Clients::read_off_thread(Ticket ticket) {
 void Clients::check_clock(Ticket ticket, raft::LeaseState state) {
   Attempt& attempt = attempts_[ticket];
   if (attempt.node->clock().holder_now() >= state.end) {
-    read_by_driver(ticket, node::ReadMode::lease);
+    read_by_driver(ticket, replica::ReadMode::lease);
     return;
   }
   attempt.counter = &counts_.reads_off_thread;
@@ -200,16 +202,16 @@ void Clients::wait_and_read(Ticket ticket, raft::Index index) {
     step(ticket, [this, ticket, index] { read_machine(ticket, index); });
     return;
   }
-  node::WaitApplied wait;
+  replica::WaitApplied wait;
   wait.index = index;
   wait.deadline = draw_deadline(*attempt.node);
-  wait.done = [this, ticket](const node::ReadResult& result) {
+  wait.done = [this, ticket](const replica::ReadResult& result) {
     on_read(ticket, result, counts_.reads_off_thread);
   };
   attempt.node->post(std::move(wait));
 }
 
-void Clients::on_read(Ticket ticket, const node::ReadResult& result, std::uint64_t& counter) {
+void Clients::on_read(Ticket ticket, const replica::ReadResult& result, std::uint64_t& counter) {
   if (answered_twice(ticket)) return;
   if (!result.index) {
     finish(ticket, Outcome::refused);

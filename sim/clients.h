@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/check/history.h>
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
@@ -62,13 +62,13 @@ class Clients {
            std::function<void(bool)> then);
   void arrive(Ticket ticket);
   void write(Ticket ticket);
-  void read_by_driver(Ticket ticket, node::ReadMode mode);
+  void read_by_driver(Ticket ticket, replica::ReadMode mode);
   void read_off_thread(Ticket ticket);
   void check_clock(Ticket ticket, raft::LeaseState state);
   void wait_and_read(Ticket ticket, raft::Index index);
-  void on_read(Ticket ticket, const node::ReadResult& result, std::uint64_t& counter);
+  void on_read(Ticket ticket, const replica::ReadResult& result, std::uint64_t& counter);
   void read_machine(Ticket ticket, raft::Index index);
-  void on_proposed(Ticket ticket, const node::ProposeResult& result);
+  void on_proposed(Ticket ticket, const replica::ProposeResult& result);
   void finish(Ticket ticket, Outcome outcome);
   const char* basis_of(const Attempt& attempt) const;
   /// On a thread of the attempt's process, maybe after a pause.

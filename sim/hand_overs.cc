@@ -30,12 +30,12 @@ void HandOvers::hand_over() {
   SimNode* const leader = some_leader(nodes_, drawn);
   if (leader == nullptr) return;
   SimNode& node = *leader;
-  node::HandOver event;
+  replica::HandOver event;
   // 0: to the most advanced.
   event.to = raft::NodeId(target);
   event.deadline = node.clock().now().promise + std::chrono::seconds(30);
-  event.done = [this](const node::HandOverResult& result) {
-    if (result.status == node::GroupCallStatus::done) ++world_.nodes.hand_overs;
+  event.done = [this](const replica::HandOverResult& result) {
+    if (result.status == replica::GroupCallStatus::done) ++world_.nodes.hand_overs;
   };
   node.post(std::move(event));
   ++world_.nodes.hand_overs_asked;

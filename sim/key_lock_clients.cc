@@ -241,7 +241,7 @@ void KeyLockClients::arrive(Client& client, StoreNodes::Place& place, const kv::
   kv::ExpireKey seeing = *expire;
   const LeaseCells& cells = place.node->machine().present().leases;
   const auto at = cells.cells.find(seeing.key);
-  if (at != cells.cells.end() && at->second.lease != lease::LeaseId(0)) {
+  if (at != cells.cells.end() && at->second.lease != grant::LeaseId(0)) {
     seeing.seen = nodes_.keeper_of(place).seen(at->second.lease);
   }
   if (!client.random.chance(1, 6)) return nodes_.propose(*place.node, seeing, told);

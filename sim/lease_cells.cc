@@ -34,14 +34,14 @@ class Backend final : public kv::Backend {
     cells_.cells.insert_or_assign(std::string(key), std::move(value));
   }
   void erase(std::string_view key) override { cells_.cells.erase(std::string(key)); }
-  Result<lease::FencingToken> fence(std::string_view key) override {
+  Result<grant::FencingToken> fence(std::string_view key) override {
     const auto at = cells_.fences.find(key);
-    return at == cells_.fences.end() ? lease::FencingToken(0) : at->second;
+    return at == cells_.fences.end() ? grant::FencingToken(0) : at->second;
   }
-  void put_fence(std::string_view key, lease::FencingToken token) override {
+  void put_fence(std::string_view key, grant::FencingToken token) override {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
-  lease::LeaseTable& leases() override { return cells_.table; }
+  grant::LeaseTable& leases() override { return cells_.table; }
   void tell(const kv::Revision& revision) override {
     if (told_ != nullptr) told_->push_back(copy_of(revision));
   }
@@ -97,14 +97,14 @@ Bytes LeaseCells::apply(raft::Term term, std::string_view command,
   LEASEHOLD_ASSERT(counters.keys == cells.size());
   revision = counters.revision;
   table.keep();
-  for (const lease::LeaseId id : table.take_wanted()) ++wants[id];
+  for (const grant::LeaseId id : table.take_wanted()) ++wants[id];
   return std::move(reply).value();
 }
 
 kv::LeaseChanges LeaseCells::changes() const {
   kv::LeaseChanges changes;
   changes.whole = true;
-  for (const auto& lease : table.list(lease::LeaseId(0), table.size())) {
+  for (const auto& lease : table.list(grant::LeaseId(0), table.size())) {
     const auto wanted = wants.find(lease.id);
     changes.alive.push_back(kv::timed(lease, wanted == wants.end() ? 0 : wanted->second));
   }
@@ -131,7 +131,7 @@ std::string LeaseCells::encode() const {
   put(out, table.newest().value());
   put(out, table.newest_stamp());
   put(out, table.size());
-  for (const auto& lease : table.list(lease::LeaseId(0), table.size())) {
+  for (const auto& lease : table.list(grant::LeaseId(0), table.size())) {
     put(out, lease.id.value());
     put(out, lease.name);
     put(out, lease.holder);
@@ -141,7 +141,7 @@ std::string LeaseCells::encode() const {
     put(out, lease.terms.grace.count());
     put(out, lease.terms.delay.count());
     put(out, (lease.terms.soft ? 1U : 0U) + (lease.delayed ? 2U : 0U));
-    const lease::LeaseTable::Keys& keys = *table.keys(lease.id);
+    const grant::LeaseTable::Keys& keys = *table.keys(lease.id);
     put(out, keys.size());
     for (const std::string& key : keys) put(out, key);
   }
@@ -160,30 +160,30 @@ std::optional<LeaseCells> LeaseCells::decode(std::string_view bytes) {
     value.create_revision = in.number();
     value.mod_revision = in.number();
     value.version = in.number();
-    value.lease = lease::LeaseId(in.number());
+    value.lease = grant::LeaseId(in.number());
   }
   const std::uint64_t fences = in.number();
   for (std::uint64_t i = 0; i < fences && in.good; ++i) {
     const std::string key = in.text();
-    out.fences[key] = lease::FencingToken(in.number());
+    out.fences[key] = grant::FencingToken(in.number());
   }
-  const lease::LeaseId newest(in.number());
+  const grant::LeaseId newest(in.number());
   out.table.restore_newest(newest, in.number());
   const std::uint64_t leases = in.number();
   for (std::uint64_t i = 0; i < leases && in.good; ++i) {
-    lease::LeaseTable::Lease lease;
-    lease.id = lease::LeaseId(in.number());
+    grant::LeaseTable::Lease lease;
+    lease.id = grant::LeaseId(in.number());
     lease.name = in.text();
     lease.holder = in.text();
     lease.ttl = lease::Duration(static_cast<std::int64_t>(in.number()));
-    lease.token = lease::FencingToken(in.number());
+    lease.token = grant::FencingToken(in.number());
     lease.stamp = in.number();
-    lease.terms.grace = lease::LeaseTerms::Milliseconds(in.number());
-    lease.terms.delay = lease::LeaseTerms::Milliseconds(in.number());
+    lease.terms.grace = grant::LeaseTerms::Milliseconds(in.number());
+    lease.terms.delay = grant::LeaseTerms::Milliseconds(in.number());
     const std::uint64_t flags = in.number();
     lease.terms.soft = (flags & 1U) != 0;
     lease.delayed = (flags & 2U) != 0;
-    lease::LeaseTable::Keys keys;
+    grant::LeaseTable::Keys keys;
     const std::uint64_t count = in.number();
     for (std::uint64_t k = 0; k < count && in.good; ++k) keys.insert(in.text());
     if (!out.table.restore(lease, std::move(keys))) return std::nullopt;

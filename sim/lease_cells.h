@@ -2,11 +2,11 @@
 // simulator can copy and compare.
 #pragma once
 
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/kv/store.h>
-#include <leasehold/lease/lease_table.h>
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace leasehold::sim {
 struct LeaseCells {
   std::map<std::string, kv::Value, std::less<>> cells;
   /// The largest token that has written a key.
-  std::map<std::string, lease::FencingToken, std::less<>> fences;
-  lease::LeaseTable table;
+  std::map<std::string, grant::FencingToken, std::less<>> fences;
+  grant::LeaseTable table;
   std::uint64_t revision = 0;
   /// How often somebody was refused the name of a lease, in this process: no part of the state.
-  std::map<lease::LeaseId, std::uint32_t> wants;
+  std::map<grant::LeaseId, std::uint32_t> wants;
 
   /// One of the store's commands, an entry of `term`; not one of sessions. Returns its reply.
   /// `told`: what watchers are to be told is appended to it.

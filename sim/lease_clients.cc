@@ -45,7 +45,7 @@ void LeaseClients::turn_later(std::size_t client, Duration pause) {
 void LeaseClients::turn(std::size_t client) {
   if (world_.healed) return;
   Client& of = clients_[client];
-  if (of.lease == lease::LeaseId(0)) return acquire(client);
+  if (of.lease == grant::LeaseId(0)) return acquire(client);
   const std::uint64_t drawn = of.random.below(100);
   const Duration ttl = world_.plan.leases.ttl;
   if (world_.queue.now() >= of.until) {
@@ -78,12 +78,12 @@ void LeaseClients::acquire(std::size_t client) {
   });
 }
 
-lease::LeaseTerms LeaseClients::draw_terms(Random& random) const {
+grant::LeaseTerms LeaseClients::draw_terms(Random& random) const {
   const LeasePlan& plan = world_.plan.leases;
-  lease::LeaseTerms terms;
+  grant::LeaseTerms terms;
   if (plan.grace_max == Duration(0)) return terms;
   const auto draw = [&random](Duration longest) {
-    return lease::LeaseTerms::Milliseconds(
+    return grant::LeaseTerms::Milliseconds(
         1 + random.below(static_cast<std::uint64_t>(longest / milliseconds(1))));
   };
   const std::uint64_t kind = random.below(6);
@@ -102,8 +102,8 @@ void LeaseClients::on_granted(std::size_t client, TrueInstant sent,
       const auto item = kv::decode_reply(array->items.at(which));
       return static_cast<std::uint64_t>(std::get<kv::Integer>(item.value()).value);
     };
-    of.lease = lease::LeaseId(number(0));
-    of.token = lease::FencingToken(number(1));
+    of.lease = grant::LeaseId(number(0));
+    of.token = grant::FencingToken(number(1));
     of.until = TrueInstant();
     believe(client, sent);
   }
@@ -162,7 +162,7 @@ void LeaseClients::write(std::size_t client) {
 
 void LeaseClients::revoke(std::size_t client) {
   Client& of = clients_[client];
-  const lease::LeaseId lease = of.lease;
+  const grant::LeaseId lease = of.lease;
   // From now on it acts no more.
   leave(client);
   send(client, kv::RevokeLease{lease}, [](const std::optional<kv::Reply>&) {});
@@ -171,7 +171,7 @@ void LeaseClients::revoke(std::size_t client) {
 void LeaseClients::leave(std::size_t client) {
   Client& of = clients_[client];
   oracles_.leases().lets_go(of.lease);
-  of.lease = lease::LeaseId(0);
+  of.lease = grant::LeaseId(0);
   turn_later(client, draw_duration(of.random, milliseconds(5), world_.plan.leases.ttl));
 }
 
@@ -199,7 +199,7 @@ void LeaseClients::arrive(StoreNodes::Place& place, const kv::Command& command, 
 bool LeaseClients::renew_here(StoreNodes::Place& place, const kv::RenewLeases& renew,
                               const Reply& told) {
   const SimNode& node = *place.node;
-  const node::LeaseLook look = node.view().look(node.clock());
+  const replica::LeaseLook look = node.view().look(node.clock());
   const auto index = look.readable_index();
   // A follower forwards a command; one in so many leaders does as if it had no lease.
   if (!index || clients_[0].random.chance(1, 12)) return true;

@@ -31,14 +31,14 @@ class LeaseClients {
   struct Client : StoreNodes::Caller {
     std::int64_t rate_ppm = 0;
     std::string name;
-    lease::LeaseId lease;  ///< 0: holds none, as far as it knows
-    lease::FencingToken token;
-    lease::LeaseTerms terms;
+    grant::LeaseId lease;  ///< 0: holds none, as far as it knows
+    grant::FencingToken token;
+    grant::LeaseTerms terms;
     TrueInstant until = TrueInstant();
     std::uint64_t values = 0;
   };
 
-  lease::LeaseTerms draw_terms(Random& random) const;
+  grant::LeaseTerms draw_terms(Random& random) const;
   void turn_later(std::size_t client, Duration pause);
   void turn(std::size_t client);
   void acquire(std::size_t client);

@@ -41,7 +41,7 @@ std::string text(raft::LogId id) {
 
 }  // namespace
 
-void LeaseOracles::holds(const Holder& holder, lease::LeaseId id) {
+void LeaseOracles::holds(const Holder& holder, grant::LeaseId id) {
   const TrueInstant now = world_.queue.now();
   Holder& known = holders_[id];
   if (holder.sent > known.sent) known.sent = holder.sent;
@@ -74,7 +74,7 @@ void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
   endings_.clear();
   const auto decoded = kv::decode_command(command);
   LEASEHOLD_ASSERT(decoded.ok());
-  const auto ends = [this, &cells](lease::LeaseId id, kv::EventKind kind) {
+  const auto ends = [this, &cells](grant::LeaseId id, kv::EventKind kind) {
     if (cells.table.find(id) == nullptr) return false;
     for (const std::string& key : *cells.table.keys(id)) endings_[key] = {kind, id};
     return true;
@@ -104,7 +104,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     const auto& array = std::get<kv::ArrayReply>(answer.value());
     const auto made = kv::decode_reply(array.items.at(0));
     const auto* lease = cells.table.find(
-        lease::LeaseId(static_cast<std::uint64_t>(std::get<kv::Integer>(made.value()).value)));
+        grant::LeaseId(static_cast<std::uint64_t>(std::get<kv::Integer>(made.value()).value)));
     LEASEHOLD_ASSERT(lease != nullptr);
     if (lease->token <= newest_) {
       world_.fail("lease_token", text(id) + " grants with the token " +
@@ -115,8 +115,8 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     check_delay(id, *lease);
   }
   if (const auto* set = std::get_if<kv::Set>(&decoded.value());
-      set != nullptr && set->token != lease::FencingToken(0)) {
-    lease::FencingToken& highest = fences_[std::string(set->key)];
+      set != nullptr && set->token != grant::FencingToken(0)) {
+    grant::FencingToken& highest = fences_[std::string(set->key)];
     if (!good) {
       ++counts_.fenced;
     } else if (set->token < highest) {
@@ -137,7 +137,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     // No node has it before now.
     keys_live_until_[own->id] = soonest(world_.queue.now(), own->ttl);
   }
-  for (const lease::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
+  for (const grant::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
   check_keys(cells, text(id));
   check_events(id, cells, told);
   std::uint64_t digest = 0;
@@ -149,7 +149,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
 }
 
 /// `gone`: as it was before it was named in a command that has been executed now.
-void LeaseOracles::on_expired(raft::LogId id, const lease::LeaseTable::Lease& gone,
+void LeaseOracles::on_expired(raft::LogId id, const grant::LeaseTable::Lease& gone,
                               const LeaseCells& cells) {
   const auto* now_there = cells.table.find(gone.id);
   const bool became_delayed = now_there != nullptr && now_there->delayed && !gone.delayed;
@@ -177,7 +177,7 @@ void LeaseOracles::on_expired(raft::LogId id, const lease::LeaseTable::Lease& go
                                          " holds");
 }
 
-void LeaseOracles::check_grace(raft::LogId id, const lease::LeaseTable::Lease& gone,
+void LeaseOracles::check_grace(raft::LogId id, const grant::LeaseTable::Lease& gone,
                                const Holder& holder) {
   if (soonest(holder.sent, gone.ttl + gone.terms.grace) <= world_.queue.now()) return;
   const auto refused = refused_.find(gone.id);
@@ -191,7 +191,7 @@ void LeaseOracles::check_grace(raft::LogId id, const lease::LeaseTable::Lease& g
                                  (gone.terms.soft ? ", and nobody has asked for its name" : ""));
 }
 
-void LeaseOracles::check_delay(raft::LogId id, const lease::LeaseTable::Lease& granted) {
+void LeaseOracles::check_delay(raft::LogId id, const grant::LeaseTable::Lease& granted) {
   for (const auto& [of, delay] : delays_) {
     if (delay.name != granted.name || delay.until <= world_.queue.now()) continue;
     world_.fail("lock_delay", text(id) + " grants " + delay.name +
@@ -269,7 +269,7 @@ void LeaseOracles::told(std::uint64_t watcher, const kv::Revision& revision, con
 void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where) {
   std::size_t attached = 0;
   for (const auto& [key, value] : cells.cells) {
-    if (value.lease == lease::LeaseId(0)) continue;
+    if (value.lease == grant::LeaseId(0)) continue;
     ++attached;
     const auto* keys = cells.table.keys(value.lease);
     if (keys != nullptr && keys->count(key) != 0) continue;
@@ -277,10 +277,10 @@ void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where)
                                   std::to_string(value.lease.value()) +
                                   (keys == nullptr ? ", which has ended" : ", which has it not"));
   }
-  for (const auto& lease : cells.table.list(lease::LeaseId(0), cells.table.size())) {
+  for (const auto& lease : cells.table.list(grant::LeaseId(0), cells.table.size())) {
     const std::size_t keys = cells.table.keys(lease.id)->size();
     attached -= keys;
-    if (!lease::is_of_key(lease.id) || keys == 1) continue;
+    if (!grant::is_of_key(lease.id) || keys == 1) continue;
     world_.fail("lease_keys", "after " + where + " the lease " + std::to_string(lease.id.value()) +
                                   " of a key has " + std::to_string(keys));
   }

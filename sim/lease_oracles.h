@@ -1,8 +1,8 @@
 // What must hold of the leases that clients hold, seen from outside all nodes.
 #pragma once
 
+#include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/events.h>
-#include <leasehold/lease/lease_table.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/sim/lease_cells.h>
 #include <leasehold/sim/options.h>
@@ -39,14 +39,14 @@ class LeaseOracles {
   struct Holder {
     std::uint64_t client = 0;
     std::string name;
-    lease::LeaseTerms terms{};
+    grant::LeaseTerms terms{};
     TrueInstant sent = TrueInstant();  ///< the request that was answered last
     TrueInstant until = TrueInstant();
   };
   /// The client believes from now until `until` that it holds the lease.
-  void holds(const Holder& holder, lease::LeaseId id);
+  void holds(const Holder& holder, grant::LeaseId id);
   /// It gives the lease up.
-  void lets_go(lease::LeaseId id) { holders_.erase(id); }
+  void lets_go(grant::LeaseId id) { holders_.erase(id); }
 
   /// Around the execution of a committed command, in the order of the log.
   void before(std::string_view command, const LeaseCells& cells);
@@ -68,9 +68,9 @@ class LeaseOracles {
     kv::Revision revision;
     std::uint64_t digest = 0;  ///< of all keys and values
   };
-  void on_expired(raft::LogId id, const lease::LeaseTable::Lease& gone, const LeaseCells& cells);
-  void check_grace(raft::LogId id, const lease::LeaseTable::Lease& gone, const Holder& holder);
-  void check_delay(raft::LogId id, const lease::LeaseTable::Lease& granted);
+  void on_expired(raft::LogId id, const grant::LeaseTable::Lease& gone, const LeaseCells& cells);
+  void check_grace(raft::LogId id, const grant::LeaseTable::Lease& gone, const Holder& holder);
+  void check_delay(raft::LogId id, const grant::LeaseTable::Lease& granted);
   /// From now on, by the fastest clock that may be.
   TrueInstant soonest(TrueInstant from, Duration time) const;
   void check_keys(const LeaseCells& cells, const std::string& where);
@@ -78,27 +78,27 @@ class LeaseOracles {
   void check_copy(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
 
   World& world_;
-  std::map<lease::LeaseId, Holder> holders_;
-  std::set<lease::LeaseId> expired_;
+  std::map<grant::LeaseId, Holder> holders_;
+  std::set<grant::LeaseId> expired_;
   /// When the lease of a key may end at the earliest.
-  std::map<lease::LeaseId, TrueInstant> keys_live_until_;
-  lease::FencingToken newest_;
+  std::map<grant::LeaseId, TrueInstant> keys_live_until_;
+  grant::FencingToken newest_;
   /// The largest token that has written a key.
-  std::map<std::string, lease::FencingToken, std::less<>> fences_;
+  std::map<std::string, grant::FencingToken, std::less<>> fences_;
   /// Of the expiry that is about to be executed: those that there are.
-  std::vector<lease::LeaseTable::Lease> candidates_;
+  std::vector<grant::LeaseTable::Lease> candidates_;
   /// When the name of a lease was last refused to somebody.
-  std::map<lease::LeaseId, TrueInstant> refused_;
+  std::map<grant::LeaseId, TrueInstant> refused_;
   /// Until when the name of an expired lease is nobody's.
   struct Delay {
     std::string name;
     TrueInstant until = TrueInstant();
   };
-  std::map<lease::LeaseId, Delay> delays_;
+  std::map<grant::LeaseId, Delay> delays_;
   /// The keys of the leases that the command is about to end, and how it would.
   struct Ending {
     kv::EventKind kind = kv::EventKind::expired;
-    lease::LeaseId lease;
+    grant::LeaseId lease;
   };
   std::map<std::string, Ending> endings_;
   /// Invariant: the revision at i is i + 1.

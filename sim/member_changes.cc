@@ -40,7 +40,7 @@ void MemberChanges::change() {
   SimNode* const leader = some_leader(nodes_, drawn);
   if (leader == nullptr) return;
   SimNode& node = *leader;
-  node::ChangeMembers event;
+  replica::ChangeMembers event;
   event.wanted = draw_wanted(node.driver().core().membership());
   event.deadline = node.clock().now().promise + std::chrono::seconds(30);
   node.post(std::move(event));

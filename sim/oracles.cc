@@ -1,5 +1,5 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/node/command_envelope.h>
+#include <leasehold/replica/command_envelope.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_node.h>
 
@@ -140,7 +140,7 @@ void Oracles::add_to_ledger(const SimNode& node, const raft::Entry& entry) {
   added.kind = entry.kind;
   added.payload = entry.payload;
   if (entry.kind == raft::EntryKind::command) {
-    const Result<node::CommandEnvelope> envelope = node::decode_envelope(entry.payload);
+    const Result<replica::CommandEnvelope> envelope = replica::decode_envelope(entry.payload);
     LEASEHOLD_ASSERT(envelope.ok());
     added.command = RegisterMachine::decode_command(envelope.value().command.view());
   }
@@ -174,7 +174,7 @@ void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
   using Kind = RegisterMachine::Kind;
   const auto number = RegisterMachine::decode_number(done.result.view());
   if (command.kind == Kind::open && number && *number != 0) {
-    sessions_[node::SessionId(*number)] = {0, world_.queue.now()};
+    sessions_[replica::SessionId(*number)] = {0, world_.queue.now()};
   }
   if (command.kind == Kind::expire) check_expiry(id, command, number && *number != 0);
   if (command.kind == Kind::once) {
@@ -396,7 +396,7 @@ void Oracles::check_executed(std::uint64_t value, raft::Index index) {
           (found == executed_.end() ? "never" : "at " + std::to_string(found->second.value())));
 }
 
-void Oracles::check_no_session(node::SessionId id) {
+void Oracles::check_no_session(replica::SessionId id) {
   if (sessions_.count(id) == 0) return;
   world_.fail("session_answer", "a client was told that there is no session " +
                                     std::to_string(id.value()) + ", and nobody has closed it");
@@ -414,7 +414,7 @@ void Oracles::check_states() {
 
 // ---- Messages ----
 
-void Oracles::on_send(const SimNode& node, raft::NodeId to, const net::PeerMessage& message) {
+void Oracles::on_send(const SimNode& node, raft::NodeId to, const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (raft_message == nullptr) return;
   check_view_order(node, *raft_message);

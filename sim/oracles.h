@@ -1,13 +1,13 @@
 // What must hold at every instant of true time, seen from outside all nodes.
 #pragma once
 
-#include <leasehold/net/peer_message.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/ready.h>
 #include <leasehold/sim/key_lock_oracle.h>
 #include <leasehold/sim/lease_oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/world.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstdint>
 #include <map>
@@ -66,7 +66,7 @@ class Oracles {
   void on_start(const SimNode& node);
   void on_crash(const SimNode& node);
   void on_event(const SimNode& node, const raft::Event& event);
-  void on_send(const SimNode& node, raft::NodeId to, const net::PeerMessage& message);
+  void on_send(const SimNode& node, raft::NodeId to, const wire::PeerMessage& message);
   void on_persist(const SimNode& node, const raft::PersistBatch& batch);
   void on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries);
   void on_applied(const SimNode& node, const std::vector<raft::Entry>& entries);
@@ -82,7 +82,7 @@ class Oracles {
   /// The client was told that the write of `value` was executed at `index`.
   void check_executed(std::uint64_t value, raft::Index index);
   /// The client was told that there is no such session.
-  void check_no_session(node::SessionId id);
+  void check_no_session(replica::SessionId id);
   /// Every state machine holds what the committed entries up to its applied index make.
   void check_states();
   void after_handle(const SimNode& node);
@@ -170,7 +170,7 @@ class Oracles {
     std::uint64_t activity = 0;
     TrueInstant since;  ///< when the newest command that names it was committed
   };
-  std::map<node::SessionId, SessionSeen> sessions_;
+  std::map<replica::SessionId, SessionSeen> sessions_;
   std::uint64_t sessions_expired_ = 0;
   LeaseOracles leases_;
   KeyLockOracle key_locks_;

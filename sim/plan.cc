@@ -155,7 +155,7 @@ void draw_snapshots(Plan& plan) {
   if (plan.enabled.has(FaultClass::crash)) snapshots.crash_ppm = drawn_crash_ppm;
   if (plan.enabled.has(FaultClass::disk_error)) snapshots.failure_ppm = 100'000;
 
-  node::DriverOptions& driver = plan.driver;
+  replica::DriverOptions& driver = plan.driver;
   const std::uint64_t tail_bytes[] = {0, 150, 1'000, 8'000};
   const std::uint64_t cut_bytes[] = {1, 100, 1'000};
   const std::uint64_t held_bytes[] = {0, 400, 1U << 30U};

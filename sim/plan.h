@@ -4,7 +4,7 @@
 
 #include <leasehold/base/random.h>
 #include <leasehold/lease/timing.h>
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/options.h>
 
 #include <cstdint>
@@ -134,7 +134,7 @@ struct Plan {
   SessionPlan sessions;
   LeasePlan leases;
   KeyLockPlan key_locks;
-  node::DriverOptions driver;  ///< limits only; `core` is made for each start
+  replica::DriverOptions driver;  ///< limits only; `core` is made for each start
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;
   bool drift_extreme = false;

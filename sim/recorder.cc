@@ -110,7 +110,7 @@ void Recorder::link(const TraceLine& line) {
 }
 
 void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
-                       const net::PeerMessage& message) {
+                       const wire::PeerMessage& message) {
   const auto* what = std::get_if<raft::Message>(&message.payload);
   Watched* sender = watched(node);
   if (what == nullptr || sender == nullptr) return;

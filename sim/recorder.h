@@ -2,10 +2,10 @@
 #pragma once
 
 #include <leasehold/check/history.h>
-#include <leasehold/net/peer_message.h>
 #include <leasehold/sim/trace.h>
 #include <leasehold/story/core_watch.h>
 #include <leasehold/story/record.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstdint>
 #include <deque>
@@ -33,7 +33,7 @@ class Recorder {
   void watch(std::uint64_t seed, const std::vector<SimNode*>& nodes);
   void line(const TraceLine& line);
   void message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
-               const net::PeerMessage& message);
+               const wire::PeerMessage& message);
   void event(const raft::Event& event);
   /// The node has handled a batch of events.
   void turn(const SimNode& node);

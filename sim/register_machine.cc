@@ -54,7 +54,7 @@ char masked(char c, Random& mask) {
   return static_cast<char>(static_cast<unsigned char>(c) ^ (mask.next() & 0xffU));
 }
 
-using Verdict = node::SessionTable::Verdict;
+using Verdict = replica::SessionTable::Verdict;
 
 }  // namespace
 
@@ -105,14 +105,14 @@ std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::str
       break;
     case Kind::open: command.value = number(0); break;
     case Kind::once:
-      command.session = node::SessionId(number(0));
+      command.session = replica::SessionId(number(0));
       command.sequence = number(1);
       command.answered_below = number(2);
       command.key = number(3);
       command.value = number(4);
       break;
     case Kind::expire:
-      command.session = node::SessionId(number(0));
+      command.session = replica::SessionId(number(0));
       command.activity = number(1);
       break;
     case Kind::leases: LEASEHOLD_UNREACHABLE();
@@ -148,7 +148,7 @@ namespace {
 /// A command of a session: judged by the table, executed if that says so.
 RegisterMachine::Done apply_once(RegisterMachine::State& state, raft::Index index,
                                  const RegisterMachine::Command& command) {
-  const node::SessionTable::Begun begun =
+  const replica::SessionTable::Begun begun =
       state.sessions.begin(command.session, command.sequence, command.answered_below);
   std::string result(1, static_cast<char>(begun.verdict));
   if (begun.verdict != Verdict::execute) {
@@ -172,7 +172,7 @@ RegisterMachine::Done apply_one(RegisterMachine::State& state, raft::LogId id,
       state.values[command.key] = command.value;
       return {RegisterMachine::encode_number(command.value), true};
     case Kind::open: {
-      const node::SessionId opened = state.sessions.open().value_or(node::SessionId(0));
+      const replica::SessionId opened = state.sessions.open().value_or(replica::SessionId(0));
       return {RegisterMachine::encode_number(opened.value()), false};
     }
     case Kind::once: return apply_once(state, id.index, command);
@@ -251,16 +251,16 @@ std::optional<RegisterMachine::State> RegisterMachine::decode(std::string_view b
   state.leases = std::move(*leases);
   std::string rest;
   for (const char c : bytes) rest.push_back(masked(c, mask));
-  Result<node::SessionTable> sessions = node::SessionTable::decode_all(rest);
+  Result<replica::SessionTable> sessions = replica::SessionTable::decode_all(rest);
   if (!sessions.ok()) return std::nullopt;
   state.sessions = std::move(sessions).value();
   return state;
 }
 
-std::vector<Bytes> RegisterMachine::apply(const std::vector<node::Command>& commands,
+std::vector<Bytes> RegisterMachine::apply(const std::vector<replica::Command>& commands,
                                           raft::Index last) {
   std::vector<Bytes> results;
-  for (const node::Command& command : commands) {
+  for (const replica::Command& command : commands) {
     const std::optional<Command> decoded = decode_command(command.bytes);
     if (!decoded) {
       ++malformed_;
@@ -285,13 +285,13 @@ void RegisterMachine::make_durable(const State& earlier) {
   if (earlier.applied > durable_.applied) durable_ = earlier;
 }
 
-Result<std::shared_ptr<const node::Snapshot>> RegisterMachine::take_snapshot() {
+Result<std::shared_ptr<const replica::Snapshot>> RegisterMachine::take_snapshot() {
   const std::uint64_t nonce = Random(seed_ + ++snapshots_).next();
-  return std::shared_ptr<const node::Snapshot>(
+  return std::shared_ptr<const replica::Snapshot>(
       std::make_shared<SnapshotBytes>(present_.applied, Bytes(encode(present_, nonce))));
 }
 
-Result<void> RegisterMachine::install_snapshot(const node::Snapshot& snapshot) {
+Result<void> RegisterMachine::install_snapshot(const replica::Snapshot& snapshot) {
   std::string bytes(static_cast<std::size_t>(snapshot.size()), '\0');
   const Result<void> read = snapshot.read(0, bytes.data(), bytes.size());
   if (!read.ok()) return read;

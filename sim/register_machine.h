@@ -3,8 +3,8 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/kv/events.h>
-#include <leasehold/node/session_table.h>
-#include <leasehold/node/state_machine.h>
+#include <leasehold/replica/session_table.h>
+#include <leasehold/replica/state_machine.h>
 #include <leasehold/sim/lease_cells.h>
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 namespace leasehold::sim {
 
 /// A snapshot whose bytes are in memory.
-class SnapshotBytes : public node::Snapshot {
+class SnapshotBytes : public replica::Snapshot {
  public:
   /// `bytes` is not empty.
   SnapshotBytes(raft::Index last, Bytes bytes) : last_(last), bytes_(std::move(bytes)) {}
@@ -34,11 +34,11 @@ class SnapshotBytes : public node::Snapshot {
 
 /// Registers by number. Lives on a node's disk: what was not made durable is gone after a crash,
 /// and its commands are applied again.
-class RegisterMachine : public node::StateMachine {
+class RegisterMachine : public replica::StateMachine {
  public:
   struct State {
     std::map<std::uint64_t, std::uint64_t> values;
-    node::SessionTable sessions;
+    replica::SessionTable sessions;
     LeaseCells leases;
     raft::Index applied;
     /// A digest of every command that was ever applied, in order, with its index and its result:
@@ -57,7 +57,7 @@ class RegisterMachine : public node::StateMachine {
     Kind kind = Kind::set;
     std::uint64_t key = 0;
     std::uint64_t value = 0;  ///< what is written; of `open` a number that no other one has
-    node::SessionId session{};
+    replica::SessionId session{};
     std::uint64_t sequence = 0;
     std::uint64_t answered_below = 0;
     std::uint64_t activity = 0;
@@ -67,7 +67,7 @@ class RegisterMachine : public node::StateMachine {
   };
   /// What came of a command of a session. Where it was executed: of the one time when it was.
   struct Answer {
-    node::SessionTable::Verdict verdict = node::SessionTable::Verdict::no_session;
+    replica::SessionTable::Verdict verdict = replica::SessionTable::Verdict::no_session;
     std::uint64_t value = 0;
     raft::Index executed_at;
   };
@@ -97,10 +97,11 @@ class RegisterMachine : public node::StateMachine {
   static std::optional<State> decode(std::string_view bytes);
 
   raft::Index durable_index() const override { return durable_.applied; }
-  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override;
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override;
   Result<raft::Index> make_durable() override;
-  Result<std::shared_ptr<const node::Snapshot>> take_snapshot() override;
-  Result<void> install_snapshot(const node::Snapshot& snapshot) override;
+  Result<std::shared_ptr<const replica::Snapshot>> take_snapshot() override;
+  Result<void> install_snapshot(const replica::Snapshot& snapshot) override;
 
   /// 0 for a register that was never set.
   std::uint64_t value(std::uint64_t key) const;

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-using Verdict = node::SessionTable::Verdict;
+using Verdict = replica::SessionTable::Verdict;
 using Kind = RegisterMachine::Kind;
 
 /// In traces.
@@ -53,7 +53,7 @@ void SessionClients::turn(std::size_t client) {
   Client& of = clients_[client];
   of.turn_waits = false;
   if (world_.healed || of.opening) return;
-  if (of.session == node::SessionId(0)) {
+  if (of.session == replica::SessionId(0)) {
     open(client);
     return;
   }
@@ -66,7 +66,7 @@ void SessionClients::turn(std::size_t client) {
 /// The oldest may wait for long: the others must not run away from it.
 bool SessionClients::may_begin(const Client& client) const {
   return client.outstanding.size() < world_.plan.sessions.outstanding_max &&
-         client.last_sequence + 1 - answered_below(client) < node::kSessionWindow;
+         client.last_sequence + 1 - answered_below(client) < replica::kSessionWindow;
 }
 
 void SessionClients::open(std::size_t client) {
@@ -168,12 +168,14 @@ void SessionClients::arrive(Ticket ticket, const Bytes& command) {
   }
   attempt.life = attempt.node->life();
   const Duration longest = world_.healed ? Duration(milliseconds(1000)) : kPatienceMax;
-  node::Propose propose;
+  replica::Propose propose;
   propose.command = command;
   propose.repeatable = attempt.write.has_value();
   propose.deadline =
       attempt.node->clock().now().promise + draw_duration(random_, milliseconds(200), longest);
-  propose.done = [this, ticket](const node::ProposeResult& result) { on_result(ticket, result); };
+  propose.done = [this, ticket](const replica::ProposeResult& result) {
+    on_result(ticket, result);
+  };
   attempt.node->post(std::move(propose));
 }
 
@@ -189,15 +191,15 @@ void SessionClients::node_died(const SimNode& node) {
 
 // ---- Answers ----
 
-void SessionClients::on_result(Ticket ticket, const node::ProposeResult& result) {
+void SessionClients::on_result(Ticket ticket, const replica::ProposeResult& result) {
   Attempt& attempt = attempts_[ticket];
   if (std::exchange(attempt.answered, true)) {
     world_.fail("completion", "a completion was called twice: client " +
                                   std::to_string(kFirstClient + attempt.client));
     return;
   }
-  if (result.status != node::ProposeStatus::committed) {
-    end(ticket, result.status == node::ProposeStatus::dropped);
+  if (result.status != replica::ProposeStatus::committed) {
+    end(ticket, result.status == replica::ProposeStatus::dropped);
     return;
   }
   if (!attempt.write) {
@@ -212,7 +214,7 @@ void SessionClients::on_result(Ticket ticket, const node::ProposeResult& result)
   on_answer(ticket, *answer);
 }
 
-void SessionClients::on_opened(Ticket ticket, const node::ProposeResult& result) {
+void SessionClients::on_opened(Ticket ticket, const replica::ProposeResult& result) {
   Attempt& attempt = attempts_[ticket];
   // Whoever does not listen any more has opened a session that nobody knows.
   if (attempt.ended) return;
@@ -220,9 +222,9 @@ void SessionClients::on_opened(Ticket ticket, const node::ProposeResult& result)
   Client& client = clients_[attempt.client];
   client.opening = false;
   client.session =
-      node::SessionId(RegisterMachine::decode_number(result.result.view()).value_or(0));
+      replica::SessionId(RegisterMachine::decode_number(result.result.view()).value_or(0));
   client.last_sequence = 0;
-  if (client.session != node::SessionId(0)) ++counts_.opened;
+  if (client.session != replica::SessionId(0)) ++counts_.opened;
   turn_later(attempt.client);
 }
 
@@ -285,7 +287,7 @@ void SessionClients::session_is_gone(std::size_t client) {
     close(ticket, *nodes_[static_cast<std::size_t>(writes_[ticket].last_node - 1)],
           Outcome::unknown);
   }
-  of.session = node::SessionId(0);
+  of.session = replica::SessionId(0);
   turn_later(client);
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <leasehold/check/history.h>
-#include <leasehold/node/driver.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
@@ -42,7 +42,7 @@ class SessionClients {
   enum class Outcome : std::uint8_t { pending, done, refused, unknown };
 
   struct Client {
-    node::SessionId session;  ///< 0: none
+    replica::SessionId session;  ///< 0: none
     std::uint64_t last_sequence = 0;
     bool opening = false;
     /// In the order of their sequences.
@@ -52,7 +52,7 @@ class SessionClients {
   struct Write {
     check::Operation operation;
     std::size_t client = 0;
-    node::SessionId session;
+    replica::SessionId session;
     std::uint64_t sequence = 0;
     Outcome outcome = Outcome::pending;
     std::uint64_t sends = 0;
@@ -81,8 +81,8 @@ class SessionClients {
   SimNode& draw_node(std::uint64_t last);
   void launch(Attempt attempt, Bytes command);
   void arrive(Ticket attempt, const Bytes& command);
-  void on_result(Ticket attempt, const node::ProposeResult& result);
-  void on_opened(Ticket attempt, const node::ProposeResult& result);
+  void on_result(Ticket attempt, const replica::ProposeResult& result);
+  void on_opened(Ticket attempt, const replica::ProposeResult& result);
   void on_answer(Ticket attempt, const RegisterMachine::Answer& answer);
   void session_is_gone(std::size_t client);
   /// The attempt has ended without an answer.

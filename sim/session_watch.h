@@ -1,7 +1,7 @@
 // Closes the sessions that are idle, as a service on top of the nodes does.
 #pragma once
 
-#include <leasehold/node/session_expiry.h>
+#include <leasehold/replica/session_expiry.h>
 #include <leasehold/sim/sim_node.h>
 #include <leasehold/sim/world.h>
 
@@ -23,7 +23,7 @@ class SessionWatch {
   struct Watched {
     SimNode* node = nullptr;
     std::uint64_t life = 0;
-    node::SessionExpiry expiry;
+    replica::SessionExpiry expiry;
     /// Proposals that have not ended. Nothing is proposed meanwhile: what waits for a slow node
     /// would only be named again.
     std::shared_ptr<std::size_t> under_way;

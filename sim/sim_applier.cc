@@ -1,5 +1,5 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/node/apply.h>
+#include <leasehold/replica/apply.h>
 #include <leasehold/sim/sim_applier.h>
 
 #include <chrono>
@@ -42,7 +42,7 @@ void SimApplier::start_next() {
   world_.queue.after(delay, [this, run = ports_.run] { run([this] { finish(); }); });
 }
 
-node::StateMachine& SimApplier::machine() {
+replica::StateMachine& SimApplier::machine() {
   if (ports_.witness != nullptr) return *ports_.witness;
   return ports_.machine;
 }
@@ -55,8 +55,8 @@ void SimApplier::finish() {
     return;
   }
   const std::vector<raft::Entry>& entries = call.entries;
-  Result<node::AppliedEntries> answer =
-      node::apply_entries(entries, node_, incarnation_, machine());
+  Result<replica::AppliedEntries> answer =
+      replica::apply_entries(entries, node_, incarnation_, machine());
   LEASEHOLD_ASSERT(answer.ok());
   LEASEHOLD_ASSERT(ports_.machine.malformed() == 0);
   ports_.view.publish_applied(answer.value().last);
@@ -65,7 +65,7 @@ void SimApplier::finish() {
   if (ports_.witness == nullptr && world_.plan.snapshots.flushes && random_.chance(1, 8)) {
     ports_.machine.make_durable(ports_.machine.present());
   }
-  end(node::complete(std::move(answer).value(), ports_.callers));
+  end(replica::complete(std::move(answer).value(), ports_.callers));
 }
 
 // At one instant the state machine has the new state, durably; at a later one the callers know.
@@ -103,7 +103,7 @@ void SimApplier::installed(const raft::SnapshotId& id) {
   });
 }
 
-void SimApplier::end(node::Applied answer) {
+void SimApplier::end(replica::Applied answer) {
   busy_ = false;
   if (!waiting_.empty()) start_next();
   ports_.post(std::move(answer));

@@ -1,8 +1,8 @@
 // Applies committed entries to a node's registers, at a later simulated instant.
 #pragma once
 
-#include <leasehold/node/driver.h>
 #include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_disk.h>
 #include <leasehold/sim/sim_snapshots.h>
@@ -15,16 +15,16 @@
 namespace leasehold::sim {
 
 /// One process's apply thread. Answers each call, in order, with one Applied event.
-class SimApplier : public node::Applier {
+class SimApplier : public replica::Applier {
  public:
   struct Ports {
     RegisterMachine& machine;
     /// What install() installs.
     std::optional<StagedSnapshot>& staged;
-    node::LeaseView& view;
-    node::Callers& callers;
+    replica::LeaseView& view;
+    replica::Callers& callers;
     RunInProcess run;
-    std::function<void(node::Event)> post;
+    std::function<void(replica::Event)> post;
     /// Told of each call before anything is applied, and of each run after it.
     std::function<void(const std::vector<raft::Entry>&)> asked;
     std::function<void(const std::vector<raft::Entry>&)> applied;
@@ -52,10 +52,10 @@ class SimApplier : public node::Applier {
   void add(Call call);
   void start_next();
   void finish();
-  node::StateMachine& machine();
+  replica::StateMachine& machine();
   void install_now(const raft::SnapshotId& id);
   void installed(const raft::SnapshotId& id);
-  void end(node::Applied answer);
+  void end(replica::Applied answer);
 
   World& world_;
   const raft::NodeId node_;

@@ -53,7 +53,7 @@ void SimNetwork::keep_answer(Link& on, const Frame& frame) {
 // What a leader is sent in place of the answer that it does not get: one that the peer gave to a
 // round of the same number, when this node led an earlier term. The worst that a network can do to
 // a lease that is about to end.
-void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const net::PeerMessage& lost) {
+void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMessage& lost) {
   const auto* message = std::get_if<raft::Message>(&lost.payload);
   if (message == nullptr) return;
   raft::Round round;
@@ -86,17 +86,17 @@ void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const net::PeerMes
     if (world_.healed) return;
     // Whatever is cut: it has been under way for long.
     world_.trace.add_message(TraceKind::replayed, leader, peer, *frame);
-    net::PeerMessage copy = *frame;
+    wire::PeerMessage copy = *frame;
     deliver_(leader, peer, copy);
   });
 }
 
 // ---- Messages ----
 
-void SimNetwork::send(raft::NodeId from, raft::NodeId to, net::PeerMessage message) {
+void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage message) {
   Link& on = link(from, to);
   world_.trace.add_message(TraceKind::sent, from, to, message);
-  Frame frame = std::make_shared<net::PeerMessage>(std::move(message));
+  Frame frame = std::make_shared<wire::PeerMessage>(std::move(message));
   keep(on, frame);
   const LinkPlan& plan = world_.plan.link;
   if (plan.echo_percent > 0) keep_answer(on, frame);
@@ -157,7 +157,7 @@ void SimNetwork::arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool re
   }
   const TraceKind kind = replayed ? TraceKind::replayed : TraceKind::delivered;
   world_.trace.add_message(kind, to, from, *frame);
-  if (frame.use_count() > 1) frame = std::make_shared<net::PeerMessage>(*frame);
+  if (frame.use_count() > 1) frame = std::make_shared<wire::PeerMessage>(*frame);
   deliver_(to, from, *frame);
 }
 

@@ -1,8 +1,8 @@
 // The links between the nodes, one per direction.
 #pragma once
 
-#include <leasehold/net/peer_message.h>
 #include <leasehold/sim/world.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ class SimNetwork {
  public:
   /// A message arrives at a node, which may be down, and may be taken.
   using Deliver =
-      std::function<void(raft::NodeId to, raft::NodeId from, net::PeerMessage& message)>;
+      std::function<void(raft::NodeId to, raft::NodeId from, wire::PeerMessage& message)>;
   /// Old frames kept per link for replays.
   static constexpr std::size_t kKeptFrames = 96;
   /// Answers to rounds with a number below this are kept, per link the newest to each.
@@ -26,7 +26,7 @@ class SimNetwork {
   explicit SimNetwork(World& world);
   void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
 
-  void send(raft::NodeId from, raft::NodeId to, net::PeerMessage message);
+  void send(raft::NodeId from, raft::NodeId to, wire::PeerMessage message);
   /// Cuts may overlap: a link is whole when each cut of it has ended. What is under way when the
   /// newest cut begins is lost with the given chance.
   void block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent);
@@ -38,7 +38,7 @@ class SimNetwork {
 
  private:
   /// Never changed while anybody else may yet be given it.
-  using Frame = std::shared_ptr<net::PeerMessage>;
+  using Frame = std::shared_ptr<wire::PeerMessage>;
   struct Link {
     int blocks = 0;
     std::uint64_t in_flight_loss_percent = 0;
@@ -51,7 +51,7 @@ class SimNetwork {
   Link& link(raft::NodeId from, raft::NodeId to);
   void keep(Link& on, const Frame& frame);
   void keep_answer(Link& on, const Frame& frame);
-  void echo(raft::NodeId leader, raft::NodeId peer, const net::PeerMessage& lost);
+  void echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMessage& lost);
   void carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame);
   void carry_copy(raft::NodeId from, raft::NodeId to, Frame frame);
   void arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed);

@@ -18,7 +18,7 @@ Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which
 }
 
 /// A message after which a node is bound: if it dies now, it must not have forgotten.
-bool binds(const net::PeerMessage& message) {
+bool binds(const wire::PeerMessage& message) {
   const auto* raft_message = std::get_if<raft::Message>(&message.payload);
   if (raft_message == nullptr) return false;
   if (const auto* reply = std::get_if<raft::VoteReply>(raft_message)) return reply->granted;
@@ -69,20 +69,20 @@ SimNode::SimNode(World& world, Oracles& oracles, SimNetwork& network, raft::Node
       disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
       machine_(1000 * id.value(), history_limits(world.plan)) {}
 
-const node::Driver& SimNode::driver() const {
+const replica::Driver& SimNode::driver() const {
   LEASEHOLD_ASSERT(up());
   return *process_->driver;
 }
 
-const node::LeaseView& SimNode::view() const {
+const replica::LeaseView& SimNode::view() const {
   LEASEHOLD_ASSERT(up());
   return process_->view;
 }
 
 // ---- Life and death ----
 
-node::DriverOptions SimNode::driver_options() {
-  node::DriverOptions options = world_.plan.driver;
+replica::DriverOptions SimNode::driver_options() {
+  replica::DriverOptions options = world_.plan.driver;
   options.core.group = raft::GroupId(1);
   options.core.id = id_;
   options.core.uuid = uuid_of(id_);
@@ -103,7 +103,7 @@ void SimNode::start() {
                    applied_at_start().value());
   make_process();
   oracles_.on_start(*this);
-  post(node::Tick{});
+  post(replica::Tick{});
 }
 
 void SimNode::make_process() {
@@ -123,10 +123,10 @@ void SimNode::make_process() {
       disk_.initial_state(founder ? founding_membership(world_.plan) : raft::Membership{});
   initial.applied = applied_at_start();
   const lease::Now now = clock_.now();
-  process_->driver = std::make_unique<node::Driver>(
+  process_->driver = std::make_unique<replica::Driver>(
       driver_options(), std::move(initial),
-      node::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
-                          process_->callers, *this},
+      replica::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
+                             process_->callers, *this},
       now);
   process_->published = process_->view.load();
 }
@@ -135,7 +135,7 @@ SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
   SimApplier::Ports ports{machine_, staged_, process_->view, process_->callers, run, {}, {}, {}, {},
                           {},       {},      nullptr};
   if (witness()) ports.witness = &witness_machine_;
-  ports.post = [this](node::Event event) { post(std::move(event)); };
+  ports.post = [this](replica::Event event) { post(std::move(event)); };
   ports.asked = [this](const std::vector<raft::Entry>& entries) {
     oracles_.on_apply_asked(*this, entries);
   };
@@ -158,7 +158,7 @@ SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
 SimSnapshots::Ports SimNode::snapshot_ports(const RunInProcess& run) {
   SimSnapshots::Ports ports{machine_, staged_, run, {}, {}, {}, {}, {}, {}, nullptr};
   if (witness()) ports.witness = &witness_machine_;
-  ports.post = [this](node::Event event) { post(std::move(event)); };
+  ports.post = [this](replica::Event event) { post(std::move(event)); };
   ports.moment = [this](SnapshotMoment moment) { on_snapshot_moment(moment); };
   ports.taken = [this](std::uint64_t tag, const SnapshotBytes& snapshot) {
     oracles_.on_snapshot_taken(*this, tag, snapshot);
@@ -322,17 +322,17 @@ void SimNode::take_in(Put put) {
   pump();
 }
 
-void SimNode::receive(raft::NodeId from, net::PeerMessage& message) {
+void SimNode::receive(raft::NodeId from, wire::PeerMessage& message) {
   if (!up() || process_->inbox.size() >= kInboxMax) return;
   take_in([from, &message](auto& events) {
-    node::Event& event = events.emplace_back(std::in_place_type<node::PeerMessageReceived>);
-    auto& received = std::get<node::PeerMessageReceived>(event);
+    replica::Event& event = events.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
+    auto& received = std::get<replica::PeerMessageReceived>(event);
     received.from = {from, uuid_of(from)};
     received.message = std::move(message);
   });
 }
 
-void SimNode::post(node::Event event) {
+void SimNode::post(replica::Event event) {
   take_in([&event](auto& events) { events.push_back(std::move(event)); });
 }
 
@@ -373,7 +373,7 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   const std::uint64_t life = life_;
   world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
     run_in_process(life, [this, now] {
-      std::vector<node::Event> batch = std::exchange(process_->late_batch, {});
+      std::vector<replica::Event> batch = std::exchange(process_->late_batch, {});
       // What is posted meanwhile waits for the next turn.
       process_->pumping = true;
       act(now, batch);
@@ -384,7 +384,7 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   return true;
 }
 
-void SimNode::act(lease::Now now, std::vector<node::Event>& batch) {
+void SimNode::act(lease::Now now, std::vector<replica::Event>& batch) {
   const std::uint64_t life = life_;
   process_->driver->handle_batch(now, batch);
   trace_lease();
@@ -439,7 +439,7 @@ void SimNode::tick_due(std::uint64_t number) {
   if (number != process_->tick_number) return;  // an earlier one was scheduled meanwhile
   process_->tick_at = TrueInstant::never();
   if (clock_.now().promise >= process_->driver->next_deadline()) {
-    post(node::Tick{});
+    post(replica::Tick{});
   } else {
     schedule_tick();
   }
@@ -447,7 +447,7 @@ void SimNode::tick_due(std::uint64_t number) {
 
 // ---- What the driver asks for ----
 
-void SimNode::send(raft::NodeId to, net::PeerMessage message) {
+void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
   oracles_.on_send(*this, to, message);
   if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
   network_.send(id_, to, std::move(message));
@@ -489,19 +489,19 @@ void SimNode::on_snapshot_moment(SnapshotMoment moment) {
 }
 
 void SimNode::persisted(raft::ReadyId id) {
-  post(node::Persisted{id});
+  post(replica::Persisted{id});
 }
 
 void SimNode::entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) {
-  post(node::EntriesRead{token, std::move(entries)});
+  post(replica::EntriesRead{token, std::move(entries)});
 }
 
 void SimNode::space(bool full) {
-  post(node::StorageSpace{full});
+  post(replica::StorageSpace{full});
 }
 
 void SimNode::failed(Error error) {
-  post(node::StorageFailed{std::move(error)});
+  post(replica::StorageFailed{std::move(error)});
 }
 
 void SimNode::on_event(const raft::Event& event) {

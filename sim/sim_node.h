@@ -3,9 +3,9 @@
 #pragma once
 
 #include <leasehold/base/assert.h>
-#include <leasehold/node/callers.h>
-#include <leasehold/node/driver.h>
 #include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/callers.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/oracles.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_applier.h>
@@ -37,7 +37,7 @@ raft::Membership founding_membership(const Plan& plan);
 /// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
 /// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
 /// are actions of the queue that wait while the process is frozen.
-class SimNode : private net::Transport, private storage::StorageSink, private node::Observer {
+class SimNode : private net::Transport, private storage::StorageSink, private replica::Observer {
  public:
   /// Events that the ordering thread takes at once, as in production.
   static constexpr std::size_t kBatchMax = 64;
@@ -56,8 +56,8 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   /// Whether a process runs here, frozen or not.
   bool up() const { return process_ != nullptr; }
   /// Of the running process. Asserts up().
-  const node::Driver& driver() const;
-  const node::LeaseView& view() const;
+  const replica::Driver& driver() const;
+  const replica::LeaseView& view() const;
   /// What the view shows between two turns: only a turn changes it. Asserts up().
   const raft::LeaseState& published() const {
     LEASEHOLD_ASSERT(up());
@@ -91,9 +91,9 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void heal();
 
   /// Takes what it needs out of `message`.
-  void receive(raft::NodeId from, net::PeerMessage& message);
+  void receive(raft::NodeId from, wire::PeerMessage& message);
   /// An input of the ordering thread. Asserts up().
-  void post(node::Event event);
+  void post(replica::Event event);
   /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
   void run_in_process(std::uint64_t life, EventQueue::Action action);
   /// Called when this node has been elected, inside the turn that did it.
@@ -108,21 +108,21 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
 
  private:
   struct Process {
-    node::LeaseView view;
-    node::Callers callers;
+    replica::LeaseView view;
+    replica::Callers callers;
     std::unique_ptr<SimApplier> applier;
     std::unique_ptr<SimSnapshots> snapshots;
-    std::unique_ptr<node::Driver> driver;
-    std::deque<node::Event> inbox;
+    std::unique_ptr<replica::Driver> driver;
+    std::deque<replica::Event> inbox;
     /// What the ordering thread takes in this turn; empty between turns.
-    std::vector<node::Event> batch;
+    std::vector<replica::Event> batch;
     /// What waits for the process to continue.
     std::deque<EventQueue::Action> thawed;
     /// The pauses that have not ended, by number: of all of it, and of the ordering thread alone.
     std::set<std::uint64_t> paused;
     std::set<std::uint64_t> ordering_paused;
     /// What the ordering thread is about to act upon, with a clock sample that grows old.
-    std::vector<node::Event> late_batch;
+    std::vector<replica::Event> late_batch;
     bool pumping = false;
     bool stopping = false;
     TrueInstant tick_at = TrueInstant::never();
@@ -132,7 +132,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
     raft::Index commit;
   };
 
-  void send(raft::NodeId to, net::PeerMessage message) override;
+  void send(raft::NodeId to, wire::PeerMessage message) override;
   void persisted(raft::ReadyId id) override;
   void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override;
   void space(bool full) override;
@@ -140,7 +140,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void on_event(const raft::Event& event) override;
 
   bool frozen() const { return suspended_ || !process_->paused.empty(); }
-  node::DriverOptions driver_options();
+  replica::DriverOptions driver_options();
   void make_process();
   bool install_staged();
   SimApplier::Ports applier_ports(const RunInProcess& run);
@@ -155,7 +155,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private no
   void take_turn();
   bool sleeps_before_acting(lease::Now now);
   void take_batch();
-  void act(lease::Now now, std::vector<node::Event>& batch);
+  void act(lease::Now now, std::vector<replica::Event>& batch);
   void trace_lease();
   void schedule_tick();
   void tick_due(std::uint64_t number);

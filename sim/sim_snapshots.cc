@@ -63,7 +63,7 @@ void SimSnapshots::start_next(Lane& lane) {
 void SimSnapshots::make_durable() {
   if (ports_.witness != nullptr) {
     work(own_, draw_length(), [this, applied = ports_.witness->durable_index()] {
-      ports_.post(node::MachineDurable{applied});
+      ports_.post(replica::MachineDurable{applied});
     });
     return;
   }
@@ -71,7 +71,7 @@ void SimSnapshots::make_durable() {
     ports_.machine.make_durable(state);
     world_.trace.add(TraceKind::machine_durable, node_.value(), state.applied.value());
     // It may have become durable beyond that by itself. Nobody has to know.
-    ports_.post(node::MachineDurable{state.applied});
+    ports_.post(replica::MachineDurable{state.applied});
   });
 }
 
@@ -85,10 +85,10 @@ void SimSnapshots::take() {
         random_.chance(world_.plan.snapshots.failure_ppm, kMillion)) {
       world_.used(FaultClass::disk_error);
       ports_.post(
-          node::SnapshotTaken{Error{ErrorCode::io, "simulated: no snapshot could be taken"}});
+          replica::SnapshotTaken{Error{ErrorCode::io, "simulated: no snapshot could be taken"}});
       return;
     }
-    Result<std::shared_ptr<const node::Snapshot>> snapshot = ports_.machine.take_snapshot();
+    Result<std::shared_ptr<const replica::Snapshot>> snapshot = ports_.machine.take_snapshot();
     LEASEHOLD_ASSERT(snapshot.ok());
     const auto bytes = std::static_pointer_cast<const SnapshotBytes>(std::move(snapshot).value());
     taken_[tag] = bytes;
@@ -96,7 +96,7 @@ void SimSnapshots::take() {
     ports_.taken(tag, *bytes);
     world_.trace.add(TraceKind::snapshot_taken, node_.value(), bytes->last().value(), tag,
                      bytes->size());
-    ports_.post(node::SnapshotTaken{node::TakenSnapshot{bytes->last(), tag, bytes->size()}});
+    ports_.post(replica::SnapshotTaken{replica::TakenSnapshot{bytes->last(), tag, bytes->size()}});
   });
 }
 
@@ -108,7 +108,7 @@ void SimSnapshots::read(std::uint64_t token, std::uint64_t tag, std::uint64_t of
   LEASEHOLD_ASSERT(bytes > 0 && bytes <= found->second->size() - offset);
   ports_.moment(SnapshotMoment::sending);
   work(own_, draw_length(), [this, token, part = found->second->bytes().slice(offset, bytes)] {
-    ports_.post(node::SnapshotRead{token, part});
+    ports_.post(replica::SnapshotRead{token, part});
   });
 }
 
@@ -159,7 +159,7 @@ bool SimSnapshots::append(const raft::SnapshotChunk& chunk) {
 void SimSnapshots::stored(const raft::ReceivedChunk& received) {
   const raft::SnapshotChunk& chunk = received.chunk;
   std::optional<StagedSnapshot>& staged = ports_.staged;
-  node::ChunkStored answer;
+  replica::ChunkStored answer;
   answer.stored.from = received.from;
   answer.stored.request_term = chunk.term;
   answer.stored.round = chunk.round;

@@ -2,8 +2,8 @@
 // crash.
 #pragma once
 
-#include <leasehold/node/driver.h>
 #include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/driver.h>
 #include <leasehold/sim/register_machine.h>
 #include <leasehold/sim/sim_disk.h>
 #include <leasehold/sim/world.h>
@@ -41,14 +41,14 @@ enum class SnapshotMoment : std::uint8_t {
 
 /// The Snapshots port of one process. Two threads in production, two lanes here: one for what is
 /// done with the own state machine, one for what arrives; in each, one thing after the other.
-class SimSnapshots : public node::Snapshots {
+class SimSnapshots : public replica::Snapshots {
  public:
   struct Ports {
     RegisterMachine& machine;
     /// On the machine's disk: outlives the process.
     std::optional<StagedSnapshot>& staged;
     RunInProcess run;
-    std::function<void(node::Event)> post;
+    std::function<void(replica::Event)> post;
     std::function<void(SnapshotMoment)> moment;
     /// Told of every snapshot that was taken, under its tag; of one that has arrived whole; and of
     /// one that is about to be deleted though it has.

@@ -37,7 +37,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   const std::vector<SimNode*> all = pointers(nodes_);
   oracles_.watch(all);
   if (world_.recorder) world_.recorder->watch(world_.plan.seed, all);
-  network_.set_deliver([this](raft::NodeId to, raft::NodeId from, net::PeerMessage& message) {
+  network_.set_deliver([this](raft::NodeId to, raft::NodeId from, wire::PeerMessage& message) {
     nodes_[to.value() - 1]->receive(from, message);
   });
   clients_ = std::make_unique<Clients>(world_, all);

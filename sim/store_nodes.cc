@@ -68,11 +68,11 @@ void StoreNodes::propose(SimNode& node, const kv::Command& command, Duration pat
   RegisterMachine::Command wrapped;
   wrapped.kind = RegisterMachine::Kind::leases;
   wrapped.of_store = std::string(kv::encode_command(command).value().view());
-  node::Propose propose;
+  replica::Propose propose;
   propose.command = RegisterMachine::encode(wrapped);
   propose.deadline = node.clock().now().promise + patience;
-  propose.done = [told](const node::ProposeResult& result) {
-    if (result.status != node::ProposeStatus::committed) return told(std::nullopt);
+  propose.done = [told](const replica::ProposeResult& result) {
+    if (result.status != replica::ProposeStatus::committed) return told(std::nullopt);
     auto reply = kv::decode_reply(result.result);
     LEASEHOLD_ASSERT(reply.ok());
     told(std::move(reply).value());
@@ -104,7 +104,7 @@ void StoreNodes::look_later(Place& place) {
 
 void StoreNodes::look(Place& place) {
   const SimNode& node = *place.node;
-  const node::LeaseLook look = node.view().look(node.clock());
+  const replica::LeaseLook look = node.view().look(node.clock());
   std::optional<raft::Term> leads_in;
   if (look.readable_index()) leads_in = look.state.term;
   auto due = keeper_of(place).look(leads_in, kDueMax);

@@ -85,16 +85,16 @@ Summary summarize(const raft::Message& message) {
       message);
 }
 
-Summary summarize(const net::PeerMessage& message) {
+Summary summarize(const wire::PeerMessage& message) {
   return std::visit(Overloaded{
                         [](const raft::Message& m) { return summarize(m); },
-                        [](const net::ForwardRequest& m) {
+                        [](const wire::ForwardRequest& m) {
                           return Summary{8, m.term.value(), m.incarnation.value(), m.sequence};
                         },
-                        [](const net::ForwardReply& m) {
+                        [](const wire::ForwardReply& m) {
                           return Summary{9, 0, m.sequence, static_cast<std::uint64_t>(m.reason)};
                         },
-                        [](const net::FormationConfirm& m) {
+                        [](const wire::FormationConfirm& m) {
                           return Summary{10, 0, m.members.size(), m.formed ? 1U : 0U};
                         },
                     },
@@ -171,7 +171,7 @@ void Trace::add(TraceKind kind, std::uint64_t node, std::uint64_t a, std::uint64
 }
 
 void Trace::add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
-                        const net::PeerMessage& message) {
+                        const wire::PeerMessage& message) {
   if (recorder_ != nullptr) recorder_->message(kind, node, peer, message);
   const Summary summary = summarize(message);
   add(kind, node.value(), peer.value(), summary.type, summary.term, summary.x, summary.y);

@@ -1,9 +1,9 @@
 // What happened, in order: a hash over all of it, and the newest lines for a reader.
 #pragma once
 
-#include <leasehold/net/peer_message.h>
 #include <leasehold/raft/event.h>
 #include <leasehold/sim/event_queue.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -60,7 +60,7 @@ class Trace {
            std::uint64_t c = 0, std::uint64_t d = 0, std::uint64_t e = 0);
   /// A message, seen from `node`; `peer` is the other end.
   void add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
-                   const net::PeerMessage& message);
+                   const wire::PeerMessage& message);
   void add_event(const raft::Event& event);
   /// Tells `recorder` of everything as well; it has no say in the hash.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }

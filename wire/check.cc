@@ -137,21 +137,21 @@ struct Check {
     return incarnation(m.incarnation);
   }
 
-  Verdict operator()(const net::ForwardRequest& m) const {
+  Verdict operator()(const wire::ForwardRequest& m) const {
     if (!in_range({m.term.value()})) return kI1;
     return m.term.value() == 0 ? kI2 : incarnation(m.incarnation);
   }
 
-  Verdict operator()(const net::ForwardReply& m) const {
+  Verdict operator()(const wire::ForwardReply& m) const {
     switch (m.reason) {
-      case net::ForwardRefusal::not_leader:
-      case net::ForwardRefusal::overloaded:
-      case net::ForwardRefusal::disk_full: return incarnation(m.incarnation);
+      case wire::ForwardRefusal::not_leader:
+      case wire::ForwardRefusal::overloaded:
+      case wire::ForwardRefusal::disk_full: return incarnation(m.incarnation);
     }
     return "I9: the reason of a refusal is not known";
   }
 
-  Verdict operator()(const net::FormationConfirm& m) const {
+  Verdict operator()(const wire::FormationConfirm& m) const {
     if (m.members.empty() || m.members.size() > kMembersMax) return "I10: the number of members";
     raft::NodeId before = raft::kNobody;
     for (const raft::Member& member : m.members) {
@@ -207,7 +207,7 @@ struct Check {
 
 }  // namespace
 
-Result<void> check_message(const net::PeerMessage& message) {
+Result<void> check_message(const wire::PeerMessage& message) {
   const Verdict verdict = std::visit(Check{}, message.payload);
   if (verdict == kHolds) return {};
   return Error{ErrorCode::malformed,

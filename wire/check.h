@@ -26,7 +26,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/net/peer_message.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,6 +40,6 @@ inline constexpr std::size_t kMembersMax = 128;
 inline constexpr std::size_t kAddressBytesMax = 300;
 
 /// Error: malformed, naming the invariant that does not hold.
-Result<void> check_message(const net::PeerMessage& message);
+Result<void> check_message(const wire::PeerMessage& message);
 
 }  // namespace leasehold::wire

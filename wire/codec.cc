@@ -124,20 +124,20 @@ struct ToProtobuf {
     if (m.index) to->set_index(m.index->value());
     to->set_leader(m.leader.value());
   }
-  void operator()(const net::ForwardRequest& m) {
+  void operator()(const wire::ForwardRequest& m) {
     auto* to = out.mutable_forward_request();
     to->set_term(m.term.value());
     to->set_incarnation(m.incarnation.value());
     to->set_sequence(m.sequence);
   }
-  void operator()(const net::ForwardReply& m) {
+  void operator()(const wire::ForwardReply& m) {
     auto* to = out.mutable_forward_reply();
     to->set_incarnation(m.incarnation.value());
     to->set_sequence(m.sequence);
     to->set_reason(static_cast<std::uint32_t>(m.reason));
     to->set_leader(m.leader.value());
   }
-  void operator()(const net::FormationConfirm& m) {
+  void operator()(const wire::FormationConfirm& m) {
     auto* to = out.mutable_formation_confirm();
     to->set_formed(m.formed);
     for (const raft::Member& member : m.members) {
@@ -178,14 +178,14 @@ struct ToProtobuf {
 
 /// Calls `see` with each payload of `message`, in the order in which they stand in the frame.
 template <class See>
-void for_each_payload(const net::PeerMessage& message, See&& see) {
+void for_each_payload(const wire::PeerMessage& message, See&& see) {
   if (const auto* m = std::get_if<raft::Message>(&message.payload)) {
     if (const auto* append = std::get_if<raft::AppendRequest>(m)) {
       for (const raft::Entry& entry : append->entries) see(entry.payload);
     } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(m)) {
       see(chunk->data);
     }
-  } else if (const auto* forward = std::get_if<net::ForwardRequest>(&message.payload)) {
+  } else if (const auto* forward = std::get_if<wire::ForwardRequest>(&message.payload)) {
     see(forward->command);
   }
 }
@@ -311,16 +311,17 @@ raft::SnapshotReply snapshot_reply(const pb::SnapshotReply& m) {
   return reply;
 }
 
-Result<net::ForwardReply> forward_reply(const pb::ForwardReply& m) {
+Result<wire::ForwardReply> forward_reply(const pb::ForwardReply& m) {
   if (m.reason() > std::numeric_limits<std::uint8_t>::max()) {
     return malformed("the reason of a refusal is not known");
   }
-  return net::ForwardReply{raft::Incarnation(m.incarnation()), m.sequence(),
-                           static_cast<net::ForwardRefusal>(m.reason()), raft::NodeId(m.leader())};
+  return wire::ForwardReply{raft::Incarnation(m.incarnation()), m.sequence(),
+                            static_cast<wire::ForwardRefusal>(m.reason()),
+                            raft::NodeId(m.leader())};
 }
 
-Result<net::FormationConfirm> formation_confirm(const pb::FormationConfirm& m) {
-  net::FormationConfirm confirm;
+Result<wire::FormationConfirm> formation_confirm(const pb::FormationConfirm& m) {
+  wire::FormationConfirm confirm;
   if (static_cast<std::size_t>(m.members_size()) > kMembersMax)
     return malformed("too many members");
   for (const pb::Member& member : m.members()) {
@@ -335,13 +336,13 @@ Result<net::FormationConfirm> formation_confirm(const pb::FormationConfirm& m) {
 
 /// Moves the value into `to`. Whether there was one; otherwise `error` says why not.
 template <class T>
-Result<void> take(Result<T> from, net::Payload& to) {
+Result<void> take(Result<T> from, wire::Payload& to) {
   if (!from.ok()) return from.error();
   to = std::move(from).value();
   return {};
 }
 
-Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Payload& to) {
+Result<void> read_payload(const pb::Message& m, const Bytes& payload, wire::Payload& to) {
   using Case = pb::Message::PayloadCase;
   const auto unknown = [] { return malformed("a field that this wire version does not name"); };
   switch (m.payload_case()) {
@@ -388,7 +389,8 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
     case Case::kForwardRequest: {
       const pb::ForwardRequest& request = m.forward_request();
       if (!known_fields_only(request)) return unknown();
-      to = net::ForwardRequest{raft::Term(request.term()), raft::Incarnation(request.incarnation()),
+      to =
+          wire::ForwardRequest{raft::Term(request.term()), raft::Incarnation(request.incarnation()),
                                request.sequence(), payload};
       return {};
     }
@@ -422,8 +424,8 @@ Result<void> read_payload(const pb::Message& m, const Bytes& payload, net::Paylo
 }
 
 /// Whether the payload part of the frame belongs to this kind.
-bool has_payload_part(const net::Payload& payload) {
-  if (std::holds_alternative<net::ForwardRequest>(payload)) return true;
+bool has_payload_part(const wire::Payload& payload) {
+  if (std::holds_alternative<wire::ForwardRequest>(payload)) return true;
   const auto* m = std::get_if<raft::Message>(&payload);
   return m != nullptr && (std::holds_alternative<raft::AppendRequest>(*m) ||
                           std::holds_alternative<raft::SnapshotChunk>(*m));
@@ -431,13 +433,13 @@ bool has_payload_part(const net::Payload& payload) {
 
 }  // namespace
 
-std::size_t payload_bytes(const net::PeerMessage& message) {
+std::size_t payload_bytes(const wire::PeerMessage& message) {
   std::size_t bytes = 0;
   for_each_payload(message, [&bytes](const Bytes& payload) { bytes += payload.size(); });
   return bytes;
 }
 
-Result<std::size_t> encode_message(const net::PeerMessage& message, std::size_t frame_bytes_max,
+Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t frame_bytes_max,
                                    SendBuffer& out) {
   LEASEHOLD_ASSERT(check_message(message).ok());
   LEASEHOLD_ASSERT(frame_bytes_max <= std::numeric_limits<std::int32_t>::max());
@@ -486,7 +488,7 @@ Result<std::size_t> encode_message(const net::PeerMessage& message, std::size_t 
   return frame;
 }
 
-Result<net::PeerMessage> decode_message(const Frame& frame) {
+Result<wire::PeerMessage> decode_message(const Frame& frame) {
   LEASEHOLD_ASSERT(frame.header.kind == FrameKind::message);
   StackArena arena;
   pb::Message* form = arena.message();
@@ -498,8 +500,8 @@ Result<net::PeerMessage> decode_message(const Frame& frame) {
     return malformed("a field that this wire version does not name");
   }
   // Made where it is returned: g++ 12 takes a moved variant for uninitialised.
-  Result<net::PeerMessage> decoded = net::PeerMessage{};
-  net::PeerMessage& message = decoded.value();
+  Result<wire::PeerMessage> decoded = wire::PeerMessage{};
+  wire::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());
   if (Result<void> read = read_payload(*form, frame.payload, message.payload); !read.ok()) {
     return read.error();

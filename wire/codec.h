@@ -6,24 +6,24 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/net/peer_message.h>
 #include <leasehold/wire/frame.h>
+#include <leasehold/wire/peer_message.h>
 
 #include <cstddef>
 
 namespace leasehold::wire {
 
 /// The payload bytes of `message`: what its frame is longer than by little more than a header.
-std::size_t payload_bytes(const net::PeerMessage& message);
+std::size_t payload_bytes(const wire::PeerMessage& message);
 
 /// Appends the frame of `message` to `out` and returns its length. Asserts the invariants of
 /// check.h: a message that breaks one is a bug of this node. Error: overloaded, nothing is
 /// appended: the frame would be above `frame_bytes_max`.
-Result<std::size_t> encode_message(const net::PeerMessage& message, std::size_t frame_bytes_max,
+Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t frame_bytes_max,
                                    SendBuffer& out);
 
 /// Reads the message of `frame`, whose kind is `message`. What comes back satisfies every invariant
 /// of check.h; its payloads share `frame.payload`. Error: malformed.
-Result<net::PeerMessage> decode_message(const Frame& frame);
+Result<wire::PeerMessage> decode_message(const Frame& frame);
 
 }  // namespace leasehold::wire

@@ -3,7 +3,7 @@
 #include <leasehold/bench/workload.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/memory_store.h>
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 
 #include <CLI/CLI.hpp>
 
@@ -31,7 +31,7 @@ Result<void> fill(kv::Store& store, const Workload& workload) {
   std::uint64_t index = store.durable_index().value();
   for (std::uint64_t key = 0; key < workload.keys;) {
     std::vector<Bytes> owners;
-    std::vector<node::Command> commands;
+    std::vector<replica::Command> commands;
     for (; key < workload.keys && commands.size() < kKeysPerBatch; ++key) {
       const std::string name = key_name(key);
       const std::string value = key_value(key, workload.value_bytes);

@@ -15,17 +15,17 @@ using namespace std::chrono_literals;
 using namespace leasehold;
 
 /// What is replicated: named counters. A command is "NAME AMOUNT", its result the new total.
-class Counters final : public node::StateMachine {
+class Counters final : public replica::StateMachine {
  public:
   /// All in memory: after a restart the log is applied from its beginning.
   raft::Index durable_index() const override { return raft::Index(0); }
 
   /// Deterministic: the same commands in the same order on every node. A bad command has a result
   /// that says so; throwing or skipping would tear the replicas apart.
-  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index) override {
     const std::lock_guard lock(mutex_);
     std::vector<Bytes> results;
-    for (const node::Command& command : commands) {
+    for (const replica::Command& command : commands) {
       char name[32] = "";
       long amount = 0;
       if (std::sscanf(std::string(command.bytes).c_str(), "%31s %ld", name, &amount) != 2) {
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   std::filesystem::remove_all(dir);
 
   node::SystemClock clock;
-  node::Observer quiet;  // override its methods to follow leadership, lease and members
+  replica::Observer quiet;  // override its methods to follow leadership, lease and members
   Counters counters[3];
   std::unique_ptr<node::Node> nodes[3];
   for (int i = 0; i < 3; ++i) {
@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
 
   // Any node takes commands; the first waits until the three have met and elected a leader.
   for (int i = 0; i < 3; ++i) {
-    const node::ProposeResult added = nodes[i]->propose_and_wait(Bytes("apples 5"), 20s);
-    if (added.status != node::ProposeStatus::committed) return 1;
+    const replica::ProposeResult added = nodes[i]->propose_and_wait(Bytes("apples 5"), 20s);
+    if (added.status != replica::ProposeStatus::committed) return 1;
     std::printf("through node %d: apples are %s\n", i + 1,
                 std::string(added.result.view()).c_str());
   }
@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   // Any node serves linearizable reads: first the read point, then our own memory.
   const char* const why[] = {"by its lease", "by a quorum", "by the leader's word"};
   for (int i = 0; i < 3; ++i) {
-    const node::ReadResult read = nodes[i]->read_point(node::ReadMode::lease, 20s);
+    const replica::ReadResult read = nodes[i]->read_point(replica::ReadMode::lease, 20s);
     if (!read.index || counters[i].total("apples") != 15) return 1;
     std::printf("node %d reads %ld apples, %s\n", i + 1, counters[i].total("apples"),
                 why[static_cast<int>(read.basis)]);

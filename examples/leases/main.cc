@@ -7,7 +7,7 @@
 //   3. The margin: what was begun in time may end too late. With a margin of zero two hold at once.
 //
 // It ends with status 0 if everything went as told.
-#include <leasehold/holder/lease_holder.h>
+#include <leasehold/client/lease_holder.h>
 
 #include <chrono>
 #include <cstdio>
@@ -42,7 +42,7 @@ class BootClock final : public lease::Clock {
 };
 
 /// One lease a name, by the clock of the store; and a value that remembers the largest token.
-class Store final : public holder::LeaseService {
+class Store final : public client::LeaseService {
  public:
   explicit Store(const lease::Clock& clock) : clock_(clock) {}
 
@@ -52,7 +52,7 @@ class Store final : public holder::LeaseService {
     if (const Held* held = alive(request.name)) {
       return Error{ErrorCode::in_use, "held by " + held->who};
     }
-    const Granted granted{lease::LeaseId(next_), lease::FencingToken(next_), request.ttl};
+    const Granted granted{grant::LeaseId(next_), grant::FencingToken(next_), request.ttl};
     ++next_;
     held_[request.name] = {granted, request.holder, clock_.holder_now() + request.ttl};
     return granted;
@@ -63,7 +63,7 @@ class Store final : public holder::LeaseService {
     if (held == nullptr) return Error{ErrorCode::not_found, "nobody holds it"};
     return Found{held->granted, held->who};
   }
-  Result<lease::Duration> renew(lease::LeaseId id, lease::Duration /*timeout*/) override {
+  Result<lease::Duration> renew(grant::LeaseId id, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
     if (cut_off_) return Error{ErrorCode::unavailable, "out of reach"};
     for (auto& [name, held] : held_) {
@@ -74,7 +74,7 @@ class Store final : public holder::LeaseService {
     }
     return Error{ErrorCode::not_found, "there is no such lease"};
   }
-  Result<void> revoke(lease::LeaseId id, lease::Duration /*timeout*/) override {
+  Result<void> revoke(grant::LeaseId id, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
     std::erase_if(held_, [id](const auto& one) { return one.second.granted.id == id; });
     return {};
@@ -86,9 +86,9 @@ class Store final : public holder::LeaseService {
     cut_off_ = cut_off;
   }
   /// False: a larger token has written.
-  bool write(lease::FencingToken token, const std::string& value) {
+  bool write(grant::FencingToken token, const std::string& value) {
     const std::lock_guard lock(mutex_);
-    if (!lease::fence_passes(highest_, token)) return false;
+    if (!grant::fence_passes(highest_, token)) return false;
     highest_ = token;
     value_ = value;
     return true;
@@ -118,7 +118,7 @@ class Store final : public holder::LeaseService {
   mutable std::mutex mutex_;
   std::map<std::string, Held> held_;
   std::uint64_t next_ = 33;
-  lease::FencingToken highest_{0};
+  grant::FencingToken highest_{0};
   std::string value_;
   bool cut_off_ = false;
 };
@@ -133,8 +133,8 @@ double seconds(lease::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-holder::LeaseHolder::Options options_of(const std::string& who, lease::Duration margin) {
-  holder::LeaseHolder::Options options;
+client::LeaseHolder::Options options_of(const std::string& who, lease::Duration margin) {
+  client::LeaseHolder::Options options;
   options.name = "printer";
   options.holder = who;
   options.timing.ttl = 1s;
@@ -146,9 +146,9 @@ holder::LeaseHolder::Options options_of(const std::string& who, lease::Duration 
   return options;
 }
 
-std::unique_ptr<holder::LeaseHolder> acquire(Store& store, const lease::Clock& clock,
+std::unique_ptr<client::LeaseHolder> acquire(Store& store, const lease::Clock& clock,
                                              const std::string& who, lease::Duration margin) {
-  auto held = holder::LeaseHolder::acquire(store, clock, options_of(who, margin));
+  auto held = client::LeaseHolder::acquire(store, clock, options_of(who, margin));
   if (!held) {
     std::printf("  %s: %s\n", who.c_str(), held.error().message.c_str());
     std::exit(1);
@@ -164,7 +164,7 @@ void contract(const lease::Clock& clock) {
   expect(held->may_act(), "it is held after 1.5 s, since it was renewed meanwhile");
   store.cut_off(true);
   const auto state = held->wait_end(5s);
-  expect(state == holder::LeaseHolder::State::expired, "cut off, it expires");
+  expect(state == client::LeaseHolder::State::expired, "cut off, it expires");
   expect(!held->may_act(), "the holder acts no more");
   const lease::Duration left = store.expires("printer") - clock.holder_now();
   std::printf("  the store would have kept it for %.2f s more\n", seconds(left));

@@ -4,12 +4,12 @@
 //
 // It ends with status 0 if the jobs ran one after the other, and the second one began when the
 // first one ended and not when its lease would have.
-#include <leasehold/holder/queue_lock.h>
+#include <leasehold/client/queue_lock.h>
 #include <leasehold/kv/lease_keeper.h>
+#include <leasehold/kv/local/lease_timer.h>
+#include <leasehold/kv/local/local_keys.h>
+#include <leasehold/kv/local/local_leases.h>
 #include <leasehold/kv/memory_store.h>
-#include <leasehold/local/lease_timer.h>
-#include <leasehold/local/local_keys.h>
-#include <leasehold/local/local_leases.h>
 #include <leasehold/node/node.h>
 #include <leasehold/node/system_clock.h>
 
@@ -47,17 +47,17 @@ struct Host {
       std::exit(1);
     }
     replica = std::move(opened).value();
-    timer = std::make_unique<local::LeaseTimer>(*replica, keeper);
+    timer = std::make_unique<kv::LeaseTimer>(*replica, keeper);
   }
-  local::LocalGroup group() { return {*replica, store, keeper}; }
+  kv::LocalGroup group() { return {*replica, store, keeper}; }
 
   node::SystemClock clock;
-  node::Observer observer;
+  replica::Observer observer;
   kv::MemoryStore store;
   kv::LeaseKeeper keeper{clock,
                          [this](std::uint64_t cursor) { return store.lease_changes(cursor); }};
   std::unique_ptr<node::Node> replica;
-  std::unique_ptr<local::LeaseTimer> timer;
+  std::unique_ptr<kv::LeaseTimer> timer;
 };
 
 /// What the jobs did, in order.
@@ -79,13 +79,13 @@ class Diary {
 };
 
 bool run_job(Host& host, const std::string& name, Diary& diary) {
-  local::LocalLeases leases(host.group());
-  local::LocalKeys keys(host.group());
-  holder::QueueLock::Options options;
+  kv::LocalLeases leases(host.group());
+  kv::LocalKeys keys(host.group());
+  client::QueueLock::Options options;
   options.lease.name = "nightly";
   options.lease.holder = name;
   options.lease.wait = 30s;
-  const auto lock = holder::QueueLock::acquire(leases, keys, host.clock, options);
+  const auto lock = client::QueueLock::acquire(leases, keys, host.clock, options);
   if (!lock) {
     diary.write("failed " + name + ": " + lock.error().message);
     return false;

@@ -34,7 +34,7 @@ namespace node = leasehold::node;
 namespace raft = leasehold::raft;
 
 /// The database: its own map, which the log feeds, and its own read path.
-class Database final : public node::StateMachine {
+class Database final : public replica::StateMachine {
  public:
   /// Where a read was served from, for the counters below.
   enum class Path { lease, lease_after_wait, asked, refused };
@@ -49,9 +49,9 @@ class Database final : public node::StateMachine {
 
   /// A command is "KEY=VALUE". When this returns, readers that arrive later see the effects: the
   /// node publishes `applied` only after it.
-  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index) override {
     const std::unique_lock lock(mutex_);
-    for (const node::Command& command : commands) {
+    for (const replica::Command& command : commands) {
       const std::size_t equals = command.bytes.find('=');
       if (equals == std::string_view::npos) continue;  // its result below is empty
       rows_[std::string(command.bytes.substr(0, equals))] = command.bytes.substr(equals + 1);
@@ -62,7 +62,7 @@ class Database final : public node::StateMachine {
   // ---- The read path. Any thread. ----
 
   Read get(node::Node& replica, const std::string& key) const {
-    const node::LeaseView& view = replica.lease_view();
+    const replica::LeaseView& view = replica.lease_view();
     const raft::LeaseState copy = view.load();                      // 2
     const lease::HolderInstant now = replica.clock().holder_now();  // 3
     if (now < copy.end) {
@@ -75,8 +75,8 @@ class Database final : public node::StateMachine {
     // No lease: this is a follower, or a leader that has lost touch. Ask for a read index; the
     // leader gives it by its own lease if it can, else after a round to a quorum.
     std::promise<std::optional<raft::Index>> answer;
-    replica.read(node::ReadMode::lease, 5s,
-                 [&answer](const node::ReadResult& result) { answer.set_value(result.index); });
+    replica.read(replica::ReadMode::lease, 5s,
+                 [&answer](const replica::ReadResult& result) { answer.set_value(result.index); });
     if (!answer.get_future().get()) return {};  // nothing was done: try again, or elsewhere
     return {Path::asked, row(key)};
   }
@@ -84,7 +84,7 @@ class Database final : public node::StateMachine {
  private:
   static bool wait_applied(node::Node& replica, raft::Index index) {
     std::promise<bool> answer;
-    replica.wait_applied(index, 5s, [&answer](const node::ReadResult& result) {
+    replica.wait_applied(index, 5s, [&answer](const replica::ReadResult& result) {
       answer.set_value(result.index.has_value());
     });
     return answer.get_future().get();
@@ -101,11 +101,11 @@ class Database final : public node::StateMachine {
 };
 
 /// Tells when this node's lease comes and goes. Called on the node's "lh-node" thread.
-class Watcher final : public node::Observer {
+class Watcher final : public replica::Observer {
  public:
   explicit Watcher(int id) : id_(id) {}
-  void on_change(const node::Change& change) override {
-    if (const auto* lease = std::get_if<node::LeaseChange>(&change); lease && lease->held) {
+  void on_change(const replica::Change& change) override {
+    if (const auto* lease = std::get_if<replica::LeaseChange>(&change); lease && lease->held) {
       std::printf("node %d holds the lease of term %d\n", id_,
                   static_cast<int>(lease->term.value()));
     }
@@ -149,16 +149,16 @@ int main(int argc, char** argv) {
 
   // A batch: one hand-over, one append, one disk write; each command has its own outcome.
   std::vector<node::Proposal> batch;
-  std::vector<std::promise<node::ProposeStatus>> outcomes(100);
+  std::vector<std::promise<replica::ProposeStatus>> outcomes(100);
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     batch.push_back({Bytes("row" + std::to_string(i) + "=" + std::to_string(i * i)),
-                     [&outcomes, i](const node::ProposeResult& result) {
+                     [&outcomes, i](const replica::ProposeResult& result) {
                        outcomes[i].set_value(result.status);
                      }});
   }
   replicas[0]->node->propose_batch(std::move(batch), 20s);
   for (auto& outcome : outcomes) {
-    if (outcome.get_future().get() != node::ProposeStatus::committed) return 1;
+    if (outcome.get_future().get() != replica::ProposeStatus::committed) return 1;
   }
 
   // Two readers at each node, on their own threads.

@@ -6,10 +6,10 @@
 //
 // It ends with status 0 if everything went as told.
 #include <leasehold/client/key_watch.h>
+#include <leasehold/client/queue_lock.h>
+#include <leasehold/client/registration.h>
 #include <leasehold/client/remote_keys.h>
 #include <leasehold/client/remote_leases.h>
-#include <leasehold/holder/queue_lock.h>
-#include <leasehold/holder/registration.h>
 
 #include <chrono>
 #include <cstdio>
@@ -44,7 +44,7 @@ class BootClock final : public lease::Clock {
 /// What it prints on. The last defence: it takes no page whose token is older than the newest one.
 class Printer {
  public:
-  bool print(const std::string& page, lease::FencingToken token) {
+  bool print(const std::string& page, grant::FencingToken token) {
     const std::lock_guard lock(mutex_);
     if (token < highest_) return false;
     highest_ = token;
@@ -55,7 +55,7 @@ class Printer {
 
  private:
   std::mutex mutex_;
-  lease::FencingToken highest_{0};
+  grant::FencingToken highest_{0};
 };
 
 /// Each connection is used by one thread at a time: the lease has one, and the keys have one.
@@ -69,23 +69,23 @@ struct Connections {
 bool work(const std::vector<std::string>& servers, const BootClock& clock, Printer& printer,
           const std::string& name) {
   Connections of_registration(servers);
-  holder::Registration::Options alive;
+  client::Registration::Options alive;
   alive.lease.holder = "worker " + name;
   alive.key = "workers/" + name;
   alive.value = "prints";
   const auto registration =
-      holder::Registration::begin(of_registration.leases, of_registration.keys, clock, alive);
+      client::Registration::begin(of_registration.leases, of_registration.keys, clock, alive);
   if (!registration) return false;
-  while (registration.value()->state() != holder::Registration::State::registered) {
+  while (registration.value()->state() != client::Registration::State::registered) {
     std::this_thread::sleep_for(10ms);
   }
 
   Connections of_lock(servers);
-  holder::QueueLock::Options options;
+  client::QueueLock::Options options;
   options.lease.name = "printer";
   options.lease.holder = "worker " + name;
   options.lease.wait = 30s;
-  const auto lock = holder::QueueLock::acquire(of_lock.leases, of_lock.keys, clock, options);
+  const auto lock = client::QueueLock::acquire(of_lock.leases, of_lock.keys, clock, options);
   if (!lock) {
     std::printf("worker %s has no printer: %s\n", name.c_str(), lock.error().message.c_str());
     return false;

@@ -4,8 +4,8 @@
 // child process at its first system call, a counting operator new, and a counting
 // pthread_mutex_lock and pthread_rwlock_rdlock (std::mutex and std::shared_mutex call those).
 #include <leasehold/base/bytes.h>
-#include <leasehold/node/lease_view.h>
 #include <leasehold/node/system_clock.h>
+#include <leasehold/replica/lease_view.h>
 
 #include <gtest/gtest.h>
 

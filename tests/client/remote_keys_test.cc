@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using Interest = holder::KeyService::Interest;
+using Interest = client::KeyService::Interest;
 using Words = ScriptedServer::Words;
 
 constexpr lease::Duration kTimeout = 2s;
@@ -46,7 +46,7 @@ TEST(RemoteKeys, ListInParts) {
   ASSERT_THAT(listing.value().rows, SizeIs(2));
   EXPECT_EQ(listing.value().rows[0].key, "q/1");
   EXPECT_EQ(listing.value().rows[0].value, "one");
-  EXPECT_EQ(listing.value().rows[0].lease, lease::LeaseId(4));
+  EXPECT_EQ(listing.value().rows[0].lease, grant::LeaseId(4));
   EXPECT_EQ(listing.value().rows[1].create_revision, 5U);
   EXPECT_THAT(server.sent("LEASEHOLD")[1],
               ElementsAre("LEASEHOLD", "RANGE", "q/", "COUNT", "1000", "VALUES", "AFTER", "q/1"));
@@ -68,8 +68,8 @@ TEST(RemoteKeys, PutAKeyOnItsLease) {
     return words.back() == "7" ? kOk : "-NOLEASE there is no lease 8\r\n";
   });
   RemoteKeys keys({server.address()});
-  EXPECT_TRUE(keys.put("k", "v", lease::LeaseId(7), kTimeout).ok());
-  EXPECT_EQ(keys.put("k", "v", lease::LeaseId(8), kTimeout).error().code, ErrorCode::not_found);
+  EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
+  EXPECT_EQ(keys.put("k", "v", grant::LeaseId(8), kTimeout).error().code, ErrorCode::not_found);
   EXPECT_THAT(server.sent("SET")[0], ElementsAre("SET", "k", "v", "LEASE", "7"));
 }
 
@@ -87,7 +87,7 @@ TEST(RemoteKeys, AChangeEndsTheWaitAndTheConnectionIsOfUseAgain) {
                                       array({bulk("events"), integer(10), array({})})));
   RemoteKeys keys({server.address()});
   keys.wait_change({"k", false}, 5, 1h);
-  EXPECT_TRUE(keys.put("k", "v", lease::LeaseId(7), kTimeout).ok());
+  EXPECT_TRUE(keys.put("k", "v", grant::LeaseId(7), kTimeout).ok());
   EXPECT_THAT(server.sent("LEASEHOLD"),
               ElementsAre(ElementsAre("LEASEHOLD", "WATCH", "KEY", "k", "FROM", "6"),
                           ElementsAre("LEASEHOLD", "UNWATCH")));

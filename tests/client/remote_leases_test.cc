@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using Words = ScriptedServer::Words;
 
 constexpr lease::Duration kTimeout = 2s;
-constexpr lease::LeaseId kId{4294967296};
+constexpr grant::LeaseId kId{4294967296};
 
 /// What a node says that leads, or does not.
 std::string status(bool leads) {
@@ -67,7 +67,7 @@ TEST(RemoteLeases, SpeakTheCommandsOfLeases) {
   const auto granted = leases.grant({"printer", "me", 10s}, kTimeout);
   ASSERT_TRUE(granted.ok());
   EXPECT_EQ(granted.value().id, kId);
-  EXPECT_EQ(granted.value().token, lease::FencingToken(42));
+  EXPECT_EQ(granted.value().token, grant::FencingToken(42));
   EXPECT_EQ(granted.value().ttl, 10s);
   EXPECT_THAT(server.sent("LEASE.GRANT"),
               ElementsAre(ElementsAre("LEASE.GRANT", "10000", "HOLDER", "me", "NAME", "printer")));

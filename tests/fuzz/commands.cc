@@ -3,9 +3,9 @@
 #include <leasehold/kv/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_record.h>
-#include <leasehold/kv/rocksdb_record.h>
-#include <leasehold/node/command_envelope.h>
-#include <leasehold/node/session_table.h>
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/replica/command_envelope.h>
+#include <leasehold/replica/session_table.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
 
@@ -37,7 +37,7 @@ void take_value(std::string_view bytes) {
 }
 
 void take_lease(std::string_view bytes) {
-  const auto lease = kv::decode_lease(lease::LeaseId(1), bytes);
+  const auto lease = kv::decode_lease(grant::LeaseId(1), bytes);
   if (accepted(lease)) LEASEHOLD_ASSERT(kv::encode_lease(lease.value()) == bytes);
 }
 
@@ -53,24 +53,24 @@ void take_leases(std::string_view bytes) {
 }
 
 void take_sessions(std::string_view bytes) {
-  const auto table = node::SessionTable::decode_all(bytes);
+  const auto table = replica::SessionTable::decode_all(bytes);
   if (!accepted(table)) return;
-  const auto back = node::SessionTable::decode_all(table.value().encode_all().view());
+  const auto back = replica::SessionTable::decode_all(table.value().encode_all().view());
   LEASEHOLD_ASSERT(back.ok() && back.value() == table.value());
 }
 
 void take_session(std::string_view bytes) {
-  const node::SessionId id(3);
-  node::SessionTable table;
+  const replica::SessionId id(3);
+  replica::SessionTable table;
   table.restore_newest(id);
   if (!accepted(table.restore(id, bytes))) return;
   LEASEHOLD_ASSERT(table.encode(id)->view() == bytes);
 }
 
 void take_envelope(std::string_view bytes) {
-  const auto envelope = node::decode_envelope(Bytes(bytes));
+  const auto envelope = replica::decode_envelope(Bytes(bytes));
   if (!accepted(envelope)) return;
-  LEASEHOLD_ASSERT(node::encode_envelope(envelope.value()).view() == bytes);
+  LEASEHOLD_ASSERT(replica::encode_envelope(envelope.value()).view() == bytes);
   // The command may be anything here: it is the state machine's to refuse.
   take_command(envelope.value().command.view());
 }

@@ -3,7 +3,7 @@
 // length and its check are made right, so that what stands behind them is reached. Each decoder
 // accepts exactly what its encoder writes.
 #include <leasehold/kv/coding.h>
-#include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/raft/membership.h>

@@ -48,7 +48,7 @@ void read_stream(std::string_view stream, std::size_t piece) {
 }
 
 void see_message(const Frame& frame) {
-  const Result<net::PeerMessage> message = decode_message(frame);
+  const Result<wire::PeerMessage> message = decode_message(frame);
   if (!message.ok()) {
     LEASEHOLD_ASSERT(message.error().code == ErrorCode::malformed);
     return;
@@ -61,7 +61,7 @@ void see_message(const Frame& frame) {
   reader.feed(bytes);
   const Result<std::optional<Frame>> again = reader.next();
   LEASEHOLD_ASSERT(again.ok() && again.value().has_value());
-  const Result<net::PeerMessage> back = decode_message(*again.value());
+  const Result<wire::PeerMessage> back = decode_message(*again.value());
   LEASEHOLD_ASSERT(back.ok());
   LEASEHOLD_ASSERT(back.value() == message.value());
 }

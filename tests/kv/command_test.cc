@@ -136,18 +136,18 @@ TEST(CommandFormat, TheOthersArePinned) {
 
 TEST(CommandFormat, ThoseOfSessionsArePinned) {
   EXPECT_EQ(hex(encoded(OpenSession{})), "0141");
-  EXPECT_EQ(hex(encoded(CloseSession{node::SessionId(258)})),
+  EXPECT_EQ(hex(encoded(CloseSession{replica::SessionId(258)})),
             "0142"
             "0000000000000102");
-  EXPECT_EQ(hex(encoded(TouchSession{node::SessionId(1)})),
+  EXPECT_EQ(hex(encoded(TouchSession{replica::SessionId(1)})),
             "0143"
             "0000000000000001");
-  EXPECT_EQ(hex(encoded(ExpireSession{node::SessionId(1), 2})),
+  EXPECT_EQ(hex(encoded(ExpireSession{replica::SessionId(1), 2})),
             "0144"
             "0000000000000001"
             "0000000000000002");
   const std::string get_del = encoded(GetDel{"k"});
-  EXPECT_EQ(hex(encoded(Once{node::SessionId(1), 3, 2, get_del})),
+  EXPECT_EQ(hex(encoded(Once{replica::SessionId(1), 3, 2, get_del})),
             "0145"
             "0000000000000001"
             "0000000000000003"
@@ -157,8 +157,8 @@ TEST(CommandFormat, ThoseOfSessionsArePinned) {
 
 TEST(CommandFormat, ThoseOfLeasesArePinned) {
   Set set{"k", "v"};
-  set.lease = lease::LeaseId(7);
-  set.token = lease::FencingToken(258);
+  set.lease = grant::LeaseId(7);
+  set.token = grant::FencingToken(258);
   EXPECT_EQ(hex(encoded(set)),
             "0101"
             "18"
@@ -175,7 +175,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "00000001"
             "6b"
             "76");
-  EXPECT_EQ(hex(encoded(GrantLease{lease::LeaseId(1), lease::Duration(258), "n", "h"})),
+  EXPECT_EQ(hex(encoded(GrantLease{grant::LeaseId(1), lease::Duration(258), "n", "h"})),
             "0110"
             "0000000000000001"
             "0000000000000102"
@@ -186,7 +186,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "00000001"
             "6e"
             "68");
-  GrantLease terms{lease::LeaseId(1), lease::Duration(258), "", ""};
+  GrantLease terms{grant::LeaseId(1), lease::Duration(258), "", ""};
   terms.terms = {std::chrono::milliseconds(3), std::chrono::milliseconds(4), true};
   terms.asked_at_ms = 5;
   EXPECT_EQ(hex(encoded(terms)),
@@ -198,27 +198,27 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "00000003"
             "00000004"
             "00000000");
-  EXPECT_EQ(hex(encoded(RenewLeases{{lease::LeaseId(1), lease::LeaseId(2)}})),
+  EXPECT_EQ(hex(encoded(RenewLeases{{grant::LeaseId(1), grant::LeaseId(2)}})),
             "010a"
             "00000002"
             "0000000000000001"
             "0000000000000002");
-  EXPECT_EQ(hex(encoded(RevokeLease{lease::LeaseId(1)})),
+  EXPECT_EQ(hex(encoded(RevokeLease{grant::LeaseId(1)})),
             "010b"
             "0000000000000001");
-  EXPECT_EQ(hex(encoded(AttachKey{lease::LeaseId(1), "k"})),
+  EXPECT_EQ(hex(encoded(AttachKey{grant::LeaseId(1), "k"})),
             "010c"
             "0000000000000001"
             "6b");
-  EXPECT_EQ(hex(encoded(LeaseInfo{lease::LeaseId(0), "n"})),
+  EXPECT_EQ(hex(encoded(LeaseInfo{grant::LeaseId(0), "n"})),
             "0126"
             "0000000000000000"
             "6e");
-  EXPECT_EQ(hex(encoded(LeaseList{lease::LeaseId(1), 258})),
+  EXPECT_EQ(hex(encoded(LeaseList{grant::LeaseId(1), 258})),
             "0127"
             "0000000000000001"
             "00000102");
-  EXPECT_EQ(hex(encoded(ExpireLeases{raft::Term(3), {{lease::LeaseId(1), 2}}})),
+  EXPECT_EQ(hex(encoded(ExpireLeases{raft::Term(3), {{grant::LeaseId(1), 2}}})),
             "0146"
             "0000000000000003"
             "00000001"
@@ -298,7 +298,7 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
 }
 
 TEST(CommandFormat, ThatOfSequentialKeysIsPinned) {
-  EXPECT_EQ(hex(encoded(SetSequential{"p", "v", lease::LeaseId(258)})),
+  EXPECT_EQ(hex(encoded(SetSequential{"p", "v", grant::LeaseId(258)})),
             "010f"
             "0000000000000102"
             "00000001"
@@ -311,14 +311,14 @@ TEST(CommandFormat, ThatOfSequentialKeysIsPinned) {
 }
 
 TEST(CommandCodec, ATimeToLiveHasBounds) {
-  for (const KeyTime ttl : {KeyTime(-1), KeyTime(1), lease::kLeaseTtlMax + KeyTime(1)}) {
+  for (const KeyTime ttl : {KeyTime(-1), KeyTime(1), grant::kLeaseTtlMax + KeyTime(1)}) {
     Set set{"k", "v"};
     set.ttl = ttl;
     EXPECT_EQ(encode_command(set).error().code, ErrorCode::invalid_argument);
     EXPECT_FALSE(encode_command(ExpireKey{"k", TimeChange::set, ttl}));
     EXPECT_FALSE(encode_command(MSet{MSetCondition::none, {{"k", "v"}}, ttl}));
   }
-  ExpireKey seen{"k", TimeChange::add, lease::kLeaseTtlMax};
+  ExpireKey seen{"k", TimeChange::add, grant::kLeaseTtlMax};
   EXPECT_TRUE(encode_command(seen));
   seen.seen.left = lease::Duration(-1);
   EXPECT_FALSE(encode_command(seen));
@@ -326,21 +326,21 @@ TEST(CommandCodec, ATimeToLiveHasBounds) {
 
 TEST(CommandCodec, AKeyHasOneLeaseAtMost) {
   Set set{"k", "v"};
-  set.ttl = lease::kLeaseTtlMin;
+  set.ttl = grant::kLeaseTtlMin;
   set.keep_lease = true;
   EXPECT_FALSE(encode_command(set));
   set.keep_lease = false;
-  set.lease = lease::LeaseId(1);
+  set.lease = grant::LeaseId(1);
   EXPECT_FALSE(encode_command(set));
 }
 
 TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   Set both{"k", "v"};
   both.keep_lease = true;
-  both.lease = lease::LeaseId(1);
+  both.lease = grant::LeaseId(1);
   EXPECT_EQ(encode_error(both), ErrorCode::invalid_argument);
   Set leased{"k", "v"};
-  leased.lease = lease::LeaseId(1);
+  leased.lease = grant::LeaseId(1);
   std::string bytes = encoded(leased);
   bytes[10] = 0;
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
@@ -348,9 +348,9 @@ TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   bytes[2] = 64;
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
   EXPECT_EQ(encode_error(RenewLeases{}), ErrorCode::invalid_argument);
-  EXPECT_EQ(encode_error(RenewLeases{std::vector<lease::LeaseId>(kCommandLeasesMax + 1)}),
+  EXPECT_EQ(encode_error(RenewLeases{std::vector<grant::LeaseId>(kCommandLeasesMax + 1)}),
             ErrorCode::invalid_argument);
-  EXPECT_EQ(encode_error(LeaseList{lease::LeaseId(0), 0}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(LeaseList{grant::LeaseId(0), 0}), ErrorCode::invalid_argument);
 }
 
 TEST(CommandFormat, RepliesArePinned) {
@@ -388,11 +388,11 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
   const std::string transaction = encoded(Transaction{{{"a", 1}}, {Size{}}});
   const std::vector<Command> commands = {
       OpenSession{},
-      CloseSession{node::SessionId(7)},
-      TouchSession{node::SessionId(7)},
-      ExpireSession{node::SessionId(7), 8},
-      Once{node::SessionId(7), 9, 8, set},
-      Once{node::SessionId(0), 0, 0, transaction},
+      CloseSession{replica::SessionId(7)},
+      TouchSession{replica::SessionId(7)},
+      ExpireSession{replica::SessionId(7), 8},
+      Once{replica::SessionId(7), 9, 8, set},
+      Once{replica::SessionId(0), 0, 0, transaction},
       Set{"", ""},
       Set{"key", big, SetCondition::xx, true},
       Set{big, "v", SetCondition::nx, false},
@@ -412,21 +412,21 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       StrLen{"k"},
       GetRange{-1, 5, "k"},
       Size{},
-      GrantLease{lease::LeaseId(0), lease::Duration(1), "", ""},
-      RenewLeases{{lease::LeaseId(1)}},
-      RevokeLease{lease::LeaseId(1)},
-      AttachKey{lease::LeaseId(0), ""},
+      GrantLease{grant::LeaseId(0), lease::Duration(1), "", ""},
+      RenewLeases{{grant::LeaseId(1)}},
+      RevokeLease{grant::LeaseId(1)},
+      AttachKey{grant::LeaseId(0), ""},
       ExpireKey{"k", TimeChange::set, KeyTime(0), TimeCondition::xx_lt, true, big, {1, KeyTime(2)}},
       ExpireKey{"", TimeChange::remove},
-      ExpireKey{"k", TimeChange::add, lease::kLeaseTtlMax},
+      ExpireKey{"k", TimeChange::add, grant::kLeaseTtlMax},
       DelEqual{big, {"a", ""}},
       SetSequential{"", ""},
-      SetSequential{"prefix", big, lease::LeaseId(7)},
+      SetSequential{"prefix", big, grant::LeaseId(7)},
       KeyLease{""},
       KeyLease{"k", big},
-      LeaseInfo{lease::LeaseId(1), ""},
-      LeaseList{lease::LeaseId(0), 1},
-      ExpireLeases{raft::Term(1), {{lease::LeaseId(1), 1}, {lease::LeaseId(2), 2}}},
+      LeaseInfo{grant::LeaseId(1), ""},
+      LeaseList{grant::LeaseId(0), 1},
+      ExpireLeases{raft::Term(1), {{grant::LeaseId(1), 1}, {grant::LeaseId(2), 2}}},
       Transaction{},
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
@@ -450,11 +450,11 @@ TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
   EXPECT_TRUE(set.get_old);
   const std::string incr = encoded(IncrBy{"n", -7});
   EXPECT_EQ(std::get<IncrBy>(decode_command(incr).value()).delta, -7);
-  const std::string made = encoded(SetSequential{"p", "value", lease::LeaseId(7)});
+  const std::string made = encoded(SetSequential{"p", "value", grant::LeaseId(7)});
   const auto sequential = std::get<SetSequential>(decode_command(made).value());
   EXPECT_EQ(sequential.prefix, "p");
   EXPECT_EQ(sequential.value, "value");
-  EXPECT_EQ(sequential.lease, lease::LeaseId(7));
+  EXPECT_EQ(sequential.lease, grant::LeaseId(7));
 }
 
 TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
@@ -482,15 +482,15 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(Rename{true, "from", "to"}),
       encoded(SetRange{3, "key", "value"}),
       encoded(GetRange{0, 3, "key"}),
-      encoded(ExpireSession{node::SessionId(3), 4}),
-      encoded(GrantLease{lease::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
-      encoded(RenewLeases{{lease::LeaseId(7), lease::LeaseId(8)}}),
-      encoded(ExpireLeases{raft::Term(2), {{lease::LeaseId(7), 8}}}),
-      encoded(ExpireKey{"key", TimeChange::set, lease::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
-      encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, lease::kLeaseTtlMin}),
+      encoded(ExpireSession{replica::SessionId(3), 4}),
+      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
+      encoded(RenewLeases{{grant::LeaseId(7), grant::LeaseId(8)}}),
+      encoded(ExpireLeases{raft::Term(2), {{grant::LeaseId(7), 8}}}),
+      encoded(ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
+      encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),
-      encoded(SetSequential{"prefix", "value", lease::LeaseId(7)}),
-      encoded(Once{node::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
+      encoded(SetSequential{"prefix", "value", grant::LeaseId(7)}),
+      encoded(Once{replica::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
   for (int round = 0; round < 200000; ++round) {
@@ -514,16 +514,16 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
 
 TEST(CommandCodec, OnceCarriesNoCommandOfSessionsAndNoneOfANewerFormat) {
   const std::string carried = encoded(Set{"k", "v"});
-  const std::string good = encoded(Once{node::SessionId(1), 1, 1, carried});
-  for (const Command& bad : std::vector<Command>{OpenSession{}, TouchSession{node::SessionId(1)},
-                                                 Once{node::SessionId(1), 1, 1, carried}}) {
+  const std::string good = encoded(Once{replica::SessionId(1), 1, 1, carried});
+  for (const Command& bad : std::vector<Command>{OpenSession{}, TouchSession{replica::SessionId(1)},
+                                                 Once{replica::SessionId(1), 1, 1, carried}}) {
     const std::string inner = encoded(bad);
-    EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, inner}), ErrorCode::malformed);
+    EXPECT_EQ(encode_error(Once{replica::SessionId(1), 1, 1, inner}), ErrorCode::malformed);
     const std::string bytes = good.substr(0, good.size() - carried.size()) + inner;
     EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
   }
-  EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, ""}), ErrorCode::malformed);
-  EXPECT_EQ(encode_error(Once{node::SessionId(1), 1, 1, "\2\1"}), ErrorCode::unsupported_format);
+  EXPECT_EQ(encode_error(Once{replica::SessionId(1), 1, 1, ""}), ErrorCode::malformed);
+  EXPECT_EQ(encode_error(Once{replica::SessionId(1), 1, 1, "\2\1"}), ErrorCode::unsupported_format);
 }
 
 TEST(CommandCodec, ACountBeyondTheBytesAllocatesNothing) {
@@ -549,7 +549,7 @@ TEST(CommandLimits, HoldWhenEncoding) {
   EXPECT_TRUE(encode_command(Set{key, value}));
   // The largest write fits into a session too.
   const std::string largest = encoded(Set{key, value});
-  EXPECT_TRUE(decode_command(encoded(Once{node::SessionId(1), 1, 1, largest})));
+  EXPECT_TRUE(decode_command(encoded(Once{replica::SessionId(1), 1, 1, largest})));
   EXPECT_EQ(encode_error(Set{key + "k", ""}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(Set{"", value + "v"}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(IncrBy{key + "k", 1}), ErrorCode::invalid_argument);
@@ -568,7 +568,7 @@ TEST(CommandLimits, APrefixLeavesRoomForTheNumber) {
   const std::string value(kValueBytesMax, 'v');
   std::string bytes = encoded(SetSequential{longest, value});
   EXPECT_TRUE(decode_command(bytes));
-  EXPECT_TRUE(decode_command(encoded(Once{node::SessionId(1), 1, 1, bytes})));
+  EXPECT_TRUE(decode_command(encoded(Once{replica::SessionId(1), 1, 1, bytes})));
   EXPECT_EQ(encode_error(SetSequential{std::string_view(key).substr(kSequenceDigits - 1), ""}),
             ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(SetSequential{"", value + "v"}), ErrorCode::invalid_argument);

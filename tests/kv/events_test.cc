@@ -15,8 +15,8 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::FencingToken;
-using lease::LeaseId;
+using grant::FencingToken;
+using grant::LeaseId;
 using std::chrono::seconds;
 
 constexpr const char* kKinds[] = {"set", "deleted", "expired", "revoked"};

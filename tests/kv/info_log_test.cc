@@ -1,7 +1,7 @@
 // RocksDB's messages: what is kept of them, and that a disk without space loses only them.
 #include "store_support.h"
 
-#include <leasehold/kv/rocksdb_info_log.h>
+#include <leasehold/kv/rocksdb/rocksdb_info_log.h>
 
 #include <rocksdb/env.h>
 

@@ -7,7 +7,7 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::LeaseId;
+using grant::LeaseId;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -51,7 +51,7 @@ class KeyTimes : public EachStore {
 
 TEST_P(KeyTimes, AKeyGoesWithItsOwnLease) {
   EXPECT_EQ(run(timed("k", "v")), "OK");
-  EXPECT_TRUE(lease::is_of_key(lease_of("k")));
+  EXPECT_TRUE(grant::is_of_key(lease_of("k")));
   EXPECT_EQ(times(), "k 10000/1");
   EXPECT_EQ(store_->revision(), 1U);
   EXPECT_EQ(end("k", 1), "1");
@@ -159,9 +159,9 @@ TEST_P(KeyTimes, WhatANodeSawCountsForThatStampOnly) {
   more.seen = {4, seconds(100)};
   run(more);
   EXPECT_EQ(times(), "k 33000/5") << "and never more than all of it";
-  more.ttl = lease::kLeaseTtlMax;
+  more.ttl = grant::kLeaseTtlMax;
   run(more);
-  EXPECT_EQ(store_->leases_after(LeaseId(0), 1).value()[0].ttl, lease::kLeaseTtlMax);
+  EXPECT_EQ(store_->leases_after(LeaseId(0), 1).value()[0].ttl, grant::kLeaseTtlMax);
   run(ExpireKey{"k", TimeChange::remove});
   EXPECT_EQ(run(more), "0") << "there is nothing to add to";
 }
@@ -283,7 +283,7 @@ TEST_P(KeyTimes, ASnapshotCarriesThem) {
 
 TEST_P(KeyTimes, TheyCountAmongTheLeases) {
   std::vector<Bytes> grants;
-  for (std::size_t i = 0; i + 1 < lease::kLeasesMax; ++i) {
+  for (std::size_t i = 0; i + 1 < grant::kLeasesMax; ++i) {
     grants.push_back(encoded(GrantLease{LeaseId(0), seconds(1), "", ""}));
   }
   apply(*store_, 1, grants);

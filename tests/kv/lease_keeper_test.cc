@@ -13,7 +13,7 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::LeaseId;
+using grant::LeaseId;
 using raft::Term;
 using std::chrono::seconds;
 

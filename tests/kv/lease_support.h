@@ -21,34 +21,34 @@ inline std::string run(Store& store, const Command& command) {
 }
 
 inline Command grant(std::uint64_t id, std::string_view name = "") {
-  return GrantLease{lease::LeaseId(id), std::chrono::seconds(10), name, "me"};
+  return GrantLease{grant::LeaseId(id), std::chrono::seconds(10), name, "me"};
 }
 inline Set leased(std::string_view key, std::string_view value, std::uint64_t id) {
   Set set{key, value};
-  set.lease = lease::LeaseId(id);
+  set.lease = grant::LeaseId(id);
   return set;
 }
 inline Set fenced(std::string_view key, std::string_view value, std::uint64_t token) {
   Set set{key, value};
-  set.token = lease::FencingToken(token);
+  set.token = grant::FencingToken(token);
   return set;
 }
 inline Command expire(std::uint64_t term,
                       std::vector<std::pair<std::uint64_t, std::uint64_t>> seen) {
   ExpireLeases command{raft::Term(term), {}};
-  for (const auto& [id, stamp] : seen) command.leases.push_back({lease::LeaseId(id), stamp});
+  for (const auto& [id, stamp] : seen) command.leases.push_back({grant::LeaseId(id), stamp});
   return command;
 }
 
 /// Everything about leases: "7 token 1 stamp 1 'name' of 'me': a b; 8 ..."
 inline std::string list(const Store& store) {
   std::string out;
-  const auto leases = store.leases_after(lease::LeaseId(0), 100000).value();
+  const auto leases = store.leases_after(grant::LeaseId(0), 100000).value();
   for (const auto& lease : leases) {
     const auto found = store.find_lease(lease.id, "").value().value();
     EXPECT_EQ(found.lease, lease);
     if (!lease.name.empty()) {
-      EXPECT_EQ(store.find_lease(lease::LeaseId(0), lease.name).value().value().lease, lease);
+      EXPECT_EQ(store.find_lease(grant::LeaseId(0), lease.name).value().value().lease, lease);
     }
     if (!out.empty()) out += "; ";
     out += std::to_string(lease.id.value()) + " token " + std::to_string(lease.token.value()) +

@@ -6,7 +6,7 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::LeaseId;
+using grant::LeaseId;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 

@@ -1,6 +1,6 @@
 // Leases of clients: asked of both stores, and their life after the process.
 #include <leasehold/kv/query.h>
-#include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/lease_support.h>
 #include <leasehold/tests/kv/snapshot_support.h>
@@ -18,8 +18,8 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::FencingToken;
-using lease::LeaseId;
+using grant::FencingToken;
+using grant::LeaseId;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
@@ -155,7 +155,7 @@ TEST_P(LeaseContract, AnExpiryOfAnotherTermDoesNothing) {
 TEST_P(LeaseContract, AnExpiryEndsNoMoreKeysThanALeaseMayHave) {
   for (std::uint64_t id = 1; id <= 3; ++id) run(grant(id));
   std::vector<Bytes> commands;
-  for (std::size_t i = 0; i < lease::kLeaseKeysMax; ++i) {
+  for (std::size_t i = 0; i < grant::kLeaseKeysMax; ++i) {
     commands.push_back(encoded(leased("k" + std::to_string(i), "", 2 - i % 2)));
   }
   apply(*store_, store_->applied_index().value() + 1, commands);
@@ -252,7 +252,7 @@ TEST_P(LeaseContract, ATransactionThatFailsChangesNoLease) {
 TEST_P(LeaseContract, AGrantInASessionIsAnsweredAlikeEachTime) {
   run(OpenSession{});
   const Bytes carried = encoded(grant(0, "lock"));
-  const Command once = Once{node::SessionId(1), 1, 1, carried.view()};
+  const Command once = Once{replica::SessionId(1), 1, 1, carried.view()};
   EXPECT_EQ(run(once), "[4294967296,1,]");
   EXPECT_EQ(run(once), "[4294967296,1,]");
   EXPECT_EQ(store_->leases_after(LeaseId(0), 10).value().size(), 1U);
@@ -278,7 +278,7 @@ TEST_P(LeaseContract, LimitsAreErrors) {
   EXPECT_THAT(run(GrantLease{LeaseId(1), seconds(0), "", ""}), HasSubstr("from a millisecond"));
   run(grant(7));
   std::vector<Bytes> commands;
-  for (std::size_t i = 0; i < lease::kLeaseKeysMax; ++i) {
+  for (std::size_t i = 0; i < grant::kLeaseKeysMax; ++i) {
     commands.push_back(encoded(leased("k" + std::to_string(i), "", 7)));
   }
   apply(*store_, store_->applied_index().value() + 1, commands);
@@ -405,7 +405,7 @@ class LeaseSource {
         const std::uint64_t stamp = random.below(made_) + 1;
         return encoded(expire(1, {{id.value(), random.below(made_)},
                                   {1, made_ / 9},
-                                  {lease::kKeyLeaseIdMin.value() + stamp, stamp}}));
+                                  {grant::kKeyLeaseIdMin.value() + stamp, stamp}}));
       }
       case 5: return encoded(fenced(key, "f", random.below(made_) + 1));
       case 6: {
@@ -433,7 +433,7 @@ void expect_whole(const Store& store) {
   for (const auto& lease : leases) {
     const auto found = store.find_lease(lease.id, "").value();
     // That of a key does not outlive it.
-    ASSERT_TRUE(!lease::is_of_key(lease.id) || found->keys.size() == 1);
+    ASSERT_TRUE(!grant::is_of_key(lease.id) || found->keys.size() == 1);
     for (const std::string& key : found->keys) {
       ASSERT_TRUE(attached.emplace(key, lease.id).second) << key;
     }

@@ -9,7 +9,7 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using lease::LeaseId;
+using grant::LeaseId;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -113,13 +113,13 @@ TEST_P(SequentialKeys, WithoutTheLeaseNothingIsDone) {
 TEST_P(SequentialKeys, TheLimitsOfALeaseAndOfAKeyHold) {
   run({grant(7)});
   std::vector<Bytes> commands;
-  for (std::size_t i = 0; i < lease::kLeaseKeysMax; ++i) {
+  for (std::size_t i = 0; i < grant::kLeaseKeysMax; ++i) {
     commands.push_back(encoded(sequential("q/", "", 7)));
   }
   apply(*store_, store_->applied_index().value() + 1, commands);
   EXPECT_EQ(run(sequential("q/", "", 7)),
             "error 3: lease 7 has 16384 keys, which is the limit; nothing was done");
-  EXPECT_EQ(store_->size(), lease::kLeaseKeysMax);
+  EXPECT_EQ(store_->size(), grant::kLeaseKeysMax);
   const std::string longest(kKeyBytesMax - kSequenceDigits, 'k');
   const auto number = static_cast<unsigned>(store_->revision() + 1);
   EXPECT_EQ(run(sequential(longest)), quoted(named(longest, number)));
@@ -186,7 +186,7 @@ TEST_P(SequentialKeys, ATransactionThatFailsMakesNone) {
 TEST_P(SequentialKeys, InASessionOneCommandMakesOneKey) {
   run(OpenSession{});
   const Bytes carried = encoded(sequential("q/"));
-  const Command once = Once{node::SessionId(1), 1, 1, carried.view()};
+  const Command once = Once{replica::SessionId(1), 1, 1, carried.view()};
   EXPECT_EQ(run(once), quoted(named("q/", 1)));
   run(Set{"x", "1"});
   EXPECT_EQ(run(once), quoted(named("q/", 1)));

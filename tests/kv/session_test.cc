@@ -1,5 +1,5 @@
 // Exactly once: the commands of sessions, asked of both stores, and their life after the process.
-#include <leasehold/kv/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
@@ -15,7 +15,7 @@
 namespace leasehold::kv::testing {
 namespace {
 
-using node::SessionId;
+using replica::SessionId;
 
 Bytes once(std::uint64_t session, std::uint64_t sequence, std::uint64_t answered_below,
            const Command& command) {
@@ -136,7 +136,7 @@ TEST_P(SessionContract, SeveralMayBeUnderWayInAnyOrder) {
 
 TEST_P(SessionContract, NoSequenceIsTooFarAhead) {
   run(OpenSession{});
-  const std::uint64_t end = node::kSessionWindow;
+  const std::uint64_t end = replica::kSessionWindow;
   EXPECT_EQ(run(once(1, end, 1, IncrBy{"n", 1})), "1");
   EXPECT_EQ(run(once(1, end + 1, 1, IncrBy{"n", 1})),
             "error 10: sequence 129 of session 1 is 128 or more ahead of the first one that is not "
@@ -146,7 +146,7 @@ TEST_P(SessionContract, NoSequenceIsTooFarAhead) {
 
 TEST_P(SessionContract, AResultTooLargeToKeepIsForgottenAndItsCommandIsNotRepeated) {
   run(OpenSession{});
-  const std::string large(node::kSessionResultBytesMax, 'x');
+  const std::string large(replica::kSessionResultBytesMax, 'x');
   run(Set{"k", large});
   const Bytes take = once(1, 1, GetDel{"k"});
   EXPECT_EQ(run(take), "\"" + large + "\"");
@@ -196,14 +196,14 @@ TEST_P(SessionContract, WhatIsWrongInItselfUsesUpNoNumber) {
 }
 
 TEST_P(SessionContract, TheTableHasAnEnd) {
-  std::vector<Bytes> commands(node::kSessionsMax + 1, encoded(OpenSession{}));
+  std::vector<Bytes> commands(replica::kSessionsMax + 1, encoded(OpenSession{}));
   const auto replies = apply(*store_, 1, commands);
-  EXPECT_EQ(replies.at(node::kSessionsMax - 1), "10000");
+  EXPECT_EQ(replies.at(replica::kSessionsMax - 1), "10000");
   EXPECT_EQ(replies.back(),
             "error 12: 10000 sessions are open, which is the limit; none was opened");
   run(CloseSession{SessionId(77)});
   EXPECT_EQ(run(OpenSession{}), "10001");
-  EXPECT_EQ(store_->sessions().value().size(), node::kSessionsMax);
+  EXPECT_EQ(store_->sessions().value().size(), replica::kSessionsMax);
 }
 
 TEST_P(SessionContract, ASnapshotCarriesThem) {

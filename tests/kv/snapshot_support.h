@@ -1,7 +1,7 @@
 // Snapshots as the tests of the stores handle them.
 #pragma once
 
-#include <leasehold/node/state_machine.h>
+#include <leasehold/replica/state_machine.h>
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace leasehold::kv::testing {
 
 /// Everything of a snapshot.
-inline std::string bytes_of(const node::Snapshot& snapshot) {
+inline std::string bytes_of(const replica::Snapshot& snapshot) {
   std::string bytes(snapshot.size(), '\0');
   const auto read = snapshot.read(0, bytes.data(), bytes.size());
   EXPECT_TRUE(read) << read.error().message;
@@ -22,7 +22,7 @@ inline std::string bytes_of(const node::Snapshot& snapshot) {
 }
 
 /// A snapshot as it arrives: bytes, and what the message said of them.
-class BytesSnapshot final : public node::Snapshot {
+class BytesSnapshot final : public replica::Snapshot {
  public:
   BytesSnapshot(std::string bytes, raft::Index last) : bytes_(std::move(bytes)), last_(last) {}
   raft::Index last() const override { return last_; }

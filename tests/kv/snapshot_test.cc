@@ -1,6 +1,6 @@
 // Snapshots: taken while the store goes on, damaged on the way, installed, and killed meanwhile.
 #include <leasehold/kv/coding.h>
-#include <leasehold/kv/rocksdb_archive.h>
+#include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
@@ -175,7 +175,7 @@ TEST(Snapshot, IsTakenWhileWritesGoOn) {
   CommandSource source(65);
   std::vector<Bytes> commands;
   for (std::size_t i = 0; i < kCommands; ++i) commands.push_back(source.next());
-  std::vector<std::shared_ptr<const node::Snapshot>> taken;
+  std::vector<std::shared_ptr<const replica::Snapshot>> taken;
   std::atomic<bool> done{false};
   std::thread taker([&] {
     while (!done.load() && taken.size() < 12) {

@@ -4,7 +4,7 @@
 #include <leasehold/base/random.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/memory_store.h>
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/tests/base/temporary_folder.h>
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ inline std::string text(const Bytes& bytes) {
 /// Applies `commands` at index first, first + 1 ... as one run.
 inline std::vector<std::string> apply(Store& store, std::uint64_t first,
                                       const std::vector<Bytes>& commands) {
-  std::vector<node::Command> run;
+  std::vector<replica::Command> run;
   for (std::size_t i = 0; i < commands.size(); ++i) {
     run.push_back({{raft::Term(1), raft::Index(first + i)}, commands[i].view()});
   }

@@ -298,8 +298,8 @@ inline void expect_same(const Store& store, const Twin& twin) {
     EXPECT_EQ(got.value()->lease.value(), cell->second.lease_id);
   }
   // None is left over without its key, and none has a key too many.
-  std::map<std::uint64_t, lease::LeaseTable::Lease> left;
-  const auto leases = store.leases_after(lease::LeaseId(0), 1000).value();
+  std::map<std::uint64_t, grant::LeaseTable::Lease> left;
+  const auto leases = store.leases_after(grant::LeaseId(0), 1000).value();
   for (const auto& lease : leases) left.emplace(lease.id.value(), lease);
   for (const auto& [key, cell] : twin.cells) {
     if (cell.lease_id == 0) continue;

@@ -21,7 +21,7 @@ import sys
 import threading
 import time
 
-COMPONENT = {"bare_core": "core", "embed": "node", "leases": "holder", "local": "local", "read_point": "node",
+COMPONENT = {"bare_core": "core", "embed": "node", "leases": "client", "local": "local", "read_point": "node",
              "remote": "client"}
 RUN_SECONDS_MAX = 60
 # Outside the range that the kernel hands out to connections by itself.

@@ -42,7 +42,7 @@ TestNode& TcpRig::start(TcpOptions options) {
   auto node = std::make_unique<TestNode>();
   TestNode* raw = node.get();
   TcpCallbacks callbacks;
-  callbacks.on_message = [raw](const raft::Peer& from, PeerMessage message) {
+  callbacks.on_message = [raw](const raft::Peer& from, wire::PeerMessage message) {
     raw->received.emplace_back(from.id, std::move(message));
     if (raw->on_message) raw->on_message();
   };
@@ -157,23 +157,24 @@ std::string hello_bytes(const wire::Hello& hello) {
   return bytes_of(out);
 }
 
-std::string message_bytes(const PeerMessage& message) {
+std::string message_bytes(const wire::PeerMessage& message) {
   wire::SendBuffer out;
   EXPECT_TRUE(wire::encode_message(message, std::size_t{1} << 30U, out).ok());
   return bytes_of(out);
 }
 
-PeerMessage numbered(std::uint64_t number) {
+wire::PeerMessage numbered(std::uint64_t number) {
   return with_payload(number, 0);
 }
 
-PeerMessage with_payload(std::uint64_t number, std::size_t bytes) {
-  return PeerMessage{raft::GroupId(), ForwardRequest{raft::Term(1), raft::Incarnation(1), number,
-                                                     Bytes(std::string(bytes, 'p'))}};
+wire::PeerMessage with_payload(std::uint64_t number, std::size_t bytes) {
+  return wire::PeerMessage{raft::GroupId(),
+                           wire::ForwardRequest{raft::Term(1), raft::Incarnation(1), number,
+                                                Bytes(std::string(bytes, 'p'))}};
 }
 
-std::uint64_t number_of(const PeerMessage& message) {
-  return std::get<ForwardRequest>(message.payload).sequence;
+std::uint64_t number_of(const wire::PeerMessage& message) {
+  return std::get<wire::ForwardRequest>(message.payload).sequence;
 }
 
 }  // namespace leasehold::net

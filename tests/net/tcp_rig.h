@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kTestCluster = 0xc1;
 struct TestNode {
   std::unique_ptr<TcpTransport> transport;
   TcpOptions options;
-  std::vector<std::pair<raft::NodeId, PeerMessage>> received;
+  std::vector<std::pair<raft::NodeId, wire::PeerMessage>> received;
   std::vector<raft::NodeId> peers_up;
   std::vector<Rejection> rejections;
   /// What accept_peer answers; empty: everybody may.
@@ -94,11 +94,11 @@ class Stranger {
 /// The bytes of a hello of node `from` to node `to`, and of any message.
 wire::Hello test_hello(std::uint64_t from, std::uint64_t to);
 std::string hello_bytes(const wire::Hello& hello);
-std::string message_bytes(const PeerMessage& message);
+std::string message_bytes(const wire::PeerMessage& message);
 
 /// A message that is told apart by its number.
-PeerMessage numbered(std::uint64_t number);
-PeerMessage with_payload(std::uint64_t number, std::size_t bytes);
-std::uint64_t number_of(const PeerMessage& message);
+wire::PeerMessage numbered(std::uint64_t number);
+wire::PeerMessage with_payload(std::uint64_t number, std::size_t bytes);
+std::uint64_t number_of(const wire::PeerMessage& message);
 
 }  // namespace leasehold::net

@@ -60,7 +60,7 @@ TEST(TcpTransport, LargeMessagesCrossManyReadsAndWrites) {
   for (std::uint64_t i = 1; i <= 5; ++i) one.transport->send(NodeId(2), with_payload(i, 9U << 20U));
   ASSERT_TRUE(rig.run_until([&] { return two.received.size() == 5; }));
   EXPECT_EQ(numbers(two), counting_to(5));
-  const auto& command = std::get<ForwardRequest>(two.received[4].second.payload).command;
+  const auto& command = std::get<wire::ForwardRequest>(two.received[4].second.payload).command;
   EXPECT_EQ(command.view(), std::string(9U << 20U, 'p'));
   EXPECT_EQ(one.transport->queued_bytes(NodeId(2)), 0U);
 }
@@ -431,7 +431,7 @@ TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
   EXPECT_TRUE(rig.run_until([&] { return third.ended(); }));
 }
 
-PeerMessage chunk_of(std::size_t bytes) {
+wire::PeerMessage chunk_of(std::size_t bytes) {
   raft::SnapshotChunk chunk;
   chunk.term = raft::Term(2);
   chunk.round = raft::Round(1);
@@ -441,7 +441,7 @@ PeerMessage chunk_of(std::size_t bytes) {
   chunk.membership.voters.push_back(NodeId(1));
   chunk.size = bytes;
   chunk.data = Bytes(std::string(bytes, 's'));
-  return PeerMessage{raft::GroupId(), raft::Message(std::move(chunk))};
+  return wire::PeerMessage{raft::GroupId(), raft::Message(std::move(chunk))};
 }
 
 TEST(TcpTransport, ChunksOfSnapshotsDialAConnectionOfTheirOwn) {

@@ -1,7 +1,7 @@
 // The end of a node in good order, step by step.
 #include <leasehold/node/drain.h>
-#include <leasehold/node/refusal.h>
-#include <leasehold/tests/node/driver_rig.h>
+#include <leasehold/replica/refusal.h>
+#include <leasehold/tests/replica/driver_rig.h>
 
 #include <gtest/gtest.h>
 
@@ -29,9 +29,9 @@ class DrainTest : public ::testing::Test {
 
   /// One turn of the shell.
   void turn(Rig& rig) {
-    std::vector<Event> events;
+    std::vector<replica::Event> events;
     drain_.look(cluster_.now(), rig.driver(), reached_, events);
-    for (Event& event : events) {
+    for (replica::Event& event : events) {
       ++asked_;
       rig.handle(cluster_.now(), std::move(event));
     }
@@ -73,22 +73,22 @@ TEST_F(DrainTest, ALeaderHandsOverAndIsDone) {
 }
 
 TEST_F(DrainTest, WhatIsInFlightIsAnsweredFirst) {
-  Answer<ProposeResult> command;
-  leader_.handle(cluster_.now(),
-                 Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
+  Answer<replica::ProposeResult> command;
+  leader_.handle(cluster_.now(), replica::Propose{Bytes(std::string("x")), cluster_.in(kLong),
+                                                  command.completion()});
   begin();
   ASSERT_TRUE(drained(leader_));
   EXPECT_TRUE(answer_.value.complete);
   EXPECT_EQ(command.calls, 1);
-  EXPECT_EQ(command.value.status, ProposeStatus::committed);
+  EXPECT_EQ(command.value.status, replica::ProposeStatus::committed);
 }
 
 TEST_F(DrainTest, AFollowerIsDoneWhenItsCallsAre) {
   Rig& follower = cluster_.node(next_of(leader_));
-  Answer<ProposeResult> command;
+  Answer<replica::ProposeResult> command;
   cluster_.cut(follower.id().value());
-  follower.handle(cluster_.now(),
-                  Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
+  follower.handle(cluster_.now(), replica::Propose{Bytes(std::string("x")), cluster_.in(kLong),
+                                                   command.completion()});
   begin();
   turn(follower);
   EXPECT_EQ(answer_.calls, 0) << "a command waits";
@@ -101,26 +101,30 @@ TEST_F(DrainTest, AFollowerIsDoneWhenItsCallsAre) {
 }
 
 TEST_F(DrainTest, NewCallsAreRefusedAndPeersAreHeard) {
-  Answer<ProposeResult> command;
-  Answer<ReadResult> read;
-  Answer<ReadResult> justified;
+  Answer<replica::ProposeResult> command;
+  Answer<replica::ReadResult> read;
+  Answer<replica::ReadResult> justified;
   const auto events = [&] {
-    std::vector<Event> some;
-    some.emplace_back(Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
-    some.emplace_back(Tick{});
-    some.emplace_back(Read{ReadMode::lease, cluster_.in(kLong), read.completion()});
-    some.emplace_back(WaitApplied{raft::Index(1), cluster_.in(kLong), justified.completion()});
-    some.emplace_back(PeerMessageReceived{});
+    std::vector<replica::Event> some;
+    some.emplace_back(
+        replica::Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
+    some.emplace_back(replica::Tick{});
+    some.emplace_back(
+        replica::Read{replica::ReadMode::lease, cluster_.in(kLong), read.completion()});
+    some.emplace_back(
+        replica::WaitApplied{raft::Index(1), cluster_.in(kLong), justified.completion()});
+    some.emplace_back(replica::PeerMessageReceived{});
     return some;
   };
-  std::vector<Event> after = events();
-  refuse_calls(after, leader_.id());
+  std::vector<replica::Event> after = events();
+  replica::refuse_calls(after, leader_.id());
   ASSERT_EQ(after.size(), 3U);
-  EXPECT_TRUE(std::holds_alternative<Tick>(after[0]));
-  EXPECT_TRUE(std::holds_alternative<WaitApplied>(after[1])) << "its read was justified before";
-  EXPECT_TRUE(std::holds_alternative<PeerMessageReceived>(after[2]));
+  EXPECT_TRUE(std::holds_alternative<replica::Tick>(after[0]));
+  EXPECT_TRUE(std::holds_alternative<replica::WaitApplied>(after[1]))
+      << "its read was justified before";
+  EXPECT_TRUE(std::holds_alternative<replica::PeerMessageReceived>(after[2]));
   ASSERT_EQ(command.calls, 1);
-  EXPECT_EQ(command.value.status, ProposeStatus::dropped);
+  EXPECT_EQ(command.value.status, replica::ProposeStatus::dropped);
   EXPECT_EQ(command.value.leader, leader_.id());
   ASSERT_EQ(read.calls, 1);
   EXPECT_FALSE(read.value.index.has_value());
@@ -187,9 +191,9 @@ TEST_F(DrainTest, AFollowerStaysWhileTheOthersElect) {
 TEST_F(DrainTest, WhenTheTimeIsOverItSaysWhatIsLeft) {
   Rig& follower = cluster_.node(next_of(leader_));
   cluster_.cut(follower.id().value());
-  Answer<ProposeResult> command;
-  follower.handle(cluster_.now(),
-                  Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
+  Answer<replica::ProposeResult> command;
+  follower.handle(cluster_.now(), replica::Propose{Bytes(std::string("x")), cluster_.in(kLong),
+                                                   command.completion()});
   begin(milliseconds(100));
   EXPECT_EQ(drain_.next_deadline(), cluster_.in(milliseconds(100)));
   ASSERT_TRUE(drained(follower));
@@ -217,9 +221,10 @@ TEST_F(DrainTest, OneThatIsElectedAgainHandsOverAgain) {
   begin();
   ASSERT_TRUE(drained(leader_));
   Rig& other = cluster_.node(answer_.value.leader.value());
-  Answer<HandOverResult> back;
+  Answer<replica::HandOverResult> back;
   cluster_.advance(milliseconds(200));
-  other.handle(cluster_.now(), HandOver{leader_.id(), cluster_.in(kLong), back.completion()});
+  other.handle(cluster_.now(),
+               replica::HandOver{leader_.id(), cluster_.in(kLong), back.completion()});
   cluster_.settle();
   ASSERT_TRUE(leader_.leads());
   turn(leader_);

@@ -209,7 +209,7 @@ TEST(Formation, AMemberWipedAfterFormationIsRefusedAndToldWhy) {
   const auto confirmed = world.directory(1).confirmed;
   world.wipe(NodeId(3));
   EXPECT_FALSE(world.handshake(1, 3));
-  const auto told = world.node(3).received(NodeId(1), net::FormationConfirm{confirmed, true});
+  const auto told = world.node(3).received(NodeId(1), wire::FormationConfirm{confirmed, true});
   ASSERT_FALSE(told.ok());
   EXPECT_NE(told.error().message.find("the group exists"), std::string::npos);
   EXPECT_TRUE(world.node(3).take_outputs().empty());
@@ -220,7 +220,7 @@ TEST(Formation, SetsOfOtherMembersAreNotConfirmed) {
   std::vector<Member> others = addresses(4);
   for (Member& member : others) member.uuid = Uuid{9, member.id.value()};
   others[0].uuid = world.directory(1).uuid;
-  EXPECT_FALSE(world.node(1).received(NodeId(2), net::FormationConfirm{others, false}).ok());
+  EXPECT_FALSE(world.node(1).received(NodeId(2), wire::FormationConfirm{others, false}).ok());
   EXPECT_TRUE(world.node(1).take_outputs().empty());
 }
 

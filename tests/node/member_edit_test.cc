@@ -85,12 +85,12 @@ TEST(MemberEdits, WhatDoesNotFitIsRefused) {
 TEST(MemberEdits, ARefusalSaysWhetherItPasses) {
   const auto behind =
       members_refused({ChangeObstacle::learner_behind, raft::NodeId(4), 12000}, raft::NodeId(1));
-  EXPECT_EQ(behind.status, GroupCallStatus::refused);
+  EXPECT_EQ(behind.status, replica::GroupCallStatus::refused);
   EXPECT_TRUE(behind.retryable);
   EXPECT_NE(behind.reason.find("12000 entries"), std::string::npos);
   EXPECT_FALSE(members_refused({ChangeObstacle::no_voter}, raft::NodeId(1)).retryable);
-  ChangeResult unknown;
-  EXPECT_EQ(members_result(unknown).status, GroupCallStatus::unknown);
+  replica::ChangeResult unknown;
+  EXPECT_EQ(members_result(unknown).status, replica::GroupCallStatus::unknown);
   EXPECT_FALSE(members_result(unknown).reason.empty());
 }
 

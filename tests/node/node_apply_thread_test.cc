@@ -1,6 +1,6 @@
 // What is true when the apply thread tells those who wait.
-#include <leasehold/node/command_envelope.h>
 #include <leasehold/node/node_apply_thread.h>
+#include <leasehold/replica/command_envelope.h>
 
 #include <gtest/gtest.h>
 
@@ -16,12 +16,13 @@ namespace {
 constexpr raft::NodeId kSelf{1};
 constexpr raft::Incarnation kLife{3};
 
-class LastCommand : public StateMachine {
+class LastCommand : public replica::StateMachine {
  public:
   raft::Index durable_index() const override { return raft::Index(0); }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index) override {
     std::vector<Bytes> results;
-    for (const Command& command : commands) results.emplace_back(std::string(command.bytes));
+    for (const replica::Command& command : commands)
+      results.emplace_back(std::string(command.bytes));
     return results;
   }
 };
@@ -35,51 +36,51 @@ std::vector<raft::Entry> command_at(std::uint64_t index, Bytes payload) {
 }
 
 Bytes envelope(std::uint64_t sequence) {
-  return encode_envelope({kSelf, kLife, sequence, Bytes(std::string("x"))});
+  return replica::encode_envelope({kSelf, kLife, sequence, Bytes(std::string("x"))});
 }
 
 struct Told {
-  ProposeResult result;
+  replica::ProposeResult result;
   raft::Index applied;
   std::thread::id by;
 };
 
 TEST(ApplyThread, TellsTheCallerItselfOnceTheEffectShows) {
   LastCommand machine;
-  LeaseView view;
-  Callers callers;
+  replica::LeaseView view;
+  replica::Callers callers;
   std::promise<Told> told;
-  std::promise<Result<Applied>> news;
-  callers.add(9, [&](ProposeResult result) {
+  std::promise<Result<replica::Applied>> news;
+  callers.add(9, [&](replica::ProposeResult result) {
     told.set_value({std::move(result), view.applied(), std::this_thread::get_id()});
   });
   ApplyThread thread(
       machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
-      [&](Result<Applied> applied) { news.set_value(std::move(applied)); });
+      [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
   thread.apply(command_at(5, envelope(9)));
 
   const Told first = told.get_future().get();
-  EXPECT_EQ(first.result.status, ProposeStatus::committed);
+  EXPECT_EQ(first.result.status, replica::ProposeStatus::committed);
   EXPECT_EQ(first.result.id, (raft::LogId{raft::Term(1), raft::Index(5)}));
   EXPECT_EQ(first.result.result.view(), "x");
   EXPECT_EQ(first.applied, raft::Index(5)) << "who is told may read it";
   EXPECT_NE(first.by, std::this_thread::get_id());
-  const Result<Applied> applied = news.get_future().get();
+  const Result<replica::Applied> applied = news.get_future().get();
   ASSERT_TRUE(applied.ok());
   EXPECT_EQ(applied.value().own, (std::vector<std::uint64_t>{9}));
 }
 
 TEST(ApplyThread, ACommandThatDoesNotDecodeTellsNobodyButTheNode) {
   LastCommand machine;
-  LeaseView view;
-  Callers callers;
-  callers.add(9, [](const ProposeResult&) { ADD_FAILURE(); });
-  std::promise<Result<Applied>> news;
+  replica::LeaseView view;
+  replica::Callers callers;
+  callers.add(9, [](const replica::ProposeResult&) { ADD_FAILURE(); });
+  std::promise<Result<replica::Applied>> news;
   ApplyThread thread(
       machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
-      [&](Result<Applied> applied) { news.set_value(std::move(applied)); });
+      [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
   thread.apply(command_at(5, Bytes(std::string("\xff no envelope"))));
-  const Result<Applied> applied = news.get_future().get();
+  const Result<replica::Applied> applied = news.get_future().get();
   ASSERT_FALSE(applied.ok());
   EXPECT_NE(applied.error().message.find("entry 5 is committed"), std::string::npos)
       << applied.error().message;

@@ -30,13 +30,13 @@ inline constexpr auto kPatience = std::chrono::seconds(30);
 inline constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 /// Remembers every command, in order.
-class ListMachine : public StateMachine {
+class ListMachine : public replica::StateMachine {
  public:
   raft::Index durable_index() const override { return raft::Index(0); }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<Bytes> results;
-    for (const Command& command : commands) {
+    for (const replica::Command& command : commands) {
       list_.emplace_back(command.bytes);
       results.emplace_back("done:" + std::string(command.bytes));
     }
@@ -53,16 +53,16 @@ class ListMachine : public StateMachine {
 };
 
 /// Remembers what it was told, and by which thread.
-class RecordingObserver : public Observer {
+class RecordingObserver : public replica::Observer {
  public:
-  void on_change(const Change& change) override {
+  void on_change(const replica::Change& change) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     changes_.push_back(change);
     char name[16] = "";
     pthread_getname_np(pthread_self(), name, sizeof(name));
     thread_ = name;
   }
-  std::vector<Change> changes() const {
+  std::vector<replica::Change> changes() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return changes_;
   }
@@ -74,7 +74,7 @@ class RecordingObserver : public Observer {
   template <class What>
   std::optional<What> last() const {
     std::optional<What> found;
-    for (const Change& change : changes()) {
+    for (const replica::Change& change : changes()) {
       if (const What* what = std::get_if<What>(&change)) found = *what;
     }
     return found;
@@ -82,7 +82,7 @@ class RecordingObserver : public Observer {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<Change> changes_;
+  std::vector<replica::Change> changes_;
   std::string thread_;
 };
 
@@ -109,18 +109,19 @@ struct Replica {
   std::future<Error> failure = failed.get_future();
   std::unique_ptr<Node> node;
 
-  ProposeResult propose(std::string command, lease::Duration timeout = kLong) {
-    auto answer = std::make_shared<std::promise<ProposeResult>>();
+  replica::ProposeResult propose(std::string command, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<replica::ProposeResult>>();
     auto future = answer->get_future();
-    node->propose(Bytes(std::move(command)), timeout,
-                  [answer](ProposeResult result) { answer->set_value(std::move(result)); });
+    node->propose(Bytes(std::move(command)), timeout, [answer](replica::ProposeResult result) {
+      answer->set_value(std::move(result));
+    });
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }
-  ReadResult read(ReadMode mode, lease::Duration timeout = kLong) {
-    auto answer = std::make_shared<std::promise<ReadResult>>();
+  replica::ReadResult read(replica::ReadMode mode, lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<replica::ReadResult>>();
     auto future = answer->get_future();
-    node->read(mode, timeout, [answer](ReadResult result) { answer->set_value(result); });
+    node->read(mode, timeout, [answer](replica::ReadResult result) { answer->set_value(result); });
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }

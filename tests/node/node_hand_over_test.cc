@@ -10,11 +10,13 @@ using namespace std::chrono_literals;
 
 class HandOverTest : public NodeTest {
  protected:
-  HandOverResult hand_over(std::uint64_t at, std::uint64_t to, lease::Duration timeout = kLong) {
-    auto answer = std::make_shared<std::promise<HandOverResult>>();
+  replica::HandOverResult hand_over(std::uint64_t at, std::uint64_t to,
+                                    lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<replica::HandOverResult>>();
     auto future = answer->get_future();
-    replica(at).node->hand_over(raft::NodeId(to), timeout,
-                                [answer](HandOverResult result) { answer->set_value(result); });
+    replica(at).node->hand_over(
+        raft::NodeId(to), timeout,
+        [answer](replica::HandOverResult result) { answer->set_value(result); });
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }
@@ -38,16 +40,18 @@ TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
     constexpr int kEach = 20;
     for (int i = 0; i < kEach; ++i) {
       for (std::uint64_t at = 1; at <= 3; ++at) {
-        replica(at).node->propose(Bytes("w"), kLong, [&committed](const ProposeResult& result) {
-          if (result.status == ProposeStatus::committed) ++committed;
-        });
+        replica(at).node->propose(Bytes("w"), kLong,
+                                  [&committed](const replica::ProposeResult& result) {
+                                    if (result.status == replica::ProposeStatus::committed)
+                                      ++committed;
+                                  });
       }
     }
-    const HandOverResult result = hand_over(leader, target);
-    ASSERT_EQ(result.status, GroupCallStatus::done) << round;
+    const replica::HandOverResult result = hand_over(leader, target);
+    ASSERT_EQ(result.status, replica::GroupCallStatus::done) << round;
     EXPECT_EQ(result.leader, raft::NodeId(target));
     for (std::uint64_t at = 1; at <= 3; ++at) {
-      EXPECT_TRUE(replica(at).read(ReadMode::lease).index.has_value());
+      EXPECT_TRUE(replica(at).read(replica::ReadMode::lease).index.has_value());
     }
     EXPECT_TRUE(eventually([&committed] { return committed == 3 * kEach; }));
     written += 3 * kEach;
@@ -65,17 +69,17 @@ TEST_F(HandOverTest, WhatCannotBeIsRefusedAndNothingBegins) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t follower = follower_of(leader);
-  ASSERT_TRUE(replica(follower).read(ReadMode::quorum).index.has_value());
-  const HandOverResult elsewhere = hand_over(follower, 0);
-  EXPECT_EQ(elsewhere.status, GroupCallStatus::refused);
+  ASSERT_TRUE(replica(follower).read(replica::ReadMode::quorum).index.has_value());
+  const replica::HandOverResult elsewhere = hand_over(follower, 0);
+  EXPECT_EQ(elsewhere.status, replica::GroupCallStatus::refused);
   EXPECT_EQ(elsewhere.refused->obstacle, raft::TransferObstacle::not_leader);
   EXPECT_EQ(elsewhere.leader, raft::NodeId(leader));
-  const HandOverResult stranger = hand_over(leader, 9);
+  const replica::HandOverResult stranger = hand_over(leader, 9);
   EXPECT_EQ(stranger.refused->obstacle, raft::TransferObstacle::not_a_voter);
-  const HandOverResult late = hand_over(leader, 0, 0s);
+  const replica::HandOverResult late = hand_over(leader, 0, 0s);
   EXPECT_EQ(late.refused->obstacle, raft::TransferObstacle::too_late);
-  const HandOverResult same = hand_over(leader, leader);
-  EXPECT_EQ(same.status, GroupCallStatus::done);
+  const replica::HandOverResult same = hand_over(leader, leader);
+  EXPECT_EQ(same.status, replica::GroupCallStatus::done);
   EXPECT_EQ(same.leader, raft::NodeId(leader));
   EXPECT_EQ(await_leader(), leader);
 }
@@ -85,11 +89,11 @@ TEST_F(HandOverTest, ATargetThatIsDownDoesNotTakeOver) {
   const std::uint64_t leader = await_leader();
   const std::uint64_t target = follower_of(leader);
   stop(target);
-  ASSERT_EQ(replica(leader).propose("x").status, ProposeStatus::committed);
-  const HandOverResult result = hand_over(leader, target);
-  EXPECT_EQ(result.status, GroupCallStatus::failed);
+  ASSERT_EQ(replica(leader).propose("x").status, replica::ProposeStatus::committed);
+  const replica::HandOverResult result = hand_over(leader, target);
+  EXPECT_EQ(result.status, replica::GroupCallStatus::failed);
   EXPECT_EQ(result.leader, raft::NodeId(leader));
-  EXPECT_EQ(replica(leader).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(leader).propose("y").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
@@ -97,21 +101,23 @@ TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
   const std::uint64_t leader = await_leader();
   std::atomic<int> committed{0};
   for (int i = 0; i < 50; ++i) {
-    replica(leader).node->propose(Bytes("w"), kLong, [&committed](const ProposeResult& result) {
-      if (result.status == ProposeStatus::committed) ++committed;
-    });
+    replica(leader).node->propose(Bytes("w"), kLong,
+                                  [&committed](const replica::ProposeResult& result) {
+                                    if (result.status == replica::ProposeStatus::committed)
+                                      ++committed;
+                                  });
   }
   const DrainResult result = drain(leader);
   EXPECT_TRUE(result.complete);
   EXPECT_TRUE(result.handed_over);
   EXPECT_EQ(result.waiting, 0U);
   EXPECT_TRUE(eventually([&committed] { return committed == 50; }));
-  const ProposeResult refused = replica(leader).propose("x");
-  EXPECT_EQ(refused.status, ProposeStatus::dropped);
-  EXPECT_FALSE(replica(leader).read(ReadMode::quorum).index.has_value());
+  const replica::ProposeResult refused = replica(leader).propose("x");
+  EXPECT_EQ(refused.status, replica::ProposeStatus::dropped);
+  EXPECT_FALSE(replica(leader).read(replica::ReadMode::quorum).index.has_value());
   stop(leader);
   EXPECT_NE(await_leader(), leader);
-  EXPECT_EQ(replica(follower_of(leader)).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(follower_of(leader)).propose("y").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(HandOverTest, AllDrainAtOnce) {
@@ -166,10 +172,11 @@ TEST_F(HandOverTest, AStoppedNodeAnswersAtOnce) {
   start_all();
   Replica& node = replica(await_leader());
   node.node->stop();
-  std::optional<HandOverResult> result;
-  node.node->hand_over(raft::kNobody, kLong, [&result](HandOverResult given) { result = given; });
+  std::optional<replica::HandOverResult> result;
+  node.node->hand_over(raft::kNobody, kLong,
+                       [&result](replica::HandOverResult given) { result = given; });
   ASSERT_TRUE(result.has_value());
-  EXPECT_EQ(result->status, GroupCallStatus::refused);
+  EXPECT_EQ(result->status, replica::GroupCallStatus::refused);
 }
 
 }  // namespace

@@ -11,16 +11,16 @@ namespace {
 using Added = Mailbox::Added;
 using Haste = Mailbox::Haste;
 
-Added add(Mailbox& mailbox, Event event, Haste haste = Haste::now) {
+Added add(Mailbox& mailbox, replica::Event event, Haste haste = Haste::now) {
   return mailbox.add(event, haste);
 }
 
-Event applied(std::uint64_t index) {
-  return Applied{raft::Index(index), {}};
+replica::Event applied(std::uint64_t index) {
+  return replica::Applied{raft::Index(index), {}};
 }
 
 std::size_t taken(Mailbox& mailbox) {
-  std::vector<Event> events;
+  std::vector<replica::Event> events;
   std::vector<Mailbox::Task> tasks;
   mailbox.take(events, tasks);
   return events.size();
@@ -28,17 +28,17 @@ std::size_t taken(Mailbox& mailbox) {
 
 TEST(Mailbox, OneWakeUpForEverythingThatGathers) {
   Mailbox mailbox;
-  EXPECT_EQ(add(mailbox, Tick{}), Added::first);
-  EXPECT_EQ(add(mailbox, Tick{}), Added::behind);
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::first);
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::behind);
   EXPECT_EQ(taken(mailbox), 2U);
-  EXPECT_EQ(add(mailbox, Tick{}), Added::first);
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::first);
 }
 
 TEST(Mailbox, WhatNobodyAwaitsComesWithTheNextTurn) {
   Mailbox mailbox;
   EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::behind);
   EXPECT_EQ(add(mailbox, applied(2), Haste::when_awaited), Added::behind);
-  EXPECT_EQ(add(mailbox, Tick{}), Added::first) << "the turn is still to be caused";
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::first) << "the turn is still to be caused";
   EXPECT_EQ(taken(mailbox), 3U);
 }
 
@@ -56,27 +56,27 @@ TEST(Mailbox, AWaiterThatComesLaterIsToldOfWhatLiesThere) {
   EXPECT_FALSE(mailbox.set_awaiting(false));
   EXPECT_TRUE(mailbox.set_awaiting(true));
   EXPECT_FALSE(mailbox.set_awaiting(true)) << "the turn was asked for already";
-  EXPECT_EQ(add(mailbox, Tick{}), Added::behind);
+  EXPECT_EQ(add(mailbox, replica::Tick{}), Added::behind);
   EXPECT_EQ(taken(mailbox), 2U);
 }
 
 TEST(Mailbox, ANewerPersistedCoversTheOlder) {
   Mailbox mailbox;
-  EXPECT_EQ(add(mailbox, Persisted{raft::ReadyId(1)}), Added::first);
-  EXPECT_EQ(add(mailbox, Persisted{raft::ReadyId(2)}), Added::behind);
-  std::vector<Event> events;
+  EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(1)}), Added::first);
+  EXPECT_EQ(add(mailbox, replica::Persisted{raft::ReadyId(2)}), Added::behind);
+  std::vector<replica::Event> events;
   std::vector<Mailbox::Task> tasks;
   mailbox.take(events, tasks);
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(std::get<Persisted>(events.front()).id, raft::ReadyId(2));
+  EXPECT_EQ(std::get<replica::Persisted>(events.front()).id, raft::ReadyId(2));
 }
 
 TEST(Mailbox, AClosedOneLeavesTheEventWithItsOwner) {
   Mailbox mailbox;
   mailbox.close();
-  Event event = Applied{raft::Index(7), {}};
+  replica::Event event = replica::Applied{raft::Index(7), {}};
   EXPECT_EQ(mailbox.add(event), Added::closed);
-  EXPECT_EQ(std::get<Applied>(event).last, raft::Index(7));
+  EXPECT_EQ(std::get<replica::Applied>(event).last, raft::Index(7));
 }
 
 }  // namespace

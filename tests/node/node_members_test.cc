@@ -99,13 +99,13 @@ class NodeMembersTest : public ::testing::Test {
     MembersResult result;
     EXPECT_TRUE(eventually([&] {
       result = replica(leader()).node->change_members_and_wait(edits, kLong);
-      return result.status == GroupCallStatus::done || !result.retryable;
+      return result.status == replica::GroupCallStatus::done || !result.retryable;
     }));
     return result;
   }
   ::testing::AssertionResult changed(const MemberEdits& edits) {
     const MembersResult result = change(edits);
-    if (result.status == GroupCallStatus::done) return ::testing::AssertionSuccess();
+    if (result.status == replica::GroupCallStatus::done) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << result.reason;
   }
   MemberEdit add(std::uint64_t id) const { return {What::add, raft::NodeId(id), address(id)}; }
@@ -121,7 +121,7 @@ class NodeMembersTest : public ::testing::Test {
   }
   ::testing::AssertionResult write(std::uint64_t at, const std::string& text) {
     const auto result = replica(at).node->propose_and_wait(Bytes(text), kLong);
-    if (result.status == ProposeStatus::committed) return ::testing::AssertionSuccess();
+    if (result.status == replica::ProposeStatus::committed) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "not committed";
   }
   bool has(std::uint64_t id, const std::vector<std::string>& list) {
@@ -141,7 +141,7 @@ TEST_F(NodeMembersTest, AJoinerWaitsIsAddedAndVotes) {
   EXPECT_TRUE(waits.joining);
   // At once: whoever waited for the end of this time would not see the end of the test.
   EXPECT_EQ(replica(4).node->propose_and_wait(Bytes("too early"), std::chrono::hours(1)).status,
-            ProposeStatus::dropped);
+            replica::ProposeStatus::dropped);
   EXPECT_FALSE(waits.formed);
   EXPECT_EQ(waits.address, address(4));
   EXPECT_TRUE(waits.members.empty());
@@ -188,9 +188,9 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
 
   // Whoever asks it is sent to somebody else at once.
   const auto refused = replica(3).node->propose_and_wait(Bytes("no"), std::chrono::hours(1));
-  EXPECT_EQ(refused.status, ProposeStatus::dropped);
+  EXPECT_EQ(refused.status, replica::ProposeStatus::dropped);
   EXPECT_NE(refused.leader, raft::kNobody);
-  EXPECT_FALSE(replica(3).node->read_point(ReadMode::lease, std::chrono::hours(1)).index);
+  EXPECT_FALSE(replica(3).node->read_point(replica::ReadMode::lease, std::chrono::hours(1)).index);
   EXPECT_TRUE(replica(3).machine.list().empty());
 
   const std::uint64_t lost = leader();
@@ -220,7 +220,7 @@ TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
 TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
   start_group();
   const MembersResult nobody = replica(leader()).node->change_members_and_wait({add(4)}, kLong);
-  EXPECT_EQ(nobody.status, GroupCallStatus::refused);
+  EXPECT_EQ(nobody.status, replica::GroupCallStatus::refused);
   EXPECT_EQ(nobody.refused.obstacle, ChangeObstacle::no_answer);
   EXPECT_TRUE(nobody.retryable);
   EXPECT_NE(nobody.reason.find("no Leasehold node answers at " + address(4)), std::string::npos);
@@ -284,7 +284,7 @@ TEST_F(NodeMembersTest, ARemovedLeaderHandsOverAndEnds) {
   ASSERT_TRUE(write(leader(), "a"));
   const std::uint64_t old = leader();
   ASSERT_EQ(replica(old).node->change_members_and_wait({edit(What::remove, old)}, kLong).status,
-            GroupCallStatus::done);
+            replica::GroupCallStatus::done);
   ASSERT_EQ(replica(old).failure.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(replica(old).failure.get().code, ErrorCode::removed);
   stop(old);

@@ -120,11 +120,12 @@ TEST_F(RestoredTest, WhatTheStateMachineHoldsHasToFit) {
 // ---- A node on such a directory ----
 
 /// What it was restored to is durable, and everything that it applies.
-class CountingMachine final : public StateMachine {
+class CountingMachine final : public replica::StateMachine {
  public:
   explicit CountingMachine(raft::Index restored) : last_(restored.value()) {}
   raft::Index durable_index() const override { return raft::Index(last_.load()); }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override {
     EXPECT_GT(last.value(), last_.load());
     last_ = last.value();
     return std::vector<Bytes>(commands.size());
@@ -146,10 +147,11 @@ class RestoredNodeTest : public RestoredTest {
     options.limits.log_tail_bytes = 100;
     return Node::open(std::move(options), machine_, clock_, observer_);
   }
-  static Result<LogCut> cut(Node& node) {
-    auto answer = std::make_shared<std::promise<Result<LogCut>>>();
+  static Result<replica::LogCut> cut(Node& node) {
+    auto answer = std::make_shared<std::promise<Result<replica::LogCut>>>();
     auto future = answer->get_future();
-    node.cut_log([answer](Result<LogCut> result) { answer->set_value(std::move(result)); });
+    node.cut_log(
+        [answer](Result<replica::LogCut> result) { answer->set_value(std::move(result)); });
     EXPECT_EQ(future.wait_for(std::chrono::seconds(60)), std::future_status::ready);
     return future.get();
   }
@@ -158,7 +160,7 @@ class RestoredNodeTest : public RestoredTest {
   bool waits_for_another_ = false;
   CountingMachine machine_{kRestored.base};
   SystemClock clock_;
-  Observer observer_;
+  replica::Observer observer_;
 };
 
 TEST_F(RestoredNodeTest, TheLogGoesOnBehindWhatWasRestored) {
@@ -171,7 +173,7 @@ TEST_F(RestoredNodeTest, TheLogGoesOnBehindWhatWasRestored) {
     for (int i = 0; i < 10; ++i) {
       const auto result =
           node->propose_and_wait(Bytes(std::string(100, 'x')), std::chrono::minutes(1));
-      ASSERT_EQ(result.status, ProposeStatus::committed);
+      ASSERT_EQ(result.status, replica::ProposeStatus::committed);
       EXPECT_GT(result.id.index, kRestored.base);
       EXPECT_GT(result.id.term, kRestored.begin().term) << "its own election";
       last = result.id;
@@ -187,7 +189,7 @@ TEST_F(RestoredNodeTest, TheLogGoesOnBehindWhatWasRestored) {
   {
     const auto node = std::move(open()).value();
     const auto result = node->propose_and_wait(Bytes("again"), std::chrono::minutes(1));
-    ASSERT_EQ(result.status, ProposeStatus::committed);
+    ASSERT_EQ(result.status, replica::ProposeStatus::committed);
     EXPECT_GT(result.id.index, last.index);
   }
   // Without the mark, or with that of another backup, it is of another cluster.

@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 constexpr auto kPatience = 60s;
 
 /// Bytes in memory.
-class TextSnapshot final : public Snapshot {
+class TextSnapshot final : public replica::Snapshot {
  public:
   TextSnapshot(raft::Index last, std::string text) : last_(last), text_(std::move(text)) {}
   raft::Index last() const override { return last_; }
@@ -51,15 +51,16 @@ class TextSnapshot final : public Snapshot {
 
 /// All commands one after the other. What it has made durable survives as long as the object does,
 /// if forget() says that the process has ended.
-class TextMachine final : public StateMachine {
+class TextMachine final : public replica::StateMachine {
  public:
   raft::Index durable_index() const override {
     const std::lock_guard lock(mutex_);
     return durable_;
   }
-  std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override {
     const std::lock_guard lock(mutex_);
-    for (const Command& command : commands) text_ += command.bytes;
+    for (const replica::Command& command : commands) text_ += command.bytes;
     last_ = last;
     return std::vector<Bytes>(commands.size());
   }
@@ -69,12 +70,12 @@ class TextMachine final : public StateMachine {
     durable_text_ = text_;
     return durable_;
   }
-  Result<std::shared_ptr<const Snapshot>> take_snapshot() override {
+  Result<std::shared_ptr<const replica::Snapshot>> take_snapshot() override {
     const std::lock_guard lock(mutex_);
-    return std::shared_ptr<const Snapshot>(
+    return std::shared_ptr<const replica::Snapshot>(
         std::make_shared<TextSnapshot>(last_, std::to_string(last_.value()) + ":" + text_));
   }
-  Result<void> install_snapshot(const Snapshot& snapshot) override {
+  Result<void> install_snapshot(const replica::Snapshot& snapshot) override {
     std::string bytes(static_cast<std::size_t>(snapshot.size()), '\0');
     if (const auto read = snapshot.read(0, bytes.data(), bytes.size()); !read.ok()) return read;
     const std::lock_guard lock(mutex_);
@@ -121,15 +122,15 @@ raft::Membership one_member() {
 class Store {
  public:
   explicit Store(const TemporaryFolder& folder, raft::Index durable = raft::Index(0))
-      : thread_(machine_, folder.path(), 7, durable, [this](Event event) {
+      : thread_(machine_, folder.path(), 7, durable, [this](replica::Event event) {
           const std::lock_guard lock(mutex_);
           events_.push_back(std::move(event));
           changed_.notify_all();
         }) {}
 
   /// `text` is the whole snapshot; sends the part at `offset`.
-  ChunkStored put(std::uint64_t tag, const std::string& text, std::size_t offset,
-                  std::size_t bytes) {
+  replica::ChunkStored put(std::uint64_t tag, const std::string& text, std::size_t offset,
+                           std::size_t bytes) {
     raft::ReceivedChunk received;
     received.from = raft::NodeId(2);
     received.chunk.term = raft::Term(3);
@@ -139,14 +140,14 @@ class Store {
     received.chunk.offset = offset;
     received.chunk.data = Bytes(text.substr(offset, bytes));
     thread_.store(received);
-    Event event = next();
-    LEASEHOLD_ASSERT(std::holds_alternative<ChunkStored>(event));
-    return std::get<ChunkStored>(std::move(event));
+    replica::Event event = next();
+    LEASEHOLD_ASSERT(std::holds_alternative<replica::ChunkStored>(event));
+    return std::get<replica::ChunkStored>(std::move(event));
   }
-  Event next() {
+  replica::Event next() {
     std::unique_lock lock(mutex_);
     LEASEHOLD_ASSERT(changed_.wait_for(lock, kPatience, [this] { return !events_.empty(); }));
-    Event event = std::move(events_.front());
+    replica::Event event = std::move(events_.front());
     events_.erase(events_.begin());
     return event;
   }
@@ -156,7 +157,7 @@ class Store {
   TextMachine machine_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Event> events_;
+  std::vector<replica::Event> events_;
   SnapshotThread thread_;
 };
 
@@ -175,10 +176,10 @@ TEST(SnapshotThread, WhatArrivedIsCompleteWhenTheLastByteIsThere) {
   EXPECT_EQ(store.put(9, text, 0, 300'000).stored.offset, 300'000U);
   EXPECT_EQ(store.put(9, text, 400'000, 1000).stored.offset, 300'000U) << "a gap";
   EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 300'000U) << "once more";
-  const ChunkStored last = store.put(9, text, 300'000, 400'000);
+  const replica::ChunkStored last = store.put(9, text, 300'000, 400'000);
   EXPECT_EQ(last.stored.offset, 700'000U);
   EXPECT_EQ(last.complete, one_member());
-  const ChunkStored again = store.put(9, text, 600'000, 100'000);
+  const replica::ChunkStored again = store.put(9, text, 600'000, 100'000);
   EXPECT_FALSE(again.complete.has_value());
   EXPECT_EQ(again.stored.offset, 700'000U);
   EXPECT_TRUE(store.put(10, text, 0, 1000).stored.refused) << "one waits to be installed";
@@ -264,7 +265,7 @@ class SnapshotNodes : public ::testing::Test {
   struct Replica {
     TextMachine machine;
     SystemClock clock;
-    Observer observer;
+    replica::Observer observer;
     std::unique_ptr<Node> node;
   };
 
@@ -310,9 +311,9 @@ class SnapshotNodes : public ::testing::Test {
     for (int i = 0; i < count; ++i) {
       std::string command = std::to_string(++written_) + ".";
       command.resize(1000, 'x');
-      const ProposeResult result =
+      const replica::ProposeResult result =
           replica(id).node->propose_and_wait(Bytes(std::move(command)), 30s);
-      ASSERT_EQ(result.status, ProposeStatus::committed);
+      ASSERT_EQ(result.status, replica::ProposeStatus::committed);
     }
   }
   static bool eventually(const std::function<bool()>& condition) {

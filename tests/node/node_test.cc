@@ -14,8 +14,8 @@ TEST_F(NodeTest, ThreeNodesFormElectAndReplicate) {
   std::vector<std::string> expected;
   for (std::uint64_t id = 1; id <= 3; ++id) {
     expected.push_back("from " + std::to_string(id));
-    const ProposeResult result = replica(id).propose(expected.back());
-    ASSERT_EQ(result.status, ProposeStatus::committed);
+    const replica::ProposeResult result = replica(id).propose(expected.back());
+    ASSERT_EQ(result.status, replica::ProposeStatus::committed);
     EXPECT_EQ(result.result.view(), "done:" + expected.back());
   }
   for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -33,7 +33,7 @@ TEST_F(NodeTest, AnyThreadReadsUnderTheLease) {
   start_all();
   const std::uint64_t leader = await_leader();
   Replica& node = replica(leader);
-  ASSERT_EQ(node.propose("x").status, ProposeStatus::committed);
+  ASSERT_EQ(node.propose("x").status, replica::ProposeStatus::committed);
   const NodeStatus before = node.status();
   std::atomic<int> served{0};
   std::vector<std::thread> readers;
@@ -57,11 +57,12 @@ TEST_F(NodeTest, EveryNodeServesEveryKindOfRead) {
   start_all();
   const std::uint64_t leader = await_leader();
   for (std::uint64_t id = 1; id <= 3; ++id) {
-    for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+    for (const replica::ReadMode mode :
+         {replica::ReadMode::lease, replica::ReadMode::quorum, replica::ReadMode::log}) {
       const std::string value = "v" + std::to_string(id);
-      const ProposeResult written = replica(leader).propose(value);
-      ASSERT_EQ(written.status, ProposeStatus::committed);
-      const ReadResult result = replica(id).read(mode);
+      const replica::ProposeResult written = replica(leader).propose(value);
+      ASSERT_EQ(written.status, replica::ProposeStatus::committed);
+      const replica::ReadResult result = replica(id).read(mode);
       ASSERT_TRUE(result.index.has_value()) << id;
       EXPECT_GE(*result.index, written.id.index);
       EXPECT_EQ(replica(id).machine.list().back(), value) << "the write is seen at once";
@@ -71,11 +72,11 @@ TEST_F(NodeTest, EveryNodeServesEveryKindOfRead) {
 
 TEST_F(NodeTest, WaitAppliedSeesWhatAnotherNodeWrote) {
   start_all();
-  const ProposeResult written = replica(1).propose("x");
-  ASSERT_EQ(written.status, ProposeStatus::committed);
-  std::promise<ReadResult> answer;
-  replica(2).node->wait_applied(written.id.index, kLong,
-                                [&answer](ReadResult result) { answer.set_value(result); });
+  const replica::ProposeResult written = replica(1).propose("x");
+  ASSERT_EQ(written.status, replica::ProposeStatus::committed);
+  std::promise<replica::ReadResult> answer;
+  replica(2).node->wait_applied(
+      written.id.index, kLong, [&answer](replica::ReadResult result) { answer.set_value(result); });
   EXPECT_EQ(answer.get_future().get().index, written.id.index);
   EXPECT_EQ(replica(2).machine.list(), (std::vector<std::string>{"x"}));
 }
@@ -83,10 +84,10 @@ TEST_F(NodeTest, WaitAppliedSeesWhatAnotherNodeWrote) {
 TEST_F(NodeTest, ALostLeaderIsReplacedAndComesBack) {
   start_all();
   const std::uint64_t old_leader = await_leader();
-  ASSERT_EQ(replica(old_leader).propose("a").status, ProposeStatus::committed);
+  ASSERT_EQ(replica(old_leader).propose("a").status, replica::ProposeStatus::committed);
   stop(old_leader);
   const std::uint64_t other = follower_of(old_leader);
-  ASSERT_EQ(replica(other).propose("b").status, ProposeStatus::committed)
+  ASSERT_EQ(replica(other).propose("b").status, replica::ProposeStatus::committed)
       << "waits until there is a new leader";
   start(old_leader);
   const std::vector<std::string> expected{"a", "b"};
@@ -100,12 +101,12 @@ TEST_F(NodeTest, AllStoppedAndStartedAgainContinue) {
   for (int i = 0; i < 50; ++i) {
     expected.push_back(std::to_string(i));
     ASSERT_EQ(replica(1 + static_cast<std::uint64_t>(i) % 3).propose(expected.back()).status,
-              ProposeStatus::committed);
+              replica::ProposeStatus::committed);
   }
   for (std::uint64_t id = 1; id <= 3; ++id) stop(id);
   start_all();
   expected.emplace_back("after");
-  ASSERT_EQ(replica(2).propose("after").status, ProposeStatus::committed);
+  ASSERT_EQ(replica(2).propose("after").status, replica::ProposeStatus::committed);
   for (std::uint64_t id = 1; id <= 3; ++id) {
     EXPECT_TRUE(eventually([&] { return replica(id).machine.list() == expected; })) << id;
   }
@@ -125,8 +126,9 @@ TEST_F(NodeTest, ManyProposalsFromManyThreadsAllEndOnce) {
         replica(static_cast<std::uint64_t>(t) + 1)
             .node->propose(
                 Bytes("c" + std::to_string(t * kEach + i)), kLong,
-                [&committed, &others](ProposeResult result) {
-                  (result.status == ProposeStatus::committed ? committed : others).fetch_add(1);
+                [&committed, &others](replica::ProposeResult result) {
+                  (result.status == replica::ProposeStatus::committed ? committed : others)
+                      .fetch_add(1);
                 });
       }
     });
@@ -143,15 +145,15 @@ TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
   start(1);
   EXPECT_TRUE(eventually([&] { return replica(1).status().missing.size() == 3; }));
   EXPECT_FALSE(replica(1).status().formed);
-  EXPECT_EQ(replica(1).propose("x", 50ms).status, ProposeStatus::dropped);
-  EXPECT_FALSE(replica(1).read(ReadMode::lease, 50ms).index.has_value());
-  std::promise<ProposeResult> waiting;
-  replica(1).node->propose(Bytes(std::string("early")), kLong, [&waiting](ProposeResult result) {
-    waiting.set_value(std::move(result));
-  });
+  EXPECT_EQ(replica(1).propose("x", 50ms).status, replica::ProposeStatus::dropped);
+  EXPECT_FALSE(replica(1).read(replica::ReadMode::lease, 50ms).index.has_value());
+  std::promise<replica::ProposeResult> waiting;
+  replica(1).node->propose(
+      Bytes(std::string("early")), kLong,
+      [&waiting](replica::ProposeResult result) { waiting.set_value(std::move(result)); });
   start(2);
   start(3);
-  EXPECT_EQ(waiting.get_future().get().status, ProposeStatus::committed);
+  EXPECT_EQ(waiting.get_future().get().status, replica::ProposeStatus::committed);
 }
 
 TEST_F(NodeTest, ABatchIsAppliedInItsOrderAndEachIsAnswered) {
@@ -165,7 +167,7 @@ TEST_F(NodeTest, ABatchIsAppliedInItsOrderAndEachIsAnswered) {
   std::vector<std::string> results;
   for (int i = 0; i < kCommands; ++i) {
     expected.push_back("b" + std::to_string(i));
-    batch.push_back({Bytes(expected.back()), [&mutex, &results](ProposeResult result) {
+    batch.push_back({Bytes(expected.back()), [&mutex, &results](replica::ProposeResult result) {
                        const std::lock_guard<std::mutex> lock(mutex);
                        results.emplace_back(result.result.view());
                      }});
@@ -189,31 +191,33 @@ TEST_F(NodeTest, CallsThatWait) {
   start_all();
   const std::uint64_t leader = await_leader();
   Node& node = *replica(leader).node;
-  const ProposeResult written = node.propose_and_wait(Bytes(std::string("x")), 30s);
-  ASSERT_EQ(written.status, ProposeStatus::committed);
-  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
-    const ReadResult read = node.read_point(mode, 30s);
+  const replica::ProposeResult written = node.propose_and_wait(Bytes(std::string("x")), 30s);
+  ASSERT_EQ(written.status, replica::ProposeStatus::committed);
+  for (const replica::ReadMode mode :
+       {replica::ReadMode::lease, replica::ReadMode::quorum, replica::ReadMode::log}) {
+    const replica::ReadResult read = node.read_point(mode, 30s);
     ASSERT_TRUE(read.index.has_value());
     EXPECT_GE(*read.index, written.id.index);
     EXPECT_GE(node.lease_view().applied(), *read.index);
   }
   Node& follower = *replica(follower_of(leader)).node;
-  const ReadResult remote = follower.read_point(ReadMode::lease, 30s);
+  const replica::ReadResult remote = follower.read_point(replica::ReadMode::lease, 30s);
   ASSERT_TRUE(remote.index.has_value());
   EXPECT_EQ(remote.basis, raft::ReadBasis::leader);
-  EXPECT_EQ(follower.propose_and_wait(Bytes(std::string("y")), 0s).status, ProposeStatus::dropped);
-  EXPECT_FALSE(follower.read_point(ReadMode::quorum, 0s).index.has_value());
+  EXPECT_EQ(follower.propose_and_wait(Bytes(std::string("y")), 0s).status,
+            replica::ProposeStatus::dropped);
+  EXPECT_FALSE(follower.read_point(replica::ReadMode::quorum, 0s).index.has_value());
 }
 
 TEST_F(NodeTest, ALeaseReadPointAsksNobody) {
   start_all();
   const std::uint64_t leader = await_leader();
   Replica& node = replica(leader);
-  ASSERT_EQ(node.propose("x").status, ProposeStatus::committed);
+  ASSERT_EQ(node.propose("x").status, replica::ProposeStatus::committed);
   const NodeStatus before = node.status();
   int by_lease = 0;
   for (int i = 0; i < 1000; ++i) {
-    const ReadResult read = node.node->read_point(ReadMode::lease, kLong);
+    const replica::ReadResult read = node.node->read_point(replica::ReadMode::lease, kLong);
     ASSERT_TRUE(read.index.has_value());
     if (read.basis == raft::ReadBasis::lease) ++by_lease;
   }
@@ -229,19 +233,20 @@ TEST_F(NodeTest, CancelEndsWhatWaitsBeforeFormation) {
   std::atomic<int> dropped{0};
   std::atomic<int> others{0};
   const auto count = [](std::atomic<int>& counter) {
-    return [&counter](const ProposeResult& result) {
-      EXPECT_EQ(result.status, ProposeStatus::dropped);
+    return [&counter](const replica::ProposeResult& result) {
+      EXPECT_EQ(result.status, replica::ProposeStatus::dropped);
       counter.fetch_add(1);
     };
   };
   Node& node = *replica(1).node;
-  node.propose(Bytes(std::string("a")), {kLong, CallGroup(3)}, count(dropped));
-  node.propose(Bytes(std::string("b")), {kLong, CallGroup(4)}, count(others));
-  node.read(ReadMode::quorum, {kLong, CallGroup(3)}, [&dropped](const ReadResult& result) {
-    EXPECT_FALSE(result.index.has_value());
-    dropped.fetch_add(1);
-  });
-  node.cancel(CallGroup(3));
+  node.propose(Bytes(std::string("a")), {kLong, replica::CallGroup(3)}, count(dropped));
+  node.propose(Bytes(std::string("b")), {kLong, replica::CallGroup(4)}, count(others));
+  node.read(replica::ReadMode::quorum, {kLong, replica::CallGroup(3)},
+            [&dropped](const replica::ReadResult& result) {
+              EXPECT_FALSE(result.index.has_value());
+              dropped.fetch_add(1);
+            });
+  node.cancel(replica::CallGroup(3));
   EXPECT_TRUE(eventually([&] { return dropped.load() == 2; }));
   EXPECT_EQ(others.load(), 0);
   stop(1);
@@ -254,26 +259,26 @@ TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
   for (std::uint64_t id = 1; id <= 3; ++id) {
     RecordingObserver& observer = replica(id).observer;
     EXPECT_TRUE(eventually([&] {
-      const auto leadership = observer.last<LeadershipChange>();
+      const auto leadership = observer.last<replica::LeadershipChange>();
       return leadership && leadership->leader == raft::NodeId(first);
     }));
-    const auto members = observer.last<MembershipChange>();
+    const auto members = observer.last<replica::MembershipChange>();
     ASSERT_TRUE(members.has_value());
     EXPECT_EQ(members->membership.voters.size(), 3U);
     EXPECT_EQ(observer.thread(), "lh-node");
   }
   RecordingObserver& observer = replica(first).observer;
-  EXPECT_TRUE(eventually([&] { return observer.last<LeaseChange>()->held; }));
-  EXPECT_FALSE(replica(follower_of(first)).observer.last<LeaseChange>()->held);
+  EXPECT_TRUE(eventually([&] { return observer.last<replica::LeaseChange>()->held; }));
+  EXPECT_FALSE(replica(follower_of(first)).observer.last<replica::LeaseChange>()->held);
   replica(first).node->stop();
-  EXPECT_FALSE(observer.last<LeaseChange>()->held) << "a stopped node holds no lease";
-  std::optional<LeadershipChange> leadership;
-  std::optional<LeaseChange> lease;
-  for (const Change& change : observer.changes()) {
-    if (const auto* now = std::get_if<LeadershipChange>(&change)) {
+  EXPECT_FALSE(observer.last<replica::LeaseChange>()->held) << "a stopped node holds no lease";
+  std::optional<replica::LeadershipChange> leadership;
+  std::optional<replica::LeaseChange> lease;
+  for (const replica::Change& change : observer.changes()) {
+    if (const auto* now = std::get_if<replica::LeadershipChange>(&change)) {
       EXPECT_NE(leadership, *now) << "told twice";
       leadership = *now;
-    } else if (const auto* now_lease = std::get_if<LeaseChange>(&change)) {
+    } else if (const auto* now_lease = std::get_if<replica::LeaseChange>(&change)) {
       EXPECT_NE(lease, *now_lease) << "told twice";
       lease = *now_lease;
     }
@@ -283,20 +288,22 @@ TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
 TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
   start(1);  // forms no group: what is asked waits
   std::atomic<int> answers{0};
-  replica(1).node->propose(Bytes(std::string("x")), kLong, [&answers](ProposeResult result) {
-    EXPECT_EQ(result.status, ProposeStatus::dropped);
-    answers.fetch_add(1);
-  });
-  replica(1).node->read(ReadMode::quorum, kLong, [&answers](ReadResult result) {
+  replica(1).node->propose(Bytes(std::string("x")), kLong,
+                           [&answers](replica::ProposeResult result) {
+                             EXPECT_EQ(result.status, replica::ProposeStatus::dropped);
+                             answers.fetch_add(1);
+                           });
+  replica(1).node->read(replica::ReadMode::quorum, kLong, [&answers](replica::ReadResult result) {
     EXPECT_FALSE(result.index.has_value());
     answers.fetch_add(1);
   });
   replica(1).node->stop();
   EXPECT_EQ(answers.load(), 2);
-  replica(1).node->propose(Bytes(std::string("late")), kLong, [&answers](ProposeResult result) {
-    EXPECT_EQ(result.status, ProposeStatus::dropped);
-    answers.fetch_add(1);
-  });
+  replica(1).node->propose(Bytes(std::string("late")), kLong,
+                           [&answers](replica::ProposeResult result) {
+                             EXPECT_EQ(result.status, replica::ProposeStatus::dropped);
+                             answers.fetch_add(1);
+                           });
   EXPECT_EQ(answers.load(), 3);
   replica(1).node->stop();
 }
@@ -340,12 +347,12 @@ TEST_F(NodeTest, APeerOfAnotherClusterIsRefusedAndDisturbsNobody) {
   stop(3);
   std::filesystem::remove_all(dir(3));
   start(3);
-  EXPECT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(NodeTest, AWipedNodeIsRefusedAndToldSo) {
   start_all();
-  ASSERT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  ASSERT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
   stop(3);
   std::filesystem::remove_all(dir(3));
   Replica& wiped = start(3);
@@ -353,12 +360,12 @@ TEST_F(NodeTest, AWipedNodeIsRefusedAndToldSo) {
   const Error error = wiped.failure.get();
   EXPECT_EQ(error.code, ErrorCode::wrong_cluster) << error.message;
   EXPECT_FALSE(wiped.status().formed);
-  EXPECT_EQ(replica(1).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(1).propose("y").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(NodeTest, OfTwoProcessesOnCopiesOfOneDirectoryOneIsFenced) {
   start_all();
-  ASSERT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
+  ASSERT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
   stop(3);
   std::filesystem::copy(dir(3), dir(4), std::filesystem::copy_options::recursive);
   start(3);
@@ -374,7 +381,7 @@ TEST_F(NodeTest, OfTwoProcessesOnCopiesOfOneDirectoryOneIsFenced) {
   Replica& twin = start(4, copy);
   ASSERT_EQ(twin.failure.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(twin.failure.get().code, ErrorCode::in_use);
-  EXPECT_EQ(replica(3).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(3).propose("y").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(NodeTest, ALeaderWhoseMachineWasStoppedEndsWithItsLease) {
@@ -386,11 +393,11 @@ TEST_F(NodeTest, ALeaderWhoseMachineWasStoppedEndsWithItsLease) {
   ASSERT_EQ(stopped.failure.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(stopped.failure.get().code, ErrorCode::clock_disrupted);
   EXPECT_EQ(stopped.node->lease_view().load().end, raft::HolderInstant::earliest());
-  EXPECT_FALSE(stopped.read(ReadMode::quorum).index.has_value());
+  EXPECT_FALSE(stopped.read(replica::ReadMode::quorum).index.has_value());
   stop(leader);
   EXPECT_NE(await_leader(), leader);
   start(leader);
-  EXPECT_EQ(replica(leader).propose("x").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(leader).propose("x").status, replica::ProposeStatus::committed);
 }
 
 TEST_F(NodeTest, OptionsThatCannotWorkAreRefusedWithTheReason) {
@@ -419,11 +426,11 @@ TEST_F(NodeTest, OptionsThatCannotWorkAreRefusedWithTheReason) {
 TEST_F(NodeTest, OneNodeIsAGroupToo) {
   peers_.resize(1);
   start(1);
-  EXPECT_EQ(replica(1).propose("x").status, ProposeStatus::committed);
-  EXPECT_TRUE(replica(1).read(ReadMode::lease).index.has_value());
+  EXPECT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
+  EXPECT_TRUE(replica(1).read(replica::ReadMode::lease).index.has_value());
   stop(1);
   start(1);
-  EXPECT_EQ(replica(1).propose("y").status, ProposeStatus::committed);
+  EXPECT_EQ(replica(1).propose("y").status, replica::ProposeStatus::committed);
   EXPECT_EQ(replica(1).machine.list(), (std::vector<std::string>{"x", "y"}));
 }
 

@@ -1,6 +1,6 @@
 // The leadership moves to where it is wanted, and rests there.
 #include <leasehold/node/preference.h>
-#include <leasehold/tests/node/driver_rig.h>
+#include <leasehold/tests/replica/driver_rig.h>
 
 #include <gtest/gtest.h>
 
@@ -36,10 +36,10 @@ class PreferenceTest : public ::testing::Test {
       cluster_.advance(milliseconds(5));
       for (std::uint64_t id = 1; id <= 3; ++id) {
         Rig& rig = cluster_.node(id);
-        std::vector<Event> events;
+        std::vector<replica::Event> events;
         preferences_.at(id - 1)->look(cluster_.now(), rig.driver(), reached_, events);
-        for (Event& event : events) {
-          asked_.push_back(std::get<HandOver>(event).to);
+        for (replica::Event& event : events) {
+          asked_.push_back(std::get<replica::HandOver>(event).to);
           rig.handle(cluster_.now(), std::move(event));
         }
       }

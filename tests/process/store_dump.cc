@@ -4,7 +4,7 @@
 //
 // Opening writes to the folder: give it a copy. Status: 0 printed, 1 the store refuses the folder
 // or a read of it (why stands on stderr), 2 wrong arguments.
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 
 #include <cinttypes>
 #include <cstdio>

@@ -264,7 +264,7 @@ void Group::answered(Replica& replica, NodeId from, const SnapshotReply& reply) 
   replica.sendings.erase(found);
 }
 
-// As node::Snapshots::store() says.
+// As replica::Snapshots::store() says.
 void Group::store(Replica& replica, const ReceivedChunk& received) {
   const SnapshotChunk& chunk = received.chunk;
   Core::StoredChunk stored{received.from, chunk.term, chunk.round, chunk.id, false, 0};

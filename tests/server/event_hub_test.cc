@@ -299,7 +299,7 @@ TEST(EventName, IsThatOfRedis) {
     kv::Event event;
     event.kind = kind;
     event.cause = cause;
-    event.lease = lease::LeaseId(lease);
+    event.lease = grant::LeaseId(lease);
     return std::string(event_name(event));
   };
   using Kind = kv::EventKind;

@@ -30,38 +30,38 @@ class ManualClock final : public lease::Clock {
 /// threads may call while a test thread completes.
 class FakeNode final : public node::Node {
  public:
-  void propose(Bytes command, node::CallOptions, node::ProposeCompletion done) override {
+  void propose(Bytes command, node::CallOptions, replica::ProposeCompletion done) override {
     const std::lock_guard lock(mutex_);
     proposals_.push_back({std::move(command), std::move(done)});
   }
-  void read(node::ReadMode mode, node::CallOptions, node::ReadCompletion done) override {
+  void read(replica::ReadMode mode, node::CallOptions, replica::ReadCompletion done) override {
     const std::lock_guard lock(mutex_);
     reads_.push_back({mode, std::move(done)});
   }
-  void wait_applied(raft::Index index, node::CallOptions, node::ReadCompletion done) override {
+  void wait_applied(raft::Index index, node::CallOptions, replica::ReadCompletion done) override {
     const std::lock_guard lock(mutex_);
     waits_.push_back({index, std::move(done)});
   }
   void propose_batch(std::vector<node::Proposal> batch, node::CallOptions options) override {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
-  void hand_over(raft::NodeId to, node::CallOptions, node::HandOverCompletion done) override {
+  void hand_over(raft::NodeId to, node::CallOptions, replica::HandOverCompletion done) override {
     const std::lock_guard lock(mutex_);
     hand_overs_.push_back({to, std::move(done)});
   }
   void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
-  void cancel(node::CallGroup) override {}
+  void cancel(replica::CallGroup) override {}
   void change_members(node::MemberEdits edits, node::CallOptions,
                       node::MembersCompletion done) override {
     const std::lock_guard lock(mutex_);
     changes_.push_back({std::move(edits), std::move(done)});
   }
   void machine_space(bool /*full*/) override {}
-  void cut_log(node::LogCutCompletion done) override {
+  void cut_log(replica::LogCutCompletion done) override {
     const std::lock_guard lock(mutex_);
     cuts_.push_back(std::move(done));
   }
-  const node::LeaseView& lease_view() const override { return view_; }
+  const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(node::NodeStatus)> done) override {
     const std::lock_guard lock(mutex_);
@@ -99,8 +99,8 @@ class FakeNode final : public node::Node {
     const auto results = store_.apply({{id, proposal.command.view()}}, commit_);
     publish();
     view_.publish_applied(commit_);
-    node::ProposeResult result;
-    result.status = node::ProposeStatus::committed;
+    replica::ProposeResult result;
+    result.status = replica::ProposeStatus::committed;
     result.id = id;
     result.result = results.at(0);
     proposal.done(result);
@@ -109,19 +109,19 @@ class FakeNode final : public node::Node {
   void commit_all() {
     while (proposals() > 0) commit_one();
   }
-  void end_proposal(const node::ProposeResult& result) { take(proposals_).done(result); }
-  node::ReadMode next_read_mode() const { return reads_.front().mode; }
-  void end_read(const node::ReadResult& result) { take(reads_).done(result); }
-  void end_wait(const node::ReadResult& result) { take(waits_).done(result); }
+  void end_proposal(const replica::ProposeResult& result) { take(proposals_).done(result); }
+  replica::ReadMode next_read_mode() const { return reads_.front().mode; }
+  void end_read(const replica::ReadResult& result) { take(reads_).done(result); }
+  void end_wait(const replica::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
   raft::NodeId next_hand_over() const { return hand_overs_.front().to; }
-  void end_hand_over(const node::HandOverResult& result) { take(hand_overs_).done(result); }
+  void end_hand_over(const replica::HandOverResult& result) { take(hand_overs_).done(result); }
   const node::MemberEdits& next_edits() const { return changes_.front().edits; }
   void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
-  void end_cut(Result<node::LogCut> result) { take(cuts_)(std::move(result)); }
+  void end_cut(Result<replica::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
-  node::ReadResult granted(raft::ReadBasis basis) const {
-    node::ReadResult result;
+  replica::ReadResult granted(raft::ReadBasis basis) const {
+    replica::ReadResult result;
     result.index = commit_;
     result.basis = basis;
     return result;
@@ -139,7 +139,7 @@ class FakeNode final : public node::Node {
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
-    while (has(cuts_)) end_cut(node::LogCut{});
+    while (has(cuts_)) end_cut(replica::LogCut{});
     while (has(hand_overs_)) end_hand_over({});
     while (has(changes_)) end_change(node::MembersResult{});
     return some;
@@ -148,19 +148,19 @@ class FakeNode final : public node::Node {
  private:
   struct Proposal {
     Bytes command;
-    node::ProposeCompletion done;
+    replica::ProposeCompletion done;
   };
   struct ReadCall {
-    node::ReadMode mode;
-    node::ReadCompletion done;
+    replica::ReadMode mode;
+    replica::ReadCompletion done;
   };
   struct HandOverCall {
     raft::NodeId to;
-    node::HandOverCompletion done;
+    replica::HandOverCompletion done;
   };
   struct WaitCall {
     raft::Index index;
-    node::ReadCompletion done;
+    replica::ReadCompletion done;
   };
 
   struct ChangeCall {
@@ -186,14 +186,14 @@ class FakeNode final : public node::Node {
   std::mutex mutex_;
   ManualClock clock_;
   kv::MemoryStore store_;
-  node::LeaseView view_;
+  replica::LeaseView view_;
   lease::HolderInstant lease_ = lease::HolderInstant::earliest();
   raft::Index commit_;
   std::deque<Proposal> proposals_;
   std::deque<ReadCall> reads_;
   std::deque<WaitCall> waits_;
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
-  std::deque<node::LogCutCompletion> cuts_;
+  std::deque<replica::LogCutCompletion> cuts_;
   std::deque<HandOverCall> hand_overs_;
   std::deque<ChangeCall> changes_;
 };

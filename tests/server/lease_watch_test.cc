@@ -1,5 +1,5 @@
 // Leases end when nobody renews them, by the clock of the node that leads.
-#include <leasehold/local/lease_watch.h>
+#include <leasehold/kv/local/lease_watch.h>
 #include <leasehold/tests/server/fake_node.h>
 
 #include <gtest/gtest.h>
@@ -10,12 +10,12 @@ namespace leasehold::server {
 namespace {
 
 using namespace std::chrono_literals;
-using lease::LeaseId;
+using grant::LeaseId;
 
 class LeaseWatchTest : public ::testing::Test {
  protected:
   void propose(const kv::Command& command) {
-    node_.propose(kv::encode_command(command).value(), 1s, [](const node::ProposeResult&) {});
+    node_.propose(kv::encode_command(command).value(), 1s, [](const replica::ProposeResult&) {});
     node_.commit_all();
   }
   void grant(std::uint64_t id) { propose(kv::GrantLease{LeaseId(id), 10s, "", "me"}); }
@@ -31,7 +31,7 @@ class LeaseWatchTest : public ::testing::Test {
   mutable FakeNode node_;
   kv::LeaseKeeper keeper_{
       node_.clock(), [this](std::uint64_t cursor) { return node_.store().lease_changes(cursor); }};
-  local::LeaseWatch watch_{node_, keeper_, 5s};
+  kv::LeaseWatch watch_{node_, keeper_, 5s};
 };
 
 TEST_F(LeaseWatchTest, ALeaseEndsAtTheLeader) {

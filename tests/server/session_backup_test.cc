@@ -72,7 +72,7 @@ TEST_F(SessionBackupTest, StatusTellsOfTheBackupThatIsBeingWritten) {
 }
 
 TEST_F(SessionBackupTest, ASnapshotSaysWhatWasCut) {
-  node::LogCut cut;
+  replica::LogCut cut;
   cut.durable = raft::Index(9);
   cut.first_before = raft::Index(2);
   cut.first = raft::Index(8);

@@ -49,7 +49,7 @@ class SessionEvents : public SessionTest {
   /// Applies a command as another client's, which the hub has not looked at yet.
   void unseen(const kv::Command& command) {
     node_.propose(kv::encode_command(command).value(), node::CallOptions(std::chrono::seconds(1)),
-                  [](const node::ProposeResult&) {});
+                  [](const replica::ProposeResult&) {});
     node_.commit_all();
   }
   std::string other(const kv::Command& command) {
@@ -99,15 +99,15 @@ TEST_F(SessionEvents, OneRevisionIsOneMessage) {
 
 TEST_F(SessionEvents, AnExpirySaysSo) {
   say({"LEASEHOLD", "WATCH", "PREFIX", "k"});
-  other(kv::GrantLease{lease::LeaseId(7), std::chrono::seconds(10), "", "me"});
+  other(kv::GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
   kv::Set leased{"k1", "v"};
-  leased.lease = lease::LeaseId(7);
+  leased.lease = grant::LeaseId(7);
   other(leased);
-  other(kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}});
-  other(kv::GrantLease{lease::LeaseId(8), std::chrono::seconds(10), "", "me"});
-  leased.lease = lease::LeaseId(8);
+  other(kv::ExpireLeases{raft::Term(1), {{grant::LeaseId(7), 1}}});
+  other(kv::GrantLease{grant::LeaseId(8), std::chrono::seconds(10), "", "me"});
+  leased.lease = grant::LeaseId(8);
   other(leased);
-  other(kv::RevokeLease{lease::LeaseId(8)});
+  other(kv::RevokeLease{grant::LeaseId(8)});
   EXPECT_EQ(
       taken(),
       "[events 2 [[k1 set 2 1 7]]] | [events 3 [[k1 expired 0 0 7]]] | [events 5 [[k1 set 5 1 "
@@ -399,11 +399,11 @@ TEST_F(SessionEvents, ExpiredKeysAreHeardOf) {
   EXPECT_EQ(say({"PSUBSCRIBE", "__keyevent@*__:expired"}),
             ">[psubscribe __keyevent@*__:expired 1]");
   EXPECT_EQ(say({"PING"}), "PONG");
-  other(kv::GrantLease{lease::LeaseId(7), std::chrono::seconds(10), "", "me"});
+  other(kv::GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "", "me"});
   kv::Set leased{"k1", "v"};
-  leased.lease = lease::LeaseId(7);
+  leased.lease = grant::LeaseId(7);
   other(leased);
-  other(kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}});
+  other(kv::ExpireLeases{raft::Term(1), {{grant::LeaseId(7), 1}}});
   EXPECT_EQ(taken(), ">[pmessage __keyevent@*__:expired __keyevent@0__:expired k1]");
 }
 

@@ -100,9 +100,9 @@ TEST_F(SessionLeaseTest, DuringALockDelayNobodyHasRenewedIt) {
   node_.grant_lease(1h);
   line("LEASE.GRANT 1000 ID 7 NAME lock DELAY 5000");
   line("LEASE.RENEW 7");
-  const kv::Command expire = kv::ExpireLeases{raft::Term(1), {{lease::LeaseId(7), 1}}};
+  const kv::Command expire = kv::ExpireLeases{raft::Term(1), {{grant::LeaseId(7), 1}}};
   node_.propose(kv::encode_command(expire).value(), node::CallOptions(1s),
-                [](const node::ProposeResult&) {});
+                [](const replica::ProposeResult&) {});
   node_.commit_all();
   EXPECT_THAT(line("LEASE.INFO 7"), ::testing::EndsWith(":5000\r\n$-1\r\n"));
   EXPECT_EQ(line("LEASE.INFO NAME lock"), "$-1\r\n");
@@ -152,7 +152,7 @@ TEST_F(SessionLeaseTest, AKeyIsAttachedAndTakenOff) {
   line("SET k v");
   EXPECT_EQ(line("LEASE.ATTACH 7 k"), ":1\r\n");
   EXPECT_EQ(line("SET k w KEEPTTL"), "+OK\r\n");
-  EXPECT_EQ(node_.store().get("k").value()->lease, lease::LeaseId(7));
+  EXPECT_EQ(node_.store().get("k").value()->lease, grant::LeaseId(7));
   EXPECT_EQ(line("LEASE.DETACH k"), ":1\r\n");
   EXPECT_EQ(line("LEASE.DETACH nothing"), ":0\r\n");
   line("LEASE.REVOKE 7");

@@ -96,8 +96,8 @@ TEST_F(SessionTest, WritesAnswerWhatTheStoreSaysWhenTheyAreApplied) {
 
 TEST_F(SessionTest, WritesThatDidNotCommitSayWhatIsKnown) {
   send({"SET", "k", "1"});
-  node::ProposeResult result;
-  result.status = node::ProposeStatus::dropped;
+  replica::ProposeResult result;
+  result.status = replica::ProposeStatus::dropped;
   node_.end_proposal(result);
   EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
   send({"SET", "k", "1"});
@@ -109,7 +109,7 @@ TEST_F(SessionTest, WritesThatDidNotCommitSayWhatIsKnown) {
   node_.end_proposal(result);
   EXPECT_THAT(pump(), StartsWith("-TRYAGAIN too many"));
   send({"SET", "k", "1"});
-  result.status = node::ProposeStatus::unknown;
+  result.status = replica::ProposeStatus::unknown;
   node_.end_proposal(result);
   EXPECT_THAT(pump(), StartsWith("-UNKNOWNOUTCOME "));
   EXPECT_EQ(count(&Counters::writes_dropped), 3U);
@@ -147,7 +147,7 @@ TEST_F(SessionTest, TheLeaseIsOverAtItsEndAndNotAfter) {
   EXPECT_EQ(feed("GET k\r\n"), "$-1\r\n");
   node_.manual_clock().advance(std::chrono::nanoseconds(1));
   EXPECT_EQ(feed("GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
   EXPECT_EQ(count(&Counters::lease_hits), 1U);
   EXPECT_EQ(count(&Counters::lease_fallbacks), 1U);
 }
@@ -185,7 +185,7 @@ TEST_F(SessionTest, AReadThatArrivesLaterHasItsOwnReadIndex) {
 
 TEST_F(SessionTest, RefusedReadsSayWhy) {
   feed("GET k\r\nGET k\r\n");
-  node::ReadResult refused;
+  replica::ReadResult refused;
   node_.end_read(refused);
   EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
   feed("GET k\r\n");
@@ -200,11 +200,11 @@ TEST_F(SessionTest, ReadModesAskForWhatTheyName) {
   EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$5\r\nlease\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE quorum\r\nGET k\r\n"), "+OK\r\n");
   ASSERT_EQ(node_.reads(), 1U);
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE LOG\r\nGET k\r\n"), "+OK\r\n");
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::log);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::log);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_THAT(feed("LEASEHOLD READMODE never\r\n"), StartsWith("-ERR unknown read mode 'never'"));
@@ -217,9 +217,9 @@ TEST_F(SessionTest, ReadModesAskForWhatTheyName) {
 TEST_F(SessionTest, AChangeOfReadModeInAPipelineLeavesEarlierReadsAsTheyWere) {
   feed("GET a\r\nLEASEHOLD READMODE quorum\r\nGET b\r\n");
   ASSERT_EQ(node_.reads(), 2U);
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n+OK\r\n$-1\r\n");
 }
@@ -228,7 +228,7 @@ TEST_F(SessionTest, LeaseReadsCanBeSwitchedOff) {
   state_.options.lease_reads = false;
   node_.grant_lease(milliseconds(500));
   EXPECT_EQ(feed("GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
   EXPECT_EQ(count(&Counters::quorum_asked), 1U);
   EXPECT_EQ(count(&Counters::lease_hits), 0U);
 }
@@ -431,7 +431,7 @@ TEST_F(ReadModes, ExplainSaysWhyAReadWasServedAsItWas) {
 TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
   node_.grant_lease(milliseconds(500));
   EXPECT_EQ(feed("LEASEHOLD READ quorum GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_THAT(explained(), HasSubstr(field("served", "quorum")));
@@ -446,11 +446,11 @@ TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
 TEST_F(ReadModes, ReadsOfTwoModesAreAskedForApart) {
   feed("LEASEHOLD READ quorum GET a\r\nLEASEHOLD READ log GET b\r\nGET c\r\n");
   ASSERT_EQ(node_.reads(), 3U);
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::log);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::log);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), node::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
 }
 
 // The clock may lose a tenth: 500 ms of true time are 450 ms of it.
@@ -482,7 +482,7 @@ TEST_F(ReadModes, StaleIsServedWithinItsBoundAndFallsBackPastIt) {
 TEST_F(ReadModes, ARefusedReadMakesNothingFresh) {
   feed("LEASEHOLD READMODE stale 1m\r\n");
   feed("GET k\r\n");
-  node_.end_read(node::ReadResult{});
+  node_.end_read(replica::ReadResult{});
   EXPECT_THAT(pump(), StartsWith("-NOLEADER "));
   EXPECT_EQ(feed("GET k\r\n"), "");
   EXPECT_EQ(count(&Counters::stale_hits), 0U);
@@ -527,7 +527,7 @@ TEST_F(Transactions, WatchedKeysAreComparedWhenTheCommandIsApplied) {
   EXPECT_EQ(feed("WATCH k none\r\nMULTI\r\nSET k 2\r\n"), "+OK\r\n+OK\r\n+QUEUED\r\n");
   // Somebody else's write is committed behind the proposal's back.
   const Bytes other = kv::encode_command(kv::Set{"k", "9"}).value();
-  node_.propose(other, milliseconds(1), [](const node::ProposeResult&) {});
+  node_.propose(other, milliseconds(1), [](const replica::ProposeResult&) {});
   feed("EXEC\r\n");
   node_.commit_all();
   EXPECT_EQ(pump(), "*-1\r\n");
@@ -541,7 +541,7 @@ TEST_F(Transactions, WatchedKeysAreComparedWhenTheCommandIsApplied) {
 // A client that pipelines does not see the refusal before it has sent EXEC.
 TEST_F(Transactions, ExecDoesNothingAfterAWatchThatWasRefused) {
   EXPECT_EQ(feed("WATCH k\r\nMULTI\r\nSET k 1\r\nEXEC\r\n"), "");
-  node_.end_read(node::ReadResult{});
+  node_.end_read(replica::ReadResult{});
   EXPECT_THAT(pump(), AllOf(StartsWith("-NOLEADER "), HasSubstr("+OK\r\n+QUEUED\r\n-EXECABORT ")));
   EXPECT_EQ(node_.proposals(), 0U);
   EXPECT_THAT(send({"WATCH", std::string(kv::kKeyBytesMax + 1, 'k')}), StartsWith("-ERR "));

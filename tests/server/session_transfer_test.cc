@@ -17,10 +17,10 @@ using ::testing::StartsWith;
 
 class SessionTransferTest : public SessionTest {
  protected:
-  std::string answered(node::GroupCallStatus status, raft::NodeId leader,
+  std::string answered(replica::GroupCallStatus status, raft::NodeId leader,
                        std::optional<raft::TransferObstacle> obstacle = std::nullopt) {
     EXPECT_EQ(feed("LEASEHOLD TRANSFER\r\n"), "");
-    node::HandOverResult result;
+    replica::HandOverResult result;
     result.status = status;
     result.leader = leader;
     if (obstacle) result.refused = raft::TransferRefused{*obstacle, leader};
@@ -34,8 +34,8 @@ TEST_F(SessionTransferTest, ItIsAskedBehindTheWritesBeforeItAndToldWhoLeads) {
   node_.commit_all();
   EXPECT_EQ(pump(), "+OK\r\n");
   EXPECT_EQ(node_.next_hand_over(), raft::NodeId(3));
-  node::HandOverResult result;
-  result.status = node::GroupCallStatus::done;
+  replica::HandOverResult result;
+  result.status = replica::GroupCallStatus::done;
   result.leader = raft::NodeId(3);
   node_.end_hand_over(result);
   const std::string reply = pump();
@@ -57,8 +57,8 @@ TEST_F(SessionTransferTest, AWrongNumberIsRefused) {
 }
 
 TEST_F(SessionTransferTest, TheFirstWordSaysWhatToDo) {
-  using node::GroupCallStatus;
   using raft::TransferObstacle;
+  using replica::GroupCallStatus;
   state_.options.client_addresses[raft::NodeId(2)] = "10.0.0.2:7201";
   EXPECT_EQ(answered(GroupCallStatus::refused, raft::NodeId(2), TransferObstacle::not_leader),
             "-NOLEADER this node does not lead, and only the leader hands over; node 2 leads, at "

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 class SessionWatchTest : public ::testing::Test {
  protected:
   void propose(const kv::Command& command) {
-    node_.propose(kv::encode_command(command).value(), 1s, [](const node::ProposeResult&) {});
+    node_.propose(kv::encode_command(command).value(), 1s, [](const replica::ProposeResult&) {});
     node_.commit_all();
   }
   std::size_t open() const { return node_.store().sessions().value().size(); }
@@ -51,10 +51,10 @@ TEST_F(SessionWatchTest, WhatIsUsedStays) {
   node_.grant_lease(1h);
   for (int i = 0; i < 10; ++i) {
     pass(4s);
-    propose(kv::TouchSession{node::SessionId(2)});
+    propose(kv::TouchSession{replica::SessionId(2)});
   }
   ASSERT_EQ(open(), 1U);
-  EXPECT_EQ(node_.store().sessions().value().at(0).id, node::SessionId(2));
+  EXPECT_EQ(node_.store().sessions().value().at(0).id, replica::SessionId(2));
 }
 
 TEST_F(SessionWatchTest, ACommandThatComesFirstWins) {
@@ -63,7 +63,7 @@ TEST_F(SessionWatchTest, ACommandThatComesFirstWins) {
   pass(12s);
   ASSERT_EQ(node_.proposals(), 1U);
   // Committed before the proposal is.
-  const Bytes touch = kv::encode_command(kv::TouchSession{node::SessionId(1)}).value();
+  const Bytes touch = kv::encode_command(kv::TouchSession{replica::SessionId(1)}).value();
   node_.commit_ahead(1);
   const raft::Index index = node_.store().applied_index() + 1;
   node_.store().apply({{{raft::Term(1), index}, touch.view()}}, index);

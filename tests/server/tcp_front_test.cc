@@ -348,14 +348,14 @@ class StoreWithSlowScans final : public kv::Store {
     return store_.rows(prefix, after, count, load);
   }
   Result<bool> exists(std::string_view key) const override { return store_.exists(key); }
-  Result<std::vector<node::SessionTable::Session>> sessions() const override {
+  Result<std::vector<replica::SessionTable::Session>> sessions() const override {
     return store_.sessions();
   }
-  Result<std::optional<kv::FoundLease>> find_lease(lease::LeaseId id,
+  Result<std::optional<kv::FoundLease>> find_lease(grant::LeaseId id,
                                                    std::string_view name) const override {
     return store_.find_lease(id, name);
   }
-  Result<std::vector<lease::LeaseTable::Lease>> leases_after(lease::LeaseId after,
+  Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                              std::size_t count) const override {
     return store_.leases_after(after, count);
   }
@@ -367,7 +367,8 @@ class StoreWithSlowScans final : public kv::Store {
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
   raft::Index durable_index() const override { return store_.durable_index(); }
-  std::vector<Bytes> apply(const std::vector<node::Command>& commands, raft::Index last) override {
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
+                           raft::Index last) override {
     return store_.apply(commands, last);
   }
 

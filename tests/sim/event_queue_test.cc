@@ -94,8 +94,8 @@ TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
   world.plan.link.loss_ppm = 0;
   world.plan.link.echo_percent = 100;
   SimNetwork network(world);
-  std::vector<net::PeerMessage> heard;
-  network.set_deliver([&heard](raft::NodeId to, raft::NodeId, net::PeerMessage& message) {
+  std::vector<wire::PeerMessage> heard;
+  network.set_deliver([&heard](raft::NodeId to, raft::NodeId, wire::PeerMessage& message) {
     if (to == raft::NodeId(1)) heard.push_back(message);
   });
   raft::AppendReply append;
@@ -125,7 +125,7 @@ TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
   network.block(peer, leader, 100);
   bool append_came = false;
   bool chunk_came = false;
-  for (const net::PeerMessage& message : lose(5, 7)) {
+  for (const wire::PeerMessage& message : lose(5, 7)) {
     const auto& what = std::get<raft::Message>(message.payload);
     append_came = append_came || what == raft::Message(append);
     chunk_came = chunk_came || what == raft::Message(chunk);

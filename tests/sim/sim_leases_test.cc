@@ -12,8 +12,8 @@
 namespace leasehold::sim {
 namespace {
 
-using lease::FencingToken;
-using lease::LeaseId;
+using grant::FencingToken;
+using grant::LeaseId;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -52,7 +52,7 @@ TEST(LeaseCells, SurviveTheirBytes) {
   const auto again = LeaseCells::decode(cells.encode());
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, cells);
-  EXPECT_EQ(*again->table.keys(LeaseId(7)), lease::LeaseTable::Keys{"k"});
+  EXPECT_EQ(*again->table.keys(LeaseId(7)), grant::LeaseTable::Keys{"k"});
   EXPECT_FALSE(LeaseCells::decode(cells.encode() + "x"));
   EXPECT_FALSE(LeaseCells::decode(cells.encode().substr(1)));
 }
@@ -143,7 +143,7 @@ TEST(LeaseOracles, AnEarlyExpiryIsFound) {
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
 }
 
-kv::GrantLease with(lease::LeaseTerms terms) {
+kv::GrantLease with(grant::LeaseTerms terms) {
   kv::GrantLease grant{LeaseId(7), milliseconds(100), "n", "me"};
   grant.terms = terms;
   return grant;

@@ -12,14 +12,14 @@ namespace {
 
 using Kind = RegisterMachine::Kind;
 using Command = RegisterMachine::Command;
-using Verdict = node::SessionTable::Verdict;
+using Verdict = replica::SessionTable::Verdict;
 
 Command once(std::uint64_t session, std::uint64_t sequence, std::uint64_t answered_below,
              std::uint64_t value) {
-  return {Kind::once, 5, value, node::SessionId(session), sequence, answered_below};
+  return {Kind::once, 5, value, replica::SessionId(session), sequence, answered_below};
 }
 Command expire(std::uint64_t session, std::uint64_t activity) {
-  return {Kind::expire, 0, 0, node::SessionId(session), 0, 0, activity};
+  return {Kind::expire, 0, 0, replica::SessionId(session), 0, 0, activity};
 }
 
 /// Applies one after the other.

@@ -141,7 +141,7 @@ RegisterMachine::State state(std::uint64_t applied) {
     RegisterMachine::apply_to(made, {raft::Term(1), raft::Index(i)},
                               {RegisterMachine::Kind::set, i % 3, 100 + i});
   }
-  const node::SessionId session = *made.sessions.open();
+  const replica::SessionId session = *made.sessions.open();
   RegisterMachine::apply_to(made, {raft::Term(1), raft::Index(applied)},
                             {RegisterMachine::Kind::once, 1, 200, session, 1, 1});
   made.applied = raft::Index(applied);
@@ -180,7 +180,7 @@ struct Port : Fixture {
   void start() {
     told.clear();
     SimSnapshots::Ports ports{machine, staged, run_now, {}, {}, {}, {}, {}, {}};
-    ports.post = [this](node::Event event) { told.push_back(std::move(event)); };
+    ports.post = [this](replica::Event event) { told.push_back(std::move(event)); };
     ports.moment = [](SnapshotMoment) {};
     ports.taken = [](std::uint64_t, const SnapshotBytes&) {};
     ports.arrived = [](const StagedSnapshot&) {};
@@ -189,7 +189,7 @@ struct Port : Fixture {
     port.emplace(world, raft::NodeId(1), raft::Incarnation(1), std::move(ports));
   }
   /// The answer to bytes [offset, offset + bytes) of the snapshot `tag`.
-  node::ChunkStored store(std::uint64_t tag, std::uint64_t offset, std::size_t bytes) {
+  replica::ChunkStored store(std::uint64_t tag, std::uint64_t offset, std::size_t bytes) {
     raft::ReceivedChunk received;
     received.chunk.id = {id(1, 9), tag};
     received.chunk.size = 30;
@@ -197,13 +197,13 @@ struct Port : Fixture {
     received.chunk.data = Bytes(std::string(bytes, static_cast<char>('a' + tag)));
     port->store(received);
     pass(world.queue, seconds(2));
-    return std::get<node::ChunkStored>(told.back());
+    return std::get<replica::ChunkStored>(told.back());
   }
 
   RegisterMachine machine;
   std::optional<StagedSnapshot> staged;
   bool full = false;
-  std::vector<node::Event> told;
+  std::vector<replica::Event> told;
   std::optional<SimSnapshots> port;
 };
 
@@ -217,7 +217,7 @@ TEST(SimSnapshots, ChunksContinueWhatIsThereAndNothingElse) {
   EXPECT_EQ(port.store(1, 10, 10).stored.offset, 20U);
   EXPECT_EQ(port.store(2, 0, 20).stored.offset, 20U) << "another one takes its place";
   EXPECT_EQ(port.store(1, 20, 10).stored.offset, 0U);
-  const node::ChunkStored last = port.store(2, 20, 10);
+  const replica::ChunkStored last = port.store(2, 20, 10);
   EXPECT_EQ(last.stored.offset, 30U);
   EXPECT_TRUE(last.complete.has_value());
   EXPECT_EQ(port.staged->bytes, std::string(30, 'c'));
@@ -235,7 +235,7 @@ TEST(SimSnapshots, APartSurvivesARestartAndIsContinued) {
   Port port;
   port.store(1, 0, 20);
   port.start();
-  const node::ChunkStored answer = port.store(1, 0, 10);
+  const replica::ChunkStored answer = port.store(1, 0, 10);
   EXPECT_EQ(answer.stored.offset, 20U);
   EXPECT_EQ(port.world.snapshots.resumed, 1U);
   EXPECT_TRUE(port.store(1, 20, 10).complete.has_value());
@@ -268,13 +268,14 @@ TEST(SimSnapshots, OnlyWhatWasAppliedAtTheCallBecomesDurable) {
   port.port->take();
   pass(port.world.queue, seconds(2));
   ASSERT_EQ(port.told.size(), 2U);
-  EXPECT_EQ(std::get<node::MachineDurable>(port.told[0]).index.value(), raft::Index(1));
+  EXPECT_EQ(std::get<replica::MachineDurable>(port.told[0]).index.value(), raft::Index(1));
   EXPECT_EQ(port.machine.durable_index(), raft::Index(1));
-  const node::TakenSnapshot taken = std::get<node::SnapshotTaken>(port.told[1]).snapshot.value();
+  const replica::TakenSnapshot taken =
+      std::get<replica::SnapshotTaken>(port.told[1]).snapshot.value();
   EXPECT_EQ(taken.last, raft::Index(2));
   port.port->read(7, taken.tag, 3, 4);
   pass(port.world.queue, seconds(2));
-  EXPECT_EQ(std::get<node::SnapshotRead>(port.told[2]).data.value().size(), 4U);
+  EXPECT_EQ(std::get<replica::SnapshotRead>(port.told[2]).data.value().size(), 4U);
   EXPECT_TRUE(port.port->keeps());
   port.port->release(taken.tag);
   EXPECT_FALSE(port.port->keeps());

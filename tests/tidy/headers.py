@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 LIST = "cmake/public_headers.txt"
-ROOMS = ("base", "lease", "raft", "wire", "net", "storage", "node", "kv", "holder", "local", "client")
-COMPONENTS = ("core", "node", "kv", "holder", "local", "client")  # each may use those before it
+ROOMS = ("base", "lease", "raft", "grant", "wire", "net", "storage", "replica", "node", "kv", "client")
+COMPONENTS = ("core", "node", "kv", "client", "local")  # each may use those before it
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -41,8 +41,9 @@ def sections(tree):
 
 def check(tree):
     found, faults = sections(tree)
-    present = {f"{room}/{name}" for room in ROOMS if os.path.isdir(os.path.join(tree, room))
-               for name in os.listdir(os.path.join(tree, room)) if name.endswith(".h")}
+    present = {os.path.relpath(os.path.join(folder, name), tree) for room in ROOMS
+               for folder, _, names in os.walk(os.path.join(tree, room))
+               for name in names if name.endswith(".h")}
     for header in sorted(present - set(found)):
         faults.append(f"{header}: in no section of {LIST}; is it for users, or private?")
     for header in sorted(set(found) - present):

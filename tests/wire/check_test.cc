@@ -34,8 +34,9 @@ raft::AppendRequest good_append() {
   return m;
 }
 
-std::string verdict(net::Payload payload) {
-  const Result<void> checked = check_message(net::PeerMessage{raft::GroupId(), std::move(payload)});
+std::string verdict(wire::Payload payload) {
+  const Result<void> checked =
+      check_message(wire::PeerMessage{raft::GroupId(), std::move(payload)});
   if (checked.ok()) return "holds";
   EXPECT_EQ(checked.error().code, ErrorCode::malformed);
   return checked.error().message;
@@ -50,7 +51,7 @@ std::string append_verdict(const std::function<void(raft::AppendRequest&)>& chan
 TEST(Check, RandomMessagesOfEveryKindHold) {
   Random random(1);
   for (int i = 0; i < 5000; ++i) {
-    const net::PeerMessage message = random_message(random);
+    const wire::PeerMessage message = random_message(random);
     ASSERT_EQ(verdict(message.payload), "holds");
   }
 }
@@ -177,15 +178,15 @@ TEST(Check, SnapshotChunks) {
 TEST(Check, IncarnationsAreNeverZero) {
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexRequest{})), HasSubstr("I2"));
   EXPECT_THAT(verdict(raft::Message(raft::ReadIndexReply{})), HasSubstr("I2"));
-  EXPECT_THAT(verdict(net::ForwardRequest{Term(1), {}, 1, {}}), HasSubstr("I2"));
-  EXPECT_THAT(verdict(net::ForwardReply{}), HasSubstr("I2"));
+  EXPECT_THAT(verdict(wire::ForwardRequest{Term(1), {}, 1, {}}), HasSubstr("I2"));
+  EXPECT_THAT(verdict(wire::ForwardReply{}), HasSubstr("I2"));
 }
 
 TEST(Check, ForwardReply) {
-  net::ForwardReply m;
+  wire::ForwardReply m;
   m.incarnation = raft::Incarnation(1);
   EXPECT_EQ(verdict(m), "holds");
-  m.reason = static_cast<net::ForwardRefusal>(3);
+  m.reason = static_cast<wire::ForwardRefusal>(3);
   EXPECT_THAT(verdict(m), HasSubstr("I9"));
 }
 
@@ -193,7 +194,7 @@ TEST(Check, FormationConfirm) {
   const raft::Member one{raft::NodeId(1), raft::Uuid{0, 1}, "a:1"};
   const raft::Member two{raft::NodeId(2), raft::Uuid{2, 0}, "b:2"};
   const auto of = [](std::vector<raft::Member> members) {
-    return verdict(net::FormationConfirm{std::move(members), false});
+    return verdict(wire::FormationConfirm{std::move(members), false});
   };
   EXPECT_EQ(of({one, two}), "holds");
   EXPECT_THAT(of({}), HasSubstr("I10"));

@@ -28,7 +28,7 @@ std::string bytes_of(const SendBuffer& buffer) {
   return all;
 }
 
-std::string encoded(const net::PeerMessage& message) {
+std::string encoded(const wire::PeerMessage& message) {
   SendBuffer out;
   const Result<std::size_t> size = encode_message(message, kLimit, out);
   EXPECT_TRUE(size.ok());
@@ -37,7 +37,7 @@ std::string encoded(const net::PeerMessage& message) {
 }
 
 /// The first message of `stream`; an error if it is refused or incomplete.
-Result<net::PeerMessage> decoded(const std::string& stream) {
+Result<wire::PeerMessage> decoded(const std::string& stream) {
   FrameReader reader(kLimit);
   reader.feed(stream);
   const Result<std::optional<Frame>> frame = reader.next();
@@ -70,8 +70,8 @@ TEST(Codec, EveryKindComesBackAsItWent) {
   Random random(11);
   for (std::uint64_t kind = 0; kind < kMessageKinds; ++kind) {
     for (int i = 0; i < 1000; ++i) {
-      const net::PeerMessage message = random_message(random, kind);
-      const Result<net::PeerMessage> back = decoded(encoded(message));
+      const wire::PeerMessage message = random_message(random, kind);
+      const Result<wire::PeerMessage> back = decoded(encoded(message));
       ASSERT_TRUE(back.ok()) << back.error().message;
       ASSERT_EQ(back.value(), message) << "kind " << kind;
     }
@@ -83,7 +83,7 @@ TEST(Codec, EveryTruncationIsIncomplete) {
   for (std::uint64_t kind = 0; kind < kMessageKinds; ++kind) {
     const std::string frame = encoded(random_message(random, kind));
     for (std::size_t size = 0; size < frame.size(); ++size) {
-      const Result<net::PeerMessage> back = decoded(frame.substr(0, size));
+      const Result<wire::PeerMessage> back = decoded(frame.substr(0, size));
       ASSERT_FALSE(back.ok());
       ASSERT_EQ(back.error().message, "incomplete");
     }
@@ -108,7 +108,7 @@ TEST(Codec, WhateverIsDecodedSatisfiesTheInvariants) {
   Random random(14);
   int accepted = 0;
   for (int i = 0; i < 60000; ++i) {
-    const net::PeerMessage message = random_message(random);
+    const wire::PeerMessage message = random_message(random);
     SendBuffer out;
     ASSERT_TRUE(encode_message(message, kLimit, out).ok());
     const std::string frame = bytes_of(out);
@@ -123,7 +123,7 @@ TEST(Codec, WhateverIsDecodedSatisfiesTheInvariants) {
         default: protobuf.insert(at, 1, static_cast<char>(random.below(256))); break;
       }
     }
-    const Result<net::PeerMessage> back =
+    const Result<wire::PeerMessage> back =
         decoded(sealed(protobuf, frame.substr(frame.size() - payload)));
     if (!back.ok()) continue;
     ++accepted;
@@ -138,7 +138,7 @@ TEST(Codec, RandomProtobufPartsNeverPassUnchecked) {
   for (int i = 0; i < 100000; ++i) {
     std::string protobuf(random.below(64), '\0');
     for (char& c : protobuf) c = static_cast<char>(random.below(256));
-    const Result<net::PeerMessage> back = decoded(sealed(protobuf, ""));
+    const Result<wire::PeerMessage> back = decoded(sealed(protobuf, ""));
     if (back.ok()) {
       ASSERT_TRUE(check_message(back.value()).ok());
     }
@@ -147,8 +147,8 @@ TEST(Codec, RandomProtobufPartsNeverPassUnchecked) {
 
 TEST(Codec, PayloadsAreNeitherCopiedOutNorCopiedIn) {
   const Bytes command(std::string(100000, 'c'));
-  const net::PeerMessage message{
-      raft::GroupId(), net::ForwardRequest{raft::Term(1), raft::Incarnation(1), 1, command}};
+  const wire::PeerMessage message{
+      raft::GroupId(), wire::ForwardRequest{raft::Term(1), raft::Incarnation(1), 1, command}};
   SendBuffer out;
   ASSERT_TRUE(encode_message(message, kLimit, out).ok());
   std::array<std::string_view, 4> views;
@@ -164,16 +164,16 @@ TEST(Codec, PayloadsAreNeitherCopiedOutNorCopiedIn) {
   reader.feed(rest);
   const Result<std::optional<Frame>> frame = reader.next();
   ASSERT_TRUE(frame.ok() && frame.value());
-  const Result<net::PeerMessage> back = decode_message(*frame.value());
+  const Result<wire::PeerMessage> back = decode_message(*frame.value());
   ASSERT_TRUE(back.ok());
-  EXPECT_EQ(std::get<net::ForwardRequest>(back.value().payload).command.data(),
+  EXPECT_EQ(std::get<wire::ForwardRequest>(back.value().payload).command.data(),
             frame.value()->payload.data());
 }
 
 TEST(Codec, AMessageAboveTheLimitIsNotEncoded) {
-  const net::PeerMessage message{
+  const wire::PeerMessage message{
       raft::GroupId(),
-      net::ForwardRequest{raft::Term(1), raft::Incarnation(1), 1, Bytes(std::string(1000, 'c'))}};
+      wire::ForwardRequest{raft::Term(1), raft::Incarnation(1), 1, Bytes(std::string(1000, 'c'))}};
   SendBuffer out;
   ASSERT_TRUE(encode_message(message, kLimit, out).ok());
   const std::size_t size = out.bytes();
@@ -189,8 +189,8 @@ TEST(Codec, AMessageAboveTheLimitIsNotEncoded) {
 }
 
 TEST(Codec, UnknownFieldsAndKindsAreRefused) {
-  const net::PeerMessage message{raft::GroupId(),
-                                 raft::Message(raft::VoteRequest{raft::Term(1), {}})};
+  const wire::PeerMessage message{raft::GroupId(),
+                                  raft::Message(raft::VoteRequest{raft::Term(1), {}})};
   std::string protobuf = encoded(message).substr(kFrameHeaderBytes);
   ASSERT_TRUE(decoded(sealed(protobuf, "")).ok());
 
@@ -207,7 +207,8 @@ TEST(Codec, UnknownFieldsAndKindsAreRefused) {
 }
 
 TEST(Codec, PayloadPartsHaveToFit) {
-  const net::PeerMessage vote{raft::GroupId(), raft::Message(raft::VoteRequest{raft::Term(1), {}})};
+  const wire::PeerMessage vote{raft::GroupId(),
+                               raft::Message(raft::VoteRequest{raft::Term(1), {}})};
   const std::string vote_part = encoded(vote).substr(kFrameHeaderBytes);
   EXPECT_THAT(decoded(sealed(vote_part, "x")).error().message, HasSubstr("payload part"));
 
@@ -217,7 +218,7 @@ TEST(Codec, PayloadPartsHaveToFit) {
   append.lease = std::chrono::seconds(1);
   append.entries = {raft::Entry{raft::LogId{raft::Term(1), raft::Index(1)},
                                 raft::EntryKind::command, Bytes(std::string("ab"))}};
-  const std::string frame = encoded(net::PeerMessage{raft::GroupId(), raft::Message(append)});
+  const std::string frame = encoded(wire::PeerMessage{raft::GroupId(), raft::Message(append)});
   const std::string part = frame.substr(kFrameHeaderBytes, frame.size() - kFrameHeaderBytes - 2);
   EXPECT_TRUE(decoded(sealed(part, "ab")).ok());
   EXPECT_THAT(decoded(sealed(part, "a")).error().message, HasSubstr("do not add up"));
@@ -227,8 +228,8 @@ TEST(Codec, PayloadPartsHaveToFit) {
 // Pinned: what stands here is what older builds send. A change is a new wire version.
 TEST(Codec, GoldenBytes) {
   using namespace std::chrono_literals;
-  const auto golden = [](net::Payload payload) {
-    return hex(encoded(net::PeerMessage{raft::GroupId(1), std::move(payload)}));
+  const auto golden = [](wire::Payload payload) {
+    return hex(encoded(wire::PeerMessage{raft::GroupId(1), std::move(payload)}));
   };
   const raft::LogId last{raft::Term(2), raft::Index(300)};
   raft::AppendRequest append;
@@ -277,12 +278,12 @@ TEST(Codec, GoldenBytes) {
       golden(raft::Message(raft::ReadIndexReply{raft::Incarnation(5), 77, raft::Index(299), {}})),
       "4c485031030003000b00000000000000289afc5052490c3d"
       "08014a070805104d18ab02");
-  EXPECT_EQ(golden(net::ForwardRequest{raft::Term(3), raft::Incarnation(5), 9,
-                                       Bytes(std::string("put"))}),
+  EXPECT_EQ(golden(wire::ForwardRequest{raft::Term(3), raft::Incarnation(5), 9,
+                                        Bytes(std::string("put"))}),
             "4c485031030003000a000000030000002d0f567aa6f102c4"
             "08015206080310051809707574");
-  EXPECT_EQ(golden(net::ForwardReply{raft::Incarnation(5), 9, net::ForwardRefusal::overloaded,
-                                     raft::NodeId(3)}),
+  EXPECT_EQ(golden(wire::ForwardReply{raft::Incarnation(5), 9, wire::ForwardRefusal::overloaded,
+                                      raft::NodeId(3)}),
             "4c485031030003000c00000000000000d287388b51745556"
             "08015a080805100918012003");
   raft::SnapshotChunk chunk;
@@ -318,7 +319,7 @@ TEST(Codec, GoldenBytes) {
   EXPECT_EQ(golden(raft::Message(raft::VoteRequest{raft::Term(4), own, token})),
             "4c48503103000300140000000000000046332c5af09510d5"
             "080122100804100318ac0222070803100218ac02");
-  EXPECT_EQ(golden(net::FormationConfirm{{member}, true}),
+  EXPECT_EQ(golden(wire::FormationConfirm{{member}, true}),
             "4c485031030003002c00000000000000dded0c5679d662b8"
             "080162280a240801112211000000000000194433000000000000220e3132372e302e302e313a3731"
             "30311001");

@@ -177,7 +177,7 @@ raft::SnapshotReply snapshot_reply(Random& random) {
   return m;
 }
 
-net::Payload random_payload(Random& random, std::uint64_t kind) {
+wire::Payload random_payload(Random& random, std::uint64_t kind) {
   switch (kind) {
     case 0: return raft::Message(vote_request<raft::PreVoteRequest>(random));
     case 1: return raft::Message(vote_reply<raft::PreVoteReply>(random));
@@ -203,7 +203,7 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
       return raft::Message(m);
     }
     case 8: {
-      net::ForwardRequest m;
+      wire::ForwardRequest m;
       m.term = Term(position(random, 1));
       m.incarnation = Incarnation(position(random, 1));
       m.sequence = random.next();
@@ -211,15 +211,15 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
       return m;
     }
     case 9: {
-      net::ForwardReply m;
+      wire::ForwardReply m;
       m.incarnation = Incarnation(position(random, 1));
       m.sequence = random.next();
-      m.reason = flip(random) ? net::ForwardRefusal::not_leader : net::ForwardRefusal::overloaded;
+      m.reason = flip(random) ? wire::ForwardRefusal::not_leader : wire::ForwardRefusal::overloaded;
       m.leader = NodeId(random.below(4));
       return m;
     }
     case 10: {
-      net::FormationConfirm m;
+      wire::FormationConfirm m;
       std::uint64_t id = 0;
       for (std::uint64_t count = 1 + random.below(5); count > 0; --count) {
         id += 1 + random.below(9);
@@ -237,14 +237,14 @@ net::Payload random_payload(Random& random, std::uint64_t kind) {
 
 }  // namespace
 
-net::PeerMessage random_message(Random& random, std::uint64_t kind) {
-  net::PeerMessage message;
+wire::PeerMessage random_message(Random& random, std::uint64_t kind) {
+  wire::PeerMessage message;
   message.group = raft::GroupId(random.below(3));
   message.payload = random_payload(random, kind);
   return message;
 }
 
-net::PeerMessage random_message(Random& random) {
+wire::PeerMessage random_message(Random& random) {
   const std::uint64_t kind = random.below(kMessageKinds);
   return random_message(random, kind);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <leasehold/base/random.h>
-#include <leasehold/net/peer_message.h>
+#include <leasehold/wire/peer_message.h>
 
 namespace leasehold::wire {
 
@@ -10,7 +10,7 @@ inline constexpr std::uint64_t kMessageKinds = 14;
 
 /// A message of kind 0 .. kMessageKinds - 1. Small numbers are more likely than large ones; every
 /// optional part is there and missing often enough.
-net::PeerMessage random_message(Random& random, std::uint64_t kind);
-net::PeerMessage random_message(Random& random);
+wire::PeerMessage random_message(Random& random, std::uint64_t kind);
+wire::PeerMessage random_message(Random& random);
 
 }  // namespace leasehold::wire

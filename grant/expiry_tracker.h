@@ -1,0 +1,92 @@
+// When the time of something that was granted for a while is over.
+#pragma once
+
+#include <leasehold/grant/lease_table.h>
+#include <leasehold/lease/instant.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace leasehold::grant {
+
+/// Times things by one clock, that of whoever leads: each has a number, a *stamp* that changes with
+/// everything that gives it its time anew, and how long that time is. It decides nothing. What it
+/// names as due is proposed as a command that names the stamp, too, and does nothing where the
+/// stamp is another one when the command is applied.
+///
+/// Deadlines are on the clock that stands still in suspend (instant.h): a leader that slept waits
+/// longer, which is safe. Not thread-safe.
+class ExpiryTracker {
+ public:
+  struct Due {
+    std::uint64_t id = 0;
+    std::uint64_t stamp = 0;
+    friend bool operator==(const Due&, const Due&) = default;
+  };
+
+  /// Everything has its whole time from `now` on, as whoever begins to lead has to give it: nobody
+  /// told it what the one before had granted. `forget_named`: what was named as due before may be
+  /// renewed again. Only if no proposal to end it can take effect any more.
+  void begin(lease::PromiseInstant now, bool forget_named);
+
+  struct Times {
+    lease::Duration ttl{0};
+    /// It is due so much later, and may be renewed until then.
+    LeaseTerms::Milliseconds grace{0};
+    /// Rises when somebody wants what is timed: then it is due at once, if it is in its grace
+    /// period, and not before it is wanted again, if its time is not over.
+    std::uint32_t wants = 0;
+    bool renewable = true;
+  };
+  /// There is such a thing. Its time begins at `now`, if it is new or its stamp has changed.
+  void see(std::uint64_t id, std::uint64_t stamp, const Times& times, lease::PromiseInstant now);
+  void forget(std::uint64_t id);
+  /// All but these, which are in rising order.
+  void forget_others(const std::vector<std::uint64_t>& ids);
+
+  enum class Renewed : std::uint8_t {
+    renewed,
+    unknown,  ///< or not renewable
+    /// It was named as due: a command that ends it may be under way, and a renewal that is not a
+    /// command itself would not stop it.
+    too_late,
+  };
+  Renewed renew(std::uint64_t id, lease::PromiseInstant now);
+
+  /// Those whose time is over, with its grace period, the oldest first, at most `count` of them;
+  /// named at each call until they are forgotten or have another stamp.
+  std::vector<Due> due(lease::PromiseInstant now, std::size_t count);
+
+  /// The last that was seen; none: there is no such thing.
+  std::optional<std::uint64_t> stamp(std::uint64_t id) const;
+  /// How long its time is; none: there is no such thing.
+  std::optional<lease::Duration> ttl(std::uint64_t id) const;
+  /// Until its time is over, as ttl().
+  std::optional<lease::Duration> left(std::uint64_t id, lease::PromiseInstant now) const;
+  std::size_t size() const { return timed_.size(); }
+
+ private:
+  struct Timed {
+    std::uint64_t stamp = 0;
+    Times times;
+    lease::PromiseInstant deadline;  ///< the end of its time to live
+    bool named = false;
+    bool wanted = false;  ///< since the deadline
+
+    lease::PromiseInstant due() const { return wanted ? deadline : deadline + times.grace; }
+  };
+  using At = std::map<std::uint64_t, Timed>::iterator;
+  void take_out(At at);
+  void put_back(At at);
+
+  std::map<std::uint64_t, Timed> timed_;
+  /// Invariant: when each of timed_ is due, and its number.
+  std::set<std::pair<std::int64_t, std::uint64_t>> order_;
+};
+
+}  // namespace leasehold::grant

@@ -1,0 +1,36 @@
+// Ends what is over, by commands, in bounded rounds.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/node/node.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace leasehold::kv {
+
+/// Proposes commands that a leader's clock has made due. One round waits for the one before: what
+/// waits for a slow group would only be proposed again. Outlived by its proposals.
+class ExpiryRounds {
+ public:
+  /// Told how many things ended, when the last command of a round is answered; on any thread.
+  using Told = std::function<void(std::size_t ended)>;
+  /// `timeout`: of a proposal.
+  ExpiryRounds(node::Node& node, lease::Duration timeout) : node_(node), timeout_(timeout) {}
+
+  bool under_way() const { return !round_.expired(); }
+  /// Commands whose result is an Integer: how many ended. Nothing, while a round is under way.
+  void propose(std::vector<Bytes> commands, Told told);
+
+ private:
+  struct Round;
+
+  node::Node& node_;
+  const lease::Duration timeout_;
+  /// The completions hold it.
+  std::weak_ptr<Round> round_;
+};
+
+}  // namespace leasehold::kv

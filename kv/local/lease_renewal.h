@@ -1,0 +1,19 @@
+// Renewals without the log, at the node that leads.
+#pragma once
+
+#include <leasehold/grant/lease_table.h>
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/node/node.h>
+
+#include <optional>
+#include <vector>
+
+namespace leasehold::kv {
+
+/// Under the leader lease, as a lease read: whoever calls this has the request, then the lease is
+/// looked at, then the clock. None: the log has to be asked, by RenewLeases.
+std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
+                                                          kv::LeaseKeeper& keeper,
+                                                          const std::vector<grant::LeaseId>& ids);
+
+}  // namespace leasehold::kv

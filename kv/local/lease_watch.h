@@ -1,0 +1,32 @@
+// Ends the leases whose time is over, while this node leads.
+#pragma once
+
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/node/node.h>
+
+#include <leasehold/kv/local/expiry_rounds.h>
+#include <cstddef>
+
+namespace leasehold::kv {
+
+/// Looked at in turns, on one thread. Proposes what the keeper finds due; the state machine judges
+/// it again.
+class LeaseWatch {
+ public:
+  /// `timeout`: of a proposal. `told` hears how many leases of clients a round has ended, if any;
+  /// on any thread.
+  LeaseWatch(
+      node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
+      ExpiryRounds::Told told = [](std::size_t) {});
+  /// An expiry is late by the time between two looks and a commit. However many leases are due, a
+  /// look proposes a bounded number, in a few entries of the log.
+  void look();
+
+ private:
+  node::Node& node_;
+  kv::LeaseKeeper& keeper_;
+  ExpiryRounds rounds_;
+  const ExpiryRounds::Told told_;
+};
+
+}  // namespace leasehold::kv

@@ -1,0 +1,29 @@
+// A group one of whose nodes is in this process, with the store that ships.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/kv/reply.h>
+#include <leasehold/kv/store.h>
+#include <leasehold/lease/instant.h>
+#include <leasehold/node/node.h>
+
+namespace leasehold::kv {
+
+/// The parts of one replica; all outlive whoever uses them. Any thread but the node's own.
+struct LocalGroup {
+  node::Node& node;
+  /// The node's state machine.
+  const kv::Store& store;
+  /// Timed by a LeaseTimer, or somebody else who looks often.
+  kv::LeaseKeeper& keeper;
+
+  /// Waits until the command is applied. The reply is no ErrorReply. Errors, sorted as
+  /// client/lease_service.h says: unavailable, timed_out, in_use, not_found, invalid_argument.
+  Result<kv::Reply> execute(const kv::Command& command, lease::Duration timeout) const;
+  /// Waits until the store may be read linearizably. Errors: unavailable.
+  Result<void> wait_readable(lease::Duration timeout) const;
+};
+
+}  // namespace leasehold::kv

@@ -1,0 +1,144 @@
+// head:  {magic 8}{format u8}{length of the head u32}{cluster u64}{applied u64}{revision u64}
+//        {keys u64}{files u32} then for each {name: length u32, bytes}{size u64}, then
+//        {CRC32C of all that u32}
+// then the files, each in blocks: {up to 64 KiB}{CRC32C of file number u32, offset u64, block}
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/coding.h>
+#include <leasehold/kv/rocksdb/rocksdb_archive.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <algorithm>
+
+namespace leasehold::kv {
+namespace {
+
+constexpr std::string_view kMagic("LHSNAP\r\n", 8);
+constexpr std::uint8_t kFormat = 1;
+constexpr std::string_view kManifest = "MANIFEST-";
+constexpr std::string_view kTable = ".sst";
+constexpr std::size_t kNumberDigitsMax = 20;
+/// Sizes above are no files; below, their sums cannot overflow.
+constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 48U;
+constexpr std::size_t kFilesMax = std::size_t{1} << 15U;
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= kNumberDigitsMax &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_manifest(std::string_view name) {
+  return name.substr(0, kManifest.size()) == kManifest && is_number(name.substr(kManifest.size()));
+}
+
+Error corrupted(const std::string& what) {
+  return {ErrorCode::corrupted, "the snapshot " + what};
+}
+
+/// What a head says, against the rules of ArchiveHead.
+Result<void> validate(const ArchiveHead& head) {
+  std::size_t currents = 0;
+  std::size_t manifests = 0;
+  const ArchiveFile* previous = nullptr;
+  for (const ArchiveFile& file : head.files) {
+    if (!archive_carries(file.name)) {
+      return corrupted("carries a file that no database has");
+    }
+    if (previous != nullptr && previous->name >= file.name) {
+      return corrupted("lists its files out of order");
+    }
+    if (file.size > kFileBytesMax) return corrupted("lists a file of an impossible size");
+    currents += file.name == "CURRENT" ? 1 : 0;
+    manifests += is_manifest(file.name) ? 1 : 0;
+    previous = &file;
+  }
+  if (currents != 1 || manifests != 1 || head.files.size() > kFilesMax) {
+    return corrupted("does not list the files of a database");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool archive_carries(std::string_view name) {
+  if (name == "CURRENT" || is_manifest(name)) return true;
+  return name.size() > kTable.size() && name.substr(name.size() - kTable.size()) == kTable &&
+         is_number(name.substr(0, name.size() - kTable.size()));
+}
+
+std::string encode_head(const ArchiveHead& head) {
+  LEASEHOLD_ASSERT(validate(head).ok());
+  std::string rest;
+  put_u64(rest, head.cluster_id);
+  put_u64(rest, head.applied);
+  put_u64(rest, head.revision);
+  put_u64(rest, head.keys);
+  put_u32(rest, static_cast<std::uint32_t>(head.files.size()));
+  for (const ArchiveFile& file : head.files) {
+    put_sized(rest, file.name);
+    put_u64(rest, file.size);
+  }
+  std::string out(kMagic);
+  put_u8(out, kFormat);
+  put_u32(out, static_cast<std::uint32_t>(kArchiveStartBytes + rest.size() + kArchiveCheckBytes));
+  out += rest;
+  put_u32(out, wire::crc32c(out));
+  return out;
+}
+
+Result<std::size_t> head_bytes(std::string_view start) {
+  Cursor in(start);
+  if (in.take(kMagic.size()) != kMagic) return corrupted("does not begin like one");
+  const unsigned format = in.u8();
+  if (in.ok() && format != kFormat) return unsupported("the snapshot has", format, kFormat);
+  const std::size_t length = in.u32();
+  if (!in.ok()) return corrupted("ends in its head");
+  if (length < kArchiveStartBytes + kArchiveCheckBytes || length > kArchiveHeadBytesMax) {
+    return corrupted("has a head of an impossible length");
+  }
+  return length;
+}
+
+Result<ArchiveHead> decode_head(std::string_view bytes) {
+  const auto length = head_bytes(bytes);
+  if (!length) return length.error();
+  if (bytes.size() != length.value()) return corrupted("ends in its head");
+  const std::string_view checked = bytes.substr(0, bytes.size() - kArchiveCheckBytes);
+  Cursor check(bytes.substr(checked.size()));
+  if (check.u32() != wire::crc32c(checked)) return corrupted("has a damaged head");
+  Cursor in(checked.substr(kArchiveStartBytes));
+  ArchiveHead head;
+  head.cluster_id = in.u64();
+  head.applied = in.u64();
+  head.revision = in.u64();
+  head.keys = in.u64();
+  const std::size_t files = in.u32();
+  for (std::size_t i = 0; i < files && in.ok(); ++i) {
+    ArchiveFile file;
+    file.name = std::string(in.sized());
+    file.size = in.u64();
+    head.files.push_back(std::move(file));
+  }
+  if (!in.at_end()) return corrupted("has a malformed head");
+  if (auto valid = validate(head); !valid) return valid.error();
+  return head;
+}
+
+std::uint64_t framed_bytes(std::uint64_t file_bytes) {
+  const std::uint64_t blocks = (file_bytes + kArchiveBlockBytes - 1) / kArchiveBlockBytes;
+  return file_bytes + blocks * kArchiveCheckBytes;
+}
+
+std::uint64_t archive_bytes(const ArchiveHead& head) {
+  std::uint64_t total = encode_head(head).size();
+  for (const ArchiveFile& file : head.files) total += framed_bytes(file.size);
+  return total;
+}
+
+std::uint32_t block_check(std::size_t file, std::uint64_t offset, std::string_view block) {
+  std::string place;
+  put_u32(place, static_cast<std::uint32_t>(file));
+  put_u64(place, offset);
+  return wire::crc32c(block, wire::crc32c(place));
+}
+
+}  // namespace leasehold::kv

@@ -1,0 +1,186 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/rocksdb/rocksdb_database.h>
+#include <leasehold/kv/rocksdb/rocksdb_folder.h>
+#include <leasehold/kv/rocksdb/rocksdb_info_log.h>
+#include <leasehold/kv/rocksdb/rocksdb_leases.h>
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+constexpr std::size_t kMemtableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kTableBytes = std::size_t{4} << 20U;
+constexpr std::size_t kFirstLevelBytes = std::size_t{16} << 20U;
+constexpr std::size_t kCacheBytes = std::size_t{4} << 20U;
+constexpr double kFilterBitsPerKey = 10;
+
+}  // namespace
+
+rocksdb::Options database_options(rocksdb::Env* env) {
+  rocksdb::Options options;
+  options.env = env;
+  options.paranoid_checks = true;
+  // A disk that failed is not tried again; for one that was full, the store does it.
+  options.max_bgerror_resume_count = 0;
+
+  options.write_buffer_size = kMemtableBytes;
+  options.max_write_buffer_number = 2;
+  options.max_background_jobs = 2;
+  options.compression = rocksdb::kNoCompression;
+  options.allow_concurrent_memtable_write = false;  // there is one writer
+  options.enable_write_thread_adaptive_yield = false;
+  options.max_open_files = 256;
+
+  // Old versions of what is overwritten take a tenth of the live data, not as much again: the
+  // levels are measured from the last one up, and few tables are rewritten at a time.
+  options.level_compaction_dynamic_level_bytes = true;
+  options.max_bytes_for_level_base = kFirstLevelBytes;
+  options.target_file_size_base = kTableBytes;
+
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(kCacheBytes);
+  table.cache_index_and_filter_blocks = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kFilterBitsPerKey));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+Result<std::optional<StoreIdentity>> read_identity(rocksdb::DB& db) {
+  std::string bytes;
+  const rocksdb::Status status = db.Get(rocksdb::ReadOptions(), std::string(kIdentityKey), &bytes);
+  if (status.IsNotFound()) return std::optional<StoreIdentity>();
+  if (!status.ok()) return status_error("cannot read the identity", status);
+  const auto found = decode_whole_record("identity", bytes, 2);
+  if (!found) return found.error();
+  return std::optional<StoreIdentity>(
+      StoreIdentity{found.value()[0], raft::NodeId(found.value()[1])});
+}
+
+Result<StoreCounters> read_counters(rocksdb::DB& db, const rocksdb::ReadOptions& options) {
+  std::string bytes;
+  const rocksdb::Status status = db.Get(options, std::string(kCountersKey), &bytes);
+  if (status.IsNotFound()) return StoreCounters{};
+  if (!status.ok()) return status_error("cannot read the counters", status);
+  const auto found = decode_whole_record("counters", bytes, 3);
+  if (!found) return found.error();
+  return StoreCounters{found.value()[0], found.value()[1], found.value()[2]};
+}
+
+/// What RocksDB tells on its own threads.
+class Database::Listener final : public rocksdb::EventListener {
+ public:
+  explicit Listener(Database& database) : database_(database) {}
+  void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    // None while open() runs: it reads the numbers itself.
+    if (!opened_.load(std::memory_order_acquire)) return;
+    // An error stays for whoever reads or flushes next.
+    static_cast<void>(database_.raise_durable());
+  }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
+                         rocksdb::Status* error) override {
+    if (error->IsNoSpace()) database_.full_.store(true);
+  }
+  void opened() { opened_.store(true, std::memory_order_release); }
+
+ private:
+  Database& database_;
+  std::atomic<bool> opened_{false};
+};
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool create,
+                                                 rocksdb::Env* env) {
+  auto database = std::unique_ptr<Database>(new Database(path, env));
+  const auto listener = std::make_shared<Listener>(*database);
+  rocksdb::Options options = database_options(env);
+  options.info_log = make_info_log(path, env);
+  options.create_if_missing = create;
+  options.error_if_exists = create;
+  options.listeners.push_back(listener);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, path, &db);
+  if (!status.ok()) return status_error("RocksDB cannot open it", status);
+  database->db_.reset(db);
+  const auto counters = read_counters(*db);
+  if (!counters) return counters.error();
+  auto sessions = read_sessions(*db);
+  if (!sessions) return sessions.error();
+  database->sessions_.replace(std::move(sessions).value());
+  auto leases = read_leases(*db);
+  if (!leases) return leases.error();
+  database->leases_.replace(std::move(leases).value());
+  // There is no write-ahead log: whatever is in it was flushed.
+  database->applied_ = counters.value().applied;
+  database->durable_ = counters.value().applied;
+  database->revision_ = counters.value().revision;
+  database->keys_ = counters.value().keys;
+  listener->opened();
+  return database;
+}
+
+Database::~Database() {
+  if (db_) static_cast<void>(db_->Close());
+}
+
+Result<void> Database::own(StoreIdentity identity) {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::Status status = db_->Put(unlogged, std::string(kIdentityKey),
+                                    encode_record({identity.cluster_id, identity.id.value()}));
+  if (status.ok()) status = db_->Flush(rocksdb::FlushOptions());
+  if (!status.ok()) return status_error("cannot write the identity", status);
+  return {};
+}
+
+/// The counters are in every write, and a flush takes whole memtables in their order. So the
+/// counters that the tables alone hold, without the memtables, are those of a state that is durable
+/// as a whole: RocksDB shows a table only after it, and the manifest that names it, were synced.
+Result<void> Database::raise_durable() {
+  rocksdb::ReadOptions tables;
+  tables.read_tier = rocksdb::kPersistedTier;
+  const auto counters = read_counters(*db_, tables);
+  if (!counters) return counters.error();
+  std::uint64_t durable = durable_.load();
+  while (durable < counters.value().applied &&
+         !durable_.compare_exchange_weak(durable, counters.value().applied)) {
+  }
+  return {};
+}
+
+void Database::resume() {
+  if (db_->Resume().ok()) full_.store(false);
+}
+
+void Database::retire() {
+  LEASEHOLD_ASSERT(read_by_nobody());
+  sessions_.replace({});
+  leases_.replace({});
+  static_cast<void>(db_->SetDBOptions({{"avoid_flush_during_shutdown", "true"}}));
+  static_cast<void>(db_->Close());
+  db_.reset();
+  Folder::remove(env_, path_);
+}
+
+std::atomic<std::uint32_t>& Database::readers() {
+  static std::atomic<std::size_t> threads{0};
+  thread_local const std::size_t slot = threads.fetch_add(1) % kReaderSlots;
+  return slots_[slot].readers;
+}
+
+bool Database::read_by_nobody() const {
+  return std::all_of(slots_.begin(), slots_.end(),
+                     [](const Slot& slot) { return slot.readers.load() == 0; });
+}
+
+}  // namespace leasehold::kv

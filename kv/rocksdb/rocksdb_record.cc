@@ -1,0 +1,103 @@
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
+
+#include <rocksdb/status.h>
+
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+constexpr std::uint8_t kFormat = 1;
+/// Of a value that is attached to a lease: builds that know none refuse it.
+constexpr std::uint8_t kLeasedFormat = 2;
+
+}  // namespace
+
+std::string encode_record(std::initializer_list<std::uint64_t> numbers) {
+  std::string out(1, static_cast<char>(kFormat));
+  for (const std::uint64_t number : numbers) {
+    for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(number >> shift));
+  }
+  return out;
+}
+
+namespace {
+
+Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::string_view& bytes,
+                             std::size_t count) {
+  const std::string name = "the " + std::string(what) + " record ";
+  if (bytes.empty()) return Error{ErrorCode::corrupted, name + "is empty"};
+  const auto format = static_cast<std::uint8_t>(bytes[0]);
+  if (format != expected) {
+    return Error{ErrorCode::unsupported_format,
+                 name + "has format " + std::to_string(format) + ", this build knows " +
+                     std::to_string(expected) + ": use a newer build"};
+  }
+  if (bytes.size() < 1 + 8 * count) return Error{ErrorCode::corrupted, name + "is damaged"};
+  Record numbers(count, 0);
+  for (std::size_t i = 0; i < 8 * count; ++i) {
+    numbers[i / 8] = (numbers[i / 8] << 8U) | static_cast<unsigned char>(bytes[1 + i]);
+  }
+  bytes.remove_prefix(1 + 8 * count);
+  return numbers;
+}
+
+}  // namespace
+
+Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count) {
+  return decode_record(what, kFormat, bytes, count);
+}
+
+std::string encode_value_head(const Value& value) {
+  if (value.lease == grant::LeaseId(0)) {
+    return encode_record({value.create_revision, value.mod_revision, value.version});
+  }
+  std::string out = encode_record(
+      {value.create_revision, value.mod_revision, value.version, value.lease.value()});
+  out[0] = static_cast<char>(kLeasedFormat);
+  return out;
+}
+
+Result<Value> decode_value(std::string_view bytes) {
+  const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
+  std::string_view rest = bytes;
+  const auto numbers =
+      decode_record("value", leased ? kLeasedFormat : kFormat, rest, leased ? 4 : 3);
+  if (!numbers) return numbers.error();
+  const Record& n = numbers.value();
+  return Value{Bytes(rest), n[0], n[1], n[2], grant::LeaseId(leased ? n[3] : 0)};
+}
+
+Result<Record> decode_whole_record(std::string_view what, std::string_view bytes,
+                                   std::size_t count) {
+  auto numbers = decode_record(what, bytes, count);
+  if (numbers && !bytes.empty()) {
+    return Error{ErrorCode::corrupted, "the " + std::string(what) + " record is damaged"};
+  }
+  return numbers;
+}
+
+Error status_error(const std::string& what, const rocksdb::Status& status) {
+  const std::string message = what + ": " + status.ToString();
+  if (status.IsIOError() && message.find("LOCK") != std::string::npos) {
+    return {ErrorCode::in_use, message + ": another process has it open, stop it"};
+  }
+  if (status.IsNoSpace()) return {ErrorCode::io, message + ": free some space on its disk"};
+  // Incomplete: a write that a background error keeps from being done.
+  const bool refused = status.IsIncomplete() || status.IsBusy() || status.IsTimedOut() ||
+                       status.IsAborted() || status.IsTryAgain() || status.IsShutdownInProgress();
+  if (refused || (status.IsIOError() && !status.IsPathNotFound())) return {ErrorCode::io, message};
+  return {ErrorCode::corrupted, message};
+}
+
+Error in_folder(const std::string& dir, const Error& error) {
+  std::string message = "the store in " + dir + ": " + error.message;
+  if (error.code == ErrorCode::corrupted) {
+    message +=
+        ". It cannot be trusted: wipe this folder, and the store is made again from the log while "
+        "the log still reaches back to its beginning";
+  }
+  return {error.code, std::move(message)};
+}
+
+}  // namespace leasehold::kv

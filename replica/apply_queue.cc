@@ -1,0 +1,84 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/replica/apply_queue.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace leasehold::replica {
+
+void ApplyQueue::raise_target(raft::Index target) {
+  target_ = std::max(target_, target);
+}
+
+void ApplyQueue::pump() {
+  const DriverOptions& options = context_.options;
+  if (handed_ < context_.core.log().base().index) return;  // the snapshot comes first
+  while (handed_ < target_ && under_way_ < options.applies_max && token_ == 0) {
+    const raft::Index first = handed_.next();
+    if (!cache_.contains(first)) {
+      raft::Index last = target_;
+      if (!cache_.empty()) last = std::min(last, cache_.first().prev());
+      token_ = ++context_.last_read_token;
+      context_.ports.storage.read({token_, first, last, options.apply_bytes_max});
+      return;
+    }
+    std::vector<raft::Entry> entries;
+    cache_.copy(first, target_, options.apply_bytes_max, entries);
+    hand_over(std::move(entries));
+  }
+}
+
+void ApplyQueue::hand_over(std::vector<raft::Entry> entries) {
+  handed_ = entries.back().id.index;
+  ++under_way_;
+  context_.ports.applier.apply(std::move(entries));
+}
+
+void ApplyQueue::install(const raft::SnapshotId& id) {
+  LEASEHOLD_ASSERT(id.last.index > handed_);
+  LEASEHOLD_ASSERT(installing_.empty() || context_.options.core.witness);
+  handed_ = id.last.index;
+  raise_target(handed_);
+  token_ = 0;  // what it reads is in the snapshot
+  installing_.push_back(id.last);
+  ++under_way_;
+  context_.ports.applier.install(id);
+}
+
+std::optional<raft::LogId> ApplyQueue::applied(raft::Index last) {
+  LEASEHOLD_ASSERT(under_way_ > 0);
+  --under_way_;
+  if (installing_.empty() || installing_.front().index != last) return std::nullopt;
+  const raft::LogId installed = installing_.front();
+  installing_.pop_front();
+  return installed;
+}
+
+bool ApplyQueue::entries_read(EntriesRead& event, std::optional<Error>& failure) {
+  if (token_ == 0 || event.token != token_) return false;
+  token_ = 0;
+  // A snapshot took the place of the log meanwhile: install() follows.
+  if (handed_ < context_.core.log().base().index) return true;
+  if (!event.entries.ok()) {
+    failure = event.entries.error();
+    return true;
+  }
+  std::vector<raft::Entry>& entries = event.entries.value();
+  raft::Index expected = handed_.next();
+  for (const raft::Entry& entry : entries) {
+    // Committed entries never change, so a difference can only be damage.
+    if (entry.id.index != expected || !context_.core.log().matches(entry.id)) {
+      failure = Error{ErrorCode::corrupted,
+                      "the log on disk does not hold committed entry " +
+                          std::to_string(expected.value()) +
+                          " as it was written; restore this node from a healthy member"};
+      return true;
+    }
+    expected = expected.next();
+  }
+  if (!entries.empty()) hand_over(std::move(entries));
+  return true;
+}
+
+}  // namespace leasehold::replica

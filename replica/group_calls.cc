@@ -1,0 +1,146 @@
+#include <leasehold/replica/group_calls.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace leasehold::replica {
+
+// ---- Changes of the members ----
+
+void GroupCalls::change(lease::Now now, ChangeMembers& event) {
+  if (event.deadline <= now.promise) {
+    ChangeResult late;
+    late.status = GroupCallStatus::refused;
+    late.refused = raft::ChangeRefused{raft::ChangeObstacle::too_late};
+    late.leader = context_.core.leader();
+    context_.completions.add(event.done, late);
+    return;
+  }
+  const auto answer = context_.core.change_membership(now, event.wanted);
+  if (const auto* refused = std::get_if<raft::ChangeRefused>(&answer)) {
+    ChangeResult result;
+    const bool same = refused->obstacle == raft::ChangeObstacle::already_so;
+    result.status = same ? GroupCallStatus::done : GroupCallStatus::refused;
+    result.refused = *refused;
+    result.leader = context_.core.leader();
+    context_.completions.add(event.done, result);
+    return;
+  }
+  const raft::Membership& newest = context_.core.membership();
+  const std::uint64_t number = ++last_number_;
+  changes_.emplace(number, Change{event.group, std::move(event.done), context_.core.term(),
+                                  newest.joint() ? raft::without_outgoing(newest) : newest});
+  context_.deadlines.add(event.deadline, WaiterKind::group_call, number);
+}
+
+bool GroupCalls::settled() const {
+  const raft::Core& core = context_.core;
+  return core.log().membership_index() <= core.commit_index();
+}
+
+void GroupCalls::finish(std::map<std::uint64_t, Change>::iterator call, GroupCallStatus status) {
+  ChangeResult result;
+  result.status = status;
+  result.leader = context_.core.leader();
+  context_.completions.add(call->second.done, result);
+  changes_.erase(call);
+}
+
+// ---- Hand-overs ----
+
+void GroupCalls::hand_over(lease::Now now, HandOver& event) {
+  std::optional<raft::TransferRefused> refused;
+  if (event.deadline <= now.promise) {
+    refused = raft::TransferRefused{raft::TransferObstacle::too_late, raft::kNobody};
+  } else {
+    refused = context_.core.transfer(now, event.to);
+  }
+  if (refused) {
+    HandOverResult result;
+    const bool same = refused->obstacle == raft::TransferObstacle::already_leads;
+    result.status = same ? GroupCallStatus::done : GroupCallStatus::refused;
+    result.refused = refused;
+    result.leader = context_.core.leader();
+    context_.completions.add(event.done, result);
+    return;
+  }
+  const std::uint64_t number = ++last_number_;
+  hand_overs_.emplace(number,
+                      Transfer{event.group, std::move(event.done), context_.core.term(), false});
+  context_.deadlines.add(event.deadline, WaiterKind::group_call, number);
+}
+
+void GroupCalls::on_event(const raft::Event& event) {
+  const auto* ended = std::get_if<raft::TransferEnded>(&event.what);
+  if (ended == nullptr) return;
+  for (auto call = hand_overs_.begin(); call != hand_overs_.end();) {
+    const auto next = std::next(call);
+    if (ended->outcome == raft::TransferOutcome::left_role) {
+      call->second.left = true;
+    } else if (!call->second.left) {
+      finish(call, GroupCallStatus::failed);
+    }
+    call = next;
+  }
+}
+
+void GroupCalls::finish(std::map<std::uint64_t, Transfer>::iterator call, GroupCallStatus status) {
+  HandOverResult result;
+  result.status = status;
+  result.leader = context_.core.leader();
+  context_.completions.add(call->second.done, result);
+  hand_overs_.erase(call);
+}
+
+// ---- Both ----
+
+void GroupCalls::look() {
+  if (size() == 0) return;
+  const raft::Core& core = context_.core;
+  for (auto call = changes_.begin(); call != changes_.end();) {
+    const auto next = std::next(call);
+    const bool leads_on = core.role() == raft::Role::leader && core.term() == call->second.term;
+    if (settled() && core.membership() == call->second.goal) {
+      finish(call, GroupCallStatus::done);
+    } else if (!leads_on) {
+      // The next leader may complete it, or never have heard of it.
+      finish(call, GroupCallStatus::unknown);
+    }
+    call = next;
+  }
+  for (auto call = hand_overs_.begin(); call != hand_overs_.end();) {
+    const auto next = std::next(call);
+    if (call->second.left && core.leader() != raft::kNobody) {
+      const bool elected_again = core.leader() == context_.options.core.id;
+      finish(call, elected_again ? GroupCallStatus::failed : GroupCallStatus::done);
+    }
+    call = next;
+  }
+}
+
+void GroupCalls::expired(std::uint64_t number) {
+  const auto change = changes_.find(number);
+  if (change != changes_.end()) finish(change, GroupCallStatus::unknown);
+  const auto transfer = hand_overs_.find(number);
+  if (transfer != hand_overs_.end()) finish(transfer, GroupCallStatus::unknown);
+}
+
+void GroupCalls::cancelled(CallGroup group) {
+  std::vector<std::uint64_t> numbers;
+  for (const auto& [number, call] : changes_) {
+    if (call.group == group) numbers.push_back(number);
+  }
+  for (const auto& [number, call] : hand_overs_) {
+    if (call.group == group) numbers.push_back(number);
+  }
+  for (const std::uint64_t number : numbers) expired(number);
+}
+
+void GroupCalls::complete_all() {
+  while (!changes_.empty()) finish(changes_.begin(), GroupCallStatus::unknown);
+  while (!hand_overs_.empty()) finish(hand_overs_.begin(), GroupCallStatus::unknown);
+}
+
+}  // namespace leasehold::replica

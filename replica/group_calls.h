@@ -1,0 +1,61 @@
+// Calls about the group itself, on their way: changes of the members, and hand-overs of the
+// leadership. Taken by the leader only.
+#pragma once
+
+#include <leasehold/replica/driver_context.h>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+
+namespace leasehold::replica {
+
+/// A call is answered by what this node sees happen, and never sent elsewhere: the caller knows
+/// best whether it still wants it when somebody else leads.
+class GroupCalls {
+ public:
+  explicit GroupCalls(DriverContext& context) : context_(context) {}
+
+  void change(lease::Now now, ChangeMembers& event);
+  void hand_over(lease::Now now, HandOver& event);
+
+  /// An event of the core, in order.
+  void on_event(const raft::Event& event);
+  /// After the effects of a turn: what is done is answered, and what nobody here can know any more.
+  void look();
+
+  void expired(std::uint64_t number);
+  void cancelled(CallGroup group);
+  void complete_all();
+
+  bool waits(std::uint64_t number) const {
+    return changes_.count(number) != 0 || hand_overs_.count(number) != 0;
+  }
+  std::size_t size() const { return changes_.size() + hand_overs_.size(); }
+
+ private:
+  struct Change {
+    CallGroup group;
+    ChangeCompletion done;
+    raft::Term term;        ///< of the leadership that took it
+    raft::Membership goal;  ///< complete when it is the newest, and committed
+  };
+  struct Transfer {
+    CallGroup group;
+    HandOverCompletion done;
+    raft::Term term;
+    bool left = false;  ///< this node leads no more; who does is not known yet
+  };
+
+  void finish(std::map<std::uint64_t, Change>::iterator call, GroupCallStatus status);
+  void finish(std::map<std::uint64_t, Transfer>::iterator call, GroupCallStatus status);
+  bool settled() const;
+
+  DriverContext& context_;
+  std::uint64_t last_number_ = 0;
+  /// Invariant: at most one of each leadership, because the core takes one at a time.
+  std::map<std::uint64_t, Change> changes_;
+  std::map<std::uint64_t, Transfer> hand_overs_;
+};
+
+}  // namespace leasehold::replica

@@ -1,0 +1,54 @@
+#include <leasehold/replica/refusal.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace leasehold::replica {
+
+void refuse(Event& event, bool overloaded, raft::NodeId leader) {
+  if (CutLog* cut = std::get_if<CutLog>(&event)) {
+    if (cut->done) cut->done(Error{ErrorCode::stopped, "the node is stopping"});
+    return;
+  }
+  if (Propose* propose = std::get_if<Propose>(&event)) {
+    ProposeResult result;
+    result.status = ProposeStatus::dropped;
+    result.overloaded = overloaded;
+    result.leader = leader;
+    if (propose->done) propose->done(std::move(result));
+    return;
+  }
+  if (ChangeMembers* change = std::get_if<ChangeMembers>(&event)) {
+    ChangeResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::ChangeRefused{};
+    if (change->done) change->done(result);
+    return;
+  }
+  if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
+    HandOverResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::TransferRefused{};
+    if (hand_over->done) hand_over->done(result);
+    return;
+  }
+  ReadResult result;
+  result.overloaded = overloaded;
+  result.leader = leader;
+  if (Read* read = std::get_if<Read>(&event)) {
+    if (read->done) read->done(result);
+  } else if (WaitApplied* wait = std::get_if<WaitApplied>(&event)) {
+    if (wait->done) wait->done(result);
+  }
+}
+
+void refuse_calls(std::vector<Event>& events, raft::NodeId leader) {
+  const auto refused = std::stable_partition(events.begin(), events.end(), [](const Event& event) {
+    return !std::holds_alternative<Propose>(event) && !std::holds_alternative<Read>(event);
+  });
+  for (auto event = refused; event != events.end(); ++event) refuse(*event, false, leader);
+  events.erase(refused, events.end());
+}
+
+}  // namespace leasehold::replica

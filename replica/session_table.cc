@@ -1,0 +1,239 @@
+// The bytes of a session. All integers little-endian; the format is pinned
+// (docs/formats/sessions.md).
+//
+//     format          1 byte   1
+//     activity        8 bytes
+//     answered below  8 bytes
+//     count           4 bytes
+//     count times:    sequence 8 bytes, length 4 bytes, the result; length 0: gone
+//
+// Of a whole table:
+//
+//     format  1 byte   1
+//     newest  8 bytes
+//     count   4 bytes
+//     count times: id 8 bytes, length 4 bytes, the session; in rising order of the ids
+#include <leasehold/base/assert.h>
+#include <leasehold/replica/session_table.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace leasehold::replica {
+namespace {
+
+constexpr char kFormat = 1;
+
+void put(std::string& out, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>(value >> (8 * i))));
+  }
+}
+
+void put_piece(std::string& out, std::string_view piece) {
+  LEASEHOLD_ASSERT(piece.size() <= std::numeric_limits<std::uint32_t>::max());
+  put(out, piece.size(), 4);
+  out.append(piece);
+}
+
+/// Reads from the front. Once something was missing, everything is 0 or empty and `short_of` is
+/// set.
+struct Reader {
+  std::string_view left;
+  bool short_of = false;
+
+  std::uint64_t number(std::size_t bytes) {
+    if (left.size() < bytes) {
+      short_of = true;
+      left = {};
+      return 0;
+    }
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes; i-- > 0;) {
+      value = (value << 8U) | static_cast<unsigned char>(left[i]);
+    }
+    left.remove_prefix(bytes);
+    return value;
+  }
+  std::string_view piece() {
+    const std::size_t size = number(4);
+    if (left.size() < size) {
+      short_of = true;
+      left = {};
+      return {};
+    }
+    const std::string_view out = left.substr(0, size);
+    left.remove_prefix(size);
+    return out;
+  }
+};
+
+Error malformed(const char* what, const char* how) {
+  return {ErrorCode::malformed, std::string(what) + ": " + how};
+}
+
+/// Takes the format byte from the front.
+Result<void> check_format(const char* what, Reader& reader) {
+  const std::uint64_t format = reader.number(1);
+  if (reader.short_of) return malformed(what, "empty; expected at least its format");
+  if (format == kFormat) return {};
+  return Error{ErrorCode::unsupported_format,
+               std::string(what) + ": format " + std::to_string(format) +
+                   ", this build knows format " + std::to_string(kFormat)};
+}
+
+}  // namespace
+
+std::optional<SessionId> SessionTable::open() {
+  if (sessions_.size() >= kSessionsMax) return std::nullopt;
+  newest_ = SessionId(newest_.value() + 1);
+  sessions_.emplace_hint(sessions_.end(), newest_, Entry{});
+  return newest_;
+}
+
+bool SessionTable::close(SessionId id) {
+  return sessions_.erase(id) != 0;
+}
+
+bool SessionTable::touch(SessionId id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return false;
+  ++found->second.activity;
+  return true;
+}
+
+bool SessionTable::expire(SessionId id, std::uint64_t activity) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end() || found->second.activity != activity) return false;
+  sessions_.erase(found);
+  return true;
+}
+
+SessionTable::Begun SessionTable::begin(SessionId id, std::uint64_t sequence,
+                                        std::uint64_t answered_below) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return {Verdict::no_session, {}};
+  Entry& entry = found->second;
+  ++entry.activity;
+  // What is asked for again is not answered yet, whatever the client says.
+  entry.answered_below = std::max(entry.answered_below, std::min(answered_below, sequence));
+  while (!entry.results.empty() && entry.results.begin()->first < entry.answered_below) {
+    entry.bytes -= entry.results.begin()->second.size();
+    entry.results.erase(entry.results.begin());
+  }
+  if (sequence < entry.answered_below) return {Verdict::answered, {}};
+  if (sequence - entry.answered_below >= kSessionWindow) return {Verdict::too_far_ahead, {}};
+  const auto known = entry.results.find(sequence);
+  if (known == entry.results.end()) return {Verdict::execute, {}};
+  if (known->second.empty()) return {Verdict::result_gone, {}};
+  return {Verdict::repeated, known->second};
+}
+
+void SessionTable::finish(SessionId id, std::uint64_t sequence, Bytes result) {
+  LEASEHOLD_ASSERT(!result.empty());
+  const auto found = sessions_.find(id);
+  LEASEHOLD_ASSERT(found != sessions_.end());
+  Entry& entry = found->second;
+  // It would push all others out, and then itself.
+  if (result.size() > kSessionResultBytesMax) result = Bytes();
+  entry.bytes += result.size();
+  const bool added = entry.results.emplace(sequence, std::move(result)).second;
+  LEASEHOLD_ASSERT(added);
+  for (auto& [number, kept] : entry.results) {
+    if (entry.bytes <= kSessionResultBytesMax) break;
+    entry.bytes -= kept.size();
+    kept = Bytes();
+  }
+}
+
+std::vector<SessionTable::Session> SessionTable::list() const {
+  std::vector<Session> out;
+  out.reserve(sessions_.size());
+  for (const auto& [id, entry] : sessions_) {
+    out.push_back({id, entry.activity, entry.results.size()});
+  }
+  return out;
+}
+
+std::optional<Bytes> SessionTable::encode(SessionId id) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
+  const Entry& entry = found->second;
+  std::string out(1, kFormat);
+  put(out, entry.activity, 8);
+  put(out, entry.answered_below, 8);
+  put(out, entry.results.size(), 4);
+  for (const auto& [sequence, result] : entry.results) {
+    put(out, sequence, 8);
+    put_piece(out, result.view());
+  }
+  return Bytes(std::move(out));
+}
+
+Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
+  constexpr const char* kWhat = "session";
+  Reader reader{bytes};
+  if (auto known = check_format(kWhat, reader); !known) return known.error();
+  Entry entry;
+  entry.activity = reader.number(8);
+  entry.answered_below = reader.number(8);
+  const std::uint64_t count = reader.number(4);
+  if (reader.short_of) return malformed(kWhat, "shorter than its header");
+  if (entry.answered_below == 0) return malformed(kWhat, "sequences begin at 1");
+  for (std::uint64_t i = 0; i < count && !reader.short_of; ++i) {
+    const std::uint64_t sequence = reader.number(8);
+    const std::string_view result = reader.piece();
+    const bool rises = entry.results.empty() || sequence > entry.results.rbegin()->first;
+    if (reader.short_of) break;
+    if (!rises || sequence < entry.answered_below ||
+        sequence - entry.answered_below >= kSessionWindow) {
+      return malformed(kWhat, "a sequence is out of order or outside of the window");
+    }
+    entry.bytes += result.size();
+    entry.results.emplace_hint(entry.results.end(), sequence, Bytes(result));
+  }
+  if (reader.short_of) return malformed(kWhat, "shorter than it says");
+  if (!reader.left.empty()) return malformed(kWhat, "longer than it says");
+  if (entry.bytes > kSessionResultBytesMax) return malformed(kWhat, "keeps more than it may");
+  if (id == SessionId(0) || id > newest_) return malformed(kWhat, "its id was never given");
+  if (sessions_.count(id) != 0) return malformed(kWhat, "named twice");
+  if (sessions_.size() >= kSessionsMax) return malformed(kWhat, "more are open than may be");
+  sessions_.emplace(id, std::move(entry));
+  return {};
+}
+
+Bytes SessionTable::encode_all() const {
+  std::string out(1, kFormat);
+  put(out, newest_.value(), 8);
+  put(out, sessions_.size(), 4);
+  for (const auto& [id, entry] : sessions_) {
+    put(out, id.value(), 8);
+    put_piece(out, encode(id)->view());
+  }
+  return Bytes(std::move(out));
+}
+
+Result<SessionTable> SessionTable::decode_all(std::string_view bytes) {
+  constexpr const char* kWhat = "session table";
+  Reader reader{bytes};
+  if (auto known = check_format(kWhat, reader); !known) return known.error();
+  SessionTable table;
+  table.newest_ = SessionId(reader.number(8));
+  const std::uint64_t count = reader.number(4);
+  for (std::uint64_t i = 0; i < count && !reader.short_of; ++i) {
+    const SessionId id(reader.number(8));
+    const std::string_view session = reader.piece();
+    if (reader.short_of) break;
+    if (!table.sessions_.empty() && id <= table.sessions_.rbegin()->first) {
+      return malformed(kWhat, "an id is out of order");
+    }
+    if (auto restored = table.restore(id, session); !restored) return restored.error();
+  }
+  if (reader.short_of) return malformed(kWhat, "shorter than it says");
+  if (!reader.left.empty()) return malformed(kWhat, "longer than it says");
+  return table;
+}
+
+}  // namespace leasehold::replica

@@ -1,0 +1,86 @@
+// What Leasehold replicates: the interface that a user implements.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/base/result.h>
+#include <leasehold/raft/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::replica {
+
+/// One committed command.
+struct Command {
+  raft::LogId id;
+  std::string_view bytes;  ///< as it was proposed; valid during the call
+};
+
+/// What a state machine was at one instant, as a sequence of bytes that never changes. Lives until
+/// it is destroyed, whatever is applied meanwhile.
+class Snapshot {
+ public:
+  virtual ~Snapshot() = default;
+  /// The last index whose effect is in it.
+  virtual raft::Index last() const = 0;
+  /// Above 0.
+  virtual std::uint64_t size() const = 0;
+  /// Exactly `bytes` bytes from `offset` on; offset + bytes <= size(). Any thread, one call at a
+  /// time. Errors: io, corrupted.
+  virtual Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const = 0;
+};
+
+/// A deterministic state machine. Every replica applies the same commands in the same order.
+///
+/// apply() is called on one thread. Reads are the implementation's own affair: they may run on any
+/// thread, while apply() runs, once the lease (or a read index) has justified them.
+class StateMachine {
+ public:
+  virtual ~StateMachine() = default;
+
+  /// The index of the last command whose effect survives a crash of the machine or was present when
+  /// this was opened; 0 when empty. Commands above it are applied again after a restart.
+  virtual raft::Index durable_index() const = 0;
+
+  /// Applies a run of consecutive committed entries, of which only the commands are given; `last`
+  /// is the index of the last entry of the run, which may be none of the commands. The state after
+  /// the call, and `last` with it, must be visible to readers that arrive later. Returns one result
+  /// per command, in order. A command that does not decode or breaks a rule has a result that says
+  /// so; it is never skipped silently.
+  virtual std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) = 0;
+
+  // Without these three the log is kept for ever, and a member that lost its data cannot come back.
+
+  /// Makes everything applied before the call durable and returns the new durable_index(): the log
+  /// below it may be cut. May block on the disk; called on a thread of its own while apply() runs.
+  /// Errors: unsupported (this state machine never does), io (the node stops).
+  virtual Result<raft::Index> make_durable() { return unsupported("make itself durable"); }
+
+  /// What is applied at some instant during the call. The index of the snapshot is at or above what
+  /// make_durable() returned before. Called like make_durable(). Errors: unsupported, io.
+  virtual Result<std::shared_ptr<const Snapshot>> take_snapshot() {
+    return unsupported("take snapshots");
+  }
+
+  /// Puts the state of `snapshot`, which came from another member, in place of everything. Durable
+  /// on return; after a crash at any moment before, the next start finds the old state or the new
+  /// one, and nothing between. Readers see one or the other. Called on the thread of apply(),
+  /// between two calls, or before the first. Errors: unsupported, corrupted (the bytes are no
+  /// snapshot of this state machine; the old state stays), io.
+  virtual Result<void> install_snapshot(const Snapshot& /*snapshot*/) {
+    return unsupported("install snapshots");
+  }
+
+ private:
+  static Error unsupported(const char* what) {
+    return Error{ErrorCode::unsupported,
+                 std::string("this state machine does not ") + what +
+                     ": implement the snapshot functions of replica::StateMachine"};
+  }
+};
+
+}  // namespace leasehold::replica

@@ -1,0 +1,127 @@
+// A node whose disk has no space left for the log.
+#include <leasehold/tests/replica/driver_rig.h>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace leasehold::replica {
+namespace {
+
+using testing::Answer;
+using testing::Cluster;
+using testing::milliseconds;
+using testing::Rig;
+
+Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& answer) {
+  return {Bytes(std::move(command)), cluster.in(std::chrono::seconds(30)), answer.completion()};
+}
+
+Rig& follower_of(Cluster& cluster, const Rig& leader) {
+  return cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
+}
+
+TEST(FullDisk, LeaderRefusesCommandsAndServesReadsByItsLease) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.settle();
+  leader.handle(cluster.now(), StorageSpace{true});
+  EXPECT_TRUE(leader.driver().disk_full());
+  Answer<ProposeResult> refused;
+  leader.handle(cluster.now(), propose(cluster, "a", refused));
+  ASSERT_EQ(refused.calls, 1);
+  EXPECT_EQ(refused.value.status, ProposeStatus::dropped);
+  EXPECT_EQ(refused.value.disk_full_at, leader.id());
+  EXPECT_FALSE(refused.value.overloaded);
+  EXPECT_EQ(leader.writes_waiting(), 0U);
+
+  cluster.advance(std::chrono::seconds(5));
+  ASSERT_TRUE(leader.leads());
+  Answer<ReadResult> read;
+  leader.handle(cluster.now(),
+                Read{ReadMode::lease, cluster.in(milliseconds(100)), read.completion()});
+  ASSERT_EQ(read.calls, 1);
+  ASSERT_TRUE(read.value.index.has_value());
+  EXPECT_EQ(read.value.basis, raft::ReadBasis::lease);
+
+  leader.handle(cluster.now(), StorageSpace{false});
+  Answer<ProposeResult> taken;
+  leader.handle(cluster.now(), propose(cluster, "b", taken));
+  cluster.settle();
+  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+}
+
+TEST(FullDisk, TheStateMachinesDiskCountsAsTheLogs) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  cluster.settle();
+  leader.handle(cluster.now(), MachineSpace{true});
+  Answer<ProposeResult> refused;
+  leader.handle(cluster.now(), propose(cluster, "a", refused));
+  ASSERT_EQ(refused.calls, 1);
+  EXPECT_EQ(refused.value.disk_full_at, leader.id());
+  leader.handle(cluster.now(), StorageSpace{true});
+  leader.handle(cluster.now(), StorageSpace{false});
+  EXPECT_TRUE(leader.driver().disk_full()) << "one of the two is still full";
+  leader.handle(cluster.now(), MachineSpace{false});
+  EXPECT_FALSE(leader.driver().disk_full());
+  Answer<ProposeResult> taken;
+  leader.handle(cluster.now(), propose(cluster, "b", taken));
+  cluster.settle();
+  EXPECT_EQ(taken.value.status, ProposeStatus::committed);
+}
+
+TEST(FullDisk, LeaderTellsAFollowerWhyItRefuses) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = follower_of(cluster, leader);
+  cluster.advance(milliseconds(200));
+  leader.handle(cluster.now(), StorageSpace{true});
+  Answer<ProposeResult> answer;
+  follower.handle(cluster.now(), propose(cluster, "a", answer));
+  cluster.settle();
+  ASSERT_EQ(answer.calls, 1);
+  EXPECT_EQ(answer.value.status, ProposeStatus::dropped);
+  EXPECT_EQ(answer.value.disk_full_at, leader.id());
+}
+
+TEST(FullDisk, FollowerKeepsItsPromisesAndItsLogAsItIs) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Rig& follower = follower_of(cluster, leader);
+  Rig& other = cluster.node(6 - leader.id().value() - follower.id().value());
+  cluster.advance(milliseconds(200));
+  const raft::Index last = follower.driver().core().log().last_index();
+  follower.handle(cluster.now(), StorageSpace{true});
+  Answer<ProposeResult> own;
+  follower.handle(cluster.now(), propose(cluster, "its own", own));
+  EXPECT_EQ(own.value.disk_full_at, follower.id());
+
+  const std::uint64_t sent_before = leader.driver().counters().appends_sent;
+  for (int i = 0; i < 200; ++i) {
+    Answer<ProposeResult> answer;
+    leader.handle(cluster.now(), propose(cluster, std::string(1000, 'x'), answer));
+    cluster.advance(milliseconds(10));
+    ASSERT_EQ(answer.value.status, ProposeStatus::committed) << "the other two are a quorum";
+  }
+  EXPECT_EQ(follower.driver().core().log().last_index(), last);
+  EXPECT_EQ(follower.driver().core().leader(), leader.id());
+  EXPECT_TRUE(leader.leads());
+  EXPECT_LT(leader.driver().counters().appends_sent - sent_before, 300U)
+      << "200 to the one that has space; the leader does not look for the place again and again";
+
+  // Its promises count: with the other one gone the lease stands.
+  cluster.cut(other.id().value());
+  cluster.advance(std::chrono::seconds(5));
+  EXPECT_TRUE(leader.leads());
+  EXPECT_GT(leader.driver().core().lease_end(), cluster.now().holder);
+  cluster.heal();
+
+  follower.handle(cluster.now(), StorageSpace{false});
+  const raft::Index end = leader.driver().core().log().last_index();
+  EXPECT_TRUE(cluster.advance_until([&] { return follower.driver().applied() == end; }));
+  EXPECT_EQ(follower.machine().commands(), leader.machine().commands());
+}
+
+}  // namespace
+}  // namespace leasehold::replica

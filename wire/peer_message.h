@@ -1,0 +1,58 @@
+// Everything that one node says to another once the handshake is done.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/message.h>
+#include <leasehold/raft/types.h>
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+namespace leasehold::wire {
+
+/// A follower hands a command to the leader. The leader takes it only while it leads exactly
+/// `term`, and at most once per (sender, incarnation, sequence) in that term: a duplicate or a
+/// replay can therefore never execute twice. There is no reply on success: the origin finds the
+/// command in its own applied log.
+struct ForwardRequest {
+  raft::Term term;  ///< the term in which the sender takes the receiver for the leader
+  raft::Incarnation incarnation;
+  std::uint64_t sequence = 0;
+  Bytes command;
+  friend bool operator==(const ForwardRequest&, const ForwardRequest&) = default;
+};
+
+enum class ForwardRefusal : std::uint8_t {
+  not_leader = 0,
+  overloaded = 1,
+  disk_full = 2,  ///< the leader has no space for it
+};
+
+/// The command was not appended and never will be: safe to try again.
+struct ForwardReply {
+  raft::Incarnation incarnation;  ///< echo
+  std::uint64_t sequence = 0;     ///< echo
+  ForwardRefusal reason = ForwardRefusal::not_leader;
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
+  friend bool operator==(const ForwardReply&, const ForwardReply&) = default;
+};
+
+/// Formation of a group: "I have durably confirmed this set of members, and will never confirm
+/// another."
+struct FormationConfirm {
+  std::vector<raft::Member> members;  ///< ascending by id
+  bool formed = false;  ///< the sender has seen everybody confirm it: the group exists
+  friend bool operator==(const FormationConfirm&, const FormationConfirm&) = default;
+};
+
+using Payload = std::variant<raft::Message, ForwardRequest, ForwardReply, FormationConfirm>;
+
+struct PeerMessage {
+  raft::GroupId group;
+  Payload payload;
+  friend bool operator==(const PeerMessage&, const PeerMessage&) = default;
+};
+
+}  // namespace leasehold::wire
