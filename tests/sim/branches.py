@@ -24,7 +24,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 # What decides; the rest of the simulator's program is the world around it.
-WATCHED = re.compile(r"^(raft|lease)/[^/]+\.(cc|h)$|^node/driver[^/]*\.(cc|h)$")
+WATCHED = re.compile(r"^(raft|lease|replica)/[^/]+\.(cc|h)$")
 UNREACHABLE = re.compile(r"LEASEHOLD_(ASSERT|UNREACHABLE)|^\s*(case|default)\b.*:\s*$|^\s*[{}]+;?\s*$")
 
 
