@@ -14,10 +14,10 @@
 namespace leasehold::node {
 namespace {
 
-using testing::Answer;
-using testing::Cluster;
-using testing::milliseconds;
-using testing::Rig;
+using replica::testing::Answer;
+using replica::testing::Cluster;
+using replica::testing::milliseconds;
+using replica::testing::Rig;
 
 constexpr lease::Duration kLong = std::chrono::seconds(30);
 constexpr lease::Duration kPause = milliseconds(300);

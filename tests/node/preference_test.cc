@@ -13,9 +13,9 @@
 namespace leasehold::node {
 namespace {
 
-using testing::Cluster;
-using testing::milliseconds;
-using testing::Rig;
+using replica::testing::Cluster;
+using replica::testing::milliseconds;
+using replica::testing::Rig;
 
 constexpr lease::Duration kSettle = std::chrono::seconds(10);
 

@@ -1,6 +1,5 @@
 // Changes of the members and hand-overs, as a Driver offers them.
 
-#include <leasehold/node/unformed_calls.h>
 #include <leasehold/tests/replica/driver_rig.h>
 
 #include <gtest/gtest.h>
@@ -312,23 +311,6 @@ TEST(GroupCalls, ALeaderThatIsElectedAgainHasNotHandedOver) {
   EXPECT_TRUE(cluster.advance_until([&] { return handed.calls > 0; }));
   EXPECT_TRUE(leader.leads());
   EXPECT_EQ(handed.value.status, GroupCallStatus::failed);
-}
-
-TEST(GroupCalls, BeforeThereIsAGroupNobodyLeadsIt) {
-  Cluster cluster(3);
-  node::UnformedCalls unformed(10);
-  Answer<ChangeResult> changed;
-  Answer<HandOverResult> handed;
-  std::vector<Event> events;
-  events.emplace_back(change(cluster, {wanted(1)}, changed));
-  events.emplace_back(hand_over(cluster, 0, handed));
-  unformed.take(cluster.now(), events, false);
-  ASSERT_EQ(changed.calls, 1);
-  EXPECT_EQ(changed.value.refused->obstacle, raft::ChangeObstacle::not_leader);
-  ASSERT_EQ(handed.calls, 1);
-  EXPECT_EQ(handed.value.refused->obstacle, raft::TransferObstacle::not_leader);
-  unformed.release(events);
-  EXPECT_TRUE(events.empty());
 }
 
 TEST(GroupCalls, NobodyWaitsForANodeThatHasStopped) {

@@ -1,0 +1,38 @@
+// Calls to a node whose group has not formed yet.
+#include <leasehold/node/unformed_calls.h>
+#include <leasehold/tests/replica/driver_rig.h>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::node {
+namespace {
+
+using replica::testing::Answer;
+using replica::testing::Cluster;
+
+constexpr lease::Duration kLong = std::chrono::seconds(30);
+
+TEST(UnformedCalls, BeforeThereIsAGroupNobodyLeadsIt) {
+  Cluster cluster(3);
+  UnformedCalls unformed(10);
+  Answer<replica::ChangeResult> changed;
+  Answer<replica::HandOverResult> handed;
+  const raft::WantedMember only{raft::NodeId(1), raft::Uuid{1, 1}, "127.0.0.1:7001",
+                                raft::Suffrage::voter};
+  std::vector<replica::Event> events;
+  events.emplace_back(replica::ChangeMembers{{only}, cluster.in(kLong), changed.completion()});
+  events.emplace_back(replica::HandOver{raft::kNobody, cluster.in(kLong), handed.completion()});
+  unformed.take(cluster.now(), events, false);
+  ASSERT_EQ(changed.calls, 1);
+  EXPECT_EQ(changed.value.refused->obstacle, raft::ChangeObstacle::not_leader);
+  ASSERT_EQ(handed.calls, 1);
+  EXPECT_EQ(handed.value.refused->obstacle, raft::TransferObstacle::not_leader);
+  unformed.release(events);
+  EXPECT_TRUE(events.empty());
+}
+
+}  // namespace
+}  // namespace leasehold::node
