@@ -120,14 +120,14 @@ void read_clock() {
 class LeaseCheck : public ::testing::Test {
  protected:
   /// Valid, expired and absent leases.
-  void check_often(const LeaseView& view) {
+  void check_often(const replica::LeaseView& view) {
     for (int i = 0; i < kChecks; ++i) {
       if (view.readable_index(clock_)) ++readable_;
     }
   }
 
   const SystemClock clock_;
-  LeaseView view_;
+  replica::LeaseView view_;
   int readable_ = 0;
 };
 
@@ -144,7 +144,7 @@ TEST_F(LeaseCheck, MakesNoSystemCall) {
   EXPECT_EQ(without_system_calls(clock_call, [this] { check_often(view_); }), 0);
   view_.publish(lease_until(raft::HolderInstant(raft::Duration(1))));
   EXPECT_EQ(without_system_calls(clock_call, [this] { check_often(view_); }), 0);
-  EXPECT_EQ(without_system_calls(clock_call, [this] { check_often(LeaseView()); }), 0);
+  EXPECT_EQ(without_system_calls(clock_call, [this] { check_often(replica::LeaseView()); }), 0);
 }
 
 TEST_F(LeaseCheck, AllocatesNothingAndTakesNoLock) {
