@@ -31,7 +31,7 @@ struct TcpLimits {
   /// waits.
   std::size_t queue_bytes_max = std::size_t{64} << 20U;
   /// The same for chunks of snapshots, which have a connection of their own. Above
-  /// DriverOptions::snapshot_window_bytes.
+  /// Limits::snapshot_window_bytes.
   std::size_t snapshot_queue_bytes_max = std::size_t{4} << 20U;
   /// One frame, header included, in either direction. A longer one closes the connection before any
   /// of it is stored; one's own is dropped. Must be the same on every node, and above the largest

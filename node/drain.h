@@ -1,24 +1,13 @@
 // The end of a node in good order: its callers are answered, and another node leads.
 #pragma once
 
+#include <leasehold/node/calls.h>
 #include <leasehold/replica/driver.h>
 
-#include <cstddef>
 #include <functional>
 #include <vector>
 
 namespace leasehold::node {
-
-/// How a drain ended.
-struct DrainResult {
-  /// No call waits here any more, and this node does not lead, or no other voter is connected that
-  /// could. False: the time was over first.
-  bool complete = false;
-  bool handed_over = false;  ///< it led, and another node follows
-  raft::NodeId leader;       ///< whom this node takes for the leader; kNobody if unknown
-  std::size_t waiting = 0;   ///< calls that still wait; stop() ends them
-};
-using DrainCompletion = std::function<void(DrainResult)>;
 
 /// Passive, as a Driver is, and on its thread. Once begun it goes on: a node that is elected again
 /// hands over again. Meanwhile new calls are refused (refuse_calls()).

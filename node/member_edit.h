@@ -4,7 +4,7 @@
 
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/membership_change.h>
-#include <leasehold/replica/driver.h>
+#include <leasehold/replica/calls.h>
 
 #include <cstdint>
 #include <functional>

@@ -4,10 +4,13 @@
 #include <leasehold/base/result.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/lease/timing.h>
-#include <leasehold/node/drain.h>
+#include <leasehold/node/calls.h>
 #include <leasehold/node/member_edit.h>
-#include <leasehold/replica/driver.h>
+#include <leasehold/replica/calls.h>
+#include <leasehold/replica/counters.h>
 #include <leasehold/replica/lease_view.h>
+#include <leasehold/replica/limits.h>
+#include <leasehold/replica/observer.h>
 #include <leasehold/replica/state_machine.h>
 
 #include <chrono>
@@ -56,32 +59,7 @@ struct NodeOptions {
   /// witness's for ever, or never.
   bool witness = false;
   lease::Duration preference_settle = std::chrono::seconds(10);
-  replica::DriverOptions limits;  ///< its `core` member is filled in by open()
-};
-
-/// How long a call may take, and with which others it can be cancelled. A plain duration is enough:
-/// `node.propose(command, 2s, done)`.
-struct CallOptions {
-  // Implicit by intent.
-  template <class Rep, class Period>
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  CallOptions(std::chrono::duration<Rep, Period> t, replica::CallGroup g = replica::CallGroup(0))
-      : timeout(std::chrono::duration_cast<lease::Duration>(t)), group(g) {}
-
-  /// From the call on, on the node's clock. Zero or less: the call is refused.
-  lease::Duration timeout;
-  replica::CallGroup group;
-  /// Of a proposal: the state machine executes the command once however often it stands in the log
-  /// (session_table.h). Then it is sent again also where nobody can tell whether it was appended
-  /// before, and fewer calls end as unknown.
-  bool repeatable = false;
-};
-
-/// One command of a batch.
-struct Proposal {
-  Bytes command;
-  replica::ProposeCompletion done;
-  bool repeatable = false;  ///< as CallOptions::repeatable, which speaks for the whole batch
+  replica::Limits limits;
 };
 
 /// A member as status shows it.

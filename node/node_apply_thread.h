@@ -19,7 +19,7 @@
 namespace leasehold::node {
 
 /// Applies each call on its own thread, publishes the index, completes the callers, then tells
-/// `done` there. Its queue is bounded by DriverOptions::applies_max, and one install().
+/// `done` there. Its queue is bounded by Limits::applies_max, and one install().
 class ApplyThread final : public replica::Applier {
  public:
   using Done = std::function<void(Result<replica::Applied>)>;

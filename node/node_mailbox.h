@@ -14,7 +14,7 @@ namespace leasehold::node {
 
 /// Events for the driver and tasks for the node's thread. Its size is bounded by what the node's
 /// callers can submit, and the storage complete, in one turn of that thread: the driver enforces
-/// the limits of DriverOptions when it takes them.
+/// replica::Limits when it takes them.
 class Mailbox {
  public:
   using Task = std::function<void()>;

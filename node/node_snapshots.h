@@ -24,7 +24,7 @@ namespace leasehold::node {
 /// becomes `complete` when all of it is there and durable, until it is installed.
 ///
 /// Its queue is bounded by what a Driver asks for at once: one make_durable(), one take(), one
-/// read() for each peer, and DriverOptions::chunks_storing_max chunks.
+/// read() for each peer, and Limits::chunks_storing_max chunks.
 class SnapshotThread final : public replica::Snapshots {
  public:
   /// `post` is called on lh-snap with each answer, or with StorageFailed.

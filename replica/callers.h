@@ -17,7 +17,7 @@ namespace leasehold::replica {
 /// takes the caller out has to call it, so each is called once. Every method may be called from any
 /// thread.
 ///
-/// Bounded by DriverOptions::proposals_max.
+/// Bounded by Limits::proposals_max.
 class Callers {
  public:
   void add(std::uint64_t sequence, ProposeCompletion done) {

@@ -13,7 +13,7 @@ namespace leasehold::replica {
 /// A run of entries without a gap that ends with the last entry handed to the storage.
 class EntryCache {
  public:
-  /// `bytes_max`: see DriverOptions::cache_bytes_max. Each entry counts its payload and itself.
+  /// `bytes_max`: see Limits::cache_bytes_max. Each entry counts its payload and itself.
   explicit EntryCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
   bool empty() const { return entries_.empty(); }

@@ -126,7 +126,7 @@ class Proposals {
 
   DriverContext& context_;
   std::uint64_t last_sequence_;
-  /// By sequence. Bounded by DriverOptions::proposals_max and proposal_bytes_max.
+  /// By sequence. Bounded by Limits::proposals_max and proposal_bytes_max.
   Waiters waiters_;
   std::size_t waiting_bytes_ = 0;
   /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name

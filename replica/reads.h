@@ -63,7 +63,7 @@ class Reads {
 
   DriverContext& context_;
   std::uint64_t last_number_ = 0;
-  /// By the number that the core knows too. Bounded by DriverOptions::reads_max.
+  /// By the number that the core knows too. Bounded by Limits::reads_max.
   Waiters waiters_;
   /// Numbers of the waiters at Place::held. May name some that have expired.
   std::vector<std::uint64_t> held_;

@@ -252,7 +252,7 @@ Result<std::uint64_t> parse_bytes(const std::string& text) {
   return number.value() << shift;
 }
 
-template <std::uint64_t replica::DriverOptions::*kMember>
+template <std::uint64_t replica::Limits::*kMember>
 Result<void> set_bytes(ServeSettings& settings, const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (!bytes) return bytes.error();
@@ -464,15 +464,15 @@ const std::vector<SettingSpec>& setting_specs() {
       {"log-tail", "BYTES", "64M",
        "What the log keeps for members that were away for a while; one that needs more is sent a "
        "snapshot",
-       set_bytes<&replica::DriverOptions::log_tail_bytes>},
+       set_bytes<&replica::Limits::log_tail_bytes>},
       {"log-cut", "BYTES", "64M", "The log is cut once it is so much larger than --log-tail",
-       set_bytes<&replica::DriverOptions::log_cut_bytes>},
+       set_bytes<&replica::Limits::log_cut_bytes>},
       {"log-max-age", "DURATION", "1440m",
        "Older entries are cut off though the log is small; 0s: the age does not matter",
        set_log_max_age},
       {"snapshot-rate", "BYTES", "0",
        "What the snapshots that this node sends may take together, a second; 0: no limit",
-       set_bytes<&replica::DriverOptions::snapshot_bytes_per_second>},
+       set_bytes<&replica::Limits::snapshot_bytes_per_second>},
       {"watch-history", "BYTES", "2M",
        "What is kept in memory of the latest changes, for watchers; one that is further behind is "
        "told to read its keys again",

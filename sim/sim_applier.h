@@ -64,7 +64,7 @@ class SimApplier : public replica::Applier {
   Random random_;
   bool busy_ = false;
   int installs_ = 0;
-  /// Bounded by DriverOptions::applies_max.
+  /// Bounded by Limits::applies_max.
   std::deque<Call> waiting_;
 };
 

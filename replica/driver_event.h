@@ -1,0 +1,132 @@
+// The inputs of a Driver: calls, messages, the passing of time, and the answers of storage, applier
+// and snapshots.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/base/result.h>
+#include <leasehold/raft/core.h>
+#include <leasehold/replica/calls.h>
+#include <leasehold/wire/peer_message.h>
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace leasehold::replica {
+
+/// Nothing but the passing of time.
+struct Tick {};
+struct PeerMessageReceived {
+  raft::Peer from;
+  wire::PeerMessage message;
+};
+/// Replicate `command`. On a follower it is forwarded to the leader, and answered from this node's
+/// own apply.
+struct Propose {
+  Bytes command;
+  raft::PromiseInstant deadline;  ///< past it: unknown if it may have been appended, else dropped
+  ProposeCompletion done;
+  CallGroup group{};
+  /// The state machine executes it once however often it stands in the log (session_table.h). So
+  /// it is sent again where nobody can tell whether it was appended before.
+  bool repeatable{};
+};
+struct Read {
+  ReadMode mode = ReadMode::lease;
+  raft::PromiseInstant deadline;
+  ReadCompletion done;
+  CallGroup group{};
+};
+/// Complete once this node has applied `index`: for a lease read that found `applied` lagging.
+struct WaitApplied {
+  raft::Index index;
+  raft::PromiseInstant deadline;
+  ReadCompletion done;
+  CallGroup group{};
+};
+/// Change the members of the group to exactly `wanted`. Only at the leader; a group that is so
+/// already is done. New voters have to be members that have caught up: add them as learners first.
+struct ChangeMembers {
+  raft::WantedMembers wanted;
+  raft::PromiseInstant deadline;
+  ChangeCompletion done;
+  CallGroup group{};
+};
+/// Hand the leadership over to `to`; kNobody: to the most advanced voter. Only at the leader, and
+/// only before the deadline. Until it ends, proposals wait.
+struct HandOver {
+  raft::NodeId to;
+  raft::PromiseInstant deadline;
+  HandOverCompletion done;
+  CallGroup group{};
+};
+/// Make what is applied durable, then cut the log to the tail that slow followers may need
+/// (Limits::log_tail_bytes), however little that is. On a full disk only what is durable
+/// already can go. Has no deadline.
+struct CutLog {
+  LogCutCompletion done;
+};
+/// Complete everything of `group` that waits, as if its deadline had passed. Looks at every waiter.
+struct Cancel {
+  CallGroup group;
+};
+struct Persisted {
+  raft::ReadyId id;
+};
+struct EntriesRead {
+  std::uint64_t token = 0;
+  Result<std::vector<raft::Entry>> entries;
+};
+/// Everything up to `last` is applied and published, and the callers are told.
+struct Applied {
+  raft::Index last;
+  /// Sequences of the commands among it that this process proposed.
+  std::vector<std::uint64_t> own;
+};
+/// The answer to Snapshots::make_durable().
+struct MachineDurable {
+  Result<raft::Index> index;
+};
+/// A snapshot that this node took and can send.
+struct TakenSnapshot {
+  raft::Index last;
+  std::uint64_t tag = 0;  ///< names it; random
+  std::uint64_t size = 0;
+};
+/// The answer to Snapshots::take().
+struct SnapshotTaken {
+  Result<TakenSnapshot> snapshot;
+};
+/// The answer to Snapshots::read().
+struct SnapshotRead {
+  std::uint64_t token = 0;
+  Result<Bytes> data;
+};
+/// The answer to Snapshots::store().
+struct ChunkStored {
+  raft::Core::StoredChunk stored;
+  /// Set: this was the last byte, and the whole snapshot is verified and durable.
+  std::optional<raft::Membership> complete;
+};
+/// The disk of the log is full, or has space again.
+struct StorageSpace {
+  bool full = false;
+};
+/// The same of the disk of the state machine.
+struct MachineSpace {
+  bool full = false;
+};
+/// The storage failed: the node stops (Driver::failure() says why).
+struct StorageFailed {
+  Error error;
+};
+/// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
+struct Stop {};
+
+using Event =
+    std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers, HandOver,
+                 CutLog, Cancel, Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
+                 SnapshotRead, ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
+
+}  // namespace leasehold::replica

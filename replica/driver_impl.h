@@ -1,0 +1,168 @@
+// The parts of a Driver, and the order in which they act. Not an interface for users.
+#pragma once
+
+#include <leasehold/base/assert.h>
+#include <leasehold/replica/append_filler.h>
+#include <leasehold/replica/apply_queue.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/replica/driver_context.h>
+#include <leasehold/replica/entry_cache.h>
+#include <leasehold/replica/group_calls.h>
+#include <leasehold/replica/log_keeper.h>
+#include <leasehold/replica/proposals.h>
+#include <leasehold/replica/reads.h>
+#include <leasehold/replica/snapshot_receiver.h>
+#include <leasehold/replica/snapshot_sender.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace leasehold::replica {
+
+/// The loop itself. Every input goes to the core or to the waiters; then drain() acts on the
+/// core's effects, in the order that raft/ready.h gives, until there are none.
+class Driver::Impl {
+ public:
+  Impl(const DriverOptions& options, raft::InitialState initial, const Ports& ports, lease::Now now)
+      : applied_at_start_(initial.applied),
+        log_bytes_at_start_(initial.bytes),
+        context_(options, std::move(initial), ports, now),
+        cache_(options.cache_bytes_max),
+        filler_(context_, cache_),
+        apply_(context_, cache_, applied_at_start_),
+        sender_(context_),
+        receiver_(context_),
+        keeper_(context_, now, log_bytes_at_start_, applied_at_start_),
+        proposals_(context_),
+        reads_(context_),
+        group_calls_(context_) {
+    context_.applied = applied_at_start_;
+    ports.view.publish_applied(applied_at_start_);
+    drain(now);
+  }
+
+  void handle(lease::Now now, Event& event) {
+    begin();
+    feed(now, event);
+    finish(now);
+  }
+
+  void handle_batch(lease::Now now, std::vector<Event>& events) {
+    begin();
+    for (Event& event : events) feed(now, event);
+    events.clear();
+    finish(now);
+  }
+
+  raft::PromiseInstant next_deadline() const {
+    if (stopped_) return raft::PromiseInstant::never();
+    raft::PromiseInstant next = std::min(context_.core.next_deadline(), retry_at_);
+    next = std::min(next, sender_.next_deadline());
+    next = std::min(next, proposals_.next_resend());
+    if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
+    return next;
+  }
+
+  DriverContext& context() { return context_; }
+  std::size_t pending() const { return proposals_.size() + reads_.size() + group_calls_.size(); }
+  bool awaits_applied() const {
+    return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
+  }
+  const std::optional<Error>& failure() const { return failure_; }
+  const LogKeeper& keeper() const { return keeper_; }
+  std::vector<SnapshotTransfer> transfers() const {
+    std::vector<SnapshotTransfer> all;
+    sender_.status(all);
+    receiver_.status(all);
+    return all;
+  }
+
+ private:
+  struct Hands;
+
+  void begin() {
+    LEASEHOLD_ASSERT(!inside_);
+    inside_ = true;
+  }
+  void finish(lease::Now now);
+  void feed(lease::Now now, Event& event);
+  raft::NodeId full_member() const;
+
+  void on(lease::Now, Tick&) {}
+  void on(lease::Now now, PeerMessageReceived& event);
+  void on(lease::Now now, Propose& event) { proposals_.propose(now, event); }
+  void on(lease::Now now, Read& event);
+  void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
+  void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
+  void on(lease::Now now, ChangeMembers& event) { group_calls_.change(now, event); }
+  void on(lease::Now now, HandOver& event) { group_calls_.hand_over(now, event); }
+  void on(lease::Now, Cancel& event);
+  void on(lease::Now now, Persisted& event);
+  void on(lease::Now now, EntriesRead& event);
+  void on(lease::Now now, Applied& event);
+  void on(lease::Now, MachineDurable& event);
+  void on(lease::Now now, SnapshotTaken& event) { sender_.taken(now, event); }
+  void on(lease::Now now, SnapshotRead& event) { sender_.read(now, event); }
+  void on(lease::Now now, ChunkStored& event) { receiver_.stored(now, event); }
+  void on(lease::Now, StorageSpace& event) { space(log_full_, event.full); }
+  void on(lease::Now, MachineSpace& event) { space(machine_full_, event.full); }
+  void on(lease::Now, StorageFailed& event) { fail(std::move(event.error)); }
+  void on(lease::Now, Stop&) { stop(); }
+
+  void space(bool& of, bool full) {
+    of = full;
+    context_.disk_full = log_full_ || machine_full_;
+  }
+  void step(lease::Now now, const raft::Peer& from, raft::Message& message);
+  void make_heartbeat(raft::AppendRequest& request) const;
+
+  void drain(lease::Now now);
+  void act(lease::Now now);
+  void write(lease::Now now, raft::PersistBatch& batch,
+             const std::vector<raft::AppendIntent>& intents);
+  void release_held();
+  void note_leadership(lease::Now now);
+  void route_held(lease::Now now);
+  void expire(lease::Now now);
+  bool still_waits(const Deadlines::Entry& entry) const;
+  void fail(Error error);
+  void stop();
+
+  raft::Index applied_at_start_;
+  std::uint64_t log_bytes_at_start_;
+  DriverContext context_;
+  EntryCache cache_;
+  AppendFiller filler_;
+  ApplyQueue apply_;
+  SnapshotSender sender_;
+  SnapshotReceiver receiver_;
+  LogKeeper keeper_;
+  Proposals proposals_;
+  Reads reads_;
+  GroupCalls group_calls_;
+
+  raft::Ready ready_;
+  /// Batches up to this one are durable.
+  raft::ReadyId durable_;
+  /// Messages that wait for a batch, in the order in which the core gave them.
+  std::vector<raft::HeldMessage> held_;
+
+  // What was last known of the leadership, to see it change.
+  raft::Term term_;
+  raft::NodeId leader_;
+  bool leads_ = false;
+  /// When what a known leader refused is tried again; never() when nothing is.
+  raft::PromiseInstant retry_at_ = raft::PromiseInstant::never();
+
+  bool log_full_ = false;
+  bool machine_full_ = false;
+  bool inside_ = false;
+  bool stopped_ = false;
+  std::optional<Error> failure_;
+};
+
+}  // namespace leasehold::replica
