@@ -18,7 +18,7 @@ enum class RoleChangeReason : std::uint8_t {
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
   disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
-  transfer,         ///< the leader has handed over to this node
+  transfer,         ///< the leader has transferred to this node
   removed,          ///< the leader's own removal from the voters is committed
 };
 
@@ -93,7 +93,7 @@ struct SnapshotInstalled {
   friend bool operator==(const SnapshotInstalled&, const SnapshotInstalled&) = default;
 };
 
-/// A leader begins to hand over: it takes no proposals, and brings the target up to date.
+/// A leader begins a transfer: it takes no proposals, and brings the target up to date.
 struct TransferStarted {
   NodeId target;
   friend bool operator==(const TransferStarted&, const TransferStarted&) = default;

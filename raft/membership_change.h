@@ -37,7 +37,7 @@ using WantedMembers = std::vector<WantedMember>;
 
 /// Why a change was not begun. Nothing was appended.
 enum class ChangeObstacle : std::uint8_t {
-  not_leader,          ///< `member` is whom to ask, if it is known
+  not_leader,          ///< ask `member`, if it is known
   transfer_under_way,  ///< of the leadership, or this leader is on its way out
   change_under_way,    ///< the newest membership is joint, or not known to be committed
   leader_is_new,       ///< it has committed nothing of its own term yet
@@ -60,7 +60,7 @@ enum class ChangeObstacle : std::uint8_t {
 
 struct ChangeRefused {
   ChangeObstacle obstacle = ChangeObstacle::not_leader;
-  NodeId member{};                   ///< whom it is about; kNobody: none, or unknown
+  NodeId member{};                   ///< the member in question; kNobody: none, or unknown
   std::uint64_t entries_behind = 0;  ///< learner_behind: so many entries it lacks
   friend bool operator==(const ChangeRefused&, const ChangeRefused&) = default;
 };

@@ -24,7 +24,7 @@ struct PreVoteReply {
   Term request_term;  ///< the term that was asked for
   Term term;          ///< the responder's term
   bool granted = false;
-  NodeId leader;  ///< whom the responder takes for the leader; kNobody if it knows none
+  NodeId leader;  ///< the leader that the responder knows; kNobody if none
   friend bool operator==(const PreVoteReply&, const PreVoteReply&) = default;
 };
 
@@ -91,7 +91,7 @@ struct ReadIndexReply {
   Incarnation incarnation;
   std::uint64_t id = 0;
   std::optional<Index> index;  ///< none: refused, the responder is not (or no longer) the leader
-  NodeId leader;               ///< refused: whom the responder takes for the leader
+  NodeId leader;               ///< refused: the leader that the responder knows
   friend bool operator==(const ReadIndexReply&, const ReadIndexReply&) = default;
 };
 
@@ -135,7 +135,7 @@ struct SnapshotReply {
   friend bool operator==(const SnapshotReply&, const SnapshotReply&) = default;
 };
 
-/// "Campaign now": the leader hands over (dissertation 3.10).
+/// "Campaign now": the leader transfers the leadership (dissertation 3.10).
 struct TimeoutNow {
   TransferToken token;
   friend bool operator==(const TimeoutNow&, const TimeoutNow&) = default;

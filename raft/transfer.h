@@ -1,4 +1,4 @@
-// What stands in the way when the leadership is to be handed over.
+// Why a leader refuses to transfer the leadership.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -8,7 +8,7 @@
 
 namespace leasehold::raft {
 
-/// Why the leadership is not handed over.
+/// Why a transfer is refused.
 enum class TransferObstacle : std::uint8_t {
   not_leader,          ///< `node` is whom to ask, if it is known
   transfer_under_way,  ///< to `node`
