@@ -10,7 +10,7 @@ namespace leasehold::raft {
 
 /// Why a transfer is refused.
 enum class TransferObstacle : std::uint8_t {
-  not_leader,          ///< `node` is whom to ask, if it is known
+  not_leader,          ///< ask `node`, if it is known
   transfer_under_way,  ///< to `node`
   already_leads,
   not_a_voter,       ///< `node` is none
