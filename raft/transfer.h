@@ -14,7 +14,7 @@ enum class TransferObstacle : std::uint8_t {
   transfer_under_way,  ///< to `node`
   already_leads,
   not_a_voter,       ///< `node` is none
-  witness,           ///< `node` is one: it never leads for long
+  witness,           ///< `node` is a witness: it never leads for long
   nobody_to_follow,  ///< no other voter that is no witness has answered in this term
   too_late,          ///< of a driver: the caller's deadline had passed
 };
