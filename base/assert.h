@@ -7,7 +7,7 @@
 
 namespace leasehold {
 
-/// Prints the failed condition and where it stands, then aborts. Never returns.
+/// Prints the failed condition and its place in the source, then aborts. Never returns.
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line) noexcept;
 
 }  // namespace leasehold

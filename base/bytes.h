@@ -1,7 +1,7 @@
 // Bytes: an immutable, reference-counted run of bytes.
 //
-// A payload is read from a socket once and then stands in the log cache, in the write batch of the
-// disk, in the frames to the peers and in the apply queue. All of them share one allocation.
+// A payload is read from a socket once and is then part of the log cache, of the write batch for
+// the disk, of the frames to the peers and of the apply queue. All of them share one allocation.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ class Random {
     LEASEHOLD_ASSERT(bound > 0);
     for (;;) {
       const std::uint64_t draw = next();
-      // The ragged end is shorter than `bound`, so its length hardly ever has to be known.
+      // The ragged end is shorter than `bound`, so its length is rarely needed.
       if (draw >= bound || draw >= (0 - bound) % bound) return draw % bound;
     }
   }

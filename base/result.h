@@ -10,7 +10,7 @@
 
 namespace leasehold {
 
-/// What kind of thing went wrong. Callers branch on this; people read the message.
+/// The kind of a failure. Callers branch on this; people read the message.
 enum class ErrorCode {
   invalid_argument,    ///< the caller's value is wrong: an option, a flag, a command
   malformed,           ///< bytes from outside do not follow their format
@@ -18,18 +18,18 @@ enum class ErrorCode {
   corrupted,           ///< stored bytes are damaged
   wrong_cluster,       ///< the directory or the peer belongs to another cluster or node
   in_use,              ///< another process holds the resource
-  not_found,           ///< what was asked for is not there
-  unsupported,         ///< what was asked for is not offered here
+  not_found,           ///< the requested thing does not exist
+  unsupported,         ///< the requested thing is not offered here
   io,                  ///< the operating system or the database refused an operation
   overloaded,          ///< a bounded queue is full; nothing was done, try again
   unavailable,         ///< no leader, or not formed yet; nothing was done, try again
   timed_out,           ///< the deadline passed
   stopped,             ///< the node is stopping
   removed,             ///< this node is no member of its group any more
-  clock_disrupted,     ///< this machine stood still unseen by its clocks; start anew
+  clock_disrupted,     ///< this machine was stopped unseen by its clocks; start again
 };
 
-/// The code's name as it stands in logs: "wrong_cluster".
+/// The code's name in logs: "wrong_cluster".
 const char* error_code_name(ErrorCode code);
 
 /// An error. The message is a sentence for a person and says what to do about it.

@@ -1,4 +1,4 @@
-// What happens to keys of a group that is reached by its client ports (docs/watch.md).
+// Events of the keys of a group, over its client ports (docs/watch.md).
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -17,9 +17,9 @@
 
 namespace leasehold::client {
 
-/// Tells everything that happens to keys, in order, once, without a gap; goes on at another server
-/// when a connection breaks, or a node is cut off from its group. When that is not possible, since
-/// it was away for longer than the nodes remember, it says `resync`, and then what is there.
+/// Returns every event of keys, in order, once, without a gap. It continues at another server when
+/// a connection breaks, or a node is cut off from its group. If that is not possible, because it
+/// was away for longer than the nodes remember, it returns `resync`, and then the existing keys.
 ///
 ///     KeyWatch watch({.servers = servers, .prefixes = {"services/web/"}, .existing = true});
 ///     for (;;) {
@@ -35,10 +35,10 @@ class KeyWatch {
     std::vector<std::string> servers;  ///< client addresses, host:port; at least one
     std::vector<std::string> keys;
     std::vector<std::string> prefixes;  ///< no key and no prefix: every key
-    std::uint64_t from = 0;             ///< the first revision to tell; 0: the next one
-    bool existing = false;              ///< say first what is there; not with `from`
+    std::uint64_t from = 0;             ///< the first revision to return; 0: the next one
+    bool existing = false;              ///< return the existing keys first; not with `from`
     bool values = false;                ///< of up to 16 KiB each
-    /// Hears of each server that fails, with the reason: it goes on at the next one.
+    /// Called for each server that fails, with the reason; the watch continues at the next one.
     std::function<void(const std::string&)> trouble = [](const std::string&) {};
   };
 
@@ -48,25 +48,25 @@ class KeyWatch {
       deleted,  ///< by a command
       expired,  ///< the time of its lease was over
       revoked,  ///< its lease was ended before its time
-      resync,   ///< forget everything: `is` for each key that is there comes behind it
-      is,       ///< it is there
+      resync,   ///< forget everything: `is` follows for each existing key
+      is,       ///< the key exists
     };
     Kind kind = Kind::set;
     std::uint64_t revision = 0;
     std::string key;
     std::uint64_t create_revision = 0;  ///< of `set` and `is`
     std::uint64_t version = 0;          ///< of `set` and `is`
-    grant::LeaseId lease{};             ///< on which it stands, or with which it went; 0: none
+    grant::LeaseId lease{};             ///< the key is attached to it, or went with it; 0: none
     std::optional<std::string> value;
   };
 
   explicit KeyWatch(Options options);
 
-  /// What one revision did, or a resync with all that is there. Empty: nothing happened within the
-  /// timeout; it takes longer where servers do not answer. Errors: unsupported (refused for good),
-  /// invalid_argument (no server has an address).
+  /// The events of one revision, or a resync with all existing keys. Empty: nothing happened within
+  /// the timeout; the call takes longer where servers do not answer. Errors: unsupported (the
+  /// server will always refuse), invalid_argument (no server has an address).
   Result<std::vector<Event>> next(lease::Duration timeout);
-  /// The first revision that was not told yet; 0: it has not begun.
+  /// The first revision that was not returned yet; 0: the watch has not begun.
   std::uint64_t next_revision() const { return next_; }
 
  private:
@@ -90,7 +90,7 @@ class KeyWatch {
   std::deque<RespValue> waiting_;  ///< messages, in their order
   std::vector<Event> told_;        ///< what next() returns
   std::uint64_t next_ = 0;
-  /// What is there has to be said first.
+  /// The existing keys have to be returned first.
   bool reread_ = false;
   /// Keys that were read at a later revision than that before next_.
   std::map<std::string, std::uint64_t> ahead_;

@@ -10,17 +10,17 @@
 namespace leasehold::client {
 
 /// The leases of one group. Each call blocks, at most for about its `timeout`. One thread calls at
-/// a time. Every implementation sorts what went wrong in the same way:
+/// a time. Every implementation uses the same errors:
 ///
-///   unavailable   nothing was done: no leader, nobody in reach, a node that is about to stop
-///   timed_out     nobody knows whether it was done, or whether it will be
-///   in_use        the name is held; the message says by whom
+///   unavailable   nothing was done: no leader, no node in reach, a node that is about to stop
+///   timed_out     unknown whether it was done, or will be
+///   in_use        the name is held; the message names the holder
 ///   not_found     there is no such lease (any more)
 ///   anything else will be the same the next time: wrong values, a limit that is reached
 class LeaseService {
  public:
   struct Request {
-    std::string name;  ///< empty: nobody is shut out
+    std::string name;  ///< empty: it excludes no other client
     std::string holder;
     lease::Duration ttl{0};
     grant::LeaseTerms terms{};
@@ -30,20 +30,20 @@ class LeaseService {
     grant::FencingToken token;
     lease::Duration ttl{0};
   };
-  /// A lease that is there, and who holds it.
+  /// An existing lease, and its holder.
   struct Found : Granted {
     std::string holder;
   };
 
   virtual ~LeaseService() = default;
-  /// Refused as in_use also: nobody holds the name, but the delay of the lease that expired is not
-  /// over. Of a lease in its grace period that has a soft limit this asks for the end: a later try
-  /// gets the name.
+  /// Also refused as in_use: nobody holds the name, but the lock delay of the expired lease is not
+  /// over. If a lease with a soft limit is in its grace period, this call asks for its end: a later
+  /// try gets the name.
   virtual Result<Granted> grant(const Request& request, lease::Duration timeout) = 0;
   /// The lease of this name, also in its grace period. Errors: not_found.
   virtual Result<Found> find(const std::string& name, lease::Duration timeout) = 0;
-  /// Its time to live, all of it anew, also in its grace period: what is answered is the time to
-  /// live without that. Errors: not_found.
+  /// Gives it its whole time to live again, also in its grace period. The answer is the time to
+  /// live without the grace period. Errors: not_found.
   virtual Result<lease::Duration> renew(grant::LeaseId id, lease::Duration timeout) = 0;
   /// Ends it, with its keys. Errors: not_found.
   virtual Result<void> revoke(grant::LeaseId id, lease::Duration timeout) = 0;

@@ -1,4 +1,4 @@
-// A key that stands for as long as this process lives.
+// A key that exists while this process lives.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -15,42 +15,42 @@
 
 namespace leasehold::client {
 
-/// Registers a service, or whatever else others want to know to be alive: a key with a value, which
-/// goes when this process ends, dies or cannot be heard for its time to live. Who watches is told
-/// which of the three it was: `deleted` or `revoked` if it ended, `expired` if it failed
-/// (docs/watch.md). What went although the process lives comes back by itself.
+/// Registers a service, or anything else whose liveness others want to know: a key with a value,
+/// which goes when this process ends, dies or is out of reach for its time to live. A watcher sees
+/// which it was: `deleted` or `revoked` if the process ended, `expired` if it failed
+/// (docs/watch.md). A key that went although the process lives comes back by itself.
 ///
-/// A thread of its own keeps it. Thread-safe, but for the destructor.
+/// Its own thread maintains it. Thread-safe, except for the destructor.
 class Registration {
  public:
   enum class State : std::uint8_t {
-    registering,  ///< not yet, or not any more: the group is not reached, or had ended it
+    registering,  ///< not yet, or no longer: the group is not reached, or had ended it
     registered,   ///< it was, and its lease is not over
   };
 
   struct Options {
-    /// Of the lease: its name is not asked for, `wait` neither, and it has no `terms`.
+    /// Of the lease: its name and `wait` are not used, and it has no `terms`.
     LeaseHolder::Options lease;
-    /// This instance's alone, below what the others of the service have: "services/web/7".
+    /// Unique to this instance, below the common prefix of the service: "services/web/7".
     std::string key;
-    /// How to reach it, perhaps.
+    /// For example its address.
     std::string value;
-    /// Hears of each change, on the thread of the registration; quick, and it does not call back.
-    /// `why` is empty, or what is the matter.
+    /// Called for each change, on the thread of the registration; it is quick, and does not call
+    /// the registration. `why` is empty, or the reason.
     std::function<void(State, const std::string& why)> changed = [](State, const std::string&) {};
   };
 
-  /// Returns at once; changed() hears when it stands. Errors: invalid_argument. The services and
-  /// `clock` outlive it and are its own: it calls them from threads.
+  /// Returns at once; changed() is called when the key exists. Errors: invalid_argument. The
+  /// services and `clock` outlive it and are used by it alone: it calls them from threads.
   static Result<std::unique_ptr<Registration>> begin(LeaseService& leases, KeyService& keys,
                                                      const lease::Clock& clock, Options options);
-  /// The key goes, if the group is to be reached.
+  /// Deletes the key, if the group is reached.
   ~Registration();
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
 
   State state() const { return state_.load(std::memory_order_acquire); }
-  /// Whoever watches sees the new value, if it is another one.
+  /// Watchers see the new value, if it differs.
   void set_value(std::string value);
 
  private:
@@ -72,7 +72,7 @@ class Registration {
   mutable std::mutex mutex_;
   std::condition_variable woken_;
   std::string value_;
-  /// value_ is not the one that stands.
+  /// value_ was not written yet.
   bool changed_value_ = true;
   bool stopping_ = false;
   std::string told_;  ///< of the thread

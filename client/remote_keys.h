@@ -1,4 +1,4 @@
-// The keys of a group that is reached by its client ports.
+// The keys of a group, over its client ports.
 #pragma once
 
 #include <leasehold/client/key_service.h>
@@ -12,7 +12,7 @@
 
 namespace leasehold::client {
 
-/// Speaks SET and the commands of watches (docs/watch.md). One thread at a time.
+/// Uses SET and the commands of watches (docs/watch.md). One thread at a time.
 class RemoteKeys final : public client::KeyService {
  public:
   /// Client addresses, host:port; at least one.
@@ -25,7 +25,8 @@ class RemoteKeys final : public client::KeyService {
                    lease::Duration timeout) override;
 
  private:
-  /// What the connection of the group watches. One that heard nothing yet goes on in the next wait.
+  /// What the connection of the group watches. A watch without an event yet continues in the next
+  /// wait.
   struct Watching {
     Interest interest;
     std::uint64_t revision = 0;

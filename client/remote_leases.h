@@ -1,4 +1,4 @@
-// The leases of a group that is reached by its client ports.
+// The leases of a group, over its client ports.
 #pragma once
 
 #include <leasehold/client/lease_service.h>
@@ -10,7 +10,7 @@
 
 namespace leasehold::client {
 
-/// Speaks the commands of leases (docs/resp.md). One thread at a time.
+/// Uses the commands of leases (docs/resp.md). One thread at a time.
 class RemoteLeases final : public client::LeaseService {
  public:
   /// Client addresses, host:port; at least one.

@@ -32,7 +32,7 @@ struct RespValue {
   }
 };
 
-/// A reply's limits: what a node may be trusted with.
+/// The limits of a reply: no node may send more.
 inline constexpr std::size_t kReplyBytesMax = 64U << 20U;
 inline constexpr int kReplyDepthMax = 8;
 
@@ -45,7 +45,7 @@ class RespClient {
  public:
   using Timeout = std::chrono::milliseconds;
 
-  /// `address` is host:port. Errors: invalid_argument, unavailable (nobody listens, or out of
+  /// `address` is host:port. Errors: invalid_argument, unavailable (no process listens, or out of
   /// reach), timed_out.
   static Result<RespClient> connect(const std::string& address, Timeout timeout);
   ~RespClient();

@@ -12,23 +12,23 @@
 
 namespace leasehold::client {
 
-/// Stays with one server, the leader if it is among them, for as long as that one answers; goes on
-/// to the next when it refuses or its connection breaks. One thread at a time.
+/// Stays with one server, the leader if it is among them, while that one answers; moves to the next
+/// when it refuses or its connection breaks. One thread at a time.
 class ServerGroup {
  public:
-  /// A second time does no harm, or it may be done once at most.
+  /// Whether executing the command twice does no harm, or it may be executed once at most.
   enum class Repeat : std::uint8_t { harmless, never };
 
   /// Client addresses, host:port; at least one.
   explicit ServerGroup(std::vector<std::string> servers) : servers_(std::move(servers)) {}
 
-  /// The reply, which is no error. Errors, sorted as client/lease_service.h says: unavailable (it
-  /// was not executed), timed_out (nobody knows), in_use, not_found; invalid_argument: it will be
+  /// The reply, which is no error. Errors, with the meaning of client/lease_service.h: unavailable
+  /// (it was not executed), timed_out (unknown), in_use, not_found; invalid_argument: it will be
   /// refused again, or no server has an address.
   Result<RespValue> call(const std::vector<std::string>& words, lease::Duration timeout,
                          Repeat repeat);
-  /// The connection to the server, for talk that is no call; drop() behind it if what is under way
-  /// has not ended. Errors: unavailable, timed_out, invalid_argument.
+  /// The connection to the server, for exchanges that are no calls; call drop() after one that has
+  /// not ended. Errors: unavailable, timed_out, invalid_argument.
   Result<RespClient*> connection(lease::Duration timeout);
   /// Hangs up; the next call goes to the next server.
   void drop();
@@ -39,7 +39,7 @@ class ServerGroup {
 
   const std::vector<std::string> servers_;
   std::optional<RespClient> client_;
-  /// The one that client_ speaks to, or the next to try.
+  /// The one that client_ is connected to, or the next to try.
   std::size_t at_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// When the time of something that was granted for a while is over.
+// Finds granted things whose time is over: leases of clients, idle sessions.
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
@@ -14,10 +14,10 @@
 
 namespace leasehold::grant {
 
-/// Times things by one clock, that of whoever leads: each has a number, a *stamp* that changes with
-/// everything that gives it its time anew, and how long that time is. It decides nothing. What it
-/// names as due is proposed as a command that names the stamp, too, and does nothing where the
-/// stamp is another one when the command is applied.
+/// Times things by one clock, the leader's: each has a number, a *stamp* that changes whenever its
+/// time begins again, and the length of that time. It decides nothing. The leader proposes a
+/// command for each thing that is due; the command names the stamp, and does nothing if the stamp
+/// has changed when it is applied.
 ///
 /// Deadlines are on the clock that stands still in suspend (instant.h): a leader that slept waits
 /// longer, which is safe. Not thread-safe.
@@ -29,24 +29,24 @@ class ExpiryTracker {
     friend bool operator==(const Due&, const Due&) = default;
   };
 
-  /// Everything has its whole time from `now` on, as whoever begins to lead has to give it: nobody
-  /// told it what the one before had granted. `forget_named`: what was named as due before may be
-  /// renewed again. Only if no proposal to end it can take effect any more.
+  /// Everything has its whole time from `now` on: a new leader has to give it, because it does not
+  /// know what the leader before has granted. `forget_named`: things that were named as due may be
+  /// renewed again. Only if no proposal to end them can take effect any more.
   void begin(lease::PromiseInstant now, bool forget_named);
 
   struct Times {
     lease::Duration ttl{0};
-    /// It is due so much later, and may be renewed until then.
+    /// It is due this much later, and may be renewed until then.
     LeaseTerms::Milliseconds grace{0};
-    /// Rises when somebody wants what is timed: then it is due at once, if it is in its grace
-    /// period, and not before it is wanted again, if its time is not over.
+    /// Rises when a client wants the timed thing. In its grace period it is then due at once;
+    /// before the end of its time the wish has no effect, and the client has to ask again.
     std::uint32_t wants = 0;
     bool renewable = true;
   };
-  /// There is such a thing. Its time begins at `now`, if it is new or its stamp has changed.
+  /// The thing exists. Its time begins at `now`, if it is new or its stamp has changed.
   void see(std::uint64_t id, std::uint64_t stamp, const Times& times, lease::PromiseInstant now);
   void forget(std::uint64_t id);
-  /// All but these, which are in rising order.
+  /// Forgets all but these, which are in rising order.
   void forget_others(const std::vector<std::uint64_t>& ids);
 
   enum class Renewed : std::uint8_t {
@@ -62,11 +62,11 @@ class ExpiryTracker {
   /// named at each call until they are forgotten or have another stamp.
   std::vector<Due> due(lease::PromiseInstant now, std::size_t count);
 
-  /// The last that was seen; none: there is no such thing.
+  /// The last one that was seen; none: there is no such thing.
   std::optional<std::uint64_t> stamp(std::uint64_t id) const;
   /// How long its time is; none: there is no such thing.
   std::optional<lease::Duration> ttl(std::uint64_t id) const;
-  /// Until its time is over, as ttl().
+  /// The rest of its time, as ttl().
   std::optional<lease::Duration> left(std::uint64_t id, lease::PromiseInstant now) const;
   std::size_t size() const { return timed_.size(); }
 

@@ -1,4 +1,4 @@
-// What the holder of a lease may believe of it.
+// What the holder of a lease knows of it.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -9,21 +9,21 @@
 
 namespace leasehold::grant {
 
-/// The holder's side of one lease, from its grant to its end. A pure function of what was sent,
-/// what was answered, and the holder's clock, which counts suspend. Three rules:
+/// The holder's side of one lease, from its grant to its end. A pure function of requests, answers,
+/// and the holder's clock, which counts suspend. Three rules:
 ///
-/// - The time counts from when the request was *sent* that was answered, never from its answer: the
-///   store began to count in between.
-/// - Whoever was late stays late. Once the deadline was passed, no answer gives the lease back,
-///   though the store may have kept it: what was done under it has been told to stop. With a grace
-///   period there is one exception: an answer that comes in it, and whose own deadline is still to
-///   come, gives the lease back. Until the store ends a lease nobody else can have its name, and
-///   what the store has ended it does not renew: so whoever was told "renewed" was its only holder
-///   all the time. The token is the same as before. What was begun before and did not stop is not
-///   fenced from what is begun after, and need not be: both are work of the only holder.
-/// - The end by time (expired) is another thing than the word of the store that there is no such
-///   lease (lost). Without a grace period nobody else can have it before end(), and behind that
-///   nobody knows. Whoever was expired behind a grace period knows nothing either.
+/// - The time counts from when the holder *sent* the request, never from its answer: the store
+///   began to count in between.
+/// - A late holder stays late. After the deadline no answer restores the lease, though the store
+///   may have kept it: the work under it has been stopped. With a grace period there is one
+///   exception: an answer that comes in it, and whose own deadline is still to come, restores the
+///   lease. Until the store ends a lease nobody else can have its name, and the store does not
+///   renew a lease that it has ended: so a holder that gets "renewed" was the only holder all the
+///   time. The token is the same as before. Work that was begun before and did not stop is not
+///   fenced from later work, and need not be: both belong to the only holder.
+/// - The end by time (expired) differs from the store's answer that there is no such lease (lost).
+///   Without a grace period nobody else can have the lease before end(), and after that the holder
+///   does not know. A holder that expired after a grace period does not know either.
 ///
 /// Not thread-safe.
 class HeldLease {
@@ -31,7 +31,7 @@ class HeldLease {
   enum class State : std::uint8_t {
     held,
     /// The deadline has passed, and the store may still have the lease: its holder may not act, and
-    /// goes on renewing. Chubby's jeopardy.
+    /// keeps renewing. Chubby's jeopardy.
     in_grace,
     expired,   ///< no renewal was answered in time
     lost,      ///< the store knows no such lease: it was ended there, and another may hold it
@@ -39,12 +39,12 @@ class HeldLease {
   };
 
   /// Granted by the answer, with `ttl`, to a request that was sent at `sent`, which is before the
-  /// grant was made. `seed`: of the jitter. `grace`: for so long the store keeps the lease behind
+  /// grant was made. `seed`: of the jitter. `grace`: the store keeps the lease for this time after
   /// its time to live (LeaseTerms).
   HeldLease(const HolderTiming& timing, lease::Duration ttl, lease::HolderInstant sent,
             std::uint64_t seed, lease::Duration grace = lease::Duration(0));
 
-  /// Whether nothing gives a lease in this state back.
+  /// Whether nothing can restore a lease in this state.
   static constexpr bool is_over(State state) {
     return state != State::held && state != State::in_grace;
   }
@@ -60,17 +60,17 @@ class HeldLease {
   /// Nobody will wait for the grace period: at the deadline the lease is expired, now or later.
   void forgo_grace();
 
-  /// Looks at the clock: a lease whose deadline has passed is in its grace period, and without one
-  /// or behind it expired for good.
+  /// Compares with the clock: after its deadline a lease is in its grace period, and without one or
+  /// after it expired.
   State look(lease::HolderInstant now);
   /// A renewal has failed, and none has succeeded since: the group may have ended the lease without
-  /// this holder's knowledge. Nothing new is begun meanwhile.
+  /// this holder's knowledge. No new work begins meanwhile.
   bool in_doubt() const { return in_doubt_; }
-  /// Until when the holder may act. The margin behind it is for stopping.
+  /// Until when the holder may act. The margin after it is for stopping.
   lease::HolderInstant deadline() const { return deadline_; }
-  /// When the store may have ended the lease at the earliest, by the holder's clock: whatever was
-  /// done under it has to have stopped before. A grace period makes it no later: behind the time
-  /// to live a lease with a soft limit may be ended at any moment.
+  /// When the store may have ended the lease at the earliest, by the holder's clock: all work under
+  /// it has to stop before. A grace period makes it no later: after the time to live the store may
+  /// end a lease with a soft limit at any moment.
   lease::HolderInstant end() const { return deadline_ + timing_.margin; }
   /// Until when look() says the same, if nothing happens but time. Of a lease that is not over.
   lease::HolderInstant stays_until() const { return state_ == State::held ? deadline_ : hope_; }
@@ -79,19 +79,19 @@ class HeldLease {
 
  private:
   void plan(lease::HolderInstant from, lease::Duration longest);
-  /// When the grace period is over at the store, if the lease was granted or renewed with `ttl` by
-  /// a request that was sent at `sent`: at the latest that the clocks allow. The deadline has to be
-  /// early, because whoever acts too long does harm. Here nobody acts, and to try too long costs a
-  /// question whose answer is the truth: "renewed", or that there is no such lease. To give up too
-  /// early would cost the lease. It is no bound of the store's: a new leader there begins to count
-  /// anew, and then what could have been had is left.
+  /// The latest end of the grace period at the store that the clocks allow, if the lease was
+  /// granted or renewed with `ttl` by a request that was sent at `sent`. The deadline has to be
+  /// early, because a holder that acts too long does harm. Here the holder does not act, and trying
+  /// too long costs only a request whose answer is true: "renewed", or that there is no such lease.
+  /// Giving up too early would lose the lease. It does not bound the store: a new leader there
+  /// counts from the beginning, so the lease may exist longer than the holder tries.
   lease::HolderInstant hope(lease::HolderInstant sent, lease::Duration ttl) const;
 
   const HolderTiming timing_;
   Random random_;
   State state_ = State::held;
   bool in_doubt_ = false;
-  /// Invariant: moves forward only. Each answer proved its own.
+  /// Invariant: moves forward only. Each answer justifies its own deadline.
   lease::HolderInstant deadline_;
   lease::Duration grace_;  ///< 0: none, or nobody waits for it
   /// Moves forward only. Without a grace period it means nothing.

@@ -1,4 +1,4 @@
-// The five numbers of a lease that a client holds, and the two inequalities that tie them together.
+// The five numbers of a lease that a client holds, and the two inequalities between them.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -12,7 +12,7 @@ namespace leasehold::grant {
 /// the lease ends it `ttl` after its last renewal, on the store's clock; the holder stops before.
 struct HolderTiming {
   /// TTL: how long the store keeps the lease after a renewal. A holder that dies blocks the others
-  /// for so long. Whole milliseconds, 1 ms to ten years. Default 10 s.
+  /// for this time. Whole milliseconds, 1 ms to ten years. Default 10 s.
   lease::Duration ttl = std::chrono::seconds(10);
   /// R: the longest pause between two renewals; each is drawn from the last quarter of it, so that
   /// many holders do not renew at one moment. At most a third of the usable lease. Default 2 s.
@@ -23,8 +23,8 @@ struct HolderTiming {
   /// rtt: the longest round trip that a healthy renewal may take. One that takes longer is given up
   /// and tried again. Default 500 ms.
   lease::Duration max_round_trip = std::chrono::milliseconds(500);
-  /// sigma: what the holder leaves unused at the end of every lease: the time that it may take to
-  /// stop what it is doing. Zero is safe only for who stops at once. Default 1 s.
+  /// sigma: the part that the holder leaves unused at the end of every lease, in which it may stop
+  /// its work. Zero is safe only for a holder that stops at once. Default 1 s.
   lease::Duration margin = std::chrono::seconds(1);
 
   /// U = TTL * (1 - rho) / (1 + rho) - sigma, rounded down: how long the holder may act, on its own
@@ -33,8 +33,8 @@ struct HolderTiming {
   /// The same of a time to live that the store has answered.
   lease::Duration usable(lease::Duration granted) const;
   /// granted * (1 + rho) / (1 - rho), rounded down: how much the holder's clock counts at the most
-  /// while the store counts `granted`. The other end of what the clocks may be wrong: for who asks
-  /// whether there is hope left, never for who asks whether it may act.
+  /// while the store counts `granted`. This is the other extreme of the clocks' error: use it to
+  /// decide whether to keep trying, never to decide whether to act.
   lease::Duration longest(lease::Duration granted) const;
 
   /// Refuses a set that breaks one of the two inequalities, and quotes it with its numbers:
@@ -43,20 +43,20 @@ struct HolderTiming {
   /// and numbers outside their ranges. Errors: invalid_argument.
   Result<void> validate() const;
 
-  /// What was measured or is known of a holder and its way to the store.
+  /// Measurements of a holder and of its connection to the store.
   struct Measured {
     /// The longest round trip of a healthy renewal: a p99.9, not a mean.
     lease::Duration round_trip{0};
     std::int64_t max_clock_drift_ppm = 100'000;
-    /// The longest pause of the process that it should survive with its lease: a collection of
-    /// garbage, a stall of the machine.
+    /// The longest pause of the process that the lease should survive: a garbage collection, a
+    /// stall of the machine.
     lease::Duration worst_pause{0};
-    /// How long it takes to stop what is done under the lease.
+    /// How long it takes to stop the work under the lease.
     lease::Duration stopping{0};
   };
   /// The shortest time to live, in whole milliseconds, with which a holder keeps its lease when one
   /// renewal fails and when it pauses for `worst_pause` at the worst moment; and the numbers that
-  /// go with it. Errors: invalid_argument, for negative numbers and a lease above ten years.
+  /// belong to it. Errors: invalid_argument, for negative numbers and a lease above ten years.
   static Result<HolderTiming> fit(const Measured& measured);
 };
 

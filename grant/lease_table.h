@@ -1,4 +1,4 @@
-// The leases that clients hold: what a replicated state machine knows of them.
+// The leases that clients hold, as a replicated state machine stores them.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -22,11 +22,11 @@ namespace leasehold::grant {
 
 /// A lease that a client holds. 0: none.
 using LeaseId = StrongInt<struct LeaseIdTag>;
-/// What a holder shows to whatever the lease protects. A later grant has a larger one. 0: none.
+/// A holder shows its token to the resource that the lease protects. A later grant has a larger
+/// one. 0: none.
 using FencingToken = StrongInt<struct FencingTokenTag>;
 
-// The limits are part of what a command does: every replica has to judge alike, so they are no
-// settings.
+// The limits are constants and no settings, because every replica has to decide alike.
 
 inline constexpr std::size_t kLeasesMax = std::size_t{1} << 18U;
 /// Keys that are attached to one lease: they go in one step.
@@ -37,34 +37,33 @@ inline constexpr lease::Duration kLeaseTtlMin = std::chrono::milliseconds(1);
 inline constexpr lease::Duration kLeaseTtlMax = std::chrono::hours(24 * 365 * 10);
 inline constexpr lease::Duration kLeaseGraceMax = std::chrono::hours(24 * 30);
 inline constexpr lease::Duration kLeaseDelayMax = std::chrono::hours(24);
-/// The largest id that a client may choose. What the table chooses is above it.
+/// The largest id that a client may choose. The table chooses ids above it.
 inline constexpr LeaseId kChosenLeaseIdMax{(std::uint64_t{1} << 32U) - 1};
 
 /// The leases of keys that end by themselves have ids from here on. Each belongs to one key, has no
-/// name and no holder, and nobody but the key's commands touches it. Its id is made of the stamp of
-/// its grant, so none is ever given twice.
+/// name and no holder, and only the key's commands change it. Its id contains the stamp of its
+/// grant, so no id is given twice.
 inline constexpr LeaseId kKeyLeaseIdMin{std::uint64_t{1} << 63U};
 constexpr bool is_of_key(LeaseId id) {
   return id >= kKeyLeaseIdMin;
 }
 
-/// Whether `token` may write where `highest` is the largest token that has written. The one rule
-/// of fencing: whoever stopped for longer than its lease lasted finds a larger one there.
+/// Whether `token` may write where `highest` is the largest token that has written. The one rule of
+/// fencing: a holder that stopped for longer than its lease finds a larger token there.
 constexpr bool fence_passes(FencingToken highest, FencingToken token) {
   return token >= highest;
 }
 
-/// What a lease may have beside its time to live. Whole milliseconds, in few bytes: there are many
-/// leases.
+/// Additional times of a lease. Whole milliseconds, in few bytes: there are many leases.
 struct LeaseTerms {
   using Milliseconds = std::chrono::duration<std::uint32_t, std::milli>;
-  /// Behind its time to live the lease stays for so long, with its keys, and a renewal gives it
-  /// back: the grace period of Chubby. At most kLeaseGraceMax.
+  /// After its time to live the lease remains for this time, with its keys, and a renewal restores
+  /// it: the grace period of Chubby. At most kLeaseGraceMax.
   Milliseconds grace{0};
-  /// When the lease has expired, its name is nobody's for so long: the lock delay of Consul. A
+  /// After the lease has expired, nobody gets its name for this time: the lock delay of Consul. A
   /// lease that is revoked has none. At most kLeaseDelayMax; only with a name.
   Milliseconds delay{0};
-  /// In the grace period whoever asks for the name has the lease ended: the time to live is the
+  /// In the grace period a client that asks for the name ends the lease: the time to live is the
   /// soft limit of HDFS, and the end of the grace period the hard one. Only with a grace period, a
   /// name, and no delay.
   bool soft = false;
@@ -74,13 +73,13 @@ struct LeaseTerms {
   const char* problem(bool named) const;
 };
 
-/// A part of a state machine's replicated state. It knows who holds what and which keys stand on
-/// it, and no time: a lease lives until something ends it, and who may say that its time is over is
-/// another question (expiry_tracker.h). Every method is a function of the table and its arguments,
-/// so replicas that call the same ones in the same order agree.
+/// A part of a state machine's replicated state. It stores leases, holders and attached keys, and
+/// no time: a lease lives until a command ends it, and expiry_tracker.h decides when its time is
+/// over. Every method is a function of the table and its arguments, so replicas that call the same
+/// ones in the same order agree.
 ///
-/// Changes are made in steps. One command is one step: keep() makes what was changed stay,
-/// roll_back() undoes all of it. Not thread-safe.
+/// Changes are made in steps. One command is one step: keep() makes the changes permanent,
+/// roll_back() undoes all of them. Not thread-safe.
 class LeaseTable {
  public:
   struct Lease {
@@ -89,13 +88,13 @@ class LeaseTable {
     std::string holder;
     lease::Duration ttl{0};
     FencingToken token;
-    /// A number that no other grant and no other renewal in the log has: who names it knows that
-    /// neither has happened since.
+    /// A number that no other grant and no other renewal in the log has: an expiry that names it is
+    /// void if either has happened since.
     std::uint64_t stamp = 0;
     std::int64_t asked_at_ms = 0;  ///< as the request said; shown, and nothing else
     LeaseTerms terms;
-    /// It has expired. It has no keys, nobody holds it, and it does nothing but keep its name from
-    /// everybody until terms.delay is over.
+    /// It has expired. It has no keys and no holder, and only reserves its name until terms.delay
+    /// is over.
     bool delayed = false;
     friend bool operator==(const Lease&, const Lease&) = default;
   };
@@ -131,7 +130,7 @@ class LeaseTable {
   std::optional<LeaseId> grant_to_key(lease::Duration ttl, FencingToken token);
   /// A lease of a key lives for `ttl` from now on.
   void retime(LeaseId id, lease::Duration ttl);
-  /// A renewal that everybody hears of. False: there is no such lease, or it is delayed.
+  /// A renewal in the log. False: there is no such lease, or it is delayed.
   bool renew(LeaseId id);
   /// The keys that were attached, until the end of the step; null: there is no such lease.
   const Keys* end(LeaseId id);
@@ -140,7 +139,7 @@ class LeaseTable {
   const Keys* expire(LeaseId id, std::uint64_t stamp);
   /// `key` is attached to no lease.
   Attached attach(LeaseId id, std::string_view key);
-  /// A lease of a key ends with that.
+  /// A lease of a key ends with its key.
   void detach(LeaseId id, std::string_view key);
   /// `from` is attached to the lease, and `to` takes its place.
   void move(LeaseId id, std::string_view from, std::string_view to);
@@ -157,8 +156,8 @@ class LeaseTable {
   const std::deque<Change>& step() const { return step_; }
   void keep();
   void roll_back();
-  /// Those with a soft limit whose name was refused to somebody since the last call, also in a step
-  /// that was rolled back. No part of the state.
+  /// The leases with a soft limit whose name was refused to a client since the last call, also in a
+  /// step that was rolled back. No part of the state.
   std::set<LeaseId> take_wanted() { return std::exchange(wanted_, {}); }
 
   const Lease* find(LeaseId id) const { return leases_.find(id); }
@@ -189,13 +188,13 @@ class LeaseTable {
   }
 
  private:
-  /// By id and by name. There are many leases, so a name stands once: in its lease.
+  /// By id and by name. There are many leases, so a name is stored once: in its lease.
   class Leases {
    public:
     using ById = std::map<LeaseId, Lease>;
     Leases() = default;
     Leases(const Leases& other);
-    /// What is in a map stays where it is when the map moves.
+    /// The elements of a map stay where they are when the map moves.
     Leases(Leases&& other) noexcept = default;
     Leases& operator=(Leases other) noexcept;
     ~Leases() = default;
@@ -232,7 +231,7 @@ class LeaseTable {
   /// leases_; between two steps a lease of a key has exactly that key.
   std::map<LeaseId, Keys> keys_;
 
-  // Of the step that is under way.
+  // Of the current step.
   std::deque<Change> step_;
   LeaseId step_newest_ = newest_;  ///< newest_ at its beginning
   std::uint64_t step_stamp_ = 0;

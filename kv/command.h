@@ -32,34 +32,34 @@ inline constexpr std::size_t kOperationsMax = 65536;
 /// Value bytes that one command returns, and value bytes that one transaction writes.
 inline constexpr std::size_t kReplyBytesMax = std::size_t{64} << 20U;
 inline constexpr std::size_t kWrittenBytesMax = std::size_t{64} << 20U;
-/// Behind the prefix of a sequential key: as many as the largest revision has. Pinned.
+/// Digits after the prefix of a sequential key: as many as the largest revision has. Pinned.
 inline constexpr std::size_t kSequenceDigits = 20;
 /// Leases that one command renews, lists or ends.
 inline constexpr std::size_t kCommandLeasesMax = 4096;
 
-/// When Set writes. Pinned: the values stand in the log.
+/// When Set writes. Pinned: the values are in the log.
 enum class SetCondition : std::uint8_t {
   none = 0,
   nx = 1,  ///< only if the key does not exist
   xx = 2,  ///< only if the key exists
 };
 
-/// For how long a key lives: a time to live of a lease, or 0, by which its time is over already:
-/// what is written is gone in the same step.
+/// The time to live of a key: that of a lease, or 0: then its time is already over, and the key is
+/// gone in the same step.
 ///
-/// A key that ends by itself is attached to a lease of its own (grant::is_of_key()). That one is
-/// granted by the command that gives the key its time, ends when the key leaves it, and is timed
-/// and ended as all leases are. The commands of leases answer as if it were not there.
+/// A key that ends by itself is attached to a lease of its own (grant::is_of_key()). The command
+/// that gives the key its time grants the lease; the lease ends when the key leaves it, and is
+/// timed and ended as all leases are. The commands of leases answer as if it did not exist.
 using KeyTime = lease::Duration;
 
 // The commands. Their strings are views: into the caller's memory when encoded, into the command's
-// bytes when decoded. Each is evaluated when it is applied, never when it is proposed. Whatever one
-// command changes has one revision, and is seen as a whole or not at all.
+// bytes when decoded. Each is evaluated when it is applied, never when it is proposed. All changes
+// of one command have one revision, and readers see all of them or none.
 
 /// Writes a value. Results: Ok, or Nil when the condition does not hold; with `get_old` the old
 /// value, or Nil if there was none, whether it wrote or not. The key leaves the lease that it was
-/// attached to, but for `keep_lease`. Errors: no_lease, limit (of the lease's keys, or of leases),
-/// fenced.
+/// attached to, except with `keep_lease`. Errors: no_lease, limit (of the lease's keys, or of
+/// leases), fenced.
 struct Set {
   std::string_view key;
   std::string_view value;
@@ -67,25 +67,25 @@ struct Set {
   bool get_old = false;
   bool keep_lease = false;  ///< not together with `lease` or `ttl`
   grant::LeaseId lease{};   ///< attaches the key to it; 0: to none
-  /// Writes only if no larger one has written this key, and makes this one the largest. It counts
-  /// though the condition does not hold. 0: writes whatever has written before.
+  /// Writes only if no larger token has written this key, and makes this one the largest, even if
+  /// the condition does not hold. 0: writes regardless of earlier tokens.
   grant::FencingToken token{};
-  /// The key lives for so long, by a lease of its own (KeyTime). Not together with `lease`.
+  /// The key lives for this time, by a lease of its own (KeyTime). Not together with `lease`.
   std::optional<KeyTime> ttl{};
 };
 /// Writes a new key: the prefix and kSequenceDigits decimal digits of this command's revision, with
-/// zeros in front. So the keys of a prefix stand in the order in which they were made, no number is
-/// told twice, and there is no counter for each prefix; there are gaps. A transaction has one
-/// revision, so it makes one key of a prefix. Result: the key. Errors: key_exists (the transaction
-/// has made one of this prefix, or somebody has written that very key), no_lease, limit (of the
-/// key, of the value, of the lease's keys).
+/// zeros in front. So the keys of a prefix are in the order of their creation, no number is given
+/// twice, and there is no counter for each prefix; there are gaps. A transaction has one revision,
+/// so it makes one key of a prefix. Result: the key. Errors: key_exists (the transaction has made
+/// one of this prefix, or a client has written that very key), no_lease, limit (of the key, of the
+/// value, of the lease's keys).
 struct SetSequential {
   std::string_view prefix;
   std::string_view value;
   grant::LeaseId lease{};  ///< attaches the key to it; 0: to none
 };
-/// Deletes. What is deleted leaves its lease, here and everywhere. Result: Integer, how many of the
-/// keys existed (a key named twice counts once).
+/// Deletes. A deleted key leaves its lease, here and in every other command. Result: Integer, how
+/// many of the keys existed (a key named twice counts once).
 struct Del {
   std::vector<std::string_view> keys;
 };
@@ -95,8 +95,8 @@ struct IncrBy {
   std::string_view key;
   std::int64_t delta = 0;
 };
-/// Writes behind the end of a value; a key that does not exist counts as empty. Result: Integer,
-/// the new length. Errors: limit.
+/// Writes after the end of a value; a key that does not exist counts as empty. Result: Integer, the
+/// new length. Errors: limit.
 struct Append {
   std::string_view key;
   std::string_view bytes;
@@ -112,7 +112,7 @@ struct SetRange {
 struct GetDel {
   std::string_view key;
 };
-/// When MSet writes. Pinned: the values stand in the log.
+/// When MSet writes. Pinned: the values are in the log.
 enum class MSetCondition : std::uint8_t {
   none = 0,
   none_exists = 1,  ///< only if none of the keys exists
@@ -126,7 +126,7 @@ struct MSet {
   std::vector<std::pair<std::string_view, std::string_view>> pairs;
   std::optional<KeyTime> ttl{};  ///< of each key, as in Set
 };
-/// Moves a value; what stood under `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
+/// Moves a value; the old value of `to` is gone. Results: Ok; with `if_free` Integer, 0 if `to`
 /// existed and nothing was done, else 1. Errors: no_such_key.
 struct Rename {
   bool if_free = false;
@@ -145,12 +145,12 @@ struct GrantLease {
   std::string_view name;  ///< unique; empty: none
   std::string_view holder;
   grant::LeaseTerms terms{};
-  /// When it was asked for, by the clock of whoever made this command, in milliseconds since 1970;
-  /// 0: unknown. Shown, and nothing else.
+  /// When it was asked for, by the clock of the node that made this command, in milliseconds since
+  /// 1970; 0: unknown. For display only.
   std::int64_t asked_at_ms = 0;
 };
-/// Gives leases their whole time anew. It has no revision. Result: an array with one item for each,
-/// Integer, its time to live in milliseconds, rounded down, or Nil: there is no such lease.
+/// Gives leases their whole time again. It has no revision. Result: an array with one item for
+/// each, Integer, its time to live in milliseconds, rounded down, or Nil: there is no such lease.
 struct RenewLeases {
   std::vector<grant::LeaseId> ids;
 };
@@ -167,7 +167,7 @@ struct AttachKey {
 
 // The time of keys.
 
-/// When ExpireKey gives a key another time. A key without one lives for ever. Pinned.
+/// When ExpireKey gives a key another time. A key without one has no end. Pinned.
 enum class TimeCondition : std::uint8_t {
   none = 0,
   nx = 1,     ///< only if it has none
@@ -176,22 +176,22 @@ enum class TimeCondition : std::uint8_t {
   lt = 4,     ///< only if it ends earlier by that
   xx_lt = 5,  ///< only if it has one and ends earlier by that
 };
-/// What a node knew of how much is left of a key's time: a state machine knows no time. It counts
-/// if the key has that lease and that stamp when the command is applied. If it has not, it was
-/// given its time since then, and all of it is taken to be left.
+/// The rest of a key's time as a node saw it: a state machine has no time. It counts if the key has
+/// that lease and that stamp when the command is applied. Otherwise the key was given its time
+/// since then, and all of it counts as left.
 struct SeenTime {
   std::uint64_t stamp = 0;  ///< 0: the key had no lease
   lease::Duration left{0};
 };
-/// What becomes of a key's time. Pinned.
+/// The change of a key's time. Pinned.
 enum class TimeChange : std::uint8_t {
   set = 0,     ///< the key lives for `ttl` from now on
   add = 1,     ///< for `ttl` more than what is left; only if it has a time
-  remove = 2,  ///< for ever
+  remove = 2,  ///< the key has no end
 };
 /// Gives a key a time to live, or another one, or none. Result: Integer, 1 if it did, else 0; with
 /// `get` the value, or Nil, whether it did or not. A key that is attached to the lease of a client
-/// has the time of that, and leaves it. Errors: limit (of leases).
+/// has that lease's time, and leaves it. Errors: limit (of leases).
 struct ExpireKey {
   std::string_view key;
   TimeChange change = TimeChange::set;
@@ -210,8 +210,8 @@ struct DelEqual {
   std::vector<std::string_view> keys;
 };
 
-// The queries: commands that change nothing. They stand in the log as parts of a transaction; a
-// reader asks a store for them by query().
+// The queries: commands that change nothing. In the log they are parts of a transaction; a reader
+// uses query() instead.
 
 /// Result: the value, or Nil.
 struct Get {
@@ -252,15 +252,15 @@ struct LeaseList {
   std::uint32_t count = 0;  ///< at most kCommandLeasesMax
 };
 
-/// What bounds the time of a key. Result: Nil: there is no such key; Integer 0: nothing; or an
-/// array of three Integers: the id and the stamp of the lease that it is attached to, and the time
-/// to live of that in nanoseconds.
+/// The lease that bounds the time of a key. Result: Nil: there is no such key; Integer 0: nothing;
+/// or an array of three Integers: the id and the stamp of the lease that it is attached to, and the
+/// time to live of that in nanoseconds.
 struct KeyLease {
   std::string_view key;
   std::optional<std::string_view> value{};  ///< with another value there is none
 };
 
-/// Whatever may be a part of a transaction.
+/// The possible parts of a transaction.
 using Operation =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
@@ -271,9 +271,9 @@ struct Watched {
   std::string_view key;
   std::uint64_t mod_revision = 0;
 };
-/// Operations that see each other's effects and take effect together, if all that is watched holds.
-/// Results: an array with one result for each, where an error stands for an operation that did
-/// nothing; Nil when something watched does not hold: then nothing was done. Errors: limit, and
+/// Operations that see each other's effects and take effect together, if all watched revisions
+/// match. Results: an array with one result for each, with an error for an operation that did
+/// nothing; Nil when a watched revision does not match: then nothing was done. Errors: limit, and
 /// nothing was done.
 struct Transaction {
   std::vector<Watched> watched;
@@ -281,8 +281,8 @@ struct Transaction {
 };
 
 // The commands of sessions: exactly once (replica/session_table.h). They have no revision of their
-// own; what stands in Once has the one that it always has. Every error but that of Once's own
-// command says that nothing was done now.
+// own; the command in Once has its usual one. Every error except one of Once's inner command says
+// that nothing was done now.
 
 /// Result: Integer, the new session's id. Errors: too_many_sessions.
 struct OpenSession {};
@@ -303,7 +303,7 @@ struct ExpireSession {
 /// Executes a command unless it was executed under this number before. Result: that of the command,
 /// byte for byte the same each time; an error of the command is a result. Errors: no_session,
 /// sequence_answered, sequence_too_far, result_gone; and those that the command's bytes have
-/// without a look at the store, which use up no number.
+/// without reading the store, which use up no number.
 struct Once {
   replica::SessionId session;
   std::uint64_t sequence = 0;
@@ -313,16 +313,16 @@ struct Once {
   std::string_view command;
 };
 
-/// A lease and what was known of it.
+/// A lease and its stamp, as the leader saw it.
 struct SeenLease {
   grant::LeaseId id;
   std::uint64_t stamp = 0;
 };
 /// Ends leases whose time is over, with their keys, all in one revision. Proposed by the leader
 /// that timed them, for its own term; each lease ends only if it was neither renewed in the log nor
-/// granted anew since, and none does unless this command is an entry of `term`: a leader of another
-/// term has given them their whole time again. Once grant::kLeaseKeysMax keys have gone no further
-/// lease ends: name the others again. Result: Integer, how many ended.
+/// granted again since, and none does unless this command is an entry of `term`: a leader of
+/// another term has given them their whole time again. Once grant::kLeaseKeysMax keys have gone no
+/// further lease ends: name the others again. Result: Integer, how many ended.
 struct ExpireLeases {
   raft::Term term;
   std::vector<SeenLease> leases;
@@ -340,7 +340,8 @@ Result<Bytes> encode_command(const Command& command);
 /// malformed, unsupported_format (with both numbers), invalid_argument (a limit is broken).
 Result<Command> decode_command(std::string_view bytes);
 
-/// Collects a transaction piece by piece, in its encoded form: what is added may go away.
+/// Collects a transaction piece by piece, in its encoded form: the caller may free what it has
+/// added.
 class TransactionBuilder {
  public:
   /// Errors: invalid_argument when a limit is broken: of the operation, or of the whole.

@@ -1,4 +1,4 @@
-// What was changed, revision by revision: for those who watch keys.
+// Changes of keys, revision by revision, for watchers.
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
@@ -18,7 +18,7 @@
 
 namespace leasehold::kv {
 
-/// What became of a key.
+/// What happened to a key.
 enum class EventKind : std::uint8_t {
   set,      ///< it was written
   deleted,  ///< a command deleted it
@@ -26,7 +26,7 @@ enum class EventKind : std::uint8_t {
   revoked,  ///< its lease was ended before its time was over
 };
 
-/// Which command it was, as far as the kind does not say so.
+/// The kind of command, where EventKind does not say it.
 enum class EventCause : std::uint8_t {
   none,
   incr_by,
@@ -38,12 +38,12 @@ enum class EventCause : std::uint8_t {
   persist,     ///< its time to live was taken away
 };
 
-/// What one command did to one key: of several changes of a transaction only what they left. A
-/// view, as long as its revision lives.
+/// What one command did to one key; of several changes in a transaction only the last state. A
+/// view, valid while its revision lives.
 struct Event {
   EventKind kind = EventKind::set;
   EventCause cause = EventCause::none;
-  /// Of `set`: `value` is what the key has. Otherwise the value was too long to be kept.
+  /// Of `set`: `value` is the key's. False: the value was too long to be kept.
   bool value_kept = false;
   std::string_view key;
   std::string_view value;
@@ -53,39 +53,40 @@ struct Event {
   grant::LeaseId lease{};
 };
 
-/// Everything that one command changed. Whoever has seen it whole and remembers its number goes on
-/// behind it, at whatever replica.
+/// Everything that one command changed. A watcher that has seen all of it and remembers its number
+/// can continue after it, at any replica.
 struct Revision {
   std::uint64_t number = 0;
   /// Ascending by key, each key once. Empty: only leases began or ended.
   std::vector<Event> events;
-  /// Keeps what the events are views of; none: somebody else does.
+  /// Owns the memory of the events' views; none: the caller does.
   std::shared_ptr<const void> owner;
 };
 
 /// The latest revisions of one store, in memory. Every replica has the same ones, as far back as
-/// its own memory goes: what the replica applied since its store was opened, or since a snapshot
-/// took the store's place, and no more than the limits allow.
+/// its own memory goes: revisions that the replica applied since its store was opened, or since a
+/// snapshot replaced the store, and no more than the limits allow.
 ///
 /// A revision is here once readers of the store see its effects, and before apply() has returned:
-/// never what is not committed, never what the store does not show yet.
+/// it is always committed, and always visible in the store.
 ///
-/// It is made whether anybody watches or not, by every command. So it is cheap: what a command
-/// changed is copied into memory that is written from front to end, and forgotten from the front,
-/// without an allocation for each.
+/// Every command adds its revision, with or without watchers. So that is cheap: the changes are
+/// copied into memory that is written from front to end, and forgotten from the front, without an
+/// allocation for each.
 class EventHistory {
  public:
   struct Limits {
-    /// Of keys, values and what holds them; about. What is older is forgotten.
+    /// Of keys, values and what holds them; about. Older revisions are forgotten.
     std::size_t bytes_max = std::size_t{2} << 20U;
     std::size_t events_max = 100'000;
-    /// A longer value is not kept: whoever wants it reads the key.
+    /// A longer value is not kept: read the key instead.
     std::size_t value_bytes_max = std::size_t{16} << 10U;
   };
   struct Batch {
-    /// Something between what was asked for and what is here was forgotten, or never known.
+    /// Some revision between the requested one and the oldest one here was forgotten, or never
+    /// known.
     bool lost = false;
-    /// Consecutive, from the one that was asked for.
+    /// Consecutive, from the requested one on.
     std::vector<Revision> revisions;
   };
   struct Figures {
@@ -106,7 +107,7 @@ class EventHistory {
 
   /// At most `count` revisions from `from` on; none yet if `from` is above the head.
   Batch read(std::uint64_t from, std::size_t count) const;
-  /// The newest revision that is told; 0: none ever was.
+  /// The newest revision that is published; 0: none yet.
   std::uint64_t head() const { return head_.load(std::memory_order_acquire); }
   Figures figures() const;
   /// Calls `news` after revisions were added or all were forgotten: on the thread of apply(), so it
@@ -116,17 +117,18 @@ class EventHistory {
 
   // The thread of apply().
 
-  /// Takes a revision, which follows the one that was taken before, or the head. Nobody sees it.
+  /// Takes a revision, which follows the one that was taken before, or the head. No reader sees it
+  /// yet.
   void stage(const Revision& revision);
-  /// Shows what was taken.
+  /// Shows the staged revisions.
   void publish();
-  /// Forgets what was taken.
+  /// Forgets the staged revisions.
   void unstage();
-  /// Another state has taken the store's place, of this revision: nothing before it is known.
+  /// Another state, of this revision, has replaced the store: nothing before it is known.
   void restart(std::uint64_t revision);
 
  private:
-  /// Bytes of some revisions, one behind the other. What is written stays as it is.
+  /// Bytes of some revisions, one after the other. Written bytes never change.
   struct Chunk {
     explicit Chunk(std::size_t size) : bytes(new char[size]), capacity(size) {}
     const std::unique_ptr<char[]> bytes;
@@ -138,7 +140,7 @@ class EventHistory {
     std::shared_ptr<const Chunk> chunk;  ///< null: it has no events
     std::uint32_t offset = 0;
     std::uint32_t events = 0;
-    std::size_t bytes = 0;  ///< all that it takes
+    std::size_t bytes = 0;  ///< of all of it
   };
   char* room_for(std::size_t bytes);
   static Revision decode(std::uint64_t number, const Place& place);
@@ -163,7 +165,7 @@ class EventHistory {
   mutable Listener next_listener_ = 1;
 };
 
-/// Keys that somebody watches: some by name, some by what they begin with.
+/// The keys of a watcher: some by name, some by prefix.
 class KeyFilter {
  public:
   void add_key(std::string_view key) { keys_.emplace(key); }

@@ -17,20 +17,19 @@
 
 namespace leasehold::kv {
 
-/// The leader's word on how long leases live. Three rules make it good:
+/// The leader's timing of leases. Three rules make it safe:
 ///
-/// - It speaks only under the leader lease: callers pass the term of a lease that was valid *after*
-///   the request had arrived, and whose commit index is applied, as for a lease read. Another
-///   leader begins only when that lease is over, and then gives every lease its whole time; so a
-///   renewal here is in time there.
-/// - A lease that was named as due is renewed by a command only, as long as the term lasts: the
-///   command that ends it may be under way, even when its proposal is said to have failed. In a
-///   later term that command has no effect (ExpireLeases).
-/// - Its clock stands still in suspend, and is read after the request has arrived and what the
-/// store
-///   holds was looked at: no lease has less than its time from then on.
+/// - It answers only under the leader lease: callers pass the term of a lease that was valid
+///   *after* the request had arrived, and whose commit index is applied, as for a lease read.
+///   Another leader begins only when that lease is over, and then gives every lease its whole time;
+///   so a renewal here is in time there.
+/// - A lease that was named as due is renewed by a command only, until the term ends: the command
+///   that ends it may be under way, even if its proposal has failed. In a later term that command
+///   has no effect (ExpireLeases).
+/// - Its clock stands still in suspend, and is read after the request has arrived and after reading
+///   the store: no lease has less than its time from then on.
 ///
-/// Thread-safe. What a renewal costs is a lock, held for that long, and no entry in the log.
+/// Thread-safe. A renewal costs a short lock, and no entry in the log.
 class LeaseKeeper {
  public:
   /// Store::lease_changes().
@@ -41,31 +40,31 @@ class LeaseKeeper {
 
   /// Leases whose time is over, at most `count`, the oldest first, for ExpireLeases in the term
   /// `leads_in`. Named at each call until they are gone: propose nothing while earlier proposals
-  /// are under way. Look often: an expiry is late by as much. `leads_in`: of the leader lease; none
-  /// without a valid one. Errors: the store's.
+  /// are under way. Call it often: an expiry is late by the time between two calls. `leads_in`: of
+  /// the leader lease; none without a valid one. Errors: the store's.
   Result<std::vector<SeenLease>> look(std::optional<raft::Term> leads_in, std::size_t count);
 
   struct Renewal {
-    /// In the order of the ids, their times to live, and none for a lease that there is not.
+    /// In the order of the ids, their times to live, and none for a lease that does not exist.
     std::vector<std::optional<lease::Duration>> ttl;
   };
-  /// All of them, or (none) not by this way: propose RenewLeases. There is no lease of a key: what
-  /// gives a key its time anew stands in the log. Errors: the store's.
+  /// Renews all of them, or (none) does nothing: then propose RenewLeases. The lease of a key
+  /// counts as missing: only the log gives a key another time. Errors: the store's.
   Result<std::optional<Renewal>> renew(const std::vector<grant::LeaseId>& ids, raft::Term leads_in);
 
-  /// What is left of a lease's time if nothing renews it; may be below 0.
+  /// The rest of a lease's time if nothing renews it; may be below 0.
   struct Left {
     std::uint64_t stamp = 0;  ///< of its grant, or its last renewal in the log
     lease::Duration left{0};
-    bool leads = false;  ///< the word of the node that leads
+    bool leads = false;  ///< this node leads, so the value is the leader's
   };
-  /// At the node that leads, as it will be ended. At any other, at most so much of a key's lease:
-  /// it counts from when this node saw the grant or the renewal, which is not before whoever asked
-  /// for it began to count. Of any other lease its whole time, since the leader may have renewed it
-  /// without a word. None: there is no such lease (any more). Errors: the store's.
+  /// At the leader, the time after which it will end the lease. At another node, for the lease of a
+  /// key, an upper bound: the node counts from when it saw the grant or the renewal, and its client
+  /// began to count no later. For any other lease the whole time, since the leader may have renewed
+  /// it in memory. None: there is no such lease (any more). Errors: the store's.
   Result<std::optional<Left>> left(grant::LeaseId id);
-  /// left() for a command that looks at the time of a key. What is not found was not seen: then all
-  /// of the time is taken to be left.
+  /// left() for a command that depends on the time of a key. For a lease that is not found all of
+  /// the time counts as left.
   SeenTime seen(grant::LeaseId id);
 
  private:
@@ -77,7 +76,7 @@ class LeaseKeeper {
   std::mutex mutex_;
   std::uint64_t cursor_ = 0;
   std::optional<raft::Term> leads_in_;
-  raft::Term newest_;  ///< in which it ever led
+  raft::Term newest_;  ///< the newest term in which it led
   grant::ExpiryTracker tracker_;
 };
 

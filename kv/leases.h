@@ -24,25 +24,25 @@ struct FoundLease {
   std::vector<std::string> keys;
 };
 
-/// What whoever times the leases has to know of one.
+/// A lease, for the code that times it.
 struct TimedLease {
   grant::LeaseId id;
   std::uint64_t stamp = 0;
   grant::ExpiryTracker::Times times;
 };
-/// `wants`: how often somebody was refused its name.
+/// `wants`: how often a client was refused its name.
 TimedLease timed(const grant::LeaseTable::Lease& lease, std::uint32_t wants);
 struct LeaseChanges {
   std::uint64_t cursor = 0;  ///< for the next call
-  /// `alive` are all that there are: forget every other one.
+  /// `alive` has all that exist: forget every other one.
   bool whole = false;
   std::vector<TimedLease> alive;  ///< began, were renewed in the log, delayed or wanted
   std::vector<grant::LeaseId> gone;
 };
 
-/// A grant::LeaseTable that one thread changes, that of apply(), while others look. It remembers
-/// what was changed since the last saved(), for a store that writes leases one by one, and which
-/// leases were changed lately, for those who time them.
+/// A grant::LeaseTable that the thread of apply() changes, while others read. It remembers the
+/// changes since the last saved(), for a store that writes leases one by one, and the recently
+/// changed leases, for the code that times them.
 class Leases {
  public:
   // Any thread.
@@ -51,30 +51,30 @@ class Leases {
   std::vector<grant::LeaseTable::Lease> list(grant::LeaseId after, std::size_t count) const;
 
   // The thread of apply().
-  /// Nobody else sees the table before end_step(), so that nobody sees half of a step.
+  /// No other thread sees the table before end_step(), so that none sees half of a step.
   grant::LeaseTable& begin_step();
-  /// Keeps what the step has left in the table. Nothing, if none was begun.
+  /// Keeps the changes of the step. Does nothing if none was begun.
   void end_step();
 
   // Changed since the last saved(); with no step under way.
   const std::set<grant::LeaseId>& changed() const { return changed_; }
-  /// By name; 0: no lease has it any more.
+  /// By name; 0: no lease has the name any more.
   const std::map<std::string, grant::LeaseId>& names() const { return names_; }
   /// True: attached now.
   const std::map<std::pair<grant::LeaseId, std::string>, bool>& attachments() const {
     return attachments_;
   }
-  /// About how many bytes these are.
+  /// Their size in bytes, about.
   std::size_t unsaved_bytes() const { return unsaved_bytes_; }
   void saved();
   const grant::LeaseTable& table() const { return table_; }
-  /// With nothing to be written.
+  /// Then no lease has to be written.
   void replace(grant::LeaseTable table);
-  /// Takes the place of `before`: whoever has a cursor of that one is told everything.
+  /// Replaces `before`: a caller with a cursor of that one gets everything.
   void follow(const Leases& before);
 
  private:
-  /// What is older is forgotten: who comes later is told everything.
+  /// Older changes are forgotten: a caller with an older cursor gets everything.
   static constexpr std::size_t kJournalMax = 65536;
 
   void note(const grant::LeaseTable::Change& change);
@@ -82,14 +82,13 @@ class Leases {
   void note_in_journal(grant::LeaseId id);
   TimedLease timed(const grant::LeaseTable::Lease& lease) const;
 
-  /// Held during a step, and by whoever reads on another thread. Nobody but the commands of leases
-  /// takes it.
+  /// Held during a step, and by readers on other threads. Only the commands of leases take it.
   mutable std::mutex mutex_;
   std::unique_lock<std::mutex> step_;
   grant::LeaseTable table_;
   std::deque<grant::LeaseId> journal_;
   std::uint64_t journal_begin_ = 1;  ///< the cursor at its front
-  /// How often somebody was refused the name of a lease with a soft limit. Not in the state.
+  /// How often a client was refused the name of a lease with a soft limit. Not in the state.
   std::map<grant::LeaseId, std::uint32_t> wants_;
   std::set<grant::LeaseId> changed_;
   std::map<std::string, grant::LeaseId> names_;

@@ -1,4 +1,5 @@
-// MemoryStore: the key-value store in memory. Nothing survives the object: the log is applied anew.
+// MemoryStore: the key-value store in memory. Nothing survives the object: the log is applied from
+// its beginning.
 #pragma once
 
 #include <leasehold/kv/store.h>
@@ -8,9 +9,9 @@
 namespace leasehold::kv {
 
 /// See store.h. durable_index() is always 0, and make_durable() is unsupported: a log that was cut
-/// could never bring this store back. Snapshots are copies of everything, in memory. A read takes
-/// the short lock of one of many shards (a read of several keys those of several) and copies no
-/// bytes of the value. keys_after() and rows() look at every key, whatever `count` is.
+/// could never restore this store. Snapshots are copies of everything, in memory. A read takes the
+/// short lock of one of many shards (a read of several keys those of several) and copies no bytes
+/// of the value. keys_after() and rows() visit every key, whatever `count` is.
 class MemoryStore final : public Store {
  public:
   explicit MemoryStore(EventHistory::Limits limits = {});

@@ -1,4 +1,4 @@
-// What the queries answer, from a reader's view and from inside a transaction alike.
+// The answers of queries, for a reader's view and for a transaction alike.
 #pragma once
 
 #include <leasehold/kv/command.h>
@@ -10,7 +10,7 @@
 
 namespace leasehold::kv {
 
-/// What stood under a query's keys, in the order of the keys, at one instant.
+/// The values of a query's keys, in the order of the keys, at one instant.
 using Found = std::vector<std::optional<Value>>;
 
 /// The keys of a query.
@@ -21,11 +21,11 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size);
 /// The replies about leases.
 Reply answer(const FoundLease& found);
 
-/// Those of keys are left out.
+/// Leases of keys are left out.
 Reply answer(const std::vector<grant::LeaseTable::Lease>& leases);
-/// Whether LeaseInfo tells of the lease that it has found.
+/// Whether LeaseInfo shows the lease that it has found.
 bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query);
-/// Whether KeyLease has found what it asks for.
+/// Whether KeyLease has found the requested value.
 bool has_value(const std::optional<Value>& found, const KeyLease& query);
 /// Of KeyLease, for a key that exists; null: attached to none.
 Reply key_lease(const grant::LeaseTable::Lease* lease);

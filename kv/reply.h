@@ -1,5 +1,5 @@
-// What a command of the key-value store results in, and the only code that knows its bytes.
-// Format: docs/formats/kv.md.
+// The results of commands of the key-value store, and the only code that knows their bytes. Format:
+// docs/formats/kv.md.
 #pragma once
 
 #include <leasehold/base/bytes.h>

@@ -1,4 +1,4 @@
-// The sessions of a store, and which of them have to be written.
+// The sessions of a store, and which of them the store has to write.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -13,8 +13,8 @@
 
 namespace leasehold::kv {
 
-/// A replica::SessionTable that one thread changes, that of apply(), while any other lists it. It
-/// remembers what was changed since the last saved(), for a store that writes sessions one by one.
+/// A replica::SessionTable that the thread of apply() changes, while any other lists it. It
+/// remembers the changes since the last saved(), for a store that writes sessions one by one.
 class Sessions {
  public:
   // Any thread.
@@ -33,12 +33,11 @@ class Sessions {
   const std::set<replica::SessionId>& changed() const { return changed_; }
   void saved() { changed_.clear(); }
   const replica::SessionTable& table() const { return table_; }
-  /// With nothing to be written.
+  /// Then no session has to be written.
   void replace(replica::SessionTable table);
 
  private:
-  /// Held for every change, and by whoever reads on another thread. Nobody but the commands of
-  /// sessions takes it.
+  /// Held for every change, and by readers on other threads. Only the commands of sessions take it.
   mutable std::mutex mutex_;
   replica::SessionTable table_;
   std::set<replica::SessionId> changed_;

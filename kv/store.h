@@ -19,8 +19,8 @@
 
 namespace leasehold::kv {
 
-/// What stands under a key. Revisions count the commands that changed anything, over the whole
-/// store, from 1 on; all keys that one command changes get the same one.
+/// The value of a key. Revisions count the commands that changed anything, over the whole store,
+/// from 1 on; all keys that one command changes get the same one.
 struct Value {
   Bytes bytes;
   std::uint64_t create_revision = 0;  ///< when the key came into being
@@ -29,22 +29,22 @@ struct Value {
   grant::LeaseId lease{};             ///< it goes with this one; 0: none
 };
 
-/// What a read of several keys wants of each.
+/// What a read of several keys loads of each.
 enum class Load : std::uint8_t {
   whole,
   revisions,  ///< and no bytes
 };
 
-/// A key and what stands under it.
+/// A key and its value.
 struct Row {
   std::string key;
   Value value;
 };
-/// Keys that begin alike, in ascending order, at one instant.
+/// Keys with one prefix, in ascending order, at one instant.
 struct Rows {
   std::uint64_t revision = 0;  ///< the newest one at that instant: the rows are its state
   std::vector<Row> rows;
-  bool more = false;  ///< behind the last row there are others
+  bool more = false;  ///< there are more after the last row
 };
 /// Value bytes of one Store::rows(), give or take one value.
 inline constexpr std::size_t kRowsBytesMax = std::size_t{4} << 20U;
@@ -59,19 +59,20 @@ inline Error values_too_large() {
 /// The read side. apply() runs on one thread (see replica::StateMachine); every other method may
 /// run on any thread meanwhile.
 ///
-/// A command takes effect at one instant: no reader sees a part of it, and what one read has seen,
-/// no later read on any thread has not. After apply() has returned, every read sees its effects.
+/// A command takes effect at one instant: no reader sees a part of it, and after one read has seen
+/// it, every later read on any thread sees it. After apply() has returned, every read sees its
+/// effects.
 ///
 /// apply() takes each index once: a command at or below the applied index is a bug of the caller
 /// and asserts. So the caller starts at durable_index() + 1.
 ///
 /// A store whose disk failed answers every read with `io` and every command with store_failed, from
-/// the first failure on; it never serves what may be old.
+/// the first failure on; it never serves a value that may be old.
 class Store : public replica::StateMachine {
  public:
   /// The value, or none if the key does not exist. Errors: io, corrupted (the store has failed).
   virtual Result<std::optional<Value>> get(std::string_view key) const = 0;
-  /// What stands under each of the keys, in their order, all at one instant. Errors as get(), and
+  /// The value of each of the keys, in their order, all at one instant. Errors as get(), and
   /// invalid_argument when the values have more than kReplyBytesMax bytes together.
   virtual Result<std::vector<std::optional<Value>>> get_all(
       const std::vector<std::string_view>& keys, Load load) const = 0;
@@ -82,8 +83,8 @@ class Store : public replica::StateMachine {
                                                       std::size_t count) const = 0;
   /// The keys that begin with `prefix`, from the first one after `after` on (from the very first
   /// one without it), at most `count`, above 0, of them and about kRowsBytesMax of values. To read
-  /// all that begin alike and then watch them: watch from behind the revision of the first part.
-  /// What the later parts are ahead of it is told once more. Errors as get().
+  /// all keys of a prefix and then watch them, watch from the revision after that of the first
+  /// part. Changes that the later parts already contain then come once more. Errors as get().
   virtual Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
                             std::size_t count, Load load) const = 0;
   /// get() without the value's bytes.
@@ -98,11 +99,11 @@ class Store : public replica::StateMachine {
   /// them, at one instant. Fewer than `count`: there are no more. Errors as get().
   virtual Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
                                                                      std::size_t count) const = 0;
-  /// For whoever times the leases: which have begun, were renewed in the log or have ended since
-  /// `cursor` (LeaseChanges::cursor of the last call; 0 at first). It may be ahead of what reads
-  /// see. Errors as get().
+  /// For the code that times the leases: those that have begun, were renewed in the log or have
+  /// ended since `cursor` (LeaseChanges::cursor of the last call; 0 at first). It may be ahead of
+  /// reads. Errors as get().
   virtual Result<LeaseChanges> lease_changes(std::uint64_t cursor) const = 0;
-  /// What the latest revisions changed.
+  /// The changes of the latest revisions.
   virtual const EventHistory& events() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;

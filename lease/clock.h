@@ -6,7 +6,7 @@
 
 namespace leasehold::lease {
 
-/// Source of Now. Safe to call from any thread.
+/// The source of Now. Safe to call from any thread.
 ///
 /// Each clock's rate stays within the configured drift bound of true time, and neither ever runs
 /// backwards; an implementation that sees one run backwards stops the process, because no lease can
@@ -20,8 +20,8 @@ class Clock {
   /// lease is valid.
   virtual HolderInstant holder_now() const = 0;
   /// Whether the machine was stopped from outside in a way that these clocks may not have seen, so
-  /// that a lease judged on them may be over. True for good, once it is. The node ends then, and
-  /// its next start is a new incarnation. Ask after a time was read: it judges that time.
+  /// that a lease judged on them may be over. Once true, it stays true. The node ends then, and its
+  /// next start is a new incarnation. Ask after reading a time: the answer judges that time.
   virtual bool disrupted() const { return false; }
 };
 

@@ -5,7 +5,7 @@
 
 namespace leasehold::lease {
 
-/// The end of the lease of one term of leadership. Made new at each election, with no lease.
+/// The end of the lease of one term of leadership. A new object at each election, with no lease.
 class LeaderLease {
  public:
   /// HolderInstant::earliest() when there is none.
@@ -16,7 +16,7 @@ class LeaderLease {
   void extend(HolderInstant end) {
     if (end > end_) end_ = end;
   }
-  /// Gives the lease up, for good or until it is extended anew.
+  /// Gives the lease up, until it is extended again.
   void revoke() { end_ = HolderInstant::earliest(); }
 
  private:

@@ -5,18 +5,17 @@
 
 namespace leasehold::lease {
 
-/// One promise, bounded by time. Whom it was given to, and in which term, the consensus core keeps
-/// beside it.
+/// One promise, bounded by time. The consensus core keeps its holder and its term beside it.
 ///
-/// Only time ends a promise, or its replacement by one to a newer leader. `until` lives in memory
-/// alone; what a restart needs is the longest duration that may still bind this node, the
-/// remembered D, which is stored before it is promised.
+/// Time ends a promise, or a promise to a newer leader replaces it. `until` is in memory only. A
+/// restart needs the longest duration that may still bind this node: the remembered D, which is
+/// stored before it is promised.
 class VoterPromise {
  public:
   /// No promise was ever given.
   VoterPromise() = default;
-  /// After a restart: a full promise of the remembered D, because when the old one was given is not
-  /// known.
+  /// After a restart: a full promise of the remembered D, because the node no longer knows when it
+  /// gave the old one.
   static VoterPromise restarted(Duration remembered, PromiseInstant now);
 
   /// Whether this node is bound at `now`.
@@ -26,12 +25,13 @@ class VoterPromise {
   /// The D that has to be stored; zero without a promise.
   Duration remembered() const { return remembered_; }
 
-  /// The same leader was heard from: `until` moves to the later of itself and now + duration, never
-  /// back. A larger D is remembered at once; a smaller one replaces it only when now + duration
-  /// reaches `until`, because until then the longer promise still binds and a restart has to honour
-  /// it.
+  /// The node heard from the same leader: `until` moves to the later of itself and now + duration,
+  /// never back. A larger D is remembered at once; a smaller one replaces it only when now +
+  /// duration reaches `until`, because until then the longer promise still binds and a restart has
+  /// to honour it.
   void renew(Duration duration, PromiseInstant now);
-  /// A leader of a newer term was accepted: its promise replaces the old one, even by a shorter.
+  /// The node accepted a leader of a newer term: its promise replaces the old one, even if it is
+  /// shorter.
   void replace(Duration duration, PromiseInstant now);
   /// This node became leader itself: its promises to lower terms are void.
   void drop();

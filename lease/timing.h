@@ -1,5 +1,4 @@
-// The five numbers of a lease, the election timeout beside them, and the two inequalities that tie
-// them together.
+// The five numbers of a lease, the election timeout, and the two inequalities between them.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -11,11 +10,11 @@ namespace leasehold::lease {
 
 /// The timing of one cluster. The lease numbers should be the same on every node; nodes that differ
 /// stay safe, because D travels with each round and a voter promises the larger of its own and the
-/// one it was given.
+/// round's.
 struct Timing {
-  /// D: what a voter promises with each acknowledged heartbeat: for so long it elects nobody else.
-  /// A longer lease survives longer pauses of the leader; after a crash the cluster waits it out.
-  /// Up to one hour. Default 1 s.
+  /// D: a voter promises with each acknowledged heartbeat to elect nobody else for this time. A
+  /// longer lease survives longer pauses of the leader; after a crash the cluster waits until it is
+  /// over. Up to one hour. Default 1 s.
   Duration lease = std::chrono::milliseconds(1000);
   /// R: how often the leader renews, by a heartbeat to every peer. At most a third of the usable
   /// lease, so that two lost renewals in a row do not cost it. Default 100 ms.
@@ -26,9 +25,9 @@ struct Timing {
   /// rtt: the longest round trip, disk of the voter included, that a healthy renewal may take.
   /// Default 50 ms.
   Duration max_round_trip = std::chrono::milliseconds(50);
-  /// sigma: what the holder leaves unused at the end of every lease. Default 10 ms.
+  /// sigma: the part that the holder leaves unused at the end of every lease. Default 10 ms.
   Duration margin = std::chrono::milliseconds(10);
-  /// ET: an election timeout is drawn anew from [ET, 2 ET) each time. Default 300 ms.
+  /// ET: each election timeout is drawn from [ET, 2 ET). Default 300 ms.
   Duration election_timeout = std::chrono::milliseconds(300);
 
   /// U(D) = D * (1 - rho) / (1 + rho) - sigma, rounded down: how long, on its own clock and counted

@@ -1,4 +1,4 @@
-// How messages reach peers. Any message may be lost; nothing waits for one.
+// Sends messages to peers. Any message may be lost; nothing waits for one.
 #pragma once
 
 #include <leasehold/wire/peer_message.h>

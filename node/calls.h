@@ -24,9 +24,9 @@ struct CallOptions {
   /// From the call on, on the node's clock. Zero or less: the call is refused.
   lease::Duration timeout;
   replica::CallGroup group;
-  /// Of a proposal: the state machine executes the command once however often it stands in the log
-  /// (session_table.h). Then it is sent again also where nobody can tell whether it was appended
-  /// before, and fewer calls end as unknown.
+  /// Of a proposal: the state machine executes the command once, however often it is in the log
+  /// (session_table.h). Then the node sends it again even when it cannot know whether it was
+  /// appended before, and fewer calls end as unknown.
   bool repeatable = false;
 };
 
@@ -34,16 +34,16 @@ struct CallOptions {
 struct Proposal {
   Bytes command;
   replica::ProposeCompletion done;
-  bool repeatable = false;  ///< as CallOptions::repeatable, which speaks for the whole batch
+  bool repeatable = false;  ///< as CallOptions::repeatable, which is for the whole batch
 };
 
 /// How a drain ended.
 struct DrainResult {
   /// No call waits here any more, and this node does not lead, or no other voter is connected that
-  /// could. False: the time was over first.
+  /// could lead. False: the time was over first.
   bool complete = false;
   bool handed_over = false;  ///< it led, and another node follows
-  raft::NodeId leader;       ///< whom this node takes for the leader; kNobody if unknown
+  raft::NodeId leader;       ///< the leader as far as this node knows; kNobody if unknown
   std::size_t waiting = 0;   ///< calls that still wait; stop() ends them
 };
 using DrainCompletion = std::function<void(DrainResult)>;

@@ -1,4 +1,4 @@
-// The end of a node in good order: its callers are answered, and another node leads.
+// A planned end of a node: its callers are answered, and another node leads.
 #pragma once
 
 #include <leasehold/node/calls.h>
@@ -9,29 +9,29 @@
 
 namespace leasehold::node {
 
-/// Passive, as a Driver is, and on its thread. Once begun it goes on: a node that is elected again
-/// hands over again. Meanwhile new calls are refused (refuse_calls()).
+/// Passive, as a Driver is, and on its thread. Once begun it continues: a node that is elected
+/// again transfers again. Meanwhile it refuses new calls (refuse_calls()).
 ///
-///     begin ──> the callers' new calls are refused ──> it leads: hand over ──> nothing waits: done
+///     begin ──> the callers' new calls are refused ──> it leads: transfer ──> nothing waits: done
 ///                                                        ^──failed, elected again──┘
 class Drain {
  public:
-  /// `pause`: between a hand-over that failed and the next one, so that commands get on.
+  /// `pause`: between a failed transfer and the next one, so that commands make progress.
   explicit Drain(lease::Duration pause) : pause_(pause) {}
 
   bool begun() const { return begun_; }
-  /// Whoever asks first sets the deadline; everybody is answered.
+  /// The first caller sets the deadline; every caller gets an answer.
   void begin(raft::PromiseInstant deadline, DrainCompletion done);
 
-  /// After a turn, with the driver's own completions called: puts what it has to do next behind
-  /// `events`, and answers. `connected`: which nodes this one reaches, itself included.
+  /// After a turn, with the driver's own completions called: appends its next step to `events`, and
+  /// answers. `connected`: which nodes this one reaches, itself included.
   void look(lease::Now now, const replica::Driver& driver,
             const std::function<bool(raft::NodeId)>& connected,
             std::vector<replica::Event>& events);
-  /// Answers, now: there is nothing to be done (`complete`), or nobody to do it any more.
+  /// Answers now: nothing is left to do (`complete`), or the node stops.
   void end(bool complete);
 
-  /// When look() has something to do though nothing happened.
+  /// When to call look() though nothing happened.
   raft::PromiseInstant next_deadline() const;
 
  private:
@@ -48,7 +48,7 @@ class Drain {
   std::vector<DrainCompletion> waiting_;
   /// A HandOver is under way.
   bool asked_ = false;
-  bool failed_ = false;  ///< the last HandOver; until it was looked at
+  bool failed_ = false;  ///< the last HandOver; until look() has seen it
   raft::PromiseInstant next_try_ = raft::PromiseInstant::earliest();
 };
 

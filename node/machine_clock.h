@@ -1,4 +1,4 @@
-// The machine's clocks, on a machine that may be stopped from outside.
+// The machine's clocks, for a machine that may be stopped from outside.
 #pragma once
 
 #include <leasehold/node/machine_marker.h>
@@ -9,9 +9,9 @@
 
 namespace leasehold::node {
 
-/// The clocks of SystemClock, beside what tells that they may have stood still. Give it to a Node
-/// in place of SystemClock where the replica may run in a virtual machine that is paused, moved or
-/// restored. Costs a lease check two loads from memory.
+/// The clocks of SystemClock, with a marker that shows whether they may have stood still. Give it
+/// to a Node in place of SystemClock if the replica may run in a virtual machine that is paused,
+/// moved or restored. It adds two loads from memory to a lease check.
 class MachineClock final : public SystemClock {
  public:
   explicit MachineClock(std::unique_ptr<MachineMarker> marker) : marker_(std::move(marker)) {}

@@ -1,5 +1,4 @@
-// What tells that this virtual machine was stopped, moved or restored, which its clocks may not
-// show.
+// Detects that this virtual machine was stopped, moved or restored, which its clocks may not show.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -12,17 +11,17 @@
 
 namespace leasehold::node {
 
-/// A guest cannot see on its clocks how long its host had stopped it: they may go on as if nothing
-/// had been. Two things tell it. The VM clock device (/dev/vmclock0, Linux 6.14) is a page of
-/// memory that the host writes; a counter in it, the disruption marker, changes with each stop that
-/// the clocks may have missed. The VM generation device makes the kernel send an event
-/// (NEW_VMGENID, Linux 6.10) when the machine goes on from a snapshot.
+/// A guest cannot see on its clocks how long its host had stopped it: they may continue as if
+/// nothing had happened. Two devices show it. The VM clock device (/dev/vmclock0, Linux 6.14) is a
+/// page of memory that the host writes; a counter in it, the disruption marker, changes with each
+/// stop that the clocks may have missed. The VM generation device makes the kernel send an event
+/// (NEW_VMGENID, Linux 6.10) when the machine continues from a snapshot.
 class MachineMarker {
  public:
   struct Options {
-    /// The page of the VM clock device. Empty: it is not looked at.
+    /// The page of the VM clock device. Empty: it is not used.
     std::string vm_clock;
-    /// False: a `vm_clock` that is not there is no error.
+    /// False: a missing `vm_clock` is no error.
     bool vm_clock_required = false;
     /// Whether to listen for the kernel's events of a new generation, which takes a thread.
     bool generation_events = true;
@@ -30,15 +29,15 @@ class MachineMarker {
   /// Where the kernel shows the device.
   static constexpr const char* kVmClock = "/dev/vmclock0";
 
-  /// What a machine has is watched; most have neither. Errors: io, malformed, unsupported_format:
-  /// a `vm_clock` that is required cannot be used.
+  /// Watches the devices that the machine has; most have neither. Errors: io, malformed,
+  /// unsupported_format: a `vm_clock` that is required cannot be used.
   static Result<std::unique_ptr<MachineMarker>> open(const Options& options);
   ~MachineMarker();
   MachineMarker(const MachineMarker&) = delete;
   MachineMarker& operator=(const MachineMarker&) = delete;
 
-  /// Whether the machine was stopped since open(). True for good, once it is. Any thread; two loads
-  /// from memory. Ask *after* the clock was read: then a stop between the two is seen.
+  /// Whether the machine was stopped since open(). Once true, it stays true. Any thread; two loads
+  /// from memory. Ask *after* reading the clock: then a stop between the two is seen.
   bool changed() const {
     return generation_changed_.load(std::memory_order_acquire) ||
            (page_ != nullptr && marker() != first_);

@@ -1,5 +1,5 @@
-// Changes of the members as people ask for them: step by step from what the group is like, not as a
-// whole.
+// Changes of the members as people request them: steps from the present membership, not a whole new
+// one.
 #pragma once
 
 #include <leasehold/raft/membership.h>
@@ -26,20 +26,20 @@ struct MemberEdit {
   What what = What::add;
   raft::NodeId id;
   std::string address{};  ///< add and move: host:port of its peer listener
-  /// add: of its directory. Zero: the node that leads asks at `address`.
+  /// add: of its directory. Zero: the leader asks the node at `address`.
   raft::Uuid uuid{};
   bool witness = false;  ///< add: it keeps the log and no state machine; it votes once promoted
   friend bool operator==(const MemberEdit&, const MemberEdit&) = default;
 };
-/// Done together, in order: as one change, or not at all.
+/// Made together, in order: as one change, or not at all.
 using MemberEdits = std::vector<MemberEdit>;
 
 /// How a change of the members ended.
 struct MembersResult {
   replica::GroupCallStatus status = replica::GroupCallStatus::unknown;
-  /// refused: why; the node it is about, and how far it is behind, are in there.
+  /// refused: why; with the node in question, and how far it is behind.
   raft::ChangeRefused refused{};
-  /// refused: the same change may pass later, or at the leader, though nobody corrects anything.
+  /// refused: the same change may pass later, or at the leader, without a correction.
   bool retryable = false;
   /// refused or unknown: a sentence for a person that says what to do.
   std::string reason{};
@@ -47,15 +47,14 @@ struct MembersResult {
 };
 using MembersCompletion = std::function<void(MembersResult)>;
 
-/// Everybody who shall be a member when `edits` are made to `now`, which is not joint; or what is
-/// wrong with them: not_a_member, already_member, invalid_member (add without address or uuid),
-/// other_uuid, other_kind, no_voter. Adding a member that is there already, under this uuid and
-/// address, changes nothing, and neither does promoting a voter, so that a call whose answer was
-/// lost can be made again.
+/// The members after making `edits` to `now`, which is not joint; or what is wrong with them:
+/// not_a_member, already_member, invalid_member (add without address or uuid), other_uuid,
+/// other_kind, no_voter. Adding an existing member, under this uuid and address, changes nothing,
+/// and neither does promoting a voter, so that a call whose answer was lost can be made again.
 std::variant<raft::WantedMembers, raft::ChangeRefused> apply_edits(const raft::Membership& now,
                                                                    const MemberEdits& edits);
 
-/// What the caller is told of `result`.
+/// The caller's view of `result`.
 MembersResult members_result(const replica::ChangeResult& result);
 MembersResult members_refused(const raft::ChangeRefused& refused, raft::NodeId leader);
 

@@ -1,4 +1,4 @@
-// Node: one running replica, with its threads. What a database links.
+// Node: one running replica, with its threads. A database links this.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -30,12 +30,12 @@ struct Peer {
 
 struct NodeOptions {
   raft::NodeId id;
-  std::string data_dir;  ///< made if it does not exist; the log lives in its folder `log`,
-                         ///< snapshots that arrive in `snapshot`
+  std::string data_dir;             ///< made if it does not exist; the log is in its folder `log`,
+                                    ///< snapshots that arrive in `snapshot`
   std::string cluster = "default";  ///< name; with the peers it makes the cluster id
   /// Every initial member, this node included. Only for the first start of a new group, and to
-  /// check the directory at later ones; from then on the log says who the members are. Empty: the
-  /// directory is part of a group already, or joins one.
+  /// check the directory at later ones; from then on the log has the members. Empty: the directory
+  /// is part of a group already, or joins one.
   std::vector<Peer> peers;
   /// For a directory that is new: peer addresses of members of a group to join, which are asked for
   /// the cluster's id. The node waits until it is added (Node::change_members() at the leader).
@@ -47,16 +47,15 @@ struct NodeOptions {
   /// needs it at its first start.
   std::string listen;
   lease::Timing timing;
-  /// Who shall lead if it can, the first rather than the second, and these rather than others; the
-  /// same on every node. A leader hands over to a voter that stands before it once that one has
-  /// been well (connected, caught up, answering) for preference_settle without a break. Empty: no
-  /// wish.
+  /// The preferred leaders: the first rather than the second, and these rather than others; the
+  /// same on every node. A leader transfers to a voter that is before it in the list once that one
+  /// has been well (connected, caught up, answering) for preference_settle without a break. Empty:
+  /// no preference.
   std::vector<raft::NodeId> preferred_leaders;
   /// This node keeps the log and no state: it votes once it is promoted, refuses reads and commands
-  /// (the answer names a member to ask), and does not touch the state machine that open() is given:
-  /// a WitnessMachine will do.
-  /// It joins a group (no `peers`), as a member that is added as a witness; a directory is a
-  /// witness's for ever, or never.
+  /// (the answer names a member to ask), and does not call the state machine of open(): pass a
+  /// WitnessMachine. It joins a group (no `peers`), as a member that is added as a witness; a
+  /// directory never changes its kind.
   bool witness = false;
   lease::Duration preference_settle = std::chrono::seconds(10);
   replica::Limits limits;
@@ -70,7 +69,7 @@ struct MemberStatus {
   bool connected = false;  ///< this node holds a connection to it (true for itself)
   raft::Index match;       ///< at the leader: its durable prefix; 0 elsewhere
   raft::Uuid uuid{};       ///< of its directory; zero until the group is formed
-  bool leaving = false;    ///< no member any more once the joint state is left
+  bool leaving = false;    ///< no longer a member once the joint state is left
   bool witness = false;    ///< keeps the log and no state
 };
 
@@ -91,18 +90,18 @@ struct NodeStatus {
   raft::Term term;
   raft::NodeId leader;
   raft::Index commit, applied, last, durable;
-  raft::Index first;            ///< of the log: what is below it was cut off; 0 until formed
+  raft::Index first;            ///< of the log: entries below were cut off; 0 until formed
   std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about
-  raft::Index machine_durable;  ///< what the state machine has made durable
-  bool disk_full = false;       ///< no command is taken
+  raft::Index machine_durable;  ///< the index that the state machine has made durable
+  bool disk_full = false;       ///< the node refuses commands
   std::vector<replica::SnapshotTransfer>
       transfers;                  ///< snapshots on their way to or from this node
   lease::Duration lease_left{0};  ///< zero without a valid lease
   /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
-  raft::LogId membership;             ///< where it stands in the log
+  raft::LogId membership;             ///< its place in the log
   bool membership_joint = false;      ///< a change is half made
-  bool membership_committed = false;  ///< false: it may yet be taken back
+  bool membership_committed = false;  ///< false: it may still be taken back
   replica::DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
   std::uint64_t syncs = 0;            ///< of the log
@@ -121,25 +120,25 @@ struct NodeStatus {
 /// A call whose timeout passes, or that is cancelled, ends at once: a proposal as unknown if it may
 /// have been appended and else as dropped, a read without an index.
 ///
-/// Until the group is formed (all initial members have met: status() says who is missing) proposals
-/// and reads wait for it, up to their timeout. A node that waits to be added to a group, or that
-/// leaves it, refuses them.
+/// Until the group is formed (all initial members have met: status() lists the missing ones)
+/// proposals and reads wait for it, up to their timeout. A node that waits to be added to a group,
+/// or that leaves it, refuses them.
 class Node {
  public:
   /// Opens or makes the data directory, checks that it belongs to this node and cluster, and
   /// starts. `machine`, `clock` and `observer` outlive the node. With NodeOptions::join and a new
   /// directory it asks the members first, for two seconds each at most. Errors: invalid_argument
-  /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io, unavailable (nobody could
-  /// say the cluster's id: try again later); each says what to do.
+  /// (options), in_use, wrong_cluster, unsupported_format, corrupted, io, unavailable (no member
+  /// could name the cluster's id: try again later); each says what to do.
   static Result<std::unique_ptr<Node>> open(NodeOptions options, replica::StateMachine& machine,
                                             const lease::Clock& clock, replica::Observer& observer);
   virtual ~Node() = default;
 
   /// Replicates a command.
   virtual void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) = 0;
-  /// Replicates many: they share the way to the node's thread, and at the leader an append and a
-  /// disk write, in this order. No transaction: each ends by itself, and one that has to be sent
-  /// again may come later than those behind it.
+  /// Replicates many, in this order: they share the way to the node's thread, and at the leader an
+  /// append and a disk write. No transaction: each ends by itself, and one that has to be sent
+  /// again may come after later ones.
   virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
   /// Completes when the state machine may be read linearizably.
   virtual void read(replica::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
@@ -152,48 +151,49 @@ class Node {
   /// Completes when the change is committed and complete; one whose call ended as unknown may still
   /// be made. Refused retryably while another change is under way.
   virtual void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) = 0;
-  /// Ends every call of `group` that was taken before and still waits. What has been appended may
-  /// be executed all the same. Group 0 has no calls.
+  /// Ends every call of `group` that was made before and still waits. An appended command may be
+  /// executed all the same. Group 0 has no calls.
   virtual void cancel(replica::CallGroup group) = 0;
 
-  /// Hands the leadership over to `to`, or to the most advanced voter (kNobody), in a few round
+  /// Transfers the leadership to `to`, or to the most advanced voter (kNobody), in a few round
   /// trips and without waiting for the lease to end. Only at the leader. Meanwhile commands and
-  /// reads wait, at every node, and the next leader answers them. `done` with the leader that
-  /// follows, also if `to` leads already; `refused`: nothing was begun, and why; `failed`: the
-  /// target did not take over within two election timeouts, and this node leads on; `unknown`: the
-  /// timeout passed first.
+  /// reads wait, at every node, and the next leader answers them. `done`: with the new leader, also
+  /// if `to` leads already; `refused`: nothing was begun, and why; `failed`: the target did not
+  /// become leader within two election timeouts, and this node still leads; `unknown`: the timeout
+  /// passed first.
   virtual void hand_over(raft::NodeId to, CallOptions options,
                          replica::HandOverCompletion done) = 0;
 
-  /// Prepares this node for its end. From its next turn on it takes no proposal and no read of its
-  /// own callers: they end as dropped, or without an index, with the leader as a hint. What it has
-  /// taken ends as always. If it leads, now or later, it hands over to the most advanced voter that
-  /// it reaches, and again if that fails. It goes on as a member: it votes, and stores what the
-  /// leader sends. Completes when no call waits and another node leads (or none of the others is
-  /// reached), or with what is left when the timeout passes. Then call stop(). It cannot be taken
-  /// back; the timeout of the first call counts.
+  /// Prepares this node for its end. From its next turn on it refuses new proposals and reads of
+  /// its callers: they end as dropped, or without an index, with the leader as a hint. Calls that
+  /// it has accepted end as always. If it leads, now or later, it transfers to the most advanced
+  /// voter that it reaches, and again if that fails. It stays a member: it votes, and stores what
+  /// the leader sends. Completes when no call waits and another node leads (or none of the others
+  /// is reached), or when the timeout passes, with the number of calls that still wait. Then call
+  /// stop(). It cannot be undone; the timeout of the first call counts.
   virtual void drain(CallOptions options, DrainCompletion done) = 0;
 
-  /// propose(), and waits for how it ended.
+  /// propose(), and waits for the outcome.
   replica::ProposeResult propose_and_wait(Bytes command, CallOptions options);
   /// read(), and waits; then the caller reads its state machine on its own thread. With mode
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
-  /// and asks nobody: two clock reads at most. See examples/read_point for the parts it is made of.
+  /// and asks no other node: two clock reads at most. See examples/read_point for its parts.
   replica::ReadResult read_point(replica::ReadMode mode, CallOptions options);
   /// change_members(), and waits.
   MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);
 
-  /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog): what the
-  /// node does by itself later, for a person who wants it now. Completes on lh-node, however long
-  /// it takes. Errors: unavailable (the group has not formed), and those of LogCutCompletion.
+  /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog). The node
+  /// would do it later by itself; this does it now. Completes on lh-node, however long it takes.
+  /// Errors: unavailable (the group has not formed), and those of LogCutCompletion.
   virtual void cut_log(replica::LogCutCompletion done) = 0;
 
   /// The state machine's disk is full, or has space again: while it is full this node takes no
-  /// commands and no entries, as when its own disk is, so that nothing is committed that it could
-  /// not apply. Lease reads go on once it has applied what had been committed by then.
+  /// commands and no entries, as with a full disk of its own, so that it commits nothing that it
+  /// could not apply. Lease reads continue once it has applied everything that was committed by
+  /// then.
   virtual void machine_space(bool full) = 0;
 
-  /// The lock-free door for lease reads on the caller's own thread.
+  /// For lease reads on the caller's own thread, without a lock.
   virtual const replica::LeaseView& lease_view() const = 0;
   virtual const lease::Clock& clock() const = 0;
   virtual void status(std::function<void(NodeStatus)> done) = 0;

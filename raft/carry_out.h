@@ -1,5 +1,4 @@
-// The order in which the effects of one turn are carried out, in one place for every host of a
-// core.
+// The order in which every host of a core carries out the effects of one turn.
 #pragma once
 
 #include <leasehold/raft/ready.h>
@@ -8,11 +7,11 @@
 
 namespace leasehold::raft {
 
-/// Lets `host` carry out `ready`, from top to bottom. Others may act between any two calls: a
-/// reader may look at what was published, a peer may answer what was sent. So the order decides
-/// what is safe (the numbers are those of ready.h). Elements are moved from.
+/// Lets `host` carry out `ready`, from top to bottom. Other threads and nodes may act between any
+/// two calls: a reader may read the published view, a peer may answer a sent message. So the order
+/// decides what is safe (the numbers are those of ready.h). Elements are moved from.
 ///
-/// A host has, for one group (where a name does not say enough, what it does stands beside it):
+/// A host has, for one group (with an explanation where the name is not enough):
 ///
 /// - `void publish(const LeaseState&)`: to readers on other threads.
 /// - `void send(NodeId to, Message)`

@@ -39,7 +39,7 @@ struct CoreOptions {
   std::size_t inflight_bytes_max = 8U << 20U;
   /// How long a leader may keep the news of a commit from a peer, so that the next append carries
   /// it: a message and its answer are saved for each write. Not from peers that listen(), and not
-  /// that of the first commit of its term. Zero: it is told at once.
+  /// that of the first commit of its term. Zero: sent at once.
   Duration commit_news_delay{0};
   /// A learner may become a voter when it lacks at most so many entries, and has acknowledged a
   /// round that began within the last D: it must not be what the group waits for.
@@ -62,7 +62,7 @@ enum class ReadMode : std::uint8_t {
 /// Where it departs from the Raft paper: pre-vote (dissertation 9.6) always; a voter's promise
 /// binds its votes and is a state of its own (lease/README.md); a leader without a quorum for a
 /// whole lease steps down; a leader that learns of a higher term campaigns at once; a witness is a
-/// voter without a state machine, and leads only until it has handed over (core_witness.cc).
+/// voter without a state machine, and leads only until it has transferred (core_witness.cc).
 class Core {
  public:
   Core(const CoreOptions& options, InitialState initial, Now now);
@@ -189,7 +189,7 @@ class Core {
     Round round;
   };
 
-  /// The leadership is being handed over.
+  /// A transfer of the leadership is under way.
   struct Transfer {
     NodeId target;
     PromiseInstant ends;
@@ -352,7 +352,7 @@ class Core {
   std::variant<Follower, Candidate, Leader> state_;
   /// When the vote was last updated, or what else restarts the wait for an own election.
   PromiseInstant vote_updated_;
-  /// Drawn anew from [ET, 2 ET).
+  /// Drawn from [ET, 2 ET), again for each timeout.
   Duration election_timeout_{0};
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
   bool campaign_at_once_ = false;

@@ -8,7 +8,7 @@
 
 namespace leasehold::raft {
 
-/// Pinned: the values stand on disk and on the wire.
+/// Pinned: the values are on disk and on the wire.
 enum class EntryKind : std::uint8_t {
   command = 0,     ///< for the state machine
   empty = 1,       ///< a term's first entry (section 8); nothing to apply

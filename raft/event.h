@@ -1,5 +1,5 @@
-// What happened, as a closed set of values. Events feed logs, metrics, traces and golden tests
-// alike.
+// The steps of the protocol, as a closed set of values. Events feed logs, metrics, traces and
+// golden tests alike.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -10,7 +10,7 @@ namespace leasehold::raft {
 
 enum class RoleChangeReason : std::uint8_t {
   started,           ///< restart or first start
-  election_timeout,  ///< nobody led for an election timeout
+  election_timeout,  ///< no leader for an election timeout
   pre_vote_won,
   election_won,
   higher_term,      ///< a higher term was learned
@@ -18,7 +18,7 @@ enum class RoleChangeReason : std::uint8_t {
   quorum_lost,      ///< no quorum acknowledged a round for a whole lease
   disk_stalled,     ///< the oldest unanswered durable write is older than an election timeout
   election_lost,    ///< the pre-vote or the vote was refused by a quorum, or timed out
-  transfer,         ///< the leader has handed over to this node
+  transfer,         ///< the leader has transferred to this node
   removed,          ///< the leader's own removal from the voters is committed
 };
 
@@ -28,7 +28,7 @@ struct RoleChanged {
   RoleChangeReason reason = RoleChangeReason::started;
   friend bool operator==(const RoleChanged&, const RoleChanged&) = default;
 };
-/// The node learned who leads the term.
+/// The node learned the leader of the term.
 struct LeaderKnown {
   NodeId leader;
   friend bool operator==(const LeaderKnown&, const LeaderKnown&) = default;
@@ -52,8 +52,8 @@ struct VoteRefused {
   VoteRefusal reason = VoteRefusal::promised;
   friend bool operator==(const VoteRefused&, const VoteRefused&) = default;
 };
-/// A promise to a new holder, or in a new term. Renewals by the same leader are too frequent to
-/// tell.
+/// A promise to a new holder, or in a new term. Renewals by the same leader are too frequent for
+/// events.
 struct PromiseGiven {
   NodeId holder;
   PromiseInstant until;
@@ -66,7 +66,7 @@ struct LeaseGained {
 };
 /// A leader gave its lease up. (A lease that runs out ends by time alone, without an event.)
 struct LeaseLost {
-  HolderInstant end;  ///< what was given up
+  HolderInstant end;  ///< the end of the lease that it gave up
   friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
 };
 /// A leader of this term promised another duration than this node's own setting.
@@ -76,7 +76,8 @@ struct SettingsDiffer {
   friend bool operator==(const SettingsDiffer&, const SettingsDiffer&) = default;
 };
 
-/// The log of this node now begins behind `to`: what it says is in the state machine, durably.
+/// The log of this node now begins after `to`: the state machine holds the effect of the cut
+/// entries, durably.
 struct LogCut {
   Index to;
   friend bool operator==(const LogCut&, const LogCut&) = default;
@@ -86,14 +87,13 @@ struct SnapshotSending {
   NodeId peer;
   friend bool operator==(const SnapshotSending&, const SnapshotSending&) = default;
 };
-/// A snapshot from the leader took the place of this node's log, durably. The state machine is
-/// given it next.
+/// A snapshot from the leader replaced this node's log, durably. The state machine gets it next.
 struct SnapshotInstalled {
   LogId last;  ///< the last entry whose effect is in it
   friend bool operator==(const SnapshotInstalled&, const SnapshotInstalled&) = default;
 };
 
-/// A leader begins to hand over: it takes no proposals, and brings the target up to date.
+/// A leader begins a transfer: it takes no proposals, and brings the target up to date.
 struct TransferStarted {
   NodeId target;
   friend bool operator==(const TransferStarted&, const TransferStarted&) = default;
@@ -101,17 +101,18 @@ struct TransferStarted {
 /// A leader has given its lease up and lets the target campaign.
 struct TokenIssued {
   NodeId target;
-  Index last;  ///< nothing is appended behind it until the transfer ends
+  Index last;  ///< nothing is appended after it until the transfer ends
   friend bool operator==(const TokenIssued&, const TokenIssued&) = default;
 };
-/// A token came that this node cannot campaign by: late, or its log has changed since.
+/// This node got a token that it cannot use for a campaign: the token is late, or its log has
+/// changed since.
 struct TokenUnused {
   NodeId issuer;
   Index last;
   friend bool operator==(const TokenUnused&, const TokenUnused&) = default;
 };
 enum class TransferOutcome : std::uint8_t {
-  left_role,      ///< this node leads no more: to the target, unless something else happened
+  left_role,      ///< this node no longer leads: the target does, unless something else happened
   target_behind,  ///< the target did not catch up in time; nothing was given up
   not_elected,    ///< the target did not campaign, or lost
 };
@@ -123,7 +124,7 @@ struct TransferEnded {
 /// Another membership counts on this node from now on: its entry was appended, or cut away again,
 /// or it came with a snapshot.
 struct MembershipChanged {
-  Index index;  ///< where it stands
+  Index index;  ///< its place in the log
   std::uint32_t voters = 0;
   std::uint32_t outgoing_voters = 0;  ///< not zero: it is joint
   std::uint32_t learners = 0;

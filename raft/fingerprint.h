@@ -1,4 +1,4 @@
-// The state of a core as 128 bits, for those who explore what a core can do.
+// The state of a core as 128 bits, for exploring the states of a core.
 #pragma once
 
 #include <leasehold/raft/core.h>
@@ -7,8 +7,8 @@
 
 namespace leasehold::raft {
 
-/// 128 bits that are collected word by word. Not against an adversary: states that differ have
-/// different ones, but for an accident of one in 2^128 for each pair.
+/// 128 bits that are collected word by word. Not safe against an adversary: states that differ have
+/// different ones, except by an accident of one in 2^128 for each pair.
 struct Fingerprint {
   std::uint64_t high = 0x243f6a8885a308d3U;
   std::uint64_t low = 0x13198a2e03707344U;
@@ -27,10 +27,10 @@ struct Fingerprint {
   }
 };
 
-/// Adds what decides how `core` acts from `now` on. Two cores that add the same act the same on the
-/// same inputs, as long as their election timeouts are drawn alike: instants are taken as distances
-/// from `now`, those that have passed are all one, names of batches and intents count from the
-/// oldest that is still of use, and the state of the random generator is left out. Call it when
+/// Adds the state that decides how `core` acts from `now` on. Two cores that add the same act the
+/// same on the same inputs, as long as their election timeouts are drawn alike: instants are taken
+/// as distances from `now`, past ones are all one, names of batches and intents count from the
+/// oldest that is still in use, and the state of the random generator is left out. Call it when
 /// take_ready() has nothing more.
 void add_core(const Core& core, Now now, Fingerprint& fingerprint);
 void add_message(const Message& message, Fingerprint& fingerprint);

@@ -26,23 +26,23 @@ struct MembershipAt {
   friend bool operator==(const MembershipAt&, const MembershipAt&) = default;
 };
 
-/// What storage tells a core when it starts.
+/// What a core gets from storage when it starts.
 struct InitialState {
   HardState hard_state;
   /// The last entry that the log no longer holds; {0, 0} for a log that was never cut.
   LogId base;
   /// The membership at `base`; for a log that was never cut, the one that the group was formed
-  /// with, or one of nobody at a node that has joined later: then it neither votes nor campaigns
-  /// before it has heard that it is a member.
+  /// with, or an empty one at a node that has joined later: such a node neither votes nor campaigns
+  /// before it has learned that it is a member.
   Membership base_membership;
   /// Ascending by index and by term; the first starts at base.index + 1. Empty for an empty log.
   std::vector<TermRun> runs;
   Index last_index;
   /// The membership entries that the log holds, ascending.
   std::vector<MembershipAt> memberships;
-  /// What the state machine has applied durably; from base.index to last_index. Committed,
-  /// therefore. A state machine that is behind the base is first given the snapshot that the base
-  /// stands on.
+  /// The index up to which the state machine has applied durably; from base.index to last_index. So
+  /// it is committed. A state machine that is behind the base first gets the snapshot that ends at
+  /// the base.
   Index applied;
   /// Payload bytes of the entries that the log holds, about.
   std::uint64_t bytes = 0;
@@ -61,14 +61,14 @@ class Log {
   Term last_term() const;
   /// The term of the entry at `index`; none below the base and above the last entry.
   std::optional<Term> term_at(Index index) const;
-  /// Whether the entry stands in this log. Log Matching (section 5.3): then everything before it is
+  /// Whether the entry is in this log. Log Matching (section 5.3): then everything before it is
   /// equal too.
   bool matches(LogId id) const { return term_at(id.index) == id.term; }
   /// The largest index up to `limit` whose term is at most `term`: where logs that differ may agree
   /// again.
   Index last_index_with_term_at_most(Term term, Index limit) const;
 
-  /// Appends one entry of `term` behind the last. The membership is given when the entry holds one.
+  /// Appends one entry of `term` after the last. The membership is given when the entry holds one.
   void append(Term term, const Membership* membership);
   /// Removes `from` and everything above it.
   void truncate(Index from);
@@ -92,7 +92,7 @@ class Log {
   LogId base_;
   Index last_;
   std::vector<TermRun> runs_;
-  /// Invariant: never empty; the first stands at base_.index.
+  /// Invariant: never empty; the first is at base_.index.
   std::vector<MembershipAt> memberships_;
 };
 

@@ -1,4 +1,4 @@
-// Who votes, who only listens, and how a membership stands in the log.
+// Voters, learners and witnesses of a group, and the form of a membership in the log.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -12,7 +12,7 @@
 
 namespace leasehold::raft {
 
-/// Of one membership, those that are on their way out included.
+/// Of one membership, including members that are leaving.
 inline constexpr std::size_t kMembersMax = 64;
 
 /// One member. A voter under another uuid neither votes nor counts: its directory was wiped.
@@ -26,20 +26,20 @@ struct Member {
 
 /// The members of the group from one log position on. Effective when appended, not when committed.
 struct Membership {
-  /// Everybody that receives the log, ascending by id, each once.
+  /// All members that receive the log, ascending by id, each once.
   std::vector<Member> members;
   /// Invariant: a sorted subset of the ids of `members`, not empty in a formed group.
   std::vector<NodeId> voters;
   /// While joint (section 6): the voters of the membership that is being left, sorted. Empty
   /// otherwise.
   std::vector<NodeId> outgoing_voters;
-  /// While joint: who is no member any more once the joint state is left, sorted. The others among
-  /// the outgoing voters stay, as voters or as learners. Invariant: a subset of `outgoing_voters`
-  /// without any of `voters`.
+  /// While joint: those that are no longer members once the joint state is left, sorted. The others
+  /// among the outgoing voters stay, as voters or as learners. Invariant: a subset of
+  /// `outgoing_voters` without any of `voters`.
   std::vector<NodeId> leaving;
-  /// Members that keep the log and no state machine, voters or not: see core.h. A member is one for
-  /// as long as it is a member. Invariant: a sorted subset of the ids of `members`; at least one of
-  /// `voters` is none.
+  /// Members that keep the log and no state machine, voters or not: see core.h. A member's kind
+  /// never changes. Invariant: a sorted subset of the ids of `members`; at least one of `voters` is
+  /// none.
   std::vector<NodeId> witnesses{};
 
   bool joint() const { return !outgoing_voters.empty(); }

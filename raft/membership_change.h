@@ -1,5 +1,4 @@
-// From one membership to the next: what is wanted, what may follow what, and what stands in the
-// way.
+// From one membership to the next: the wanted members, the allowed successors, and the obstacles.
 //
 // A change of voters takes two entries (joint consensus, Raft paper section 6): the joint one, in
 // which both the old and the new voters have to agree, and the one that leaves it, which the leader
@@ -18,7 +17,7 @@
 
 namespace leasehold::raft {
 
-/// What a member is there for. A learner receives the log and does not vote.
+/// Whether a member votes. A learner receives the log and does not.
 enum class Suffrage : std::uint8_t { voter, learner };
 
 struct WantedMember {
@@ -26,24 +25,24 @@ struct WantedMember {
   Uuid uuid;
   std::string address;  ///< 1 to kMemberAddressMax printable ASCII characters, no space
   Suffrage suffrage = Suffrage::voter;
-  /// Keeps the log and no state machine. Fixed for as long as it is a member.
+  /// Keeps the log and no state machine. Fixed while it is a member.
   bool witness = false;
 };
 
 inline constexpr std::size_t kMemberAddressMax = 300;
 
-/// Everybody who shall be a member, in any order.
+/// All members after the change, in any order.
 using WantedMembers = std::vector<WantedMember>;
 
 /// Why a change was not begun. Nothing was appended.
 enum class ChangeObstacle : std::uint8_t {
-  not_leader,          ///< `member` is whom to ask, if it is known
+  not_leader,          ///< ask `member`, if it is known
   transfer_under_way,  ///< of the leadership, or this leader is on its way out
   change_under_way,    ///< the newest membership is joint, or not known to be committed
   leader_is_new,       ///< it has committed nothing of its own term yet
   already_so,          ///< the group has exactly these members
-  no_voter,            ///< nobody would vote
-  no_full_voter,       ///< only witnesses would vote: nobody could lead, and nobody has the state
+  no_voter,            ///< there would be no voter
+  no_full_voter,       ///< only witnesses would vote: none could lead, and none has the state
   too_many,            ///< more than kMembersMax, those included that leave
   invalid_member,      ///< `member` has no id, no uuid, or an address that is none
   duplicate,           ///< `member` has the id, the uuid or the address of another
@@ -54,37 +53,38 @@ enum class ChangeObstacle : std::uint8_t {
   // Found by a node before it asks its core.
   not_a_member,    ///< `member` is not there, and cannot be changed
   already_member,  ///< `member` is there, at another address
-  no_answer,       ///< nobody answers at the address of `member`, or somebody else
+  no_answer,       ///< no node answers at the address of `member`, or another one
   too_late,        ///< the caller's time was over before the change was begun
 };
 
 struct ChangeRefused {
   ChangeObstacle obstacle = ChangeObstacle::not_leader;
-  NodeId member{};                   ///< whom it is about; kNobody: none, or unknown
-  std::uint64_t entries_behind = 0;  ///< learner_behind: so many entries it lacks
+  NodeId member{};                   ///< the member in question; kNobody: none, or unknown
+  std::uint64_t entries_behind = 0;  ///< learner_behind: how many entries it lacks
   friend bool operator==(const ChangeRefused&, const ChangeRefused&) = default;
 };
 
 /// A sentence for a person that says what to do.
 std::string text_of(const ChangeRefused& refused);
 
-/// Whether the same change may be taken later, or by the leader, though nobody corrects anything.
+/// Whether the same change may pass later, or at the leader, without a correction.
 bool passes_by_itself(ChangeObstacle obstacle);
 
-/// What to append so that the group of `newest`, which is not joint, comes to have the members of
-/// `wanted`: a joint membership, or a plain one when the voters stay the same. Refuses what is
-/// wrong with `wanted` itself; not whether a learner has caught up.
+/// The membership to append so that the group of `newest`, which is not joint, gets the members of
+/// `wanted`: a joint membership, or a plain one when the voters stay the same. Refuses faults of
+/// `wanted` itself; does not check whether a learner has caught up.
 std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
                                                     const WantedMembers& wanted);
 
-/// Who is to vote in `next` and does not in `before`.
+/// The members that vote in `next` and not in `before`.
 std::vector<NodeId> promoted(const Membership& before, const Membership& next);
 
-/// What follows a joint membership.
+/// The membership after a joint one.
 Membership without_outgoing(const Membership& joint);
 
-/// Whether `next` may stand behind `before` in a log: every quorum of the one then shares a voter
-/// with every quorum of the other, and nobody changes its uuid, or becomes a witness or none.
+/// Whether `next` may follow `before` in a log: every quorum of the one then shares a voter with
+/// every quorum of the other, and no member changes its uuid, or becomes a witness or stops being
+/// one.
 bool may_follow(const Membership& before, const Membership& next);
 
 }  // namespace leasehold::raft

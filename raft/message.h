@@ -1,4 +1,4 @@
-// What the members of a group say to each other. Every one may be lost, delayed, duplicated,
+// The messages between the members of a group. Every one may be lost, delayed, duplicated,
 // reordered or replayed.
 #pragma once
 
@@ -24,12 +24,12 @@ struct PreVoteReply {
   Term request_term;  ///< the term that was asked for
   Term term;          ///< the responder's term
   bool granted = false;
-  NodeId leader;  ///< whom the responder takes for the leader; kNobody if it knows none
+  NodeId leader;  ///< the leader that the responder knows; kNobody if none
   friend bool operator==(const PreVoteReply&, const PreVoteReply&) = default;
 };
 
-/// A leader's leave for one campaign: `target` may be elected although the promises to the leader
-/// live. Fixed once the leader appends nothing more and has published the loss of its lease.
+/// A leader's permission for one campaign: `target` may be elected although the promises to the
+/// leader live. Fixed once the leader appends nothing more and has published the loss of its lease.
 struct TransferToken {
   Term term;  ///< the leader's; the campaign is one above it
   NodeId target;
@@ -59,7 +59,7 @@ struct AppendRequest {
   std::vector<Entry> entries;  ///< follow `prev` without a gap
   Index commit;
   Round round;        ///< the newest round when this was made
-  Duration lease{0};  ///< the D that the round stands for
+  Duration lease{0};  ///< the D of the round
   friend bool operator==(const AppendRequest&, const AppendRequest&) = default;
 };
 
@@ -68,7 +68,7 @@ struct AppendReply {
   Term term;              ///< the responder's term
   bool promised = false;  ///< the responder promised at least the round's D
   Round round;            ///< echo of the request's round
-  bool matched = false;   ///< whether `prev` stood in the responder's log
+  bool matched = false;   ///< whether `prev` was in the responder's log
   /// matched: the highest index up to which the responder's log is durable and equals the leader's.
   /// not matched: where to probe next; at most the responder's last index and below the refused
   /// `prev`.
@@ -91,15 +91,15 @@ struct ReadIndexReply {
   Incarnation incarnation;
   std::uint64_t id = 0;
   std::optional<Index> index;  ///< none: refused, the responder is not (or no longer) the leader
-  NodeId leader;               ///< refused: whom the responder takes for the leader
+  NodeId leader;               ///< refused: the leader that the responder knows
   friend bool operator==(const ReadIndexReply&, const ReadIndexReply&) = default;
 };
 
 /// Names the bytes of one snapshot: two of the same name are equal byte for byte.
 struct SnapshotId {
   LogId last;  ///< the last entry whose effect is in it
-  /// Random, drawn by the node that took it: what it wrote for one `last` differs from what another
-  /// node, or the same one later, writes for it.
+  /// Random, drawn by the node that took it: its bytes for one `last` differ from those of another
+  /// node, or of the same node later.
   std::uint64_t tag = 0;
   friend bool operator==(const SnapshotId&, const SnapshotId&) = default;
 };
@@ -110,18 +110,18 @@ struct SnapshotId {
 struct SnapshotChunk {
   Term term;
   Round round;        ///< the newest round when this was sent
-  Duration lease{0};  ///< the D that the round stands for
+  Duration lease{0};  ///< the D of the round
   SnapshotId id;
-  Membership membership;  ///< as it stands at id.last
+  Membership membership;  ///< the one at id.last
   /// Of the whole snapshot. 0, with the tag 0 and without data: there is none, and a witness, which
-  /// has no state, begins its log behind id.last.
+  /// has no state, begins its log after id.last.
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  ///< of `data`; offset + data <= size
-  Bytes data;                ///< not empty, but for the size 0
+  Bytes data;                ///< not empty, except with the size 0
   friend bool operator==(const SnapshotChunk&, const SnapshotChunk&) = default;
 };
 
-/// What became of a chunk.
+/// The answer to a chunk.
 struct SnapshotReply {
   Term request_term;      ///< the chunk's term
   Term term;              ///< the responder's term
@@ -135,7 +135,7 @@ struct SnapshotReply {
   friend bool operator==(const SnapshotReply&, const SnapshotReply&) = default;
 };
 
-/// "Campaign now": the leader hands over (dissertation 3.10).
+/// "Campaign now": the leader transfers the leadership (dissertation 3.10).
 struct TimeoutNow {
   TransferToken token;
   friend bool operator==(const TimeoutNow&, const TimeoutNow&) = default;

@@ -1,4 +1,4 @@
-// What a leader knows of one peer.
+// A leader's view of one peer.
 #pragma once
 
 #include <leasehold/lease/rounds.h>
@@ -25,7 +25,7 @@ struct Inflight {
 };
 
 struct Progress {
-  /// The peer is a witness. It stays one for as long as it is a member.
+  /// The peer is a witness. Its kind never changes.
   bool witness = false;
   ProgressState state = ProgressState::probe;
   /// The peer's durable prefix that equals this log. Invariant: match_index < next_index.
@@ -40,12 +40,13 @@ struct Progress {
   std::size_t inflight_bytes = 0;
   /// The one open intent, of entries or, in state `snapshot`, of a snapshot; 0 when there is none.
   std::uint64_t intent = 0;
-  /// The round in which the sending of a snapshot last ended. What the peer refused before, it may
-  /// have by now: only a refusal of a newer round asks for another snapshot.
+  /// The round in which the last sending of a snapshot ended. The peer may hold by now what it
+  /// lacked before: only a refusal of a newer round asks for another snapshot.
   Round snapshot_ended;
   /// The newest commit index that was sent.
   Index sent_commit;
-  /// When a newer one has to be sent, if no append carries it before; never() when there is none.
+  /// When a newer one has to be sent, unless an append carries it before; never() when there is
+  /// none.
   PromiseInstant news_due = PromiseInstant::never();
   /// Until then it is sent at once.
   PromiseInstant listens_until = PromiseInstant::earliest();
@@ -53,14 +54,15 @@ struct Progress {
   /// a new member: an acknowledgement never comes from a default.
   std::optional<lease::RoundStart> acked_round;
 
-  /// Where the logs agree has to be found again, from what was acknowledged on, but not below
-  /// `base`, where the log begins. Forgets what is in flight and cancels the open intent.
+  /// The leader has to find again where the logs agree, from the acknowledged index on, but not
+  /// below `base`, where the log begins. Forgets the messages in flight and cancels the open
+  /// intent.
   void become_probe(Index base);
   /// Where the logs agree is known: everything after match_index may be pipelined.
   void become_replicate();
-  /// The peer needs entries at or below `base`, where the log begins: heartbeats stand at the base
-  /// until one of them matches. When it is so already, `base` has moved on, and a snapshot that is
-  /// being sent goes on.
+  /// The peer needs entries at or below `base`, where the log begins: heartbeats are at the base
+  /// until one of them matches. If the peer is in this state already, `base` has moved forward, and
+  /// a snapshot that is being sent continues.
   void become_snapshot(Index base);
   /// The peer holds everything up to `index` durably. True if that is news.
   bool acknowledged(Index index);

@@ -13,8 +13,8 @@
 
 namespace leasehold::raft {
 
-/// A promise as it has to survive a restart. Until when it runs is not stored: a restarted node
-/// starts it anew.
+/// The part of a promise that has to survive a restart. Its end is not stored: after a restart the
+/// promise runs in full again.
 struct StoredPromise {
   NodeId holder;  ///< kNobody: no promise was ever given, or it was dropped on becoming leader
   Term term;      ///< the holder's term
@@ -117,7 +117,7 @@ struct ReadAnswer {
   std::optional<Index>
       index;  ///< read once this index is applied; none: refused, try again or elsewhere
   ReadBasis basis = ReadBasis::quorum;  ///< `leader`: a follower's read, justified by the leader
-  NodeId leader;                        ///< refused: whom to ask; kNobody if unknown
+  NodeId leader;                        ///< refused: the leader to ask; kNobody if unknown
 };
 
 /// The effects of one turn. The driver acts on the members from top to bottom; carry_out.h does it

@@ -1,4 +1,4 @@
-// What stands in the way when the leadership is to be handed over.
+// Why a leader refuses to transfer the leadership.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -8,13 +8,13 @@
 
 namespace leasehold::raft {
 
-/// Why the leadership is not handed over.
+/// Why a transfer is refused.
 enum class TransferObstacle : std::uint8_t {
-  not_leader,          ///< `node` is whom to ask, if it is known
+  not_leader,          ///< ask `node`, if it is known
   transfer_under_way,  ///< to `node`
   already_leads,
   not_a_voter,       ///< `node` is none
-  witness,           ///< `node` is one: it never leads for long
+  witness,           ///< `node` is a witness: it never leads for long
   nobody_to_follow,  ///< no other voter that is no witness has answered in this term
   too_late,          ///< of a driver: the caller's deadline had passed
 };

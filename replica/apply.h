@@ -1,4 +1,4 @@
-// From committed entries to the state machine: what every Applier does with one call.
+// From committed entries to the state machine: the parts of one call of every Applier.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -12,7 +12,7 @@
 
 namespace leasehold::replica {
 
-/// A command that this process proposed, and what came of it.
+/// A command that this process proposed, and its result.
 struct AppliedCommand {
   std::uint64_t sequence = 0;
   raft::LogId id;
@@ -28,12 +28,13 @@ struct AppliedEntries {
 /// commands) included.
 ///
 /// Error unsupported_format or malformed: a committed command does not decode. The node has to
-/// stop, because passing over it would let the replicas drift apart.
+/// stop: skipping the command would make the replicas differ.
 Result<AppliedEntries> apply_entries(const std::vector<raft::Entry>& entries, raft::NodeId id,
                                      raft::Incarnation incarnation, StateMachine& machine);
 
-/// Tells those who wait, and gives the event for the driver. After `last` is published in the
-/// LeaseView: who was told of a write may read it everywhere on this node.
+/// Completes the waiting callers, and returns the event for the driver. Call it after `last` is
+/// published in the LeaseView: a caller whose write is complete may read it everywhere on this
+/// node.
 Applied complete(AppliedEntries applied, Callers& callers);
 
 }  // namespace leasehold::replica

@@ -12,10 +12,10 @@
 namespace leasehold::replica {
 
 /// By the sequence under which the command was sent. The driver adds a caller before its command
-/// leaves; then two may end the wait: the applier, on its own thread and without a detour through
-/// the driver's, when the command is applied, and the driver when it gives the command up. Whoever
-/// takes the caller out has to call it, so each is called once. Every method may be called from any
-/// thread.
+/// leaves. Then two threads may end the wait: the applier, on its own thread and without the
+/// driver's, when the command is applied; and the driver when it gives the command up. The thread
+/// that takes the caller out has to call it, so each is called once. Every method may be called
+/// from any thread.
 ///
 /// Bounded by Limits::proposals_max.
 class Callers {
@@ -24,7 +24,7 @@ class Callers {
     const std::lock_guard<std::mutex> lock(mutex_);
     waiting_.emplace(sequence, std::move(done));
   }
-  /// Empty: nobody waits under `sequence`, or somebody else has taken the caller.
+  /// Empty: no caller waits under `sequence`, or the other thread has taken it.
   ProposeCompletion take(std::uint64_t sequence) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = waiting_.find(sequence);

@@ -23,21 +23,21 @@ using CallGroup = StrongInt<struct CallGroupTag>;
 enum class ProposeStatus : std::uint8_t {
   committed,  ///< applied on this node; `result` is the state machine's
   dropped,    ///< it was not and will not be executed: safe to try again
-  unknown,    ///< may yet be executed
+  unknown,    ///< may still be executed
 };
 struct ProposeResult {
   ProposeStatus status = ProposeStatus::unknown;
   raft::LogId id;           ///< committed: where
   Bytes result;             ///< committed: what apply() returned
   bool overloaded = false;  ///< dropped: because a bounded queue is full
-  /// dropped: because the disk of this node has no space left for its log; kNobody: it was not.
+  /// dropped: the node whose disk has no space left for its log; kNobody: another reason.
   raft::NodeId disk_full_at;
-  /// Not committed: whom this node takes for the leader, a hint; kNobody if unknown.
+  /// Not committed: the leader as far as this node knows, a hint; kNobody if unknown.
   raft::NodeId leader;
 };
 using ProposeCompletion = std::function<void(ProposeResult)>;
 
-/// How a linearizable read is justified. `log` costs a log entry and exists to be compared with.
+/// How a linearizable read is justified. `log` costs a log entry and is for comparison.
 enum class ReadMode : std::uint8_t { lease, quorum, log };
 struct ReadResult {
   /// The state machine has applied this index and may be read now. None: refused or timed out, safe
@@ -51,9 +51,9 @@ using ReadCompletion = std::function<void(ReadResult)>;
 
 /// How a call about the group itself ended.
 enum class GroupCallStatus : std::uint8_t {
-  done,     ///< a change of the members is committed and complete; a hand-over: another node leads
+  done,     ///< a member change is committed and complete; a transfer: another node leads
   refused,  ///< nothing was begun; `refused` says why and what to do
-  failed,   ///< a hand-over: the target did not take over, and this node leads on or again
+  failed,   ///< a transfer: the target did not become leader, and this node still leads, or again
   unknown,  ///< begun, and not seen to end: the deadline passed, or leadership was lost
 };
 struct ChangeResult {
@@ -65,14 +65,14 @@ using ChangeCompletion = std::function<void(ChangeResult)>;
 struct HandOverResult {
   GroupCallStatus status = GroupCallStatus::unknown;
   std::optional<raft::TransferRefused> refused{};
-  raft::NodeId leader;  ///< done: who leads now, which may be another than was named
+  raft::NodeId leader;  ///< done: the leader now, which may differ from the target
 };
 using HandOverCompletion = std::function<void(HandOverResult)>;
 
-/// How a log was cut because somebody asked for it.
+/// The result of a CutLog.
 struct LogCut {
-  raft::Index durable;       ///< what the state machine holds durably now
-  raft::Index first_before;  ///< the first entry of the log; what is below it was cut off
+  raft::Index durable;       ///< up to which the state machine is durable now
+  raft::Index first_before;  ///< the first entry of the log; earlier ones were cut off
   raft::Index first;
   std::uint64_t bytes_before = 0;  ///< payload bytes of the entries in the log, about
   std::uint64_t bytes = 0;

@@ -21,7 +21,7 @@ struct DriverCounters {
   std::uint64_t reads_refused = 0;
   std::uint64_t appends_sent = 0;       ///< append messages with entries
   std::uint64_t heartbeats_sent = 0;    ///< append messages without
-  std::uint64_t batches_persisted = 0;  ///< batches handed to storage
+  std::uint64_t batches_persisted = 0;  ///< batches given to storage
   std::uint64_t elections_won = 0;
   std::uint64_t log_cuts = 0;
   std::uint64_t snapshots_taken = 0;      ///< by this node's state machine, to be sent

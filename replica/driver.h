@@ -1,4 +1,4 @@
-// The ordering loop of one replica: feeds the core, acts on its effects in their order, and
+// The ordering loop of one replica: it feeds the core, carries out its effects in their order, and
 // completes the callers.
 #pragma once
 
@@ -29,14 +29,14 @@ struct DriverOptions : Limits {
 };
 
 /// A witness (CoreOptions::witness) refuses Propose, Read and WaitApplied at once, with a member to
-/// ask as the leader of the answer. Its Applier is given entries like any other; Applier::install()
-/// then names where the log begins anew, and there is nothing to install.
+/// ask as the leader of the answer. Its Applier gets entries like any other; Applier::install()
+/// then names the new beginning of the log, and there is nothing to install.
 ///
 /// Passive: one handle(event) at a time, on one thread; no asio, no mutex, no clock, no thread of
 /// its own. The production Node and the simulator both drive this class.
 class Driver {
  public:
-  /// What the driver acts upon. All outlive it.
+  /// The parts that the driver uses. All outlive it.
   struct Ports {
     net::Transport& transport;
     storage::Storage& storage;
@@ -52,15 +52,15 @@ class Driver {
   Driver(const Driver&) = delete;
   Driver& operator=(const Driver&) = delete;
 
-  /// Acts on one input and on all effects that follow from it. `now` was sampled after the event
-  /// was in memory.
+  /// Handles one input and carries out all effects that follow from it. `now` was sampled after the
+  /// event was in memory.
   void handle(lease::Now now, Event event);
   /// The same for several inputs at once, in order: one set of effects for all of them, so commands
   /// that wait together share an append and a disk write. Leaves `events` empty.
   void handle_batch(lease::Now now, std::vector<Event>& events);
 
-  /// The completions that became due in handle(), in order: of what ended in any other way than by
-  /// a command that was applied (see Applier). The caller runs them after handle() has returned,
+  /// The completions that became due in handle(), in order: of calls that ended in any other way
+  /// than by an applied command (see Applier). The caller runs them after handle() has returned,
   /// never inside it, each exactly once.
   std::vector<std::function<void()>> take_completions();
 
@@ -70,20 +70,20 @@ class Driver {
   const raft::Core& core() const;
   raft::Index applied() const;
   const DriverCounters& counters() const;
-  /// Callers that wait for anything.
+  /// The number of waiting callers.
   std::size_t pending() const;
-  /// Whether the next Applied lets this driver do something: complete a read, send a command anew,
-  /// or hand over more to apply. Otherwise it may be fed together with whatever comes next.
+  /// Whether the next Applied lets this driver do something: complete a read, send a command again,
+  /// or give the applier more. Otherwise it may be handled together with the next event.
   bool awaits_applied() const;
   /// Snapshots that are on their way to or from this node.
   std::vector<SnapshotTransfer> transfers() const;
   /// Payload bytes of the entries that the log holds, about.
   std::uint64_t log_bytes() const;
-  /// What the state machine has made durable, as far as this driver was told.
+  /// The index that the state machine has made durable, as far as this driver knows.
   raft::Index machine_durable() const;
-  /// The state machine does not support to be made durable: the log grows for ever.
+  /// The state machine cannot be made durable: the log is never cut.
   bool log_never_cut() const;
-  /// The disk of the log, or of the state machine, is full: no command is taken.
+  /// The disk of the log, or of the state machine, is full: the node refuses commands.
   bool disk_full() const;
   /// Why the node has to stop, if it has to.
   const std::optional<Error>& failure() const;

@@ -21,15 +21,15 @@ struct PeerMessageReceived {
   raft::Peer from;
   wire::PeerMessage message;
 };
-/// Replicate `command`. On a follower it is forwarded to the leader, and answered from this node's
-/// own apply.
+/// Replicate `command`. A follower forwards it to the leader, and answers it when it has applied
+/// the command itself.
 struct Propose {
   Bytes command;
   raft::PromiseInstant deadline;  ///< past it: unknown if it may have been appended, else dropped
   ProposeCompletion done;
   CallGroup group{};
-  /// The state machine executes it once however often it stands in the log (session_table.h). So
-  /// it is sent again where nobody can tell whether it was appended before.
+  /// The state machine executes it once, however often it is in the log (session_table.h). So the
+  /// driver sends it again even when it cannot know whether it was appended before.
   bool repeatable{};
 };
 struct Read {
@@ -45,15 +45,16 @@ struct WaitApplied {
   ReadCompletion done;
   CallGroup group{};
 };
-/// Change the members of the group to exactly `wanted`. Only at the leader; a group that is so
-/// already is done. New voters have to be members that have caught up: add them as learners first.
+/// Change the members of the group to exactly `wanted`. Only at the leader; done at once if the
+/// group is already so. New voters have to be members that have caught up: add them as learners
+/// first.
 struct ChangeMembers {
   raft::WantedMembers wanted;
   raft::PromiseInstant deadline;
   ChangeCompletion done;
   CallGroup group{};
 };
-/// Hand the leadership over to `to`; kNobody: to the most advanced voter. Only at the leader, and
+/// Transfer the leadership to `to`; kNobody: to the most advanced voter. Only at the leader, and
 /// only before the deadline. Until it ends, proposals wait.
 struct HandOver {
   raft::NodeId to;
@@ -61,13 +62,13 @@ struct HandOver {
   HandOverCompletion done;
   CallGroup group{};
 };
-/// Make what is applied durable, then cut the log to the tail that slow followers may need
-/// (Limits::log_tail_bytes), however little that is. On a full disk only what is durable
-/// already can go. Has no deadline.
+/// Make the applied state durable, then cut the log to the tail that slow followers may need
+/// (Limits::log_tail_bytes), even if little can be cut. On a full disk only entries whose
+/// effect is already durable can go. Has no deadline.
 struct CutLog {
   LogCutCompletion done;
 };
-/// Complete everything of `group` that waits, as if its deadline had passed. Looks at every waiter.
+/// Complete every waiting call of `group`, as if its deadline had passed. Visits every waiter.
 struct Cancel {
   CallGroup group;
 };
@@ -78,10 +79,10 @@ struct EntriesRead {
   std::uint64_t token = 0;
   Result<std::vector<raft::Entry>> entries;
 };
-/// Everything up to `last` is applied and published, and the callers are told.
+/// Everything up to `last` is applied and published, and its callers are completed.
 struct Applied {
   raft::Index last;
-  /// Sequences of the commands among it that this process proposed.
+  /// Sequences of the applied commands that this process proposed.
   std::vector<std::uint64_t> own;
 };
 /// The answer to Snapshots::make_durable().
@@ -121,7 +122,7 @@ struct MachineSpace {
 struct StorageFailed {
   Error error;
 };
-/// Complete everything that waits, with `unknown` or a refusal, and take nothing more.
+/// Complete every waiting call, with `unknown` or a refusal, and accept no more.
 struct Stop {};
 
 using Event =

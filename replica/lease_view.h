@@ -12,7 +12,7 @@
 
 namespace leasehold::replica {
 
-/// What one look at the lease saw: the view, and the instant after it.
+/// One look at the lease: the view, and the instant after it.
 struct LeaseLook {
   raft::LeaseState state;
   raft::HolderInstant at = raft::HolderInstant::earliest();

@@ -11,7 +11,7 @@
 
 namespace leasehold::replica {
 
-/// This node's role, its term, or whom it takes for the leader (kNobody: it knows none).
+/// This node's role, its term, or the leader that it knows (kNobody: none).
 struct LeadershipChange {
   raft::Role role = raft::Role::follower;
   raft::Term term;
@@ -19,9 +19,9 @@ struct LeadershipChange {
   friend bool operator==(const LeadershipChange&, const LeadershipChange&) = default;
 };
 
-/// This node has a lease now, or none any more. For people and for background work: a read asks the
-/// LeaseView, which is exact, while this comes when the node's thread gets to it (a lease that ran
-/// out unnoticed is told of within a heartbeat).
+/// This node has a lease now, or no longer. For people and for background work: a read uses the
+/// LeaseView, which is exact, while this change comes when the node's thread runs (within a
+/// heartbeat after a lease has run out).
 struct LeaseChange {
   raft::Term term;
   bool held = false;
@@ -39,22 +39,22 @@ struct MembershipChange {
 /// The closed set: std::visit with an overload for each finds a new one at compile time.
 using Change = std::variant<LeadershipChange, LeaseChange, MembershipChange>;
 
-/// Told what happens. Every method does nothing unless it is overridden.
+/// Receives changes and events. Every method does nothing unless it is overridden.
 ///
 /// Called on the node's thread (its name is "lh-node"), one call at a time: must be quick, must not
-/// block and must not call the node. Hand over to a thread of your own what takes longer.
+/// block and must not call the node. Move longer work to a thread of your own.
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// What stands now, when the group has formed and whenever it is different after a turn of the
-  /// node's thread: several changes in one turn are told as one, and each call differs from the
-  /// last of its kind. Completions of the same turn come after it. A stopped node holds no lease. A
+  /// The present state, when the group has formed and whenever it differs after a turn of the
+  /// node's thread: several changes in one turn are one call, and each call differs from the last
+  /// of its kind. Completions of the same turn come after it. A stopped node holds no lease. A
   /// Driver does not call this, a Node does.
   virtual void on_change(const Change& /*change*/) {}
   /// Every step of the protocol, for logs, metrics and traces.
   virtual void on_event(const raft::Event& /*event*/) {}
-  /// A sentence for the log of a person who operates the node: a peer was refused, the group
-  /// formed. A Driver says nothing here, a Node does.
+  /// A sentence for the operator's log: a peer was refused, the group formed. A Driver does not
+  /// call this, a Node does.
   virtual void on_notice(const std::string& /*text*/) {}
 };
 

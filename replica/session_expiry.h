@@ -1,4 +1,4 @@
-// When a leader may say that a session has been idle for too long.
+// When a leader may end a session as idle for too long.
 #pragma once
 
 #include <leasehold/grant/expiry_tracker.h>
@@ -11,13 +11,12 @@
 
 namespace leasehold::replica {
 
-/// Watches the sessions of a table by one clock: that of the process that leads. What it says is
-/// due is proposed as a command, which SessionTable::expire() judges again; nobody else decides.
-/// A leader that has just begun, and a process that has just started, gives every session its whole
-/// time anew.
+/// Times the sessions of a table by one clock: the leader's. The leader proposes a command for each
+/// session that is due, and SessionTable::expire() checks it again; no other part decides. A new
+/// leader, and a new process, give every session its whole time again.
 class SessionExpiry {
  public:
-  /// How one session is to be closed, if nothing has happened since.
+  /// A session to close, if nothing has happened since.
   struct Idle {
     SessionId id;
     std::uint64_t activity = 0;
@@ -26,10 +25,10 @@ class SessionExpiry {
   /// `idle_max`: above zero.
   explicit SessionExpiry(lease::Duration idle_max) : idle_max_(idle_max) {}
 
-  /// Look now and then, at least four times within idle_max. `leads_in`: the term in which this
+  /// Call it regularly, at least four times within idle_max. `leads_in`: the term in which this
   /// process leads at `now`, or none. `sessions`: in the order of their ids. A session that is due
-  /// is named at each look until it is gone, the longest idle first: propose nothing while earlier
-  /// proposals are under way, or a slow group is buried under them.
+  /// is named at each call until it is gone, the longest idle first: propose nothing while earlier
+  /// proposals are under way, or a slow group gets ever more of them.
   std::vector<Idle> look(raft::PromiseInstant now, std::optional<raft::Term> leads_in,
                          const std::vector<SessionTable::Session>& sessions);
 

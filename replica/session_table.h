@@ -1,4 +1,4 @@
-// Exactly once: what a replicated state machine remembers of its clients (dissertation 6.3).
+// Exactly once: a replicated state machine's memory of its clients (dissertation 6.3).
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -18,22 +18,22 @@ namespace leasehold::replica {
 /// that was restored from a backup. 0: none.
 using SessionId = StrongInt<struct SessionIdTag>;
 
-// The limits are part of what a command does: every replica has to judge alike, so they are no
-// settings. What they allow together is some 160 MiB.
+// The limits are constants and no settings, because every replica has to decide alike. Together
+// they allow some 160 MiB.
 
 /// Sessions that are open.
 inline constexpr std::size_t kSessionsMax = 10'000;
 /// How far a sequence may be ahead of the oldest one that is not answered yet.
 inline constexpr std::uint64_t kSessionWindow = 128;
-/// Bytes of the results that are kept for one session. Past it those of the lowest sequences are
-/// forgotten, and one that is larger by itself is never kept: their commands are not executed
-/// again, but a repetition is not told what came of them.
+/// Bytes of the results that are kept for one session. Beyond it those of the lowest sequences are
+/// forgotten, and a single larger one is never kept: their commands are not executed again, but a
+/// repetition does not get the result.
 inline constexpr std::size_t kSessionResultBytesMax = std::size_t{16} << 10U;
 
 /// A part of a state machine's replicated state: give it to snapshots, and make it durable together
 /// with what the commands change. A client opens a session, numbers its commands from 1 on, and
-/// repeats one under its number as often as it likes, at any node; the machine executes it once
-/// and gives every repetition the result of that one time:
+/// repeats one under its number as often as it likes, at any node; the machine executes it once and
+/// gives every repetition the same result:
 ///
 ///     if (const auto known = table.begin(session, sequence, answered_below); known.execute) {
 ///       result = execute(command);
@@ -50,7 +50,7 @@ class SessionTable {
     execute,        ///< for the first time: execute it, then call finish()
     repeated,       ///< executed before, with `result`
     result_gone,    ///< executed before; its result was too large to keep
-    answered,       ///< below what the client has said it needs no answer to any more
+    answered,       ///< below the sequences whose answers the client still needs
     too_far_ahead,  ///< kSessionWindow or more beyond that: not executed
     no_session,     ///< never opened, closed or expired: not executed now, perhaps earlier
   };
@@ -60,7 +60,7 @@ class SessionTable {
   };
   struct Session {
     SessionId id;
-    /// Counts the commands that named the session. While it stands still the session is idle.
+    /// Counts the commands that named the session. While it does not change the session is idle.
     std::uint64_t activity = 0;
     std::size_t results = 0;  ///< remembered, those that are gone included
   };
@@ -71,13 +71,12 @@ class SessionTable {
   bool close(SessionId id);
   /// Counts as activity, and does nothing else. False: there is no such session.
   bool touch(SessionId id);
-  /// Closes the session if it has seen no activity beyond `activity`. So a leader that has watched
-  /// it being idle, by its own clock, can propose this, and a command that came first wins.
+  /// Closes the session if it has seen no activity beyond `activity`. So a leader that has seen it
+  /// idle, by its own clock, can propose this, and a command that comes first wins.
   bool expire(SessionId id, std::uint64_t activity);
 
-  /// Judges a command. The client has the answers to all sequences below `answered_below`, which
-  /// never need be told again; a client that sends one command after the other names `sequence`
-  /// itself.
+  /// Judges a command. The client has the answers to all sequences below `answered_below`, so these
+  /// are forgotten; a client that sends one command after the other names `sequence` itself.
   Begun begin(SessionId id, std::uint64_t sequence, std::uint64_t answered_below);
   /// After begin() said execute, and before any other call. `result` is not empty.
   void finish(SessionId id, std::uint64_t sequence, Bytes result);

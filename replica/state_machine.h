@@ -17,11 +17,11 @@ namespace leasehold::replica {
 /// One committed command.
 struct Command {
   raft::LogId id;
-  std::string_view bytes;  ///< as it was proposed; valid during the call
+  std::string_view bytes;  ///< as proposed; valid during the call
 };
 
-/// What a state machine was at one instant, as a sequence of bytes that never changes. Lives until
-/// it is destroyed, whatever is applied meanwhile.
+/// The state of a state machine at one instant, as a sequence of bytes that never changes, whatever
+/// is applied meanwhile.
 class Snapshot {
  public:
   virtual ~Snapshot() = default;
@@ -36,7 +36,7 @@ class Snapshot {
 
 /// A deterministic state machine. Every replica applies the same commands in the same order.
 ///
-/// apply() is called on one thread. Reads are the implementation's own affair: they may run on any
+/// apply() is called on one thread. The implementation decides how to read: reads may run on any
 /// thread, while apply() runs, once the lease (or a read index) has justified them.
 class StateMachine {
  public:
@@ -53,24 +53,24 @@ class StateMachine {
   /// so; it is never skipped silently.
   virtual std::vector<Bytes> apply(const std::vector<Command>& commands, raft::Index last) = 0;
 
-  // Without these three the log is kept for ever, and a member that lost its data cannot come back.
+  // Without these three the log is never cut, and a member that lost its data cannot come back.
 
   /// Makes everything applied before the call durable and returns the new durable_index(): the log
-  /// below it may be cut. May block on the disk; called on a thread of its own while apply() runs.
+  /// below it may be cut. May block on the disk; called on a separate thread while apply() runs.
   /// Errors: unsupported (this state machine never does), io (the node stops).
   virtual Result<raft::Index> make_durable() { return unsupported("make itself durable"); }
 
-  /// What is applied at some instant during the call. The index of the snapshot is at or above what
-  /// make_durable() returned before. Called like make_durable(). Errors: unsupported, io.
+  /// The applied state at some instant during the call. The index of the snapshot is at or above
+  /// the last result of make_durable(). Called like make_durable(). Errors: unsupported, io.
   virtual Result<std::shared_ptr<const Snapshot>> take_snapshot() {
     return unsupported("take snapshots");
   }
 
-  /// Puts the state of `snapshot`, which came from another member, in place of everything. Durable
-  /// on return; after a crash at any moment before, the next start finds the old state or the new
-  /// one, and nothing between. Readers see one or the other. Called on the thread of apply(),
-  /// between two calls, or before the first. Errors: unsupported, corrupted (the bytes are no
-  /// snapshot of this state machine; the old state stays), io.
+  /// Replaces everything by the state of `snapshot`, which came from another member. Durable on
+  /// return; after a crash at any moment before, the next start finds the old state or the new one,
+  /// and nothing between. Readers see one or the other. Called on the thread of apply(), between
+  /// two calls, or before the first. Errors: unsupported, corrupted (the bytes are no snapshot of
+  /// this state machine; the old state stays), io.
   virtual Result<void> install_snapshot(const Snapshot& /*snapshot*/) {
     return unsupported("install snapshots");
   }

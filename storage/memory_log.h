@@ -1,5 +1,5 @@
 // MemoryLog: the Storage contract without a disk, for tests and for embedding. No threads: the
-// caller says when the disk has worked.
+// caller says when the disk makes progress.
 #pragma once
 
 #include <leasehold/raft/log.h>
@@ -30,28 +30,28 @@ class MemoryLog final : public Storage {
   /// them, then answers every read that was asked for before the call. Returns whether anything was
   /// delivered.
   bool pump(std::size_t batches_max = static_cast<std::size_t>(-1));
-  /// Delivers space(full), as a disk would that is full, or has space again. The log takes
+  /// Delivers space(full), as from a full disk, or from one that has space again. The log takes
   /// everything as before.
   void announce_space(bool full);
   /// Delivers failed(error); from now on nothing is persisted and reads are answered with
   /// `stopped`.
   void fail(Error error);
-  /// The process died: what was not durable is gone, completions are never delivered, and the log
-  /// waits for start() again.
+  /// The process died: batches that were not durable are gone, completions are never delivered, and
+  /// the log waits for start() again.
   void crash();
 
-  /// What a core starts from after crash() or at first, `applied` left at 0. Covers what is
-  /// durable.
+  /// The initial state of a core after crash() or at first, with `applied` at 0. Contains the
+  /// durable part.
   raft::InitialState initial_state() const;
   /// Where the durable log begins.
   const raft::LogBase& durable_base() const { return durable_.base; }
-  /// Durable entries, ascending, from the one behind durable_base() on.
+  /// Durable entries, ascending, from the one after durable_base() on.
   const std::vector<raft::Entry>& durable_entries() const { return durable_.entries; }
   std::size_t batches_waiting() const { return waiting_.size(); }
   std::uint64_t syncs() const { return syncs_; }
 
  private:
-  /// What a disk holds. Invariant: entries[i] has index base.id.index + 1 + i.
+  /// The content of a disk. Invariant: entries[i] has index base.id.index + 1 + i.
   struct Image {
     raft::HardState hard_state;
     raft::LogBase base;
@@ -66,7 +66,7 @@ class MemoryLog final : public Storage {
   void answer(const ReadRequest& request);
 
   Image durable_;
-  /// The newest entries, durable or not: what read() sees.
+  /// The newest entries, durable or not: read() returns these.
   Image newest_;
   std::deque<raft::PersistBatch> waiting_;
   std::deque<ReadRequest> reads_;

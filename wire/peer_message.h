@@ -1,4 +1,4 @@
-// Everything that one node says to another once the handshake is done.
+// The messages between two nodes after the handshake.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -12,12 +12,12 @@
 
 namespace leasehold::wire {
 
-/// A follower hands a command to the leader. The leader takes it only while it leads exactly
-/// `term`, and at most once per (sender, incarnation, sequence) in that term: a duplicate or a
-/// replay can therefore never execute twice. There is no reply on success: the origin finds the
-/// command in its own applied log.
+/// A follower sends a command to the leader. The leader takes it only while it leads exactly
+/// `term`, and at most once per (sender, incarnation, sequence) in that term: so a duplicate or a
+/// replay never executes twice. There is no reply on success: the origin finds the command in its
+/// own applied log.
 struct ForwardRequest {
-  raft::Term term;  ///< the term in which the sender takes the receiver for the leader
+  raft::Term term;  ///< the term in which the sender believes that the receiver leads
   raft::Incarnation incarnation;
   std::uint64_t sequence = 0;
   Bytes command;
@@ -43,7 +43,7 @@ struct ForwardReply {
 /// another."
 struct FormationConfirm {
   std::vector<raft::Member> members;  ///< ascending by id
-  bool formed = false;  ///< the sender has seen everybody confirm it: the group exists
+  bool formed = false;  ///< the sender has seen all of them confirm it: the group exists
   friend bool operator==(const FormationConfirm&, const FormationConfirm&) = default;
 };
 

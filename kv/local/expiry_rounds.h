@@ -1,4 +1,4 @@
-// Ends what is over, by commands, in bounded rounds.
+// Ends expired things, by commands, in bounded rounds.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -11,17 +11,18 @@
 
 namespace leasehold::kv {
 
-/// Proposes commands that a leader's clock has made due. One round waits for the one before: what
-/// waits for a slow group would only be proposed again. Outlived by its proposals.
+/// Proposes commands that a leader's clock has made due. One round waits for the one before,
+/// because a slow group would only get the same commands again. Its proposals may outlive it.
 class ExpiryRounds {
  public:
-  /// Told how many things ended, when the last command of a round is answered; on any thread.
+  /// Called with the number of things that ended, when the last command of a round is answered; on
+  /// any thread.
   using Told = std::function<void(std::size_t ended)>;
   /// `timeout`: of a proposal.
   ExpiryRounds(node::Node& node, lease::Duration timeout) : node_(node), timeout_(timeout) {}
 
   bool under_way() const { return !round_.expired(); }
-  /// Commands whose result is an Integer: how many ended. Nothing, while a round is under way.
+  /// Commands whose result is an Integer: how many ended. Does nothing while a round is under way.
   void propose(std::vector<Bytes> commands, Told told);
 
  private:

@@ -10,8 +10,8 @@
 
 namespace leasehold::kv {
 
-/// Under the leader lease, as a lease read: whoever calls this has the request, then the lease is
-/// looked at, then the clock. None: the log has to be asked, by RenewLeases.
+/// Under the leader lease, as a lease read: the caller has the request first, then this function
+/// reads the lease, then the clock. None: use the log, by RenewLeases.
 std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
                                                           kv::LeaseKeeper& keeper,
                                                           const std::vector<grant::LeaseId>& ids);

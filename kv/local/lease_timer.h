@@ -12,8 +12,8 @@
 
 namespace leasehold::kv {
 
-/// Every node of a group has one: without it no lease ends by time while that node leads. A thread
-/// of its own, from the constructor to the destructor. `node` and `keeper` outlive it.
+/// Every node of a group has one: without it no lease ends by time while that node leads. It has a
+/// thread, from the constructor to the destructor. `node` and `keeper` outlive it.
 class LeaseTimer {
  public:
   /// An expiry is late by two `interval`s and a commit at most.

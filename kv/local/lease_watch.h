@@ -9,12 +9,12 @@
 
 namespace leasehold::kv {
 
-/// Looked at in turns, on one thread. Proposes what the keeper finds due; the state machine judges
-/// it again.
+/// Call look() regularly, on one thread. Proposes to end the leases that the keeper finds due; the
+/// state machine checks again.
 class LeaseWatch {
  public:
-  /// `timeout`: of a proposal. `told` hears how many leases of clients a round has ended, if any;
-  /// on any thread.
+  /// `timeout`: of a proposal. `told` gets the number of clients' leases that a round has ended, if
+  /// any; on any thread.
   LeaseWatch(
       node::Node& node, kv::LeaseKeeper& keeper, lease::Duration timeout,
       ExpiryRounds::Told told = [](std::size_t) {});

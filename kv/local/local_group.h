@@ -1,4 +1,4 @@
-// A group one of whose nodes is in this process, with the store that ships.
+// A group with a node in this process, and the store that ships.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -11,16 +11,16 @@
 
 namespace leasehold::kv {
 
-/// The parts of one replica; all outlive whoever uses them. Any thread but the node's own.
+/// The parts of one replica; all outlive their users. Any thread but the node's own.
 struct LocalGroup {
   node::Node& node;
   /// The node's state machine.
   const kv::Store& store;
-  /// Timed by a LeaseTimer, or somebody else who looks often.
+  /// A LeaseTimer calls it, or another caller that does so often.
   kv::LeaseKeeper& keeper;
 
-  /// Waits until the command is applied. The reply is no ErrorReply. Errors, sorted as
-  /// client/lease_service.h says: unavailable, timed_out, in_use, not_found, invalid_argument.
+  /// Waits until the command is applied. The reply is no ErrorReply. Errors, with the meaning of
+  /// client/lease_service.h: unavailable, timed_out, in_use, not_found, invalid_argument.
   Result<kv::Reply> execute(const kv::Command& command, lease::Duration timeout) const;
   /// Waits until the store may be read linearizably. Errors: unavailable.
   Result<void> wait_readable(lease::Duration timeout) const;

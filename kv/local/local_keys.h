@@ -1,4 +1,4 @@
-// The keys of a group one of whose nodes is in this process.
+// The keys of a group with a node in this process.
 #pragma once
 
 #include <leasehold/client/key_service.h>

@@ -1,4 +1,4 @@
-// The leases of a group one of whose nodes is in this process.
+// The leases of a group with a node in this process.
 #pragma once
 
 #include <leasehold/client/lease_service.h>
@@ -8,8 +8,8 @@
 
 namespace leasehold::kv {
 
-/// At the node that leads a renewal costs no entry in the log, and no message; elsewhere it is a
-/// command. Any thread but the node's own.
+/// At the leader a renewal costs no entry in the log, and no message; elsewhere it is a command.
+/// Any thread but the node's own.
 class LocalLeases final : public client::LeaseService {
  public:
   explicit LocalLeases(LocalGroup group) : group_(group) {}

@@ -20,23 +20,23 @@ struct RocksdbStoreOptions {
   std::string dir;
   std::uint64_t cluster_id = 0;
   raft::NodeId id;  ///< of this node, above 0
-  /// Called once, on the thread that met it, when the disk fails: the node has to stop. May be
+  /// Called once, on the thread that noticed it, when the disk fails: the node has to stop. May be
   /// empty.
   std::function<void(Error)> on_failure;
-  /// Told when a write begins to wait for space on a full disk (true), and when none waits any more
-  /// (false). Called on the threads that write; quick. May be empty.
+  /// Called when a write begins to wait for space on a full disk (true), and when none waits any
+  /// more (false). On the threads that write; must be quick. May be empty.
   std::function<void(bool)> on_full;
   /// How often a full disk is tried again; above 0.
   std::chrono::milliseconds full_retry{500};
-  /// Of what watchers can be told.
+  /// The limits of the history for watchers.
   EventHistory::Limits events;
   /// The files below, for tests; null: the machine's.
   rocksdb::Env* env = nullptr;
 };
 
-/// What an archive (docs/formats/snapshot.md) says of itself.
+/// The head of an archive (docs/formats/snapshot.md).
 struct ArchiveInfo {
-  std::uint64_t cluster_id = 0;  ///< of the store that it was taken from
+  std::uint64_t cluster_id = 0;  ///< of the archived store
   raft::Index last;              ///< the last entry whose effect is in it
   std::uint64_t revision = 0;
   std::uint64_t keys = 0;
@@ -44,11 +44,11 @@ struct ArchiveInfo {
 };
 
 /// See store.h. Each apply() is one atomic write of its data, the applied index and the revision
-/// into memory, which RocksDB flushes in its own time. After a crash durable_index() is what was
-/// flushed; the destructor flushes, so that a planned restart applies nothing again.
+/// into memory, which RocksDB flushes in its own time. After a crash durable_index() is that of the
+/// last flush; the destructor flushes, so that a planned restart applies nothing again.
 ///
 /// A full disk is no failure: apply(), make_durable() and take_snapshot() wait until there is space
-/// again, reads go on. interrupt() ends the wait.
+/// again, and reads continue. interrupt() ends the wait.
 class RocksdbStore final : public Store {
  public:
   using Options = RocksdbStoreOptions;
@@ -60,7 +60,8 @@ class RocksdbStore final : public Store {
   RocksdbStore(const RocksdbStore&) = delete;
   RocksdbStore& operator=(const RocksdbStore&) = delete;
 
-  /// What was durable at open(), or has been flushed since, by make_durable() or by RocksDB itself.
+  /// The index that was durable at open(), or was flushed since, by make_durable() or by RocksDB
+  /// itself.
   raft::Index durable_index() const override;
   std::vector<Bytes> apply(const std::vector<replica::Command>& commands,
                            raft::Index last) override;
@@ -86,32 +87,33 @@ class RocksdbStore final : public Store {
 
   /// Errors: io, corrupted (the store has failed).
   Result<raft::Index> make_durable() override;
-  /// The archive of a checkpoint (docs/formats/snapshot.md). It takes space only for what is
+  /// The archive of a checkpoint (docs/formats/snapshot.md). It takes space only for data that is
   /// overwritten later; its files are removed with it, or when the store is opened again.
   Result<std::shared_ptr<const replica::Snapshot>> take_snapshot() override;
   /// Also: wrong_cluster (another cluster's snapshot), unsupported_format (with both numbers),
-  /// invalid_argument (older than what is applied). After io that tells of LIVE the store has
-  /// failed; after every other error the old state goes on.
+  /// invalid_argument (older than what is applied). After an io error about LIVE the store has
+  /// failed; after every other error the old state remains.
   Result<void> install_snapshot(const replica::Snapshot& snapshot) override;
 
-  /// Ends every wait for space on a full disk, now and from now on: what waits fails as on any disk
-  /// error, and is applied again from the log at the next start. For a node that stops. Any thread.
+  /// Ends every wait for space on a full disk, now and later: a waiting command fails as on any
+  /// disk error, and is applied again from the log at the next start. For a node that stops. Any
+  /// thread.
   void interrupt();
 
-  // Archives: what take_snapshot() gives, and what it gave once and was written to a file. Errors:
-  // corrupted, unsupported_format (with both numbers), io.
+  // Archives: from take_snapshot(), or read back from a file. Errors: corrupted, unsupported_format
+  // (with both numbers), io.
 
-  /// The archive that stands in a file behind its first `offset` bytes.
+  /// The archive in a file, after its first `offset` bytes.
   static Result<std::shared_ptr<const replica::Snapshot>> open_archive(const std::string& path,
                                                                        std::uint64_t offset = 0);
-  /// Of the head and the length alone.
+  /// Reads the head and the length only.
   static Result<ArchiveInfo> describe(const replica::Snapshot& archive);
-  /// After a read of all of it: every block is what was written.
+  /// Reads all of it: every block is as it was written.
   static Result<ArchiveInfo> verify(const replica::Snapshot& archive);
 
-  /// Makes a new store of a snapshot that may be any cluster's. `options.dir` must not exist or be
-  /// empty; after an error its content is of no use. Returns the applied index. Errors: as open()
-  /// and install_snapshot(), and in_use when there is a store already.
+  /// Makes a new store from a snapshot of any cluster. `options.dir` must not exist or be empty;
+  /// after an error its content is of no use. Returns the applied index. Errors: as open() and
+  /// install_snapshot(), and in_use when there is a store already.
   static Result<raft::Index> restore(Options options, const replica::Snapshot& snapshot);
 
  private:

@@ -8,7 +8,7 @@ each, and the number of steps, of which none can be saved.
   mutants.py                all of FOUND
   mutants.py NAME...        these only
   mutants.py NAME --bounds '--time 3 --no-drift'    with these bounds, whatever is found
-  mutants.py --table        what docs/testing.md shows of them, from the runs
+  mutants.py --results FILE    also write the results as JSON (results/explore.json; tests/results.py prints that)
 
 Status 0: each was found by a schedule of as many steps as FOUND says.
 """
@@ -23,6 +23,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "mutants"))
+sys.path.insert(0, os.path.dirname(HERE))
+import results  # noqa: E402  pylint: disable=wrong-import-position
 import run  # noqa: E402  pylint: disable=wrong-import-position
 
 # Node 3, which was away, answers a chunk of node 1's first term, in which its log was cut. The answer is late: node 2
@@ -111,11 +113,22 @@ def explore(mutant, bounds, work, states):
     return None, None, f"nothing up to {depths[-1][0]} steps, {depths[-1][1]} states", ""
 
 
+def write_results(path, rows):
+    """Replaces the table of mutants in `path`, and leaves its other tables and its notes."""
+    title = "The shortest schedule of each mutant"
+    old = results.read(path) if os.path.exists(path) else {"notes": [], "tables": []}
+    tables = [(table["title"], table["rows"]) for table in old["tables"] if table["title"] != title]
+    results.write(path, "every schedule of real cores within bounds, and the shortest schedule that finds each mutant",
+                  time.strftime("%Y-%m-%d"),
+                  "python3 tests/explore/mutants.py --results results/explore.json; leasehold explore BOUNDS",
+                  old["notes"], [*tables, (title, rows)])
+
+
 def main():
     parser = argparse.ArgumentParser(description="Explores the lease's mutants; see the head of this file.")
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--bounds")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--results", metavar="FILE")
     parser.add_argument("--states", type=int, default=20_000_000)
     parser.add_argument("--work", default=os.path.join(run.TREE, "build", "mutants"))
     options = parser.parse_args()
@@ -124,7 +137,7 @@ def main():
         if name not in known and not options.bounds:
             sys.exit(f"`{name}` needs --bounds; there are: {', '.join(known)}")
     os.makedirs(options.work, exist_ok=True)
-    good = True
+    good, rows = True, []
     for name in options.names or known:
         bounds, wanted = known.get(name, ("", None))
         bounds = options.bounds or bounds
@@ -133,12 +146,13 @@ def main():
         seconds = time.monotonic() - begin
         right = steps is not None and (options.bounds or steps == wanted)
         good = good and right
-        if options.table:
-            print(f"| {name} | `{bounds}` | {steps or '-'} | {states or 0:,} | {what} | {story} |", flush=True)
-        else:
-            print(f"{'' if right else 'WRONG '}{name} {bounds}: {what}" +
-                  (f", {steps} steps, {states} states" if steps else "") + f" ({seconds:.1f} s with the build)",
-                  flush=True)
+        print(f"{'' if right else 'WRONG '}{name} {bounds}: {what}" +
+              (f", {steps} steps, {states} states" if steps else "") + f" ({seconds:.1f} s with the build)",
+              flush=True)
+        rows.append({"mutant": name, "bounds": bounds, "steps": steps, "states": states, "what it showed": what,
+                     "the shortest story": story})
+    if options.results:
+        write_results(options.results, rows)
     return 0 if good else 1
 
 

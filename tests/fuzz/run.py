@@ -37,6 +37,8 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.dirname(HERE))
+import results  # noqa: E402  pylint: disable=wrong-import-position
 INPUT_SECONDS_MAX = 10
 MEMORY_MEBIBYTES_MAX = 1024
 # Longer inputs are slower and find nothing more.
@@ -250,6 +252,12 @@ class Run:
                 f"{sums['executions'] / max(sums['seconds'], 0.01):,.0f}", f"{sums['edges']:,}",
                 f"{sums['quiet']:,.0f}", *(["a fault"] if self.fault else [])]
 
+    def columns(self):
+        """Of the results."""
+        sums = self._all()
+        return {"minutes": round(sums["seconds"] / 60, 1), "executions": f"{sums['executions'] / 1e6:.1f} million",
+                "edges": sums["edges"], "newest, s": round(sums["quiet"])}
+
     def begun(self):
         return self._process is not None
 
@@ -298,6 +306,18 @@ def run_all(runs, jobs):
     return not stopped.is_set()
 
 
+def write_results(path, runs, fast):
+    """Replaces what `path` has of these fuzzers in this kind of build, and leaves the rest."""
+    old = results.read(path) if os.path.exists(path) else {"notes": [], "tables": []}
+    rows = {row["fuzzer"]: row for table in old["tables"] for row in table["rows"]}
+    for run in runs:
+        columns = {("fast: " if fast else "") + name: value for name, value in run.columns().items()}
+        rows.setdefault(run.name, {"fuzzer": run.name}).update(columns)
+    results.write(path, "how far each fuzzer has come, over several builds", time.strftime("%Y-%m-%d"),
+                  "python3 tests/fuzz/run.py --minutes 60 --results results/fuzz.json", old["notes"],
+                  [("Fuzzers", [rows[name] for name in sorted(rows)])])
+
+
 def main():
     known = fuzzers()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -308,6 +328,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keep what was found in the source tree")
     parser.add_argument("--build", help="the folder to build in (default build/fuzz, or build/fuzz-fast)")
     parser.add_argument("--corpus", help="what was found before, and will be (default build/fuzz/corpus)")
+    parser.add_argument("--results", metavar="FILE", help="also write the table as JSON: results/fuzz.json")
     parser.add_argument("--list", action="store_true", help="only tell what there is")
     options = parser.parse_args()
     if options.list:
@@ -328,6 +349,8 @@ def main():
     print(line(HEAD), flush=True)
     whole = run_all(runs, options.jobs)
     print("\n".join(["", line(HEAD), "|" + "---|" * len(HEAD), *(line(run.row()) for run in runs)]))
+    if options.results:
+        write_results(options.results, runs, options.fast)
     for run in runs:
         if run.fault:
             print(f"\n{run.name} found a fault. Again: {run._program} {os.path.join(corpus, run.name)}.found/FILE\n"

@@ -3,6 +3,7 @@
 
   link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
   link.py readme --source TREE --work DIR           the program of the README, as three processes
+  link.py notes --source TREE --work DIR            that of docs/embedding.md
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
           [--cxx g++] [--flags F]
 
@@ -162,8 +163,8 @@ def add_subdirectory(options):
         try_out(options, example, os.path.join(build, example))
 
 
-class Notes:
-    """One process of the README's program; what it says is read as it comes."""
+class Program:
+    """One process of a page's program; what it prints is read as it comes."""
 
     def __init__(self, program, number, folder):
         self.process = subprocess.Popen([program, str(number)], cwd=folder, text=True,
@@ -196,58 +197,95 @@ class Notes:
             sys.exit("the program ended with an error")
 
 
-def readme(options):
-    with open(os.path.join(options.source, "README.md"), encoding="utf-8") as file:
-        blocks = dict(re.findall(r"^```(cmake|cpp)\n(.*?)^```$", file.read(), re.M | re.S))
-    folder = os.path.join(options.work, "readme")
+def build_page(options, page, name):
+    """Builds the program NAME that the page shows: its blocks begin with `// NAME.cc` and, if the page has one,
+    `# CMakeLists.txt`; else CMake gets the README's, under this name. Gives the program's path."""
+    blocks = {}
+    for source in ("README.md", page):
+        with open(os.path.join(options.source, source), encoding="utf-8") as file:
+            text = file.read()
+        for block in re.findall(r"^```(?:cmake|cpp)\n(.*?)^```$", text, re.M | re.S):
+            blocks[block.split("\n", 1)[0]] = block
+    wanted = {"CMakeLists.txt": blocks.get("# CMakeLists.txt"), f"{name}.cc": blocks.get(f"// {name}.cc")}
+    for file, text in wanted.items():
+        if text is None:
+            sys.exit(f"no block of {page} begins with its file's name: {file}")
+    folder = os.path.join(options.work, name)
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     # Only the ports differ from what a reader copies.
     start = free_port()
-    program = re.sub(r"127\.0\.0\.1:730([123])",
-                     lambda found: f"127.0.0.1:{start + int(found[1]) - 1}", blocks["cpp"])
-    for text, comment in ((program, "// "), (blocks["cmake"], "# ")):
-        name = text.split("\n", 1)[0]
-        if not name.startswith(comment):
-            sys.exit(f"the README's block does not begin with its file's name: {name}")
-        with open(os.path.join(folder, name[len(comment):]), "w", encoding="utf-8") as file:
-            file.write(text)
+    ports = {f"127.0.0.1:730{number}": f"127.0.0.1:{start + number - 1}" for number in (1, 2, 3)}
+    program = wanted[f"{name}.cc"]
+    if '"127.0.0.1:730"' in program:  # the number is appended
+        program = program.replace('"127.0.0.1:730" + std::to_string(id)',
+                                  f'"127.0.0.1:" + std::to_string({start - 1} + id)')
+    for written, free in ports.items():
+        program = program.replace(written, free)
+    wanted[f"{name}.cc"] = program
+    wanted["CMakeLists.txt"] = re.sub(r"\bcounter\b", name, wanted["CMakeLists.txt"])
+    for file, text in wanted.items():
+        with open(os.path.join(folder, file), "w", encoding="utf-8") as output:
+            output.write(text)
     run(["cmake", "-B", "build", "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={options.cxx}",
          f"-DCMAKE_PREFIX_PATH={os.path.realpath(options.work)}/prefix", "."], cwd=folder)
     run(["cmake", "--build", "build"], cwd=folder)
-    path = os.path.join(os.path.realpath(folder), "build", "notes")
+    return os.path.join(os.path.realpath(folder), "build", name), folder
 
-    notes = [Notes(path, number, folder) for number in (1, 2, 3)]
+
+def end_all(programs):
+    for one in programs:
+        one.process.kill()
+        one.process.wait()
+
+
+def readme(options):
+    path, folder = build_page(options, "README.md", "counter")
+    nodes = [Program(path, number, folder) for number in (1, 2, 3)]
     try:
-        notes[0].say("buy milk")
-        notes[0].expect("note 1")
-        notes[1].say("call home")
-        notes[1].expect("note 2")
-        for one in notes:
+        for one in nodes:
+            one.say("+")
+            one.expect("counted")
+        for one in nodes:
+            one.say("?")
+            one.expect("3")
+        for one in nodes:
+            one.end()
+    finally:
+        end_all(nodes)
+
+
+def notes(options):
+    path, folder = build_page(options, "docs/embedding.md", "notes")
+    nodes = [Program(path, number, folder) for number in (1, 2, 3)]
+    try:
+        nodes[0].say("buy milk")
+        nodes[0].expect("note 1")
+        nodes[1].say("call home")
+        nodes[1].expect("note 2")
+        for one in nodes:
             one.say("?")
             one.expect("buy milk", "call home", "-- 2 notes")
-        notes[2].process.kill()
-        notes[2].process.wait()
-        notes[0].say("sleep")
-        notes[0].expect("note 3")
-        notes[2] = Notes(path, 3, folder)
-        notes[2].say("?")
-        notes[2].expect("buy milk", "call home", "sleep", "-- 3 notes")
-        for one in notes:
+        nodes[2].process.kill()
+        nodes[2].process.wait()
+        nodes[0].say("sleep")
+        nodes[0].expect("note 3")
+        nodes[2] = Program(path, 3, folder)
+        nodes[2].say("?")
+        nodes[2].expect("buy milk", "call home", "sleep", "-- 3 notes")
+        for one in nodes:
             one.end()
         # All of it again, from the logs.
-        notes = [Notes(path, number, folder) for number in (1, 2, 3)]
-        notes[1].say("?")
-        notes[1].expect("buy milk", "call home", "sleep", "-- 3 notes")
+        nodes = [Program(path, number, folder) for number in (1, 2, 3)]
+        nodes[1].say("?")
+        nodes[1].expect("buy milk", "call home", "sleep", "-- 3 notes")
     finally:
-        for one in notes:
-            one.process.kill()
-            one.process.wait()
+        end_all(nodes)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    ways = {way.__name__: way for way in (install, readme, find_package, pkg_config, add_subdirectory)}
+    ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)

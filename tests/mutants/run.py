@@ -27,7 +27,8 @@ A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
   run.py --renamed OLD NEW    an identifier (`end_of`, `Core::tick`) has another name: rewrite it in all
   run.py --self-test          see whether edits are read and applied as they should be
   run.py --control N          seeds of the control without a mutant (default 2000; 0: none, of tests too)
-  run.py --table FILE         also write what was seen as a table, after each one
+  run.py --results FILE       also write the results as JSON, after each one (results/mutants.json; tests/results.py
+                              prints that)
   run.py --ablation N         run all of N seeds for each mutant of the simulator, and say which
                               fault classes it needs: those without which no seed finds it
 
@@ -46,7 +47,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.dirname(HERE))
 import edits  # noqa: E402  pylint: disable=wrong-import-position
+import results  # noqa: E402  pylint: disable=wrong-import-position
 
 TREE = os.path.dirname(os.path.dirname(HERE))
 PORTABLE = ["CMakeLists.txt", "cmake", "base", "check", "lease", "grant", "raft", "story", "explore", "wire", "net",
@@ -203,7 +206,7 @@ def run_test_mutant(mutant, work):
         print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passes ({seconds:.1f} s)", flush=True)
         return False
     print(f"killed    {mutant.name}: {failed}, {seconds:.1f} s with the build", flush=True)
-    mutant.seen = [f"`{failed}`", "", f"{seconds:.0f} s with the build"]
+    mutant.seen = {"killed by": failed, "first seed": None, "seconds": round(seconds), "of": "test and build"}
     return True
 
 
@@ -238,7 +241,7 @@ def run_mutant(mutant, work, seeds, jobs, ablation):
     good = oracle in LEASE_ORACLES if mutant.fields["Oracle"] == "lease" else oracle != "coverage"
     word = "killed    " if good else "WRONG     "
     print(f"{word}{mutant.name}: {oracle}, seed {seed}, {seconds:.1f} s", flush=True)
-    mutant.seen = [oracle, str(seed), f"{seconds:.1f} s"]
+    mutant.seen = {"killed by": oracle, "first seed": int(seed), "seconds": round(seconds, 1), "of": "simulation"}
     if ablation > 0:
         mutant.needs = needed_faults(program, ablation, jobs, extra)
         print(f"needs     {mutant.name}: {mutant.needs}", flush=True)
@@ -263,13 +266,20 @@ def needed_faults(program, seeds, jobs, extra):
     return f"{' '.join(needed) or 'no class of its own'} ({len(findings)} of {seeds} seeds found it)"
 
 
-def write_table(path, mutants):
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("| mutant | the rule that it breaks | killed by | first seed | time | needs |\n")
-        file.write("|---|---|---|---|---|---|\n")
-        for mutant in mutants:
-            rule = " ".join(mutant.fields["Rule"].split())
-            file.write(f"| {' | '.join([mutant.name, rule, *(mutant.seen or ['survived', '', '']), mutant.needs])} |\n")
+def write_results(path, mutants, begin):
+    rows = []
+    for mutant in mutants:
+        row = {"mutant": mutant.name, "the rule that it breaks": " ".join(mutant.fields["Rule"].split()),
+               **(mutant.seen or {"killed by": "survived"})}
+        if mutant.needs:
+            row["needs"] = mutant.needs
+        rows.append(row)
+    killed = sum(1 for mutant in mutants if mutant.seen)
+    results.write(path, "every mutant, killed by the simulator or by a test", time.strftime("%Y-%m-%d"),
+                  "python3 tests/mutants/run.py --results results/mutants.json",
+                  [f"{killed} of {len(mutants)} mutants killed in one run of {(time.monotonic() - begin) / 60:.0f} "
+                   "minutes. A seed is the first one that found the mutant; a test's seconds include the build."],
+                  [("Mutants", rows)])
 
 
 def run_control(work, seeds, jobs):
@@ -309,7 +319,7 @@ def main():
     parser.add_argument("--renamed", nargs=2, metavar=("OLD", "NEW"))
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--seeds", type=int, default=200)
-    parser.add_argument("--table", metavar="FILE")
+    parser.add_argument("--results", metavar="FILE")
     parser.add_argument("--ablation", type=int, default=0, metavar="N")
     parser.add_argument("--control", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -342,10 +352,11 @@ def main():
     os.makedirs(options.work, exist_ok=True)
     if options.control > 0 and any(mutant.test for mutant in mutants):
         good = run_test_control(mutants, options.work)
+    begin = time.monotonic()
     for done, mutant in enumerate(mutants, 1):
         good = run_mutant(mutant, options.work, options.seeds, options.jobs, options.ablation) and good
-        if options.table:
-            write_table(options.table, mutants[:done])
+        if options.results:
+            write_results(options.results, mutants[:done], begin)
     if options.control > 0 and any(not mutant.test for mutant in mutants):
         good = run_control(options.work, options.control, options.jobs) and good
     return 0 if good else 1

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`.
+"""The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`; and
+docs/study.md says how many rules lease/README.md has.
 
   names.py TREE
   names.py --self-test
@@ -19,6 +20,27 @@ NAMED_TEST = re.compile(r"`(?!LEASE\.)([A-Z]\w*\.(?:\*|[A-Z]\w*\*?))`")
 NAMED_FILE = re.compile(r"`(tests/[\w./-]*\w)`")
 
 
+RULE = re.compile(r"^\*\*\d+\. ", re.MULTILINE)
+COUNTED = re.compile(r"\b(?:twenty|thirty|forty|fifty)(?:-[a-z]+)?(?= rules\b)", re.IGNORECASE)
+NUMBERS = {f"{ten}{'-' + one if one else ''}": value + add
+           for ten, value in (("twenty", 20), ("thirty", 30), ("forty", 40), ("fifty", 50))
+           for add, one in enumerate(["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])}
+
+
+def rules(tree):
+    """What docs/study.md says wrongly about the number of rules; nothing where either page is missing."""
+    texts_of = []
+    for page in (os.path.join("lease", "README.md"), os.path.join("docs", "study.md")):
+        if not os.path.exists(os.path.join(tree, page)):
+            return []
+        with open(os.path.join(tree, page), encoding="utf-8") as file:
+            texts_of.append(file.read())
+    count, said = len(RULE.findall(texts_of[0])), [word.lower() for word in COUNTED.findall(texts_of[1])]
+    if [NUMBERS.get(word) for word in said] != [count]:
+        return [f"docs/study.md: lease/README.md has {count} rules, not {', '.join(said) or 'a number in words'}"]
+    return []
+
+
 def pages(tree):
     return (path for path in texts(tree) if path.endswith(".md"))
 
@@ -29,7 +51,7 @@ def known(name, tests):
 
 def check(tree):
     tests = tests_of(tree)
-    found = []
+    found = rules(tree)
     for page in pages(tree):
         with open(os.path.join(tree, page), encoding="utf-8") as file:
             text = file.read()
@@ -56,7 +78,17 @@ def self_test():
             findings = check(tree)
         if bool(findings) != wrong:
             failures.append(f"{page}: {findings}")
-    return len(PLANTED), failures
+    for said, wrong in (("The two rules", True), ("The thirty rules", True), ("The twenty-one rules", False)):
+        with tempfile.TemporaryDirectory() as tree:
+            for path, text in (("lease/README.md", "".join(f"**{n}. A rule.** So.\n" for n in range(1, 22))),
+                               ("docs/study.md", said + " below.\n")):
+                os.makedirs(os.path.join(tree, os.path.dirname(path)))
+                with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            findings = check(tree)
+        if bool(findings) != wrong:
+            failures.append(f"{said}: {findings}")
+    return len(PLANTED) + 3, failures
 
 
 if __name__ == "__main__":
