@@ -43,9 +43,10 @@
 // where {key}, {value}, {from}, {prefix} are {length u32}{bytes}, and {keys} is {count u32} and
 // count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted
 // for: a command has exactly one encoding. fields() below says the same to the compiler.
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_fields.h>
+#include <leasehold/kv/format_errors.h>
 
 #include <utility>
 
@@ -298,9 +299,7 @@ void fields(Io& io, C& c, Tag<Once>) {
 
 template <class C>
 Result<std::string> encode(const C& command) {
-  Writer writer;
-  put_u8(writer.out, kCommandFormat);
-  put_u8(writer.out, type_of(Tag<C>()));
+  Writer writer(type_of(Tag<C>()));
   fields(writer, command, Tag<C>());
   return writer.finish();
 }
@@ -317,7 +316,7 @@ Result<std::string> encode(const Transaction& transaction) {
 }
 
 template <class C, class Whole = Operation>
-Result<Whole> decode(Cursor in) {
+Result<Whole> decode(BigReader in) {
   C command;
   Reader reader(in);
   fields(reader, command, Tag<C>());
@@ -326,7 +325,7 @@ Result<Whole> decode(Cursor in) {
 }
 
 /// Takes format and type off the front.
-Result<std::uint8_t> take_type(Cursor& in) {
+Result<std::uint8_t> take_type(BigReader& in) {
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("command: it is empty");
   if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
@@ -335,7 +334,7 @@ Result<std::uint8_t> take_type(Cursor& in) {
   return type;
 }
 
-Result<Operation> decode_operation(std::uint8_t type, Cursor in) {
+Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
   switch (type) {
     case type_of(Tag<Set>()): return decode<Set>(in);
     case type_of(Tag<Del>()): return decode<Del>(in);
@@ -365,7 +364,7 @@ Result<Operation> decode_operation(std::uint8_t type, Cursor in) {
   }
 }
 
-Result<Command> decode_transaction(Cursor in) {
+Result<Command> decode_transaction(BigReader in) {
   Transaction transaction;
   const std::uint32_t watched = in.u32();
   if (in.rest().size() / 12 < watched) return malformed("transaction: it ends too early");
@@ -385,7 +384,7 @@ Result<Command> decode_transaction(Cursor in) {
   }
   transaction.operations.reserve(operations);
   for (std::uint32_t i = 0; i < operations; ++i) {
-    Cursor part(in.sized());
+    BigReader part(in.sized());
     if (!in.ok()) break;
     const auto type = take_type(part);
     if (!type) return type.error();
@@ -409,7 +408,7 @@ Result<Command> decode_command(std::string_view bytes) {
   if (bytes.size() > kCommandBytesMax) {
     return limit_error("a command's length in bytes", bytes.size(), kCommandBytesMax);
   }
-  Cursor in(bytes);
+  BigReader in(bytes);
   const auto type = take_type(in);
   if (!type) return type.error();
   switch (type.value()) {
@@ -444,7 +443,7 @@ Result<void> TransactionBuilder::add(const Operation& operation) {
   const auto encoded = std::visit([](const auto& o) { return encode(o); }, operation);
   if (!encoded) return encoded.error();
   std::string piece;
-  put_sized(piece, encoded.value());
+  BigWriter(piece).sized(encoded.value());
   if (auto added = add(piece, operations_, operation_bytes_); !added) return added;
   ++operations_;
   return {};
@@ -453,8 +452,9 @@ Result<void> TransactionBuilder::add(const Operation& operation) {
 Result<void> TransactionBuilder::watch(const Watched& watched) {
   if (auto checked = check_key(watched.key); !checked) return checked;
   std::string piece;
-  put_sized(piece, watched.key);
-  put_u64(piece, watched.mod_revision);
+  BigWriter to(piece);
+  to.sized(watched.key);
+  to.u64(watched.mod_revision);
   if (auto added = add(piece, watched_, watched_bytes_); !added) return added;
   ++watched_;
   return {};
@@ -463,12 +463,13 @@ Result<void> TransactionBuilder::watch(const Watched& watched) {
 Bytes TransactionBuilder::finish() const {
   std::string out;
   out.reserve(10 + watched_bytes_.size() + operation_bytes_.size());
-  put_u8(out, kCommandFormat);
-  put_u8(out, kTransactionType);
-  put_u32(out, static_cast<std::uint32_t>(watched_));
-  out.append(watched_bytes_);
-  put_u32(out, static_cast<std::uint32_t>(operations_));
-  out.append(operation_bytes_);
+  BigWriter to(out);
+  to.u8(kCommandFormat);
+  to.u8(kTransactionType);
+  to.u32(static_cast<std::uint32_t>(watched_));
+  to.bytes(watched_bytes_);
+  to.u32(static_cast<std::uint32_t>(operations_));
+  to.bytes(operation_bytes_);
   return Bytes(std::move(out));
 }
 

@@ -1,8 +1,9 @@
 // The fields of commands: their limits, and how they are written and read. Not for other rooms.
 #pragma once
 
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/format_errors.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -101,7 +102,7 @@ inline Result<void> check_expire(const ExpireKey& expire) {
 /// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
 /// and no command of sessions.
 inline Result<void> check_carried(std::string_view command) {
-  Cursor in(command);
+  BigReader in(command);
   const std::uint8_t format = in.u8();
   const std::uint8_t type = in.u8();
   if (!in.ok()) return malformed("command: what it carries is none");
@@ -113,9 +114,14 @@ inline Result<void> check_carried(std::string_view command) {
 /// Writes fields, after checking their limits.
 class Writer {
  public:
-  std::string out;
+  explicit Writer(std::uint8_t type) {
+    to_.u8(kCommandFormat);
+    to_.u8(type);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
 
-  void flag(bool value) { put_u8(out, value ? 1 : 0); }
+  void flag(bool value) { to_.u8(value ? 1 : 0); }
   void options(const Set& set) {
     note(check_set(set));
     const bool lease = set.lease != grant::LeaseId(0);
@@ -123,14 +129,14 @@ class Writer {
     const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U) |
                            (lease ? kLeaseFlag : 0U) | (token ? kTokenFlag : 0U) |
                            (set.keep_lease ? kKeepLeaseFlag : 0U) | (set.ttl ? kTtlFlag : 0U);
-    put_u8(out, static_cast<std::uint8_t>(flags));
-    if (lease) put_u64(out, set.lease.value());
-    if (token) put_u64(out, set.token.value());
+    to_.u8(static_cast<std::uint8_t>(flags));
+    if (lease) to_.u64(set.lease.value());
+    if (token) to_.u64(set.token.value());
     if (set.ttl) number(*set.ttl);
   }
   void options(const MSet& mset) {
     const unsigned flags = static_cast<unsigned>(mset.condition) | (mset.ttl ? kManyTtlFlag : 0U);
-    put_u8(out, static_cast<std::uint8_t>(flags));
+    to_.u8(static_cast<std::uint8_t>(flags));
     if (!mset.ttl) return;
     note(check_time(*mset.ttl));
     number(*mset.ttl);
@@ -140,7 +146,7 @@ class Writer {
     const unsigned flags = static_cast<unsigned>(expire.condition) |
                            static_cast<unsigned>(expire.change) << kTimeChangeShift |
                            (expire.get ? kTimeGetFlag : 0U) | (expire.value ? kTimeValueFlag : 0U);
-    put_u8(out, static_cast<std::uint8_t>(flags));
+    to_.u8(static_cast<std::uint8_t>(flags));
     number(expire.ttl);
     if (expire.looks_at_time()) {
       number(expire.seen.stamp);
@@ -152,12 +158,12 @@ class Writer {
     flag(query.value.has_value());
     if (query.value) value(*query.value);
   }
-  void number(std::int64_t value) { put_u64(out, static_cast<std::uint64_t>(value)); }
-  void number(std::uint32_t value) { put_u32(out, value); }
-  void number(std::uint64_t value) { put_u64(out, value); }
+  void number(std::int64_t value) { to_.u64(static_cast<std::uint64_t>(value)); }
+  void number(std::uint32_t value) { to_.u32(value); }
+  void number(std::uint64_t value) { to_.u64(value); }
   template <class Tag>
   void number(StrongInt<Tag> value) {
-    put_u64(out, value.value());
+    to_.u64(value.value());
   }
   void number(lease::Duration value) { number(std::int64_t{value.count()}); }
   void number(grant::LeaseTerms::Milliseconds value) { number(value.count()); }
@@ -168,45 +174,45 @@ class Writer {
   template <class Lease>
   void leases(const std::vector<Lease>& leases) {
     note(check_leases(leases.size()));
-    put_u32(out, static_cast<std::uint32_t>(leases.size()));
+    to_.u32(static_cast<std::uint32_t>(leases.size()));
     for (const Lease& one : leases) number(one);
   }
   void listed(std::uint32_t count) {
     note(check_leases(count));
-    put_u32(out, count);
+    to_.u32(count);
   }
   void carried(std::string_view command) {
     note(check_carried(command));
-    out.append(command);
+    to_.bytes(command);
   }
   void key(std::string_view key) {
     note(check_key(key));
-    put_sized(out, key);
+    to_.sized(key);
   }
   void last_key(std::string_view key) {
     note(check_key(key));
-    out.append(key);
+    to_.bytes(key);
   }
   void prefix(std::string_view prefix) {
     note(check_prefix(prefix));
-    put_sized(out, prefix);
+    to_.sized(prefix);
   }
   void value(std::string_view value) {
     note(check_value(value));
-    put_sized(out, value);
+    to_.sized(value);
   }
   void last_value(std::string_view value) {
     note(check_value(value));
-    out.append(value);
+    to_.bytes(value);
   }
   void keys(const std::vector<std::string_view>& keys) {
     note(check_count(keys.size()));
-    put_u32(out, static_cast<std::uint32_t>(keys.size()));
+    to_.u32(static_cast<std::uint32_t>(keys.size()));
     for (const std::string_view one : keys) key(one);
   }
   void pairs(const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
     note(check_count(pairs.size()));
-    put_u32(out, static_cast<std::uint32_t>(pairs.size()));
+    to_.u32(static_cast<std::uint32_t>(pairs.size()));
     for (const auto& [name, bytes] : pairs) {
       key(name);
       value(bytes);
@@ -214,23 +220,26 @@ class Writer {
   }
   Result<std::string> finish() {
     if (problem_) return *problem_;
-    if (out.size() > kCommandBytesMax) {
-      return limit_error("a command's length in bytes", out.size(), kCommandBytesMax);
+    if (out_.size() > kCommandBytesMax) {
+      return limit_error("a command's length in bytes", out_.size(), kCommandBytesMax);
     }
-    return std::move(out);
+    return std::move(out_);
   }
 
  private:
   void note(const Result<void>& checked) {
     if (!checked && !problem_) problem_ = checked.error();
   }
+
+  std::string out_;
+  BigWriter to_{out_};
   std::optional<Error> problem_;
 };
 
 /// Reads fields; the first problem stays.
 class Reader {
  public:
-  explicit Reader(Cursor in) : in_(in) {}
+  explicit Reader(BigReader in) : in_(in) {}
 
   void flag(bool& value) {
     const std::uint8_t bits = in_.u8();
@@ -378,7 +387,7 @@ class Reader {
     if (!checked && !problem_) problem_ = checked.error();
   }
 
-  Cursor in_;
+  BigReader in_;
   std::optional<Error> problem_;
 };
 

@@ -5,6 +5,7 @@
 // A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
 //          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
 // where {name} and {key} are {length u32}{bytes}.
+#include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/lease_record.h>
 
 #include <utility>
@@ -22,24 +23,25 @@ constexpr std::uint8_t kDelayedFlag = 2;
 
 std::string encode_lease(const grant::LeaseTable::Lease& lease) {
   std::string out;
+  BigWriter to(out);
   const bool of_key = grant::is_of_key(lease.id);
-  put_u8(out, of_key ? kFormatOfKey : kFormat);
-  put_u64(out, lease.token.value());
-  put_u64(out, lease.stamp);
-  put_u64(out, static_cast<std::uint64_t>(lease.ttl.count()));
+  to.u8(of_key ? kFormatOfKey : kFormat);
+  to.u64(lease.token.value());
+  to.u64(lease.stamp);
+  to.u64(static_cast<std::uint64_t>(lease.ttl.count()));
   if (of_key) return out;
-  put_u64(out, static_cast<std::uint64_t>(lease.asked_at_ms));
+  to.u64(static_cast<std::uint64_t>(lease.asked_at_ms));
   const int flags = (lease.terms.soft ? kSoftFlag : 0) | (lease.delayed ? kDelayedFlag : 0);
-  put_u8(out, static_cast<std::uint8_t>(flags));
-  put_u32(out, lease.terms.grace.count());
-  put_u32(out, lease.terms.delay.count());
-  put_sized(out, lease.name);
-  out.append(lease.holder);
+  to.u8(static_cast<std::uint8_t>(flags));
+  to.u32(lease.terms.grace.count());
+  to.u32(lease.terms.delay.count());
+  to.sized(lease.name);
+  to.bytes(lease.holder);
   return out;
 }
 
 Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_view bytes) {
-  Cursor in(bytes);
+  BigReader in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
   if (format > kFormat || format < kFormatOfKey) return unsupported("lease", format, kFormat);
@@ -67,19 +69,20 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
 }
 
 void put_leases(std::string& out, const grant::LeaseTable& table) {
-  put_u64(out, table.newest().value());
-  put_u64(out, table.newest_stamp());
-  put_u32(out, static_cast<std::uint32_t>(table.size()));
+  BigWriter to(out);
+  to.u64(table.newest().value());
+  to.u64(table.newest_stamp());
+  to.u32(static_cast<std::uint32_t>(table.size()));
   for (const auto& lease : table.list(grant::LeaseId(0), table.size())) {
-    put_u64(out, lease.id.value());
-    put_sized(out, encode_lease(lease));
+    to.u64(lease.id.value());
+    to.sized(encode_lease(lease));
     const grant::LeaseTable::Keys& keys = *table.keys(lease.id);
-    put_u32(out, static_cast<std::uint32_t>(keys.size()));
-    for (const std::string& key : keys) put_sized(out, key);
+    to.u32(static_cast<std::uint32_t>(keys.size()));
+    for (const std::string& key : keys) to.sized(key);
   }
 }
 
-Result<grant::LeaseTable> take_leases(Cursor& in) {
+Result<grant::LeaseTable> take_leases(BigReader& in) {
   grant::LeaseTable table;
   const grant::LeaseId newest(in.u64());
   table.restore_newest(newest, in.u64());

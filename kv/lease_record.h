@@ -1,9 +1,9 @@
 // The bytes of leases: one record, and a whole table (docs/formats/kv.md). Not for other rooms.
 #pragma once
 
+#include <leasehold/base/coding.h>
 #include <leasehold/base/result.h>
 #include <leasehold/grant/lease_table.h>
-#include <leasehold/kv/coding.h>
 
 #include <string>
 #include <string_view>
@@ -18,6 +18,6 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
 /// Appends a whole table.
 void put_leases(std::string& out, const grant::LeaseTable& table);
 /// Takes one off the front. Errors: malformed, unsupported_format.
-Result<grant::LeaseTable> take_leases(Cursor& in);
+Result<grant::LeaseTable> take_leases(BigReader& in);
 
 }  // namespace leasehold::kv

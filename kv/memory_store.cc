@@ -2,8 +2,9 @@
 // so it evaluates without any lock; it locks the shards that one command changes, all of them at
 // once, only while it installs the changes. So a command is seen as a whole or not at all.
 #include <leasehold/base/assert.h>
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/lease_record.h>
 #include <leasehold/kv/memory_store.h>
 
@@ -247,22 +248,23 @@ std::string MemoryStore::Impl::encode() const {
   }
   std::sort(all.begin(), all.end());
   std::string out(kMagic);
-  put_u8(out, kFormat);
-  put_u64(out, applied_.load());
-  put_u64(out, revision_.load());
-  put_u64(out, all.size());
+  BigWriter to(out);
+  to.u8(kFormat);
+  to.u64(applied_.load());
+  to.u64(revision_.load());
+  to.u64(all.size());
   for (const auto& [key, value] : all) {
-    put_sized(out, key);
-    put_u64(out, value->create_revision);
-    put_u64(out, value->mod_revision);
-    put_u64(out, value->version);
-    put_u64(out, value->lease.value());
-    put_sized(out, value->bytes.view());
+    to.sized(key);
+    to.u64(value->create_revision);
+    to.u64(value->mod_revision);
+    to.u64(value->version);
+    to.u64(value->lease.value());
+    to.sized(value->bytes.view());
   }
-  put_u32(out, static_cast<std::uint32_t>(fences_.size()));
+  to.u32(static_cast<std::uint32_t>(fences_.size()));
   for (const auto& [key, token] : fences_) {
-    put_sized(out, key);
-    put_u64(out, token.value());
+    to.sized(key);
+    to.u64(token.value());
   }
   put_leases(out, leases_.table());
   out.append(sessions_.table().encode_all().view());
@@ -271,7 +273,7 @@ std::string MemoryStore::Impl::encode() const {
 
 Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last) {
   const Error damaged{ErrorCode::corrupted, "the snapshot of a store in memory is damaged"};
-  Cursor in(bytes);
+  BigReader in(bytes);
   if (in.take(kMagic.size()) != kMagic) {
     return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
   }

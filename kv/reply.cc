@@ -4,7 +4,8 @@
 //   4 value       {the rest}
 //   5 error       {kind u8}{text: the rest}
 //   6 array       {count u32} and count times {length u32}{a reply}
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
+#include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/reply.h>
 
 #include <utility>
@@ -25,8 +26,9 @@ enum class ReplyType : std::uint8_t {
 
 std::string reply_head(ReplyType type) {
   std::string out;
-  put_u8(out, kReplyFormat);
-  put_u8(out, static_cast<std::uint8_t>(type));
+  BigWriter to(out);
+  to.u8(kReplyFormat);
+  to.u8(static_cast<std::uint8_t>(type));
   return out;
 }
 
@@ -39,7 +41,7 @@ std::string encode(const Nil&) {
 
 std::string encode(const Integer& integer) {
   std::string out = reply_head(ReplyType::integer);
-  put_u64(out, static_cast<std::uint64_t>(integer.value));
+  BigWriter(out).u64(static_cast<std::uint64_t>(integer.value));
   return out;
 }
 
@@ -51,31 +53,32 @@ std::string encode(const ValueReply& reply) {
 
 std::string encode(const ErrorReply& error) {
   std::string out = reply_head(ReplyType::error);
-  put_u8(out, static_cast<std::uint8_t>(error.kind));
+  BigWriter(out).u8(static_cast<std::uint8_t>(error.kind));
   out.append(error.text);
   return out;
 }
 
 std::string encode(const ArrayReply& array) {
   std::string out = reply_head(ReplyType::array);
-  put_u32(out, static_cast<std::uint32_t>(array.items.size()));
-  for (const Bytes& item : array.items) put_sized(out, item.view());
+  BigWriter to(out);
+  to.u32(static_cast<std::uint32_t>(array.items.size()));
+  for (const Bytes& item : array.items) to.sized(item.view());
   return out;
 }
 
 template <class Empty>
-Result<Reply> decode_empty_reply(Cursor in) {
+Result<Reply> decode_empty_reply(BigReader in) {
   if (!in.at_end()) return malformed("reply: wrong length");
   return Reply(Empty{});
 }
 
-Result<Reply> decode_integer_reply(Cursor in) {
+Result<Reply> decode_integer_reply(BigReader in) {
   const std::uint64_t value = in.u64();
   if (!in.at_end()) return malformed("reply: wrong length");
   return Reply(Integer{static_cast<std::int64_t>(value)});
 }
 
-Result<Reply> decode_error_reply(Cursor in) {
+Result<Reply> decode_error_reply(BigReader in) {
   const std::uint8_t kind = in.u8();
   if (!in.ok() || kind < static_cast<std::uint8_t>(ErrorKind::malformed) ||
       kind > static_cast<std::uint8_t>(ErrorKind::key_exists)) {
@@ -84,7 +87,7 @@ Result<Reply> decode_error_reply(Cursor in) {
   return Reply(ErrorReply{static_cast<ErrorKind>(kind), std::string(in.take_rest())});
 }
 
-Result<Reply> decode_array_reply(Cursor in, const Bytes& bytes) {
+Result<Reply> decode_array_reply(BigReader in, const Bytes& bytes) {
   ArrayReply array;
   const std::uint32_t count = in.u32();
   // Each item takes four bytes at least, so a short reply cannot ask for much memory.
@@ -107,7 +110,7 @@ Bytes encode_reply(const Reply& reply) {
 }
 
 Result<Reply> decode_reply(const Bytes& bytes) {
-  Cursor in(bytes.view());
+  BigReader in(bytes.view());
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("reply: it is empty");
   if (format != kReplyFormat) return unsupported("reply", format, kReplyFormat);

@@ -1,3 +1,4 @@
+#include <leasehold/base/coding.h>
 #include <leasehold/node/machine_marker.h>
 
 #include <fcntl.h>
@@ -23,22 +24,12 @@ namespace {
 // The page as the specification of the VM clock device lays it out (struct vmclock_abi of Linux).
 // All of it is little-endian.
 constexpr std::size_t kPageBytes = 4096;
-constexpr std::size_t kSizeAt = 4;
-constexpr std::size_t kVersionAt = 8;
+//   magic u32, size of the structure u32, version u16, other fields, marker u64 at offset 16
 constexpr std::size_t kMarkerAt = 16;
 constexpr std::uint32_t kMagic = 0x4b4c4356;  // "VCLK"
 constexpr std::uint16_t kVersion = 1;
 /// Of the kernel's event sockets: those that the kernel itself sends, not udev.
 constexpr std::uint32_t kKernelEvents = 1;
-
-template <class Number>
-Number load(const volatile unsigned char* at) {
-  Number out = 0;
-  for (std::size_t i = sizeof(Number); i > 0; --i) {
-    out = static_cast<Number>((out << 8U) | at[i - 1]);
-  }
-  return out;
-}
 
 std::string reason() {
   return std::system_category().message(errno);
@@ -100,9 +91,12 @@ Result<void> MachineMarker::map(const std::string& path) {
   }
   page_ = static_cast<const volatile unsigned char*>(mapped);
   path_ = path;
-  const bool ours = load<std::uint32_t>(page_) == kMagic;
-  const std::uint16_t version = load<std::uint16_t>(page_ + kVersionAt);
-  const std::uint32_t size = load<std::uint32_t>(page_ + kSizeAt);
+  std::array<char, kMarkerAt> head{};
+  for (std::size_t i = 0; i < head.size(); ++i) head[i] = static_cast<char>(page_[i]);
+  LittleReader in({head.data(), head.size()});
+  const bool ours = in.u32() == kMagic;
+  const std::uint32_t size = in.u32();
+  const std::uint16_t version = in.u16();
   if (ours && version == kVersion && size >= kMarkerAt + sizeof(std::uint64_t)) {
     first_ = this->marker();
     return {};

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/wire/crc32c.h>
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::string_view kMagic = "LHSN";
 constexpr std::uint8_t kFormat = 1;
+constexpr std::string_view kReserved("\0\0\0", 3);
 constexpr std::size_t kFixedBytes = 52;
 constexpr std::uint64_t kDataAt = 65536;
 constexpr std::uint64_t kBlockBytes = 256U << 10U;
@@ -36,18 +38,6 @@ Error system_error(const std::string& what, int number) {
               (space ? ": free some space on its disk" : "")};
 }
 
-void put(std::string& to, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) to.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
-}
-
-std::uint64_t get(std::string_view from, std::size_t at, int bytes) {
-  std::uint64_t value = 0;
-  for (int i = bytes - 1; i >= 0; --i) {
-    value = value << 8U | static_cast<unsigned char>(from[at + static_cast<std::size_t>(i)]);
-  }
-  return value;
-}
-
 Error damaged(const char* what) {
   return {ErrorCode::corrupted, std::string("the head of the snapshot is damaged: ") + what};
 }
@@ -61,46 +51,47 @@ std::uint64_t check_at(const SnapshotHead& head, std::uint64_t block) {
 std::string encode_snapshot_head(const SnapshotHead& head) {
   const Bytes membership = raft::encode_membership(head.membership);
   std::string bytes(kMagic);
-  put(bytes, kFormat, 1);
-  put(bytes, 0, 3);
-  put(bytes, head.cluster_id, 8);
-  put(bytes, head.id.last.term.value(), 8);
-  put(bytes, head.id.last.index.value(), 8);
-  put(bytes, head.id.tag, 8);
-  put(bytes, head.size, 8);
-  put(bytes, membership.size(), 4);
-  bytes += membership.view();
-  put(bytes, wire::crc32c(bytes), 4);
+  LittleWriter to(bytes);
+  to.u8(kFormat);
+  to.bytes(kReserved);
+  to.u64(head.cluster_id);
+  to.u64(head.id.last.term.value());
+  to.u64(head.id.last.index.value());
+  to.u64(head.id.tag);
+  to.u64(head.size);
+  to.sized(membership.view());
+  to.u32(wire::crc32c(bytes));
   LEASEHOLD_ASSERT(bytes.size() <= kDataAt);
   return bytes;
 }
 
 Result<SnapshotHead> decode_snapshot_head(std::string_view bytes) {
-  if (bytes.size() < kFixedBytes + 4 || bytes.substr(0, kMagic.size()) != kMagic) {
+  LittleReader in(bytes);
+  if (bytes.size() < kFixedBytes + 4 || in.take(kMagic.size()) != kMagic) {
     return damaged("it is too short, or no snapshot at all");
   }
-  if (get(bytes, 4, 1) != kFormat) {
+  const std::uint8_t format = in.u8();
+  if (format != kFormat) {
     return Error{ErrorCode::unsupported_format,
-                 "the snapshot has format " + std::to_string(get(bytes, 4, 1)) +
+                 "the snapshot has format " + std::to_string(format) +
                      ", this build knows format " + std::to_string(kFormat)};
   }
-  const std::uint64_t membership_bytes = get(bytes, 48, 4);
-  if (membership_bytes > kDataAt - kFixedBytes - 4 ||
-      bytes.size() < kFixedBytes + membership_bytes + 4) {
-    return damaged("the membership does not fit");
-  }
-  const std::size_t end = kFixedBytes + static_cast<std::size_t>(membership_bytes);
-  if (get(bytes, end, 4) != wire::crc32c(bytes.substr(0, end))) return damaged("checksum");
-  Result<raft::Membership> membership =
-      raft::decode_membership(bytes.substr(kFixedBytes, end - kFixedBytes));
-  if (!membership.ok()) return damaged("the membership does not decode");
+  const std::string_view reserved = in.take(kReserved.size());
   SnapshotHead head;
-  head.cluster_id = get(bytes, 8, 8);
-  head.id.last = {raft::Term(get(bytes, 16, 8)), raft::Index(get(bytes, 24, 8))};
-  head.id.tag = get(bytes, 32, 8);
-  head.size = get(bytes, 40, 8);
+  head.cluster_id = in.u64();
+  head.id.last.term = raft::Term(in.u64());
+  head.id.last.index = raft::Index(in.u64());
+  head.id.tag = in.u64();
+  head.size = in.u64();
+  const std::string_view encoded = in.sized();
+  const std::uint32_t check = in.u32();
+  const std::size_t checked = kFixedBytes + encoded.size();
+  if (!in.ok() || checked + 4 > kDataAt) return damaged("the membership does not fit");
+  if (check != wire::crc32c(bytes.substr(0, checked))) return damaged("checksum");
+  Result<raft::Membership> membership = raft::decode_membership(encoded);
+  if (!membership.ok()) return damaged("the membership does not decode");
   head.membership = std::move(membership).value();
-  if (head.size == 0 || get(bytes, 5, 3) != 0) return damaged("a field is out of its range");
+  if (head.size == 0 || reserved != kReserved) return damaged("a field is out of its range");
   return head;
 }
 
@@ -163,7 +154,7 @@ Result<void> SnapshotFile::verify() {
     Result<void> read = read_at(kDataAt + at, block.data(), block.size());
     if (read.ok()) read = read_at(check, stored.data(), stored.size());
     if (!read.ok()) return read;
-    if (get(stored, 0, 4) != wire::crc32c(block)) break;
+    if (LittleReader(stored).u32() != wire::crc32c(block)) break;
     received_ = at + bytes;
   }
   writeback_ = received_;
@@ -189,7 +180,7 @@ Result<void> SnapshotFile::append(std::string_view data) {
 
 Result<void> SnapshotFile::end_block() {
   std::string check;
-  put(check, block_crc_, 4);
+  LittleWriter(check).u32(block_crc_);
   block_crc_ = 0;
   return write(check_at(head_, (received_ - 1) / kBlockBytes), check);
 }

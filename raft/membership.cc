@@ -9,6 +9,7 @@
 // any more once the joint state is left: then bit 1 is set and bit 0 is not; bit 3 (format 2 only)
 // is a witness. Other bits are zero. Without bits 0 and 1: a learner.
 
+#include <leasehold/base/coding.h>
 #include <leasehold/raft/membership.h>
 
 #include <algorithm>
@@ -23,40 +24,6 @@ constexpr std::uint8_t kVotesInOutgoing = 2;
 constexpr std::uint8_t kLeaves = 4;
 constexpr std::uint8_t kWitness = 8;
 constexpr std::size_t kAddressMax = 512;
-
-void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>((value >> (8 * i)) & 0xffU));
-}
-
-// Reads little-endian numbers; remembers whether the bytes ran out.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-
-  std::uint64_t number(std::size_t bytes) {
-    const std::string_view raw = take(bytes);
-    std::uint64_t value = 0;
-    for (std::size_t i = raw.size(); i-- > 0;) {
-      value = (value << 8U) | static_cast<unsigned char>(raw[i]);
-    }
-    return value;
-  }
-  std::string_view take(std::size_t bytes) {
-    if (bytes > rest_.size()) {
-      failed_ = true;
-      return {};
-    }
-    const std::string_view taken = rest_.substr(0, bytes);
-    rest_.remove_prefix(bytes);
-    return taken;
-  }
-  bool failed() const { return failed_; }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  std::string_view rest_;
-  bool failed_ = false;
-};
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
@@ -90,8 +57,9 @@ const Member* Membership::find(NodeId id) const {
 Bytes encode_membership(const Membership& membership) {
   LEASEHOLD_ASSERT(membership.members.size() <= kMembersMax);
   std::string out;
-  put(out, membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses, 1);
-  put(out, membership.members.size(), 2);
+  LittleWriter to(out);
+  to.u8(membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses);
+  to.u16(static_cast<std::uint16_t>(membership.members.size()));
   for (const Member& member : membership.members) {
     LEASEHOLD_ASSERT(member.address.size() <= kAddressMax);
     std::uint8_t flags = 0;
@@ -99,20 +67,20 @@ Bytes encode_membership(const Membership& membership) {
     if (contains(membership.outgoing_voters, member.id)) flags |= kVotesInOutgoing;
     if (contains(membership.leaving, member.id)) flags |= kLeaves;
     if (contains(membership.witnesses, member.id)) flags |= kWitness;
-    put(out, member.id.value(), 8);
-    put(out, member.uuid.high, 8);
-    put(out, member.uuid.low, 8);
-    put(out, flags, 1);
-    put(out, member.address.size(), 2);
-    out += member.address;
+    to.u64(member.id.value());
+    to.u64(member.uuid.high);
+    to.u64(member.uuid.low);
+    to.u8(flags);
+    to.u16(static_cast<std::uint16_t>(member.address.size()));
+    to.bytes(member.address);
   }
   return Bytes(std::move(out));
 }
 
 Result<Membership> decode_membership(std::string_view bytes) {
-  Reader reader(bytes);
-  const std::uint64_t format = reader.number(1);
-  if (reader.failed()) return malformed("no bytes");
+  LittleReader in(bytes);
+  const std::uint8_t format = in.u8();
+  if (!in.ok()) return malformed("no bytes");
   if (format != kFormatPlain && format != kFormatWithWitnesses) {
     return Error{ErrorCode::unsupported_format,
                  "membership entry has format " + std::to_string(format) +
@@ -121,19 +89,19 @@ Result<Membership> decode_membership(std::string_view bytes) {
   }
   std::uint64_t known = kVotes | kVotesInOutgoing | kLeaves;
   if (format == kFormatWithWitnesses) known |= kWitness;
-  const std::uint64_t count = reader.number(2);
+  const std::uint16_t count = in.u16();
   if (count > kMembersMax) return malformed("more than 64 members");
   Membership membership;
   bool full_voter = false;
-  for (std::uint64_t i = 0; i < count && !reader.failed(); ++i) {
+  for (std::uint16_t i = 0; i < count && in.ok(); ++i) {
     Member member;
-    member.id = NodeId(reader.number(8));
-    member.uuid.high = reader.number(8);
-    member.uuid.low = reader.number(8);
-    const std::uint64_t flags = reader.number(1);
-    const std::uint64_t length = reader.number(2);
+    member.id = NodeId(in.u64());
+    member.uuid.high = in.u64();
+    member.uuid.low = in.u64();
+    const std::uint64_t flags = in.u8();
+    const std::uint16_t length = in.u16();
     if (length > kAddressMax) return malformed("an address of more than 512 bytes");
-    member.address = std::string(reader.take(length));
+    member.address = std::string(in.take(length));
     if (member.id == kNobody) return malformed("a member without an id");
     if (!membership.members.empty() && membership.members.back().id >= member.id) {
       return malformed("members are not ascending by id");
@@ -149,8 +117,8 @@ Result<Membership> decode_membership(std::string_view bytes) {
     full_voter = full_voter || (flags & (kVotes | kWitness)) == kVotes;
     membership.members.push_back(std::move(member));
   }
-  if (reader.failed()) return malformed("bytes are missing");
-  if (!reader.at_end()) return malformed("bytes are left over");
+  if (!in.ok()) return malformed("bytes are missing");
+  if (!in.at_end()) return malformed("bytes are left over");
   if (membership.voters.empty()) return malformed("no voters");
   if (!full_voter) return malformed("all voters are witnesses");
   if (format == kFormatWithWitnesses && membership.witnesses.empty()) {

@@ -6,6 +6,7 @@
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -24,24 +25,43 @@ struct LeaseLook {
   }
 };
 
-/// A seqlock of {term, lease end, commit index} in one cache line, and the applied index in
-/// another.
+/// {term, lease end, commit index} in two slots and the number of the newest publication, in one
+/// cache line; the applied index in another.
 ///
 /// Written by the node's one thread (publish) and the apply thread (publish_applied); read by any
 /// number of threads without a lock, a system call (the clock read is in the vDSO), an allocation
-/// or a write to shared memory. There are no fences: release stores and acquire loads only, which
-/// the thread sanitizer understands.
+/// or a write to shared memory. No reader waits for the writer: one that finds the writer stopped
+/// inside of publish() takes the publication before.
+///
+/// Why a copy is never mixed. Publication k stores its three words in slot k % 2 and then k in
+/// `latest_`, all with release. A reader loads k from `latest_`, the words of slot k % 2, all with
+/// acquire, and then `latest_` once more; it keeps the copy if that is still k.
+/// - No word is older than publication k: the first load acquired k, which was stored after all
+///   words of publication k.
+/// - No word is newer: the next publication in that slot is k + 2. A word of it, or of a later one,
+///   brings along what was stored before it, so the second load of `latest_` finds k + 1 at least.
+///
+/// Why nobody waits. The second load differs from k only if publication k + 1 has ended since the
+/// first. So a reader tries again only because the writer went on, and while the writer stands
+/// still, wherever that is, the next try is the last.
+///
+/// Both use only what an atomic variable orders by itself. There are no fences, which the thread
+/// sanitizer does not follow.
 class LeaseView {
  public:
   /// Node's thread. Before any message of the same turn leaves and before any waiter completes.
-  void publish(const raft::LeaseState& state);
+  void publish(const raft::LeaseState& state) {
+    publish(state, [] {});
+  }
   /// Apply thread, after the state machine shows the effects of everything up to `index`.
   void publish_applied(raft::Index index) {
     applied_.store(index.value(), std::memory_order_release);
   }
 
-  /// One consistent copy.
-  raft::LeaseState load() const;
+  /// One consistent copy: the newest publication that had ended, or one that ended meanwhile.
+  raft::LeaseState load() const {
+    return load([] {});
+  }
   raft::Index applied() const { return raft::Index(applied_.load(std::memory_order_acquire)); }
 
   /// Copies the view first and reads the clock after: a pause between the two only makes the check
@@ -61,11 +81,50 @@ class LeaseView {
   }
 
  private:
-  /// Odd while publish() is at work.
-  alignas(64) std::atomic<std::uint64_t> sequence_{0};
-  std::atomic<std::uint64_t> term_{0};
-  std::atomic<std::int64_t> end_{raft::HolderInstant::earliest().since_origin().count()};
-  std::atomic<std::uint64_t> commit_{0};
+  friend class LeaseViewSteps;  ///< of the tests: stops a writer or a reader between two steps
+
+  struct Slot {
+    std::atomic<std::uint64_t> term{0};
+    std::atomic<std::int64_t> end{raft::HolderInstant::earliest().since_origin().count()};
+    std::atomic<std::uint64_t> commit{0};
+  };
+
+  /// `step` is called before each store.
+  template <class Step>
+  void publish(const raft::LeaseState& state, const Step& step) {
+    // One writer: nobody else moves the number.
+    const std::uint64_t next = latest_.load(std::memory_order_relaxed) + 1;
+    Slot& slot = slots_[next % 2];
+    step();
+    slot.term.store(state.term.value(), std::memory_order_release);
+    step();
+    slot.end.store(state.end.since_origin().count(), std::memory_order_release);
+    step();
+    slot.commit.store(state.commit.value(), std::memory_order_release);
+    step();
+    latest_.store(next, std::memory_order_release);
+  }
+
+  /// `step` is called before each load but the first.
+  template <class Step>
+  raft::LeaseState load(const Step& step) const {
+    while (true) {
+      const std::uint64_t newest = latest_.load(std::memory_order_acquire);
+      const Slot& slot = slots_[newest % 2];
+      raft::LeaseState copy;
+      step();
+      copy.term = raft::Term(slot.term.load(std::memory_order_acquire));
+      step();
+      copy.end = raft::HolderInstant(raft::Duration(slot.end.load(std::memory_order_acquire)));
+      step();
+      copy.commit = raft::Index(slot.commit.load(std::memory_order_acquire));
+      step();
+      if (latest_.load(std::memory_order_relaxed) == newest) return copy;
+    }
+  }
+
+  alignas(64) std::atomic<std::uint64_t> latest_{0};  ///< 0: the slots show no lease
+  std::array<Slot, 2> slots_;
   alignas(64) std::atomic<std::uint64_t> applied_{0};
 };
 

@@ -14,6 +14,7 @@
 //     count   4 bytes
 //     count times: id 8 bytes, length 4 bytes, the session; in rising order of the ids
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/replica/session_table.h>
 
 #include <algorithm>
@@ -24,60 +25,21 @@
 namespace leasehold::replica {
 namespace {
 
-constexpr char kFormat = 1;
+constexpr std::uint8_t kFormat = 1;
 
-void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    out.push_back(static_cast<char>(static_cast<unsigned char>(value >> (8 * i))));
-  }
-}
-
-void put_piece(std::string& out, std::string_view piece) {
+void put_piece(LittleWriter& to, std::string_view piece) {
   LEASEHOLD_ASSERT(piece.size() <= std::numeric_limits<std::uint32_t>::max());
-  put(out, piece.size(), 4);
-  out.append(piece);
+  to.sized(piece);
 }
-
-/// Reads from the front. Once something was missing, everything is 0 or empty and `short_of` is
-/// set.
-struct Reader {
-  std::string_view left;
-  bool short_of = false;
-
-  std::uint64_t number(std::size_t bytes) {
-    if (left.size() < bytes) {
-      short_of = true;
-      left = {};
-      return 0;
-    }
-    std::uint64_t value = 0;
-    for (std::size_t i = bytes; i-- > 0;) {
-      value = (value << 8U) | static_cast<unsigned char>(left[i]);
-    }
-    left.remove_prefix(bytes);
-    return value;
-  }
-  std::string_view piece() {
-    const std::size_t size = number(4);
-    if (left.size() < size) {
-      short_of = true;
-      left = {};
-      return {};
-    }
-    const std::string_view out = left.substr(0, size);
-    left.remove_prefix(size);
-    return out;
-  }
-};
 
 Error malformed(const char* what, const char* how) {
   return {ErrorCode::malformed, std::string(what) + ": " + how};
 }
 
 /// Takes the format byte from the front.
-Result<void> check_format(const char* what, Reader& reader) {
-  const std::uint64_t format = reader.number(1);
-  if (reader.short_of) return malformed(what, "empty; expected at least its format");
+Result<void> check_format(const char* what, LittleReader& in) {
+  const std::uint8_t format = in.u8();
+  if (!in.ok()) return malformed(what, "empty; expected at least its format");
   if (format == kFormat) return {};
   return Error{ErrorCode::unsupported_format,
                std::string(what) + ": format " + std::to_string(format) +
@@ -161,32 +123,34 @@ std::optional<Bytes> SessionTable::encode(SessionId id) const {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   const Entry& entry = found->second;
-  std::string out(1, kFormat);
-  put(out, entry.activity, 8);
-  put(out, entry.answered_below, 8);
-  put(out, entry.results.size(), 4);
+  std::string out;
+  LittleWriter to(out);
+  to.u8(kFormat);
+  to.u64(entry.activity);
+  to.u64(entry.answered_below);
+  to.u32(static_cast<std::uint32_t>(entry.results.size()));
   for (const auto& [sequence, result] : entry.results) {
-    put(out, sequence, 8);
-    put_piece(out, result.view());
+    to.u64(sequence);
+    put_piece(to, result.view());
   }
   return Bytes(std::move(out));
 }
 
 Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
   constexpr const char* kWhat = "session";
-  Reader reader{bytes};
-  if (auto known = check_format(kWhat, reader); !known) return known.error();
+  LittleReader in(bytes);
+  if (auto known = check_format(kWhat, in); !known) return known.error();
   Entry entry;
-  entry.activity = reader.number(8);
-  entry.answered_below = reader.number(8);
-  const std::uint64_t count = reader.number(4);
-  if (reader.short_of) return malformed(kWhat, "shorter than its header");
+  entry.activity = in.u64();
+  entry.answered_below = in.u64();
+  const std::uint32_t count = in.u32();
+  if (!in.ok()) return malformed(kWhat, "shorter than its header");
   if (entry.answered_below == 0) return malformed(kWhat, "sequences begin at 1");
-  for (std::uint64_t i = 0; i < count && !reader.short_of; ++i) {
-    const std::uint64_t sequence = reader.number(8);
-    const std::string_view result = reader.piece();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const std::uint64_t sequence = in.u64();
+    const std::string_view result = in.sized();
     const bool rises = entry.results.empty() || sequence > entry.results.rbegin()->first;
-    if (reader.short_of) break;
+    if (!in.ok()) break;
     if (!rises || sequence < entry.answered_below ||
         sequence - entry.answered_below >= kSessionWindow) {
       return malformed(kWhat, "a sequence is out of order or outside of the window");
@@ -194,8 +158,8 @@ Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
     entry.bytes += result.size();
     entry.results.emplace_hint(entry.results.end(), sequence, Bytes(result));
   }
-  if (reader.short_of) return malformed(kWhat, "shorter than it says");
-  if (!reader.left.empty()) return malformed(kWhat, "longer than it says");
+  if (!in.ok()) return malformed(kWhat, "shorter than it says");
+  if (!in.at_end()) return malformed(kWhat, "longer than it says");
   if (entry.bytes > kSessionResultBytesMax) return malformed(kWhat, "keeps more than it may");
   if (id == SessionId(0) || id > newest_) return malformed(kWhat, "its id was never given");
   if (sessions_.count(id) != 0) return malformed(kWhat, "named twice");
@@ -205,34 +169,36 @@ Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
 }
 
 Bytes SessionTable::encode_all() const {
-  std::string out(1, kFormat);
-  put(out, newest_.value(), 8);
-  put(out, sessions_.size(), 4);
+  std::string out;
+  LittleWriter to(out);
+  to.u8(kFormat);
+  to.u64(newest_.value());
+  to.u32(static_cast<std::uint32_t>(sessions_.size()));
   for (const auto& [id, entry] : sessions_) {
-    put(out, id.value(), 8);
-    put_piece(out, encode(id)->view());
+    to.u64(id.value());
+    put_piece(to, encode(id)->view());
   }
   return Bytes(std::move(out));
 }
 
 Result<SessionTable> SessionTable::decode_all(std::string_view bytes) {
   constexpr const char* kWhat = "session table";
-  Reader reader{bytes};
-  if (auto known = check_format(kWhat, reader); !known) return known.error();
+  LittleReader in(bytes);
+  if (auto known = check_format(kWhat, in); !known) return known.error();
   SessionTable table;
-  table.newest_ = SessionId(reader.number(8));
-  const std::uint64_t count = reader.number(4);
-  for (std::uint64_t i = 0; i < count && !reader.short_of; ++i) {
-    const SessionId id(reader.number(8));
-    const std::string_view session = reader.piece();
-    if (reader.short_of) break;
+  table.newest_ = SessionId(in.u64());
+  const std::uint32_t count = in.u32();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    const SessionId id(in.u64());
+    const std::string_view session = in.sized();
+    if (!in.ok()) break;
     if (!table.sessions_.empty() && id <= table.sessions_.rbegin()->first) {
       return malformed(kWhat, "an id is out of order");
     }
     if (auto restored = table.restore(id, session); !restored) return restored.error();
   }
-  if (reader.short_of) return malformed(kWhat, "shorter than it says");
-  if (!reader.left.empty()) return malformed(kWhat, "longer than it says");
+  if (!in.ok()) return malformed(kWhat, "shorter than it says");
+  if (!in.at_end()) return malformed(kWhat, "longer than it says");
   return table;
 }
 

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/sim/lease_cells.h>
 
 #include <deque>
@@ -51,39 +52,15 @@ class Backend final : public kv::Backend {
   std::vector<kv::Revision>* told_;
 };
 
-void put(std::string& out, std::uint64_t number) {
-  for (int i = 0; i < 8; ++i) {
-    out.push_back(static_cast<char>(static_cast<unsigned char>(number >> (8 * i))));
-  }
+/// Lengths have 8 bytes here, as all numbers.
+void put_text(LittleWriter& to, std::string_view text) {
+  to.u64(text.size());
+  to.bytes(text);
 }
 
-void put(std::string& out, std::string_view text) {
-  put(out, std::uint64_t{text.size()});
-  out.append(text);
+std::string take_text(LittleReader& in) {
+  return std::string(in.take(in.u64()));
 }
-
-/// Reads from the front; after the end everything is 0 or empty, and `good` is false.
-struct Reader {
-  std::string_view left;
-  bool good = true;
-
-  std::uint64_t number() {
-    std::uint64_t out = 0;
-    const std::string_view bytes = take(8);
-    for (std::size_t i = bytes.size(); i > 0; --i) {
-      out = (out << 8U) | static_cast<unsigned char>(bytes[i - 1]);
-    }
-    return out;
-  }
-  std::string text() { return std::string(take(number())); }
-  std::string_view take(std::uint64_t count) {
-    good = good && count <= left.size();
-    if (!good) return {};
-    const std::string_view out = left.substr(0, static_cast<std::size_t>(count));
-    left.remove_prefix(out.size());
-    return out;
-  }
-};
 
 }  // namespace
 
@@ -113,82 +90,83 @@ kv::LeaseChanges LeaseCells::changes() const {
 
 std::string LeaseCells::encode() const {
   std::string out;
-  put(out, revision);
-  put(out, cells.size());
+  LittleWriter to(out);
+  to.u64(revision);
+  to.u64(cells.size());
   for (const auto& [key, value] : cells) {
-    put(out, key);
-    put(out, value.bytes.view());
+    put_text(to, key);
+    put_text(to, value.bytes.view());
     for (const std::uint64_t number :
          {value.create_revision, value.mod_revision, value.version, value.lease.value()}) {
-      put(out, number);
+      to.u64(number);
     }
   }
-  put(out, fences.size());
+  to.u64(fences.size());
   for (const auto& [key, token] : fences) {
-    put(out, key);
-    put(out, token.value());
+    put_text(to, key);
+    to.u64(token.value());
   }
-  put(out, table.newest().value());
-  put(out, table.newest_stamp());
-  put(out, table.size());
+  to.u64(table.newest().value());
+  to.u64(table.newest_stamp());
+  to.u64(table.size());
   for (const auto& lease : table.list(grant::LeaseId(0), table.size())) {
-    put(out, lease.id.value());
-    put(out, lease.name);
-    put(out, lease.holder);
-    put(out, static_cast<std::uint64_t>(lease.ttl.count()));
-    put(out, lease.token.value());
-    put(out, lease.stamp);
-    put(out, lease.terms.grace.count());
-    put(out, lease.terms.delay.count());
-    put(out, (lease.terms.soft ? 1U : 0U) + (lease.delayed ? 2U : 0U));
+    to.u64(lease.id.value());
+    put_text(to, lease.name);
+    put_text(to, lease.holder);
+    to.u64(static_cast<std::uint64_t>(lease.ttl.count()));
+    to.u64(lease.token.value());
+    to.u64(lease.stamp);
+    to.u64(lease.terms.grace.count());
+    to.u64(lease.terms.delay.count());
+    to.u64((lease.terms.soft ? 1U : 0U) + (lease.delayed ? 2U : 0U));
     const grant::LeaseTable::Keys& keys = *table.keys(lease.id);
-    put(out, keys.size());
-    for (const std::string& key : keys) put(out, key);
+    to.u64(keys.size());
+    for (const std::string& key : keys) put_text(to, key);
   }
   return out;
 }
 
 std::optional<LeaseCells> LeaseCells::decode(std::string_view bytes) {
   LeaseCells out;
-  Reader in{bytes};
-  out.revision = in.number();
-  const std::uint64_t cells = in.number();
-  for (std::uint64_t i = 0; i < cells && in.good; ++i) {
-    const std::string key = in.text();
+  LittleReader in(bytes);
+  out.revision = in.u64();
+  const std::uint64_t cells = in.u64();
+  for (std::uint64_t i = 0; i < cells && in.ok(); ++i) {
+    const std::string key = take_text(in);
     kv::Value& value = out.cells[key];
-    value.bytes = Bytes(in.text());
-    value.create_revision = in.number();
-    value.mod_revision = in.number();
-    value.version = in.number();
-    value.lease = grant::LeaseId(in.number());
+    value.bytes = Bytes(take_text(in));
+    value.create_revision = in.u64();
+    value.mod_revision = in.u64();
+    value.version = in.u64();
+    value.lease = grant::LeaseId(in.u64());
   }
-  const std::uint64_t fences = in.number();
-  for (std::uint64_t i = 0; i < fences && in.good; ++i) {
-    const std::string key = in.text();
-    out.fences[key] = grant::FencingToken(in.number());
+  const std::uint64_t fences = in.u64();
+  for (std::uint64_t i = 0; i < fences && in.ok(); ++i) {
+    const std::string key = take_text(in);
+    out.fences[key] = grant::FencingToken(in.u64());
   }
-  const grant::LeaseId newest(in.number());
-  out.table.restore_newest(newest, in.number());
-  const std::uint64_t leases = in.number();
-  for (std::uint64_t i = 0; i < leases && in.good; ++i) {
+  const grant::LeaseId newest(in.u64());
+  out.table.restore_newest(newest, in.u64());
+  const std::uint64_t leases = in.u64();
+  for (std::uint64_t i = 0; i < leases && in.ok(); ++i) {
     grant::LeaseTable::Lease lease;
-    lease.id = grant::LeaseId(in.number());
-    lease.name = in.text();
-    lease.holder = in.text();
-    lease.ttl = lease::Duration(static_cast<std::int64_t>(in.number()));
-    lease.token = grant::FencingToken(in.number());
-    lease.stamp = in.number();
-    lease.terms.grace = grant::LeaseTerms::Milliseconds(in.number());
-    lease.terms.delay = grant::LeaseTerms::Milliseconds(in.number());
-    const std::uint64_t flags = in.number();
+    lease.id = grant::LeaseId(in.u64());
+    lease.name = take_text(in);
+    lease.holder = take_text(in);
+    lease.ttl = lease::Duration(static_cast<std::int64_t>(in.u64()));
+    lease.token = grant::FencingToken(in.u64());
+    lease.stamp = in.u64();
+    lease.terms.grace = grant::LeaseTerms::Milliseconds(in.u64());
+    lease.terms.delay = grant::LeaseTerms::Milliseconds(in.u64());
+    const std::uint64_t flags = in.u64();
     lease.terms.soft = (flags & 1U) != 0;
     lease.delayed = (flags & 2U) != 0;
     grant::LeaseTable::Keys keys;
-    const std::uint64_t count = in.number();
-    for (std::uint64_t k = 0; k < count && in.good; ++k) keys.insert(in.text());
+    const std::uint64_t count = in.u64();
+    for (std::uint64_t k = 0; k < count && in.ok(); ++k) keys.insert(take_text(in));
     if (!out.table.restore(lease, std::move(keys))) return std::nullopt;
   }
-  if (!in.good || !in.left.empty() || !out.table.restored()) return std::nullopt;
+  if (!in.at_end() || !out.table.restored()) return std::nullopt;
   return out;
 }
 

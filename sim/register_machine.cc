@@ -13,6 +13,7 @@
 // applied index, the digest of the history, how many registers, for each its key and value, the
 // length of the leases, these, and the table of the sessions.
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/base/random.h>
 #include <leasehold/sim/register_machine.h>
 
@@ -36,20 +37,6 @@ struct Shape {
 };
 constexpr Shape kShapes[] = {{'S', 2}, {'O', 1}, {'N', 5}, {'E', 2}};
 
-void put(std::string& out, std::uint64_t number) {
-  for (int i = 0; i < 8; ++i) {
-    out.push_back(static_cast<char>(static_cast<unsigned char>(number >> (8 * i))));
-  }
-}
-
-std::uint64_t get(std::string_view bytes) {
-  std::uint64_t number = 0;
-  for (std::size_t i = 8; i > 0; --i) {
-    number = (number << 8) | static_cast<unsigned char>(bytes[i - 1]);
-  }
-  return number;
-}
-
 char masked(char c, Random& mask) {
   return static_cast<char>(static_cast<unsigned char>(c) ^ (mask.next() & 0xffU));
 }
@@ -61,22 +48,23 @@ using Verdict = replica::SessionTable::Verdict;
 Bytes RegisterMachine::encode(const Command& command) {
   if (command.kind == Kind::leases) return Bytes(kLeases + command.of_store);
   std::string out(1, kShapes[static_cast<std::size_t>(command.kind)].letter);
+  LittleWriter to(out);
   switch (command.kind) {
     case Kind::set:
-      put(out, command.key);
-      put(out, command.value);
+      to.u64(command.key);
+      to.u64(command.value);
       break;
-    case Kind::open: put(out, command.value); break;
+    case Kind::open: to.u64(command.value); break;
     case Kind::once:
-      put(out, command.session.value());
-      put(out, command.sequence);
-      put(out, command.answered_below);
-      put(out, command.key);
-      put(out, command.value);
+      to.u64(command.session.value());
+      to.u64(command.sequence);
+      to.u64(command.answered_below);
+      to.u64(command.key);
+      to.u64(command.value);
       break;
     case Kind::expire:
-      put(out, command.session.value());
-      put(out, command.activity);
+      to.u64(command.session.value());
+      to.u64(command.activity);
       break;
     case Kind::leases: LEASEHOLD_UNREACHABLE();
   }
@@ -93,27 +81,25 @@ std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::str
   std::size_t kind = 0;
   while (kind < 4 && (bytes.empty() || bytes[0] != kShapes[kind].letter)) ++kind;
   if (kind == 4 || bytes.size() != 1 + kShapes[kind].numbers * kNumberBytes) return std::nullopt;
-  const auto number = [bytes](std::size_t which) {
-    return get(bytes.substr(1 + which * kNumberBytes));
-  };
+  LittleReader in(bytes.substr(1));
   Command command;
   command.kind = static_cast<Kind>(kind);
   switch (command.kind) {
     case Kind::set:
-      command.key = number(0);
-      command.value = number(1);
+      command.key = in.u64();
+      command.value = in.u64();
       break;
-    case Kind::open: command.value = number(0); break;
+    case Kind::open: command.value = in.u64(); break;
     case Kind::once:
-      command.session = replica::SessionId(number(0));
-      command.sequence = number(1);
-      command.answered_below = number(2);
-      command.key = number(3);
-      command.value = number(4);
+      command.session = replica::SessionId(in.u64());
+      command.sequence = in.u64();
+      command.answered_below = in.u64();
+      command.key = in.u64();
+      command.value = in.u64();
       break;
     case Kind::expire:
-      command.session = replica::SessionId(number(0));
-      command.activity = number(1);
+      command.session = replica::SessionId(in.u64());
+      command.activity = in.u64();
       break;
     case Kind::leases: LEASEHOLD_UNREACHABLE();
   }
@@ -122,13 +108,13 @@ std::optional<RegisterMachine::Command> RegisterMachine::decode_command(std::str
 
 Bytes RegisterMachine::encode_number(std::uint64_t number) {
   std::string out;
-  put(out, number);
+  LittleWriter(out).u64(number);
   return Bytes(std::move(out));
 }
 
 std::optional<std::uint64_t> RegisterMachine::decode_number(std::string_view result) {
   if (result.size() != kNumberBytes) return std::nullopt;
-  return get(result);
+  return LittleReader(result).u64();
 }
 
 std::optional<RegisterMachine::Answer> RegisterMachine::decode_answer(std::string_view result) {
@@ -138,8 +124,9 @@ std::optional<RegisterMachine::Answer> RegisterMachine::decode_answer(std::strin
   const bool executed = answer.verdict == Verdict::execute || answer.verdict == Verdict::repeated;
   if (result.size() != (executed ? 1 + kRegisterBytes : 1)) return std::nullopt;
   if (!executed) return answer;
-  answer.value = get(result.substr(1));
-  answer.executed_at = raft::Index(get(result.substr(1 + kNumberBytes)));
+  LittleReader in(result.substr(1));
+  answer.value = in.u64();
+  answer.executed_at = raft::Index(in.u64());
   return answer;
 }
 
@@ -157,8 +144,9 @@ RegisterMachine::Done apply_once(RegisterMachine::State& state, raft::Index inde
   }
   state.values[command.key] = command.value;
   std::string kept;
-  put(kept, command.value);
-  put(kept, index.value());
+  LittleWriter to(kept);
+  to.u64(command.value);
+  to.u64(index.value());
   result += kept;
   state.sessions.finish(command.session, command.sequence, Bytes(std::move(kept)));
   return {Bytes(std::move(result)), true};
@@ -206,17 +194,18 @@ RegisterMachine::Done RegisterMachine::apply_to(State& state, raft::LogId id,
 std::string RegisterMachine::encode(const State& state, std::uint64_t nonce) {
   Random mask(nonce);
   std::string out = "R";
-  put(out, nonce);
+  LittleWriter to(out);
+  to.u64(nonce);
   for (const std::uint64_t number :
        {state.applied.value(), state.history, std::uint64_t{state.values.size()}}) {
-    put(out, number ^ mask.next());
+    to.u64(number ^ mask.next());
   }
   for (const auto& [key, value] : state.values) {
-    put(out, key ^ mask.next());
-    put(out, value ^ mask.next());
+    to.u64(key ^ mask.next());
+    to.u64(value ^ mask.next());
   }
   const std::string leases = state.leases.encode();
-  put(out, leases.size() ^ mask.next());
+  to.u64(leases.size() ^ mask.next());
   for (const char c : leases) out.push_back(masked(c, mask));
   const Bytes sessions = state.sessions.encode_all();
   for (const char c : sessions.view()) out.push_back(masked(c, mask));
@@ -224,33 +213,28 @@ std::string RegisterMachine::encode(const State& state, std::uint64_t nonce) {
 }
 
 std::optional<RegisterMachine::State> RegisterMachine::decode(std::string_view bytes) {
-  if (bytes.size() < kHeadBytes || bytes[0] != 'R') return std::nullopt;
-  Random mask(get(bytes.substr(1)));
-  bytes.remove_prefix(1 + kNumberBytes);
-  const auto next = [&bytes, &mask] {
-    const std::uint64_t number = get(bytes) ^ mask.next();
-    bytes.remove_prefix(kNumberBytes);
-    return number;
-  };
+  LittleReader in(bytes);
+  if (bytes.size() < kHeadBytes || in.u8() != 'R') return std::nullopt;
+  Random mask(in.u64());
+  const auto next = [&in, &mask] { return in.u64() ^ mask.next(); };
   State state;
   state.applied = raft::Index(next());
   state.history = next();
   const std::uint64_t count = next();
-  if (count > (bytes.size() - kNumberBytes) / kRegisterBytes) return std::nullopt;
+  if (count > (in.rest().size() - kNumberBytes) / kRegisterBytes) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t key = next();
     state.values[key] = next();
   }
-  const std::uint64_t length = next();
-  if (length > bytes.size()) return std::nullopt;
+  const std::string_view masked_leases = in.take(next());
+  if (!in.ok()) return std::nullopt;
   std::string of_leases;
-  for (const char c : bytes.substr(0, length)) of_leases.push_back(masked(c, mask));
-  bytes.remove_prefix(length);
+  for (const char c : masked_leases) of_leases.push_back(masked(c, mask));
   std::optional<LeaseCells> leases = LeaseCells::decode(of_leases);
   if (!leases) return std::nullopt;
   state.leases = std::move(*leases);
   std::string rest;
-  for (const char c : bytes) rest.push_back(masked(c, mask));
+  for (const char c : in.take_rest()) rest.push_back(masked(c, mask));
   Result<replica::SessionTable> sessions = replica::SessionTable::decode_all(rest);
   if (!sessions.ok()) return std::nullopt;
   state.sessions = std::move(sessions).value();

@@ -15,6 +15,7 @@
 //   state record: {term u64}{voted for u64}{flags u8: bit 0 vote committed}{promise holder u64}
 //                 {promise term u64}{promise duration i64 ns}{last term u64}{last index u64}
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/storage/segment_record.h>
 #include <leasehold/wire/crc32c.h>
 
@@ -29,72 +30,24 @@ constexpr std::uint8_t kBaseFlag = 2;
 constexpr std::uint8_t kResetFlag = 4;
 constexpr std::size_t kHeaderCheckOffset = 4;
 
-template <class Number>
-void put(std::string& out, Number value) {
-  for (std::size_t i = sizeof(Number); i-- > 0;) {
-    out.push_back(static_cast<char>(static_cast<std::uint8_t>(value >> (8 * i))));
-  }
-}
-
-/// Puts `value` over the four bytes at `offset`.
-void patch_u32(std::string& out, std::size_t offset, std::uint32_t value) {
-  for (std::size_t i = 0; i < 4; ++i) {
-    out[offset + i] = static_cast<char>(static_cast<std::uint8_t>(value >> (24 - 8 * i)));
-  }
-}
-
-/// Takes numbers off the front. A take past the end gives zero and clears ok().
-class Cursor {
- public:
-  explicit Cursor(std::string_view bytes) : rest_(bytes) {}
-
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && rest_.empty(); }
-  std::string_view rest() const { return rest_; }
-  std::uint8_t u8() { return static_cast<std::uint8_t>(number(1)); }
-  std::uint16_t u16() { return static_cast<std::uint16_t>(number(2)); }
-  std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
-  std::uint64_t u64() { return number(8); }
-  std::string_view bytes(std::size_t count) {
-    if (rest_.size() < count) {
-      ok_ = false;
-      rest_ = {};
-    }
-    const std::string_view out = rest_.substr(0, count);
-    rest_.remove_prefix(out.size());
-    return out;
-  }
-
- private:
-  std::uint64_t number(std::size_t width) {
-    const std::string_view taken = bytes(width);
-    std::uint64_t value = 0;
-    for (const char c : taken) value = (value << 8U) | static_cast<unsigned char>(c);
-    return value;
-  }
-
-  std::string_view rest_;
-  bool ok_ = true;
-};
-
 Error damaged(std::string_view what) {
   return {ErrorCode::corrupted, "the " + std::string(what) + " is damaged"};
 }
 
-void put_state(std::string& out, const StateRecord& record) {
+void put_state(BigWriter& to, const StateRecord& record) {
   const raft::HardState& hard = record.hard_state;
-  put(out, hard.term.value());
-  put(out, hard.voted_for.value());
-  put(out, hard.vote_committed ? kVoteCommittedFlag : std::uint8_t{0});
-  put(out, hard.promise.holder.value());
-  put(out, hard.promise.term.value());
-  put(out, static_cast<std::uint64_t>(hard.promise.duration.count()));
-  put(out, record.last.term.value());
-  put(out, record.last.index.value());
+  to.u64(hard.term.value());
+  to.u64(hard.voted_for.value());
+  to.u8(hard.vote_committed ? kVoteCommittedFlag : std::uint8_t{0});
+  to.u64(hard.promise.holder.value());
+  to.u64(hard.promise.term.value());
+  to.u64(static_cast<std::uint64_t>(hard.promise.duration.count()));
+  to.u64(record.last.term.value());
+  to.u64(record.last.index.value());
 }
 
 /// None: damaged.
-std::optional<StateRecord> take_state(Cursor& in) {
+std::optional<StateRecord> take_state(BigReader& in) {
   StateRecord record;
   raft::HardState& hard = record.hard_state;
   hard.term = raft::Term(in.u64());
@@ -113,15 +66,13 @@ std::optional<StateRecord> take_state(Cursor& in) {
 }
 
 // Of no members: no bytes. It stands where a node has joined a group that it knows nothing of yet.
-void put_membership(std::string& out, const raft::Membership& membership) {
-  if (membership.members.empty()) return put(out, std::uint32_t{0});
-  const Bytes bytes = raft::encode_membership(membership);
-  put(out, static_cast<std::uint32_t>(bytes.size()));
-  out.append(bytes.view());
+void put_membership(BigWriter& to, const raft::Membership& membership) {
+  if (membership.members.empty()) return to.u32(0);
+  to.sized(raft::encode_membership(membership).view());
 }
 
-Result<raft::Membership> take_membership(std::string_view what, Cursor& in) {
-  const std::string_view bytes = in.bytes(in.u32());
+Result<raft::Membership> take_membership(std::string_view what, BigReader& in) {
+  const std::string_view bytes = in.sized();
   if (!in.ok()) return damaged(what);
   if (bytes.empty()) return raft::Membership{};
   auto membership = raft::decode_membership(bytes);
@@ -135,19 +86,20 @@ Result<raft::Membership> take_membership(std::string_view what, Cursor& in) {
 std::string header_bytes(const FrameHeader& header) {
   std::string out;
   out.reserve(kFrameHeaderBytes);
-  put(out, kLogFormat);
-  put(out, static_cast<std::uint8_t>(header.kind));
-  put(out, std::uint16_t{0});
-  put(out, std::uint32_t{0});
-  put(out, header.salt);
-  put(out, header.sequence);
-  put(out, header.synced_through);
-  put(out, header.body_bytes);
-  put(out, header.body_check);
+  BigWriter to(out);
+  to.u8(kLogFormat);
+  to.u8(static_cast<std::uint8_t>(header.kind));
+  to.u16(0);
+  to.u32(0);
+  to.u64(header.salt);
+  to.u64(header.sequence);
+  to.u64(header.synced_through);
+  to.u64(header.body_bytes);
+  to.u32(header.body_check);
   out.resize(kFrameHeaderBytes, '\0');
-  patch_u32(out, kHeaderCheckOffset,
-            wire::crc32c(std::string_view(out).substr(kHeaderCheckOffset + 4),
-                         wire::crc32c(std::string_view(out).substr(0, kHeaderCheckOffset))));
+  to.overwrite_u32(kHeaderCheckOffset,
+                   wire::crc32c(std::string_view(out).substr(kHeaderCheckOffset + 4),
+                                wire::crc32c(std::string_view(out).substr(0, kHeaderCheckOffset))));
   return out;
 }
 
@@ -174,19 +126,20 @@ std::string encode_frame(FrameHeader header, std::string_view body) {
 
 std::string encode_head(const HeadBody& body) {
   std::string out;
-  put(out, body.segment);
-  put(out, body.segment_bytes);
-  put(out, body.previous_salt);
-  put(out, body.cluster_id);
-  put(out, body.id.value());
-  put(out, body.uuid.high);
-  put(out, body.uuid.low);
-  put(out, body.group.value());
+  BigWriter to(out);
+  to.u64(body.segment);
+  to.u64(body.segment_bytes);
+  to.u64(body.previous_salt);
+  to.u64(body.cluster_id);
+  to.u64(body.id.value());
+  to.u64(body.uuid.high);
+  to.u64(body.uuid.low);
+  to.u64(body.group.value());
   return out;
 }
 
 Result<HeadBody> decode_head(std::string_view bytes) {
-  Cursor in(bytes);
+  BigReader in(bytes);
   HeadBody body;
   body.segment = in.u64();
   body.segment_bytes = in.u64();
@@ -203,33 +156,35 @@ Result<HeadBody> decode_head(std::string_view bytes) {
 BatchEncoder::BatchEncoder(std::string& out, const BatchBody& body) : out_(out) {
   out_.clear();
   out_.resize(kFrameHeaderBytes, '\0');
-  put_state(out_, body.state);
-  put(out_, body.first.value());
-  put(out_, body.previous_term.value());
-  put(out_, body.count);
+  BigWriter to(out_);
+  put_state(to, body.state);
+  to.u64(body.first.value());
+  to.u64(body.previous_term.value());
+  to.u32(body.count);
   const auto& [confirmed, base] = body.foundation;
   LEASEHOLD_ASSERT((confirmed || !base) && (base || !body.reset));
-  put(out_, static_cast<std::uint8_t>((confirmed ? kConfirmedFlag : 0U) | (base ? kBaseFlag : 0U) |
-                                      (body.reset ? kResetFlag : 0U)));
+  to.u8(static_cast<std::uint8_t>((confirmed ? kConfirmedFlag : 0U) | (base ? kBaseFlag : 0U) |
+                                  (body.reset ? kResetFlag : 0U)));
   LEASEHOLD_ASSERT(out_.size() == kFrameHeaderBytes + kBatchBodyBytes);
-  if (confirmed) put_membership(out_, *confirmed);
+  if (confirmed) put_membership(to, *confirmed);
   if (base) {
-    put(out_, base->id.term.value());
-    put(out_, base->id.index.value());
-    put_membership(out_, base->membership);
+    to.u64(base->id.term.value());
+    to.u64(base->id.index.value());
+    put_membership(to, base->membership);
   }
 }
 
 void BatchEncoder::add(const raft::Entry& entry) {
   LEASEHOLD_ASSERT(entry.payload.size() <= kPayloadBytesMax);
   const std::size_t start = out_.size();
-  put(out_, std::uint32_t{0});
-  put(out_, static_cast<std::uint32_t>(entry.payload.size()));
-  put(out_, static_cast<std::uint8_t>(entry.kind));
-  put(out_, entry.id.index.value());
-  put(out_, entry.id.term.value());
-  out_.append(entry.payload.view());
-  patch_u32(out_, start, wire::crc32c(std::string_view(out_).substr(start + 4)));
+  BigWriter to(out_);
+  to.u32(0);
+  to.u32(static_cast<std::uint32_t>(entry.payload.size()));
+  to.u8(static_cast<std::uint8_t>(entry.kind));
+  to.u64(entry.id.index.value());
+  to.u64(entry.id.term.value());
+  to.bytes(entry.payload.view());
+  to.overwrite_u32(start, wire::crc32c(std::string_view(out_).substr(start + 4)));
 }
 
 void BatchEncoder::finish(FrameHeader header) {
@@ -243,7 +198,7 @@ void BatchEncoder::finish(FrameHeader header) {
 HeaderRead decode_header(std::string_view bytes) {
   LEASEHOLD_ASSERT(bytes.size() >= kFrameHeaderBytes);
   bytes = bytes.substr(0, kFrameHeaderBytes);
-  Cursor in(bytes);
+  BigReader in(bytes);
   const std::uint8_t format = in.u8();
   const std::uint8_t kind = in.u8();
   const std::uint16_t zero = in.u16();
@@ -267,7 +222,7 @@ HeaderRead decode_header(std::string_view bytes) {
 }
 
 Result<BatchBody> take_batch(std::string_view& bytes) {
-  Cursor in(bytes);
+  BigReader in(bytes);
   BatchBody body;
   const auto state = take_state(in);
   body.first = raft::Index(in.u64());
@@ -301,7 +256,7 @@ Result<BatchBody> take_batch(std::string_view& bytes) {
 }
 
 Result<EntryView> take_entry(std::string_view& bytes) {
-  Cursor in(bytes);
+  BigReader in(bytes);
   const std::uint32_t check = in.u32();
   const std::string_view checked = in.rest();
   const std::uint32_t payload_bytes = in.u32();
@@ -309,7 +264,7 @@ Result<EntryView> take_entry(std::string_view& bytes) {
   EntryView entry;
   entry.id.index = raft::Index(in.u64());
   entry.id.term = raft::Term(in.u64());
-  entry.payload = in.bytes(payload_bytes);
+  entry.payload = in.take(payload_bytes);
   if (!in.ok() || kind > static_cast<std::uint8_t>(raft::EntryKind::membership) ||
       check != wire::crc32c(checked.substr(0, kEntryHeadBytes - 4 + payload_bytes))) {
     return damaged("entry");

@@ -1,3 +1,4 @@
+#include <leasehold/base/coding.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <array>
@@ -36,11 +37,6 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-std::uint32_t load_little_32(const unsigned char* from) {
-  return static_cast<std::uint32_t>(from[0]) | static_cast<std::uint32_t>(from[1]) << 8U |
-         static_cast<std::uint32_t>(from[2]) << 16U | static_cast<std::uint32_t>(from[3]) << 24U;
-}
-
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_sse42(std::string_view bytes,
                                                              std::uint32_t previous) {
@@ -63,12 +59,11 @@ __attribute__((target("sse4.2"))) std::uint32_t crc32c_sse42(std::string_view by
 }  // namespace
 
 std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t previous) {
-  std::array<unsigned char, 8> block{};
   std::uint32_t crc = ~previous;
-  for (; bytes.size() >= block.size(); bytes.remove_prefix(block.size())) {
-    std::memcpy(block.data(), bytes.data(), block.size());
-    const std::uint32_t low = load_little_32(block.data()) ^ crc;
-    const std::uint32_t high = load_little_32(block.data() + 4);
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    LittleReader block(bytes.substr(0, 8));
+    const std::uint32_t low = block.u32() ^ crc;
+    const std::uint32_t high = block.u32();
     crc = kTables[7][low & 0xffU] ^ kTables[6][(low >> 8U) & 0xffU] ^
           kTables[5][(low >> 16U) & 0xffU] ^ kTables[4][low >> 24U] ^ kTables[3][high & 0xffU] ^
           kTables[2][(high >> 8U) & 0xffU] ^ kTables[1][(high >> 16U) & 0xffU] ^

@@ -1,6 +1,7 @@
 #include <leasehold/wire/frame.h>
 
 #include <leasehold/base/assert.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <algorithm>
@@ -14,54 +15,41 @@ constexpr std::string_view kMagic = "LHP1";
 /// Spare room left in a new buffer of copied bytes, so that a few heartbeats share one allocation.
 constexpr std::size_t kFirstBlockBytes = 1024;
 
-template <class Int>
-void append_little(Int value, std::string& out) {
-  for (std::size_t i = 0; i < sizeof(Int); ++i) {
-    out.push_back(static_cast<char>(static_cast<unsigned char>(value >> (8 * i))));
-  }
-}
-
-std::uint32_t load_little(std::string_view bytes, std::size_t offset, std::size_t size) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[offset + i])) << (8 * i);
-  }
-  return value;
-}
-
 Error malformed(std::string what) {
   return Error{ErrorCode::malformed, "malformed frame: " + std::move(what)};
 }
 
-bool kind_belongs(std::uint16_t version, std::uint32_t kind) {
+bool kind_belongs(std::uint16_t version, std::uint8_t kind) {
   if (version == kHandshakeVersion) {
-    return kind == static_cast<std::uint32_t>(FrameKind::hello) ||
-           kind == static_cast<std::uint32_t>(FrameKind::refusal);
+    return kind == static_cast<std::uint8_t>(FrameKind::hello) ||
+           kind == static_cast<std::uint8_t>(FrameKind::refusal);
   }
-  return kind == static_cast<std::uint32_t>(FrameKind::message);
+  return kind == static_cast<std::uint8_t>(FrameKind::message);
 }
 
 }  // namespace
 
 void append_header(const FrameHeader& header, std::string& out) {
   const std::size_t start = out.size();
-  out.append(kMagic);
-  append_little(header.version, out);
-  append_little(static_cast<std::uint8_t>(header.kind), out);
-  append_little(std::uint8_t{0}, out);
-  append_little(header.protobuf_bytes, out);
-  append_little(header.payload_bytes, out);
-  append_little(header.body_crc, out);
-  append_little(crc32c(std::string_view(out).substr(start)), out);
+  LittleWriter to(out);
+  to.bytes(kMagic);
+  to.u16(header.version);
+  to.u8(static_cast<std::uint8_t>(header.kind));
+  to.u8(0);
+  to.u32(header.protobuf_bytes);
+  to.u32(header.payload_bytes);
+  to.u32(header.body_crc);
+  to.u32(crc32c(std::string_view(out).substr(start)));
 }
 
 Result<FrameHeader> decode_header(std::string_view bytes) {
   LEASEHOLD_ASSERT(bytes.size() >= kFrameHeaderBytes);
-  if (bytes.substr(0, kMagic.size()) != kMagic) {
+  LittleReader in(bytes.substr(0, kFrameHeaderBytes));
+  if (in.take(kMagic.size()) != kMagic) {
     return malformed("it does not begin with LHP1; is something else talking to the peer port?");
   }
   FrameHeader header;
-  header.version = static_cast<std::uint16_t>(load_little(bytes, 4, 2));
+  header.version = in.u16();
   const bool spoken = header.version >= kWireVersionMin && header.version <= kWireVersionMax;
   if (!spoken && header.version != kHandshakeVersion) {
     return Error{ErrorCode::unsupported_format,
@@ -69,19 +57,20 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
                      "; this build speaks " + std::to_string(kWireVersionMin) + " to " +
                      std::to_string(kWireVersionMax) + ": run one release on all nodes"};
   }
-  if (load_little(bytes, 20, 4) != crc32c(bytes.substr(0, 20))) {
+  const std::uint8_t kind = in.u8();
+  const std::uint8_t reserved = in.u8();
+  header.protobuf_bytes = in.u32();
+  header.payload_bytes = in.u32();
+  header.body_crc = in.u32();
+  if (in.u32() != crc32c(bytes.substr(0, kFrameHeaderBytes - 4))) {
     return malformed("the header's checksum is wrong");
   }
-  const std::uint32_t kind = load_little(bytes, 6, 1);
   if (!kind_belongs(header.version, kind)) {
     return malformed("kind " + std::to_string(kind) + " is not one of version " +
                      std::to_string(header.version));
   }
   header.kind = static_cast<FrameKind>(kind);
-  if (bytes[7] != 0) return malformed("the reserved byte is not zero");
-  header.protobuf_bytes = load_little(bytes, 8, 4);
-  header.payload_bytes = load_little(bytes, 12, 4);
-  header.body_crc = load_little(bytes, 16, 4);
+  if (reserved != 0) return malformed("the reserved byte is not zero");
   return header;
 }
 

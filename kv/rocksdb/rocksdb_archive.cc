@@ -3,7 +3,8 @@
 //        {CRC32C of all that u32}
 // then the files, each in blocks: {up to 64 KiB}{CRC32C of file number u32, offset u64, block}
 #include <leasehold/base/assert.h>
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
+#include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/wire/crc32c.h>
 
@@ -68,25 +69,27 @@ bool archive_carries(std::string_view name) {
 std::string encode_head(const ArchiveHead& head) {
   LEASEHOLD_ASSERT(validate(head).ok());
   std::string rest;
-  put_u64(rest, head.cluster_id);
-  put_u64(rest, head.applied);
-  put_u64(rest, head.revision);
-  put_u64(rest, head.keys);
-  put_u32(rest, static_cast<std::uint32_t>(head.files.size()));
+  BigWriter fields(rest);
+  fields.u64(head.cluster_id);
+  fields.u64(head.applied);
+  fields.u64(head.revision);
+  fields.u64(head.keys);
+  fields.u32(static_cast<std::uint32_t>(head.files.size()));
   for (const ArchiveFile& file : head.files) {
-    put_sized(rest, file.name);
-    put_u64(rest, file.size);
+    fields.sized(file.name);
+    fields.u64(file.size);
   }
   std::string out(kMagic);
-  put_u8(out, kFormat);
-  put_u32(out, static_cast<std::uint32_t>(kArchiveStartBytes + rest.size() + kArchiveCheckBytes));
-  out += rest;
-  put_u32(out, wire::crc32c(out));
+  BigWriter to(out);
+  to.u8(kFormat);
+  to.u32(static_cast<std::uint32_t>(kArchiveStartBytes + rest.size() + kArchiveCheckBytes));
+  to.bytes(rest);
+  to.u32(wire::crc32c(out));
   return out;
 }
 
 Result<std::size_t> head_bytes(std::string_view start) {
-  Cursor in(start);
+  BigReader in(start);
   if (in.take(kMagic.size()) != kMagic) return corrupted("does not begin like one");
   const unsigned format = in.u8();
   if (in.ok() && format != kFormat) return unsupported("the snapshot has", format, kFormat);
@@ -103,9 +106,9 @@ Result<ArchiveHead> decode_head(std::string_view bytes) {
   if (!length) return length.error();
   if (bytes.size() != length.value()) return corrupted("ends in its head");
   const std::string_view checked = bytes.substr(0, bytes.size() - kArchiveCheckBytes);
-  Cursor check(bytes.substr(checked.size()));
+  BigReader check(bytes.substr(checked.size()));
   if (check.u32() != wire::crc32c(checked)) return corrupted("has a damaged head");
-  Cursor in(checked.substr(kArchiveStartBytes));
+  BigReader in(checked.substr(kArchiveStartBytes));
   ArchiveHead head;
   head.cluster_id = in.u64();
   head.applied = in.u64();
@@ -136,8 +139,9 @@ std::uint64_t archive_bytes(const ArchiveHead& head) {
 
 std::uint32_t block_check(std::size_t file, std::uint64_t offset, std::string_view block) {
   std::string place;
-  put_u32(place, static_cast<std::uint32_t>(file));
-  put_u64(place, offset);
+  BigWriter to(place);
+  to.u32(static_cast<std::uint32_t>(file));
+  to.u64(offset);
   return wire::crc32c(block, wire::crc32c(place));
 }
 

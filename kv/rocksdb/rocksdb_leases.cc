@@ -1,5 +1,5 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/lease_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
@@ -20,7 +20,7 @@ rocksdb::Slice slice(std::string_view bytes) {
 
 std::string lease_key(grant::LeaseId id) {
   std::string out(kLeaseSpace);
-  put_u64(out, id.value());
+  BigWriter(out).u64(id.value());
   return out;
 }
 std::string name_key(std::string_view name) {
@@ -29,7 +29,7 @@ std::string name_key(std::string_view name) {
 /// Of everything that is attached to the lease, if `key` is empty: of the first one.
 std::string attached_key(grant::LeaseId id, std::string_view key) {
   std::string out(kAttachedSpace);
-  put_u64(out, id.value());
+  BigWriter(out).u64(id.value());
   return out.append(key);
 }
 std::string fence_key(std::string_view key) {
@@ -44,7 +44,7 @@ Error damaged(const std::string& what, const Error& error) {
 
 /// Errors: corrupted, unsupported_format.
 Result<grant::LeaseTable::Lease> lease_at(const rocksdb::Iterator& at) {
-  Cursor in({at.key().data(), at.key().size()});
+  BigReader in({at.key().data(), at.key().size()});
   in.take(kLeaseSpace.size());
   const grant::LeaseId id(in.u64());
   if (!in.at_end()) return Error{ErrorCode::corrupted, "the key of a lease record is damaged"};
@@ -105,7 +105,7 @@ Result<grant::LeaseTable> read_leases(rocksdb::DB& db) {
   done =
       for_each(db, options, kAttachedSpace, kAttachedSpace,
                [&](const rocksdb::Iterator& at) -> Result<bool> {
-                 Cursor in({at.key().data(), at.key().size()});
+                 BigReader in({at.key().data(), at.key().size()});
                  in.take(kAttachedSpace.size());
                  const grant::LeaseId id(in.u64());
                  const auto restored = table.restore_key(id, in.take_rest());

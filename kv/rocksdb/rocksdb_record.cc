@@ -1,3 +1,4 @@
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 
 #include <rocksdb/status.h>
@@ -14,10 +15,10 @@ constexpr std::uint8_t kLeasedFormat = 2;
 }  // namespace
 
 std::string encode_record(std::initializer_list<std::uint64_t> numbers) {
-  std::string out(1, static_cast<char>(kFormat));
-  for (const std::uint64_t number : numbers) {
-    for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(number >> shift));
-  }
+  std::string out;
+  BigWriter to(out);
+  to.u8(kFormat);
+  for (const std::uint64_t number : numbers) to.u64(number);
   return out;
 }
 
@@ -26,19 +27,18 @@ namespace {
 Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::string_view& bytes,
                              std::size_t count) {
   const std::string name = "the " + std::string(what) + " record ";
-  if (bytes.empty()) return Error{ErrorCode::corrupted, name + "is empty"};
-  const auto format = static_cast<std::uint8_t>(bytes[0]);
+  BigReader in(bytes);
+  const std::uint8_t format = in.u8();
+  if (!in.ok()) return Error{ErrorCode::corrupted, name + "is empty"};
   if (format != expected) {
     return Error{ErrorCode::unsupported_format,
                  name + "has format " + std::to_string(format) + ", this build knows " +
                      std::to_string(expected) + ": use a newer build"};
   }
-  if (bytes.size() < 1 + 8 * count) return Error{ErrorCode::corrupted, name + "is damaged"};
   Record numbers(count, 0);
-  for (std::size_t i = 0; i < 8 * count; ++i) {
-    numbers[i / 8] = (numbers[i / 8] << 8U) | static_cast<unsigned char>(bytes[1 + i]);
-  }
-  bytes.remove_prefix(1 + 8 * count);
+  for (std::uint64_t& number : numbers) number = in.u64();
+  if (!in.ok()) return Error{ErrorCode::corrupted, name + "is damaged"};
+  bytes = in.rest();
   return numbers;
 }
 

@@ -1,5 +1,5 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
 
@@ -15,13 +15,13 @@ namespace {
 
 std::string session_key(replica::SessionId id) {
   std::string out(kSessionSpace);
-  put_u64(out, id.value());
+  BigWriter(out).u64(id.value());
   return out;
 }
 
 /// Errors: corrupted.
 Result<replica::SessionId> id_of(std::string_view key) {
-  Cursor in(key);
+  BigReader in(key);
   in.take(kSessionSpace.size());
   const replica::SessionId id(in.u64());
   if (!in.at_end()) return Error{ErrorCode::corrupted, "the key of a session record is damaged"};

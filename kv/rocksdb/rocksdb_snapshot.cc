@@ -1,5 +1,5 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
@@ -151,7 +151,7 @@ Result<void> CheckpointSnapshot::load_block(std::size_t file, std::uint64_t bloc
   if (!status.ok()) return status_error("cannot read " + name, status);
   if (read.size() != bytes) return Error{ErrorCode::corrupted, name + " has become shorter"};
   if (read.data() != loaded.data()) loaded.assign(read.data(), read.size());
-  put_u32(loaded, block_check(file, offset, loaded));
+  BigWriter(loaded).u32(block_check(file, offset, loaded));
   block_ = std::move(loaded);
   block_file_ = file;
   block_number_ = block;
@@ -200,7 +200,7 @@ class ArchiveReader {
     }
     offset_ += buffer_.size();
     const std::string_view block = std::string_view(buffer_).substr(0, bytes);
-    if (Cursor(std::string_view(buffer_).substr(bytes)).u32() != block_check(file, at, block)) {
+    if (BigReader(std::string_view(buffer_).substr(bytes)).u32() != block_check(file, at, block)) {
       return Error{ErrorCode::corrupted, "a block of the snapshot is damaged"};
     }
     return block;

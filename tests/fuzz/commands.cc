@@ -1,6 +1,6 @@
 // What stands in the log, in answers and in the store: envelopes, commands, replies, values,
 // leases, sessions. The first byte chooses. What is accepted is what its encoder writes.
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
@@ -42,12 +42,12 @@ void take_lease(std::string_view bytes) {
 }
 
 void take_leases(std::string_view bytes) {
-  kv::Cursor in(bytes);
+  BigReader in(bytes);
   const auto table = kv::take_leases(in);
   if (!accepted(table)) return;
   std::string again;
   kv::put_leases(again, table.value());
-  kv::Cursor out(again);
+  BigReader out(again);
   const auto back = kv::take_leases(out);
   LEASEHOLD_ASSERT(back.ok() && back.value() == table.value());
 }

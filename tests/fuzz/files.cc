@@ -2,7 +2,7 @@
 // snapshot heads, archives, manifests, RESTORED. The first byte chooses which, and whether its
 // length and its check are made right, so that what stands behind them is reached. Each decoder
 // accepts exactly what its encoder writes.
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshot_file.h>
@@ -52,9 +52,9 @@ void take_snapshot_head(std::string bytes, bool seal) {
 void take_archive_head(std::string bytes, bool seal) {
   if (seal && bytes.size() >= kv::kArchiveStartBytes) {
     std::string length;
-    kv::put_u32(length, static_cast<std::uint32_t>(bytes.size() + kv::kArchiveCheckBytes));
+    BigWriter(length).u32(static_cast<std::uint32_t>(bytes.size() + kv::kArchiveCheckBytes));
     bytes.replace(kv::kArchiveStartBytes - length.size(), length.size(), length);
-    kv::put_u32(bytes, wire::crc32c(bytes));
+    BigWriter(bytes).u32(wire::crc32c(bytes));
   }
   const auto head = kv::decode_head(bytes);
   if (accepted(head)) LEASEHOLD_ASSERT(kv::encode_head(head.value()) == bytes);

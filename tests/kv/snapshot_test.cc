@@ -1,5 +1,5 @@
 // Snapshots: taken while the store goes on, damaged on the way, installed, and killed meanwhile.
-#include <leasehold/kv/coding.h>
+#include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
@@ -331,15 +331,15 @@ ArchiveHead some_head() {
 /// As encode_head() would, without its rules.
 std::string forged_head(const std::vector<ArchiveFile>& files) {
   std::string out = encode_head(some_head()).substr(0, 13 + 32);
-  put_u32(out, static_cast<std::uint32_t>(files.size()));
+  BigWriter(out).u32(static_cast<std::uint32_t>(files.size()));
   for (const ArchiveFile& file : files) {
-    put_sized(out, file.name);
-    put_u64(out, file.size);
+    BigWriter(out).sized(file.name);
+    BigWriter(out).u64(file.size);
   }
   std::string length;
-  put_u32(length, static_cast<std::uint32_t>(out.size() + 4));
+  BigWriter(length).u32(static_cast<std::uint32_t>(out.size() + 4));
   out.replace(9, 4, length);
-  put_u32(out, wire::crc32c(out));
+  BigWriter(out).u32(wire::crc32c(out));
   return out;
 }
 
@@ -387,7 +387,7 @@ TEST(ArchiveHead, ChanceFindsNothingThatIsTakenAmiss) {
     if (random.chance(1, 4)) bytes.resize(random.below(bytes.size() + 20));
     if (bytes.size() > 49 && random.chance(1, 2)) {  // past the checksum
       bytes.resize(bytes.size() - 4);
-      put_u32(bytes, wire::crc32c(bytes));
+      BigWriter(bytes).u32(wire::crc32c(bytes));
     }
     const auto head = decode_head(bytes);
     if (head) {

@@ -258,6 +258,16 @@ TEST(SnapshotHead, IsReadBackAndDamageIsSeen) {
   }
 }
 
+TEST(SnapshotHead, BytesArePinned) {
+  const SnapshotHead head{
+      0x0102030405060708U, {{raft::Term(0x11), raft::Index(0x1213)}, 0x1415}, one_member(), 0x1617};
+  std::string bytes("LHSN\1\0\0\0\10\7\6\5\4\3\2\1", 16);
+  bytes += std::string("\x11\0\0\0\0\0\0\0\x13\x12\0\0\0\0\0\0", 16);
+  bytes += std::string("\x15\x14\0\0\0\0\0\0\x17\x16\0\0\0\0\0\0\x2c\0\0\0", 20);
+  bytes += raft::encode_membership(head.membership).view();
+  EXPECT_EQ(encode_snapshot_head(head), bytes + "\x85u\x8c\xb3");
+}
+
 // ---- Whole nodes ----
 
 class SnapshotNodes : public ::testing::Test {

@@ -32,6 +32,20 @@ TEST(MembershipTest, DecodesWhatItEncoded) {
   EXPECT_EQ(decoded.value(), sample());
 }
 
+TEST(MembershipTest, BytesArePinned) {
+  Membership m;
+  m.members = {{NodeId(1), Uuid{0x0102030405060708U, 9}, "a:1"},
+               {NodeId(0x1112131415161718U), Uuid{3, 4}, "bc:2"}};
+  m.voters = {NodeId(1)};
+  m.outgoing_voters = m.leaving = {NodeId(0x1112131415161718U)};
+  std::string bytes("\1\2\0", 3);
+  bytes += std::string("\1\0\0\0\0\0\0\0\10\7\6\5\4\3\2\1\x09\0\0\0\0\0\0\0\1\3\0a:1", 30);
+  bytes += "\x18\x17\x16\x15\x14\x13\x12\x11";
+  bytes += std::string("\3\0\0\0\0\0\0\0\4\0\0\0\0\0\0\0\6\4\0bc:2", 23);
+  EXPECT_EQ(encode_membership(m).view(), bytes);
+  EXPECT_EQ(decode_membership(bytes).value(), m);
+}
+
 TEST(MembershipTest, EveryTruncationIsRefused) {
   const Bytes bytes = encode_membership(sample());
   for (std::size_t length = 0; length < bytes.size(); ++length) {

@@ -54,6 +54,14 @@ TEST(FrameHeader, RoundTrip) {
   EXPECT_EQ(read.value(), header);
 }
 
+TEST(FrameHeader, BytesArePinned) {
+  const FrameHeader header{0x0003, FrameKind::message, 0x01020304, 0x05060708, 0x090a0b0c};
+  std::string bytes = "<";
+  append_header(header, bytes);
+  EXPECT_EQ(bytes,
+            std::string("<LHP1\3\0\3\0\4\3\2\1\10\7\6\5\x0c\x0b\x0a\x09", 21) + "\x95\xba\xc9\xe6");
+}
+
 TEST(FrameHeader, AnotherProtocolIsTold) {
   const Error error = refusal_of("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(error.code, ErrorCode::malformed);
