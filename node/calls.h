@@ -1,4 +1,4 @@
-// What callers ask of a node, and how each call ends: what replica/calls.h does not say already.
+// The calls of a node beside those of replica/calls.h, and their results.
 #pragma once
 
 #include <leasehold/base/bytes.h>

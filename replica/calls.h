@@ -1,4 +1,4 @@
-// What callers ask of a replica, and how each call ends.
+// The calls of a replica, and their results.
 #pragma once
 
 #include <leasehold/base/bytes.h>

@@ -1,4 +1,4 @@
-// What a Driver counts, and which snapshots are on their way.
+// The counters of a Driver, and the snapshots under way.
 #pragma once
 
 #include <leasehold/raft/types.h>

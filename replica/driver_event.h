@@ -63,8 +63,8 @@ struct HandOver {
   CallGroup group{};
 };
 /// Make the applied state durable, then cut the log to the tail that slow followers may need
-/// (Limits::log_tail_bytes), even if little can be cut. On a full disk only entries whose
-/// effect is already durable can go. Has no deadline.
+/// (Limits::log_tail_bytes), even if little can be cut. On a full disk only entries whose effect is
+/// already durable can go. Has no deadline.
 struct CutLog {
   LogCutCompletion done;
 };

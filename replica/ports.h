@@ -1,4 +1,4 @@
-// What a Driver acts upon besides storage and transport: the state machine on its own thread, and
+// The ports of a Driver besides storage and transport: the state machine on its own thread, and
 // snapshots.
 #pragma once
 
