@@ -1,5 +1,4 @@
-// Everything that one turn of the core asks the driver to do, in the order in which it has to be
-// done.
+// The effects of one turn of the core, in the order in which the driver has to carry them out.
 #pragma once
 
 #include <leasehold/raft/entry.h>
@@ -22,7 +21,7 @@ struct StoredPromise {
   friend bool operator==(const StoredPromise&, const StoredPromise&) = default;
 };
 
-/// What a node must not forget (Raft paper, figure 2), and what the lease adds to it.
+/// The state that a node must not forget (Raft paper, figure 2), and what the lease adds to it.
 struct HardState {
   Term term;
   NodeId voted_for;             ///< in `term`; kNobody if it voted for none
@@ -31,7 +30,7 @@ struct HardState {
   friend bool operator==(const HardState&, const HardState&) = default;
 };
 
-/// What readers off the node's thread may know of the lease. See replica/lease_view.h.
+/// The lease as readers off the node's thread see it. See replica/lease_view.h.
 struct LeaseState {
   Term term;
   HolderInstant end = HolderInstant::earliest();  ///< earliest(): no lease
@@ -39,26 +38,26 @@ struct LeaseState {
   friend bool operator==(const LeaseState&, const LeaseState&) = default;
 };
 
-/// Where a log begins: entries up to `id` are gone from it, because a state machine holds their
-/// effect durably, or a complete and durable snapshot does.
+/// The beginning of a log: entries up to `id` are gone from it, because a state machine or a
+/// complete snapshot holds their effect durably.
 struct LogBase {
   LogId id;
-  Membership membership;  ///< as it stands at `id`
+  Membership membership;  ///< the one at `id`
   friend bool operator==(const LogBase&, const LogBase&) = default;
 };
 
-/// One atomic, durable write. Batches become durable in the order in which they were handed out.
+/// One atomic, durable write. Batches become durable in the order in which the core gave them out.
 struct PersistBatch {
   ReadyId id;
   std::optional<HardState> hard_state;
-  /// A snapshot takes the place of the whole log: nothing of it stays, and it begins (and ends) at
-  /// this base. Comes before everything below. Never together with `cut`.
+  /// A snapshot replaces the whole log: nothing of it stays, and it begins (and ends) at this base.
+  /// Comes before everything below. Never together with `cut`.
   std::optional<LogBase> reset;
   /// Removes this index and all above it, before `entries` are appended.
   std::optional<Index> truncate_from;
   std::vector<Entry> entries;
-  /// Removes everything up to this base from the front, after `entries` were appended. The space
-  /// may be given back later than the batch is durable, but the entries are gone with it.
+  /// Removes everything up to this base from the front, after `entries` were appended. The disk
+  /// space may become free later than the batch is durable, but the entries are gone with it.
   std::optional<LogBase> cut;
 
   bool empty() const { return !hard_state && !reset && !truncate_from && entries.empty() && !cut; }
@@ -102,8 +101,7 @@ struct SnapshotIntent {
   friend bool operator==(const SnapshotIntent&, const SnapshotIntent&) = default;
 };
 
-/// A chunk that came from the leader of the current term. To be stored, and answered with
-/// Core::chunk_stored().
+/// A chunk from the leader of the current term. Store it, and answer with Core::chunk_stored().
 struct ReceivedChunk {
   NodeId from;
   SnapshotChunk chunk;
@@ -120,33 +118,32 @@ struct ReadAnswer {
   NodeId leader;                        ///< refused: the leader to ask; kNobody if unknown
 };
 
-/// The effects of one turn. The driver acts on the members from top to bottom; carry_out.h does it
-/// for any host. The vectors are reused.
+/// The effects of one turn. The driver carries them out from top to bottom; carry_out.h does it for
+/// any host. The vectors are reused.
 struct Ready {
   ReadyId id;
-  /// 1. Publish before any message leaves and before any waiter completes: or a follower could
-  /// answer from a commit
-  ///    that a lease read at the leader does not see yet.
+  /// 1. Publish before any message leaves and before any waiter completes: otherwise a follower
+  ///    could answer from a commit that a lease read at the leader does not see yet.
   std::optional<LeaseState> lease;
   /// 2. May leave at once; a leader's appends overtake its own disk.
   std::vector<OutgoingMessage> messages;
   std::vector<AppendIntent> intents;
   std::vector<SnapshotIntent> snapshots;
-  /// 3. One durable write; answered with persisted(persist.id). Not handed to storage when empty().
+  /// 3. One durable write; answered with persisted(persist.id). Not given to storage when empty().
   PersistBatch persist;
-  /// 4. Wait for the durable write that they name (which may be an earlier one).
+  /// 4. Each waits for the durable write that it names (which may be an earlier one).
   std::vector<HeldMessage> held;
-  /// To store; may be done at any time, in order.
+  /// To store, in order; at any time.
   std::vector<ReceivedChunk> chunks;
-  /// 5. First put the state of this snapshot, which was received whole, in place of the state
-  /// machine's: the log begins behind it, durably.
+  /// 5. First replace the state machine's state by that of this snapshot, which has arrived whole:
+  ///    the log begins after it, durably.
   std::optional<SnapshotId> install;
   /// Then apply up to here: committed, and durable on this node. Zero: no news.
   Index apply_to;
   /// Committed up to here, as far as this node knows. Zero: no news.
   Index commit;
   std::vector<ReadAnswer> reads;
-  /// 6. What happened, for people and for tests. Nothing depends on it.
+  /// 6. The steps of this turn, for people and for tests. Nothing depends on them.
   std::vector<Event> events;
 
   /// Empties every member and keeps the capacity.
