@@ -4,7 +4,8 @@
   words.py TREE             check the tree; one line per finding, status 1 if there is any
   words.py --self-test      plant each kind of fault in a small tree, expect each found
 
-Of a page all text counts but for code (`spans` and blocks), of a header its comments. CHANGELOG.md is history.
+Of a page all text counts but for code (`spans` and blocks), of a scenario its prose, of a header its comments.
+CHANGELOG.md is history.
 """
 
 import os
@@ -51,7 +52,8 @@ def public_headers(tree):
 
 
 def pages(tree):
-    return (path for path in texts(tree) if path.endswith(".md") and os.path.basename(path) != "CHANGELOG.md")
+    return (path for path in texts(tree)
+            if path.endswith((".md", ".scenario")) and os.path.basename(path) != "CHANGELOG.md")
 
 
 def blank(found):
@@ -62,6 +64,11 @@ def prose_of_page(text):
     text = re.sub(r"^(```|~~~).*?^\1", blank, text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^    .*$", blank, text, flags=re.MULTILINE)  # an indented block
     return re.sub(r"`[^`]*`", blank, text)
+
+
+def prose_of_scenario(text):
+    """Without the commands and what they print."""
+    return re.sub(r"^(?:> |  ).*$", blank, text, flags=re.MULTILINE)
 
 
 def prose_of_header(text):
@@ -78,7 +85,8 @@ def check(tree):
     for path in [*pages(tree), *public_headers(tree)]:
         with open(os.path.join(tree, path), encoding="utf-8") as file:
             text = file.read()
-        prose = prose_of_page(text) if path.endswith(".md") else prose_of_header(text)
+        kind = os.path.splitext(path)[1]
+        prose = {".md": prose_of_page, ".scenario": prose_of_scenario, ".h": prose_of_header}[kind](text)
         for pattern, instead in known:
             for found in pattern.finditer(prose):
                 if NAME.search(found.group(0)):
@@ -96,6 +104,8 @@ PLANTED = [
     ("docs/c.md", "`who" "ever`, and\n\n    who" "ever\n\n```\nwho" "ever\n```\n", None),
     ("docs/d.md", "A planned hand-" "over.\n", "transfer"),
     ("docs/e.md", "`hand_over()` transfers the leadership; renewals.\n", None),
+    ("docs/f.scenario", "# A title\n\n> say who" "ever\n  who" "ever\n", None),
+    ("docs/g.scenario", "# For who" "ever\n", "g.scenario:1: "),
     ("CHANGELOG.md", "Who" "ever.\n", None),
     ("base/a.h", "/// For who" "ever waits.\nint a;\n", "base/a.h:1: "),
     ("base/b.h", "/// For so\n/// long.\nint a;\n", "`For so long`"),
