@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`; and
-docs/study.md says how many rules lease/README.md has.
+"""The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`;
+each link leads to a page and a heading; and docs/study.md says how many rules lease/README.md has.
 
   names.py TREE
   names.py --self-test
@@ -18,6 +18,9 @@ from text import texts
 # LEASE.GRANT is a command.
 NAMED_TEST = re.compile(r"`(?!LEASE\.)([A-Z]\w*\.(?:\*|[A-Z]\w*\*?))`")
 NAMED_FILE = re.compile(r"`(tests/[\w./-]*\w)`")
+LINK = re.compile(r"\]\(([^)\s:]+)\)")
+BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
 RULE = re.compile(r"^\*\*\d+\. ", re.MULTILINE)
@@ -41,6 +44,25 @@ def rules(tree):
     return []
 
 
+def headings(path):
+    """The names by which a link may ask for a heading of a page."""
+    with open(path, encoding="utf-8") as file:
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+                for title in HEADING.findall(BLOCK.sub("", file.read()))}
+
+
+def dead_links(tree, page, text):
+    found = []
+    for link in LINK.findall(BLOCK.sub("", text)):
+        path, _, heading = link.partition("#")
+        target = os.path.join(tree, os.path.dirname(page), path) if path else os.path.join(tree, page)
+        if not os.path.exists(target):
+            found.append(f"{page}: there is no page {link}")
+        elif heading and target.endswith(".md") and heading not in headings(target):
+            found.append(f"{page}: there is no heading {link}")
+    return found
+
+
 def pages(tree):
     return (path for path in texts(tree) if path.endswith(".md"))
 
@@ -59,12 +81,14 @@ def check(tree):
                   if not known(name, tests)]
         found += [f"{page}: there is no file {name}" for name in NAMED_FILE.findall(text)
                   if not os.path.exists(os.path.join(tree, name))]
+        found += dead_links(tree, page, text)
     return found
 
 
 # A page, and whether it names what is not there.
 PLANTED = [("`A.DoesThis`, `A.*`, `A.Does*`, `tests/a/a.cc`, `tests/a`, `A.member`", False),
-           ("`A.DoesThat`", True), ("`B.*`", True), ("`A.That*`", True), ("`tests/b.py`", True)]
+           ("`A.DoesThat`", True), ("`B.*`", True), ("# A b: c\n[x](a.md#a-b-c), [y](#a-b-c), [z](https://example.org/a)\n```\n[w](w.md)\n```", False),
+           ("[x](b.md)", True), ("# A\n[x](#b)", True), ("`A.That*`", True), ("`tests/b.py`", True)]
 
 
 def self_test():
