@@ -54,7 +54,7 @@ const std::map<NodeId, Progress>& Core::progress() const {
 
 HolderInstant Core::lease_end() const {
   const Leader* leader = as_leader();
-  if (leader == nullptr || commit_ < leader->first_index || token_alive(*leader)) {
+  if (leader == nullptr || commit_ < leader->first_index || leader->token_alive(commit_)) {
     return HolderInstant::earliest();
   }
   return leader->lease.end();
@@ -79,9 +79,7 @@ void Core::begin_input(Now now) {
 }
 
 void Core::end_input() {
-  if (as_leader() != nullptr) settle_membership();
-  if (as_leader() != nullptr && options_.witness) hand_over_as_witness();
-  if (as_leader() != nullptr) advance_transfer();
+  derive();
   if (campaign_at_once_) {
     campaign_at_once_ = false;
     if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
@@ -93,7 +91,7 @@ void Core::end_input() {
 void Core::observe_time() {
   const Leader* leader = as_leader();
   if (leader == nullptr) return;
-  if (now_.holder >= quorum_deadline(*leader)) {
+  if (now_.holder >= leader->quorum_deadline()) {
     become_follower(RoleChangeReason::quorum_lost);
   } else if (disk_stalled()) {
     become_follower(RoleChangeReason::disk_stalled);
@@ -124,7 +122,7 @@ PromiseInstant Core::next_deadline() const {
     // The holder's clock is the faster of the two: what it still has to go is at least what the
     // timers have to go.
     PromiseInstant due =
-        std::min(leader->next_round, now_.promise + (quorum_deadline(*leader) - now_.holder));
+        std::min(leader->next_round, now_.promise + (leader->quorum_deadline() - now_.holder));
     if (leader->transfer) due = std::min(due, leader->transfer->ends);
     for (const auto& [id, progress] : leader->progress) {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
@@ -191,7 +189,8 @@ void Core::persisted(Now now, ReadyId id) {
       count_votes();
     }
   }
-  maybe_commit();
+  // The leader is one of those whose durable prefix counts.
+  if (Leader* leader = as_leader()) leader->due.matches = true;
   end_input();
 }
 
@@ -307,8 +306,14 @@ void Core::emit(decltype(Event::what) what) {
 }
 
 bool Core::take_ready(Ready& ready) {
-  if (as_leader() != nullptr) {
-    maybe_begin_read_round();
+  if (Leader* leader = as_leader()) {
+    // One round serves everything that arrived in this turn. While one is out the next one waits
+    // for its quorum (or for the heartbeat), so that reads cannot flood the peers.
+    if (leader->wants_round()) {
+      begin_round();
+      leader->due.reads = true;
+      derive();
+    }
     emit_intents();
   }
 

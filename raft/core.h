@@ -2,10 +2,9 @@
 #pragma once
 
 #include <leasehold/base/random.h>
-#include <leasehold/lease/leader_lease.h>
 #include <leasehold/lease/promise.h>
-#include <leasehold/lease/rounds.h>
 #include <leasehold/lease/timing.h>
+#include <leasehold/raft/leader.h>
 #include <leasehold/raft/log.h>
 #include <leasehold/raft/membership_change.h>
 #include <leasehold/raft/message.h>
@@ -44,12 +43,6 @@ struct CoreOptions {
   /// A learner may become a voter when it lacks at most so many entries, and has acknowledged a
   /// round that began within the last D: it must not be what the group waits for.
   std::uint64_t promotion_lag_max = 1000;
-};
-
-/// How a read asks to be justified. The answer is linearizable either way.
-enum class ReadMode : std::uint8_t {
-  lease,   ///< by the lease if it is valid, else silently by a quorum round
-  quorum,  ///< always by a round that begins after the read arrived
 };
 
 /// The consensus protocol of one replica.
@@ -179,46 +172,6 @@ class Core {
     ReadyId own_vote;
   };
 
-  /// A read that waits at the leader.
-  struct LeaderRead {
-    std::uint64_t read = 0;   ///< the caller's number, or the remote asker's
-    NodeId asker;             ///< kNobody: this node's own caller
-    Incarnation incarnation;  ///< of a remote asker
-    ReadMode mode = ReadMode::lease;
-    /// A quorum must acknowledge this round or a newer one: it began after the read arrived.
-    Round round;
-  };
-
-  /// The leadership is being handed over.
-  struct Transfer {
-    NodeId target;
-    PromiseInstant ends;
-    /// Set once the target has everything. Invariant: nothing is appended behind token->last.
-    std::optional<TransferToken> token;
-  };
-
-  struct Leader {
-    Now elected_at;
-    /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
-    Index first_index;
-    lease::RoundRing rounds;
-    PromiseInstant next_round;
-    lease::LeaderLease lease;
-    /// When the newest round that a quorum has acknowledged began. Never moves back.
-    std::optional<HolderInstant> base;
-    /// Everybody that receives the log, this node excepted: the members of the newest membership,
-    /// and those that it removes until it is committed.
-    std::map<NodeId, Progress> progress;
-    std::optional<Transfer> transfer;
-    /// The last index of the newest token of this term; 0: none. There is no lease before an entry
-    /// beyond it is committed.
-    Index token_index;
-    /// The newest membership whose consequences were drawn (see core_membership.cc).
-    Index settled_membership;
-    std::vector<LeaderRead> reads;
-    std::size_t remote_reads = 0;  ///< of these, asked by followers
-  };
-
   /// The reads of a follower that are justified in the same way: one request is out at a time,
   /// later reads wait for the next one.
   struct FollowerReads {
@@ -262,10 +215,8 @@ class Core {
 
   // core_transfer.cc
   std::optional<TransferRefused> begin_transfer(NodeId to);
-  NodeId heir() const;
   void advance_transfer();
   void send_token(const TransferToken& token);
-  bool token_alive(const Leader& leader) const;
   void end_transfer();
   void leave_as_removed();
   void handle(NodeId from, const TimeoutNow& m);
@@ -291,12 +242,14 @@ class Core {
   void handle(NodeId from, const VoteRequest& m);
   void handle(NodeId from, const VoteReply& m);
 
+  // core_derive.cc
+  void derive();
+  void derive_quorum(Leader& leader);
+  void derive_reads(Leader& leader);
+
   // core_lease.cc
   void begin_round();
   void renew_promise(NodeId leader, Duration carried);
-  void acknowledge_round(Progress& progress, Round round);
-  void update_lease();
-  HolderInstant quorum_deadline(const Leader& leader) const;
 
   // core_replication.cc
   bool open_intent(NodeId to, Term term, std::uint64_t id) const;
@@ -307,7 +260,6 @@ class Core {
   void append_from_leader(NodeId from, AppendRequest& m);
   void refuse_append(NodeId from, const AppendRequest& m);
   void skip_below_base(AppendRequest& m) const;
-  void maybe_commit();
   AppendRequest empty_append(Progress& progress) const;
   bool keeps_news(const Progress& progress) const;
   void emit_intents();
@@ -316,8 +268,6 @@ class Core {
   // core_read.cc
   void handle(NodeId from, const ReadIndexRequest& m);
   void handle(NodeId from, const ReadIndexReply& m);
-  void maybe_begin_read_round();
-  void answer_leader_reads();
   void refuse_reads();
   void ask_leader(ReadMode mode);
   void answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis);

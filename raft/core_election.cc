@@ -119,17 +119,8 @@ void Core::become_leader() {
   hard_state_.vote_committed = true;
   mark_hard_state();
 
-  Leader leader;
-  leader.elected_at = now_;
-  leader.first_index = log_.last_index().next();
-  for (const Member& member : log_.membership().members) {
-    if (member.id == options_.id) continue;
-    Progress progress;
-    progress.witness = log_.membership().is_witness(member.id);
-    progress.next_index = leader.first_index;
-    leader.progress.emplace(member.id, std::move(progress));
-  }
-  change_role(std::move(leader), RoleChangeReason::election_won);
+  change_role(Leader(options_.id, now_, log_.last_index().next(), log_.membership()),
+              RoleChangeReason::election_won);
   leader_ = options_.id;
   emit(LeaderKnown{options_.id});
   // Nothing of an earlier term is committed by counting; this entry commits them all

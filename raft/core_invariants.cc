@@ -28,7 +28,8 @@ void Core::check_members(const Leader& leader) const {
 void Core::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(leader.token_index <= log_.last_index());
   // While a token may pass a promise there is no lease, shown or not.
-  if (token_alive(leader)) LEASEHOLD_ASSERT(leader.lease.end() == HolderInstant::earliest());
+  if (leader.token_alive(commit_))
+    LEASEHOLD_ASSERT(leader.lease.end() == HolderInstant::earliest());
   if (!leader.transfer) {
     LEASEHOLD_ASSERT(leader.token_index < log_.last_index());
     return;
@@ -100,7 +101,7 @@ void Core::check_invariants() const {
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
     // It never moves back; a token takes it away.
-    LEASEHOLD_ASSERT(end >= checked_.lease_end || token_alive(*as_leader()));
+    LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_));
   }
   checked_.term = hard_state_.term;
   checked_.base = log_.base().index;

@@ -62,10 +62,9 @@ std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wante
   if (const auto* refused = std::get_if<ChangeRefused>(&plan)) return *refused;
   const Membership& next = *std::get_if<Membership>(&plan);
   for (const NodeId id : promoted(newest, next)) {
-    const auto progress = leader->progress.find(id);
-    const bool known = progress != leader->progress.end();
-    if (known && caught_up(progress->second)) continue;
-    const Index match = known ? progress->second.match_index : Index();
+    const Progress* peer = leader->find(id);
+    if (peer != nullptr && caught_up(*peer)) continue;
+    const Index match = peer != nullptr ? peer->match_index : Index();
     return ChangeRefused{ChangeObstacle::learner_behind, id, log_.last_index() - match};
   }
   append_membership(next);
@@ -91,18 +90,15 @@ void Core::append_membership(const Membership& next) {
   note_membership();
   for (const Member& member : next.members) {
     if (member.id == options_.id) continue;
-    // Nothing is known of a new member, and no acknowledgement comes from a default.
-    const auto [at, added] = leader->progress.try_emplace(member.id);
-    if (!added) continue;
-    at->second.witness = next.is_witness(member.id);
-    at->second.next_index = log_.last_index();
+    leader->add_peer(member.id, next.is_witness(member.id), log_.last_index());
   }
-  update_lease();
+  // A membership counts from its append on.
+  leader->due.rounds = true;
 }
 
 // ---- A change is committed ----
 
-// At the end of each input of a leader: what follows from the newest membership being committed.
+// What follows from the newest membership being committed.
 void Core::settle_membership() {
   Leader* leader = as_leader();
   const Index index = log_.membership_index();

@@ -3,7 +3,6 @@
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core.h>
-#include <leasehold/raft/quorum.h>
 
 #include <algorithm>
 
@@ -20,8 +19,7 @@ void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
   if (options_.witness) {
     pending_.reads.push_back({read, std::nullopt, ReadBasis::leader, leader_});
   } else if (Leader* leader = as_leader()) {
-    leader->reads.push_back({read, kNobody, Incarnation(), mode, leader->rounds.newest().next()});
-    answer_leader_reads();
+    leader->add_read({read, kNobody, Incarnation(), mode, leader->rounds.newest().next()});
   } else if (leader_ == kNobody) {
     pending_.reads.push_back({read, std::nullopt, ReadBasis::leader, kNobody});
   } else {
@@ -42,65 +40,14 @@ void Core::handle(NodeId from, const ReadIndexRequest& m) {
     return;
   }
   note_listener(from);
-  ++leader->remote_reads;
-  leader->reads.push_back({m.id, from, m.incarnation, m.quorum ? ReadMode::quorum : ReadMode::lease,
-                           leader->rounds.newest().next()});
-  answer_leader_reads();
-}
-
-// At the end of a turn: one round serves everything that arrived in it. While one is out the next
-// one waits for its quorum (or for the heartbeat), so that reads cannot flood the peers.
-void Core::maybe_begin_read_round() {
-  Leader* leader = as_leader();
-  const Round newest = leader->rounds.newest();
-  const bool wanted = std::any_of(leader->reads.begin(), leader->reads.end(),
-                                  [newest](const LeaderRead& read) { return read.round > newest; });
-  if (!wanted) return;
-  const auto acked = [this, leader, newest](NodeId id) -> std::optional<Round> {
-    if (id == options_.id && own_seat()) return newest;
-    const auto progress = leader->progress.find(id);
-    if (progress == leader->progress.end() || !progress->second.acked_round) return std::nullopt;
-    return progress->second.acked_round->round;
-  };
-  if (quorum_value<Round>(log_.membership(), acked) != newest) return;
-  begin_round();
-  answer_leader_reads();
-}
-
-// The index of a read is the commit index after an entry of the own term is committed and after the
-// read arrived.
-void Core::answer_leader_reads() {
-  Leader* leader = as_leader();
-  if (leader == nullptr || leader->reads.empty() || commit_ < leader->first_index) return;
-  const bool lease_valid = leader->lease.valid(now_.holder);
-  const auto acked = [this, leader](NodeId id) -> std::optional<Round> {
-    if (id == options_.id && own_seat()) return leader->rounds.newest();
-    const auto progress = leader->progress.find(id);
-    if (progress == leader->progress.end() || !progress->second.acked_round) return std::nullopt;
-    return progress->second.acked_round->round;
-  };
-  const std::optional<Round> confirmed = quorum_value<Round>(log_.membership(), acked);
-  const auto waits = [&](const LeaderRead& read) {
-    if (lease_valid && read.mode == ReadMode::lease) {
-      answer(read, commit_, ReadBasis::lease);
-    } else if (confirmed && *confirmed >= read.round) {
-      answer(read, commit_, ReadBasis::quorum);
-    } else {
-      return true;
-    }
-    return false;
-  };
-  auto& reads = leader->reads;
-  reads.erase(std::remove_if(reads.begin(), reads.end(),
-                             [&waits](const LeaderRead& read) { return !waits(read); }),
-              reads.end());
+  leader->add_read({m.id, from, m.incarnation, m.quorum ? ReadMode::quorum : ReadMode::lease,
+                    leader->rounds.newest().next()});
 }
 
 void Core::answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis) {
   if (read.asker == kNobody) {
     pending_.reads.push_back({read.read, index, basis, leader_});
   } else {
-    --as_leader()->remote_reads;
     send_now(read.asker, ReadIndexReply{read.incarnation, read.read, index, leader_});
   }
 }
@@ -137,8 +84,8 @@ void Core::handle(NodeId from, const ReadIndexReply& m) {
 // ever.
 void Core::refuse_reads() {
   if (Leader* leader = as_leader()) {
-    for (const LeaderRead& read : leader->reads) answer(read, std::nullopt, ReadBasis::quorum);
-    leader->reads.clear();
+    leader->take_reads(
+        [this](const LeaderRead& read) { answer(read, std::nullopt, ReadBasis::quorum); });
   }
   for (FollowerReads& reads : follower_reads_) {
     for (const auto* list : {&reads.asked, &reads.waiting}) {

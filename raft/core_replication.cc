@@ -3,7 +3,6 @@
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core.h>
-#include <leasehold/raft/quorum.h>
 
 #include <algorithm>
 
@@ -136,8 +135,9 @@ AppendRequest Core::empty_append(Progress& progress) const {
   m.prev.index = progress.next_index.prev();
   m.prev.term = log_.term_at(m.prev.index).value();
   m.commit = commit_for(progress);
-  m.round = leader->rounds.newest();
-  m.lease = leader->rounds.find(m.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  m.round = newest.round;
+  m.lease = newest.duration;
   progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
@@ -147,12 +147,12 @@ void Core::handle(NodeId from, const AppendReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto found = leader->progress.find(from);
-  if (found == leader->progress.end()) return;
+  Progress* peer = leader->find(from);
+  if (peer == nullptr) return;
   // Only a promise of this very term counts, for the lease and for the log.
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
-  Progress& progress = found->second;
-  acknowledge_round(progress, m.round);
+  Progress& progress = *peer;
+  leader->acknowledge(progress, m.round);
 
   if (m.matched) {
     if (m.index > log_.last_index()) return;
@@ -164,12 +164,12 @@ void Core::handle(NodeId from, const AppendReply& m) {
       // anew, and each message of that which overtakes another would be refused and do so again.
       progress.become_replicate();
     }
-    if (news) maybe_commit();
+    if (news) leader->due.matches = true;
   } else if (m.rejected_prev > progress.match_index) {
     // What was refused and has been acknowledged since is old news.
     handle_refusal(progress, m);
   }
-  answer_leader_reads();
+  leader->due.reads = true;
 }
 
 void Core::handle_refusal(Progress& progress, const AppendReply& m) {
@@ -200,32 +200,12 @@ void Core::handle_refusal(Progress& progress, const AppendReply& m) {
   }
 }
 
-void Core::maybe_commit() {
-  Leader* leader = as_leader();
-  if (leader == nullptr) return;
-  const auto match_of = [this, leader](NodeId id) -> std::optional<Index> {
-    // The own match is the durable prefix that still stands, never an index that a completion
-    // names.
-    if (id == options_.id && own_seat()) return durable_;
-    const auto progress = leader->progress.find(id);
-    if (progress == leader->progress.end()) return std::nullopt;
-    return progress->second.match_index;
-  };
-  const std::optional<Index> index = quorum_value<Index>(log_.membership(), match_of);
-  // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
-  // figure 8).
-  if (!index || *index <= commit_ || log_.term_at(*index) != hard_state_.term) return;
-  advance_commit(*index);
-  if (leader->token_index.value() != 0) update_lease();
-  answer_leader_reads();
-}
-
 // An intent means something while this node leads its term and has given its peer no newer one.
 bool Core::open_intent(NodeId to, Term term, std::uint64_t id) const {
   const Leader* leader = as_leader();
   if (leader == nullptr || term != hard_state_.term) return false;
-  const auto progress = leader->progress.find(to);
-  return progress != leader->progress.end() && progress->second.intent == id;
+  const Progress* peer = leader->find(to);
+  return peer != nullptr && peer->intent == id;
 }
 
 bool Core::current(const AppendIntent& intent) const {
@@ -236,7 +216,7 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
   begin_input(now);
   if (current(intent)) {
     LEASEHOLD_ASSERT(last >= intent.prev.index && last <= intent.last);
-    Progress& progress = as_leader()->progress.find(intent.to)->second;
+    Progress& progress = *as_leader()->find(intent.to);
     progress.intent = 0;
     if (last == intent.prev.index) {
       progress.paused = true;
@@ -306,9 +286,9 @@ void Core::listens(Now now, NodeId peer) {
 void Core::note_listener(NodeId peer) {
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto progress = leader->progress.find(peer);
-  if (progress == leader->progress.end()) return;
-  progress->second.listens_until = now_.promise + kListens;
+  if (Progress* progress = leader->find(peer)) {
+    progress->listens_until = now_.promise + kListens;
+  }
 }
 
 }  // namespace leasehold::raft

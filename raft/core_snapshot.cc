@@ -45,8 +45,9 @@ bool Core::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const {
   if (!current(intent)) return false;
   const Leader* leader = as_leader();
   chunk.term = hard_state_.term;
-  chunk.round = leader->rounds.newest();
-  chunk.lease = leader->rounds.find(chunk.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  chunk.round = newest.round;
+  chunk.lease = newest.duration;
   return true;
 }
 
@@ -54,7 +55,7 @@ void Core::snapshot_ended(Now now, const SnapshotIntent& intent) {
   begin_input(now);
   if (current(intent)) {
     Leader* leader = as_leader();
-    Progress& progress = leader->progress.find(intent.to)->second;
+    Progress& progress = *leader->find(intent.to);
     progress.intent = 0;
     progress.paused = true;
     progress.snapshot_ended = leader->rounds.newest();
@@ -66,11 +67,11 @@ void Core::handle(NodeId from, const SnapshotReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto found = leader->progress.find(from);
-  if (found == leader->progress.end()) return;
+  Progress* peer = leader->find(from);
+  if (peer == nullptr) return;
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
-  acknowledge_round(found->second, m.round);
-  answer_leader_reads();
+  leader->acknowledge(*peer, m.round);
+  leader->due.reads = true;
 }
 
 // ---- The follower ----

@@ -13,7 +13,6 @@
 #include <leasehold/raft/core.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace leasehold::raft {
 
@@ -34,7 +33,7 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
   }
   // On its way out it hands over by itself.
   if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
-  if (to == kNobody) to = heir();
+  if (to == kNobody) to = leader->most_advanced(log_.membership().voters);
   if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
   if (to == options_.id) return TransferRefused{TransferObstacle::already_leads, to};
   const std::vector<NodeId>& voters = log_.membership().voters;
@@ -47,26 +46,7 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
   return std::nullopt;
 }
 
-// The most advanced voter that has answered in this term, witnesses aside; kNobody if none has.
-NodeId Core::heir() const {
-  const auto rank = [](const Progress& progress) {
-    return std::make_tuple(progress.match_index, progress.acked_round->round);
-  };
-  const Leader* leader = as_leader();
-  const Progress* best = nullptr;
-  NodeId heir = kNobody;
-  for (const NodeId id : log_.membership().voters) {
-    const auto found = leader->progress.find(id);
-    if (found == leader->progress.end() || !found->second.acked_round) continue;
-    if (found->second.witness) continue;
-    if (best != nullptr && rank(found->second) <= rank(*best)) continue;
-    best = &found->second;
-    heir = id;
-  }
-  return heir;
-}
-
-// At the end of each input of a leader: the target may have caught up.
+// The target may have caught up.
 void Core::advance_transfer() {
   Leader* leader = as_leader();
   if (!leader->transfer || leader->transfer->token) return;
@@ -86,11 +66,6 @@ void Core::send_token(const TransferToken& token) {
   send_after(hard_state_ready(), token.target, TimeoutNow{token});
 }
 
-// A voter may still let the newest token pass its promise.
-bool Core::token_alive(const Leader& leader) const {
-  return leader.token_index.value() != 0 && commit_ <= leader.token_index;
-}
-
 // An election timeout has passed, and this node still leads.
 void Core::end_transfer() {
   Leader* leader = as_leader();
@@ -108,9 +83,10 @@ void Core::end_transfer() {
 // The own removal is committed. Nothing was proposed since it was appended, so a voter that has
 // answered is likely to have everything.
 void Core::leave_as_removed() {
-  const NodeId next = heir();
+  const Leader& leader = *as_leader();
+  const NodeId next = leader.most_advanced(log_.membership().voters);
   const Index last = log_.last_index();
-  const bool complete = next != kNobody && as_leader()->progress.at(next).match_index == last;
+  const bool complete = next != kNobody && leader.find(next)->match_index == last;
   become_follower(RoleChangeReason::removed);
   if (!complete) return;
   emit(TokenIssued{next, last});

@@ -32,7 +32,7 @@ bool stays_voter(const Membership& membership, NodeId id) {
 
 // ---- The leader ----
 
-// At the end of each input of a witness that leads.
+// A witness that leads hands over as soon as a full voter has everything.
 void Core::hand_over_as_witness() {
   Leader* leader = as_leader();
   held_ = std::max(held_, held_by_all());
@@ -92,8 +92,9 @@ void Core::send_beginning(NodeId to, Progress& progress) {
   const Leader* leader = as_leader();
   SnapshotChunk m;
   m.term = hard_state_.term;
-  m.round = leader->rounds.newest();
-  m.lease = leader->rounds.find(m.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  m.round = newest.round;
+  m.lease = newest.duration;
   m.id.last = log_.base();
   m.membership = log_.membership_at(m.id.last.index);
   // Again when it refuses a heartbeat of a newer round.

@@ -171,7 +171,7 @@ class CoreReader {
     add_disk();
     f_.add(core_.state_.index());
     if (const Core::Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
-    if (const Core::Leader* leader = core_.as_leader()) add_leader(*leader);
+    if (const Leader* leader = core_.as_leader()) add_leader(*leader);
     for (const Core::FollowerReads& reads : core_.follower_reads_) {
       f_.add(reads.asked.size());
       for (const std::uint64_t read : reads.asked) f_.add(read);
@@ -246,7 +246,7 @@ class CoreReader {
     past(start.began, now_.holder);
   }
 
-  void add_leader(const Core::Leader& leader) {
+  void add_leader(const Leader& leader) {
     past(leader.elected_at.holder, now_.holder);
     past(leader.elected_at.promise, now_.promise);
     f_.add(leader.first_index.value());
@@ -274,7 +274,7 @@ class CoreReader {
     f_.add(leader.token_index.value());
     f_.add(leader.settled_membership.value());
     f_.add(leader.reads.size());
-    for (const Core::LeaderRead& read : leader.reads) {
+    for (const LeaderRead& read : leader.reads) {
       f_.add(read.read);
       f_.add(read.asker.value());
       f_.add(read.incarnation.value());
