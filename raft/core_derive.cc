@@ -13,13 +13,13 @@
 // What must hold is asserted last (core_invariants.cc).
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
 namespace leasehold::raft {
 
-void Core::derive() {
+void Core::Impl::derive() {
   if (Leader* leader = as_leader()) {
     derive_quorum(*leader);
     derive_reads(*leader);
@@ -34,7 +34,7 @@ void Core::derive() {
   }
 }
 
-void Core::derive_quorum(Leader& leader) {
+void Core::Impl::derive_quorum(Leader& leader) {
   const Leader::Due due = leader.due;
   if (!due.matches && !due.rounds) return;
   leader.due.matches = false;
@@ -63,7 +63,7 @@ void Core::derive_quorum(Leader& leader) {
 
 // The index of a read is the commit index after an entry of the own term is committed and after the
 // read arrived.
-void Core::derive_reads(Leader& leader) {
+void Core::Impl::derive_reads(Leader& leader) {
   if (!leader.due.reads) return;
   leader.due.reads = false;
   if (leader.reads.empty() || commit_ < leader.first_index) return;

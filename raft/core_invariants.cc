@@ -1,12 +1,12 @@
 // What must hold after every input: of a state, and of the step from the last one checked.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 namespace leasehold::raft {
 
 // Of a leader: one change at a time, and nobody forgotten.
-void Core::check_members(const Leader& leader) const {
+void Core::Impl::check_members(const Leader& leader) const {
   const Membership& newest = log_.membership();
   const bool known = log_.membership_index() <= commit_ && commit_ >= leader.first_index;
   // What this leader appended stands on a committed membership.
@@ -25,7 +25,7 @@ void Core::check_members(const Leader& leader) const {
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
 }
 
-void Core::check_transfer(const Leader& leader) const {
+void Core::Impl::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(leader.token_index <= log_.last_index());
   // While a token may pass a promise there is no lease, shown or not.
   if (leader.token_alive(commit_))
@@ -42,7 +42,7 @@ void Core::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(log_.last_index() == token->last);
 }
 
-void Core::check_invariants() const {
+void Core::Impl::check_invariants() const {
   // Of a state.
   LEASEHOLD_ASSERT(commit_ >= log_.base().index);
   LEASEHOLD_ASSERT(commit_ <= log_.last_index());

@@ -2,7 +2,7 @@
 // them is derived in core_derive.cc. lease/README.md argues each rule.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ namespace leasehold::raft {
 
 // ---- The leader's side ----
 
-void Core::begin_round() {
+void Core::Impl::begin_round() {
   Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
   // now_ was sampled before this input was handled: before anything of the round can be sent.
@@ -29,7 +29,7 @@ void Core::begin_round() {
 
 // Any append or snapshot chunk of the current term renews the promise, also an append whose log
 // check fails, whatever this node's role in the membership is.
-void Core::renew_promise(NodeId leader, Duration carried) {
+void Core::Impl::renew_promise(NodeId leader, Duration carried) {
   const Duration duration = std::max(options_.timing.lease, carried);
   StoredPromise& stored = hard_state_.promise;
   if (stored.holder == leader && stored.term == hard_state_.term) {

@@ -2,7 +2,7 @@
 // (dissertation 6.4).
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ constexpr std::size_t kRemoteReadsMax = 1024;
 
 }  // namespace
 
-void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
+void Core::Impl::read_index(Now now, std::uint64_t read, ReadMode mode) {
   begin_input(now);
   if (options_.witness) {
     pending_.reads.push_back({read, std::nullopt, ReadBasis::leader, leader_});
@@ -32,7 +32,7 @@ void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
 
 // ---- The leader ----
 
-void Core::handle(NodeId from, const ReadIndexRequest& m) {
+void Core::Impl::handle(NodeId from, const ReadIndexRequest& m) {
   Leader* leader = as_leader();
   const bool full = leader != nullptr && leader->remote_reads >= kRemoteReadsMax;
   if (leader == nullptr || full || options_.witness) {
@@ -44,7 +44,7 @@ void Core::handle(NodeId from, const ReadIndexRequest& m) {
                     leader->rounds.newest().next()});
 }
 
-void Core::answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis) {
+void Core::Impl::answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis) {
   if (read.asker == kNobody) {
     pending_.reads.push_back({read.read, index, basis, leader_});
   } else {
@@ -55,7 +55,7 @@ void Core::answer(const LeaderRead& read, std::optional<Index> index, ReadBasis 
 // ---- The follower ----
 
 // Also when the answer is overdue: the request or the answer was lost.
-void Core::ask_leader(ReadMode mode) {
+void Core::Impl::ask_leader(ReadMode mode) {
   FollowerReads& reads = follower_reads_[static_cast<std::size_t>(mode)];
   LEASEHOLD_ASSERT(leader_ != kNobody);
   reads.asked.insert(reads.asked.end(), reads.waiting.begin(), reads.waiting.end());
@@ -66,7 +66,7 @@ void Core::ask_leader(ReadMode mode) {
            ReadIndexRequest{options_.incarnation, reads.request, mode == ReadMode::quorum});
 }
 
-void Core::handle(NodeId from, const ReadIndexReply& m) {
+void Core::Impl::handle(NodeId from, const ReadIndexReply& m) {
   if (m.incarnation != options_.incarnation || from != leader_) return;
   for (std::size_t i = 0; i < follower_reads_.size(); ++i) {
     FollowerReads& reads = follower_reads_[i];
@@ -82,7 +82,7 @@ void Core::handle(NodeId from, const ReadIndexReply& m) {
 
 // Leadership is lost, this node's or the one that it followed: nothing that waits may wait for
 // ever.
-void Core::refuse_reads() {
+void Core::Impl::refuse_reads() {
   if (Leader* leader = as_leader()) {
     leader->take_reads(
         [this](const LeaderRead& read) { answer(read, std::nullopt, ReadBasis::quorum); });

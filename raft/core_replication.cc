@@ -2,7 +2,7 @@
 // paper 5.3, 5.4).
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -18,7 +18,7 @@ constexpr Duration kListens = std::chrono::seconds(1);
 
 // What an append and a snapshot chunk have in common: they show that `from` leads `term`. False: no
 // longer, the term is old.
-bool Core::hear_leader(NodeId from, Term term, Duration lease) {
+bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
   if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
   if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
@@ -39,7 +39,7 @@ bool Core::hear_leader(NodeId from, Term term, Duration lease) {
   return true;
 }
 
-void Core::handle(NodeId from, AppendRequest& m) {
+void Core::Impl::handle(NodeId from, AppendRequest& m) {
   if (!hear_leader(from, m.term, m.lease)) {
     // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
     AppendReply reply;
@@ -60,7 +60,7 @@ void Core::handle(NodeId from, AppendRequest& m) {
 
 // What is cut off was committed, so the log of every later leader has it (section 5.4.3): the base
 // matches, whether this is a late copy or a leader that probes low.
-void Core::skip_below_base(AppendRequest& m) const {
+void Core::Impl::skip_below_base(AppendRequest& m) const {
   const LogId base = log_.base();
   const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
     return entry.id.index > base.index;
@@ -69,7 +69,7 @@ void Core::skip_below_base(AppendRequest& m) const {
   m.prev = base;
 }
 
-void Core::append_from_leader(NodeId from, AppendRequest& m) {
+void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
   const bool heartbeat = m.entries.empty();
   Index last = m.prev.index;
   for (Entry& entry : m.entries) {
@@ -111,7 +111,7 @@ void Core::append_from_leader(NodeId from, AppendRequest& m) {
 //
 // The hint is the follower's last entry whose term is not above prev's; the leader does the same
 // with the hint's term and finds the place to probe in one step for each term that differs.
-void Core::refuse_append(NodeId from, const AppendRequest& m) {
+void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
   LEASEHOLD_ASSERT(m.prev.index > commit_);
   AppendReply reply;
   reply.request_term = m.term;
@@ -128,7 +128,7 @@ void Core::refuse_append(NodeId from, const AppendRequest& m) {
 
 // ---- The leader ----
 
-AppendRequest Core::empty_append(Progress& progress) const {
+AppendRequest Core::Impl::empty_append(Progress& progress) const {
   const Leader* leader = as_leader();
   AppendRequest m;
   m.term = hard_state_.term;
@@ -143,7 +143,7 @@ AppendRequest Core::empty_append(Progress& progress) const {
   return m;
 }
 
-void Core::handle(NodeId from, const AppendReply& m) {
+void Core::Impl::handle(NodeId from, const AppendReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Leader* leader = as_leader();
   if (leader == nullptr) return;
@@ -172,7 +172,7 @@ void Core::handle(NodeId from, const AppendReply& m) {
   leader->due.reads = true;
 }
 
-void Core::handle_refusal(Progress& progress, const AppendReply& m) {
+void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
   const Index base = log_.base().index;
   switch (progress.state) {
     case ProgressState::replicate:
@@ -201,18 +201,18 @@ void Core::handle_refusal(Progress& progress, const AppendReply& m) {
 }
 
 // An intent means something while this node leads its term and has given its peer no newer one.
-bool Core::open_intent(NodeId to, Term term, std::uint64_t id) const {
+bool Core::Impl::open_intent(NodeId to, Term term, std::uint64_t id) const {
   const Leader* leader = as_leader();
   if (leader == nullptr || term != hard_state_.term) return false;
   const Progress* peer = leader->find(to);
   return peer != nullptr && peer->intent == id;
 }
 
-bool Core::current(const AppendIntent& intent) const {
+bool Core::Impl::current(const AppendIntent& intent) const {
   return open_intent(intent.to, intent.term, intent.id);
 }
 
-void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
+void Core::Impl::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
   begin_input(now);
   if (current(intent)) {
     LEASEHOLD_ASSERT(last >= intent.prev.index && last <= intent.last);
@@ -233,13 +233,13 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
 }
 
 // A commit index that the peer was not sent and could use.
-bool Core::keeps_news(const Progress& progress) const {
+bool Core::Impl::keeps_news(const Progress& progress) const {
   return progress.intent == 0 && progress.state == ProgressState::replicate &&
          progress.sent_commit < commit_for(progress);
 }
 
 // At the end of a turn, so that everything that was proposed in it travels together.
-void Core::emit_intents() {
+void Core::Impl::emit_intents() {
   Leader* leader = as_leader();
   for (auto& [id, progress] : leader->progress) {
     if (progress.intent != 0) continue;
@@ -277,13 +277,13 @@ void Core::emit_intents() {
   }
 }
 
-void Core::listens(Now now, NodeId peer) {
+void Core::Impl::listens(Now now, NodeId peer) {
   begin_input(now);
   note_listener(peer);
   end_input();
 }
 
-void Core::note_listener(NodeId peer) {
+void Core::Impl::note_listener(NodeId peer) {
   Leader* leader = as_leader();
   if (leader == nullptr) return;
   if (Progress* progress = leader->find(peer)) {

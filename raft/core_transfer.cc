@@ -10,7 +10,7 @@
 // is committed: whoever has that entry refuses a candidate that has not.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -18,14 +18,14 @@ namespace leasehold::raft {
 
 // ---- The leader ----
 
-std::optional<TransferRefused> Core::transfer(Now now, NodeId to) {
+std::optional<TransferRefused> Core::Impl::transfer(Now now, NodeId to) {
   begin_input(now);
   std::optional<TransferRefused> refused = begin_transfer(to);
   end_input();
   return refused;
 }
 
-std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
+std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   Leader* leader = as_leader();
   if (leader == nullptr) return TransferRefused{TransferObstacle::not_leader, leader_};
   if (leader->transfer) {
@@ -47,7 +47,7 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
 }
 
 // The target may have caught up.
-void Core::advance_transfer() {
+void Core::Impl::advance_transfer() {
   Leader* leader = as_leader();
   if (!leader->transfer || leader->transfer->token) return;
   Transfer& transfer = *leader->transfer;
@@ -62,12 +62,12 @@ void Core::advance_transfer() {
   send_token(*transfer.token);
 }
 
-void Core::send_token(const TransferToken& token) {
+void Core::Impl::send_token(const TransferToken& token) {
   send_after(hard_state_ready(), token.target, TimeoutNow{token});
 }
 
 // An election timeout has passed, and this node still leads.
-void Core::end_transfer() {
+void Core::Impl::end_transfer() {
   Leader* leader = as_leader();
   const Transfer ended = *leader->transfer;
   leader->transfer.reset();
@@ -82,7 +82,7 @@ void Core::end_transfer() {
 
 // The own removal is committed. Nothing was proposed since it was appended, so a voter that has
 // answered is likely to have everything.
-void Core::leave_as_removed() {
+void Core::Impl::leave_as_removed() {
   const Leader& leader = *as_leader();
   const NodeId next = leader.most_advanced(log_.membership().voters);
   const Index last = log_.last_index();
@@ -95,7 +95,7 @@ void Core::leave_as_removed() {
 
 // ---- The target ----
 
-void Core::handle(NodeId from, const TimeoutNow& m) {
+void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   const TransferToken& token = m.token;
   // It serves one campaign, started in its term: a copy that comes later finds a higher one.
   const bool fits = token.target == options_.id && token.term == hard_state_.term &&
@@ -113,8 +113,8 @@ void Core::handle(NodeId from, const TimeoutNow& m) {
 
 // Whether a token lets a candidate pass the promise of this node. The leader that promise was given
 // to has issued it, and held no lease from then on.
-bool Core::passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
-                          LogId last) const {
+bool Core::Impl::passes_promise(const std::optional<TransferToken>& token, NodeId candidate,
+                                Term term, LogId last) const {
   return token && token->term == hard_state_.promise.term && token->target == candidate &&
          token->last == last.index && term == token->term.next();
 }

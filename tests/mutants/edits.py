@@ -1,6 +1,6 @@
 """What a mutant changes: exact text, found by its C++ tokens and without its neighbours.
 
-    @ raft/core_lease.cc Core::renew_promise
+    @ raft/core_lease.cc Core::Impl::renew_promise
     - std::max(options_.timing.lease, carried)
     + options_.timing.lease
 

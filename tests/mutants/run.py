@@ -4,7 +4,7 @@
 Each *.mutant here is a deliberate bug: a header of `Name: value` lines (Rule, Hazard, Oracle), and
 behind it what is found and what takes its place:
 
-    @ raft/core_lease.cc Core::renew_promise
+    @ raft/core_lease.cc Core::Impl::renew_promise
     - std::max(options_.timing.lease, carried)
     + options_.timing.lease
 
