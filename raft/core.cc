@@ -35,6 +35,7 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
               HolderInstant::earliest()};
   restart_election_timer();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
+  LEASEHOLD_ASSERT(leader_ == kNobody);
   check_invariants();
 }
 
@@ -75,6 +76,7 @@ void Core::Impl::begin_input(Now now) {
   LEASEHOLD_ASSERT(now.holder >= now_.holder);
   LEASEHOLD_ASSERT(now.promise >= now_.promise);
   now_ = now;
+  LEASEHOLD_ASSERT(!campaign_at_once_);
   observe_time();
 }
 
@@ -84,6 +86,7 @@ void Core::Impl::end_input() {
     campaign_at_once_ = false;
     if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
   }
+  LEASEHOLD_ASSERT(!campaign_at_once_);
   check_invariants();
 }
 
@@ -162,6 +165,7 @@ std::optional<LogId> Core::Impl::propose(Now now, std::vector<Bytes> payloads) {
   if (takes_proposals() && !payloads.empty()) {
     first = LogId{hard_state_.term, log_.last_index().next()};
     for (Bytes& payload : payloads) append_entry(EntryKind::command, std::move(payload));
+    LEASEHOLD_ASSERT(log_.last_index() - first->index + 1 == payloads.size());
   }
   end_input();
   return first;
@@ -183,6 +187,8 @@ void Core::Impl::persisted(Now now, ReadyId id) {
     }
     unanswered_.pop_front();
   }
+  LEASEHOLD_ASSERT(durable_ <= log_.last_index());
+  LEASEHOLD_ASSERT(unanswered_.empty() || unanswered_.front().id > durable_batch_);
   if (Candidate* candidate = as_candidate()) {
     if (!candidate->pre_vote && candidate->own_vote <= durable_batch_) {
       candidate->votes.emplace(options_.id, true);
@@ -198,17 +204,19 @@ void Core::Impl::persisted(Now now, ReadyId id) {
 
 void Core::Impl::append_entry(EntryKind kind, Bytes payload) {
   LEASEHOLD_ASSERT(kind != EntryKind::membership);
+  LEASEHOLD_ASSERT(as_leader() != nullptr);
   log_.append(hard_state_.term, nullptr);
   pending_.persist.entries.push_back({log_.last(), kind, std::move(payload)});
 }
 
 void Core::Impl::truncate_log(Index from) {
   LEASEHOLD_ASSERT(from > commit_);
+  LEASEHOLD_ASSERT(as_leader() == nullptr);  // leader append-only (section 5.3)
   const bool falls_back = log_.membership_index() >= from;
   log_.truncate(from);
-  if (falls_back) note_membership();
+  if (falls_back) note_membership();  // Test: Change.ATruncatedMembershipFallsBackToTheOneBefore.
   // A completion that is still to come speaks of what stood there when the batch was handed out
-  // (the A-B-A race).
+  // (the A-B-A race). Test: Replication.ACompletionOfReplacedEntriesMovesNoMatch.
   durable_ = std::min(durable_, from.prev());
   for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, from.prev());
   auto& entries = pending_.persist.entries;
@@ -217,6 +225,8 @@ void Core::Impl::truncate_log(Index from) {
     handed_out_ = from.prev();
     pending_.persist.truncate_from = from;
   }
+  LEASEHOLD_ASSERT(log_.last_index() == from.prev());
+  LEASEHOLD_ASSERT(durable_ <= log_.last_index());
 }
 
 void Core::Impl::advance_commit(Index index) {
@@ -254,9 +264,11 @@ bool Core::Impl::disk_stalled() const {
 
 void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {
   LEASEHOLD_ASSERT(term > hard_state_.term);
+  LEASEHOLD_ASSERT(term > log_.last_term());
   const Leader* leader = as_leader();
   const bool led = leader != nullptr;
   // Most likely the target's own campaign, which this node would undo by another.
+  // Test: Transfer.TheLeaderDoesNotCampaignAgainstItsTarget.
   const bool handing_over = led && leader->transfer && leader->transfer->token;
   hard_state_.term = term;
   hard_state_.voted_for = kNobody;
@@ -264,6 +276,8 @@ void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {
   mark_hard_state();
   become_follower(reason);
   if (led && !handing_over) campaign_at_once_ = true;
+  LEASEHOLD_ASSERT(role() == Role::follower);
+  LEASEHOLD_ASSERT(hard_state_.voted_for == kNobody);
 }
 
 void Core::Impl::become_follower(RoleChangeReason reason) {
@@ -277,6 +291,8 @@ void Core::Impl::become_follower(RoleChangeReason reason) {
     restart_election_timer();
   }
   if (role() != Role::follower) change_role(Follower{}, reason);
+  LEASEHOLD_ASSERT(leader_ == kNobody);
+  LEASEHOLD_ASSERT(lease_end() == HolderInstant::earliest());
 }
 
 void Core::Impl::change_role(std::variant<Follower, Candidate, Leader> next,
@@ -289,12 +305,16 @@ void Core::Impl::change_role(std::variant<Follower, Candidate, Leader> next,
 // ---- Output ----
 
 void Core::Impl::send_now(NodeId to, Message message) {
+  LEASEHOLD_ASSERT(to != kNobody);
+  LEASEHOLD_ASSERT(to != options_.id);
   pending_.messages.push_back({to, std::move(message)});
 }
 
 // etcd's queue keeps such messages back for the same reason: a vote, a promise or a match that is
 // told before it is durable can be forgotten by a crash and given again to somebody else.
 void Core::Impl::send_after(ReadyId after, NodeId to, Message message) {
+  LEASEHOLD_ASSERT(after <= next_ready_);  // the batch that the next Ready holds, at the latest
+  LEASEHOLD_ASSERT(to != options_.id);
   if (after <= durable_batch_) {
     send_now(to, std::move(message));
   } else {
@@ -350,6 +370,8 @@ bool Core::Impl::take_ready(Ready& ready) {
     received_.reset();
     handed_out_ = log_.last_index();
   }
+  LEASEHOLD_ASSERT(announced_apply_ <= commit_);
+  LEASEHOLD_ASSERT(announced_commit_ == commit_);
   std::swap(ready, pending_);
   ready.id = id;
   ready.persist.id = id;

@@ -23,6 +23,7 @@ void Core::Impl::derive() {
   if (Leader* leader = as_leader()) {
     derive_quorum(*leader);
     derive_reads(*leader);
+    LEASEHOLD_ASSERT(!leader->due.matches && !leader->due.rounds && !leader->due.reads);
     settle_membership();
   }
   // The leader may have been removed, and have left.
@@ -39,6 +40,7 @@ void Core::Impl::derive_quorum(Leader& leader) {
   if (!due.matches && !due.rounds) return;
   leader.due.matches = false;
   leader.due.rounds = false;
+  LEASEHOLD_ASSERT(leader.rounds.newest() > Round(0));  // the first began with the role
   // The own match is the durable prefix that still stands, never an index that a completion names.
   const std::optional<Index> own_match = own_seat() ? std::optional<Index>(durable_) : std::nullopt;
   const QuorumReached reached = leader.reached(log_.membership(), own_match, options_.timing);
@@ -59,6 +61,8 @@ void Core::Impl::derive_quorum(Leader& leader) {
     leader.base = reached.began;
   }
   leader.confirmed = reached.round;
+  LEASEHOLD_ASSERT(!leader.confirmed || *leader.confirmed <= leader.rounds.newest());
+  LEASEHOLD_ASSERT(leader.base.has_value() || !reached.began);
 }
 
 // The index of a read is the commit index after an entry of the own term is committed and after the
@@ -67,6 +71,7 @@ void Core::Impl::derive_reads(Leader& leader) {
   if (!leader.due.reads) return;
   leader.due.reads = false;
   if (leader.reads.empty() || commit_ < leader.first_index) return;
+  LEASEHOLD_ASSERT(!options_.witness);  // it takes no reads in
   leader.take_answered_reads(
       leader.lease.valid(now_.holder), [this](const LeaderRead& read, bool by_lease) {
         answer(read, commit_, by_lease ? ReadBasis::lease : ReadBasis::quorum);

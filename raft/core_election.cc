@@ -23,7 +23,7 @@ bool Core::Impl::ignores_higher_terms() const {
 bool Core::Impl::eligible() const {
   if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
-  // needed.
+  // needed. Test: Change.ANodeMayCampaignWhileItsRemovalIsNotKnownToBeCommitted.
   return log_.membership_index() > commit_ &&
          log_.membership_at(log_.membership_index().prev()).is_voter(options_.id, options_.uuid);
 }
@@ -53,6 +53,7 @@ void Core::Impl::restart_election_timer() {
 
 void Core::Impl::start_pre_vote(RoleChangeReason reason) {
   LEASEHOLD_ASSERT(may_campaign());
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
   leader_ = kNobody;
   refuse_reads();
   restart_election_timer();
@@ -68,6 +69,7 @@ void Core::Impl::start_pre_vote(RoleChangeReason reason) {
 
 void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
   LEASEHOLD_ASSERT(token || !promised_to_other_than(options_.id));
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
   leader_ = kNobody;
   refuse_reads();
   hard_state_.term = hard_state_.term.next();
@@ -80,6 +82,8 @@ void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
   candidate.own_vote = hard_state_ready();
   change_role(std::move(candidate),
               token ? RoleChangeReason::transfer : RoleChangeReason::pre_vote_won);
+  LEASEHOLD_ASSERT(role() == Role::candidate);
+  LEASEHOLD_ASSERT(hard_state_.term > log_.last_term());
   for (const Member& member : log_.membership().members) {
     if (member.id == options_.id || !log_.membership().is_voter(member.id)) continue;
     send_after(hard_state_ready(), member.id, VoteRequest{hard_state_.term, log_.last(), token});
@@ -127,12 +131,15 @@ void Core::Impl::become_leader() {
   // (section 5.4.2, figure 8).
   append_entry(EntryKind::empty, Bytes());
   begin_round();
+  LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
+  LEASEHOLD_ASSERT(log_.last_index() == as_leader()->first_index);
 }
 
 bool Core::Impl::learn_term_from_reply(Term term) {
   if (term <= hard_state_.term) return false;
   if (as_leader() != nullptr || !ignores_higher_terms()) {
     adopt_term(term, RoleChangeReason::higher_term);
+    LEASEHOLD_ASSERT(hard_state_.term == term);
   }
   return true;
 }
@@ -205,6 +212,8 @@ void Core::Impl::handle(NodeId from, const VoteRequest& m) {
     // The election timer, not the promise: a vote request does not show that there is a leader.
     restart_election_timer();
     campaign_at_once_ = false;
+    LEASEHOLD_ASSERT(hard_state_.voted_for == from);
+    LEASEHOLD_ASSERT(hard_state_.term == m.term);
     emit(VoteGranted{from, false});
   }
   send_after(hard_state_ready(), from, VoteReply{m.term, hard_state_.term, !refusal, leader_});

@@ -22,7 +22,9 @@ void Core::Impl::begin_round() {
     send_now(id, empty_append(progress));
   }
   // TimeoutNow may have been lost; a copy of it finds a higher term and does nothing.
+  // Test: Transfer.TimeoutNowIsSentAgainWithEachRound.
   if (leader->transfer && leader->transfer->token) send_token(*leader->transfer->token);
+  LEASEHOLD_ASSERT(leader->next_round > now_.promise);
 }
 
 // ---- The voter's side ----
@@ -30,6 +32,8 @@ void Core::Impl::begin_round() {
 // Any append or snapshot chunk of the current term renews the promise, also an append whose log
 // check fails, whatever this node's role in the membership is.
 void Core::Impl::renew_promise(NodeId leader, Duration carried) {
+  LEASEHOLD_ASSERT(leader != options_.id);
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
   const Duration duration = std::max(options_.timing.lease, carried);
   StoredPromise& stored = hard_state_.promise;
   if (stored.holder == leader && stored.term == hard_state_.term) {
@@ -44,6 +48,8 @@ void Core::Impl::renew_promise(NodeId leader, Duration carried) {
     mark_hard_state();
     emit(PromiseGiven{leader, promise_.until()});
   }
+  LEASEHOLD_ASSERT(stored.holder == leader);
+  LEASEHOLD_ASSERT(stored.term == hard_state_.term);
   if (carried != options_.timing.lease && settings_reported_ != hard_state_.term) {
     settings_reported_ = hard_state_.term;
     emit(SettingsDiffer{leader, carried});

@@ -22,7 +22,7 @@ bool Core::Impl::own_seat() const {
 // This node's directory was made to join a group, and no leader has counted it in yet: only a
 // leader of which it is a member, under its own uuid, sends it anything. A vote of it would be the
 // vote of nobody. Its log may still be empty when it has heard: it may be needed as a voter before
-// it knows.
+// it knows. Test: Change.ANewcomerVotesOnlyWhenALeaderHasSpokenToIt.
 bool Core::Impl::newcomer() const {
   return hard_state_.promise.holder == kNobody && !log_.ever_names(options_.id, options_.uuid);
 }
@@ -53,6 +53,7 @@ std::variant<LogId, ChangeRefused> Core::Impl::change_membership(Now now,
 
 std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers& wanted) {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   const Membership& newest = log_.membership();
   if (!takes_proposals()) return ChangeRefused{ChangeObstacle::transfer_under_way};
   if (newest.joint() || log_.membership_index() > commit_) {
@@ -83,6 +84,7 @@ bool Core::Impl::caught_up(const Progress& progress) const {
 
 void Core::Impl::append_membership(const Membership& next) {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   LEASEHOLD_ASSERT(log_.membership_index() <= commit_);
   LEASEHOLD_ASSERT(commit_ >= leader->first_index);
   LEASEHOLD_ASSERT(may_follow(log_.membership(), next));
@@ -95,6 +97,7 @@ void Core::Impl::append_membership(const Membership& next) {
   }
   // A membership counts from its append on.
   leader->due.rounds = true;
+  LEASEHOLD_ASSERT(log_.membership_index() == log_.last_index());
 }
 
 // ---- A change is committed ----
@@ -102,7 +105,9 @@ void Core::Impl::append_membership(const Membership& next) {
 // What follows from the newest membership being committed.
 void Core::Impl::settle_membership() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   const Index index = log_.membership_index();
+  LEASEHOLD_ASSERT(leader->settled_membership <= index);
   if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
     return;
   }

@@ -58,8 +58,10 @@ void Core::Impl::answer(const LeaderRead& read, std::optional<Index> index, Read
 void Core::Impl::ask_leader(ReadMode mode) {
   FollowerReads& reads = follower_reads_[static_cast<std::size_t>(mode)];
   LEASEHOLD_ASSERT(leader_ != kNobody);
+  LEASEHOLD_ASSERT(leader_ != options_.id);
   reads.asked.insert(reads.asked.end(), reads.waiting.begin(), reads.waiting.end());
   reads.waiting.clear();
+  LEASEHOLD_ASSERT(!reads.asked.empty());
   reads.request = next_request_++;
   reads.sent = now_.promise;
   send_now(leader_,
@@ -96,6 +98,7 @@ void Core::Impl::refuse_reads() {
     reads.asked.clear();
     reads.waiting.clear();
   }
+  LEASEHOLD_ASSERT(pending_reads() == 0);
 }
 
 }  // namespace leasehold::raft

@@ -36,6 +36,9 @@ bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
     mark_hard_state();
   }
   renew_promise(from, lease);
+  LEASEHOLD_ASSERT(hard_state_.term == term);
+  LEASEHOLD_ASSERT(leader_ == from);
+  LEASEHOLD_ASSERT(role() == Role::follower);
   return true;
 }
 
@@ -60,6 +63,7 @@ void Core::Impl::handle(NodeId from, AppendRequest& m) {
 
 // What is cut off was committed, so the log of every later leader has it (section 5.4.3): the base
 // matches, whether this is a late copy or a leader that probes low.
+// Test: CutLog.AnAppendAcrossTheBaseAppendsTheRest.
 void Core::Impl::skip_below_base(AppendRequest& m) const {
   const LogId base = log_.base();
   const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
@@ -67,6 +71,7 @@ void Core::Impl::skip_below_base(AppendRequest& m) const {
   });
   m.entries.erase(m.entries.begin(), above);
   m.prev = base;
+  LEASEHOLD_ASSERT(log_.matches(m.prev));
 }
 
 void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
@@ -87,6 +92,7 @@ void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
     }
     pending_.persist.entries.push_back(std::move(entry));
   }
+  LEASEHOLD_ASSERT(last <= log_.last_index());
   advance_commit(std::min(m.commit, last));
   held_ = std::max(held_, std::min(m.commit, last));
 
@@ -122,6 +128,7 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
   reply.rejected_prev = m.prev.index;
   reply.index =
       std::max(commit_, log_.last_index_with_term_at_most(m.prev.term, m.prev.index.prev()));
+  LEASEHOLD_ASSERT(reply.index < m.prev.index);
   reply.hint_term = log_.term_at(reply.index).value();
   send_after(hard_state_ready(), from, reply);
 }
@@ -130,6 +137,8 @@ void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
 
 AppendRequest Core::Impl::empty_append(Progress& progress) const {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(progress.next_index <= log_.last_index().next());
   AppendRequest m;
   m.term = hard_state_.term;
   m.prev.index = progress.next_index.prev();
@@ -161,7 +170,8 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
       if (news) progress.paused = false;
     } else if (progress.match_index >= log_.base().index && m.index >= progress.match_index) {
       // No answer to what was sent before what is known by now: a late copy would open the window
-      // anew, and each message of that which overtakes another would be refused and do so again.
+      // again, and each message of that which overtakes another would be refused and do so again.
+      // Test: Replication.ALateCopyOfAnAnswerDoesNotEndAProbe.
       progress.become_replicate();
     }
     if (news) leader->due.matches = true;
@@ -173,6 +183,8 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
 }
 
 void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
+  LEASEHOLD_ASSERT(!m.matched);
+  LEASEHOLD_ASSERT(m.rejected_prev > progress.match_index);
   const Index base = log_.base().index;
   switch (progress.state) {
     case ProgressState::replicate:
@@ -188,6 +200,7 @@ void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
       const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
       if (limit < base) {
         // The logs part below the base, and so does everything that could be probed.
+        // Test: Catchup.AProbeThatEndsBelowTheBaseEndsInASnapshot.
         progress.become_snapshot(base);
         break;
       }
@@ -195,6 +208,7 @@ void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
       progress.next_index = std::max(progress.match_index, probe).next();
       progress.paused = false;
       progress.intent = 0;
+      LEASEHOLD_ASSERT(progress.next_index.prev() >= base);
       break;
     }
   }
@@ -224,6 +238,7 @@ void Core::Impl::filled(Now now, const AppendIntent& intent, Index last, std::si
       progress.paused = true;
     } else if (last > progress.match_index) {
       // At or below it, an earlier transmission was acknowledged while the intent was open.
+      // Test: Replication.AFillThatComesAfterItsAcknowledgementMovesNothingBack.
       progress.next_index = last.next();
       progress.inflights.push_back({last, bytes});
       progress.inflight_bytes += bytes;
@@ -250,6 +265,7 @@ void Core::Impl::emit_intents() {
         continue;
       }
       // A witness has no state to send: this peer waits for another leader.
+      // Test: Witness.ThatLeadsSendsNoSnapshot.
       if (options_.witness) continue;
       progress.intent = next_intent_++;
       pending_.snapshots.push_back({progress.intent, id, hard_state_.term});
@@ -260,6 +276,7 @@ void Core::Impl::emit_intents() {
                       progress.inflight_bytes < options_.inflight_bytes_max;
     if (progress.next_index <= log_.last_index() && !progress.paused && room) {
       const AppendRequest head = empty_append(progress);
+      LEASEHOLD_ASSERT(head.prev.index < log_.last_index());
       progress.intent = next_intent_++;
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
                                   head.commit, head.round, head.lease});

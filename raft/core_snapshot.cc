@@ -25,9 +25,12 @@ void Core::Impl::cut_log(Now now, Index to) {
     pending_.persist.cut = LogBase{log_.base(), log_.membership_at(to)};
     if (Leader* leader = as_leader()) {
       for (auto& [id, progress] : leader->progress) {
+        // Test: Catchup.ACutBelowAProbeEndsInASnapshot.
         if (progress.next_index <= to) progress.become_snapshot(to);
       }
     }
+    LEASEHOLD_ASSERT(log_.base().index == to);
+    LEASEHOLD_ASSERT(!pending_.persist.reset);
     emit(LogCut{to});
   }
   end_input();
@@ -59,6 +62,7 @@ void Core::Impl::snapshot_ended(Now now, const SnapshotIntent& intent) {
     progress.intent = 0;
     progress.paused = true;
     progress.snapshot_ended = leader->rounds.newest();
+    LEASEHOLD_ASSERT(!current(intent));
   }
   end_input();
 }
@@ -138,12 +142,16 @@ bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& members
   if (differs) note_membership();
   commit_ = id.last.index;
   handed_out_ = id.last.index;
+  // Also of a snapshot that came in this turn. Test: Snapshot.ReplacesAnotherOfTheSameTurn.
   PersistBatch& batch = pending_.persist;
   batch.reset = LogBase{id.last, membership};
   batch.truncate_from.reset();
   batch.entries.clear();
   batch.cut.reset();
   received_ = id;
+  LEASEHOLD_ASSERT(resetting());
+  LEASEHOLD_ASSERT(log_.last() == id.last);
+  LEASEHOLD_ASSERT(durable_ < commit_);
   return true;
 }
 

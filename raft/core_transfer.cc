@@ -41,6 +41,7 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
     return TransferRefused{TransferObstacle::not_a_voter, to};
   }
   if (log_.membership().is_witness(to)) return TransferRefused{TransferObstacle::witness, to};
+  LEASEHOLD_ASSERT(leader->find(to) != nullptr);
   leader->transfer = Transfer{to, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{to});
   return std::nullopt;
@@ -63,13 +64,18 @@ void Core::Impl::advance_transfer() {
 }
 
 void Core::Impl::send_token(const TransferToken& token) {
+  LEASEHOLD_ASSERT(token.target != options_.id);
+  LEASEHOLD_ASSERT(token.term == hard_state_.term);
   send_after(hard_state_ready(), token.target, TimeoutNow{token});
 }
 
 // An election timeout has passed, and this node still leads.
 void Core::Impl::end_transfer() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(leader->transfer.has_value());
   const Transfer ended = *leader->transfer;
+  LEASEHOLD_ASSERT(now_.promise >= ended.ends);
   leader->transfer.reset();
   if (!ended.token) {
     emit(TransferEnded{ended.target, TransferOutcome::target_behind});
@@ -87,6 +93,7 @@ void Core::Impl::leave_as_removed() {
   const NodeId next = leader.most_advanced(log_.membership().voters);
   const Index last = log_.last_index();
   const bool complete = next != kNobody && leader.find(next)->match_index == last;
+  LEASEHOLD_ASSERT(next != options_.id);
   become_follower(RoleChangeReason::removed);
   if (!complete) return;
   emit(TokenIssued{next, last});

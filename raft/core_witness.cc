@@ -35,6 +35,7 @@ bool stays_voter(const Membership& membership, NodeId id) {
 // A witness that leads hands over as soon as a full voter has everything.
 void Core::Impl::hand_over_as_witness() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(options_.witness);
   held_ = std::max(held_, held_by_all());
   if (leader->transfer || !own_seat()) return;
   // Nothing is appended meanwhile, so somebody comes to have everything if anybody can. While joint
@@ -47,12 +48,14 @@ void Core::Impl::hand_over_as_witness() {
     if (stays_voter(log_.membership(), id)) break;
   }
   if (next == kNobody) return;
+  LEASEHOLD_ASSERT(next != options_.id);
   leader->transfer = Transfer{next, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{next});
 }
 
 // What every full member holds durably, of what is committed. Witnesses commit without one of them.
 Index Core::Impl::held_by_all() const {
+  LEASEHOLD_ASSERT(as_leader() != nullptr);
   Index held = commit_;
   if (!options_.witness) held = std::min(held, durable_);
   for (const auto& [id, other] : as_leader()->progress) {
@@ -88,8 +91,12 @@ bool Core::Impl::state_stays() const {
 
 // The witness needs entries that are gone. There is no state to bring it up with and it needs none:
 // what is cut off is committed, so every later leader knows its effect or has its entries.
+// Test: Witness.BeginsAnewWhereTheLeadersLogBegins.
 void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(progress.witness);
+  LEASEHOLD_ASSERT(progress.match_index < log_.base().index);
   SnapshotChunk m;
   m.term = hard_state_.term;
   const lease::RoundStart newest = leader->newest_round();
@@ -107,7 +114,9 @@ void Core::Impl::send_beginning(NodeId to, Progress& progress) {
 
 // A full member that began its log without the state of what is before it would serve a state that
 // never was; a witness can do nothing with a state.
+// Test: Witness.AFullMemberTakesNoBeginningWithoutAState.
 void Core::Impl::take_beginning(NodeId from, const SnapshotChunk& m) {
+  LEASEHOLD_ASSERT(m.term == hard_state_.term);
   SnapshotReply reply;
   reply.request_term = m.term;
   reply.term = hard_state_.term;

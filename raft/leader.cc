@@ -37,7 +37,6 @@ void Leader::add_peer(NodeId peer, bool witness, Index next_index) {
   if (!added) return;
   at->second.witness = witness;
   at->second.next_index = next_index;
-  LEASEHOLD_ASSERT(!at->second.acked_round);
 }
 
 NodeId Leader::most_advanced(const std::vector<NodeId>& voters) const {
@@ -64,6 +63,7 @@ void Leader::begin_round(Now now, const lease::Timing& timing) {
   rounds.begin(now.holder, timing.lease);
   next_round = now.promise + timing.heartbeat;
   due.rounds = true;
+  LEASEHOLD_ASSERT(newest_round().duration == timing.lease);
 }
 
 lease::RoundStart Leader::newest_round() const {
@@ -79,16 +79,23 @@ void Leader::acknowledge(Progress& peer, Round round) {
   if (peer.acked_round && peer.acked_round->round >= start->round) return;
   peer.acked_round = start;
   due.rounds = true;
+  LEASEHOLD_ASSERT(peer.acked_round->round <= rounds.newest());
 }
 
 QuorumReached Leader::reached(const Membership& membership, std::optional<Index> own_match,
                               const lease::Timing& timing) const {
   using Values = std::tuple<std::optional<Index>, std::optional<HolderInstant>,
                             std::optional<HolderInstant>, std::optional<Round>>;
-  const auto values = [&timing](Index match,
-                                const std::optional<lease::RoundStart>& ack) -> Values {
+  // One division serves all voters, unless D has changed in this term.
+  Duration promised = newest_round().duration;
+  Duration usable = timing.usable(promised);
+  const auto values = [&](Index match, const std::optional<lease::RoundStart>& ack) -> Values {
     if (!ack) return {match, std::nullopt, std::nullopt, std::nullopt};
-    return {match, ack->began + timing.usable(ack->duration), ack->began, ack->round};
+    if (ack->duration != promised) {
+      promised = ack->duration;
+      usable = timing.usable(promised);
+    }
+    return {match, ack->began + usable, ack->began, ack->round};
   };
   const auto values_of = [&](NodeId id) -> Values {
     // The leader itself promises with each round that it begins.
@@ -114,6 +121,7 @@ bool Leader::token_alive(Index commit) const {
 
 void Leader::add_read(const LeaderRead& read) {
   LEASEHOLD_ASSERT(reads.empty() || reads.back().round <= read.round);
+  LEASEHOLD_ASSERT(remote_reads <= reads.size());
   reads.push_back(read);
   if (read.asker != kNobody) ++remote_reads;
   if (read.mode == ReadMode::lease) ++lease_reads;
@@ -133,6 +141,7 @@ void Leader::forget(const LeaderRead& read) {
 
 bool Leader::wants_round() const {
   if (reads.empty() || reads.back().round <= rounds.newest()) return false;
+  LEASEHOLD_ASSERT(rounds.newest() > Round(0));
   return confirmed == rounds.newest();
 }
 

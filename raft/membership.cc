@@ -89,6 +89,8 @@ const Member* Membership::find(NodeId id) const {
 
 Bytes encode_membership(const Membership& membership) {
   LEASEHOLD_ASSERT(membership.members.size() <= kMembersMax);
+  LEASEHOLD_ASSERT(membership.voters.size() <= membership.members.size());
+  LEASEHOLD_ASSERT(membership.leaving.size() <= membership.outgoing_voters.size());
   std::string out;
   put(out, membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses, 1);
   put(out, membership.members.size(), 2);
