@@ -7,6 +7,8 @@
 // refuses it.
 #pragma once
 
+#include <leasehold/base/assert.h>
+
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -53,7 +55,10 @@ class Instant {
     }
     return Instant(Duration(sum));
   }
-  friend constexpr Instant operator-(Instant a, Duration d) { return a + Duration(-d.count()); }
+  friend constexpr Instant operator-(Instant a, Duration d) {
+    LEASEHOLD_ASSERT(d != Duration::min());  // has no opposite
+    return a + Duration(-d.count());
+  }
   friend constexpr Duration operator-(Instant a, Instant b) {
     return a.since_origin_ - b.since_origin_;
   }

@@ -1,6 +1,7 @@
 // The leader's side of the lease: until when it may serve reads on its own.
 #pragma once
 
+#include <leasehold/base/assert.h>
 #include <leasehold/lease/instant.h>
 
 namespace leasehold::lease {
@@ -15,9 +16,13 @@ class LeaderLease {
   /// A quorum's promises reach to `end`. Never moves the end back.
   void extend(HolderInstant end) {
     if (end > end_) end_ = end;
+    LEASEHOLD_ASSERT(end_ >= end);
   }
   /// Gives the lease up, until it is extended again.
-  void revoke() { end_ = HolderInstant::earliest(); }
+  void revoke() {
+    end_ = HolderInstant::earliest();
+    LEASEHOLD_ASSERT(!valid(end_));
+  }
 
  private:
   HolderInstant end_ = HolderInstant::earliest();

@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/lease/timing.h>
 
 #include <limits>
@@ -40,7 +41,9 @@ Result<void> check_range(const char* name, Duration value, Duration lowest) {
 Duration Timing::usable(Duration promised) const {
   const std::int64_t scaled =
       promised.count() * (kMillion - max_clock_drift_ppm) / (kMillion + max_clock_drift_ppm);
-  return Duration(scaled) - margin;
+  const Duration usable = Duration(scaled) - margin;
+  LEASEHOLD_ASSERT(usable <= promised);
+  return usable;
 }
 
 Result<void> Timing::validate() const {
@@ -55,6 +58,7 @@ Result<void> Timing::validate() const {
                    " ppm; it must be 0 to 500000 (0.5)");
   }
   const Duration u = usable(lease);
+  LEASEHOLD_ASSERT(u < lease || margin.count() == 0);
   const std::string drift = std::to_string(max_clock_drift_ppm) + " ppm";
   if (u.count() <= 0) {
     return invalid("unsafe lease: D * (1 - rho) / (1 + rho) - sigma must be above zero, but is " +

@@ -2,13 +2,13 @@
 // hands them out.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
 namespace leasehold::raft {
 
-Core::Core(const CoreOptions& options, InitialState initial, Now now)
+Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
     : options_(options),
       random_(options.seed),
       now_(now),
@@ -35,10 +35,11 @@ Core::Core(const CoreOptions& options, InitialState initial, Now now)
               HolderInstant::earliest()};
   restart_election_timer();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
+  LEASEHOLD_ASSERT(leader_ == kNobody);
   check_invariants();
 }
 
-Role Core::role() const {
+Role Core::Impl::role() const {
   if (std::holds_alternative<Leader>(state_)) return Role::leader;
   if (const auto* candidate = std::get_if<Candidate>(&state_)) {
     return candidate->pre_vote ? Role::pre_candidate : Role::candidate;
@@ -46,21 +47,21 @@ Role Core::role() const {
   return Role::follower;
 }
 
-const std::map<NodeId, Progress>& Core::progress() const {
+const std::map<NodeId, Progress>& Core::Impl::progress() const {
   static const std::map<NodeId, Progress> kNone;
   const Leader* leader = as_leader();
   return leader != nullptr ? leader->progress : kNone;
 }
 
-HolderInstant Core::lease_end() const {
+HolderInstant Core::Impl::lease_end() const {
   const Leader* leader = as_leader();
-  if (leader == nullptr || commit_ < leader->first_index || token_alive(*leader)) {
+  if (leader == nullptr || commit_ < leader->first_index || leader->token_alive(commit_)) {
     return HolderInstant::earliest();
   }
   return leader->lease.end();
 }
 
-std::size_t Core::pending_reads() const {
+std::size_t Core::Impl::pending_reads() const {
   std::size_t count = 0;
   if (const Leader* leader = as_leader()) count += leader->reads.size();
   for (const FollowerReads& reads : follower_reads_) {
@@ -71,36 +72,36 @@ std::size_t Core::pending_reads() const {
 
 // ---- Inputs ----
 
-void Core::begin_input(Now now) {
+void Core::Impl::begin_input(Now now) {
   LEASEHOLD_ASSERT(now.holder >= now_.holder);
   LEASEHOLD_ASSERT(now.promise >= now_.promise);
   now_ = now;
+  LEASEHOLD_ASSERT(!campaign_at_once_);
   observe_time();
 }
 
-void Core::end_input() {
-  if (as_leader() != nullptr) settle_membership();
-  if (as_leader() != nullptr && options_.witness) hand_over_as_witness();
-  if (as_leader() != nullptr) advance_transfer();
+void Core::Impl::end_input() {
+  derive();
   if (campaign_at_once_) {
     campaign_at_once_ = false;
     if (may_campaign()) start_pre_vote(RoleChangeReason::higher_term);
   }
+  LEASEHOLD_ASSERT(!campaign_at_once_);
   check_invariants();
 }
 
 // A leader learns from the time alone that it may lead no longer; every input starts with that.
-void Core::observe_time() {
+void Core::Impl::observe_time() {
   const Leader* leader = as_leader();
   if (leader == nullptr) return;
-  if (now_.holder >= quorum_deadline(*leader)) {
+  if (now_.holder >= leader->quorum_deadline()) {
     become_follower(RoleChangeReason::quorum_lost);
   } else if (disk_stalled()) {
     become_follower(RoleChangeReason::disk_stalled);
   }
 }
 
-void Core::tick(Now now) {
+void Core::Impl::tick(Now now) {
   begin_input(now);
   if (const Leader* leader = as_leader()) {
     if (leader->transfer && now_.promise >= leader->transfer->ends) end_transfer();
@@ -119,12 +120,12 @@ void Core::tick(Now now) {
   end_input();
 }
 
-PromiseInstant Core::next_deadline() const {
+PromiseInstant Core::Impl::next_deadline() const {
   if (const Leader* leader = as_leader()) {
     // The holder's clock is the faster of the two: what it still has to go is at least what the
     // timers have to go.
     PromiseInstant due =
-        std::min(leader->next_round, now_.promise + (quorum_deadline(*leader) - now_.holder));
+        std::min(leader->next_round, now_.promise + (leader->quorum_deadline() - now_.holder));
     if (leader->transfer) due = std::min(due, leader->transfer->ends);
     for (const auto& [id, progress] : leader->progress) {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
@@ -142,7 +143,7 @@ PromiseInstant Core::next_deadline() const {
   return due;
 }
 
-void Core::step(Now now, const Peer& from, Message message) {
+void Core::Impl::step(Now now, const Peer& from, Message& message) {
   begin_input(now);
   // A message from nobody or from this node itself is a fault of the transport; it means nothing.
   if (from.id != kNobody && from.id != options_.id && !from_impostor(from, message)) {
@@ -153,23 +154,24 @@ void Core::step(Now now, const Peer& from, Message message) {
 
 // A leader that no longer votes leads only until its removal is committed. It takes nothing new, so
 // that the entry that is committed then is its last, and a voter that has it can follow at once.
-bool Core::takes_proposals() const {
+bool Core::Impl::takes_proposals() const {
   const Leader* leader = as_leader();
   return leader != nullptr && !leader->transfer && own_seat() && !options_.witness;
 }
 
-std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
+std::optional<LogId> Core::Impl::propose(Now now, std::vector<Bytes> payloads) {
   begin_input(now);
   std::optional<LogId> first;
   if (takes_proposals() && !payloads.empty()) {
     first = LogId{hard_state_.term, log_.last_index().next()};
     for (Bytes& payload : payloads) append_entry(EntryKind::command, std::move(payload));
+    LEASEHOLD_ASSERT(log_.last_index() - first->index + 1 == payloads.size());
   }
   end_input();
   return first;
 }
 
-void Core::persisted(Now now, ReadyId id) {
+void Core::Impl::persisted(Now now, ReadyId id) {
   begin_input(now);
   LEASEHOLD_ASSERT(id < next_ready_);
   durable_batch_ = std::max(durable_batch_, id);
@@ -185,31 +187,36 @@ void Core::persisted(Now now, ReadyId id) {
     }
     unanswered_.pop_front();
   }
+  LEASEHOLD_ASSERT(durable_ <= log_.last_index());
+  LEASEHOLD_ASSERT(unanswered_.empty() || unanswered_.front().id > durable_batch_);
   if (Candidate* candidate = as_candidate()) {
     if (!candidate->pre_vote && candidate->own_vote <= durable_batch_) {
       candidate->votes.emplace(options_.id, true);
       count_votes();
     }
   }
-  maybe_commit();
+  // The leader is one of those whose durable prefix counts.
+  if (Leader* leader = as_leader()) leader->due.matches = true;
   end_input();
 }
 
 // ---- The log and the roles ----
 
-void Core::append_entry(EntryKind kind, Bytes payload) {
+void Core::Impl::append_entry(EntryKind kind, Bytes payload) {
   LEASEHOLD_ASSERT(kind != EntryKind::membership);
+  LEASEHOLD_ASSERT(as_leader() != nullptr);
   log_.append(hard_state_.term, nullptr);
   pending_.persist.entries.push_back({log_.last(), kind, std::move(payload)});
 }
 
-void Core::truncate_log(Index from) {
+void Core::Impl::truncate_log(Index from) {
   LEASEHOLD_ASSERT(from > commit_);
+  LEASEHOLD_ASSERT(as_leader() == nullptr);  // leader append-only (section 5.3)
   const bool falls_back = log_.membership_index() >= from;
   log_.truncate(from);
-  if (falls_back) note_membership();
+  if (falls_back) note_membership();  // Test: Change.ATruncatedMembershipFallsBackToTheOneBefore.
   // A completion that is still to come speaks of what stood there when the batch was handed out
-  // (the A-B-A race).
+  // (the A-B-A race). Test: Replication.ACompletionOfReplacedEntriesMovesNoMatch.
   durable_ = std::min(durable_, from.prev());
   for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, from.prev());
   auto& entries = pending_.persist.entries;
@@ -218,9 +225,11 @@ void Core::truncate_log(Index from) {
     handed_out_ = from.prev();
     pending_.persist.truncate_from = from;
   }
+  LEASEHOLD_ASSERT(log_.last_index() == from.prev());
+  LEASEHOLD_ASSERT(durable_ <= log_.last_index());
 }
 
-void Core::advance_commit(Index index) {
+void Core::Impl::advance_commit(Index index) {
   if (index <= commit_) return;
   LEASEHOLD_ASSERT(index <= log_.last_index());
   const Index membership = log_.membership_index();
@@ -229,18 +238,18 @@ void Core::advance_commit(Index index) {
   if (news) emit(MembershipCommitted{membership});
 }
 
-void Core::mark_hard_state() {
+void Core::Impl::mark_hard_state() {
   hard_state_.promise.duration = promise_.remembered();
   pending_.persist.hard_state = hard_state_;
 }
 
 // The batch that has to be durable before the current hard state is.
-ReadyId Core::hard_state_ready() const {
+ReadyId Core::Impl::hard_state_ready() const {
   return pending_.persist.hard_state ? next_ready_ : hard_state_batch_;
 }
 
 // The batch that has to be durable before everything up to `index` is; zero if it is.
-ReadyId Core::entries_ready(Index index) const {
+ReadyId Core::Impl::entries_ready(Index index) const {
   if (index <= durable_) return ReadyId();
   for (const UnansweredBatch& batch : unanswered_) {
     if (batch.last >= index) return batch.id;
@@ -248,16 +257,18 @@ ReadyId Core::entries_ready(Index index) const {
   return next_ready_;
 }
 
-bool Core::disk_stalled() const {
+bool Core::Impl::disk_stalled() const {
   return !unanswered_.empty() &&
          now_.promise - unanswered_.front().handed_out >= options_.timing.election_timeout;
 }
 
-void Core::adopt_term(Term term, RoleChangeReason reason) {
+void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {
   LEASEHOLD_ASSERT(term > hard_state_.term);
+  LEASEHOLD_ASSERT(term > log_.last_term());
   const Leader* leader = as_leader();
   const bool led = leader != nullptr;
   // Most likely the target's own campaign, which this node would undo by another.
+  // Test: Transfer.TheLeaderDoesNotCampaignAgainstItsTarget.
   const bool handing_over = led && leader->transfer && leader->transfer->token;
   hard_state_.term = term;
   hard_state_.voted_for = kNobody;
@@ -265,9 +276,11 @@ void Core::adopt_term(Term term, RoleChangeReason reason) {
   mark_hard_state();
   become_follower(reason);
   if (led && !handing_over) campaign_at_once_ = true;
+  LEASEHOLD_ASSERT(role() == Role::follower);
+  LEASEHOLD_ASSERT(hard_state_.voted_for == kNobody);
 }
 
-void Core::become_follower(RoleChangeReason reason) {
+void Core::Impl::become_follower(RoleChangeReason reason) {
   leader_ = kNobody;
   refuse_reads();
   if (const Leader* leader = as_leader()) {
@@ -278,9 +291,12 @@ void Core::become_follower(RoleChangeReason reason) {
     restart_election_timer();
   }
   if (role() != Role::follower) change_role(Follower{}, reason);
+  LEASEHOLD_ASSERT(leader_ == kNobody);
+  LEASEHOLD_ASSERT(lease_end() == HolderInstant::earliest());
 }
 
-void Core::change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason) {
+void Core::Impl::change_role(std::variant<Follower, Candidate, Leader> next,
+                             RoleChangeReason reason) {
   const Role from = role();
   state_ = std::move(next);
   emit(RoleChanged{from, role(), reason});
@@ -288,13 +304,17 @@ void Core::change_role(std::variant<Follower, Candidate, Leader> next, RoleChang
 
 // ---- Output ----
 
-void Core::send_now(NodeId to, Message message) {
+void Core::Impl::send_now(NodeId to, Message message) {
+  LEASEHOLD_ASSERT(to != kNobody);
+  LEASEHOLD_ASSERT(to != options_.id);
   pending_.messages.push_back({to, std::move(message)});
 }
 
 // etcd's queue keeps such messages back for the same reason: a vote, a promise or a match that is
 // told before it is durable can be forgotten by a crash and given again to somebody else.
-void Core::send_after(ReadyId after, NodeId to, Message message) {
+void Core::Impl::send_after(ReadyId after, NodeId to, Message message) {
+  LEASEHOLD_ASSERT(after <= next_ready_);  // the batch that the next Ready holds, at the latest
+  LEASEHOLD_ASSERT(to != options_.id);
   if (after <= durable_batch_) {
     send_now(to, std::move(message));
   } else {
@@ -302,13 +322,19 @@ void Core::send_after(ReadyId after, NodeId to, Message message) {
   }
 }
 
-void Core::emit(decltype(Event::what) what) {
+void Core::Impl::emit(decltype(Event::what) what) {
   pending_.events.push_back({options_.group, options_.id, hard_state_.term, now_, std::move(what)});
 }
 
-bool Core::take_ready(Ready& ready) {
-  if (as_leader() != nullptr) {
-    maybe_begin_read_round();
+bool Core::Impl::take_ready(Ready& ready) {
+  if (Leader* leader = as_leader()) {
+    // One round serves everything that arrived in this turn. While one is out the next one waits
+    // for its quorum (or for the heartbeat), so that reads cannot flood the peers.
+    if (leader->wants_round()) {
+      begin_round();
+      leader->due.reads = true;
+      derive();
+    }
     emit_intents();
   }
 
@@ -344,6 +370,8 @@ bool Core::take_ready(Ready& ready) {
     received_.reset();
     handed_out_ = log_.last_index();
   }
+  LEASEHOLD_ASSERT(announced_apply_ <= commit_);
+  LEASEHOLD_ASSERT(announced_commit_ == commit_);
   std::swap(ready, pending_);
   ready.id = id;
   ready.persist.id = id;

@@ -1,10 +1,7 @@
 // raft::Core: one replica of one group, as a pure function of (state, now, input).
 #pragma once
 
-#include <leasehold/base/random.h>
-#include <leasehold/lease/leader_lease.h>
 #include <leasehold/lease/promise.h>
-#include <leasehold/lease/rounds.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/raft/log.h>
 #include <leasehold/raft/membership_change.h>
@@ -14,10 +11,10 @@
 #include <leasehold/raft/transfer.h>
 #include <leasehold/raft/types.h>
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -46,18 +43,27 @@ struct CoreOptions {
   std::uint64_t promotion_lag_max = 1000;
 };
 
-/// How a read asks to be justified. The answer is linearizable either way.
-enum class ReadMode : std::uint8_t {
-  lease,   ///< by the lease if it is valid, else silently by a quorum round
-  quorum,  ///< always by a round that begins after the read arrived
-};
-
 /// The consensus protocol of one replica.
 ///
 /// Contract: deterministic; never blocks, throws, logs, or reads a clock; cheap to copy. Every
-/// input takes the time first, sampled after the input was in memory. After any number of inputs
-/// the caller drains take_ready() and acts on each Ready in the order that ready.h describes. One
-/// thread at a time.
+/// input takes the time first, sampled after the input was in memory. One thread at a time.
+///
+/// A turn: any number of inputs, then take_ready() until it returns false. The core does nothing
+/// itself. A Ready is everything that it asks its host to do after this turn, and the host does it
+/// from top to bottom (ready.h has the members, carry_out.h the order as code):
+///
+///   1. publish `lease`            Readers on other threads serve by it. They learn of its loss
+///                                 before a message lets another node lead, and of a commit before
+///                                 a peer can answer from it.
+///   2. send `messages`, and the   They claim nothing that is not durable. So they need not wait,
+///      entries of `intents`       and a leader's entries overtake its own disk.
+///   3. write `persist`            One durable write; persisted() says when it is done.
+///   4. keep `held` back until     A vote, a promise or an acknowledgement that a crash forgets
+///      the write they name is     would be given again, to somebody else.
+///      durable, then send them
+///   5. `install`, `apply_to`,     What is applied is committed and durable here. It comes after 1,
+///      `commit`, `reads`          so that no caller knows more than a reader under the lease.
+///   6. `events`                   For people and for tests; nothing depends on them.
 ///
 /// Where it departs from the Raft paper: pre-vote (dissertation 9.6) always; a voter's promise
 /// binds its votes and is a state of its own (lease/README.md); a leader without a quorum for a
@@ -66,6 +72,13 @@ enum class ReadMode : std::uint8_t {
 class Core {
  public:
   Core(const CoreOptions& options, InitialState initial, Now now);
+  Core(const Core& other);
+  Core(Core&& other) noexcept;  ///< `other` may only be assigned to, or end
+  Core& operator=(const Core& other);
+  Core& operator=(Core&& other) noexcept;
+  ~Core();
+
+  // ---- Inputs ----
 
   /// Lets time pass. Call it no later than next_deadline(); calling it earlier is harmless.
   void tick(Now now);
@@ -101,6 +114,8 @@ class Core {
   /// holds.
   bool current(const AppendIntent& intent) const;
 
+  // ---- Inputs: the front of the log, and snapshots ----
+
   /// The front of the log, up to and including `to`, is no longer needed: the state machine has
   /// made its effect durable. Does nothing when `to` is at or below the base; asserts that it is
   /// committed and durable here.
@@ -128,27 +143,31 @@ class Core {
   /// installed. False: it is not needed (any more).
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
 
+  // ---- Output ----
+
   /// Moves the effects since the last call into `ready`, whose old content is dropped. False: there
   /// are none.
   bool take_ready(Ready& ready);
   /// When tick() is due. On the clock that every timer runs on.
   PromiseInstant next_deadline() const;
 
-  NodeId id() const { return options_.id; }
-  const CoreOptions& options() const { return options_; }
+  // ---- What can be seen of it ----
+
+  NodeId id() const;
+  const CoreOptions& options() const;
   Role role() const;
-  Term term() const { return hard_state_.term; }
+  Term term() const;
   /// Who leads the current term, as far as this node knows; kNobody otherwise.
-  NodeId leader() const { return leader_; }
-  Index commit_index() const { return commit_; }
+  NodeId leader() const;
+  Index commit_index() const;
   /// The log may be cut up to here: what is committed; at a witness, what every full member holds.
-  Index cut_limit() const { return options_.witness ? held_ : commit_; }
+  Index cut_limit() const;
   /// The prefix of the log that is durable on this node.
-  Index durable_index() const { return durable_; }
-  const Log& log() const { return log_; }
-  const Membership& membership() const { return log_.membership(); }
-  const HardState& hard_state() const { return hard_state_; }
-  const lease::VoterPromise& promise() const { return promise_; }
+  Index durable_index() const;
+  const Log& log() const;
+  const Membership& membership() const;
+  const HardState& hard_state() const;
+  const lease::VoterPromise& promise() const;
   /// The lease as published: none until an entry of the own term is committed. earliest() for any
   /// other role.
   HolderInstant lease_end() const;
@@ -158,243 +177,9 @@ class Core {
 
  private:
   friend class CoreReader;  // fingerprint.cc
+  class Impl;               // core_impl.h: the state, and what becomes of each input
 
-  /// A durable write that was handed out and not answered.
-  struct UnansweredBatch {
-    ReadyId id;
-    /// The last entry of the batch that still stands in the log; 0 if it has none (any more).
-    Index last;
-    PromiseInstant handed_out;
-    /// The snapshot that takes the place of the log with it.
-    std::optional<SnapshotId> installs;
-  };
-
-  struct Follower {};
-
-  struct Candidate {
-    bool pre_vote = true;
-    /// Answers of the others, and the own vote once it is durable.
-    std::map<NodeId, bool> votes;
-    /// The batch that makes the own vote durable; a pre-vote has none.
-    ReadyId own_vote;
-  };
-
-  /// A read that waits at the leader.
-  struct LeaderRead {
-    std::uint64_t read = 0;   ///< the caller's number, or the remote asker's
-    NodeId asker;             ///< kNobody: this node's own caller
-    Incarnation incarnation;  ///< of a remote asker
-    ReadMode mode = ReadMode::lease;
-    /// A quorum must acknowledge this round or a newer one: it began after the read arrived.
-    Round round;
-  };
-
-  /// A transfer of the leadership is under way.
-  struct Transfer {
-    NodeId target;
-    PromiseInstant ends;
-    /// Set once the target has everything. Invariant: nothing is appended behind token->last.
-    std::optional<TransferToken> token;
-  };
-
-  struct Leader {
-    Now elected_at;
-    /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
-    Index first_index;
-    lease::RoundRing rounds;
-    PromiseInstant next_round;
-    lease::LeaderLease lease;
-    /// When the newest round that a quorum has acknowledged began. Never moves back.
-    std::optional<HolderInstant> base;
-    /// Everybody that receives the log, this node excepted: the members of the newest membership,
-    /// and those that it removes until it is committed.
-    std::map<NodeId, Progress> progress;
-    std::optional<Transfer> transfer;
-    /// The last index of the newest token of this term; 0: none. There is no lease before an entry
-    /// beyond it is committed.
-    Index token_index;
-    /// The newest membership whose consequences were drawn (see core_membership.cc).
-    Index settled_membership;
-    std::vector<LeaderRead> reads;
-    std::size_t remote_reads = 0;  ///< of these, asked by followers
-  };
-
-  /// The reads of a follower that are justified in the same way: one request is out at a time,
-  /// later reads wait for the next one.
-  struct FollowerReads {
-    std::vector<std::uint64_t> asked;
-    std::vector<std::uint64_t> waiting;
-    std::uint64_t request = 0;
-    PromiseInstant sent;
-  };
-
-  // core.cc
-  void begin_input(Now now);
-  void end_input();
-  void observe_time();
-  void mark_hard_state();
-  ReadyId hard_state_ready() const;
-  ReadyId entries_ready(Index index) const;
-  void send_now(NodeId to, Message message);
-  void send_after(ReadyId after, NodeId to, Message message);
-  void emit(decltype(Event::what) what);
-  bool disk_stalled() const;
-  void adopt_term(Term term, RoleChangeReason reason);
-  void become_follower(RoleChangeReason reason);
-  void change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason);
-  void append_entry(EntryKind kind, Bytes payload);
-  void truncate_log(Index from);
-  void advance_commit(Index index);
-  Leader* as_leader() { return std::get_if<Leader>(&state_); }
-  const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
-  Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
-  const Candidate* as_candidate() const { return std::get_if<Candidate>(&state_); }
-
-  // core_membership.cc
-  bool own_seat() const;
-  bool newcomer() const;
-  bool from_impostor(const Peer& from, const Message& message) const;
-  std::variant<LogId, ChangeRefused> begin_change(const WantedMembers& wanted);
-  bool caught_up(const Progress& progress) const;
-  void append_membership(const Membership& next);
-  void settle_membership();
-  void note_membership();
-
-  // core_transfer.cc
-  std::optional<TransferRefused> begin_transfer(NodeId to);
-  NodeId heir() const;
-  void advance_transfer();
-  void send_token(const TransferToken& token);
-  bool token_alive(const Leader& leader) const;
-  void end_transfer();
-  void leave_as_removed();
-  void handle(NodeId from, const TimeoutNow& m);
-  bool passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
-                      LogId last) const;
-
-  // core_election.cc
-  bool promised_to_other_than(NodeId candidate) const;
-  bool eligible() const;
-  bool may_campaign() const;
-  PromiseInstant election_deadline() const;
-  void restart_election_timer();
-  void start_pre_vote(RoleChangeReason reason);
-  void start_campaign(const std::optional<TransferToken>& token);
-  void count_votes();
-  void become_leader();
-  bool ignores_higher_terms() const;
-  bool learn_term_from_reply(Term term);
-  std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote,
-                                   const std::optional<TransferToken>& token) const;
-  void handle(NodeId from, const PreVoteRequest& m);
-  void handle(NodeId from, const PreVoteReply& m);
-  void handle(NodeId from, const VoteRequest& m);
-  void handle(NodeId from, const VoteReply& m);
-
-  // core_lease.cc
-  void begin_round();
-  void renew_promise(NodeId leader, Duration carried);
-  void acknowledge_round(Progress& progress, Round round);
-  void update_lease();
-  HolderInstant quorum_deadline(const Leader& leader) const;
-
-  // core_replication.cc
-  bool open_intent(NodeId to, Term term, std::uint64_t id) const;
-  bool hear_leader(NodeId from, Term term, Duration lease);
-  void handle(NodeId from, AppendRequest& m);
-  void handle(NodeId from, const AppendReply& m);
-  void handle_refusal(Progress& progress, const AppendReply& m);
-  void append_from_leader(NodeId from, AppendRequest& m);
-  void refuse_append(NodeId from, const AppendRequest& m);
-  void skip_below_base(AppendRequest& m) const;
-  void maybe_commit();
-  AppendRequest empty_append(Progress& progress) const;
-  bool keeps_news(const Progress& progress) const;
-  void emit_intents();
-  void note_listener(NodeId peer);
-
-  // core_read.cc
-  void handle(NodeId from, const ReadIndexRequest& m);
-  void handle(NodeId from, const ReadIndexReply& m);
-  void maybe_begin_read_round();
-  void answer_leader_reads();
-  void refuse_reads();
-  void ask_leader(ReadMode mode);
-  void answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis);
-
-  // core_snapshot.cc
-  void handle(NodeId from, SnapshotChunk& m);
-  void handle(NodeId from, const SnapshotReply& m);
-  bool accept_snapshot(const SnapshotId& id, const Membership& membership);
-  bool resetting() const;
-
-  // core_witness.cc
-  void hand_over_as_witness();
-  Index held_by_all() const;
-  Index commit_for(const Progress& progress) const;
-  bool state_stays() const;
-  void send_beginning(NodeId to, Progress& progress);
-  void take_beginning(NodeId from, const SnapshotChunk& m);
-
-  // core_invariants.cc
-  void check_invariants() const;
-  void check_members(const Leader& leader) const;
-  void check_transfer(const Leader& leader) const;
-
-  CoreOptions options_;
-  Random random_;
-  /// The time of the newest input. Invariant: neither clock ever runs backwards.
-  Now now_;
-
-  HardState hard_state_;
-  lease::VoterPromise promise_;
-  NodeId leader_;
-  std::variant<Follower, Candidate, Leader> state_;
-  /// When the vote was last updated, or what else restarts the wait for an own election.
-  PromiseInstant vote_updated_;
-  /// Drawn from [ET, 2 ET), again for each timeout.
-  Duration election_timeout_{0};
-  /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
-  bool campaign_at_once_ = false;
-  /// The term whose leader was reported for promising another D than this node is set to.
-  Term settings_reported_;
-
-  Log log_;
-  /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
-  Index commit_;
-  Index held_;  ///< of a witness: cut_limit(), which never moves back either
-  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index(), and
-  /// it is below the log's base exactly while a snapshot's place there is not durable.
-  Index durable_;
-  /// The last entry that was handed to storage and still stands.
-  Index handed_out_;
-  std::deque<UnansweredBatch> unanswered_;
-  /// The snapshot of pending_.persist.reset.
-  std::optional<SnapshotId> received_;
-  ReadyId next_ready_{1};
-  /// The newest batch with a hard state.
-  ReadyId hard_state_batch_;
-  /// The newest durable batch.
-  ReadyId durable_batch_;
-  std::uint64_t next_intent_ = 1;
-
-  std::array<FollowerReads, 2> follower_reads_;
-  std::uint64_t next_request_ = 1;
-
-  /// What the next Ready will hold.
-  Ready pending_;
-  LeaseState published_;
-  Index announced_commit_;
-  Index announced_apply_;
-
-  /// What the last check saw: for the invariants of a step.
-  struct {
-    Term term;
-    Index base;
-    Index commit;
-    Term lease_term;
-    HolderInstant lease_end = HolderInstant::earliest();
-  } mutable checked_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace leasehold::raft

@@ -2,7 +2,7 @@
 // lease/README.md).
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 #include <leasehold/raft/quorum.h>
 
 #include <algorithm>
@@ -10,32 +10,32 @@
 namespace leasehold::raft {
 
 // Changing the term or the vote, granting or refusing: none of it ends a promise. Time does.
-bool Core::promised_to_other_than(NodeId candidate) const {
+bool Core::Impl::promised_to_other_than(NodeId candidate) const {
   return promise_.live(now_.promise) && hard_state_.promise.holder != candidate;
 }
 
 // While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
 // what passes the promise: or a stranded node would take the voters of a healthy leader with it.
-bool Core::ignores_higher_terms() const {
+bool Core::Impl::ignores_higher_terms() const {
   return promised_to_other_than(options_.id);
 }
 
-bool Core::eligible() const {
+bool Core::Impl::eligible() const {
   if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
-  // needed.
+  // needed. Test: Change.ANodeMayCampaignWhileItsRemovalIsNotKnownToBeCommitted.
   return log_.membership_index() > commit_ &&
          log_.membership_at(log_.membership_index().prev()).is_voter(options_.id, options_.uuid);
 }
 
-bool Core::may_campaign() const {
+bool Core::Impl::may_campaign() const {
   return as_leader() == nullptr && eligible() && !disk_stalled() &&
          !promised_to_other_than(options_.id);
 }
 
 // A committed vote says that a leader was there: wait its promise out, and an election timeout on
 // top. With an uncommitted one there is only a candidate: wait an election timeout since the vote.
-PromiseInstant Core::election_deadline() const {
+PromiseInstant Core::Impl::election_deadline() const {
   PromiseInstant from = vote_updated_;
   if (hard_state_.vote_committed) from = std::max(from, promise_.until());
   PromiseInstant deadline = from + election_timeout_;
@@ -43,7 +43,7 @@ PromiseInstant Core::election_deadline() const {
   return deadline;
 }
 
-void Core::restart_election_timer() {
+void Core::Impl::restart_election_timer() {
   vote_updated_ = now_.promise;
   const std::int64_t timeout = options_.timing.election_timeout.count();
   election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
@@ -51,8 +51,9 @@ void Core::restart_election_timer() {
   if (options_.witness) election_timeout_ += options_.timing.election_timeout;
 }
 
-void Core::start_pre_vote(RoleChangeReason reason) {
+void Core::Impl::start_pre_vote(RoleChangeReason reason) {
   LEASEHOLD_ASSERT(may_campaign());
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
   leader_ = kNobody;
   refuse_reads();
   restart_election_timer();
@@ -66,8 +67,9 @@ void Core::start_pre_vote(RoleChangeReason reason) {
   count_votes();
 }
 
-void Core::start_campaign(const std::optional<TransferToken>& token) {
+void Core::Impl::start_campaign(const std::optional<TransferToken>& token) {
   LEASEHOLD_ASSERT(token || !promised_to_other_than(options_.id));
+  LEASEHOLD_ASSERT(as_leader() == nullptr);
   leader_ = kNobody;
   refuse_reads();
   hard_state_.term = hard_state_.term.next();
@@ -80,13 +82,15 @@ void Core::start_campaign(const std::optional<TransferToken>& token) {
   candidate.own_vote = hard_state_ready();
   change_role(std::move(candidate),
               token ? RoleChangeReason::transfer : RoleChangeReason::pre_vote_won);
+  LEASEHOLD_ASSERT(role() == Role::candidate);
+  LEASEHOLD_ASSERT(hard_state_.term > log_.last_term());
   for (const Member& member : log_.membership().members) {
     if (member.id == options_.id || !log_.membership().is_voter(member.id)) continue;
     send_after(hard_state_ready(), member.id, VoteRequest{hard_state_.term, log_.last(), token});
   }
 }
 
-void Core::count_votes() {
+void Core::Impl::count_votes() {
   Candidate* candidate = as_candidate();
   LEASEHOLD_ASSERT(candidate != nullptr);
   const auto granted = [this, candidate](NodeId id) {
@@ -111,7 +115,7 @@ void Core::count_votes() {
   }
 }
 
-void Core::become_leader() {
+void Core::Impl::become_leader() {
   LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id);
   // Won by a quorum: the promises to lower terms have ended, or their holders gave them up.
   promise_.drop();
@@ -119,36 +123,30 @@ void Core::become_leader() {
   hard_state_.vote_committed = true;
   mark_hard_state();
 
-  Leader leader;
-  leader.elected_at = now_;
-  leader.first_index = log_.last_index().next();
-  for (const Member& member : log_.membership().members) {
-    if (member.id == options_.id) continue;
-    Progress progress;
-    progress.witness = log_.membership().is_witness(member.id);
-    progress.next_index = leader.first_index;
-    leader.progress.emplace(member.id, std::move(progress));
-  }
-  change_role(std::move(leader), RoleChangeReason::election_won);
+  change_role(Leader(options_.id, now_, log_.last_index().next(), log_.membership()),
+              RoleChangeReason::election_won);
   leader_ = options_.id;
   emit(LeaderKnown{options_.id});
   // Nothing of an earlier term is committed by counting; this entry commits them all
   // (section 5.4.2, figure 8).
   append_entry(EntryKind::empty, Bytes());
   begin_round();
+  LEASEHOLD_ASSERT(log_.last_term() == hard_state_.term);
+  LEASEHOLD_ASSERT(log_.last_index() == as_leader()->first_index);
 }
 
-bool Core::learn_term_from_reply(Term term) {
+bool Core::Impl::learn_term_from_reply(Term term) {
   if (term <= hard_state_.term) return false;
   if (as_leader() != nullptr || !ignores_higher_terms()) {
     adopt_term(term, RoleChangeReason::higher_term);
+    LEASEHOLD_ASSERT(hard_state_.term == term);
   }
   return true;
 }
 
 // Why a vote (or a pre-vote) in `term` has to be refused, on what is known now.
-std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last, bool pre_vote,
-                                       const std::optional<TransferToken>& token) const {
+std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId last, bool pre_vote,
+                                             const std::optional<TransferToken>& token) const {
   if (newcomer()) return VoteRefusal::no_member;
   const Leader* leader = as_leader();
   if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
@@ -173,7 +171,7 @@ std::optional<VoteRefusal> Core::judge(NodeId candidate, Term term, LogId last, 
   return refusal && bound ? VoteRefusal::promised : refusal;
 }
 
-void Core::handle(NodeId from, const PreVoteRequest& m) {
+void Core::Impl::handle(NodeId from, const PreVoteRequest& m) {
   // Nothing changes here, whatever the answer: no term, no vote, no timer, no promise.
   const std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, true, std::nullopt);
   if (refusal) {
@@ -184,7 +182,7 @@ void Core::handle(NodeId from, const PreVoteRequest& m) {
   send_after(hard_state_ready(), from, PreVoteReply{m.term, hard_state_.term, !refusal, leader_});
 }
 
-void Core::handle(NodeId from, const PreVoteReply& m) {
+void Core::Impl::handle(NodeId from, const PreVoteReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Candidate* candidate = as_candidate();
   if (candidate == nullptr || !candidate->pre_vote) return;
@@ -193,7 +191,7 @@ void Core::handle(NodeId from, const PreVoteReply& m) {
   count_votes();
 }
 
-void Core::handle(NodeId from, const VoteRequest& m) {
+void Core::Impl::handle(NodeId from, const VoteRequest& m) {
   std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false, m.token);
   const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised ||
                       refusal == VoteRefusal::no_member;
@@ -214,12 +212,14 @@ void Core::handle(NodeId from, const VoteRequest& m) {
     // The election timer, not the promise: a vote request does not show that there is a leader.
     restart_election_timer();
     campaign_at_once_ = false;
+    LEASEHOLD_ASSERT(hard_state_.voted_for == from);
+    LEASEHOLD_ASSERT(hard_state_.term == m.term);
     emit(VoteGranted{from, false});
   }
   send_after(hard_state_ready(), from, VoteReply{m.term, hard_state_.term, !refusal, leader_});
 }
 
-void Core::handle(NodeId from, const VoteReply& m) {
+void Core::Impl::handle(NodeId from, const VoteReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Candidate* candidate = as_candidate();
   if (candidate == nullptr || candidate->pre_vote) return;

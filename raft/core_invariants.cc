@@ -1,12 +1,12 @@
 // What must hold after every input: of a state, and of the step from the last one checked.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 namespace leasehold::raft {
 
 // Of a leader: one change at a time, and nobody forgotten.
-void Core::check_members(const Leader& leader) const {
+void Core::Impl::check_members(const Leader& leader) const {
   const Membership& newest = log_.membership();
   const bool known = log_.membership_index() <= commit_ && commit_ >= leader.first_index;
   // What this leader appended stands on a committed membership.
@@ -17,18 +17,22 @@ void Core::check_members(const Leader& leader) const {
   // Once it is committed, the joint state is left and so is the role of one that was removed.
   if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer || !state_stays());
   if (known) LEASEHOLD_ASSERT(own_seat());
+  auto peer = leader.progress.begin();
   for (const Member& member : newest.members) {
-    LEASEHOLD_ASSERT(member.id == options_.id || leader.progress.count(member.id) == 1);
+    if (member.id == options_.id) continue;
+    while (peer != leader.progress.end() && peer->first < member.id) ++peer;
+    LEASEHOLD_ASSERT(peer != leader.progress.end() && peer->first == member.id);
   }
   // Nobody else receives the log, but for those whose removal is not committed.
   const std::size_t others = newest.members.size() - (newest.find(options_.id) != nullptr ? 1 : 0);
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
 }
 
-void Core::check_transfer(const Leader& leader) const {
+void Core::Impl::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(leader.token_index <= log_.last_index());
   // While a token may pass a promise there is no lease, shown or not.
-  if (token_alive(leader)) LEASEHOLD_ASSERT(leader.lease.end() == HolderInstant::earliest());
+  if (leader.token_alive(commit_))
+    LEASEHOLD_ASSERT(leader.lease.end() == HolderInstant::earliest());
   if (!leader.transfer) {
     LEASEHOLD_ASSERT(leader.token_index < log_.last_index());
     return;
@@ -41,7 +45,7 @@ void Core::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(log_.last_index() == token->last);
 }
 
-void Core::check_invariants() const {
+void Core::Impl::check_invariants() const {
   // Of a state.
   LEASEHOLD_ASSERT(commit_ >= log_.base().index);
   LEASEHOLD_ASSERT(commit_ <= log_.last_index());
@@ -100,7 +104,7 @@ void Core::check_invariants() const {
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
     // It never moves back; a token takes it away.
-    LEASEHOLD_ASSERT(end >= checked_.lease_end || token_alive(*as_leader()));
+    LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_));
   }
   checked_.term = hard_state_.term;
   checked_.base = log_.base().index;

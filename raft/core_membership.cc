@@ -8,29 +8,29 @@
 // committed and somebody else's may yet overrule.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
 namespace leasehold::raft {
 
 // Whether this node votes and counts in the newest membership.
-bool Core::own_seat() const {
+bool Core::Impl::own_seat() const {
   return log_.membership().is_voter(options_.id, options_.uuid);
 }
 
 // This node's directory was made to join a group, and no leader has counted it in yet: only a
 // leader of which it is a member, under its own uuid, sends it anything. A vote of it would be the
 // vote of nobody. Its log may still be empty when it has heard: it may be needed as a voter before
-// it knows.
-bool Core::newcomer() const {
+// it knows. Test: Change.ANewcomerVotesOnlyWhenALeaderHasSpokenToIt.
+bool Core::Impl::newcomer() const {
   return hard_state_.promise.holder == kNobody && !log_.ever_names(options_.id, options_.uuid);
 }
 
 // An answer from a directory that is not the one that the newest membership names: it has forgotten
 // what the other has promised, voted and stored. Questions are judged whoever asks: this node's own
 // membership may be the older one.
-bool Core::from_impostor(const Peer& from, const Message& message) const {
+bool Core::Impl::from_impostor(const Peer& from, const Message& message) const {
   const bool answer = std::holds_alternative<PreVoteReply>(message) ||
                       std::holds_alternative<VoteReply>(message) ||
                       std::holds_alternative<AppendReply>(message) ||
@@ -42,7 +42,8 @@ bool Core::from_impostor(const Peer& from, const Message& message) const {
 
 // ---- A change begins ----
 
-std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const WantedMembers& wanted) {
+std::variant<LogId, ChangeRefused> Core::Impl::change_membership(Now now,
+                                                                 const WantedMembers& wanted) {
   begin_input(now);
   std::variant<LogId, ChangeRefused> answer = ChangeRefused{ChangeObstacle::not_leader, leader_};
   if (as_leader() != nullptr) answer = begin_change(wanted);
@@ -50,8 +51,9 @@ std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const Wanted
   return answer;
 }
 
-std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wanted) {
+std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers& wanted) {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   const Membership& newest = log_.membership();
   if (!takes_proposals()) return ChangeRefused{ChangeObstacle::transfer_under_way};
   if (newest.joint() || log_.membership_index() > commit_) {
@@ -62,10 +64,9 @@ std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wante
   if (const auto* refused = std::get_if<ChangeRefused>(&plan)) return *refused;
   const Membership& next = *std::get_if<Membership>(&plan);
   for (const NodeId id : promoted(newest, next)) {
-    const auto progress = leader->progress.find(id);
-    const bool known = progress != leader->progress.end();
-    if (known && caught_up(progress->second)) continue;
-    const Index match = known ? progress->second.match_index : Index();
+    const Progress* peer = leader->find(id);
+    if (peer != nullptr && caught_up(*peer)) continue;
+    const Index match = peer != nullptr ? peer->match_index : Index();
     return ChangeRefused{ChangeObstacle::learner_behind, id, log_.last_index() - match};
   }
   append_membership(next);
@@ -75,14 +76,15 @@ std::variant<LogId, ChangeRefused> Core::begin_change(const WantedMembers& wante
 // The group must not come to wait for a new voter: for the entries that it lacks, nor for its voice
 // in the lease and in elections. What was cut off comes as a snapshot, which may take hours however
 // few the entries are.
-bool Core::caught_up(const Progress& progress) const {
+bool Core::Impl::caught_up(const Progress& progress) const {
   if (progress.match_index < log_.base().index) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
   return progress.acked_round && progress.acked_round->began + options_.timing.lease > now_.holder;
 }
 
-void Core::append_membership(const Membership& next) {
+void Core::Impl::append_membership(const Membership& next) {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   LEASEHOLD_ASSERT(log_.membership_index() <= commit_);
   LEASEHOLD_ASSERT(commit_ >= leader->first_index);
   LEASEHOLD_ASSERT(may_follow(log_.membership(), next));
@@ -91,21 +93,21 @@ void Core::append_membership(const Membership& next) {
   note_membership();
   for (const Member& member : next.members) {
     if (member.id == options_.id) continue;
-    // Nothing is known of a new member, and no acknowledgement comes from a default.
-    const auto [at, added] = leader->progress.try_emplace(member.id);
-    if (!added) continue;
-    at->second.witness = next.is_witness(member.id);
-    at->second.next_index = log_.last_index();
+    leader->add_peer(member.id, next.is_witness(member.id), log_.last_index());
   }
-  update_lease();
+  // A membership counts from its append on.
+  leader->due.rounds = true;
+  LEASEHOLD_ASSERT(log_.membership_index() == log_.last_index());
 }
 
 // ---- A change is committed ----
 
-// At the end of each input of a leader: what follows from the newest membership being committed.
-void Core::settle_membership() {
+// What follows from the newest membership being committed.
+void Core::Impl::settle_membership() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
   const Index index = log_.membership_index();
+  LEASEHOLD_ASSERT(leader->settled_membership <= index);
   if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
     return;
   }
@@ -129,7 +131,7 @@ void Core::settle_membership() {
   }
 }
 
-void Core::note_membership() {
+void Core::Impl::note_membership() {
   const Membership& newest = log_.membership();
   MembershipChanged event;
   event.index = log_.membership_index();

@@ -2,8 +2,7 @@
 // paper 5.3, 5.4).
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
-#include <leasehold/raft/quorum.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -19,7 +18,7 @@ constexpr Duration kListens = std::chrono::seconds(1);
 
 // What an append and a snapshot chunk have in common: they show that `from` leads `term`. False: no
 // longer, the term is old.
-bool Core::hear_leader(NodeId from, Term term, Duration lease) {
+bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
   if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
   if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
@@ -37,10 +36,13 @@ bool Core::hear_leader(NodeId from, Term term, Duration lease) {
     mark_hard_state();
   }
   renew_promise(from, lease);
+  LEASEHOLD_ASSERT(hard_state_.term == term);
+  LEASEHOLD_ASSERT(leader_ == from);
+  LEASEHOLD_ASSERT(role() == Role::follower);
   return true;
 }
 
-void Core::handle(NodeId from, AppendRequest& m) {
+void Core::Impl::handle(NodeId from, AppendRequest& m) {
   if (!hear_leader(from, m.term, m.lease)) {
     // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
     AppendReply reply;
@@ -61,16 +63,18 @@ void Core::handle(NodeId from, AppendRequest& m) {
 
 // What is cut off was committed, so the log of every later leader has it (section 5.4.3): the base
 // matches, whether this is a late copy or a leader that probes low.
-void Core::skip_below_base(AppendRequest& m) const {
+// Test: CutLog.AnAppendAcrossTheBaseAppendsTheRest.
+void Core::Impl::skip_below_base(AppendRequest& m) const {
   const LogId base = log_.base();
   const auto above = std::find_if(m.entries.begin(), m.entries.end(), [base](const Entry& entry) {
     return entry.id.index > base.index;
   });
   m.entries.erase(m.entries.begin(), above);
   m.prev = base;
+  LEASEHOLD_ASSERT(log_.matches(m.prev));
 }
 
-void Core::append_from_leader(NodeId from, AppendRequest& m) {
+void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
   const bool heartbeat = m.entries.empty();
   Index last = m.prev.index;
   for (Entry& entry : m.entries) {
@@ -88,6 +92,7 @@ void Core::append_from_leader(NodeId from, AppendRequest& m) {
     }
     pending_.persist.entries.push_back(std::move(entry));
   }
+  LEASEHOLD_ASSERT(last <= log_.last_index());
   advance_commit(std::min(m.commit, last));
   held_ = std::max(held_, std::min(m.commit, last));
 
@@ -112,7 +117,7 @@ void Core::append_from_leader(NodeId from, AppendRequest& m) {
 //
 // The hint is the follower's last entry whose term is not above prev's; the leader does the same
 // with the hint's term and finds the place to probe in one step for each term that differs.
-void Core::refuse_append(NodeId from, const AppendRequest& m) {
+void Core::Impl::refuse_append(NodeId from, const AppendRequest& m) {
   LEASEHOLD_ASSERT(m.prev.index > commit_);
   AppendReply reply;
   reply.request_term = m.term;
@@ -123,36 +128,40 @@ void Core::refuse_append(NodeId from, const AppendRequest& m) {
   reply.rejected_prev = m.prev.index;
   reply.index =
       std::max(commit_, log_.last_index_with_term_at_most(m.prev.term, m.prev.index.prev()));
+  LEASEHOLD_ASSERT(reply.index < m.prev.index);
   reply.hint_term = log_.term_at(reply.index).value();
   send_after(hard_state_ready(), from, reply);
 }
 
 // ---- The leader ----
 
-AppendRequest Core::empty_append(Progress& progress) const {
+AppendRequest Core::Impl::empty_append(Progress& progress) const {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(progress.next_index <= log_.last_index().next());
   AppendRequest m;
   m.term = hard_state_.term;
   m.prev.index = progress.next_index.prev();
   m.prev.term = log_.term_at(m.prev.index).value();
   m.commit = commit_for(progress);
-  m.round = leader->rounds.newest();
-  m.lease = leader->rounds.find(m.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  m.round = newest.round;
+  m.lease = newest.duration;
   progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
 }
 
-void Core::handle(NodeId from, const AppendReply& m) {
+void Core::Impl::handle(NodeId from, const AppendReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto found = leader->progress.find(from);
-  if (found == leader->progress.end()) return;
+  Progress* peer = leader->find(from);
+  if (peer == nullptr) return;
   // Only a promise of this very term counts, for the lease and for the log.
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
-  Progress& progress = found->second;
-  acknowledge_round(progress, m.round);
+  Progress& progress = *peer;
+  leader->acknowledge(progress, m.round);
 
   if (m.matched) {
     if (m.index > log_.last_index()) return;
@@ -161,18 +170,21 @@ void Core::handle(NodeId from, const AppendReply& m) {
       if (news) progress.paused = false;
     } else if (progress.match_index >= log_.base().index && m.index >= progress.match_index) {
       // No answer to what was sent before what is known by now: a late copy would open the window
-      // anew, and each message of that which overtakes another would be refused and do so again.
+      // again, and each message of that which overtakes another would be refused and do so again.
+      // Test: Replication.ALateCopyOfAnAnswerDoesNotEndAProbe.
       progress.become_replicate();
     }
-    if (news) maybe_commit();
+    if (news) leader->due.matches = true;
   } else if (m.rejected_prev > progress.match_index) {
     // What was refused and has been acknowledged since is old news.
     handle_refusal(progress, m);
   }
-  answer_leader_reads();
+  leader->due.reads = true;
 }
 
-void Core::handle_refusal(Progress& progress, const AppendReply& m) {
+void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
+  LEASEHOLD_ASSERT(!m.matched);
+  LEASEHOLD_ASSERT(m.rejected_prev > progress.match_index);
   const Index base = log_.base().index;
   switch (progress.state) {
     case ProgressState::replicate:
@@ -188,6 +200,7 @@ void Core::handle_refusal(Progress& progress, const AppendReply& m) {
       const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
       if (limit < base) {
         // The logs part below the base, and so does everything that could be probed.
+        // Test: Catchup.AProbeThatEndsBelowTheBaseEndsInASnapshot.
         progress.become_snapshot(base);
         break;
       }
@@ -195,48 +208,29 @@ void Core::handle_refusal(Progress& progress, const AppendReply& m) {
       progress.next_index = std::max(progress.match_index, probe).next();
       progress.paused = false;
       progress.intent = 0;
+      LEASEHOLD_ASSERT(progress.next_index.prev() >= base);
       break;
     }
   }
 }
 
-void Core::maybe_commit() {
-  Leader* leader = as_leader();
-  if (leader == nullptr) return;
-  const auto match_of = [this, leader](NodeId id) -> std::optional<Index> {
-    // The own match is the durable prefix that still stands, never an index that a completion
-    // names.
-    if (id == options_.id && own_seat()) return durable_;
-    const auto progress = leader->progress.find(id);
-    if (progress == leader->progress.end()) return std::nullopt;
-    return progress->second.match_index;
-  };
-  const std::optional<Index> index = quorum_value<Index>(log_.membership(), match_of);
-  // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
-  // figure 8).
-  if (!index || *index <= commit_ || log_.term_at(*index) != hard_state_.term) return;
-  advance_commit(*index);
-  if (leader->token_index.value() != 0) update_lease();
-  answer_leader_reads();
-}
-
 // An intent means something while this node leads its term and has given its peer no newer one.
-bool Core::open_intent(NodeId to, Term term, std::uint64_t id) const {
+bool Core::Impl::open_intent(NodeId to, Term term, std::uint64_t id) const {
   const Leader* leader = as_leader();
   if (leader == nullptr || term != hard_state_.term) return false;
-  const auto progress = leader->progress.find(to);
-  return progress != leader->progress.end() && progress->second.intent == id;
+  const Progress* peer = leader->find(to);
+  return peer != nullptr && peer->intent == id;
 }
 
-bool Core::current(const AppendIntent& intent) const {
+bool Core::Impl::current(const AppendIntent& intent) const {
   return open_intent(intent.to, intent.term, intent.id);
 }
 
-void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
+void Core::Impl::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
   begin_input(now);
   if (current(intent)) {
     LEASEHOLD_ASSERT(last >= intent.prev.index && last <= intent.last);
-    Progress& progress = as_leader()->progress.find(intent.to)->second;
+    Progress& progress = *as_leader()->find(intent.to);
     progress.intent = 0;
     if (last == intent.prev.index) {
       progress.paused = true;
@@ -244,6 +238,7 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
       progress.paused = true;
     } else if (last > progress.match_index) {
       // At or below it, an earlier transmission was acknowledged while the intent was open.
+      // Test: Replication.AFillThatComesAfterItsAcknowledgementMovesNothingBack.
       progress.next_index = last.next();
       progress.inflights.push_back({last, bytes});
       progress.inflight_bytes += bytes;
@@ -253,13 +248,13 @@ void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t b
 }
 
 // A commit index that the peer was not sent and could use.
-bool Core::keeps_news(const Progress& progress) const {
+bool Core::Impl::keeps_news(const Progress& progress) const {
   return progress.intent == 0 && progress.state == ProgressState::replicate &&
          progress.sent_commit < commit_for(progress);
 }
 
 // At the end of a turn, so that everything that was proposed in it travels together.
-void Core::emit_intents() {
+void Core::Impl::emit_intents() {
   Leader* leader = as_leader();
   for (auto& [id, progress] : leader->progress) {
     if (progress.intent != 0) continue;
@@ -270,6 +265,7 @@ void Core::emit_intents() {
         continue;
       }
       // A witness has no state to send: this peer waits for another leader.
+      // Test: Witness.ThatLeadsSendsNoSnapshot.
       if (options_.witness) continue;
       progress.intent = next_intent_++;
       pending_.snapshots.push_back({progress.intent, id, hard_state_.term});
@@ -280,6 +276,7 @@ void Core::emit_intents() {
                       progress.inflight_bytes < options_.inflight_bytes_max;
     if (progress.next_index <= log_.last_index() && !progress.paused && room) {
       const AppendRequest head = empty_append(progress);
+      LEASEHOLD_ASSERT(head.prev.index < log_.last_index());
       progress.intent = next_intent_++;
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
                                   head.commit, head.round, head.lease});
@@ -297,18 +294,18 @@ void Core::emit_intents() {
   }
 }
 
-void Core::listens(Now now, NodeId peer) {
+void Core::Impl::listens(Now now, NodeId peer) {
   begin_input(now);
   note_listener(peer);
   end_input();
 }
 
-void Core::note_listener(NodeId peer) {
+void Core::Impl::note_listener(NodeId peer) {
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto progress = leader->progress.find(peer);
-  if (progress == leader->progress.end()) return;
-  progress->second.listens_until = now_.promise + kListens;
+  if (Progress* progress = leader->find(peer)) {
+    progress->listens_until = now_.promise + kListens;
+  }
 }
 
 }  // namespace leasehold::raft

@@ -6,7 +6,7 @@
 // and the lease is decided here, by the same rules as for an append.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ namespace leasehold::raft {
 
 // ---- The front of the own log ----
 
-void Core::cut_log(Now now, Index to) {
+void Core::Impl::cut_log(Now now, Index to) {
   begin_input(now);
   if (to > log_.base().index) {
     // Of what is not committed nothing is applied, and what is not durable may yet be needed whole.
@@ -25,9 +25,12 @@ void Core::cut_log(Now now, Index to) {
     pending_.persist.cut = LogBase{log_.base(), log_.membership_at(to)};
     if (Leader* leader = as_leader()) {
       for (auto& [id, progress] : leader->progress) {
+        // Test: Catchup.ACutBelowAProbeEndsInASnapshot.
         if (progress.next_index <= to) progress.become_snapshot(to);
       }
     }
+    LEASEHOLD_ASSERT(log_.base().index == to);
+    LEASEHOLD_ASSERT(!pending_.persist.reset);
     emit(LogCut{to});
   }
   end_input();
@@ -35,47 +38,49 @@ void Core::cut_log(Now now, Index to) {
 
 // ---- The leader ----
 
-bool Core::current(const SnapshotIntent& intent) const {
+bool Core::Impl::current(const SnapshotIntent& intent) const {
   return open_intent(intent.to, intent.term, intent.id);
 }
 
 // The round is the newest when the chunk leaves, not when the snapshot was begun: the answer proves
 // a promise that is as fresh as the chunk (lease/README.md).
-bool Core::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const {
+bool Core::Impl::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const {
   if (!current(intent)) return false;
   const Leader* leader = as_leader();
   chunk.term = hard_state_.term;
-  chunk.round = leader->rounds.newest();
-  chunk.lease = leader->rounds.find(chunk.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  chunk.round = newest.round;
+  chunk.lease = newest.duration;
   return true;
 }
 
-void Core::snapshot_ended(Now now, const SnapshotIntent& intent) {
+void Core::Impl::snapshot_ended(Now now, const SnapshotIntent& intent) {
   begin_input(now);
   if (current(intent)) {
     Leader* leader = as_leader();
-    Progress& progress = leader->progress.find(intent.to)->second;
+    Progress& progress = *leader->find(intent.to);
     progress.intent = 0;
     progress.paused = true;
     progress.snapshot_ended = leader->rounds.newest();
+    LEASEHOLD_ASSERT(!current(intent));
   }
   end_input();
 }
 
-void Core::handle(NodeId from, const SnapshotReply& m) {
+void Core::Impl::handle(NodeId from, const SnapshotReply& m) {
   if (learn_term_from_reply(m.term)) return;
   Leader* leader = as_leader();
   if (leader == nullptr) return;
-  const auto found = leader->progress.find(from);
-  if (found == leader->progress.end()) return;
+  Progress* peer = leader->find(from);
+  if (peer == nullptr) return;
   if (m.request_term != hard_state_.term || m.term != hard_state_.term || !m.promised) return;
-  acknowledge_round(found->second, m.round);
-  answer_leader_reads();
+  leader->acknowledge(*peer, m.round);
+  leader->due.reads = true;
 }
 
 // ---- The follower ----
 
-void Core::handle(NodeId from, SnapshotChunk& m) {
+void Core::Impl::handle(NodeId from, SnapshotChunk& m) {
   if (!hear_leader(from, m.term, m.lease)) {
     SnapshotReply reply;
     reply.request_term = m.term;
@@ -92,7 +97,7 @@ void Core::handle(NodeId from, SnapshotChunk& m) {
   }
 }
 
-void Core::chunk_stored(Now now, const StoredChunk& stored) {
+void Core::Impl::chunk_stored(Now now, const StoredChunk& stored) {
   begin_input(now);
   SnapshotReply reply;
   reply.request_term = stored.request_term;
@@ -110,14 +115,14 @@ void Core::chunk_stored(Now now, const StoredChunk& stored) {
   end_input();
 }
 
-bool Core::snapshot_received(Now now, const SnapshotId& id, const Membership& membership) {
+bool Core::Impl::snapshot_received(Now now, const SnapshotId& id, const Membership& membership) {
   begin_input(now);
   const bool needed = accept_snapshot(id, membership);
   end_input();
   return needed;
 }
 
-bool Core::accept_snapshot(const SnapshotId& id, const Membership& membership) {
+bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& membership) {
   LEASEHOLD_ASSERT(id.last.term <= hard_state_.term);
   if (as_leader() != nullptr || id.last.index <= commit_) return false;
   held_ = std::max(held_, id.last.index);
@@ -137,17 +142,21 @@ bool Core::accept_snapshot(const SnapshotId& id, const Membership& membership) {
   if (differs) note_membership();
   commit_ = id.last.index;
   handed_out_ = id.last.index;
+  // Also of a snapshot that came in this turn. Test: Snapshot.ReplacesAnotherOfTheSameTurn.
   PersistBatch& batch = pending_.persist;
   batch.reset = LogBase{id.last, membership};
   batch.truncate_from.reset();
   batch.entries.clear();
   batch.cut.reset();
   received_ = id;
+  LEASEHOLD_ASSERT(resetting());
+  LEASEHOLD_ASSERT(log_.last() == id.last);
+  LEASEHOLD_ASSERT(durable_ < commit_);
   return true;
 }
 
 /// A snapshot has taken the place of the log, and that is not durable yet.
-bool Core::resetting() const {
+bool Core::Impl::resetting() const {
   return received_.has_value() ||
          std::any_of(unanswered_.begin(), unanswered_.end(),
                      [](const UnansweredBatch& batch) { return batch.installs.has_value(); });

@@ -10,23 +10,22 @@
 // is committed: whoever has that entry refuses a candidate that has not.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
-#include <tuple>
 
 namespace leasehold::raft {
 
 // ---- The leader ----
 
-std::optional<TransferRefused> Core::transfer(Now now, NodeId to) {
+std::optional<TransferRefused> Core::Impl::transfer(Now now, NodeId to) {
   begin_input(now);
   std::optional<TransferRefused> refused = begin_transfer(to);
   end_input();
   return refused;
 }
 
-std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
+std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   Leader* leader = as_leader();
   if (leader == nullptr) return TransferRefused{TransferObstacle::not_leader, leader_};
   if (leader->transfer) {
@@ -34,7 +33,7 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
   }
   // On its way out it hands over by itself.
   if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
-  if (to == kNobody) to = heir();
+  if (to == kNobody) to = leader->most_advanced(log_.membership().voters);
   if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
   if (to == options_.id) return TransferRefused{TransferObstacle::already_leads, to};
   const std::vector<NodeId>& voters = log_.membership().voters;
@@ -42,32 +41,14 @@ std::optional<TransferRefused> Core::begin_transfer(NodeId to) {
     return TransferRefused{TransferObstacle::not_a_voter, to};
   }
   if (log_.membership().is_witness(to)) return TransferRefused{TransferObstacle::witness, to};
+  LEASEHOLD_ASSERT(leader->find(to) != nullptr);
   leader->transfer = Transfer{to, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{to});
   return std::nullopt;
 }
 
-// The most advanced voter that has answered in this term, witnesses aside; kNobody if none has.
-NodeId Core::heir() const {
-  const auto rank = [](const Progress& progress) {
-    return std::make_tuple(progress.match_index, progress.acked_round->round);
-  };
-  const Leader* leader = as_leader();
-  const Progress* best = nullptr;
-  NodeId heir = kNobody;
-  for (const NodeId id : log_.membership().voters) {
-    const auto found = leader->progress.find(id);
-    if (found == leader->progress.end() || !found->second.acked_round) continue;
-    if (found->second.witness) continue;
-    if (best != nullptr && rank(found->second) <= rank(*best)) continue;
-    best = &found->second;
-    heir = id;
-  }
-  return heir;
-}
-
-// At the end of each input of a leader: the target may have caught up.
-void Core::advance_transfer() {
+// The target may have caught up.
+void Core::Impl::advance_transfer() {
   Leader* leader = as_leader();
   if (!leader->transfer || leader->transfer->token) return;
   Transfer& transfer = *leader->transfer;
@@ -82,19 +63,19 @@ void Core::advance_transfer() {
   send_token(*transfer.token);
 }
 
-void Core::send_token(const TransferToken& token) {
+void Core::Impl::send_token(const TransferToken& token) {
+  LEASEHOLD_ASSERT(token.target != options_.id);
+  LEASEHOLD_ASSERT(token.term == hard_state_.term);
   send_after(hard_state_ready(), token.target, TimeoutNow{token});
 }
 
-// A voter may still let the newest token pass its promise.
-bool Core::token_alive(const Leader& leader) const {
-  return leader.token_index.value() != 0 && commit_ <= leader.token_index;
-}
-
 // An election timeout has passed, and this node still leads.
-void Core::end_transfer() {
+void Core::Impl::end_transfer() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(leader->transfer.has_value());
   const Transfer ended = *leader->transfer;
+  LEASEHOLD_ASSERT(now_.promise >= ended.ends);
   leader->transfer.reset();
   if (!ended.token) {
     emit(TransferEnded{ended.target, TransferOutcome::target_behind});
@@ -107,10 +88,12 @@ void Core::end_transfer() {
 
 // The own removal is committed. Nothing was proposed since it was appended, so a voter that has
 // answered is likely to have everything.
-void Core::leave_as_removed() {
-  const NodeId next = heir();
+void Core::Impl::leave_as_removed() {
+  const Leader& leader = *as_leader();
+  const NodeId next = leader.most_advanced(log_.membership().voters);
   const Index last = log_.last_index();
-  const bool complete = next != kNobody && as_leader()->progress.at(next).match_index == last;
+  const bool complete = next != kNobody && leader.find(next)->match_index == last;
+  LEASEHOLD_ASSERT(next != options_.id);
   become_follower(RoleChangeReason::removed);
   if (!complete) return;
   emit(TokenIssued{next, last});
@@ -119,7 +102,7 @@ void Core::leave_as_removed() {
 
 // ---- The target ----
 
-void Core::handle(NodeId from, const TimeoutNow& m) {
+void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   const TransferToken& token = m.token;
   // It serves one campaign, started in its term: a copy that comes later finds a higher one.
   const bool fits = token.target == options_.id && token.term == hard_state_.term &&
@@ -137,8 +120,8 @@ void Core::handle(NodeId from, const TimeoutNow& m) {
 
 // Whether a token lets a candidate pass the promise of this node. The leader that promise was given
 // to has issued it, and held no lease from then on.
-bool Core::passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
-                          LogId last) const {
+bool Core::Impl::passes_promise(const std::optional<TransferToken>& token, NodeId candidate,
+                                Term term, LogId last) const {
   return token && token->term == hard_state_.promise.term && token->target == candidate &&
          token->last == last.index && term == token->term.next();
 }

@@ -15,7 +15,7 @@
 //   - It needs no snapshot. One that is behind the leader's log begins anew where that begins.
 
 #include <leasehold/base/assert.h>
-#include <leasehold/raft/core.h>
+#include <leasehold/raft/core_impl.h>
 
 #include <algorithm>
 
@@ -32,9 +32,10 @@ bool stays_voter(const Membership& membership, NodeId id) {
 
 // ---- The leader ----
 
-// At the end of each input of a witness that leads.
-void Core::hand_over_as_witness() {
+// A witness that leads hands over as soon as a full voter has everything.
+void Core::Impl::hand_over_as_witness() {
   Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(options_.witness);
   held_ = std::max(held_, held_by_all());
   if (leader->transfer || !own_seat()) return;
   // Nothing is appended meanwhile, so somebody comes to have everything if anybody can. While joint
@@ -47,12 +48,14 @@ void Core::hand_over_as_witness() {
     if (stays_voter(log_.membership(), id)) break;
   }
   if (next == kNobody) return;
+  LEASEHOLD_ASSERT(next != options_.id);
   leader->transfer = Transfer{next, now_.promise + options_.timing.election_timeout, std::nullopt};
   emit(TransferStarted{next});
 }
 
 // What every full member holds durably, of what is committed. Witnesses commit without one of them.
-Index Core::held_by_all() const {
+Index Core::Impl::held_by_all() const {
+  LEASEHOLD_ASSERT(as_leader() != nullptr);
   Index held = commit_;
   if (!options_.witness) held = std::min(held, durable_);
   for (const auto& [id, other] : as_leader()->progress) {
@@ -65,7 +68,7 @@ Index Core::held_by_all() const {
 // be all that a full member can be brought up with when this leader is gone: but what this log has
 // cut off already cannot be, and would make a witness's log grow for as long as a member is away. A
 // leader that leaves the group takes its state along, with which that member could be brought up.
-Index Core::commit_for(const Progress& progress) const {
+Index Core::Impl::commit_for(const Progress& progress) const {
   if (!progress.witness) return commit_;
   const bool stays = stays_voter(log_.membership(), options_.id);
   return stays ? std::max(held_by_all(), log_.base().index) : held_by_all();
@@ -75,7 +78,7 @@ Index Core::commit_for(const Progress& progress) const {
 // witness may have cut, which is committed and below the entry that begins the change, or that an
 // earlier leader told it. Witnesses alone can make up a quorum of both halves, and who leaves may
 // be the last one that has what is cut off. Without witnesses every quorum has such a voter.
-bool Core::state_stays() const {
+bool Core::Impl::state_stays() const {
   const Membership& newest = log_.membership();
   if (newest.witnesses.empty()) return true;
   const Index begun = std::max(log_.membership_index(), as_leader()->first_index);
@@ -88,12 +91,17 @@ bool Core::state_stays() const {
 
 // The witness needs entries that are gone. There is no state to bring it up with and it needs none:
 // what is cut off is committed, so every later leader knows its effect or has its entries.
-void Core::send_beginning(NodeId to, Progress& progress) {
+// Test: Witness.BeginsAnewWhereTheLeadersLogBegins.
+void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   const Leader* leader = as_leader();
+  LEASEHOLD_ASSERT(leader != nullptr);
+  LEASEHOLD_ASSERT(progress.witness);
+  LEASEHOLD_ASSERT(progress.match_index < log_.base().index);
   SnapshotChunk m;
   m.term = hard_state_.term;
-  m.round = leader->rounds.newest();
-  m.lease = leader->rounds.find(m.round)->duration;
+  const lease::RoundStart newest = leader->newest_round();
+  m.round = newest.round;
+  m.lease = newest.duration;
   m.id.last = log_.base();
   m.membership = log_.membership_at(m.id.last.index);
   // Again when it refuses a heartbeat of a newer round.
@@ -106,7 +114,9 @@ void Core::send_beginning(NodeId to, Progress& progress) {
 
 // A full member that began its log without the state of what is before it would serve a state that
 // never was; a witness can do nothing with a state.
-void Core::take_beginning(NodeId from, const SnapshotChunk& m) {
+// Test: Witness.AFullMemberTakesNoBeginningWithoutAState.
+void Core::Impl::take_beginning(NodeId from, const SnapshotChunk& m) {
+  LEASEHOLD_ASSERT(m.term == hard_state_.term);
   SnapshotReply reply;
   reply.request_term = m.term;
   reply.term = hard_state_.term;

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/raft/core_impl.h>
 #include <leasehold/raft/fingerprint.h>
 
 #include <algorithm>
@@ -157,7 +158,7 @@ void add_entry(const Entry& entry, Fingerprint& fingerprint) {
 /// Knows what a core keeps to itself.
 class CoreReader {
  public:
-  CoreReader(const Core& core, Now now, Fingerprint& f) : core_(core), now_(now), f_(f) {}
+  CoreReader(const Core& core, Now now, Fingerprint& f) : core_(*core.impl_), now_(now), f_(f) {}
 
   void add() {
     add_hard_state(core_.hard_state_, f_);
@@ -170,9 +171,9 @@ class CoreReader {
     add_log();
     add_disk();
     f_.add(core_.state_.index());
-    if (const Core::Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
-    if (const Core::Leader* leader = core_.as_leader()) add_leader(*leader);
-    for (const Core::FollowerReads& reads : core_.follower_reads_) {
+    if (const Core::Impl::Candidate* candidate = core_.as_candidate()) add_candidate(*candidate);
+    if (const Leader* leader = core_.as_leader()) add_leader(*leader);
+    for (const Core::Impl::FollowerReads& reads : core_.follower_reads_) {
       f_.add(reads.asked.size());
       for (const std::uint64_t read : reads.asked) f_.add(read);
       f_.add(reads.waiting.size());
@@ -221,7 +222,7 @@ class CoreReader {
 
   void add_disk() {
     f_.add(core_.unanswered_.size());
-    for (const Core::UnansweredBatch& batch : core_.unanswered_) {
+    for (const Core::Impl::UnansweredBatch& batch : core_.unanswered_) {
       add_batch(batch.id);
       f_.add(batch.last.value());
       past(batch.handed_out, now_.promise);
@@ -230,7 +231,7 @@ class CoreReader {
     add_batch(core_.hard_state_batch_);
   }
 
-  void add_candidate(const Core::Candidate& candidate) {
+  void add_candidate(const Core::Impl::Candidate& candidate) {
     f_.add(candidate.pre_vote ? 1 : 0);
     f_.add(candidate.votes.size());
     for (const auto& vote : candidate.votes) {
@@ -246,7 +247,7 @@ class CoreReader {
     past(start.began, now_.holder);
   }
 
-  void add_leader(const Core::Leader& leader) {
+  void add_leader(const Leader& leader) {
     past(leader.elected_at.holder, now_.holder);
     past(leader.elected_at.promise, now_.promise);
     f_.add(leader.first_index.value());
@@ -274,7 +275,7 @@ class CoreReader {
     f_.add(leader.token_index.value());
     f_.add(leader.settled_membership.value());
     f_.add(leader.reads.size());
-    for (const Core::LeaderRead& read : leader.reads) {
+    for (const LeaderRead& read : leader.reads) {
       f_.add(read.read);
       f_.add(read.asker.value());
       f_.add(read.incarnation.value());
@@ -301,7 +302,7 @@ class CoreReader {
     if (progress.acked_round) add_round(*progress.acked_round);
   }
 
-  const Core& core_;
+  const Core::Impl& core_;
   const Now now_;
   Fingerprint& f_;
 };

@@ -34,6 +34,7 @@ std::optional<Term> Log::term_at(Index index) const {
   const auto after =
       std::upper_bound(runs_.begin(), runs_.end(), index,
                        [](Index wanted, const TermRun& run) { return wanted < run.first; });
+  LEASEHOLD_ASSERT(after != runs_.begin());
   return std::prev(after)->term;
 }
 
@@ -52,6 +53,8 @@ void Log::append(Term term, const Membership* membership) {
   last_ = last_.next();
   if (runs_.empty() || runs_.back().term < term) runs_.push_back({term, last_});
   if (membership != nullptr) memberships_.push_back({last_, *membership});
+  LEASEHOLD_ASSERT(last_term() == term);
+  LEASEHOLD_ASSERT(memberships_.back().index <= last_);
 }
 
 void Log::truncate(Index from) {
@@ -60,6 +63,8 @@ void Log::truncate(Index from) {
   last_ = from.prev();
   while (!runs_.empty() && runs_.back().first > last_) runs_.pop_back();
   while (memberships_.back().index > last_) memberships_.pop_back();
+  LEASEHOLD_ASSERT(!memberships_.empty());  // the first stands at the base
+  LEASEHOLD_ASSERT(runs_.empty() == (last_ == base_.index));
 }
 
 void Log::cut(Index to) {
@@ -80,9 +85,12 @@ void Log::cut(Index to) {
                                   [to](const MembershipAt& at) { return at.index > to; });
   memberships_.erase(memberships_.begin(), above);
   memberships_.insert(memberships_.begin(), {to, std::move(membership)});
+  LEASEHOLD_ASSERT(memberships_.front().index == base_.index);
+  LEASEHOLD_ASSERT(runs_.empty() == (last_ == base_.index));
 }
 
 void Log::reset(LogId base, Membership membership) {
+  LEASEHOLD_ASSERT(base.index > base_.index);
   base_ = base;
   last_ = base.index;
   runs_.clear();

@@ -56,6 +56,8 @@ const Member* Membership::find(NodeId id) const {
 
 Bytes encode_membership(const Membership& membership) {
   LEASEHOLD_ASSERT(membership.members.size() <= kMembersMax);
+  LEASEHOLD_ASSERT(membership.voters.size() <= membership.members.size());
+  LEASEHOLD_ASSERT(membership.leaving.size() <= membership.outgoing_voters.size());
   std::string out;
   LittleWriter to(out);
   to.u8(membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses);

@@ -87,6 +87,8 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
     std::sort(next.witnesses.begin(), next.witnesses.end());
   }
   if (next.members.size() > kMembersMax) return ChangeRefused{ChangeObstacle::too_many};
+  LEASEHOLD_ASSERT(!next.voters.empty());
+  LEASEHOLD_ASSERT(may_follow(newest, next));
   return next;
 }
 
@@ -106,6 +108,8 @@ Membership without_outgoing(const Membership& joint) {
     next.members.push_back(member);
     if (joint.is_witness(member.id)) next.witnesses.push_back(member.id);
   }
+  LEASEHOLD_ASSERT(!next.joint());
+  LEASEHOLD_ASSERT(next.members.size() + joint.leaving.size() == joint.members.size());
   return next;
 }
 

@@ -13,6 +13,7 @@ void restart_at_match(Progress& progress, ProgressState state) {
   progress.inflights.clear();
   progress.inflight_bytes = 0;
   progress.intent = 0;
+  LEASEHOLD_ASSERT(progress.match_index < progress.next_index);
 }
 
 }  // namespace
@@ -20,6 +21,8 @@ void restart_at_match(Progress& progress, ProgressState state) {
 void Progress::become_probe(Index base) {
   restart_at_match(*this, ProgressState::probe);
   next_index = std::max(match_index, base).next();
+  LEASEHOLD_ASSERT(next_index > match_index);
+  LEASEHOLD_ASSERT(next_index > base);
 }
 
 void Progress::become_replicate() {
@@ -30,6 +33,7 @@ void Progress::become_snapshot(Index base) {
   LEASEHOLD_ASSERT(match_index < base);
   if (state != ProgressState::snapshot) restart_at_match(*this, ProgressState::snapshot);
   next_index = base.next();
+  LEASEHOLD_ASSERT(inflights.empty());
 }
 
 bool Progress::acknowledged(Index index) {
@@ -37,9 +41,12 @@ bool Progress::acknowledged(Index index) {
   match_index = index;
   next_index = std::max(next_index, index.next());
   while (!inflights.empty() && inflights.front().last <= index) {
+    LEASEHOLD_ASSERT(inflight_bytes >= inflights.front().bytes);
     inflight_bytes -= inflights.front().bytes;
     inflights.pop_front();
   }
+  LEASEHOLD_ASSERT(!inflights.empty() || inflight_bytes == 0);
+  LEASEHOLD_ASSERT(match_index < next_index);
   return true;
 }
 

@@ -59,4 +59,10 @@ struct LogId {
 
 enum class Role : std::uint8_t { follower, pre_candidate, candidate, leader };
 
+/// How a read asks to be justified. The answer is linearizable either way.
+enum class ReadMode : std::uint8_t {
+  lease,   ///< by the lease if it is valid, else silently by a quorum round
+  quorum,  ///< always by a round that begins after the read arrived
+};
+
 }  // namespace leasehold::raft

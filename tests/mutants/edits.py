@@ -1,8 +1,8 @@
 """What a mutant changes: exact text, found by its C++ tokens and without its neighbours.
 
-    @ raft/core_lease.cc Core::update_lease
-    - end_of(a)
-    + end_of(b)
+    @ raft/core_lease.cc Core::Impl::renew_promise
+    - std::max(options_.timing.lease, carried)
+    + options_.timing.lease
 
 `@ FILE [FUNCTION]` says where, `-` lines what is there, `+` lines what takes its place (none: nothing does). A line
 without anything ends an edit, so that the next `-` begins another. White space and comments do not count. What is to

@@ -4,9 +4,9 @@
 Each *.mutant here is a deliberate bug: a header of `Name: value` lines (Rule, Hazard, Oracle), and
 behind it what is found and what takes its place:
 
-    @ raft/core_lease.cc Core::update_lease
-    - quorum_value<HolderInstant>(log_.membership(), end_of)
-    + majority_value<HolderInstant>(log_.membership().voters, end_of)
+    @ raft/core_lease.cc Core::Impl::renew_promise
+    - std::max(options_.timing.lease, carried)
+    + options_.timing.lease
 
 edits.py says how that is read. The runner copies the portable part of the tree, applies one mutant,
 builds the program leasehold_sim and runs seeds until an oracle speaks. A mutant that survives its

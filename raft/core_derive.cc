@@ -1,0 +1,81 @@
+// What follows from an input at a leader: derived once, at the end of the input, in one order. A
+// handler only takes in what came: it notes an acknowledgement, a durable batch, a read, a round,
+// and in Leader::due which of them there were.
+//
+//   1. the acknowledgements of all voters, in one pass    Leader::reached()
+//   2. the commit index                                   from the durable matches
+//   3. the end of the lease                               from the rounds, once 2 is known
+//   4. the base of check-quorum, the confirmed round      from the rounds
+//   5. reads                                              from 2, 3 and 4
+//   6. membership: what its commit means                  from 2; may change whose rounds count
+//   7. transfer: the target has everything                from 1; gives the lease up
+//
+// What must hold is asserted last (core_invariants.cc).
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core_impl.h>
+
+#include <algorithm>
+
+namespace leasehold::raft {
+
+void Core::Impl::derive() {
+  if (Leader* leader = as_leader()) {
+    derive_quorum(*leader);
+    derive_reads(*leader);
+    LEASEHOLD_ASSERT(!leader->due.matches && !leader->due.rounds && !leader->due.reads);
+    settle_membership();
+  }
+  // The leader may have been removed, and have left.
+  if (Leader* leader = as_leader()) {
+    // If the joint state was left just now, the lease stands on one half alone.
+    derive_quorum(*leader);
+    if (options_.witness) hand_over_as_witness();
+    advance_transfer();
+  }
+}
+
+void Core::Impl::derive_quorum(Leader& leader) {
+  const Leader::Due due = leader.due;
+  if (!due.matches && !due.rounds) return;
+  leader.due.matches = false;
+  leader.due.rounds = false;
+  LEASEHOLD_ASSERT(leader.rounds.newest() > Round(0));  // the first began with the role
+  // The own match is the durable prefix that still stands, never an index that a completion names.
+  const std::optional<Index> own_match = own_seat() ? std::optional<Index>(durable_) : std::nullopt;
+  const QuorumReached reached = leader.reached(log_.membership(), own_match, options_.timing);
+  // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
+  // figure 8).
+  if (due.matches && reached.match && *reached.match > commit_ &&
+      log_.term_at(*reached.match) == hard_state_.term) {
+    advance_commit(*reached.match);
+    leader.due.reads = true;
+  }
+  // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
+  // once the token is worth nothing. A witness could answer nothing by a lease, and has no other
+  // use for one.
+  if (reached.lease_end && !leader.token_alive(commit_) && !options_.witness) {
+    leader.lease.extend(*reached.lease_end);
+  }
+  if (reached.began && (!leader.base || *reached.began > *leader.base)) {
+    leader.base = reached.began;
+  }
+  leader.confirmed = reached.round;
+  LEASEHOLD_ASSERT(!leader.confirmed || *leader.confirmed <= leader.rounds.newest());
+  LEASEHOLD_ASSERT(leader.base.has_value() || !reached.began);
+}
+
+// The index of a read is the commit index after an entry of the own term is committed and after the
+// read arrived.
+void Core::Impl::derive_reads(Leader& leader) {
+  if (!leader.due.reads) return;
+  leader.due.reads = false;
+  if (leader.reads.empty() || commit_ < leader.first_index) return;
+  LEASEHOLD_ASSERT(!options_.witness);  // it takes no reads in
+  leader.take_answered_reads(
+      leader.lease.valid(now_.holder), [this](const LeaderRead& read, bool by_lease) {
+        answer(read, commit_, by_lease ? ReadBasis::lease : ReadBasis::quorum);
+      });
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,253 @@
+// What a core keeps, and the functions that take in an input. One file for each chapter of the
+// protocol; core.h is what an embedder sees.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/raft/core.h>
+#include <leasehold/raft/leader.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <variant>
+#include <vector>
+
+namespace leasehold::raft {
+
+class Core::Impl {
+ public:
+  // Of the same names in core.h.
+  Impl(const CoreOptions& options, InitialState initial, Now now);
+  void tick(Now now);
+  void step(Now now, const Peer& from, Message& message);
+  std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
+  bool takes_proposals() const;
+  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  std::optional<TransferRefused> transfer(Now now, NodeId to);
+  void read_index(Now now, std::uint64_t read, ReadMode mode);
+  void listens(Now now, NodeId peer);
+  void persisted(Now now, ReadyId id);
+  void filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes);
+  bool current(const AppendIntent& intent) const;
+  void cut_log(Now now, Index to);
+  bool stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const;
+  bool current(const SnapshotIntent& intent) const;
+  void snapshot_ended(Now now, const SnapshotIntent& intent);
+  void chunk_stored(Now now, const StoredChunk& stored);
+  bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
+  bool take_ready(Ready& ready);
+  PromiseInstant next_deadline() const;
+  const CoreOptions& options() const { return options_; }
+  Role role() const;
+  NodeId leader() const { return leader_; }
+  Index commit_index() const { return commit_; }
+  Index cut_limit() const { return options_.witness ? held_ : commit_; }
+  Index durable_index() const { return durable_; }
+  const Log& log() const { return log_; }
+  const HardState& hard_state() const { return hard_state_; }
+  const lease::VoterPromise& promise() const { return promise_; }
+  HolderInstant lease_end() const;
+  const std::map<NodeId, Progress>& progress() const;
+  std::size_t pending_reads() const;
+
+ private:
+  friend class CoreReader;  // fingerprint.cc
+
+  /// A durable write that was handed out and not answered.
+  struct UnansweredBatch {
+    ReadyId id;
+    /// The last entry of the batch that still stands in the log; 0 if it has none (any more).
+    Index last;
+    PromiseInstant handed_out;
+    /// The snapshot that takes the place of the log with it.
+    std::optional<SnapshotId> installs;
+  };
+
+  struct Follower {};
+
+  struct Candidate {
+    bool pre_vote = true;
+    /// Answers of the others, and the own vote once it is durable.
+    std::map<NodeId, bool> votes;
+    /// The batch that makes the own vote durable; a pre-vote has none.
+    ReadyId own_vote;
+  };
+
+  /// The reads of a follower that are justified in the same way: one request is out at a time,
+  /// later reads wait for the next one.
+  struct FollowerReads {
+    std::vector<std::uint64_t> asked;
+    std::vector<std::uint64_t> waiting;
+    std::uint64_t request = 0;
+    PromiseInstant sent;
+  };
+
+  // core.cc
+  void begin_input(Now now);
+  void end_input();
+  void observe_time();
+  void mark_hard_state();
+  ReadyId hard_state_ready() const;
+  ReadyId entries_ready(Index index) const;
+  void send_now(NodeId to, Message message);
+  void send_after(ReadyId after, NodeId to, Message message);
+  void emit(decltype(Event::what) what);
+  bool disk_stalled() const;
+  void adopt_term(Term term, RoleChangeReason reason);
+  void become_follower(RoleChangeReason reason);
+  void change_role(std::variant<Follower, Candidate, Leader> next, RoleChangeReason reason);
+  void append_entry(EntryKind kind, Bytes payload);
+  void truncate_log(Index from);
+  void advance_commit(Index index);
+  Leader* as_leader() { return std::get_if<Leader>(&state_); }
+  const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
+  Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
+  const Candidate* as_candidate() const { return std::get_if<Candidate>(&state_); }
+
+  // core_membership.cc
+  bool own_seat() const;
+  bool newcomer() const;
+  bool from_impostor(const Peer& from, const Message& message) const;
+  std::variant<LogId, ChangeRefused> begin_change(const WantedMembers& wanted);
+  bool caught_up(const Progress& progress) const;
+  void append_membership(const Membership& next);
+  void settle_membership();
+  void note_membership();
+
+  // core_transfer.cc
+  std::optional<TransferRefused> begin_transfer(NodeId to);
+  void advance_transfer();
+  void send_token(const TransferToken& token);
+  void end_transfer();
+  void leave_as_removed();
+  void handle(NodeId from, const TimeoutNow& m);
+  bool passes_promise(const std::optional<TransferToken>& token, NodeId candidate, Term term,
+                      LogId last) const;
+
+  // core_election.cc
+  bool promised_to_other_than(NodeId candidate) const;
+  bool eligible() const;
+  bool may_campaign() const;
+  PromiseInstant election_deadline() const;
+  void restart_election_timer();
+  void start_pre_vote(RoleChangeReason reason);
+  void start_campaign(const std::optional<TransferToken>& token);
+  void count_votes();
+  void become_leader();
+  bool ignores_higher_terms() const;
+  bool learn_term_from_reply(Term term);
+  std::optional<VoteRefusal> judge(NodeId candidate, Term term, LogId last, bool pre_vote,
+                                   const std::optional<TransferToken>& token) const;
+  void handle(NodeId from, const PreVoteRequest& m);
+  void handle(NodeId from, const PreVoteReply& m);
+  void handle(NodeId from, const VoteRequest& m);
+  void handle(NodeId from, const VoteReply& m);
+
+  // core_derive.cc
+  void derive();
+  void derive_quorum(Leader& leader);
+  void derive_reads(Leader& leader);
+
+  // core_lease.cc
+  void begin_round();
+  void renew_promise(NodeId leader, Duration carried);
+
+  // core_replication.cc
+  bool open_intent(NodeId to, Term term, std::uint64_t id) const;
+  bool hear_leader(NodeId from, Term term, Duration lease);
+  void handle(NodeId from, AppendRequest& m);
+  void handle(NodeId from, const AppendReply& m);
+  void handle_refusal(Progress& progress, const AppendReply& m);
+  void append_from_leader(NodeId from, AppendRequest& m);
+  void refuse_append(NodeId from, const AppendRequest& m);
+  void skip_below_base(AppendRequest& m) const;
+  AppendRequest empty_append(Progress& progress) const;
+  bool keeps_news(const Progress& progress) const;
+  void emit_intents();
+  void note_listener(NodeId peer);
+
+  // core_read.cc
+  void handle(NodeId from, const ReadIndexRequest& m);
+  void handle(NodeId from, const ReadIndexReply& m);
+  void refuse_reads();
+  void ask_leader(ReadMode mode);
+  void answer(const LeaderRead& read, std::optional<Index> index, ReadBasis basis);
+
+  // core_snapshot.cc
+  void handle(NodeId from, SnapshotChunk& m);
+  void handle(NodeId from, const SnapshotReply& m);
+  bool accept_snapshot(const SnapshotId& id, const Membership& membership);
+  bool resetting() const;
+
+  // core_witness.cc
+  void hand_over_as_witness();
+  Index held_by_all() const;
+  Index commit_for(const Progress& progress) const;
+  bool state_stays() const;
+  void send_beginning(NodeId to, Progress& progress);
+  void take_beginning(NodeId from, const SnapshotChunk& m);
+
+  // core_invariants.cc
+  void check_invariants() const;
+  void check_members(const Leader& leader) const;
+  void check_transfer(const Leader& leader) const;
+
+  CoreOptions options_;
+  Random random_;
+  /// The time of the newest input. Invariant: neither clock ever runs backwards.
+  Now now_;
+
+  HardState hard_state_;
+  lease::VoterPromise promise_;
+  NodeId leader_;
+  std::variant<Follower, Candidate, Leader> state_;
+  /// When the vote was last updated, or what else restarts the wait for an own election.
+  PromiseInstant vote_updated_;
+  /// Drawn anew from [ET, 2 ET).
+  Duration election_timeout_{0};
+  /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
+  bool campaign_at_once_ = false;
+  /// The term whose leader was reported for promising another D than this node is set to.
+  Term settings_reported_;
+
+  Log log_;
+  /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
+  Index commit_;
+  Index held_;  ///< of a witness: cut_limit(), which never moves back either
+  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index(), and
+  /// it is below the log's base exactly while a snapshot's place there is not durable.
+  Index durable_;
+  /// The last entry that was handed to storage and still stands.
+  Index handed_out_;
+  std::deque<UnansweredBatch> unanswered_;
+  /// The snapshot of pending_.persist.reset.
+  std::optional<SnapshotId> received_;
+  ReadyId next_ready_{1};
+  /// The newest batch with a hard state.
+  ReadyId hard_state_batch_;
+  /// The newest durable batch.
+  ReadyId durable_batch_;
+  std::uint64_t next_intent_ = 1;
+
+  std::array<FollowerReads, 2> follower_reads_;
+  std::uint64_t next_request_ = 1;
+
+  /// What the next Ready will hold.
+  Ready pending_;
+  LeaseState published_;
+  Index announced_commit_;
+  Index announced_apply_;
+
+  /// What the last check saw: for the invariants of a step.
+  struct {
+    Term term;
+    Index base;
+    Index commit;
+    Term lease_term;
+    HolderInstant lease_end = HolderInstant::earliest();
+  } mutable checked_;
+};
+
+}  // namespace leasehold::raft

@@ -1,0 +1,171 @@
+// What an embedder calls: each goes to the core's state (core_impl.h), which is copied with it.
+
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/core_impl.h>
+
+#include <utility>
+
+namespace leasehold::raft {
+
+Core::Core(const CoreOptions& options, InitialState initial, Now now)
+    : impl_(std::make_unique<Impl>(options, std::move(initial), now)) {}
+
+Core::Core(const Core& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
+
+Core::Core(Core&& other) noexcept = default;
+
+Core& Core::operator=(const Core& other) {
+  LEASEHOLD_ASSERT(other.impl_ != nullptr);
+  if (impl_ != nullptr) {
+    *impl_ = *other.impl_;  // keeps the capacity of its containers
+  } else {
+    impl_ = std::make_unique<Impl>(*other.impl_);
+  }
+  return *this;
+}
+
+Core& Core::operator=(Core&& other) noexcept = default;
+
+Core::~Core() = default;
+
+// ---- Inputs ----
+
+void Core::tick(Now now) {
+  impl_->tick(now);
+}
+
+void Core::step(Now now, const Peer& from, Message message) {
+  impl_->step(now, from, message);
+}
+
+std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
+  return impl_->propose(now, std::move(payloads));
+}
+
+bool Core::takes_proposals() const {
+  return impl_->takes_proposals();
+}
+
+std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const WantedMembers& wanted) {
+  return impl_->change_membership(now, wanted);
+}
+
+std::optional<TransferRefused> Core::transfer(Now now, NodeId to) {
+  return impl_->transfer(now, to);
+}
+
+void Core::read_index(Now now, std::uint64_t read, ReadMode mode) {
+  impl_->read_index(now, read, mode);
+}
+
+void Core::listens(Now now, NodeId peer) {
+  impl_->listens(now, peer);
+}
+
+void Core::persisted(Now now, ReadyId id) {
+  impl_->persisted(now, id);
+}
+
+void Core::filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes) {
+  impl_->filled(now, intent, last, bytes);
+}
+
+bool Core::current(const AppendIntent& intent) const {
+  return impl_->current(intent);
+}
+
+void Core::cut_log(Now now, Index to) {
+  impl_->cut_log(now, to);
+}
+
+bool Core::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const {
+  return impl_->stamp(intent, chunk);
+}
+
+bool Core::current(const SnapshotIntent& intent) const {
+  return impl_->current(intent);
+}
+
+void Core::snapshot_ended(Now now, const SnapshotIntent& intent) {
+  impl_->snapshot_ended(now, intent);
+}
+
+void Core::chunk_stored(Now now, const StoredChunk& stored) {
+  impl_->chunk_stored(now, stored);
+}
+
+bool Core::snapshot_received(Now now, const SnapshotId& id, const Membership& membership) {
+  return impl_->snapshot_received(now, id, membership);
+}
+
+// ---- Output, and what can be seen ----
+
+bool Core::take_ready(Ready& ready) {
+  return impl_->take_ready(ready);
+}
+
+PromiseInstant Core::next_deadline() const {
+  return impl_->next_deadline();
+}
+
+NodeId Core::id() const {
+  return impl_->options().id;
+}
+
+const CoreOptions& Core::options() const {
+  return impl_->options();
+}
+
+Role Core::role() const {
+  return impl_->role();
+}
+
+Term Core::term() const {
+  return impl_->hard_state().term;
+}
+
+NodeId Core::leader() const {
+  return impl_->leader();
+}
+
+Index Core::commit_index() const {
+  return impl_->commit_index();
+}
+
+Index Core::cut_limit() const {
+  return impl_->cut_limit();
+}
+
+Index Core::durable_index() const {
+  return impl_->durable_index();
+}
+
+const Log& Core::log() const {
+  return impl_->log();
+}
+
+const Membership& Core::membership() const {
+  return impl_->log().membership();
+}
+
+const HardState& Core::hard_state() const {
+  return impl_->hard_state();
+}
+
+const lease::VoterPromise& Core::promise() const {
+  return impl_->promise();
+}
+
+HolderInstant Core::lease_end() const {
+  return impl_->lease_end();
+}
+
+const std::map<NodeId, Progress>& Core::progress() const {
+  return impl_->progress();
+}
+
+std::size_t Core::pending_reads() const {
+  return impl_->pending_reads();
+}
+
+}  // namespace leasehold::raft

@@ -1,0 +1,148 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/raft/leader.h>
+#include <leasehold/raft/quorum.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace leasehold::raft {
+
+Leader::Leader(NodeId own_id, Now now, Index first, const Membership& membership)
+    : self(own_id), elected_at(now), first_index(first) {
+  LEASEHOLD_ASSERT(self != kNobody);
+  LEASEHOLD_ASSERT(first_index > Index(0));
+  for (const Member& member : membership.members) {
+    if (member.id == self) continue;
+    add_peer(member.id, membership.is_witness(member.id), first_index);
+  }
+  LEASEHOLD_ASSERT(progress.size() <= kMembersMax);
+}
+
+// ---- Peers ----
+
+Progress* Leader::find(NodeId peer) {
+  const auto found = progress.find(peer);
+  return found != progress.end() ? &found->second : nullptr;
+}
+
+const Progress* Leader::find(NodeId peer) const {
+  const auto found = progress.find(peer);
+  return found != progress.end() ? &found->second : nullptr;
+}
+
+void Leader::add_peer(NodeId peer, bool witness, Index next_index) {
+  LEASEHOLD_ASSERT(peer != kNobody);
+  LEASEHOLD_ASSERT(peer != self);
+  const auto [at, added] = progress.try_emplace(peer);
+  if (!added) return;
+  at->second.witness = witness;
+  at->second.next_index = next_index;
+}
+
+NodeId Leader::most_advanced(const std::vector<NodeId>& voters) const {
+  const auto rank = [](const Progress& peer) {
+    return std::make_tuple(peer.match_index, peer.acked_round->round);
+  };
+  const Progress* best = nullptr;
+  NodeId best_id = kNobody;
+  for (const NodeId id : voters) {
+    const Progress* peer = find(id);
+    if (peer == nullptr || !peer->acked_round || peer->witness) continue;
+    if (best != nullptr && rank(*peer) <= rank(*best)) continue;
+    best = peer;
+    best_id = id;
+  }
+  LEASEHOLD_ASSERT(best_id != self);
+  return best_id;
+}
+
+// ---- Rounds and acknowledgements ----
+
+void Leader::begin_round(Now now, const lease::Timing& timing) {
+  LEASEHOLD_ASSERT(now.holder >= elected_at.holder);
+  rounds.begin(now.holder, timing.lease);
+  next_round = now.promise + timing.heartbeat;
+  due.rounds = true;
+  LEASEHOLD_ASSERT(newest_round().duration == timing.lease);
+}
+
+lease::RoundStart Leader::newest_round() const {
+  const std::optional<lease::RoundStart> newest = rounds.find(rounds.newest());
+  LEASEHOLD_ASSERT(newest.has_value());
+  return *newest;
+}
+
+void Leader::acknowledge(Progress& peer, Round round) {
+  const std::optional<lease::RoundStart> start = rounds.find(round);
+  if (!start) return;
+  // The newest one counts, not the last to arrive.
+  if (peer.acked_round && peer.acked_round->round >= start->round) return;
+  peer.acked_round = start;
+  due.rounds = true;
+  LEASEHOLD_ASSERT(peer.acked_round->round <= rounds.newest());
+}
+
+QuorumReached Leader::reached(const Membership& membership, std::optional<Index> own_match,
+                              const lease::Timing& timing) const {
+  using Values = std::tuple<std::optional<Index>, std::optional<HolderInstant>,
+                            std::optional<HolderInstant>, std::optional<Round>>;
+  // One division serves all voters, unless D has changed in this term.
+  Duration promised = newest_round().duration;
+  Duration usable = timing.usable(promised);
+  const auto values = [&](Index match, const std::optional<lease::RoundStart>& ack) -> Values {
+    if (!ack) return {match, std::nullopt, std::nullopt, std::nullopt};
+    if (ack->duration != promised) {
+      promised = ack->duration;
+      usable = timing.usable(promised);
+    }
+    return {match, ack->began + usable, ack->began, ack->round};
+  };
+  const auto values_of = [&](NodeId id) -> Values {
+    // The leader itself promises with each round that it begins.
+    if (id == self && own_match) return values(*own_match, newest_round());
+    const Progress* peer = find(id);
+    return peer != nullptr ? values(peer->match_index, peer->acked_round) : Values();
+  };
+  const auto [match, lease_end, began, round] =
+      quorum_values<Index, HolderInstant, HolderInstant, Round>(membership, values_of);
+  return {match, lease_end, began, round};
+}
+
+HolderInstant Leader::quorum_deadline() const {
+  const HolderInstant since = base ? std::max(elected_at.holder, *base) : elected_at.holder;
+  return since + newest_round().duration;
+}
+
+bool Leader::token_alive(Index commit) const {
+  return token_index.value() != 0 && commit <= token_index;
+}
+
+// ---- Reads ----
+
+void Leader::add_read(const LeaderRead& read) {
+  LEASEHOLD_ASSERT(reads.empty() || reads.back().round <= read.round);
+  LEASEHOLD_ASSERT(remote_reads <= reads.size());
+  reads.push_back(read);
+  if (read.asker != kNobody) ++remote_reads;
+  if (read.mode == ReadMode::lease) ++lease_reads;
+  due.reads = true;
+}
+
+void Leader::forget(const LeaderRead& read) {
+  if (read.asker != kNobody) {
+    LEASEHOLD_ASSERT(remote_reads > 0);
+    --remote_reads;
+  }
+  if (read.mode == ReadMode::lease) {
+    LEASEHOLD_ASSERT(lease_reads > 0);
+    --lease_reads;
+  }
+}
+
+bool Leader::wants_round() const {
+  if (reads.empty() || reads.back().round <= rounds.newest()) return false;
+  LEASEHOLD_ASSERT(rounds.newest() > Round(0));
+  return confirmed == rounds.newest();
+}
+
+}  // namespace leasehold::raft

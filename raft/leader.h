@@ -1,0 +1,176 @@
+// The state of the role leader, and what can be said from it alone. It dies with the role: nothing
+// of one term's leadership is known in the next.
+#pragma once
+
+#include <leasehold/lease/leader_lease.h>
+#include <leasehold/lease/rounds.h>
+#include <leasehold/lease/timing.h>
+#include <leasehold/raft/membership.h>
+#include <leasehold/raft/message.h>
+#include <leasehold/raft/progress.h>
+#include <leasehold/raft/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+
+namespace leasehold::raft {
+
+/// A read that waits at the leader.
+struct LeaderRead {
+  std::uint64_t read = 0;   ///< the caller's number, or the remote asker's
+  NodeId asker;             ///< kNobody: this node's own caller
+  Incarnation incarnation;  ///< of a remote asker
+  ReadMode mode = ReadMode::lease;
+  /// A quorum must acknowledge this round or a newer one: it began after the read arrived.
+  Round round;
+};
+
+/// The leadership is being handed over.
+struct Transfer {
+  NodeId target;
+  PromiseInstant ends;
+  /// Set once the target has everything. Invariant: nothing is appended behind token->last.
+  std::optional<TransferToken> token;
+};
+
+/// What a quorum of the newest membership has reached. None: fewer than a quorum have reached any.
+struct QuorumReached {
+  std::optional<Index> match;              ///< durable, and equal to the leader's log
+  std::optional<HolderInstant> lease_end;  ///< the end of the newest acknowledged round's promise
+  std::optional<HolderInstant> began;      ///< when the newest acknowledged round began
+  std::optional<Round> round;              ///< the newest acknowledged round
+};
+
+struct Leader {
+  /// Leads from `now` on. `first_index` is where the term's empty entry will stand.
+  Leader(NodeId self, Now now, Index first_index, const Membership& membership);
+
+  // ---- Peers ----
+
+  /// What is known of `peer`; null for a node that does not receive the log, and for the leader.
+  Progress* find(NodeId peer);
+  const Progress* find(NodeId peer) const;
+  /// Receives the log from `next_index` on, unless it does already. Nothing is known of it: no
+  /// acknowledgement comes from a default.
+  void add_peer(NodeId peer, bool witness, Index next_index);
+  /// The most advanced of `voters` that has answered in this term, witnesses aside; kNobody if none
+  /// has.
+  NodeId most_advanced(const std::vector<NodeId>& voters) const;
+
+  // ---- Rounds and acknowledgements ----
+
+  /// The next round begins. `now` was sampled before anything of it is sent.
+  void begin_round(Now now, const lease::Timing& timing);
+  lease::RoundStart newest_round() const;
+  /// The peer has promised with `round`. What is forgotten, or older than what it has acknowledged,
+  /// changes nothing.
+  void acknowledge(Progress& peer, Round round);
+  /// One pass over the voters. `own_match` is the leader's durable prefix; none: it does not vote.
+  QuorumReached reached(const Membership& membership, std::optional<Index> own_match,
+                        const lease::Timing& timing) const;
+  /// When a leader that hears from no quorum has to leave, so that it does not hold a minority's
+  /// promises for ever.
+  HolderInstant quorum_deadline() const;
+  /// A voter may still let the newest token pass its promise.
+  bool token_alive(Index commit) const;
+
+  // ---- Reads ----
+
+  void add_read(const LeaderRead& read);
+  /// Takes the reads that are answered, in the order of their arrival, and calls `answer` for each:
+  /// those whose round a quorum has acknowledged, and by a valid lease all that are content with
+  /// it.
+  template <class Answer>
+  void take_answered_reads(bool lease_valid, const Answer& answer);
+  /// Takes all of them.
+  template <class Answer>
+  void take_reads(const Answer& answer);
+  /// A read waits for a round that has not begun, and the newest one has been acknowledged.
+  bool wants_round() const;
+
+  // ---- State ----
+
+  NodeId self;
+  Now elected_at;
+  /// The term's empty entry. Nothing is read, and no lease shown, before it is committed.
+  Index first_index;
+  lease::RoundRing rounds;
+  PromiseInstant next_round;
+  /// Invariant: its end never moves back, but for a token, which takes it away.
+  lease::LeaderLease lease;
+  /// When the newest round that a quorum has acknowledged began. Invariant: never moves back; no
+  /// later than the beginning of the newest round.
+  std::optional<HolderInstant> base;
+  /// The newest round that a quorum of the newest membership has acknowledged. Invariant: at most
+  /// rounds.newest().
+  std::optional<Round> confirmed;
+  /// Everybody that receives the log, this node excepted: the members of the newest membership,
+  /// and those that it removes until it is committed.
+  std::map<NodeId, Progress> progress;
+  std::optional<Transfer> transfer;
+  /// The last index of the newest token of this term; 0: none. There is no lease before an entry
+  /// beyond it is committed.
+  Index token_index;
+  /// The newest membership whose consequences were drawn (see core_membership.cc).
+  Index settled_membership;
+  /// In the order of their arrival. Invariant: their rounds never fall, so what a quorum confirms
+  /// is a prefix.
+  std::deque<LeaderRead> reads;
+  /// Of these, asked by followers.
+  std::size_t remote_reads = 0;
+  /// Of these, content with the lease. Invariant: none, once they were looked at under a valid one.
+  std::size_t lease_reads = 0;
+
+  /// What an input has changed, for Core::Impl::derive() at its end. Invariant: all false between
+  /// two inputs.
+  struct Due {
+    bool matches = false;  ///< an index that a voter holds durably: the commit index may rise
+    bool rounds = false;   ///< a round, or whose rounds count: the lease may be longer
+    bool reads = false;    ///< a read, or what a read waits for
+  };
+  Due due;
+
+ private:
+  void forget(const LeaderRead& read);
+};
+
+template <class Answer>
+void Leader::take_answered_reads(bool lease_valid, const Answer& answer) {
+  while (!reads.empty() && confirmed && reads.front().round <= *confirmed) {
+    const LeaderRead read = reads.front();
+    reads.pop_front();
+    forget(read);
+    answer(read, lease_valid && read.mode == ReadMode::lease);
+  }
+  if (!lease_valid || lease_reads == 0) return;
+  // They wait only while there is no lease, so they are few, or this one has just arrived: it
+  // stands at the end. Test: LeaderReads.ALeaseAnswersThoseThatAreContentWithIt.
+  auto from = reads.end();
+  for (std::size_t left = lease_reads; left > 0;) {
+    --from;
+    if (from->mode == ReadMode::lease) --left;
+  }
+  auto kept = from;
+  for (auto at = from; at != reads.end(); ++at) {
+    if (at->mode == ReadMode::lease) {
+      forget(*at);
+      answer(*at, true);
+    } else {
+      *kept++ = *at;
+    }
+  }
+  reads.erase(kept, reads.end());
+}
+
+template <class Answer>
+void Leader::take_reads(const Answer& answer) {
+  for (const LeaderRead& read : reads) answer(read);
+  reads.clear();
+  remote_reads = 0;
+  lease_reads = 0;
+}
+
+}  // namespace leasehold::raft
