@@ -57,6 +57,9 @@ class World {
   raft::Fingerprint fingerprint() const;
   Duration now() const { return now_; }
 
+  static NodeId id_of(std::size_t i) { return NodeId(static_cast<std::uint64_t>(i) + 1); }
+  static std::string address_of(NodeId id) { return "node-" + std::to_string(id.value()) + ":1"; }
+
  private:
   /// What an answer to a round stands on, known from outside the cores.
   struct Proof {
@@ -134,10 +137,15 @@ class World {
 
   // world.cc
   void act(const Step& step, const story::Sink& sink);
+  void ask(const Step& step, const story::Sink& sink);
   void meet(std::uint8_t group, const story::Sink& sink);
   void drop(std::size_t flight);
   void set_rates(std::uint8_t which, const story::Sink& sink);
+  void read(std::size_t i, const story::Sink& sink);
   void change(std::size_t i, std::size_t what);
+  story::Record record(story::Kind kind, std::size_t i) const;
+
+  // world_node.cc
   void start(std::size_t i, const story::Sink& sink);
   void wipe(std::size_t i, const story::Sink& sink);
   void drain(std::size_t i, const story::Sink& sink);

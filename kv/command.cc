@@ -45,7 +45,8 @@
 // for: a command has exactly one encoding. fields() below says the same to the compiler.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
-#include <leasehold/kv/command_fields.h>
+#include <leasehold/kv/command_reader.h>
+#include <leasehold/kv/command_writer.h>
 #include <leasehold/kv/format_errors.h>
 
 #include <utility>

@@ -1,6 +1,6 @@
 // One socket to a peer: frames in, queued bytes out.
 //
-// It knows nothing of who may talk; tcp_transport.cc decides that.
+// It knows nothing of who may talk; tcp_admission.cc decides that.
 #pragma once
 
 #include <leasehold/base/result.h>

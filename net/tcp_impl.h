@@ -1,6 +1,7 @@
 // The inside of TcpTransport: what it keeps for each peer. Not for other rooms.
 //
-// tcp_transport.cc judges who may talk and moves messages; tcp_dial.cc makes and loses connections.
+// tcp_transport.cc moves messages, tcp_admission.cc judges who may talk, tcp_dial.cc makes and
+// loses connections.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -91,9 +92,13 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   // tcp_transport.cc
   Result<void> validate() const;
-  wire::Hello my_hello(raft::NodeId to, wire::Purpose purpose) const;
   void send_on(Link& link, const wire::PeerMessage& message, std::size_t queue_bytes_max);
   Link* snapshot_link(const Link& link);
+  void on_message(TcpConnection& connection, const wire::Frame& frame);
+  void schedule_flush();
+
+  // tcp_admission.cc
+  wire::Hello my_hello(raft::NodeId to, wire::Purpose purpose) const;
   void on_hello(TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge_stranger(const TcpConnection& connection,
@@ -101,12 +106,10 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void on_introduction(TcpConnection& connection, const wire::Hello& hello);
   void let_in_dialled(TcpConnection& connection, const wire::Hello& hello);
   void let_in_accepted(TcpConnection& connection, const wire::Hello& hello);
-  void on_message(TcpConnection& connection, const wire::Frame& frame);
   void on_refusal(TcpConnection& connection, const wire::Frame& frame);
   void reject(TcpConnection& connection, RejectReason reason, raft::NodeId peer, Error error);
   void refuse(TcpConnection& connection, raft::NodeId peer, const wire::Refusal& refusal);
   void tell(const TcpConnection& connection, Rejection rejection);
-  void schedule_flush();
 
   // tcp_dial.cc
   Result<void> listen();

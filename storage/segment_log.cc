@@ -1,4 +1,7 @@
+// The threads of the log: the caller hands batches over, the writer stores them in groups and tells
+// the sink, the reader answers from what is stored and from what still waits.
 #include <leasehold/base/assert.h>
+#include <leasehold/storage/pending.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_log.h>
 #include <leasehold/storage/segment_store.h>
@@ -17,70 +20,6 @@ namespace {
 /// Bookkeeping of a batch and of an entry, as the queue's limit counts it.
 constexpr std::size_t kBatchOverheadBytes = 256;
 constexpr std::size_t kEntryOverheadBytes = 64;
-
-/// A batch that waits for the disk, with what the writer has to know of the log at its place.
-struct Pending {
-  raft::PersistBatch batch;
-  raft::Term previous_term;  ///< of the entry before the first one
-  StateRecord state;         ///< after the batch
-  std::size_t bytes = 0;
-
-  /// The lowest index that the batch changes; none if it changes no entry.
-  std::optional<raft::Index> lowest() const {
-    if (batch.truncate_from) return batch.truncate_from;
-    if (!batch.entries.empty()) return batch.entries.front().id.index;
-    return std::nullopt;
-  }
-  const raft::Entry* find(raft::Index index) const {
-    if (batch.entries.empty() || index < batch.entries.front().id.index) return nullptr;
-    const std::uint64_t offset = index - batch.entries.front().id.index;
-    return offset < batch.entries.size() ? &batch.entries[offset] : nullptr;
-  }
-};
-using PendingList = std::deque<std::shared_ptr<const Pending>>;
-
-/// What one sync makes durable of the batches of `group`: where the log is cut first, what follows,
-/// and where it begins. Entries that a later batch of the group takes back are left out.
-WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group) {
-  WriteGroup out;
-  BatchBody& body = out.body;
-  bool touched = false;
-  for (const auto& pending : group) {
-    if (pending->batch.reset) {
-      body.foundation.base = pending->batch.reset;
-      body.reset = true;
-      touched = false;
-      out.entries.clear();
-    }
-    if (const auto lowest = pending->lowest()) {
-      if (!touched || *lowest <= body.first) {
-        touched = true;
-        body.first = *lowest;
-        body.previous_term = pending->previous_term;
-        out.entries.clear();
-      } else {
-        out.entries.resize(*lowest - body.first);
-      }
-      for (const raft::Entry& entry : pending->batch.entries) out.entries.push_back(&entry);
-    }
-    if (pending->batch.cut) body.foundation.base = pending->batch.cut;
-  }
-  body.state = group.back()->state;
-  if (!touched) {
-    body.first = body.state.last.index.next();
-    body.previous_term = body.state.last.term;
-  }
-  if (!body.reset) return out;
-  // A cut may have come behind the reset: the log begins there at once.
-  const raft::LogId base = body.foundation.base->id;
-  const auto below =
-      std::find_if(out.entries.begin(), out.entries.end(),
-                   [base](const auto* entry) { return entry->id.index > base.index; });
-  out.entries.erase(out.entries.begin(), below);
-  body.first = base.index.next();
-  body.previous_term = base.term;
-  return out;
-}
 
 }  // namespace
 

@@ -135,24 +135,32 @@ class SegmentStore {
   using Lock = std::unique_lock<std::mutex>;
 
   SegmentStore(const SegmentLogOptions& options, std::unique_ptr<Disk> disk, FolderMark mark);
+  /// Says which folder, and for damage what to do.
+  static Error in_folder(const std::string& dir, const Error& error);
+
+  // segment_store.cc
   Result<void> adopt(LoadedLog log);
   Result<Segment> make_segment(std::uint64_t number, std::uint64_t previous_salt,
                                std::uint64_t bytes_min);
   Result<void> write_mark();
   Result<void> repair(const std::vector<Repair>& repairs);
-  FrameHeader next_header(const Segment& segment) const;
-  Segment& current_segment();
-  Result<Segment*> room_for(std::uint64_t frame_bytes);
-  Result<void> write_frame(Segment& segment);
-  void written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at);
-  void drop_front();
-  std::size_t ahead() const { return segments_.size() - 1 - current_; }
-  bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
   void prepare_loop();
   void look_at_space(Lock& lock);
   bool prepare(Lock& lock);
   bool remove_dropped(Lock& lock);
   void preparer_failed(Lock& lock, Error error);
+  void drop_front();
+  std::size_t ahead() const { return segments_.size() - 1 - current_; }
+  bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
+
+  // segment_write.cc
+  FrameHeader next_header(const Segment& segment) const;
+  Segment& current_segment();
+  Result<Segment*> room_for(std::uint64_t frame_bytes);
+  Result<void> write_frame(Segment& segment);
+  void written(Segment& segment, const WriteGroup& group, std::uint64_t entries_at);
+
+  // segment_read.cc
   void bound_positions();
   Result<void> find_runs(ReadPlan::Part& part);
   void keep_positions(std::uint64_t number, const Positions& positions);

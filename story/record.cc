@@ -159,108 +159,115 @@ const char* role_name(raft::Role role) {
   return kNames[static_cast<std::size_t>(role)];
 }
 
+namespace {
+
+/// Fills a record with what an event of the core says. False: it is not told.
+struct FromEvent {
+  Record& record;
+
+  bool operator()(const raft::RoleChanged& e) const {
+    record.kind = Kind::role;
+    record.what = role_name(e.to);
+    record.why = reason_name(e.reason);
+    return e.reason != raft::RoleChangeReason::started;
+  }
+  bool operator()(const raft::LeaderKnown& e) const {
+    record.kind = Kind::leader;
+    record.peer = e.leader;
+    return e.leader != record.node;
+  }
+  bool operator()(const raft::VoteGranted& e) const {
+    record.kind = Kind::vote;
+    record.peer = e.candidate;
+    record.what = e.pre_vote ? "pre_vote" : "vote";
+    return true;
+  }
+  bool operator()(const raft::VoteRefused& e) const {
+    record.kind = Kind::refusal;
+    record.peer = e.candidate;
+    record.what = e.pre_vote ? "pre_vote" : "vote";
+    record.why = refusal_name(e.reason);
+    return true;
+  }
+  bool operator()(const raft::PromiseGiven&) const { return false; }
+  bool operator()(const raft::LeaseGained&) const { return false; }
+  bool operator()(const raft::LeaseLost&) const {
+    record.kind = Kind::lease_lost;
+    return true;
+  }
+  bool operator()(const raft::SettingsDiffer& e) const {
+    record.kind = Kind::settings;
+    record.peer = e.peer;
+    record.text = format_time(e.theirs);
+    return true;
+  }
+  bool operator()(const raft::LogCut& e) const {
+    record.kind = Kind::log_cut;
+    record.index = e.to;
+    return true;
+  }
+  bool operator()(const raft::SnapshotSending& e) const {
+    record.kind = Kind::snapshot;
+    record.peer = e.peer;
+    record.what = "sending";
+    return true;
+  }
+  bool operator()(const raft::SnapshotInstalled& e) const {
+    record.kind = Kind::snapshot;
+    record.index = e.last.index;
+    record.what = "installed";
+    return true;
+  }
+  bool operator()(const raft::TransferStarted& e) const {
+    record.kind = Kind::transfer;
+    record.peer = e.target;
+    record.what = "started";
+    return true;
+  }
+  bool operator()(const raft::TokenIssued& e) const {
+    record.kind = Kind::transfer;
+    record.peer = e.target;
+    record.index = e.last;
+    record.what = "token";
+    return true;
+  }
+  bool operator()(const raft::TokenUnused& e) const {
+    record.kind = Kind::transfer;
+    record.peer = e.issuer;
+    record.index = e.last;
+    record.what = "unused";
+    return true;
+  }
+  bool operator()(const raft::TransferEnded& e) const {
+    record.kind = Kind::transfer;
+    record.peer = e.target;
+    record.what = "ended";
+    record.why = outcome_name(e.outcome);
+    return true;
+  }
+  bool operator()(const raft::MembershipChanged& e) const {
+    record.kind = Kind::members;
+    record.index = e.index;
+    record.what = "changed";
+    record.text = text_of(e);
+    return true;
+  }
+  bool operator()(const raft::MembershipCommitted& e) const {
+    record.kind = Kind::members;
+    record.index = e.index;
+    record.what = "committed";
+    return true;
+  }
+};
+
+}  // namespace
+
 std::optional<Record> record_of(Duration at, const raft::Event& event) {
   Record record;
   record.at = at;
   record.node = event.node;
   record.term = event.term;
-  const bool told = std::visit(Overloaded{
-                                   [&record](const raft::RoleChanged& e) {
-                                     record.kind = Kind::role;
-                                     record.what = role_name(e.to);
-                                     record.why = reason_name(e.reason);
-                                     return e.reason != raft::RoleChangeReason::started;
-                                   },
-                                   [&record](const raft::LeaderKnown& e) {
-                                     record.kind = Kind::leader;
-                                     record.peer = e.leader;
-                                     return e.leader != record.node;
-                                   },
-                                   [&record](const raft::VoteGranted& e) {
-                                     record.kind = Kind::vote;
-                                     record.peer = e.candidate;
-                                     record.what = e.pre_vote ? "pre_vote" : "vote";
-                                     return true;
-                                   },
-                                   [&record](const raft::VoteRefused& e) {
-                                     record.kind = Kind::refusal;
-                                     record.peer = e.candidate;
-                                     record.what = e.pre_vote ? "pre_vote" : "vote";
-                                     record.why = refusal_name(e.reason);
-                                     return true;
-                                   },
-                                   [](const raft::PromiseGiven&) { return false; },
-                                   [](const raft::LeaseGained&) { return false; },
-                                   [&record](const raft::LeaseLost&) {
-                                     record.kind = Kind::lease_lost;
-                                     return true;
-                                   },
-                                   [&record](const raft::SettingsDiffer& e) {
-                                     record.kind = Kind::settings;
-                                     record.peer = e.peer;
-                                     record.text = format_time(e.theirs);
-                                     return true;
-                                   },
-                                   [&record](const raft::LogCut& e) {
-                                     record.kind = Kind::log_cut;
-                                     record.index = e.to;
-                                     return true;
-                                   },
-                                   [&record](const raft::SnapshotSending& e) {
-                                     record.kind = Kind::snapshot;
-                                     record.peer = e.peer;
-                                     record.what = "sending";
-                                     return true;
-                                   },
-                                   [&record](const raft::SnapshotInstalled& e) {
-                                     record.kind = Kind::snapshot;
-                                     record.index = e.last.index;
-                                     record.what = "installed";
-                                     return true;
-                                   },
-                                   [&record](const raft::TransferStarted& e) {
-                                     record.kind = Kind::transfer;
-                                     record.peer = e.target;
-                                     record.what = "started";
-                                     return true;
-                                   },
-                                   [&record](const raft::TokenIssued& e) {
-                                     record.kind = Kind::transfer;
-                                     record.peer = e.target;
-                                     record.index = e.last;
-                                     record.what = "token";
-                                     return true;
-                                   },
-                                   [&record](const raft::TokenUnused& e) {
-                                     record.kind = Kind::transfer;
-                                     record.peer = e.issuer;
-                                     record.index = e.last;
-                                     record.what = "unused";
-                                     return true;
-                                   },
-                                   [&record](const raft::TransferEnded& e) {
-                                     record.kind = Kind::transfer;
-                                     record.peer = e.target;
-                                     record.what = "ended";
-                                     record.why = outcome_name(e.outcome);
-                                     return true;
-                                   },
-                                   [&record](const raft::MembershipChanged& e) {
-                                     record.kind = Kind::members;
-                                     record.index = e.index;
-                                     record.what = "changed";
-                                     record.text = text_of(e);
-                                     return true;
-                                   },
-                                   [&record](const raft::MembershipCommitted& e) {
-                                     record.kind = Kind::members;
-                                     record.index = e.index;
-                                     record.what = "committed";
-                                     return true;
-                                   },
-                               },
-                               event.what);
-  if (!told) return std::nullopt;
+  if (!std::visit(FromEvent{record}, event.what)) return std::nullopt;
   return record;
 }
 

@@ -43,6 +43,8 @@ class Script {
 
   void print(const std::string& line);
   void hear(const Record& record);
+
+  // script_words.cc
   static Error wrong(const std::string& what);
   Result<NodeId> node(const std::string& word) const;
   Result<NodeId> running(const std::string& word) const;
@@ -77,6 +79,8 @@ class Script {
   Done cut(const Words& words);
   Done isolate(const Words& words);
   Done heal(const Words& words);
+
+  // script_nodes.cc
   Done crash(const Words& words);
   Done restart(const Words& words);
   Done pause(const Words& words);

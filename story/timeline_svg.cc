@@ -2,6 +2,8 @@
 
 #include <leasehold/story/svg.h>
 #include <leasehold/story/timeline.h>
+#include <leasehold/story/timeline_choice.h>
+#include <leasehold/story/timeline_signs.h>
 
 #include <algorithm>
 #include <set>
@@ -22,14 +24,6 @@ constexpr Tenths kRibbon = 200;
 constexpr Tenths kLaneGap = 80;
 
 constexpr std::size_t kTieRows = 3;
-/// Past these, only what carries a story is drawn.
-constexpr std::size_t kMessagesMax = 120;
-constexpr std::size_t kVotesMax = 240;
-constexpr Tenths kTieSpace = 300;
-
-std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
 
 /// Rows of labels, filled from the left.
 class Rows {
@@ -73,93 +67,16 @@ struct Place {
   std::vector<Label> signs;
 };
 
-struct Words {
-  std::string style;
-  std::string label;
-  std::string title;
-};
-
-/// What is written beside a sign.
-Words words_of(const Record& r) {
-  const std::string peer = number(r.peer.value());
-  switch (r.kind) {
-    case Kind::vote:
-      if (r.what == "pre_vote") return {"", "", "would vote for " + peer};
-      return {"", "votes for " + peer, "votes for " + peer};
-    case Kind::refusal:
-      return {"red", "refuses " + peer + (r.why == "promised" ? ": bound" : ""),
-              (r.what == "pre_vote" ? "refuses a pre-vote to " : "refuses its vote to ") + peer +
-                  ": " + r.why};
-    case Kind::crash: return {"red", "crash", ""};
-    case Kind::start: return {"muted", "restart", ""};
-    case Kind::fail: return {"red", "disk failed", ""};
-    case Kind::disk:
-      if (r.what == "full") return {"red", "disk full", ""};
-      if (r.what == "has_space") return {"muted", "disk has space", ""};
-      return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
-    // Often: a sign alone.
-    case Kind::log_cut: return {"", "", "cuts its log up to " + number(r.index.value())};
-    case Kind::snapshot:
-      if (r.what == "sending") return {"muted", "snapshot to " + peer, ""};
-      return {"", "snapshot up to " + number(r.index.value()), ""};
-    case Kind::members:
-      if (r.what == "changed") return {"", r.text, ""};
-      return {"", "", "the members of entry " + number(r.index.value()) + " are committed"};
-    case Kind::transfer:
-      if (r.what == "token") return {"muted", "hands over to " + peer, ""};
-      return {"", "", "hand-over " + r.what};
-    case Kind::cut: return {"red", "cut from " + peer, ""};
-    case Kind::join: return {"muted", "hears " + peer, ""};
-    case Kind::lease_lost: return {"red", "lease given up", ""};
-    case Kind::clock: {
-      const std::int64_t ppm = r.holder_ppm;
-      const std::int64_t size = (ppm < 0 ? -ppm : ppm) / 1000;
-      return {"red",
-              std::string("clocks ") + (ppm < 0 ? "-" : "+") + std::to_string(size / 10) +
-                  (size % 10 != 0 ? "." + std::to_string(size % 10) : "") + " %",
-              ""};
-    }
-    default: return {"", "", ""};
-  }
-}
-
-struct ReadSign {
-  const char* style;
-  const char* letter;
-  const char* words;
-};
-
-ReadSign read_sign(const Record& r) {
-  if (r.kind == Kind::write) return {"calm", "W", "write"};
-  if (!r.why.empty()) return {"r-none", "!", "read refused"};
-  if (r.what == "lease") return {"r-lease", "L", "read by lease"};
-  if (r.what == "off_thread") return {"r-lease", "O", "read by lease, off the ordering thread"};
-  if (r.what == "quorum") return {"r-quorum", "Q", "read after a quorum's confirmation"};
-  if (r.what == "log") return {"r-log", "G", "read through the log"};
-  return {"r-leader", "F", "follower's read with its leader's index"};
-}
-
-std::string cross(Tenths x, Tenths y) {
-  return "M" + Svg::at(x - 38, y - 38) + "L" + Svg::at(x + 38, y + 38) + "M" +
-         Svg::at(x - 38, y + 38) + "L" + Svg::at(x + 38, y - 38);
-}
-
-std::string diamond(Tenths x, Tenths y) {
-  return "M" + Svg::at(x, y - 50) + "L" + Svg::at(x + 50, y) + "L" + Svg::at(x, y + 50) + "L" +
-         Svg::at(x - 50, y) + "Z";
-}
-
-bool is_read(const Record& r) {
-  return r.kind == Kind::read || (r.kind == Kind::write && r.what == "done");
-}
-
 class Painter {
  public:
   Painter(const Timeline& timeline, const TimelineOptions& options)
-      : t_(timeline), width_(options.width * 10), right_(width_ - kRight) {}
+      : t_(timeline),
+        width_(options.width * 10),
+        right_(width_ - kRight),
+        axis_(timeline.from, timeline.until, kLeft, right_),
+        choice_(choose(timeline, axis_)) {}
 
   std::string paint() {
-    choose_messages();
     const Tenths lanes_top = header();
     place_lanes(lanes_top);
     const Tenths lanes_end = places_.empty() ? lanes_top : places_.back().bottom;
@@ -169,93 +86,18 @@ class Painter {
     grid(lanes_top, lanes_end);
     mark_lines(lanes_top, lanes_end);
     for (std::size_t i = 0; i < t_.lanes.size(); ++i) bars(t_.lanes[i], places_[i]);
-    for (const Record* message : shown_) draw_message(*message);
+    for (const Record* message : choice_.messages) draw_message(*message);
     for (std::size_t i = 0; i < t_.lanes.size(); ++i) ties(t_.lanes[i], places_[i]);
     for (std::size_t i = 0; i < t_.lanes.size(); ++i) signs(t_.lanes[i], places_[i]);
-    const Tenths end = legend(lanes_end + 460);
+    const Tenths end = draw_legend(svg_, kLeft, right_, lanes_end + 460, read_signs());
     return svg_.finish(width_, end, t_.title);
   }
 
  private:
-  Tenths x(Duration at) const {
-    const Duration inside = std::min(std::max(at, t_.from), t_.until);
-    // Scaled down so that hours fit 64 bits.
-    const std::int64_t part = (inside - t_.from).count() / 16;
-    const std::int64_t whole = std::max<std::int64_t>(1, (t_.until - t_.from).count() / 16);
-    return kLeft + part * (right_ - kLeft) / whole;
-  }
-  bool seen(Duration at) const { return at >= t_.from && at <= t_.until; }
-  bool seen(Duration from, Duration until) const { return until >= t_.from && from <= t_.until; }
+  Tenths x(Duration at) const { return axis_.x(at); }
+  bool seen(Duration at) const { return axis_.seen(at); }
+  bool seen(Duration from, Duration until) const { return axis_.seen(from, until); }
   const Place& place(NodeId node) const { return places_[node.value() - 1]; }
-  bool drawable(NodeId node) const {
-    return node != raft::kNobody && node.value() <= t_.lanes.size();
-  }
-
-  // ---- What is shown of the messages ----
-
-  bool is_vote(const Record& m) const { return m.what.find("vote") != std::string::npos; }
-
-  void choose_messages() {
-    Tenths last = -kTieSpace;
-    for (const Lane& lane : t_.lanes) {
-      for (const LeaseWindow& window : lane.leases) {
-        for (const LeaseEdge& edge : window.edges) {
-          if (!seen(edge.at) || x(edge.at) - last < (crowded() ? kTieSpace : 1)) continue;
-          last = x(edge.at);
-          tied_.insert(&edge);
-          find_path(lane.node, edge);
-        }
-      }
-      last = -kTieSpace;
-    }
-    std::size_t messages = 0;
-    std::size_t votes = 0;
-    for (const Record& m : t_.messages) {
-      if (!visible(m)) continue;
-      ++messages;
-      if (is_vote(m)) ++votes;
-    }
-    for (const Record& m : t_.messages) {
-      if (!visible(m)) continue;
-      const bool told =
-          messages <= kMessagesMax || acks_.count(&m) != 0 || (votes <= kVotesMax && is_vote(m));
-      if (told) shown_.push_back(&m);
-    }
-  }
-
-  bool visible(const Record& m) const {
-    return drawable(m.node) && drawable(m.peer) && seen(*m.from, m.at);
-  }
-
-  /// Whether leases are extended so often that not every edge can be tied.
-  bool crowded() const {
-    std::size_t edges = 0;
-    for (const Lane& lane : t_.lanes) {
-      for (const LeaseWindow& window : lane.leases) {
-        for (const LeaseEdge& edge : window.edges) edges += seen(edge.at) ? 1 : 0;
-      }
-    }
-    return edges > 12;
-  }
-
-  /// The round's append and the acknowledgement that came back.
-  void find_path(NodeId leader, const LeaseEdge& edge) {
-    const Record* reply = nullptr;
-    for (const Record& m : t_.messages) {
-      const bool back = m.kind == Kind::delivered && m.what == "append_reply" && m.node == leader &&
-                        m.peer == edge.peer && m.round == edge.round;
-      if (back && m.at <= edge.at && (reply == nullptr || m.at < reply->at)) reply = &m;
-    }
-    if (reply == nullptr) return;
-    const Record* append = nullptr;
-    for (const Record& m : t_.messages) {
-      const bool out = m.kind == Kind::delivered && m.what == "append" && m.node == edge.peer &&
-                       m.peer == leader && m.round == edge.round && m.at <= *reply->from;
-      if (out && append == nullptr) append = &m;
-    }
-    acks_.insert(reply);
-    if (append != nullptr) acks_.insert(append);
-  }
 
   // ---- Frame ----
 
@@ -339,7 +181,7 @@ class Painter {
       place.labels = y + 130;
       Rows rows(3);
       for (const Record& r : lane.signs) {
-        const Words words = words_of(r);
+        const SignWords words = words_of(r);
         if (!seen(r.at) || words.label.empty()) continue;
         const Tenths width = Svg::text_width(words.label);
         const Tenths at = std::min(x(r.at) - 30, right_ - width + 180);
@@ -356,7 +198,7 @@ class Painter {
   std::size_t tied_in(const Lane& lane) const {
     std::size_t count = 0;
     for (const LeaseWindow& window : lane.leases) {
-      for (const LeaseEdge& edge : window.edges) count += tied_.count(&edge);
+      for (const LeaseEdge& edge : window.edges) count += choice_.tied.count(&edge);
     }
     return count;
   }
@@ -395,7 +237,7 @@ class Painter {
       // Behind the last line that crosses the bar.
       Tenths free = from;
       for (const LeaseEdge& edge : window.edges) {
-        if (tied_.count(&edge) != 0) free = std::max({free, x(edge.at), x(edge.began)});
+        if (choice_.tied.count(&edge) != 0) free = std::max({free, x(edge.at), x(edge.began)});
       }
       inside("on", free, until, place.lease + 118, {ends, "lease"});
     }
@@ -481,9 +323,9 @@ class Painter {
       return;
     }
     const bool reply = m.what.find("reply") != std::string::npos;
-    const char* style = acks_.count(&m) != 0 ? "ack"
-                        : is_vote(m)         ? (reply ? "answer" : "ask")
-                                             : (reply ? "reply" : "append");
+    const char* style = choice_.acks.count(&m) != 0 ? "ack"
+                        : is_vote(m)                ? (reply ? "answer" : "ask")
+                                                    : (reply ? "reply" : "append");
     svg_.line(style, x1, y1, x2, y2, title);
   }
 
@@ -494,7 +336,7 @@ class Painter {
     const std::size_t rows = place.tie_rows;
     for (const LeaseWindow& window : lane.leases) {
       for (const LeaseEdge& edge : window.edges) {
-        if (tied_.count(&edge) == 0) continue;
+        if (choice_.tied.count(&edge) == 0) continue;
         const Tenths y = place.ties + static_cast<Tenths>(rows - 1 - row % rows) * kTie;
         ++row;
         const Tenths began = x(edge.began);
@@ -547,7 +389,7 @@ class Painter {
         svg_.path("no", cross(at, middle), words_of(r).title);
       } else if (r.kind == Kind::log_cut || r.kind == Kind::snapshot || r.kind == Kind::members ||
                  r.kind == Kind::transfer) {
-        const Words words = words_of(r);
+        const SignWords words = words_of(r);
         svg_.path("calm", diamond(at, middle), words.label.empty() ? words.title : words.label);
       } else if (r.kind != Kind::write && r.kind != Kind::join) {
         svg_.path(r.kind == Kind::start ? "calm" : "fault", diamond(at, middle), words_of(r).label);
@@ -572,84 +414,28 @@ class Painter {
     svg_.text("on bold mid", at, place.reads + 38, sign.letter);
   }
 
-  // ---- Legend ----
-
-  Tenths legend(Tenths y) {
-    Tenths at = kLeft;
-    const auto next = [&](const std::string& words) {
-      const Tenths width = Svg::text_width(words) + 420;
-      if (at + width > right_ && at > kLeft) {
-        at = kLeft;
-        y += 200;
-      }
-      const Tenths here = at;
-      at += width;
-      svg_.text("muted", here + 260, y + 40, words);
-      return here;
-    };
-    const auto bar = [&](const char* style, const std::string& words) {
-      if (!svg_.uses(style)) return;
-      const Tenths here = next(words);
-      svg_.rect(style, here, y - 50, 200, 100, 20);
-    };
-    const auto stroke = [&](const char* style, const std::string& words) {
-      if (!svg_.uses(style)) return;
-      const Tenths here = next(words);
-      svg_.line(style, here, y, here + 200, y);
-    };
-    bar("lease", "lease, as its holder sees it");
-    bar("promise", "promise: elects nobody else (ticks: renewed)");
-    bar("leader", "leader");
-    bar("candidate", "candidate");
-    bar("pre_candidate", "pre-candidate");
-    bar("follower", "follower");
-    stroke("ack", "the append and the acknowledgement that moved a lease's end");
-    stroke("counted", "counted from the round's begin");
-    stroke("ask", "asks for a vote");
-    stroke("answer", "answer");
-    stroke("append", "append");
-    stroke("reply", "reply");
-    stroke("lost", "lost");
-    if (svg_.uses("yes")) {
-      const Tenths here = next("vote granted (small: a pre-vote)");
-      svg_.circle("yes", here + 100, y, 45);
-    }
-    if (svg_.uses("no")) {
-      const Tenths here = next("vote refused");
-      svg_.path("no", cross(here + 100, y));
-    }
-    if (svg_.uses("fault")) {
-      const Tenths here = next("fault");
-      svg_.path("fault", diamond(here + 100, y));
-    }
-    legend_reads(next, y);
-    return y + 200;
-  }
-
-  template <class Next>
-  void legend_reads(const Next& next, const Tenths& y) {
+  /// One of each kind that is drawn.
+  std::vector<ReadSign> read_signs() const {
     std::set<std::string> told;
+    std::vector<ReadSign> signs;
     for (const Lane& lane : t_.lanes) {
       for (const Record& r : lane.signs) {
         if (!is_read(r) || !seen(r.at)) continue;
         const ReadSign sign = read_sign(r);
-        if (!told.insert(sign.letter).second) continue;
-        const Tenths here = next(sign.words);
-        svg_.circle(sign.style, here + 100, y, 65);
-        svg_.text("on bold mid", here + 100, y + 38, sign.letter);
+        if (told.insert(sign.letter).second) signs.push_back(sign);
       }
     }
+    return signs;
   }
 
   const Timeline& t_;
   const Tenths width_;
   const Tenths right_;
+  const TimeAxis axis_;
+  const Choice choice_;
   Svg svg_;
   std::vector<Place> places_;
   std::vector<Label> marks_;
-  std::vector<const Record*> shown_;
-  std::set<const Record*> acks_;
-  std::set<const LeaseEdge*> tied_;
 };
 
 }  // namespace

@@ -115,18 +115,45 @@ class Watcher final : public replica::Observer {
   int id_;
 };
 
+struct Replica {
+  explicit Replica(int id) : watcher(id) {}
+  Database database;
+  Watcher watcher;
+  std::unique_ptr<node::Node> node;  // last: it ends before what it uses
+};
+
+/// Two readers on their own threads. How many reads the lease alone justified; none: one was wrong.
+std::optional<int> read_rows(const Replica& replica) {
+  int paths[2][4] = {};
+  bool right[2] = {true, true};
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&replica, &mine = paths[r], &good = right[r]] {
+      for (int i = 0; i < 200; ++i) {
+        const int at = i % 100;
+        const auto read = replica.database.get(*replica.node, "row" + std::to_string(at));
+        ++mine[static_cast<int>(read.path)];
+        if (read.path != Database::Path::refused && read.value != std::to_string(at * at)) {
+          good = false;
+        }
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  if (!right[0] || !right[1]) return std::nullopt;
+  std::printf(
+      "400 reads: %d under the lease, %d of those waited, %d asked the leader, %d refused\n",
+      paths[0][0] + paths[1][0] + paths[0][1] + paths[1][1], paths[0][1] + paths[1][1],
+      paths[0][2] + paths[1][2], paths[0][3] + paths[1][3]);
+  return paths[0][0] + paths[1][0];
+}
+
 int main(int argc, char** argv) {
   const int port = argc > 1 ? std::atoi(argv[1]) : 7460;  // and the two behind it
   const std::string dir =
       std::filesystem::temp_directory_path() / ("read_point" + std::to_string(port));
   std::filesystem::remove_all(dir);
 
-  struct Replica {
-    explicit Replica(int id) : watcher(id) {}
-    Database database;
-    Watcher watcher;
-    std::unique_ptr<node::Node> node;  // last: it ends before what it uses
-  };
   const node::SystemClock clock;
   std::vector<std::unique_ptr<Replica>> replicas;
   for (int id = 1; id <= 3; ++id) {
@@ -161,31 +188,11 @@ int main(int argc, char** argv) {
     if (outcome.get_future().get() != replica::ProposeStatus::committed) return 1;
   }
 
-  // Two readers at each node, on their own threads.
   int by_lease = 0;
   for (const auto& replica : replicas) {
-    int paths[2][4] = {};
-    bool right[2] = {true, true};
-    std::vector<std::thread> readers;
-    for (int r = 0; r < 2; ++r) {
-      readers.emplace_back([&replica, &mine = paths[r], &good = right[r]] {
-        for (int i = 0; i < 200; ++i) {
-          const int at = i % 100;
-          const auto read = replica->database.get(*replica->node, "row" + std::to_string(at));
-          ++mine[static_cast<int>(read.path)];
-          if (read.path != Database::Path::refused && read.value != std::to_string(at * at)) {
-            good = false;
-          }
-        }
-      });
-    }
-    for (std::thread& reader : readers) reader.join();
-    if (!right[0] || !right[1]) return 1;
-    std::printf(
-        "400 reads: %d under the lease, %d of those waited, %d asked the leader, %d refused\n",
-        paths[0][0] + paths[1][0] + paths[0][1] + paths[1][1], paths[0][1] + paths[1][1],
-        paths[0][2] + paths[1][2], paths[0][3] + paths[1][3]);
-    by_lease += paths[0][0] + paths[1][0];
+    const std::optional<int> reads = read_rows(*replica);
+    if (!reads) return 1;
+    by_lease += *reads;
   }
   for (const auto& replica : replicas) replica->node.reset();
   std::filesystem::remove_all(dir);

@@ -63,7 +63,8 @@ class Database {
   /// Closes it without flushing, and removes its files. Asserts that nobody reads.
   void retire();
 
-  // Readers, who may meet a database that is about to be replaced. See Pinned in rocksdb_store.cc.
+  // Readers, who may meet a database that is about to be replaced. See Pinned in
+  // rocksdb_store_reads.cc.
   std::atomic<std::uint32_t>& readers();
   bool read_by_nobody() const;
 

@@ -1,5 +1,6 @@
 // What only the store on RocksDB has: a life after the process.
 #include <leasehold/tests/kv/command_source.h>
+#include <leasehold/tests/kv/same_state.h>
 #include <leasehold/tests/kv/store_support.h>
 #include <leasehold/tests/kv/store_twin.h>
 

@@ -1,7 +1,7 @@
 // The end of a node in good order, step by step.
 #include <leasehold/node/drain.h>
 #include <leasehold/replica/refusal.h>
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

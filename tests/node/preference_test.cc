@@ -1,6 +1,6 @@
 // The leadership moves to where it is wanted, and rests there.
 #include <leasehold/node/preference.h>
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Calls to a node whose group has not formed yet.
 #include <leasehold/node/unformed_calls.h>
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

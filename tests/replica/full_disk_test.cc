@@ -1,5 +1,5 @@
 // A node whose disk has no space left for the log.
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Changes of the members and hand-overs, as a Driver offers them.
 
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Commands that are sent again: because a message was lost, or because nobody can tell what came of
 // them and they may be executed once more.
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

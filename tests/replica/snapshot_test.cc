@@ -1,5 +1,5 @@
 // Logs that are cut, and followers that are brought up to date by a snapshot.
-#include <leasehold/tests/replica/driver_rig.h>
+#include <leasehold/tests/replica/driver_cluster.h>
 
 #include <gtest/gtest.h>
 

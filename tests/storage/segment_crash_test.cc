@@ -1,6 +1,7 @@
 // What a crash and what damage leave of a log: everything that was acknowledged and nothing that
 // was invented, or a refusal.
 #include <leasehold/storage/segment_load.h>
+#include <leasehold/tests/storage/crash_points.h>
 #include <leasehold/tests/storage/segment_rig.h>
 
 #include <algorithm>

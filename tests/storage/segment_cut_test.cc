@@ -2,6 +2,7 @@
 // what damage leaves is one of these, or is refused.
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/segment_load.h>
+#include <leasehold/tests/storage/crash_points.h>
 #include <leasehold/tests/storage/segment_rig.h>
 
 #include <algorithm>

@@ -1,0 +1,112 @@
+// What holds of the fields of a command, whether it is written or read: their limits and their
+// flags. Not for other rooms.
+#pragma once
+
+#include <leasehold/base/coding.h>
+#include <leasehold/base/result.h>
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/format_errors.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace leasehold::kv {
+
+inline constexpr std::uint8_t kCommandFormat = 1;
+/// Types below are those of operations.
+inline constexpr std::uint8_t kTransactionType = 64;
+
+// The flags of Set.
+inline constexpr std::uint8_t kConditionMask = 3;
+inline constexpr std::uint8_t kGetOldFlag = 4;
+inline constexpr std::uint8_t kLeaseFlag = 8;
+inline constexpr std::uint8_t kTokenFlag = 16;
+inline constexpr std::uint8_t kKeepLeaseFlag = 32;
+inline constexpr std::uint8_t kTtlFlag = 64;
+inline constexpr std::uint8_t kSetFlags = 127;
+// Those of MSet: its condition, and this.
+inline constexpr std::uint8_t kManyTtlFlag = 4;
+inline constexpr std::uint8_t kMSetFlags = 7;
+// Those of ExpireKey.
+inline constexpr std::uint8_t kTimeConditionMask = 7;
+inline constexpr unsigned kTimeChangeShift = 3;
+inline constexpr std::uint8_t kTimeGetFlag = 32;
+inline constexpr std::uint8_t kTimeValueFlag = 64;
+inline constexpr std::uint8_t kExpireKeyFlags = 127;
+
+inline Error limit_error(const char* what, std::size_t size, std::size_t limit) {
+  return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
+                                           " is above the limit of " + std::to_string(limit)};
+}
+
+inline Result<void> check_key(std::string_view key) {
+  if (key.size() <= kKeyBytesMax) return {};
+  return limit_error("a key's length in bytes", key.size(), kKeyBytesMax);
+}
+
+inline Result<void> check_prefix(std::string_view prefix) {
+  const std::size_t key = prefix.size() + kSequenceDigits;
+  if (key <= kKeyBytesMax) return {};
+  return limit_error("a sequential key's length in bytes", key, kKeyBytesMax);
+}
+
+inline Result<void> check_value(std::string_view value) {
+  if (value.size() <= kValueBytesMax) return {};
+  return limit_error("a value's length in bytes", value.size(), kValueBytesMax);
+}
+
+inline Result<void> check_count(std::size_t count) {
+  if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
+  if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
+  return {};
+}
+
+inline Result<void> check_leases(std::size_t count) {
+  if (count == 0) return Error{ErrorCode::invalid_argument, "no lease was given"};
+  if (count <= kCommandLeasesMax) return {};
+  return limit_error("the number of leases", count, kCommandLeasesMax);
+}
+
+inline Result<void> check_time(KeyTime ttl) {
+  if (ttl == KeyTime(0) || (ttl >= grant::kLeaseTtlMin && ttl <= grant::kLeaseTtlMax)) return {};
+  return Error{ErrorCode::invalid_argument, "a key lives for a millisecond to ten years"};
+}
+
+inline Result<void> check_set(const Set& set) {
+  const int leases =
+      (set.keep_lease ? 1 : 0) + (set.lease != grant::LeaseId(0) ? 1 : 0) + (set.ttl ? 1 : 0);
+  if (leases > 1) {
+    return Error{
+        ErrorCode::invalid_argument,
+        "a key can keep its lease, have a new one or have one of its own, not two of these"};
+  }
+  return set.ttl ? check_time(*set.ttl) : Result<void>();
+}
+
+inline Result<void> check_expire(const ExpireKey& expire) {
+  if (expire.change != TimeChange::set && expire.condition != TimeCondition::none) {
+    return malformed("command: a condition of what has none");
+  }
+  if (expire.change == TimeChange::remove && expire.ttl != KeyTime(0)) {
+    return malformed("command: a time to live of what has none");
+  }
+  if (expire.seen.left < lease::Duration(0) || expire.seen.left > grant::kLeaseTtlMax) {
+    return Error{ErrorCode::invalid_argument, "what is left of a key's time is out of range"};
+  }
+  return check_time(expire.ttl);
+}
+
+/// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
+/// and no command of sessions.
+inline Result<void> check_carried(std::string_view command) {
+  BigReader in(command);
+  const std::uint8_t format = in.u8();
+  const std::uint8_t type = in.u8();
+  if (!in.ok()) return malformed("command: what it carries is none");
+  if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
+  if (type > kTransactionType) return malformed("command: it may not carry one of this type");
+  return {};
+}
+}  // namespace leasehold::kv

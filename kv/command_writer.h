@@ -1,0 +1,141 @@
+// How the fields of a command are written. command_reader.h is its mirror image. Not for other
+// rooms.
+#pragma once
+
+#include <leasehold/base/coding.h>
+#include <leasehold/kv/command_limits.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leasehold::kv {
+
+/// Writes fields, after checking their limits.
+class Writer {
+ public:
+  explicit Writer(std::uint8_t type) {
+    to_.u8(kCommandFormat);
+    to_.u8(type);
+  }
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void flag(bool value) { to_.u8(value ? 1 : 0); }
+  void options(const Set& set) {
+    note(check_set(set));
+    const bool lease = set.lease != grant::LeaseId(0);
+    const bool token = set.token != grant::FencingToken(0);
+    const unsigned flags = static_cast<unsigned>(set.condition) | (set.get_old ? kGetOldFlag : 0U) |
+                           (lease ? kLeaseFlag : 0U) | (token ? kTokenFlag : 0U) |
+                           (set.keep_lease ? kKeepLeaseFlag : 0U) | (set.ttl ? kTtlFlag : 0U);
+    to_.u8(static_cast<std::uint8_t>(flags));
+    if (lease) to_.u64(set.lease.value());
+    if (token) to_.u64(set.token.value());
+    if (set.ttl) number(*set.ttl);
+  }
+  void options(const MSet& mset) {
+    const unsigned flags = static_cast<unsigned>(mset.condition) | (mset.ttl ? kManyTtlFlag : 0U);
+    to_.u8(static_cast<std::uint8_t>(flags));
+    if (!mset.ttl) return;
+    note(check_time(*mset.ttl));
+    number(*mset.ttl);
+  }
+  void options(const ExpireKey& expire) {
+    note(check_expire(expire));
+    const unsigned flags = static_cast<unsigned>(expire.condition) |
+                           static_cast<unsigned>(expire.change) << kTimeChangeShift |
+                           (expire.get ? kTimeGetFlag : 0U) | (expire.value ? kTimeValueFlag : 0U);
+    to_.u8(static_cast<std::uint8_t>(flags));
+    number(expire.ttl);
+    if (expire.looks_at_time()) {
+      number(expire.seen.stamp);
+      number(expire.seen.left);
+    }
+    if (expire.value) value(*expire.value);
+  }
+  void options(const KeyLease& query) {
+    flag(query.value.has_value());
+    if (query.value) value(*query.value);
+  }
+  void number(std::int64_t value) { to_.u64(static_cast<std::uint64_t>(value)); }
+  void number(std::uint32_t value) { to_.u32(value); }
+  void number(std::uint64_t value) { to_.u64(value); }
+  template <class Tag>
+  void number(StrongInt<Tag> value) {
+    to_.u64(value.value());
+  }
+  void number(lease::Duration value) { number(std::int64_t{value.count()}); }
+  void number(grant::LeaseTerms::Milliseconds value) { number(value.count()); }
+  void number(const SeenLease& seen) {
+    number(seen.id);
+    number(seen.stamp);
+  }
+  template <class Lease>
+  void leases(const std::vector<Lease>& leases) {
+    note(check_leases(leases.size()));
+    to_.u32(static_cast<std::uint32_t>(leases.size()));
+    for (const Lease& one : leases) number(one);
+  }
+  void listed(std::uint32_t count) {
+    note(check_leases(count));
+    to_.u32(count);
+  }
+  void carried(std::string_view command) {
+    note(check_carried(command));
+    to_.bytes(command);
+  }
+  void key(std::string_view key) {
+    note(check_key(key));
+    to_.sized(key);
+  }
+  void last_key(std::string_view key) {
+    note(check_key(key));
+    to_.bytes(key);
+  }
+  void prefix(std::string_view prefix) {
+    note(check_prefix(prefix));
+    to_.sized(prefix);
+  }
+  void value(std::string_view value) {
+    note(check_value(value));
+    to_.sized(value);
+  }
+  void last_value(std::string_view value) {
+    note(check_value(value));
+    to_.bytes(value);
+  }
+  void keys(const std::vector<std::string_view>& keys) {
+    note(check_count(keys.size()));
+    to_.u32(static_cast<std::uint32_t>(keys.size()));
+    for (const std::string_view one : keys) key(one);
+  }
+  void pairs(const std::vector<std::pair<std::string_view, std::string_view>>& pairs) {
+    note(check_count(pairs.size()));
+    to_.u32(static_cast<std::uint32_t>(pairs.size()));
+    for (const auto& [name, bytes] : pairs) {
+      key(name);
+      value(bytes);
+    }
+  }
+  Result<std::string> finish() {
+    if (problem_) return *problem_;
+    if (out_.size() > kCommandBytesMax) {
+      return limit_error("a command's length in bytes", out_.size(), kCommandBytesMax);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void note(const Result<void>& checked) {
+    if (!checked && !problem_) problem_ = checked.error();
+  }
+
+  std::string out_;
+  BigWriter to_{out_};
+  std::optional<Error> problem_;
+};
+}  // namespace leasehold::kv

@@ -1,0 +1,169 @@
+// What the operations on leases do, and on the time of keys, which is a lease of the key's own.
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/query.h>
+#include <leasehold/kv/run.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+std::string named(grant::LeaseId id) {
+  return "lease " + std::to_string(id.value());
+}
+
+Reply no_lease(grant::LeaseId id) {
+  return ErrorReply{ErrorKind::no_lease,
+                    named(id) + " was never granted, or has ended; nothing was done"};
+}
+
+std::string delayed(const grant::LeaseTable::Lease& lease) {
+  return named(lease.id) + " of '" + lease.holder + "' has expired, and its lock delay of " +
+         std::to_string(lease.terms.delay.count()) +
+         " ms keeps the name from everybody; a revocation ends it";
+}
+
+Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted,
+              const grant::LeaseTable& table) {
+  using Verdict = grant::LeaseTable::Verdict;
+  switch (granted.verdict) {
+    case Verdict::id_taken:
+    case Verdict::name_taken: {
+      const grant::LeaseTable::Lease& other = *table.find(granted.id);
+      if (other.delayed) return ErrorReply{ErrorKind::lease_taken, delayed(other)};
+      return ErrorReply{ErrorKind::lease_taken,
+                        named(other.id) + " has " +
+                            (granted.verdict == Verdict::id_taken ? "this id" : "this name") +
+                            ", its holder is '" + other.holder + "'"};
+    }
+    case Verdict::ended_in_this_step:
+      return ErrorReply{ErrorKind::lease_taken,
+                        "the lease of this id or name ended in the same transaction: a new one "
+                        "would have no larger token"};
+    case Verdict::too_many:
+      return ErrorReply{ErrorKind::limit,
+                        std::to_string(grant::kLeasesMax) + " leases are held, which is the limit"};
+    case Verdict::out_of_range:
+      if (grant.id > grant::kChosenLeaseIdMax) {
+        return ErrorReply{ErrorKind::limit, "an id that is chosen is at most " +
+                                                std::to_string(grant::kChosenLeaseIdMax.value())};
+      }
+      if (const char* problem = grant.terms.problem(!grant.name.empty())) {
+        return ErrorReply{ErrorKind::limit, problem};
+      }
+      return ErrorReply{ErrorKind::limit,
+                        "a lease lasts from a millisecond to ten years, and its name and its "
+                        "holder have at most 255 bytes each"};
+    case Verdict::granted: break;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+/// What is left of a key's time, or more. The node that made the command has looked before it was
+/// applied, so less is left by now. If it has not seen this lease with this stamp, the key was
+/// given its time after that look, or this node had not heard of it: the whole of it is left at
+/// most.
+lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime& seen) {
+  return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
+}
+
+/// `left`: none: the key lives for ever.
+bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
+  switch (condition) {
+    case TimeCondition::none: return true;
+    case TimeCondition::nx: return !left;
+    case TimeCondition::xx: return left.has_value();
+    case TimeCondition::gt: return left && ttl > *left;
+    case TimeCondition::lt: return !left || ttl < *left;
+    case TimeCondition::xx_lt: return left && ttl < *left;
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+}  // namespace
+
+Result<Reply> run(const GrantLease& grant, Draft& draft) {
+  const auto granted =
+      draft.grant({grant.id, grant.name, grant.holder, grant.ttl, grant.terms, grant.asked_at_ms});
+  if (granted.verdict != grant::LeaseTable::Verdict::granted) {
+    return why_not(grant, granted, draft.table());
+  }
+  const Reply id = integer(granted.id.value());
+  return Reply(ArrayReply{{encode_reply(id), encode_reply(integer(draft.revision()))}});
+}
+
+Result<Reply> run(const RenewLeases& renew, Draft& draft) {
+  ArrayReply array;
+  for (const grant::LeaseId id : renew.ids) {
+    Reply reply = Nil{};
+    if (draft.renew(id))
+      reply = Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)};
+    array.items.push_back(encode_reply(reply));
+  }
+  return Reply(std::move(array));
+}
+
+Result<Reply> run(const RevokeLease& revoke, Draft& draft) {
+  return draft.revoke(revoke.id) ? Reply(Ok{}) : no_lease(revoke.id);
+}
+
+Result<Reply> run(const AttachKey& attach, Draft& draft) {
+  const auto loaded = draft.load(attach.key);
+  if (!loaded) return loaded.error();
+  if (auto why = draft.cannot_attach(loaded.value(), attach.lease)) return Reply(*why);
+  if (!loaded.value()) return integer(0);
+  draft.write(attach.key, loaded.value()->bytes, loaded.value(), attach.lease);
+  return integer(1);
+}
+
+// ---- The time of keys ----
+
+Result<Reply> run(const ExpireKey& expire, Draft& draft) {
+  const auto loaded = draft.load(expire.key);
+  if (!loaded) return loaded.error();
+  const std::optional<Value>& old = loaded.value();
+  const auto done = [&](bool changed) {
+    if (!expire.get) return integer(changed ? 1 : 0);
+    return old ? Reply(ValueReply{old->bytes}) : Reply(Nil{});
+  };
+  if (!old || (expire.value && old->bytes.view() != *expire.value)) return done(false);
+  std::optional<lease::Duration> left;
+  if (old->lease != grant::LeaseId(0)) {
+    left = most_left(*draft.table().find(old->lease), expire.seen);
+  }
+  if (expire.change != TimeChange::set && !left) return done(false);
+  if (!holds(expire.condition, left, expire.ttl)) return done(false);
+  if (expire.change == TimeChange::remove) {
+    draft.write(expire.key, old->bytes, old, grant::LeaseId(0));
+    return done(true);
+  }
+  KeyTime ttl = expire.ttl;
+  if (expire.change == TimeChange::add) ttl = std::min(ttl + *left, grant::kLeaseTtlMax);
+  if (auto why = draft.cannot_time(leases_for(old, ttl))) return Reply(*why);
+  draft.write_timed(expire.key, old->bytes, old, ttl);
+  return done(true);
+}
+
+Result<Reply> run(const KeyLease& query, Draft& draft) {
+  const auto loaded = draft.load(query.key);
+  if (!loaded) return loaded.error();
+  if (!has_value(loaded.value(), query)) return Reply(Nil{});
+  return key_lease(draft.table().find(loaded.value()->lease));
+}
+
+Result<Reply> run(const LeaseInfo& query, Draft& draft) {
+  const grant::LeaseTable& table = draft.table();
+  const auto* found = query.id == grant::LeaseId(0) ? table.find(query.name) : table.find(query.id);
+  if (found == nullptr || !shown(*found, query)) return Reply(Nil{});
+  const auto* keys = table.keys(found->id);
+  return answer(FoundLease{*found, {keys->begin(), keys->end()}});
+}
+
+Result<Reply> run(const LeaseList& query, Draft& draft) {
+  return answer(draft.table().list(query.after, query.count));
+}
+
+}  // namespace leasehold::kv

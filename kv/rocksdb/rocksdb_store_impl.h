@@ -1,0 +1,139 @@
+// The inside of RocksdbStore. Not for other rooms.
+//
+// Threads. apply() and install_snapshot() run on one thread and change what there is; reads run on
+// any and pin the database that they read (Pinned). make_durable() and take_snapshot() run on any
+// other, and hold replaced_, so that the database under them is not replaced meanwhile.
+#pragma once
+
+#include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/rocksdb/rocksdb_database.h>
+#include <leasehold/kv/rocksdb/rocksdb_folder.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
+
+#include <rocksdb/db.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leasehold::kv {
+
+class RocksdbStore::Impl final : private Backend {
+ public:
+  explicit Impl(Options options) : options_(std::move(options)), events_(options_.events) {
+    if (options_.env == nullptr) options_.env = rocksdb::Env::Default();
+  }
+  ~Impl() override;
+
+  // rocksdb_store.cc
+  Result<void> open();
+  Result<raft::Index> restore(const replica::Snapshot& snapshot);
+  Result<raft::Index> make_durable();
+  Result<std::shared_ptr<const replica::Snapshot>> take_snapshot();
+  Result<void> install_snapshot(const replica::Snapshot& snapshot);
+
+  // rocksdb_store_writes.cc
+  std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index last);
+  void interrupt() { interrupted_.store(true); }
+
+  // rocksdb_store_reads.cc
+  Result<std::optional<Value>> get(std::string_view key) const;
+  Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
+                                                    Load load) const;
+  Result<std::vector<std::string>> keys_after(std::optional<std::string_view> after,
+                                              std::size_t count) const;
+  Result<Rows> rows(std::string_view prefix, std::optional<std::string_view> after,
+                    std::size_t count, Load load) const;
+  Result<bool> exists(std::string_view key) const;
+  Result<std::vector<replica::SessionTable::Session>> sessions() const;
+  Result<std::optional<FoundLease>> find_lease(grant::LeaseId id, std::string_view name) const;
+  Result<std::vector<grant::LeaseTable::Lease>> leases_after(grant::LeaseId after,
+                                                             std::size_t count) const;
+  Result<LeaseChanges> lease_changes(std::uint64_t cursor) const;
+
+  const EventHistory& events() const { return events_; }
+  /// Its numbers belong together, and may be read without a pin: the object is never destroyed
+  /// before the store.
+  Database& live() const { return *live_.load(std::memory_order_acquire); }
+
+ private:
+  // Backend, in rocksdb_store_writes.cc
+  Result<std::optional<Value>> load(std::string_view key) override;
+  void put(std::string_view key, Value value) override;
+  void erase(std::string_view key) override;
+  Result<grant::FencingToken> fence(std::string_view key) override;
+  void put_fence(std::string_view key, grant::FencingToken token) override;
+  grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
+  void tell(const Revision& revision) override { events_.stage(revision); }
+
+  // rocksdb_store.cc
+  Result<void> open_folder();
+  Result<void> check_identity(rocksdb::DB& db) const;
+  Result<void> make_first_database();
+  Result<std::unique_ptr<Database>> unpack_database(const replica::Snapshot& snapshot,
+                                                    bool any_cluster);
+  void take_over(std::unique_ptr<Database> database);
+  Result<void> flush(Database& database);
+
+  // rocksdb_store_writes.cc
+  Result<void> write_changes(const Counters& counters, raft::Index last);
+  template <class Attempt>
+  rocksdb::Status with_space(Database& database, const Attempt& attempt);
+  void wait_for_space(Database& database);
+  void report_full(bool waits);
+  Error fail(const Error& error) const;
+  std::optional<Error> failure() const;
+
+  // rocksdb_store_reads.cc
+  Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
+                                   const rocksdb::ReadOptions& options) const;
+
+  Options options_;
+  std::unique_ptr<Folder> folder_;
+  /// The live database is the last one; the others are closed and empty but for their numbers.
+  std::vector<std::unique_ptr<Database>> databases_;
+  std::atomic<Database*> live_{nullptr};
+  /// Held while the live database is replaced, and by those who need it for long.
+  std::mutex replaced_;
+  /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
+  std::map<std::string, std::optional<Value>, std::less<>> changes_;
+  std::map<std::string, grant::FencingToken, std::less<>> fences_;
+  std::size_t changed_bytes_ = 0;  ///< of the values in changes_
+  EventHistory events_;
+
+  std::atomic<bool> interrupted_{false};
+  std::mutex full_mutex_;
+  int waiting_ = 0;  ///< threads that wait for space; with full_mutex_
+
+  // The first failure. A reader checks the flag first, so that the mutex is never touched while all
+  // is well.
+  mutable std::atomic<bool> failed_{false};
+  mutable std::mutex failure_mutex_;
+  mutable std::optional<Error> failure_;
+};
+
+/// Repeats `attempt`, which is one of RocksDB's calls, as long as it fails because the disk is
+/// full. A write that RocksDB refused was not done, not even in part; and doing it twice would
+/// change nothing, because it stores what is, not what changes.
+template <class Attempt>
+rocksdb::Status RocksdbStore::Impl::with_space(Database& database, const Attempt& attempt) {
+  bool waited = false;
+  rocksdb::Status status = attempt();
+  // Incomplete: RocksDB has no room in memory, because it cannot flush.
+  while (status.IsNoSpace() || (database.full() && (status.IsIncomplete() || status.IsIOError()))) {
+    if (interrupted_.load()) break;
+    if (!std::exchange(waited, true)) report_full(true);
+    wait_for_space(database);
+    status = attempt();
+  }
+  if (waited) report_full(false);
+  return status;
+}
+
+}  // namespace leasehold::kv

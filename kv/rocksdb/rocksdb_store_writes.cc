@@ -1,0 +1,175 @@
+// Commands are evaluated over what the earlier ones of the same apply() have changed, and written
+// with their sessions and leases in one batch. A full disk is waited for; a failed one ends it all.
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/rocksdb/rocksdb_leases.h>
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/kv/rocksdb/rocksdb_rows.h>
+#include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+#include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
+
+#include <rocksdb/write_batch.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::kv {
+namespace {
+
+/// Values and sessions that one apply() collects before it writes them, give or take one command.
+constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
+/// How long a wait for space goes without asking whether it shall end.
+constexpr std::chrono::milliseconds kWaitStep{20};
+
+}  // namespace
+
+// The evaluation's view: this apply()'s own changes, then the database.
+
+Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
+  const auto changed = changes_.find(key);
+  if (changed != changes_.end()) return changed->second;
+  return get(key);
+}
+
+void RocksdbStore::Impl::put(std::string_view key, Value value) {
+  changed_bytes_ += value.bytes.size();
+  changes_.insert_or_assign(std::string(key), std::move(value));
+}
+
+void RocksdbStore::Impl::erase(std::string_view key) {
+  changes_.insert_or_assign(std::string(key), std::nullopt);
+}
+
+Result<grant::FencingToken> RocksdbStore::Impl::fence(std::string_view key) {
+  const auto changed = fences_.find(key);
+  if (changed != fences_.end()) return changed->second;
+  return read_fence(live().db(), key);
+}
+
+void RocksdbStore::Impl::put_fence(std::string_view key, grant::FencingToken token) {
+  fences_.insert_or_assign(std::string(key), token);
+}
+
+std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>& commands,
+                                             raft::Index last) {
+  Database& database = live();
+  raft::Index previous(database.applied_.load(std::memory_order_relaxed));
+  LEASEHOLD_ASSERT(last > previous);
+  std::vector<Bytes> replies;
+  replies.reserve(commands.size());
+  std::optional<Error> failed = failure();
+  Counters counters{database.revision_.load(std::memory_order_relaxed),
+                    database.keys_.load(std::memory_order_relaxed)};
+  for (const replica::Command& command : commands) {
+    LEASEHOLD_ASSERT(command.id.index > previous);
+    previous = command.id.index;
+    if (failed) break;
+    auto reply = evaluate(command.bytes, command.id.term, *this, database.sessions_, counters);
+    database.leases_.end_step();
+    if (reply) {
+      replies.push_back(std::move(reply).value());
+    } else {
+      failed = fail(reply.error());
+    }
+    // A short command may write a long value (SetRange): what waits in memory is bounded.
+    const std::size_t waiting =
+        changed_bytes_ + session_bytes(database.sessions_) + database.leases_.unsaved_bytes();
+    if (!failed && waiting > kChangedBytesMax) {
+      if (auto written = write_changes(counters, command.id.index); !written) {
+        failed = fail(written.error());
+      }
+    }
+  }
+  LEASEHOLD_ASSERT(previous <= last);
+  if (!failed) {
+    if (auto written = write_changes(counters, last); !written) failed = fail(written.error());
+  }
+  if (failed) {
+    changes_.clear();
+    events_.unstage();
+    // What was written of this call is unknown, so none of its results is to be believed.
+    replies.assign(commands.size(),
+                   encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
+    return replies;
+  }
+  database.revision_.store(counters.revision, std::memory_order_release);
+  database.keys_.store(counters.keys, std::memory_order_release);
+  database.applied_.store(last.value(), std::memory_order_release);
+  return replies;
+}
+
+Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::Index last) {
+  rocksdb::WriteBatch batch;
+  // A batch in memory without limits takes every record.
+  for (const auto& [key, value] : changes_) {
+    if (!value) {
+      LEASEHOLD_ASSERT(batch.Delete(data_key(key)).ok());
+      continue;
+    }
+    const std::string whole_key = data_key(key);
+    const std::string head = encode_value_head(*value);
+    const rocksdb::Slice key_part(whole_key);
+    const rocksdb::Slice parts[] = {head, {value->bytes.data(), value->bytes.size()}};
+    LEASEHOLD_ASSERT(
+        batch.Put(rocksdb::SliceParts(&key_part, 1), rocksdb::SliceParts(parts, 2)).ok());
+  }
+  Database& database = live();
+  put_sessions(database.sessions_, batch);
+  put_leases(database.leases_, batch);
+  for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
+  LEASEHOLD_ASSERT(batch
+                       .Put(std::string(kCountersKey),
+                            encode_record({last.value(), counters.revision, counters.keys}))
+                       .ok());
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  const rocksdb::Status status =
+      with_space(database, [&] { return database.db().Write(options, &batch); });
+  if (!status.ok()) return status_error("a write failed", status);
+  changes_.clear();
+  changed_bytes_ = 0;
+  fences_.clear();
+  database.sessions_.saved();
+  database.leases_.saved();
+  events_.publish();
+  return {};
+}
+
+// ---- A full disk, and one that fails ----
+
+void RocksdbStore::Impl::wait_for_space(Database& database) {
+  for (auto left = options_.full_retry; left > left.zero() && !interrupted_.load();
+       left -= kWaitStep) {
+    const auto step = std::chrono::microseconds(std::min(left, kWaitStep));
+    options_.env->SleepForMicroseconds(static_cast<int>(step.count()));
+  }
+  const std::lock_guard lock(full_mutex_);
+  if (database.full()) database.resume();
+}
+
+void RocksdbStore::Impl::report_full(bool waits) {
+  const std::lock_guard lock(full_mutex_);
+  waiting_ += waits ? 1 : -1;
+  const bool changed = waiting_ == (waits ? 1 : 0);
+  if (changed && options_.on_full) options_.on_full(waits);
+}
+
+/// Remembers the first failure and tells the owner; returns what to answer.
+Error RocksdbStore::Impl::fail(const Error& error) const {
+  Error named = in_folder(options_.dir, error);
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_) return *failure_;
+    failure_ = named;
+    failed_.store(true, std::memory_order_release);
+  }
+  if (options_.on_failure) options_.on_failure(named);
+  return named;
+}
+
+std::optional<Error> RocksdbStore::Impl::failure() const {
+  if (!failed_.load(std::memory_order_acquire)) return std::nullopt;
+  const std::lock_guard lock(failure_mutex_);
+  return failure_;
+}
+
+}  // namespace leasehold::kv

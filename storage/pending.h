@@ -1,0 +1,40 @@
+// Batches that wait for the disk, and how several of them become one write.
+#pragma once
+
+#include <leasehold/storage/segment_store.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace leasehold::storage {
+
+/// A batch that waits for the disk, with what the writer has to know of the log at its place.
+struct Pending {
+  raft::PersistBatch batch;
+  raft::Term previous_term;  ///< of the entry before the first one
+  StateRecord state;         ///< after the batch
+  std::size_t bytes = 0;
+
+  /// The lowest index that the batch changes; none if it changes no entry.
+  std::optional<raft::Index> lowest() const {
+    if (batch.truncate_from) return batch.truncate_from;
+    if (!batch.entries.empty()) return batch.entries.front().id.index;
+    return std::nullopt;
+  }
+  const raft::Entry* find(raft::Index index) const {
+    if (batch.entries.empty() || index < batch.entries.front().id.index) return nullptr;
+    const std::uint64_t offset = index - batch.entries.front().id.index;
+    return offset < batch.entries.size() ? &batch.entries[offset] : nullptr;
+  }
+};
+using PendingList = std::deque<std::shared_ptr<const Pending>>;
+
+/// What one sync makes durable of the batches of `group`: where the log is cut first, what follows,
+/// and where it begins. Entries that a later batch of the group takes back are left out.
+WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group);
+
+}  // namespace leasehold::storage

@@ -1,0 +1,138 @@
+// Reading, on any thread: a plan is made of where entries stand, and then read without a lock,
+// since nothing that stands in a segment is ever overwritten.
+#include <leasehold/storage/segment_store.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::storage {
+namespace {
+
+/// What one read takes in, when many small runs stand side by side.
+constexpr std::uint64_t kReadBytes = std::uint64_t{256} << 10U;
+}  // namespace
+
+void Collector::add(raft::Entry entry) {
+  bytes_ += entry.payload.size();
+  full_ = !entries_.empty() && bytes_ > request_.bytes_max;
+  if (full_) return;
+  entries_.push_back(std::move(entry));
+  next_ = next_.next();
+}
+
+Result<std::vector<raft::Entry>> Collector::finish() {
+  if (!entries_.empty()) return std::move(entries_);
+  return Error{ErrorCode::not_found, "entry " + std::to_string(request_.first.value()) +
+                                         " is not in the log: it was cut or truncated"};
+}
+
+ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t bytes_max) {
+  ReadPlan plan;
+  std::uint64_t bytes = 0;
+  const Lock lock(mutex_);
+  if (first <= base_) return plan;
+  for (Segment& segment : segments_) {
+    if (!segment.has_entries() || segment.last < first) continue;
+    if (segment.first > last || bytes > bytes_max) break;
+    ReadPlan::Part part;
+    part.file = segment.file;
+    part.number = segment.number;
+    part.salt = segment.salt;
+    part.end = segment.end;
+    part.first = std::max(first, segment.first);
+    part.last = std::min(last, segment.last);
+    if (segment.positions) {
+      segment.used = ++uses_;
+      const auto& runs = segment.positions->runs();
+      part.runs.emplace();
+      for (std::size_t i = segment.positions->find(part.first); i < runs.size(); ++i) {
+        if (runs[i].first > part.last || bytes > bytes_max) break;
+        part.runs->push_back(runs[i]);
+        bytes += runs[i].bytes - runs[i].count * kEntryHeadBytes;
+      }
+    }
+    plan.parts.push_back(std::move(part));
+  }
+  return plan;
+}
+
+Result<void> SegmentStore::read(ReadPlan& plan, Collector& out) {
+  for (ReadPlan::Part& part : plan.parts) {
+    if (out.full()) break;
+    auto done = part.runs ? Result<void>() : find_runs(part);
+    if (done) done = read_runs(part, out);
+    if (!done) return in_folder(path(), done.error());
+    // A part that was planned up to the bytes asked for ends early: what follows has a gap.
+    if (!out.full() && out.next() <= part.last) break;
+  }
+  return {};
+}
+
+Result<void> SegmentStore::find_runs(ReadPlan::Part& part) {
+  auto read = read_positions(*part.file, part.number, part.salt, part.end);
+  if (!read) return read.error();
+  Positions positions = std::move(read).value();
+  keep_positions(part.number, positions);
+  const auto& runs = positions.runs();
+  part.runs.emplace(runs.begin() + static_cast<std::ptrdiff_t>(positions.find(part.first)),
+                    runs.end());
+  return {};
+}
+
+void SegmentStore::keep_positions(std::uint64_t number, const Positions& positions) {
+  const Lock lock(mutex_);
+  if (number < segments_.front().number) return;  // the log was cut since
+  Segment& segment = segments_[number - segments_.front().number];
+  if (segment.positions) return;
+  segment.positions = positions;
+  // Entries may have been cut since.
+  segment.positions->cut(segment.last.next());
+  segment.used = ++uses_;
+  bound_positions();
+}
+
+void SegmentStore::bound_positions() {
+  for (;;) {
+    std::size_t kept = 0;
+    Segment* oldest = nullptr;
+    for (std::size_t i = 0; i < segments_.size(); ++i) {
+      Segment& segment = segments_[i];
+      if (i == current_ || !segment.positions) continue;
+      ++kept;
+      if (oldest == nullptr || segment.used < oldest->used) oldest = &segment;
+    }
+    if (kept <= kPositionsMax) return;
+    oldest->positions.reset();
+  }
+}
+
+Result<void> SegmentStore::read_runs(const ReadPlan::Part& part, Collector& out) {
+  const std::vector<Run>& runs = *part.runs;
+  std::string bytes;
+  for (std::size_t at = 0; at < runs.size() && !out.full() && runs[at].first <= part.last;) {
+    const std::uint64_t from = runs[at].offset;
+    std::size_t end = at + 1;
+    while (end < runs.size() && runs[end].offset + runs[end].bytes - from <= kReadBytes) ++end;
+    bytes.resize(runs[end - 1].offset + runs[end - 1].bytes - from);
+    if (auto done = part.file->read(from, bytes.data(), bytes.size()); !done) return done;
+    for (; at < end; ++at) {
+      std::string_view rest =
+          std::string_view(bytes).substr(runs[at].offset - from, runs[at].bytes);
+      for (std::uint64_t i = 0; i < runs[at].count; ++i) {
+        const raft::Index index(runs[at].first.value() + i);
+        const auto entry = take_entry(rest);
+        if (!entry || entry.value().id.index != index) {
+          return Error{ErrorCode::corrupted, "the file " + segment_name(part.number) + ", byte " +
+                                                 std::to_string(runs[at].offset) + ": entry " +
+                                                 std::to_string(index.value()) +
+                                                 " was damaged since it was written"};
+        }
+        if (index < out.next() || index > part.last || out.full()) continue;
+        out.add({entry.value().id, entry.value().kind, Bytes(entry.value().payload)});
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace leasehold::storage

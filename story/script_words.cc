@@ -1,0 +1,221 @@
+// What a word of a command may be: a node, a time, a link, a setting, or messages on their way.
+#include <leasehold/story/script_words.h>
+
+#include <leasehold/story/script.h>
+#include <leasehold/story/span.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::story {
+namespace {
+
+const std::vector<std::string>& message_types() {
+  static const std::vector<std::string> kTypes = {"pre_vote",   "pre_vote_reply",  "vote",
+                                                  "vote_reply", "append",          "append_reply",
+                                                  "read_index", "read_index_reply"};
+  return kTypes;
+}
+
+/// A link in which * stands for any node.
+struct LinkPattern {
+  std::uint64_t from = 0;
+  std::uint64_t to = 0;
+  bool matches(const Flight& flight) const {
+    return (from == 0 || flight.from.value() == from) && (to == 0 || flight.to.value() == to);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text + " ") {
+    if (c != ' ') {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(word);
+      word.clear();
+    }
+  }
+  return words;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::optional<std::uint64_t> parse_number(const std::string& word) {
+  if (word.empty() || word.size() > 15) return std::nullopt;
+  std::uint64_t n = 0;
+  for (const char c : word) {
+    if (c < '0' || c > '9') return std::nullopt;
+    n = n * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  return n;
+}
+
+std::optional<std::int64_t> parse_rate(std::string word) {
+  bool negative = false;
+  if (!word.empty() && (word[0] == '+' || word[0] == '-')) {
+    negative = word[0] == '-';
+    word.erase(0, 1);
+  }
+  std::int64_t scale = 1;
+  std::int64_t ppm = 0;
+  if (word.size() > 1 && word.back() == '%') {
+    word.pop_back();
+    scale = 10'000;
+    const std::size_t point = word.find('.');
+    if (point != std::string::npos) {
+      const auto tenths = parse_number(word.substr(point + 1));
+      if (!tenths || *tenths > 9) return std::nullopt;
+      ppm = static_cast<std::int64_t>(*tenths) * 1000;
+      word.erase(point);
+    }
+  } else if (word.size() > 3 && word.compare(word.size() - 3, 3, "ppm") == 0) {
+    word.erase(word.size() - 3);
+  } else if (word != "0") {
+    return std::nullopt;
+  }
+  const auto whole = parse_number(word);
+  if (!whole || *whole > 1'000'000) return std::nullopt;
+  ppm += static_cast<std::int64_t>(*whole) * scale;
+  return negative ? -ppm : ppm;
+}
+
+Error Script::wrong(const std::string& what) {
+  return Error{ErrorCode::invalid_argument, what};
+}
+
+Result<std::uint64_t> Script::number(const std::string& word) {
+  const auto n = parse_number(word);
+  if (!n) return wrong("`" + word + "` is not a number");
+  return *n;
+}
+
+Result<NodeId> Script::node(const std::string& word) const {
+  const auto n = parse_number(word);
+  if (!n || !cluster_->knows(NodeId(*n))) {
+    return wrong("`" + word + "` is not a node; allowed: 1 to " + std::to_string(cluster_->size()));
+  }
+  return NodeId(*n);
+}
+
+Result<NodeId> Script::running(const std::string& word) const {
+  auto id = node(word);
+  if (!id) return id;
+  const StoryNode& node = cluster_->node(id.value());
+  if (!node.up) return wrong("node " + word + " is down; `restart " + word + "` starts it");
+  if (node.paused) return wrong("node " + word + " is paused; `resume " + word + "` continues it");
+  return id;
+}
+
+Result<std::vector<NodeId>> Script::node_or_all(const Words& words, std::size_t at) const {
+  std::vector<NodeId> all;
+  for (std::size_t i = at; i < words.size(); ++i) {
+    const auto id = node(words[i]);
+    if (!id) return id.error();
+    all.push_back(id.value());
+  }
+  for (std::uint64_t i = 1; all.size() < cluster_->size() && words.size() <= at; ++i) {
+    all.emplace_back(i);
+  }
+  return all;
+}
+
+Result<Duration> Script::time(const std::string& word) {
+  if (const auto span = parse_span(word)) return *span;
+  return wrong("`" + word + "` is not a time; allowed: 250us, 300ms, 2s, up to one hour");
+}
+
+Result<std::map<std::string, std::string>> Script::settings(
+    const Words& words, std::size_t first, const std::vector<std::string>& allowed) {
+  std::map<std::string, std::string> found;
+  for (std::size_t i = first; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    const std::string name = words[i].substr(0, equals);
+    const bool known = std::find(allowed.begin(), allowed.end(), name) != allowed.end();
+    if (equals == std::string::npos || equals + 1 == words[i].size() || !known) {
+      return wrong("`" + words[i] +
+                   "` is not a setting; allowed, each as name=value: " + join(allowed));
+    }
+    found[name] = words[i].substr(equals + 1);
+  }
+  return found;
+}
+
+Result<std::pair<NodeId, NodeId>> Script::link(const std::string& word) const {
+  const std::size_t arrow = word.find("->");
+  const Error error = wrong("`" + word + "` is not a link; allowed: 1->2");
+  if (arrow == std::string::npos) return error;
+  const auto from = node(word.substr(0, arrow));
+  const auto to = node(word.substr(arrow + 2));
+  if (!from || !to || from.value() == to.value()) return error;
+  return std::pair(from.value(), to.value());
+}
+
+Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
+  bool all = false;
+  std::vector<std::uint64_t> numbers;
+  std::vector<LinkPattern> links;
+  std::vector<std::string> types;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const std::size_t arrow = word.find("->");
+    if (word == "all") {
+      all = true;
+    } else if (word[0] == '#' && parse_number(word.substr(1))) {
+      numbers.push_back(*parse_number(word.substr(1)));
+    } else if (arrow != std::string::npos) {
+      LinkPattern pattern;
+      for (const bool from : {true, false}) {
+        const std::string end = from ? word.substr(0, arrow) : word.substr(arrow + 2);
+        if (end == "*") continue;
+        const auto id = node(end);
+        if (!id) return id.error();
+        (from ? pattern.from : pattern.to) = id.value().value();
+      }
+      links.push_back(pattern);
+    } else if (std::find(message_types().begin(), message_types().end(), word) !=
+               message_types().end()) {
+      types.push_back(word);
+    } else {
+      return wrong("`" + word + "` names no message; allowed: all, #N, A->B with * for any node, " +
+                   join(message_types()));
+    }
+  }
+  if (words.size() < 2) return wrong("which messages? allowed: all, #N, A->B, a type");
+  std::vector<std::uint64_t> found;
+  for (const Flight& flight : cluster_->flights()) {
+    const bool by_number =
+        std::find(numbers.begin(), numbers.end(), flight.number) != numbers.end();
+    const bool by_link =
+        links.empty() || std::any_of(links.begin(), links.end(),
+                                     [&flight](const LinkPattern& p) { return p.matches(flight); });
+    const bool by_type = types.empty() || std::find(types.begin(), types.end(),
+                                                    message_name(flight.message)) != types.end();
+    const bool by_words = (!links.empty() || !types.empty()) && by_link && by_type;
+    if (all || by_number || by_words) found.push_back(flight.number);
+  }
+  if (!found.empty()) return found;
+  std::string way;
+  for (const Flight& flight : cluster_->flights()) {
+    way += " #" + std::to_string(flight.number) + " " + std::to_string(flight.from.value()) + "->" +
+           std::to_string(flight.to.value()) + " " + message_name(flight.message);
+  }
+  return wrong("no such message is on its way; on its way:" + (way.empty() ? " nothing" : way));
+}
+
+Detail Script::detail(Words& words, Detail otherwise) const {
+  if (words.back() == "full" || words.back() == "brief") {
+    otherwise = words.back() == "full" ? Detail::full : Detail::brief;
+    words.pop_back();
+  }
+  return otherwise;
+}
+
+}  // namespace leasehold::story

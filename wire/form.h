@@ -1,0 +1,29 @@
+// Between the messages of peers and their protobuf forms. Not for other rooms.
+//
+// form_write.cc writes a form, form_read.cc reads one and refuses what no build writes; codec.cc
+// makes frames of forms.
+#pragma once
+
+#include <leasehold/base/bytes.h>
+#include <leasehold/base/result.h>
+#include <leasehold/wire/peer_message.h>
+
+#include <string>
+#include <utility>
+
+namespace leasehold::wire {
+
+namespace pb {
+class Message;
+}  // namespace pb
+
+/// Everything of a payload but the bytes that stand in the payload part of its frame.
+void write_form(const Payload& payload, pb::Message& form);
+/// `payload`: the payload part of the frame. Errors: malformed.
+Result<void> read_form(const pb::Message& form, const Bytes& payload, Payload& to);
+
+inline Error malformed(std::string what) {
+  return Error{ErrorCode::malformed, "malformed message: " + std::move(what)};
+}
+
+}  // namespace leasehold::wire
