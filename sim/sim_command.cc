@@ -1,8 +1,8 @@
-#include <leasehold/sim/reduction.h>
+#include <leasehold/sim/plan/reduction.h>
+#include <leasehold/sim/report/summary.h>
 #include <leasehold/sim/shrink_command.h>
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/sim/simulator.h>
-#include <leasehold/sim/summary.h>
 #include <leasehold/story/telling.h>
 
 #include <csignal>

@@ -1,4 +1,5 @@
 #include <leasehold/check/linearizability.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& node
 }  // namespace
 
 Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
-    : world_(seed, options), oracles_(world_), network_(world_) {
+    : world_(draw_plan(seed, options), options), oracles_(world_), network_(world_) {
   for (std::uint64_t i = 1; i <= world_.plan.nodes.size(); ++i) {
     nodes_.push_back(std::make_unique<SimNode>(world_, oracles_, network_, raft::NodeId(i)));
   }
@@ -243,29 +244,6 @@ SeedReport run_seed(std::uint64_t seed, const SimOptions& options) {
 void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
                const std::function<void(const SeedReport&)>& on_report) {
   for (std::uint64_t seed = first; seed <= last; ++seed) on_report(run_seed(seed, options));
-}
-
-std::string missing_coverage(const SeedReport& report, const SimOptions& options) {
-  std::string missing;
-  const auto need = [&missing](bool enough, const std::string& what) {
-    if (!enough) missing += (missing.empty() ? "" : ", ") + what;
-  };
-  need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
-  if (options.lease_work) {
-    // Nobody may lead until the faults have ended.
-    need(report.leases.events() + report.leases.unanswered >= 10, "10 requests about leases");
-  } else {
-    // Where faults come thick and fast, clients give up more than is answered.
-    need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
-    need(report.operations.total() >= 50, "50 completed operations");
-  }
-  if (options.shape) {
-    need(report.trial != TrialOutcome::none, "a verdict on its partition");
-    return missing;
-  }
-  need(report.leader_changes >= 1, "a leader change");
-  need(report.faults.count() >= 3, "three fault classes");
-  return missing;
 }
 
 }  // namespace leasehold::sim

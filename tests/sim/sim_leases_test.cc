@@ -1,9 +1,10 @@
 // The leases of the simulated state machine and of its clients.
 #include <gtest/gtest.h>
-#include <leasehold/sim/lease_cells.h>
-#include <leasehold/sim/lease_oracles.h>
-#include <leasehold/sim/register_machine.h>
+#include <leasehold/sim/judge/lease_oracles.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
+#include <leasehold/sim/world/lease_cells.h>
+#include <leasehold/sim/world/register_machine.h>
 
 #include <chrono>
 #include <functional>
@@ -82,7 +83,7 @@ TEST(LeaseCells, ACommandOfTheStoreIsACommandOfTheMachine) {
 /// A world in which nothing runs.
 struct Judged {
   SimOptions options;
-  World world{1, options};
+  World world{draw_plan(1, options), options};
   LeaseOracles oracles{world};
   LeaseCells cells;
 

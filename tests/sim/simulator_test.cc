@@ -1,6 +1,7 @@
 // The simulator, tested: its parts do what they say, a seed repeats itself, and the environment's
 // promises are what the verdict hangs on.
 #include <gtest/gtest.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
 #include <chrono>
@@ -122,7 +123,7 @@ struct Sink : storage::StorageSink {
 TEST(SimDisk, CrashKeepsWhatWasSyncedAndAnyPrefixOfTheRest) {
   std::set<std::size_t> survived;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    World world(seed, {});
+    World world(draw_plan(seed, {}), {});
     world.plan.disk.loses_unsynced = true;
     world.plan.disk.stall_ppm = 0;
     world.plan.disk.error_ppm = 0;
