@@ -8,7 +8,8 @@
 
 namespace leasehold::sim {
 
-/// Draws the cluster, its settings, and which faults may happen how often.
+/// Draws the cluster, its settings, and which faults may happen how often. With SimOptions::plan
+/// that is decided already.
 Plan draw_plan(std::uint64_t seed, const SimOptions& options);
 
 }  // namespace leasehold::sim

@@ -106,10 +106,8 @@ bool take_without(const std::string& value, Reduction& reduction) {
       reduction.*member = true;
       known = true;
     }
-    for (std::size_t i = 0; i < kFaultClasses; ++i) {
-      const auto fault = static_cast<FaultClass>(i);
-      if (word != fault_class_name(fault)) continue;
-      reduction.without.add(fault);
+    if (const auto fault = fault_class_of(word)) {
+      reduction.without.add(*fault);
       known = true;
     }
     if (!known) return false;

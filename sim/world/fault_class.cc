@@ -30,6 +30,14 @@ const char* fault_class_name(FaultClass fault) {
   LEASEHOLD_UNREACHABLE();
 }
 
+std::optional<FaultClass> fault_class_of(std::string_view name) {
+  for (std::size_t i = 0; i < kFaultClasses; ++i) {
+    const auto fault = static_cast<FaultClass>(i);
+    if (name == fault_class_name(fault)) return fault;
+  }
+  return std::nullopt;
+}
+
 std::size_t FaultSet::count() const {
   std::size_t set = 0;
   for (std::uint32_t rest = bits_; rest != 0; rest &= rest - 1) ++set;

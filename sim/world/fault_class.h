@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 namespace leasehold::sim {
 
@@ -34,6 +36,8 @@ inline constexpr std::size_t kFaultClasses = 21;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);
+/// None: no fault class has that name.
+std::optional<FaultClass> fault_class_of(std::string_view name);
 
 /// A set of fault classes.
 class FaultSet {

@@ -3,6 +3,7 @@
 
 #include <leasehold/sim/world/event_queue.h>
 #include <leasehold/sim/world/fault_class.h>
+#include <leasehold/sim/world/plan.h>
 #include <leasehold/story/record.h>
 
 #include <cstddef>
@@ -68,6 +69,8 @@ struct SimOptions {
   /// the others little.
   bool lease_work = false;
   Reduction reduction;
+  /// If set, this plan is run, and none is drawn. The seed is the plan's own.
+  std::optional<Plan> plan;
   /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;

@@ -5,7 +5,8 @@
 #include <leasehold/base/random.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/replica/driver.h>
-#include <leasehold/sim/world/options.h>
+#include <leasehold/sim/world/event_queue.h>
+#include <leasehold/sim/world/fault_class.h>
 
 #include <cstdint>
 #include <vector>
