@@ -1,9 +1,13 @@
+#include <leasehold/sim/plan/plan_text.h>
 #include <leasehold/sim/plan/reduction.h>
 #include <leasehold/sim/sim_arguments.h>
 #include <leasehold/sim/sim_command.h>
+#include <leasehold/story/files.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
 namespace leasehold::sim {
 
@@ -22,6 +26,9 @@ const char* const kSimUsage =
     "                      leader change a minute, two operations of clients a second\n"
     "  --leases            most of what is done is done with leases of clients: thousands of\n"
     "                      grants, renewals, expiries and revocations a seed\n"
+    "  --plan FILE         run the plan in FILE in place of one that a seed draws: kept by\n"
+    "                      --print-plan, it is the same run when the drawing of plans has changed\n"
+    "  --print-plan        print the plan of the seed and run nothing\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
     "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
     "  --shrink            leave out of the seed whatever its finding does not need, and print\n"
@@ -51,6 +58,13 @@ std::optional<std::uint64_t> parse_number(const std::string& text) {
   return number;
 }
 
+bool takes_value(const std::string& name) {
+  const auto names = {"--seed",    "--seeds",     "--jobs",    "--drift-ppm",
+                      "--tail",    "--partition", "--hours",   "--without",
+                      "--clients", "--only",      "--variant", "--plan"};
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// "A..B" or "A".
 bool parse_range(const std::string& text, SimArguments& arguments) {
   const std::size_t dots = text.find("..");
@@ -64,6 +78,10 @@ bool parse_range(const std::string& text, SimArguments& arguments) {
 
 /// Options with a value. False: the value is wrong.
 bool set_value(const std::string& name, const std::string& value, SimArguments& arguments) {
+  if (name == "--plan") {
+    arguments.plan_file = value;
+    return !value.empty();
+  }
   if (name == "--seed" || name == "--seeds") return parse_range(value, arguments);
   if (name == "--partition") {
     arguments.sim.shape = partition_shape_of(value);
@@ -94,6 +112,7 @@ bool set_value(const std::string& name, const std::string& value, SimArguments& 
 }  // namespace
 
 std::string parse_sim_arguments(const std::vector<std::string>& given, SimArguments& arguments) {
+  bool seeds_given = false;
   for (std::size_t i = 0; i < given.size(); ++i) {
     const std::string& name = given[i];
     if (const auto wrong = story::take_telling_option(given, i, arguments.telling)) {
@@ -110,22 +129,29 @@ std::string parse_sim_arguments(const std::vector<std::string>& given, SimArgume
       arguments.keep_going = true;
     } else if (name == "--quiet") {
       arguments.quiet = true;
-    } else if (name == "--seed" || name == "--seeds" || name == "--jobs" || name == "--drift-ppm" ||
-               name == "--tail" || name == "--partition" || name == "--hours" ||
-               name == "--without" || name == "--clients" || name == "--only" ||
-               name == "--variant") {
+    } else if (name == "--print-plan") {
+      arguments.print_plan = true;
+    } else if (takes_value(name)) {
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
+      seeds_given = seeds_given || name == "--seed" || name == "--seeds";
       if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
     } else {
       return "unknown option `" + name + "`";
     }
   }
-  if (arguments.telling.wanted() && arguments.first != arguments.last) {
+  const bool many = arguments.first != arguments.last && arguments.plan_file.empty();
+  if (arguments.telling.wanted() && many) {
     return "--story and --trace are about one seed: give --seed N";
   }
-  if (arguments.shrink && arguments.first != arguments.last) {
+  if (arguments.shrink && many) {
     return "--shrink is about one seed: give --seed N";
+  }
+  if (arguments.print_plan && many) {
+    return "--print-plan is about one seed: give --seed N";
+  }
+  if (!arguments.plan_file.empty() && (seeds_given || arguments.sim.drift_ppm)) {
+    return "--plan has a seed and a drift of its own: give it without --seed and --drift-ppm";
   }
   if (arguments.sim.shape && arguments.sim.long_life) {
     return "--partition and --hours are two kinds of simulation: give one of them";
@@ -139,8 +165,21 @@ std::string parse_sim_arguments(const std::vector<std::string>& given, SimArgume
   return "";
 }
 
-std::string options_again(std::uint64_t seed, const SimOptions& options) {
-  std::string text = "--seed " + std::to_string(seed);
+std::string take_plan_file(SimArguments& arguments) {
+  if (arguments.plan_file.empty()) return "";
+  const Result<std::string> text = story::read_file(arguments.plan_file);
+  if (!text) return text.error().message;
+  Result<Plan> plan = plan_of(text.value());
+  if (!plan) return arguments.plan_file + ": " + plan.error().message;
+  arguments.first = arguments.last = plan.value().seed;
+  arguments.sim.plan = std::move(plan).value();
+  return "";
+}
+
+std::string options_again(std::uint64_t seed, const SimArguments& arguments) {
+  const SimOptions& options = arguments.sim;
+  const bool drawn = arguments.plan_file.empty();
+  std::string text = drawn ? "--seed " + std::to_string(seed) : "--plan " + arguments.plan_file;
   if (options.shape) text += std::string(" --partition ") + partition_shape_name(*options.shape);
   if (options.long_life) {
     text += " --hours " + std::to_string(options.chaos / std::chrono::hours(1));

@@ -18,6 +18,9 @@ struct SimArguments {
   bool keep_going = false;
   bool shrink = false;
   bool quiet = false;
+  bool print_plan = false;
+  /// A file with a plan (plan_text.h) to run in place of what the seed would draw; empty: none.
+  std::string plan_file;
   SimOptions sim;
   story::TellingOptions telling;
 };
@@ -25,7 +28,11 @@ struct SimArguments {
 /// Returns what is wrong; empty if nothing is.
 std::string parse_sim_arguments(const std::vector<std::string>& given, SimArguments& arguments);
 
+/// Reads SimArguments::plan_file, if there is one, into the options. Returns what is wrong; empty
+/// if nothing is.
+std::string take_plan_file(SimArguments& arguments);
+
 /// The options that run this seed again, as they are typed.
-std::string options_again(std::uint64_t seed, const SimOptions& options);
+std::string options_again(std::uint64_t seed, const SimArguments& arguments);
 
 }  // namespace leasehold::sim

@@ -1,3 +1,5 @@
+#include <leasehold/sim/plan/draw_plan.h>
+#include <leasehold/sim/plan/plan_text.h>
 #include <leasehold/sim/report/summary.h>
 #include <leasehold/sim/seed_processes.h>
 #include <leasehold/sim/shrink_command.h>
@@ -17,6 +19,10 @@ class Command {
   explicit Command(SimArguments arguments) : arguments_(std::move(arguments)) {}
 
   int run() {
+    if (arguments_.print_plan) {
+      std::printf("%s", text_of(draw_plan(arguments_.first, arguments_.sim)).c_str());
+      return 0;
+    }
     if (arguments_.shrink) return shrink_one();
     if (arguments_.telling.wanted()) return tell_one();
     const SeedRange seeds{arguments_.first, arguments_.last, arguments_.jobs};
@@ -111,7 +117,7 @@ class Command {
   }
 
   void print_again(std::uint64_t seed) const {
-    std::printf("  again: leasehold sim %s\n", options_again(seed, arguments_.sim).c_str());
+    std::printf("  again: leasehold sim %s\n", options_again(seed, arguments_).c_str());
   }
 
   void summarize() {
@@ -139,6 +145,10 @@ int run_sim_command(const std::vector<std::string>& given) {
   const std::string wrong = parse_sim_arguments(given, arguments);
   if (!wrong.empty()) {
     std::fprintf(stderr, "leasehold sim: %s\n%s%s", wrong.c_str(), kSimUsage, story::kTellingUsage);
+    return 2;
+  }
+  if (const std::string unread = take_plan_file(arguments); !unread.empty()) {
+    std::fprintf(stderr, "leasehold sim: %s\n", unread.c_str());
     return 2;
   }
   return Command(std::move(arguments)).run();
