@@ -146,7 +146,7 @@ void Simulator::recover() {
 }
 
 bool Simulator::waiting(const SimNode& node) const {
-  const raft::Membership& group = oracles_.membership();
+  const raft::Membership& group = oracles_.ledger().membership();
   return group.find(node.id()) != nullptr && !node.witness() && recovered_.count(node.id()) == 0;
 }
 
@@ -173,7 +173,7 @@ bool Simulator::catching_up() const {
 
 void Simulator::check_recovered() {
   // A change that was under way may be completed meanwhile.
-  const raft::Membership& group = oracles_.membership();
+  const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {
     world_.fail("liveness", "after the faults have ended, the group is joint for ever");
   }
@@ -192,9 +192,9 @@ void Simulator::check_recovered() {
 void Simulator::check_history() {
   const std::string wrong = judge_history();
   if (!wrong.empty()) world_.fail("linearizability", wrong);
-  oracles_.check_dropped(clients_->refused_values());
-  oracles_.check_dropped(session_clients_->refused_values());
-  oracles_.check_states();
+  oracles_.sessions().check_dropped(clients_->refused_values());
+  oracles_.sessions().check_dropped(session_clients_->refused_values());
+  oracles_.sessions().check_states();
 }
 
 std::string Simulator::judge_history() const {
@@ -214,10 +214,10 @@ SeedReport Simulator::report() const {
   report.operations = clients_->counts();
   report.operations_unknown = clients_->unknown();
   report.leader_changes = oracles_.leader_changes();
-  report.membership_entries = oracles_.membership_entries();
+  report.membership_entries = oracles_.ledger().membership_entries();
   report.snapshots = world_.snapshots;
   report.sessions = session_clients_->counts();
-  report.sessions.expired = oracles_.sessions_expired();
+  report.sessions.expired = oracles_.sessions().expired();
   report.nodes = world_.nodes;
   report.leases = lease_clients_->counts();
   report.leases.granted = oracles_.leases().counts().granted;

@@ -26,6 +26,7 @@ Faults::Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network,
       oracles_(oracles),
       random_(world.random(3)),
       straggler_random_(world.random(5)),
+      cuts_(world, nodes_, network),
       duel_(world, nodes_, duel_ports()) {
   for (const FaultClass fault : kTriggered) {
     if (!world_.plan.enabled.has(fault)) continue;
@@ -181,7 +182,7 @@ void Faults::pause(SimNode& node, Duration longest) {
   // up.
   if (world_.plan.enabled.has(FaultClass::partition) && random_.chance(1, 2)) {
     world_.used(FaultClass::partition);
-    cut(links_of(node), length + milliseconds(300));
+    cut(cuts_.links_of(node), length + milliseconds(300));
   }
 }
 
@@ -217,15 +218,15 @@ void Faults::straggle(SimNode& node) {
   ++world_.nodes.faults;
   switch (kind) {
     case 0: node.pause(length, false); return;
-    case 1: cut(links_of(node), length, in_flight_loss_percent); return;
+    case 1: cuts_.cut(cuts_.links_of(node), length, in_flight_loss_percent); return;
     case 2: {
       // It hears nobody, or nobody hears it.
       const std::size_t self = node.id().value() - 1;
       Links links;
-      for (const std::pair<std::size_t, std::size_t>& link : links_of(node)) {
+      for (const std::pair<std::size_t, std::size_t>& link : cuts_.links_of(node)) {
         if ((deaf ? link.second : link.first) == self) links.push_back(link);
       }
-      cut(std::move(links), length, in_flight_loss_percent);
+      cuts_.cut(std::move(links), length, in_flight_loss_percent);
       return;
     }
     default:
@@ -255,7 +256,7 @@ void Faults::force_leader_change() {
   // Longer than a lease and two election timeouts on the slowest clocks.
   const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
   // The others hear each other meanwhile, or nobody follows.
-  join();
+  cuts_.join();
   let_up_until_ = std::max(let_up_until_, world_.queue.now() + length);
   if (world_.plan.enabled.has(FaultClass::pause)) {
     world_.used(FaultClass::pause);
@@ -275,23 +276,12 @@ void Faults::let_up() {
   const Duration timeouts = 5 * world_.plan.election_timeout_max();
   const Duration election = world_.plan.lease_max() + timeouts + milliseconds(1000);
   let_up_until_ = world_.queue.now() + 2 * election + world_.plan.lease_max();
-  join();
+  cuts_.join();
   for (SimNode* node : nodes_) {
     node->wake();
     if (!node->up() && !node->suspended()) node->start();
   }
   world_.queue.after(election, [this] { force_leader_change(); });
-}
-
-Faults::Links Faults::links_of(const SimNode& node) const {
-  Links links;
-  const std::size_t alone = node.id().value() - 1;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (i == alone) continue;
-    links.emplace_back(alone, i);
-    links.emplace_back(i, alone);
-  }
-  return links;
 }
 
 // The worst that the bound on the drift allows.
@@ -313,9 +303,9 @@ void Faults::at_once(const SimNode& node, EventQueue::Action action) {
 Duel::Ports Faults::duel_ports() {
   return {[this](SimNode& node) {
             world_.used(FaultClass::partition);
-            cut(links_of(node), world_.options.chaos, 100);
+            cuts_.cut(cuts_.links_of(node), world_.options.chaos, 100);
           },
-          [this] { join(); }, [this](SimNode& node) { crash(node, true); }};
+          [this] { cuts_.join(); }, [this](SimNode& node) { crash(node, true); }};
 }
 
 void Faults::on_elected(SimNode& node) {
@@ -374,12 +364,12 @@ void Faults::hunt(SimNode& leader) {
   world_.queue.after(Duration{0}, [this, &leader, length, in_flight_loss_percent, leader_dies,
                                    others_die, life = leader.life()] {
     if (world_.healed || life != leader.life()) return;
-    join();
+    cuts_.join();
     if (leader_dies) {
       crash(leader, false);
     } else {
       world_.used(FaultClass::partition);
-      cut(links_of(leader), length, in_flight_loss_percent);
+      cuts_.cut(cuts_.links_of(leader), length, in_flight_loss_percent);
     }
     for (SimNode* node : nodes_) {
       if (others_die && node != &leader && random_.chance(1, 2)) crash(*node, true);
@@ -424,71 +414,17 @@ void Faults::strike(SimNode& node) {
 
 // ---- Links ----
 
-void Faults::cut(Links links, Duration length, std::uint64_t in_flight_loss_percent) {
-  for (const std::pair<std::size_t, std::size_t>& link : links) {
-    network_.block(nodes_[link.first]->id(), nodes_[link.second]->id(), in_flight_loss_percent);
-  }
-  const std::uint64_t number = next_cut_++;
-  cuts_.emplace(number, std::move(links));
-  world_.queue.after(length, [this, number] { end_cut(number); });
-}
-
-void Faults::join() {
-  while (!cuts_.empty()) end_cut(cuts_.begin()->first);
-}
-
-void Faults::end_cut(std::uint64_t number) {
-  const auto found = cuts_.find(number);
-  if (found == cuts_.end()) return;  // it was ended before its time
-  for (const std::pair<std::size_t, std::size_t>& link : found->second) {
-    network_.unblock(nodes_[link.first]->id(), nodes_[link.second]->id());
-  }
-  cuts_.erase(found);
-}
-
 void Faults::partition() {
   world_.used(FaultClass::partition);
-  const std::size_t count = nodes_.size();
   const std::size_t target = draw_target().id().value() - 1;
-  const std::size_t other = (target + 1 + random_.below(count - 1)) % count;
-  const std::uint64_t kind = random_.below(6);
-  std::vector<bool> side(count, false);
-  for (std::size_t i = 0; i < count; ++i) {
-    const bool drawn = random_.chance(1, 2);
-    side[i] = kind == 0 ? i == target : drawn;
-  }
-  Links links;
-  for (std::size_t a = 0; a < count; ++a) {
-    for (std::size_t b = 0; b < count; ++b) {
-      if (a == b) continue;
-      bool apart = side[a] != side[b];
-      // Bridge: two sides that do not hear each other, but both hear the target.
-      if (kind == 2) apart = apart && a != target && b != target;
-      // Ring: each hears its two neighbours only. With three nodes, the link opposite the target.
-      const std::size_t distance = (a + count - b) % count;
-      if (kind == 3) {
-        apart = count > 3 ? distance != 1 && distance != count - 1 : a != target && b != target;
-      }
-      // Two that do not hear each other while everybody else hears both.
-      if (kind >= 4) apart = (a == target && b == other) || (a == other && b == target);
-      if (apart) links.emplace_back(a, b);
-    }
-  }
+  const Links links = draw_partition(random_, nodes_.size(), target);
   cut(links, draw_duration(random_, milliseconds(50), milliseconds(6000)));
 }
 
 void Faults::one_way_cut() {
   world_.used(FaultClass::one_way_cut);
   const std::size_t target = draw_target().id().value() - 1;
-  const std::uint64_t kind = random_.below(3);
-  Links links;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (i == target) continue;
-    const bool outgoing = random_.chance(1, 2);
-    if (kind == 0) links.emplace_back(target, i);  // it is not heard
-    if (kind == 1) links.emplace_back(i, target);  // it does not hear
-    if (kind == 2) links.emplace_back(outgoing ? target : i, outgoing ? i : target);
-  }
+  const Links links = draw_one_way_cut(random_, nodes_.size(), target);
   cut(links, draw_duration(random_, milliseconds(50), milliseconds(6000)));
 }
 
@@ -497,7 +433,7 @@ void Faults::one_way_cut() {
 void Faults::heal() {
   world_.healed = true;
   world_.trace.add(TraceKind::healed, 0);
-  join();
+  cuts_.join();
   network_.heal();
   for (SimNode* node : nodes_) {
     node->disk().heal();

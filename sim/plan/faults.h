@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/sim/judge/oracles.h>
+#include <leasehold/sim/plan/cuts.h>
 #include <leasehold/sim/plan/duel.h>
 #include <leasehold/sim/world/sim_network.h>
 #include <leasehold/sim/world/sim_node.h>
@@ -9,7 +10,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <utility>
 #include <vector>
 
@@ -29,9 +29,6 @@ class Faults {
   void heal();
 
  private:
-  /// By position, from and to.
-  using Links = std::vector<std::pair<std::size_t, std::size_t>>;
-
   void set_rates(SimNode& node);
   std::int64_t draw_rate();
   void schedule_next();
@@ -46,15 +43,14 @@ class Faults {
   void straggle(SimNode& node);
   void partition();
   void one_way_cut();
-  void cut(Links links, Duration length) { cut(std::move(links), length, 50 * random_.below(3)); }
-  void cut(Links links, Duration length, std::uint64_t in_flight_loss_percent);
-  void end_cut(std::uint64_t number);
+  /// Of what is under way nothing, half or all is lost.
+  void cut(Links links, Duration length) {
+    cuts_.cut(std::move(links), length, 50 * random_.below(3));
+  }
   void force_leader_change();
   bool letting_up() const { return world_.queue.now() < let_up_until_; }
   void let_up();
-  void isolate(const SimNode& node, Duration length) { cut(links_of(node), length); }
-  Links links_of(const SimNode& node) const;
-  void join();
+  void isolate(const SimNode& node, Duration length) { cut(cuts_.links_of(node), length); }
   Duel::Ports duel_ports();
   void on_elected(SimNode& node);
   void on_commit(SimNode& node, raft::Index before);
@@ -73,10 +69,8 @@ class Faults {
   Random random_;
   Random straggler_random_;
   std::vector<FaultClass> choices_;
+  Cuts cuts_;
   Duel duel_;
-  /// The cuts that have not ended, by number.
-  std::map<std::uint64_t, Links> cuts_;
-  std::uint64_t next_cut_ = 1;
   /// Until then nothing is triggered but a leader change.
   TrueInstant let_up_until_;
   /// What the newest leader may still commit before it is no longer hunted.

@@ -239,7 +239,7 @@ void SessionClients::on_answer(Ticket ticket, const RegisterMachine::Answer& ans
       if (answer.value != write.operation.value) {
         world_.fail("wrong_result", "the answer to a write is not its own: " + what);
       }
-      oracles_.check_executed(write.operation.value, answer.executed_at);
+      oracles_.sessions().check_executed(write.operation.value, answer.executed_at);
       break;
     case Verdict::answered:
       // A repetition that came late.
@@ -247,7 +247,7 @@ void SessionClients::on_answer(Ticket ticket, const RegisterMachine::Answer& ans
         world_.fail("session_answer", "a client was told that it has the answer: " + what);
       }
       break;
-    case Verdict::no_session: oracles_.check_no_session(write.session); break;
+    case Verdict::no_session: oracles_.sessions().check_no_session(write.session); break;
     case Verdict::result_gone:
     case Verdict::too_far_ahead:
       world_.fail("session_answer",
