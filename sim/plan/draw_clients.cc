@@ -10,24 +10,28 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-void draw_workload(Random& random, Plan& plan) {
+void draw_workload(Plan& plan) {
+  Random random = stream(plan.seed, "workload");
   plan.workload.clients = static_cast<std::uint64_t>(random.between(4, 10));
   plan.workload.keys = static_cast<std::uint64_t>(random.between(1, 6));
   plan.workload.read_percent = static_cast<std::uint64_t>(random.between(30, 85));
-  if (random.chance(1, 2)) plan.workload.quiet_period = milliseconds(random.between(2000, 12'000));
+  const bool quiet = random.chance(1, 2);
+  const Duration quiet_period = milliseconds(random.between(2000, 12'000));
+  if (quiet) plan.workload.quiet_period = quiet_period;
   plan.workload.think_max = milliseconds(random.between(30, 300));
   const std::uint64_t quorum_percent[] = {20, 20, 50};
   plan.workload.quorum_percent = quorum_percent[random.below(3)];
   const std::uint64_t watchers[] = {0, 2, 6};
   plan.workload.watchers = watchers[random.below(3)];
+  const auto reader_pause_ppm = static_cast<std::uint64_t>(random.between(10'000, 200'000));
   if (plan.enabled.has(FaultClass::reader_pause)) {
-    plan.workload.reader_pause_ppm = static_cast<std::uint64_t>(random.between(10'000, 200'000));
+    plan.workload.reader_pause_ppm = reader_pause_ppm;
     plan.workload.reader_pause_max = 3 * plan.lease_max();
   }
 }
 
 void draw_sessions(Plan& plan) {
-  Random random = random_for(plan.seed, 13);
+  Random random = stream(plan.seed, "sessions");
   if (!random.chance(1, 2)) return;
   SessionPlan& sessions = plan.sessions;
   sessions.clients = 2 + random.below(4);
@@ -41,7 +45,7 @@ void draw_sessions(Plan& plan) {
 }
 
 void draw_leases(Plan& plan) {
-  Random random = random_for(plan.seed, 15);
+  Random random = stream(plan.seed, "leases");
   if (!random.chance(1, 2)) return;
   LeasePlan& leases = plan.leases;
   leases.clients = 3 + random.below(6);
@@ -56,8 +60,9 @@ void draw_leases(Plan& plan) {
   leases.events_max = events[random.below(3)];
 }
 
-void draw_lease_terms(LeasePlan& leases, std::uint64_t seed) {
-  Random random = random_for(seed, 21);
+void draw_lease_terms(Plan& plan) {
+  LeasePlan& leases = plan.leases;
+  Random random = stream(plan.seed, "lease terms");
   if (!random.chance(1, 2)) return;
   const std::int64_t graces[] = {1, 2, 6};
   leases.grace_max = leases.ttl * graces[random.below(3)];
@@ -65,7 +70,7 @@ void draw_lease_terms(LeasePlan& leases, std::uint64_t seed) {
 }
 
 void draw_key_locks(const SimOptions& options, Plan& plan) {
-  Random random = random_for(plan.seed, 17);
+  Random random = stream(plan.seed, "key locks");
   // Every command of theirs stands in the log.
   if (!random.chance(options.lease_work ? 2 : 1, 4)) return;
   KeyLockPlan& locks = plan.key_locks;
@@ -77,7 +82,7 @@ void draw_key_locks(const SimOptions& options, Plan& plan) {
 }
 
 void draw_lease_work(Plan& plan) {
-  Random random = random_for(plan.seed, 16);
+  Random random = stream(plan.seed, "lease work");
   LeasePlan& leases = plan.leases;
   leases.clients = 8 + random.below(25);
   leases.names = leases.clients - random.below(leases.clients / 2);

@@ -11,7 +11,8 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-void draw_figure_8(Random& random, Plan& plan) {
+void draw_figure_8(Plan& plan) {
+  Random random = stream(plan.seed, "figure 8");
   plan.enabled.add(FaultClass::crash);
   plan.enabled.add(FaultClass::partition);
   // What is not synced takes longer than a message, and is lost.
@@ -69,7 +70,8 @@ void draw_edge_of_the_lease(Plan& plan) {
   }
 }
 
-void draw_late_copies(Random& random, Plan& plan) {
+void draw_late_copies(Plan& plan) {
+  Random random = stream(plan.seed, "late copies");
   plan.enabled.add(FaultClass::duplication);
   plan.enabled.add(FaultClass::reordering);
   plan.enabled.add(FaultClass::replay);

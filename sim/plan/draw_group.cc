@@ -23,7 +23,8 @@ lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int
   return made;
 }
 
-void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
+void draw_timings(const SimOptions& options, Plan& plan) {
+  Random random = stream(plan.seed, "timing");
   const lease::Timing choices[] = {
       timing(1000, 100, 100'000, 10, 300), timing(2000, 200, 100'000, 10, 300),
       timing(600, 60, 50'000, 5, 200),     timing(2000, 100, 10'000, 1, 200),
@@ -34,14 +35,15 @@ void draw_timings(Random& random, const SimOptions& options, Plan& plan) {
   if (options.drift_ppm) base.max_clock_drift_ppm = 100'000;
   const bool differ = random.chance(1, 5);
   for (NodePlan& node : plan.nodes) {
+    const std::int64_t tenths = random.between(10, 20);
     node.timing = base;
-    if (differ) node.timing.lease = base.lease * random.between(10, 20) / 10;
+    if (differ) node.timing.lease = base.lease * tenths / 10;
     LEASEHOLD_ASSERT(node.timing.validate().ok());
   }
 }
 
 void draw_hand_overs(Plan& plan) {
-  Random random = random_for(plan.seed, 8);
+  Random random = stream(plan.seed, "hand-overs");
   if (!random.chance(1, 2)) return;
   plan.enabled.add(FaultClass::hand_over);
   const std::int64_t interval_ms[] = {200, 700, 2'000};
@@ -50,7 +52,7 @@ void draw_hand_overs(Plan& plan) {
 
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
-  Random random = random_for(plan.seed, 10);
+  Random random = stream(plan.seed, "members");
   // The script of a duel counts on who votes.
   if (plan.duel || !random.chance(1, 3)) return;
   plan.enabled.add(FaultClass::membership);
@@ -67,7 +69,7 @@ void draw_member_changes(Plan& plan) {
 }
 
 void draw_witnesses(Plan& plan) {
-  Random random = random_for(plan.seed, 15);
+  Random random = stream(plan.seed, "witnesses");
   // The script of a duel counts on who may lead.
   if (plan.duel || !random.chance(1, 4)) return;
   const std::size_t most = random.chance(1, 8) ? plan.founders - 1 : plan.founders / 2;

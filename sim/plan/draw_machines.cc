@@ -11,29 +11,36 @@ using std::chrono::milliseconds;
 
 }  // namespace
 
-void draw_links(Random& random, Plan& plan) {
+void draw_links(Plan& plan) {
+  Random random = stream(plan.seed, "links");
   plan.link.delay_min = microseconds(50);
   plan.link.delay_max = microseconds(random.between(100, 5000));
-  if (plan.enabled.has(FaultClass::loss)) {
-    const std::uint64_t rates[] = {2'000, 20'000, 100'000};
-    plan.link.loss_ppm = rates[random.below(3)];
-  }
-  if (plan.enabled.has(FaultClass::duplication)) {
-    plan.link.duplicate_ppm = static_cast<std::uint64_t>(random.between(2'000, 100'000));
-  }
+  const std::uint64_t rates[] = {2'000, 20'000, 100'000};
+  const std::uint64_t loss_ppm = rates[random.below(3)];
+  const auto duplicate_ppm = static_cast<std::uint64_t>(random.between(2'000, 100'000));
+  const auto spike_ppm = static_cast<std::uint64_t>(random.between(1'000, 60'000));
+  const Duration spike_max = milliseconds(random.between(50, 4000));
+  const std::uint64_t echo_percent[] = {0, 30, 90};
+  const std::uint64_t drawn_echo_percent = echo_percent[random.below(3)];
+  if (plan.enabled.has(FaultClass::loss)) plan.link.loss_ppm = loss_ppm;
+  if (plan.enabled.has(FaultClass::duplication)) plan.link.duplicate_ppm = duplicate_ppm;
   if (plan.enabled.has(FaultClass::reordering)) {
     plan.link.keeps_order = false;
-    plan.link.spike_ppm = static_cast<std::uint64_t>(random.between(1'000, 60'000));
-    plan.link.spike_max = milliseconds(random.between(50, 4000));
+    plan.link.spike_ppm = spike_ppm;
+    plan.link.spike_max = spike_max;
   }
+  if (plan.enabled.has(FaultClass::replay)) plan.link.echo_percent = drawn_echo_percent;
 }
 
-void draw_disk(Random& random, Plan& plan) {
+void draw_disks(Plan& plan) {
+  Random random = stream(plan.seed, "disks");
   plan.disk.sync_min = microseconds(100);
   plan.disk.sync_max = microseconds(random.between(200, 8000));
+  const auto stall_ppm = static_cast<std::uint64_t>(random.between(1'000, 40'000));
+  const Duration stall_max = milliseconds(random.between(100, 3000));
   if (plan.enabled.has(FaultClass::disk_stall)) {
-    plan.disk.stall_ppm = static_cast<std::uint64_t>(random.between(1'000, 40'000));
-    plan.disk.stall_max = milliseconds(random.between(100, 3000));
+    plan.disk.stall_ppm = stall_ppm;
+    plan.disk.stall_max = stall_max;
   }
   for (NodePlan& node : plan.nodes) {
     node.sync_max = plan.disk.sync_max;
@@ -46,21 +53,25 @@ void draw_disk(Random& random, Plan& plan) {
   if (plan.enabled.has(FaultClass::disk_error)) plan.disk.error_ppm = 500;
 }
 
-void draw_nodes(Random& random, Plan& plan) {
+void draw_nodes(Plan& plan) {
+  Random random = stream(plan.seed, "threads");
   for (NodePlan& node : plan.nodes) {
     node.apply_min = microseconds(1);
     node.apply_max = microseconds(random.between(2, 500));
-    if (plan.enabled.has(FaultClass::slow_apply) && random.chance(1, 2)) {
-      node.apply_max = milliseconds(random.between(5, 800));
-    }
+    const bool slow = random.chance(1, 2);
+    const Duration slow_apply = milliseconds(random.between(5, 800));
+    const auto late_ppm = static_cast<std::uint64_t>(random.between(200, 10'000));
+    const Duration late_max = milliseconds(random.between(1, 3000));
+    if (plan.enabled.has(FaultClass::slow_apply) && slow) node.apply_max = slow_apply;
     if (plan.enabled.has(FaultClass::late_handling)) {
-      node.late_ppm = static_cast<std::uint64_t>(random.between(200, 10'000));
-      node.late_max = milliseconds(random.between(1, 3000));
+      node.late_ppm = late_ppm;
+      node.late_max = late_max;
     }
   }
 }
 
-void draw_limits(Random& random, Plan& plan) {
+void draw_limits(Plan& plan) {
+  Random random = stream(plan.seed, "limits");
   const std::size_t cache_bytes[] = {0, 300, 32U << 20U};
   const std::size_t append_bytes[] = {1, 200, 1U << 20U};
   const std::size_t inflights[] = {1, 4, 64};
@@ -70,11 +81,11 @@ void draw_limits(Random& random, Plan& plan) {
   plan.driver.applies_max = static_cast<std::size_t>(random.between(1, 5));
   plan.driver.core.inflight_messages_max = inflights[random.below(3)];
   // As production does, and at once.
-  if (plan.seed % 4 == 3) plan.driver.core.commit_news_delay = std::chrono::milliseconds(1);
+  if (random.chance(1, 4)) plan.driver.core.commit_news_delay = std::chrono::milliseconds(1);
 }
 
 void draw_snapshots(Plan& plan) {
-  Random random = random_for(plan.seed, 4);
+  Random random = stream(plan.seed, "snapshots");
   SnapshotPlan& snapshots = plan.snapshots;
   const std::int64_t work_us[] = {500, 5'000, 50'000, 300'000};
   snapshots.work_min = microseconds(50);
@@ -124,13 +135,6 @@ void draw_snapshots(Plan& plan) {
   driver.snapshot_keep = keep[random.below(3)];
   // Room for a window: what is dropped costs a silence of heartbeats each time.
   driver.chunks_storing_max = window_chunks + random.below(4);
-}
-
-void draw_echoes(Plan& plan) {
-  Random random = random_for(plan.seed, 6);
-  const std::uint64_t percent[] = {0, 30, 90};
-  const std::uint64_t drawn = percent[random.below(3)];
-  if (plan.enabled.has(FaultClass::replay)) plan.link.echo_percent = drawn;
 }
 
 }  // namespace leasehold::sim

@@ -1,7 +1,8 @@
-// The parts of draw_plan(), for its own files.
+// The parts of draw_plan(), for its own files. Each draws from a stream of its own, named after
+// its subject, and throws away what is not wanted: a draw that is added to one subject changes no
+// other.
 #pragma once
 
-#include <leasehold/base/random.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/sim/world/options.h>
 #include <leasehold/sim/world/plan.h>
@@ -16,50 +17,44 @@ lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int
                      int election_ms);
 
 /// The settings of the cluster. The bound on the drift is one for all; D may differ by node.
-void draw_timings(Random& random, const SimOptions& options, Plan& plan);
+void draw_timings(const SimOptions& options, Plan& plan);
 
-/// A sequence of its own, so that all else in a seed is as it would be without.
 void draw_hand_overs(Plan& plan);
 
-/// A sequence of its own, too. Behind everything else that is drawn for the nodes.
+/// Behind everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan);
 
-/// A sequence of its own, too. At least one of the founders has a state, two as a rule: with one
-/// alone nothing is done while it is away.
+/// At least one of the founders has a state, two as a rule: with one alone nothing is done while it
+/// is away.
 void draw_witnesses(Plan& plan);
 
 // ---- Links, disks, threads and logs ----
 
-void draw_links(Random& random, Plan& plan);
+void draw_links(Plan& plan);
 
-void draw_disk(Random& random, Plan& plan);
+void draw_disks(Plan& plan);
 
-void draw_nodes(Random& random, Plan& plan);
+void draw_nodes(Plan& plan);
 
 /// Small limits make the paths behind them common.
-void draw_limits(Random& random, Plan& plan);
+void draw_limits(Plan& plan);
 
 /// When logs are cut, and how snapshots travel: in most seeds far more often, and in smaller parts,
-/// than in life. A sequence of its own, so that all else in a seed is as it would be without.
+/// than in life.
 void draw_snapshots(Plan& plan);
-
-/// What a leader that was elected again hears of its earlier time. A sequence of its own, too.
-void draw_echoes(Plan& plan);
 
 // ---- Clients ----
 
-void draw_workload(Random& random, Plan& plan);
+void draw_workload(Plan& plan);
 
-/// A sequence of its own, too.
 void draw_sessions(Plan& plan);
 
-/// A sequence of its own, too. Behind everything that has a say in the drift.
+/// Behind everything that has a say in the drift.
 void draw_leases(Plan& plan);
 
-/// Of a sequence of their own: what the leases have beside their time to live.
-void draw_lease_terms(LeasePlan& leases, std::uint64_t seed);
+/// What the leases have beside their time to live.
+void draw_lease_terms(Plan& plan);
 
-/// A sequence of its own, too.
 void draw_key_locks(const SimOptions& options, Plan& plan);
 
 /// SimOptions::lease_work. Most names are free at a time, so that most clients hold one.
@@ -69,7 +64,7 @@ void draw_lease_work(Plan& plan);
 
 /// Nearly every leader falls right after its election, and what it appended travels entry by entry:
 /// the ground on which entries of old terms are half replicated.
-void draw_figure_8(Random& random, Plan& plan);
+void draw_figure_8(Plan& plan);
 
 /// Every leader's clocks are as slow as they may be, the others' as fast; elections take little of
 /// a long lease. Between the end of its promises and the moment at which it has to notice, a leader
@@ -78,7 +73,7 @@ void draw_edge_of_the_lease(Plan& plan);
 
 /// Commands are forwarded most of the time, their copies come late, and leaders are deposed while
 /// they live: a copy meets a node that took the command when it still led.
-void draw_late_copies(Random& random, Plan& plan);
+void draw_late_copies(Plan& plan);
 
 /// Everything that was drawn, but far less often (SimOptions::long_life).
 void draw_long_life(Plan& plan);

@@ -9,6 +9,7 @@
 #include <leasehold/sim/world/fault_class.h>
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace leasehold::sim {
@@ -35,7 +36,7 @@ struct DiskPlan {
   bool loses_unsynced = false;
   std::uint64_t error_ppm = 0;
   /// The longest time for which a disk is full.
-  Duration full_max{0};
+  Duration full_max = std::chrono::seconds(1);
 };
 
 /// What is done with snapshots takes time, and is a good moment to die. When logs are cut, and how
@@ -170,8 +171,11 @@ struct Plan {
   Duration election_timeout_max() const;
 };
 
-/// An independent random sequence for one part of a simulation: so that a change in one part
-/// does not reshuffle the others.
+/// A random sequence for one subject of the plan. Its name decides it, with the seed and nothing
+/// else: another draw for one subject changes nothing that is drawn for any other.
+Random stream(std::uint64_t seed, std::string_view subject);
+
+/// The same for one part of a run, by number.
 Random random_for(std::uint64_t seed, std::uint64_t part);
 
 /// Uniform in [low, high]; `low` is not above `high`.

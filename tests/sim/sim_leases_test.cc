@@ -6,6 +6,8 @@
 #include <leasehold/sim/world/lease_cells.h>
 #include <leasehold/sim/world/register_machine.h>
 
+#include "kept_plans.h"
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -364,7 +366,7 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
 TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   SimOptions options;
   options.lease_work = true;
-  EXPECT_FALSE(run_seed(18959, options).violation);
+  EXPECT_FALSE(run_kept_plan("leases_18959.plan", options).violation);
 }
 
 // What stood in the log for a minute is applied one by one when the faults have ended: whoever did
@@ -372,14 +374,14 @@ TEST(SimLeases, ADiskMayFailUnderALateTurn) {
 TEST(SimLeases, MayBeAppliedForLong) {
   SimOptions options;
   options.lease_work = true;
-  EXPECT_FALSE(run_seed(6907, options).violation);
+  EXPECT_FALSE(run_kept_plan("leases_6907.plan", options).violation);
 }
 
 // In this storm nobody leads for fifty seconds; what was asked for in vain covers it.
 TEST(SimLeases, MayBeAskedForInVain) {
   SimOptions options;
   options.lease_work = true;
-  SeedReport report = run_seed(2657, options);
+  SeedReport report = run_kept_plan("leases_2657.plan", options);
   EXPECT_FALSE(report.violation);
   EXPECT_EQ(report.leases.events(), 0U);
   EXPECT_GT(report.leases.unanswered, 100U);
