@@ -226,8 +226,8 @@ SeedReport Simulator::report() const {
   report.leases.revoked = oracles_.leases().counts().revoked;
   report.leases.taken_over = oracles_.leases().counts().taken_over;
   report.leases.delayed = oracles_.leases().counts().delayed;
-  report.leases.watched = oracles_.leases().counts().watched;
-  report.leases.resynced = oracles_.leases().counts().resynced;
+  report.leases.watched = oracles_.watches().revisions_told();
+  report.leases.resynced = oracles_.watches().resyncs();
   report.key_locks = key_lock_clients_->counts();
   report.triggered = world_.triggered;
   report.faults = world_.faults_used;

@@ -13,17 +13,6 @@ bool is_error(const kv::Reply& reply) {
   return std::holds_alternative<kv::ErrorReply>(reply);
 }
 
-void mix(std::uint64_t& digest, std::string_view bytes) {
-  for (const char c : bytes) digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  digest = (digest ^ bytes.size()) * 0x9e3779b97f4a7c15U;
-}
-
-bool same(const kv::Event& a, const kv::Event& b) {
-  return a.kind == b.kind && a.cause == b.cause && a.value_kept == b.value_kept && a.key == b.key &&
-         a.value == b.value && a.create_revision == b.create_revision && a.version == b.version &&
-         a.lease == b.lease;
-}
-
 /// The key to which the command has given a time to live.
 std::optional<std::string_view> given_time(const kv::Command& command, const kv::Reply& answer) {
   const auto* set = std::get_if<kv::Set>(&command);
@@ -71,26 +60,18 @@ TrueInstant LeaseOracles::soonest(TrueInstant from, Duration time) const {
 
 void LeaseOracles::before(std::string_view command, const LeaseCells& cells) {
   candidates_.clear();
-  endings_.clear();
   const auto decoded = kv::decode_command(command);
   LEASEHOLD_ASSERT(decoded.ok());
-  const auto ends = [this, &cells](grant::LeaseId id, kv::EventKind kind) {
-    if (cells.table.find(id) == nullptr) return false;
-    for (const std::string& key : *cells.table.keys(id)) endings_[key] = {kind, id};
-    return true;
-  };
-  if (const auto* revoke = std::get_if<kv::RevokeLease>(&decoded.value())) {
-    ends(revoke->id, kv::EventKind::revoked);
-  }
   const auto* expire = std::get_if<kv::ExpireLeases>(&decoded.value());
   if (expire == nullptr) return;
   for (const kv::SeenLease& seen : expire->leases) {
-    if (ends(seen.id, kv::EventKind::expired)) candidates_.push_back(*cells.table.find(seen.id));
+    const auto* lease = cells.table.find(seen.id);
+    if (lease != nullptr) candidates_.push_back(*lease);
   }
 }
 
 void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& reply,
-                         const LeaseCells& cells, std::vector<kv::Revision> told) {
+                         const LeaseCells& cells) {
   const auto decoded = kv::decode_command(command);
   const auto answer = kv::decode_reply(reply);
   LEASEHOLD_ASSERT(decoded.ok() && answer.ok());
@@ -139,13 +120,6 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
   }
   for (const grant::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
   check_keys(cells, text(id));
-  check_events(id, cells, told);
-  std::uint64_t digest = 0;
-  for (const auto& [key, value] : cells.cells) {
-    mix(digest, key);
-    mix(digest, value.bytes.view());
-  }
-  for (kv::Revision& revision : told) committed_.push_back({std::move(revision), digest});
 }
 
 /// `gone`: as it was before it was named in a command that has been executed now.
@@ -197,73 +171,6 @@ void LeaseOracles::check_delay(raft::LogId id, const grant::LeaseTable::Lease& g
     world_.fail("lock_delay", text(id) + " grants " + delay.name +
                                   " during the lock delay of lease " + std::to_string(of.value()));
   }
-}
-
-void LeaseOracles::check_events(raft::LogId id, const LeaseCells& cells,
-                                const std::vector<kv::Revision>& told) {
-  // What one command does has one revision.
-  if (told.size() > 1 || committed_.size() + told.size() != cells.revision ||
-      (!told.empty() && told[0].number != cells.revision)) {
-    world_.fail("watch", text(id) + " leads to revision " + std::to_string(cells.revision) +
-                             ", and watchers were to be told another");
-    return;
-  }
-  for (const auto& [key, ending] : endings_) {
-    if (const auto* lease = cells.table.find(ending.lease); lease && !lease->delayed) continue;
-    bool said = false;
-    for (const kv::Revision& revision : told) {
-      for (const kv::Event& event : revision.events) {
-        said |= event.key == key && event.kind == ending.kind && event.lease == ending.lease;
-      }
-    }
-    if (said) continue;
-    world_.fail("watch", text(id) + " ends lease " + std::to_string(ending.lease.value()) +
-                             ", and no event says that the key " + key + " went with it");
-  }
-}
-
-void LeaseOracles::check_copy(std::uint64_t watcher, std::uint64_t revision, const Copy& copy) {
-  std::uint64_t digest = 0;
-  for (const auto& [key, value] : copy) {
-    mix(digest, key);
-    mix(digest, value);
-  }
-  const std::uint64_t expected = revision == 0 ? 0 : committed_[revision - 1].digest;
-  if (digest == expected) return;
-  world_.fail("watch", "watcher " + std::to_string(watcher) +
-                           " has other keys or values at revision " + std::to_string(revision) +
-                           " than there were");
-}
-
-void LeaseOracles::resynced(std::uint64_t watcher, std::uint64_t revision, const Copy& copy) {
-  ++counts_.resynced;
-  if (revision > committed_.size()) {
-    world_.fail("watch", "watcher " + std::to_string(watcher) + " has read revision " +
-                             std::to_string(revision) + ", which is not committed");
-    return;
-  }
-  seen_[watcher] = revision;
-  check_copy(watcher, revision, copy);
-}
-
-void LeaseOracles::told(std::uint64_t watcher, const kv::Revision& revision, const Copy& copy) {
-  ++counts_.watched;
-  const std::string what =
-      "watcher " + std::to_string(watcher) + " is told revision " + std::to_string(revision.number);
-  std::uint64_t& seen = seen_[watcher];
-  if (revision.number != seen + 1) {
-    return world_.fail("watch", what + " after " + std::to_string(seen));
-  }
-  if (revision.number > committed_.size()) {
-    return world_.fail("watch", what + ", which is not committed");
-  }
-  seen = revision.number;
-  const std::vector<kv::Event>& events = committed_[revision.number - 1].revision.events;
-  if (events.size() != revision.events.size() ||
-      !std::equal(events.begin(), events.end(), revision.events.begin(), same)) {
-    return world_.fail("watch", what + " with other events than it was committed with");
-  }
-  check_copy(watcher, revision.number, copy);
 }
 
 void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where) {

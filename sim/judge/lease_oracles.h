@@ -2,7 +2,6 @@
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
-#include <leasehold/kv/events.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/sim/world/lease_cells.h>
 #include <leasehold/sim/world/options.h>
@@ -29,9 +28,6 @@ namespace leasehold::sim {
 ///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
 ///                         that is not attached to it, or the lease of a key has not one key
 ///   fence                 a write with a token has taken effect behind one with a larger token
-///   watch                 a watcher of the keys is told a revision twice, early, out of order or
-///                         otherwise than it was committed; or a key went with its lease, and its
-///                         event does not say so
 class LeaseOracles {
  public:
   explicit LeaseOracles(World& world) : world_(world) {}
@@ -50,32 +46,17 @@ class LeaseOracles {
 
   /// Around the execution of a committed command, in the order of the log.
   void before(std::string_view command, const LeaseCells& cells);
-  void after(raft::LogId id, std::string_view command, const Bytes& reply, const LeaseCells& cells,
-             std::vector<kv::Revision> told);
-
-  // Each watcher keeps a copy of the keys, by what it is told.
-  using Copy = std::map<std::string, std::string, std::less<>>;
-  /// It has read the keys as they were at `revision`, and goes on behind it.
-  void resynced(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
-  /// `copy`: with the events of `revision`.
-  void told(std::uint64_t watcher, const kv::Revision& revision, const Copy& copy);
+  void after(raft::LogId id, std::string_view command, const Bytes& reply, const LeaseCells& cells);
 
   const LeaseCounts& counts() const { return counts_; }
 
  private:
-  /// What a revision was, when it was committed.
-  struct Committed {
-    kv::Revision revision;
-    std::uint64_t digest = 0;  ///< of all keys and values
-  };
   void on_expired(raft::LogId id, const grant::LeaseTable::Lease& gone, const LeaseCells& cells);
   void check_grace(raft::LogId id, const grant::LeaseTable::Lease& gone, const Holder& holder);
   void check_delay(raft::LogId id, const grant::LeaseTable::Lease& granted);
   /// From now on, by the fastest clock that may be.
   TrueInstant soonest(TrueInstant from, Duration time) const;
   void check_keys(const LeaseCells& cells, const std::string& where);
-  void check_events(raft::LogId id, const LeaseCells& cells, const std::vector<kv::Revision>& told);
-  void check_copy(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);
 
   World& world_;
   std::map<grant::LeaseId, Holder> holders_;
@@ -95,16 +76,6 @@ class LeaseOracles {
     TrueInstant until = TrueInstant();
   };
   std::map<grant::LeaseId, Delay> delays_;
-  /// The keys of the leases that the command is about to end, and how it would.
-  struct Ending {
-    kv::EventKind kind = kv::EventKind::expired;
-    grant::LeaseId lease;
-  };
-  std::map<std::string, Ending> endings_;
-  /// Invariant: the revision at i is i + 1.
-  std::vector<Committed> committed_;
-  /// By watcher: the newest revision that it knows.
-  std::map<std::uint64_t, std::uint64_t> seen_;
   LeaseCounts counts_;
 };
 

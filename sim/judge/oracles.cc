@@ -18,6 +18,7 @@ Oracles::Oracles(World& world)
       sessions_(world, ledger_),
       witnesses_(world, ledger_),
       leases_(world),
+      watches_(world),
       key_locks_(world, ledger_.tip().leases) {}
 
 // ---- The committed log ----
@@ -31,10 +32,15 @@ void Oracles::first_commit(const SimNode& node, const raft::Entry& entry) {
 
 void Oracles::execute(raft::LogId id, const RegisterMachine::Command& command) {
   const bool of_store = command.kind == RegisterMachine::Kind::leases;
-  if (of_store) leases_.before(command.of_store, ledger_.tip().leases);
+  const LeaseCells& cells = ledger_.tip().leases;
+  if (of_store) {
+    leases_.before(command.of_store, cells);
+    watches_.before(command.of_store, cells);
+  }
   RegisterMachine::Done done = ledger_.execute(id, command);
   if (of_store) {
-    leases_.after(id, command.of_store, done.result, ledger_.tip().leases, std::move(done.told));
+    leases_.after(id, command.of_store, done.result, cells);
+    watches_.after(id, cells, std::move(done.told));
     key_locks_.after(id);
   }
   sessions_.on_executed(id, command, done);

@@ -14,6 +14,7 @@
 #include <leasehold/sim/judge/snapshot_oracle.h>
 #include <leasehold/sim/judge/state_machine_oracle.h>
 #include <leasehold/sim/judge/view_order_oracle.h>
+#include <leasehold/sim/judge/watch_oracle.h>
 #include <leasehold/sim/judge/witness_oracle.h>
 #include <leasehold/sim/world/judge.h>
 #include <leasehold/sim/world/world.h>
@@ -29,8 +30,8 @@ namespace leasehold::sim {
 /// first finding counts. Each oracle's header says what it judges, by the names that a violation
 /// carries: of the leader's lease leader_lease_oracle.h and view_order_oracle.h, of Raft
 /// election_oracle.h, log_oracle.h, state_machine_oracle.h and monotonic_oracle.h, and then
-/// snapshot_oracle.h, session_oracle.h, witness_oracle.h, of clients' leases lease_oracles.h, and
-/// key_lock_oracle.h.
+/// snapshot_oracle.h, session_oracle.h, witness_oracle.h, of clients' leases lease_oracles.h,
+/// watch_oracle.h and key_lock_oracle.h.
 class Oracles : public Judge {
  public:
   explicit Oracles(World& world);
@@ -63,6 +64,8 @@ class Oracles : public Judge {
   const SessionOracle& sessions() const { return sessions_; }
   LeaseOracles& leases() { return leases_; }
   const LeaseOracles& leases() const { return leases_; }
+  WatchOracle& watches() { return watches_; }
+  const WatchOracle& watches() const { return watches_; }
   KeyLockOracle& key_locks() { return key_locks_; }
 
  private:
@@ -80,6 +83,7 @@ class Oracles : public Judge {
   SessionOracle sessions_;
   WitnessOracle witnesses_;
   LeaseOracles leases_;
+  WatchOracle watches_;
   KeyLockOracle key_locks_;
 };
 

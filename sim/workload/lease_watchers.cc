@@ -88,7 +88,7 @@ void LeaseWatchers::take(std::size_t which, const Answer& answer) {
   if (answer.revision) {
     watcher.seen = answer.revision;
     watcher.copy = answer.copy;
-    return oracles_.leases().resynced(which, *answer.revision, watcher.copy);
+    return oracles_.watches().resynced(which, *answer.revision, watcher.copy);
   }
   for (const kv::Revision& revision : answer.revisions) {
     for (const kv::Event& event : revision.events) {
@@ -100,7 +100,7 @@ void LeaseWatchers::take(std::size_t which, const Answer& answer) {
       }
     }
     watcher.seen = revision.number;
-    oracles_.leases().told(which, revision, watcher.copy);
+    oracles_.watches().told(which, revision, watcher.copy);
   }
 }
 

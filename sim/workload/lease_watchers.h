@@ -27,12 +27,12 @@ class LeaseWatchers {
     std::size_t node = 0;
     std::uint64_t looks = 0;            ///< the newest one is answered, others come too late
     std::optional<std::uint64_t> seen;  ///< the newest revision that it knows
-    LeaseOracles::Copy copy;
+    WatchOracle::Copy copy;
   };
   /// What a node says: the state of a revision, or what came behind the one that was named.
   struct Answer {
     std::optional<std::uint64_t> revision;
-    LeaseOracles::Copy copy;
+    WatchOracle::Copy copy;
     std::vector<kv::Revision> revisions;
   };
 
