@@ -1,7 +1,7 @@
 // From a seed that finds something to a short run that finds the same.
 #pragma once
 
-#include <leasehold/sim/options.h>
+#include <leasehold/sim/world/options.h>
 
 #include <cstdint>
 #include <functional>

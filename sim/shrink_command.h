@@ -1,8 +1,8 @@
 // `leasehold sim --seed N --shrink`.
 #pragma once
 
-#include <leasehold/sim/options.h>
 #include <leasehold/sim/shrink.h>
+#include <leasehold/sim/world/options.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,5 @@
 #include <leasehold/check/linearizability.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& node
 }  // namespace
 
 Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
-    : world_(seed, options), oracles_(world_), network_(world_) {
+    : world_(draw_plan(seed, options), options), oracles_(world_), network_(world_) {
   for (std::uint64_t i = 1; i <= world_.plan.nodes.size(); ++i) {
     nodes_.push_back(std::make_unique<SimNode>(world_, oracles_, network_, raft::NodeId(i)));
   }
@@ -145,7 +146,7 @@ void Simulator::recover() {
 }
 
 bool Simulator::waiting(const SimNode& node) const {
-  const raft::Membership& group = oracles_.membership();
+  const raft::Membership& group = oracles_.ledger().membership();
   return group.find(node.id()) != nullptr && !node.witness() && recovered_.count(node.id()) == 0;
 }
 
@@ -172,7 +173,7 @@ bool Simulator::catching_up() const {
 
 void Simulator::check_recovered() {
   // A change that was under way may be completed meanwhile.
-  const raft::Membership& group = oracles_.membership();
+  const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {
     world_.fail("liveness", "after the faults have ended, the group is joint for ever");
   }
@@ -191,9 +192,9 @@ void Simulator::check_recovered() {
 void Simulator::check_history() {
   const std::string wrong = judge_history();
   if (!wrong.empty()) world_.fail("linearizability", wrong);
-  oracles_.check_dropped(clients_->refused_values());
-  oracles_.check_dropped(session_clients_->refused_values());
-  oracles_.check_states();
+  oracles_.sessions().check_dropped(clients_->refused_values());
+  oracles_.sessions().check_dropped(session_clients_->refused_values());
+  oracles_.sessions().check_states();
 }
 
 std::string Simulator::judge_history() const {
@@ -213,10 +214,10 @@ SeedReport Simulator::report() const {
   report.operations = clients_->counts();
   report.operations_unknown = clients_->unknown();
   report.leader_changes = oracles_.leader_changes();
-  report.membership_entries = oracles_.membership_entries();
+  report.membership_entries = oracles_.ledger().membership_entries();
   report.snapshots = world_.snapshots;
   report.sessions = session_clients_->counts();
-  report.sessions.expired = oracles_.sessions_expired();
+  report.sessions.expired = oracles_.sessions().expired();
   report.nodes = world_.nodes;
   report.leases = lease_clients_->counts();
   report.leases.granted = oracles_.leases().counts().granted;
@@ -225,8 +226,8 @@ SeedReport Simulator::report() const {
   report.leases.revoked = oracles_.leases().counts().revoked;
   report.leases.taken_over = oracles_.leases().counts().taken_over;
   report.leases.delayed = oracles_.leases().counts().delayed;
-  report.leases.watched = oracles_.leases().counts().watched;
-  report.leases.resynced = oracles_.leases().counts().resynced;
+  report.leases.watched = oracles_.watches().revisions_told();
+  report.leases.resynced = oracles_.watches().resyncs();
   report.key_locks = key_lock_clients_->counts();
   report.triggered = world_.triggered;
   report.faults = world_.faults_used;
@@ -243,29 +244,6 @@ SeedReport run_seed(std::uint64_t seed, const SimOptions& options) {
 void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
                const std::function<void(const SeedReport&)>& on_report) {
   for (std::uint64_t seed = first; seed <= last; ++seed) on_report(run_seed(seed, options));
-}
-
-std::string missing_coverage(const SeedReport& report, const SimOptions& options) {
-  std::string missing;
-  const auto need = [&missing](bool enough, const std::string& what) {
-    if (!enough) missing += (missing.empty() ? "" : ", ") + what;
-  };
-  need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
-  if (options.lease_work) {
-    // Nobody may lead until the faults have ended.
-    need(report.leases.events() + report.leases.unanswered >= 10, "10 requests about leases");
-  } else {
-    // Where faults come thick and fast, clients give up more than is answered.
-    need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
-    need(report.operations.total() >= 50, "50 completed operations");
-  }
-  if (options.shape) {
-    need(report.trial != TrialOutcome::none, "a verdict on its partition");
-    return missing;
-  }
-  need(report.leader_changes >= 1, "a leader change");
-  need(report.faults.count() >= 3, "three fault classes");
-  return missing;
 }
 
 }  // namespace leasehold::sim

@@ -2,22 +2,23 @@
 // disks and links.
 #pragma once
 
-#include <leasehold/sim/clients.h>
-#include <leasehold/sim/faults.h>
-#include <leasehold/sim/hand_overs.h>
-#include <leasehold/sim/key_lock_clients.h>
-#include <leasehold/sim/lease_clients.h>
-#include <leasehold/sim/lease_watchers.h>
-#include <leasehold/sim/member_changes.h>
-#include <leasehold/sim/options.h>
-#include <leasehold/sim/oracles.h>
-#include <leasehold/sim/partition_trial.h>
-#include <leasehold/sim/session_clients.h>
-#include <leasehold/sim/session_watch.h>
-#include <leasehold/sim/sim_network.h>
-#include <leasehold/sim/sim_node.h>
-#include <leasehold/sim/store_nodes.h>
-#include <leasehold/sim/world.h>
+#include <leasehold/sim/judge/oracles.h>
+#include <leasehold/sim/plan/faults.h>
+#include <leasehold/sim/plan/hand_overs.h>
+#include <leasehold/sim/plan/member_changes.h>
+#include <leasehold/sim/plan/partition_trial.h>
+#include <leasehold/sim/report/seed_report.h>
+#include <leasehold/sim/workload/clients.h>
+#include <leasehold/sim/workload/key_lock_clients.h>
+#include <leasehold/sim/workload/lease_clients.h>
+#include <leasehold/sim/workload/lease_watchers.h>
+#include <leasehold/sim/workload/session_clients.h>
+#include <leasehold/sim/workload/session_watch.h>
+#include <leasehold/sim/world/options.h>
+#include <leasehold/sim/world/sim_network.h>
+#include <leasehold/sim/world/sim_node.h>
+#include <leasehold/sim/world/store_nodes.h>
+#include <leasehold/sim/world/world.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,10 +95,5 @@ SeedReport run_seed(std::uint64_t seed, const SimOptions& options = {});
 /// several of these on parts of the range.
 void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
                const std::function<void(const SeedReport&)>& on_report);
-
-/// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
-/// At least 60 simulated seconds, 100 operations (50 of them completed), one leader change, three
-/// fault classes. A PartitionTrial has to have been judged.
-std::string missing_coverage(const SeedReport& report, const SimOptions& options = {});
 
 }  // namespace leasehold::sim

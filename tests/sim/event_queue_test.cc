@@ -1,7 +1,8 @@
 // What a simulation runs on: actions, the queue that orders them, and the links.
 #include <gtest/gtest.h>
 #include <leasehold/base/random.h>
-#include <leasehold/sim/sim_network.h>
+#include <leasehold/sim/plan/draw_plan.h>
+#include <leasehold/sim/world/sim_network.h>
 
 #include <array>
 #include <chrono>
@@ -90,7 +91,7 @@ TEST(EventQueue, IsOneOrderedListHoweverFarAwayThingsAre) {
 TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
   const raft::NodeId leader(1);
   const raft::NodeId peer(2);
-  World world(1, {});
+  World world(draw_plan(1, {}), {});
   world.plan.link.loss_ppm = 0;
   world.plan.link.echo_percent = 100;
   SimNetwork network(world);

@@ -1,7 +1,7 @@
 // From a finding to a short run, against a run that is a formula.
 #include <gtest/gtest.h>
-#include <leasehold/sim/plan.h>
-#include <leasehold/sim/reduction.h>
+#include <leasehold/sim/plan/draw_plan.h>
+#include <leasehold/sim/plan/reduction.h>
 #include <leasehold/sim/shrink.h>
 
 #include <algorithm>

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -179,6 +180,23 @@ TEST(SimCommand, APartOfAStoryIsThatPart) {
   EXPECT_NE(outcome.out.find("findings 0"), std::string::npos);
 }
 
+TEST(SimCommand, APlanThatIsKeptIsTheSameRun) {
+  const std::string file = testing::TempDir() + "kept.plan";
+  const Outcome printed = run({"--seed", "7", "--print-plan"});
+  EXPECT_EQ(printed.status, 0);
+  std::ofstream(file) << printed.out;
+  const Outcome drawn = run({"--seed", "7", "--trace-hash", "--quiet"});
+  const Outcome kept = run({"--plan", file, "--trace-hash", "--quiet"});
+  EXPECT_EQ(kept.status, 0);
+  EXPECT_EQ(kept.out, drawn.out);
+  std::ofstream(file, std::ios::app) << "wings 2\n";
+  const Outcome wrong = run({"--plan", file});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find(file + ": line "), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("there is no `wings` in a plan"), std::string::npos) << wrong.err;
+  EXPECT_EQ(std::remove(file.c_str()), 0);
+}
+
 TEST(SimCommand, BadArgumentsAreNamed) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--seed"}, "--seed needs a value"},
@@ -195,6 +213,9 @@ TEST(SimCommand, BadArgumentsAreNamed) {
       {{"--seed", "1", "--trace", "-1"}, "--trace does not take `-1`"},
       {{"--seed", "1", "--story", "--from", "soon"}, "allowed: 600ms"},
       {{"--seeds", "1..2", "--story"}, "about one seed"},
+      {{"--print-plan"}, "--print-plan is about one seed"},
+      {{"--plan"}, "--plan needs a value"},
+      {{"--plan", "x", "--seed", "1"}, "--plan has a seed and a drift of its own"},
       {{"--fast"}, "unknown option `--fast`"},
   };
   for (const auto& one : cases) {

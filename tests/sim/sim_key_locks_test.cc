@@ -1,6 +1,7 @@
 // Clients that use keys as locks, and the oracle that looks on.
 #include <gtest/gtest.h>
-#include <leasehold/sim/key_lock_oracle.h>
+#include <leasehold/sim/judge/key_lock_oracle.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
 #include <chrono>
@@ -15,7 +16,7 @@ using std::chrono::milliseconds;
 /// A world in which nothing runs, and keys that are written by hand.
 struct Judged {
   SimOptions options;
-  World world{1, options};
+  World world{draw_plan(1, options), options};
   LeaseCells cells;
   KeyLockOracle oracle{world, cells};
 

@@ -1,9 +1,13 @@
 // The leases of the simulated state machine and of its clients.
 #include <gtest/gtest.h>
-#include <leasehold/sim/lease_cells.h>
-#include <leasehold/sim/lease_oracles.h>
-#include <leasehold/sim/register_machine.h>
+#include <leasehold/sim/judge/lease_oracles.h>
+#include <leasehold/sim/judge/watch_oracle.h>
+#include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
+#include <leasehold/sim/world/lease_cells.h>
+#include <leasehold/sim/world/register_machine.h>
+
+#include "kept_plans.h"
 
 #include <chrono>
 #include <functional>
@@ -82,18 +86,21 @@ TEST(LeaseCells, ACommandOfTheStoreIsACommandOfTheMachine) {
 /// A world in which nothing runs.
 struct Judged {
   SimOptions options;
-  World world{1, options};
+  World world{draw_plan(1, options), options};
   LeaseOracles oracles{world};
+  WatchOracle watches{world};
   LeaseCells cells;
 
   void execute(const kv::Command& command) {
     const std::string bytes = encoded(command);
     oracles.before(bytes, cells);
+    watches.before(bytes, cells);
     std::vector<kv::Revision> told;
     const Bytes reply = cells.apply(raft::Term(1), bytes, &told);
     newest = told.empty() ? kv::Revision{} : told[0];
     if (spoil && !told.empty()) spoil(told[0]);
-    oracles.after({raft::Term(1), raft::Index(1)}, bytes, reply, cells, std::move(told));
+    oracles.after({raft::Term(1), raft::Index(1)}, bytes, reply, cells);
+    watches.after({raft::Term(1), raft::Index(1)}, cells, std::move(told));
   }
   void holds(std::uint64_t client, const char* name, std::uint64_t lease, TrueInstant until) {
     oracles.holds({client, name, {}, world.queue.now(), until}, LeaseId(lease));
@@ -103,8 +110,8 @@ struct Judged {
     world.queue.after(time, [this] { newest = {}; });
     world.queue.run_next(world.queue.now() + time);
   }
-  LeaseOracles::Copy copy() const {
-    LeaseOracles::Copy all;
+  WatchOracle::Copy copy() const {
+    WatchOracle::Copy all;
     for (const auto& [key, value] : cells.cells) all[key] = std::string(value.bytes.view());
     return all;
   }
@@ -252,71 +259,71 @@ TEST(LeaseOracles, AWriteBehindALargerTokenIsFound) {
   EXPECT_EQ(judged.verdict(), "fence");
 }
 
-TEST(LeaseOracles, AWatcherThatIsToldEverythingOnceAndInOrderIsFine) {
+TEST(WatchOracle, AWatcherThatIsToldEverythingOnceAndInOrderIsFine) {
   Judged judged;
-  judged.oracles.resynced(0, 0, {});
+  judged.watches.resynced(0, 0, {});
   judged.execute(grant(7, "n"));
-  judged.oracles.told(0, judged.newest, judged.copy());
+  judged.watches.told(0, judged.newest, judged.copy());
   judged.execute(leased("k", 7, 1));
-  judged.oracles.told(0, judged.newest, judged.copy());
-  judged.oracles.resynced(1, 2, judged.copy());
+  judged.watches.told(0, judged.newest, judged.copy());
+  judged.watches.resynced(1, 2, judged.copy());
   judged.execute(kv::RevokeLease{LeaseId(7)});
   ASSERT_EQ(judged.newest.events.size(), 1U);
   EXPECT_EQ(judged.newest.events[0].kind, kv::EventKind::revoked);
-  judged.oracles.told(0, judged.newest, judged.copy());
-  judged.oracles.told(1, judged.newest, judged.copy());
+  judged.watches.told(0, judged.newest, judged.copy());
+  judged.watches.told(1, judged.newest, judged.copy());
   EXPECT_EQ(judged.verdict(), "");
-  EXPECT_EQ(judged.oracles.counts().watched, 4U);
-  EXPECT_EQ(judged.oracles.counts().resynced, 2U);
+  EXPECT_EQ(judged.watches.revisions_told(), 4U);
+  EXPECT_EQ(judged.watches.resyncs(), 2U);
 }
 
-TEST(LeaseOracles, WhatAWatcherIsToldWronglyIsFound) {
+TEST(WatchOracle, WhatAWatcherIsToldWronglyIsFound) {
   const auto verdict_of = [](const std::function<void(Judged&)>& wrong) {
     Judged judged;
-    judged.oracles.resynced(0, 0, {});
+    judged.watches.resynced(0, 0, {});
     judged.execute(leased("k", 0));
-    judged.oracles.told(0, judged.newest, judged.copy());
+    judged.watches.told(0, judged.newest, judged.copy());
     EXPECT_EQ(judged.verdict(), "");
     wrong(judged);
     return judged.verdict();
   };
   const std::vector<std::pair<const char*, std::function<void(Judged&)>>> wrongs = {
-      {"twice", [](Judged& j) { j.oracles.told(0, j.newest, j.copy()); }},
+      {"twice", [](Judged& j) { j.watches.told(0, j.newest, j.copy()); }},
       {"a gap",
        [](Judged& j) {
          j.execute(leased("k", 0));
          j.execute(leased("k", 0));
-         j.oracles.told(0, j.newest, j.copy());
+         j.watches.told(0, j.newest, j.copy());
        }},
       {"before it is committed",
        [](Judged& j) {
          ++j.newest.number;
-         j.oracles.told(0, j.newest, j.copy());
+         j.watches.told(0, j.newest, j.copy());
        }},
       {"another key",
        [](Judged& j) {
          j.execute(leased("k", 0));
          j.newest.events.at(0).key = "l";
-         j.oracles.told(0, j.newest, j.copy());
+         j.watches.told(0, j.newest, j.copy());
        }},
       {"an event is missing",
        [](Judged& j) {
          j.execute(leased("k", 0));
          j.newest.events.clear();
-         j.oracles.told(0, j.newest, j.copy());
+         j.watches.told(0, j.newest, j.copy());
        }},
       {"its copy is not what there is",
        [](Judged& j) {
          j.execute(leased("k", 0));
-         j.oracles.told(0, j.newest, {});
+         j.watches.told(0, j.newest, {});
        }},
-      {"a read of a state that was not", [](Judged& j) { j.oracles.resynced(0, 1, {}); }},
-      {"a read before it is committed", [](Judged& j) { j.oracles.resynced(0, 2, j.copy()); }},
+      {"a read of a state that was not", [](Judged& j) { j.watches.resynced(0, 1, {}); }},
+      {"a read before it is committed", [](Judged& j) { j.watches.resynced(0, 2, j.copy()); }},
   };
   for (const auto& [name, wrong] : wrongs) EXPECT_EQ(verdict_of(wrong), "watch") << name;
 }
 
-TEST(LeaseOracles, AKeyThatGoesWithItsLeaseHasAnEventThatSaysSo) {
+TEST(WatchOracle, AKeyThatGoesWithItsLeaseHasAnEventThatSaysSo) {
   for (const bool right : {true, false}) {
     Judged judged;
     judged.execute(grant(7, "n"));
@@ -363,7 +370,7 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
 TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   SimOptions options;
   options.lease_work = true;
-  EXPECT_FALSE(run_seed(18959, options).violation);
+  EXPECT_FALSE(run_kept_plan("leases_18959.plan", options).violation);
 }
 
 // What stood in the log for a minute is applied one by one when the faults have ended: whoever did
@@ -371,14 +378,14 @@ TEST(SimLeases, ADiskMayFailUnderALateTurn) {
 TEST(SimLeases, MayBeAppliedForLong) {
   SimOptions options;
   options.lease_work = true;
-  EXPECT_FALSE(run_seed(6907, options).violation);
+  EXPECT_FALSE(run_kept_plan("leases_6907.plan", options).violation);
 }
 
 // In this storm nobody leads for fifty seconds; what was asked for in vain covers it.
 TEST(SimLeases, MayBeAskedForInVain) {
   SimOptions options;
   options.lease_work = true;
-  SeedReport report = run_seed(2657, options);
+  SeedReport report = run_kept_plan("leases_2657.plan", options);
   EXPECT_FALSE(report.violation);
   EXPECT_EQ(report.leases.events(), 0U);
   EXPECT_GT(report.leases.unanswered, 100U);

@@ -1,8 +1,8 @@
 // The sessions of the simulated state machine and of its clients.
 #include <gtest/gtest.h>
-#include <leasehold/sim/oracles.h>
-#include <leasehold/sim/register_machine.h>
+#include <leasehold/sim/judge/oracles.h>
 #include <leasehold/sim/simulator.h>
+#include <leasehold/sim/world/register_machine.h>
 
 #include <optional>
 #include <string>

@@ -1,8 +1,9 @@
 // What the simulator does with snapshots, logs that are cut and disks that are full.
 #include <gtest/gtest.h>
-#include <leasehold/sim/register_machine.h>
-#include <leasehold/sim/sim_disk.h>
-#include <leasehold/sim/sim_snapshots.h>
+#include <leasehold/sim/plan/draw_plan.h>
+#include <leasehold/sim/world/register_machine.h>
+#include <leasehold/sim/world/sim_disk.h>
+#include <leasehold/sim/world/sim_snapshots.h>
 
 #include <optional>
 #include <string>
@@ -54,7 +55,7 @@ struct Sink : storage::StorageSink {
 
 /// A world without chance failures.
 struct Fixture {
-  Fixture() : world(1, {}) {
+  Fixture() : world(draw_plan(1, {}), {}) {
     world.plan.disk.loses_unsynced = true;
     world.plan.disk.stall_ppm = 0;
     world.plan.disk.error_ppm = 0;

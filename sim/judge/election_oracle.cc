@@ -1,0 +1,63 @@
+#include <leasehold/sim/judge/election_oracle.h>
+#include <leasehold/sim/judge/words.h>
+
+namespace leasehold::sim {
+
+std::optional<raft::NodeId> ElectionOracle::leader_of(raft::Term term) const {
+  const auto leader = leaders_.find(term);
+  if (leader == leaders_.end()) return std::nullopt;
+  return leader->second;
+}
+
+void ElectionOracle::on_event(const SimNode& node, const raft::Event& event) {
+  const auto* change = std::get_if<raft::RoleChanged>(&event.what);
+  if (change == nullptr || change->to != raft::Role::leader) return;
+  const auto [known, fresh] = leaders_.emplace(event.term, node.id());
+  if (!fresh && known->second != node.id()) {
+    world_.fail("election_safety", name(node) + " and node " +
+                                       std::to_string(known->second.value()) + " both lead " +
+                                       term_text(event.term));
+  }
+  check_new_leader(node, event.term);
+}
+
+void ElectionOracle::check_new_leader(const SimNode& node, raft::Term term) {
+  for (raft::Index i(1); i <= ledger_.last(); i = i.next()) {
+    const raft::LogId id = ledger_.id_at(i);
+    if (ledger_.at(i).committed_in < term && !node.disk().written().holds(id)) {
+      world_.fail("leader_completeness", name(node) + " leads " + term_text(term) +
+                                             " without the committed " + id_text(id));
+      return;
+    }
+  }
+}
+
+void ElectionOracle::on_send(const SimNode& node, raft::NodeId to, const raft::Message& message) {
+  if (const auto* reply = std::get_if<raft::VoteReply>(&message)) {
+    if (reply->granted) check_vote(node, reply->request_term, to);
+  }
+  if (const auto* request = std::get_if<raft::VoteRequest>(&message)) {
+    check_vote(node, request->term, node.id());
+  }
+}
+
+void ElectionOracle::check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate) {
+  // Whoever leads the term is elected: to note it in place of an own vote takes nothing away.
+  const raft::NodeId elected = leader_of(term).value_or(raft::kNobody);
+  const raft::HardState& durable = node.disk().durable().hard_state;
+  const bool noted = durable.voted_for == candidate || durable.voted_for == elected;
+  if (durable.term < term || (durable.term == term && !noted)) {
+    world_.fail("vote_durability", name(node) + " tells of its vote for node " +
+                                       std::to_string(candidate.value()) + " in " +
+                                       term_text(term) + " before it is durable");
+  }
+  const auto [known, fresh] = votes_.emplace(std::pair(node.id(), term), candidate);
+  if (!fresh && known->second != candidate && candidate != elected) {
+    world_.fail("vote_durability", name(node) + " votes for node " +
+                                       std::to_string(candidate.value()) + " in " +
+                                       term_text(term) + " after voting for node " +
+                                       std::to_string(known->second.value()));
+  }
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,36 @@
+#include <leasehold/sim/judge/monotonic_oracle.h>
+#include <leasehold/sim/judge/words.h>
+
+#include <algorithm>
+
+namespace leasehold::sim {
+
+void MonotonicOracle::on_start(const SimNode& node) {
+  const raft::Term durable = node.disk().durable().hard_state.term;
+  if (node.driver().core().term() < durable) {
+    world_.fail("monotonic", name(node) + " starts with a term below its durable one");
+  }
+  memories_[node.id()] = {durable, raft::Index(), {}};
+}
+
+void MonotonicOracle::after_handle(const SimNode& node) {
+  Memory& known = memories_[node.id()];
+  const raft::Core& core = node.driver().core();
+  if (core.term() < known.term) world_.fail("monotonic", name(node) + ": its term moved back");
+  if (core.commit_index() < known.commit) {
+    world_.fail("monotonic", name(node) + ": its commit index moved back");
+  }
+  const raft::LeaseState state = node.view().load();
+  if (state.term < known.lease.term || state.commit < known.lease.commit) {
+    world_.fail("monotonic", name(node) + ": the published term or commit index moved back");
+  }
+  const bool same_term = state.term == known.lease.term;
+  if (same_term && state.end < known.lease.end && state.end != lease::HolderInstant::earliest()) {
+    world_.fail("monotonic", name(node) + ": the lease end moved back within a term");
+  }
+  known.term = core.term();
+  known.commit = std::max(known.commit, core.commit_index());
+  known.lease = state;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,63 @@
+#include <leasehold/sim/judge/view_order_oracle.h>
+#include <leasehold/sim/judge/words.h>
+
+#include <string>
+
+namespace leasehold::sim {
+
+// A reader may run at the very instant at which a message leaves: it must already see what the
+// receivers of the message may act upon.
+void ViewOrderOracle::on_send(const SimNode& node, const raft::Message& message) {
+  const raft::LeaseState state = node.view().load();
+  if (node.clock().holder_now() >= state.end) return;
+  std::string what;
+  raft::Term term = state.term;
+  if (const auto* append = std::get_if<raft::AppendRequest>(&message)) {
+    term = append->term;
+    if (append->commit > state.commit) {
+      what = "tells of commit " + std::to_string(append->commit.value()) + " while readers see " +
+             std::to_string(state.commit.value());
+    }
+  } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(&message)) {
+    term = chunk->term;
+    if (chunk->id.last.index > state.commit) {
+      what = "sends a snapshot up to " + std::to_string(chunk->id.last.index.value()) +
+             " while readers see " + std::to_string(state.commit.value());
+    }
+  } else if (const auto* reply = std::get_if<raft::AppendReply>(&message)) {
+    term = reply->term;
+  } else if (const auto* stored = std::get_if<raft::SnapshotReply>(&message)) {
+    term = stored->term;
+  } else if (const auto* vote = std::get_if<raft::VoteReply>(&message)) {
+    term = vote->term;
+    if (vote->granted) what = "grants a vote";
+  } else if (const auto* pre_vote = std::get_if<raft::PreVoteReply>(&message)) {
+    term = pre_vote->term;
+  } else if (std::holds_alternative<raft::VoteRequest>(message) ||
+             std::holds_alternative<raft::PreVoteRequest>(message)) {
+    what = "asks for a vote";
+  } else if (std::holds_alternative<raft::TimeoutNow>(message)) {
+    what = "hands over";
+  } else if (const auto* read = std::get_if<raft::ReadIndexReply>(&message)) {
+    if (read->index && *read->index > state.commit) {
+      what = "answers a read with index " + std::to_string(read->index->value()) +
+             " while readers see " + std::to_string(state.commit.value());
+    }
+  }
+  if (term > state.term) what = "speaks of " + term_text(term);
+  if (what.empty()) return;
+  world_.fail("lease_view_order", name(node) + " " + what + " under a valid published lease of " +
+                                      term_text(state.term));
+}
+
+void ViewOrderOracle::on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries) {
+  const raft::LeaseState state = node.view().load();
+  const raft::Index last = entries.back().id.index;
+  if (node.clock().holder_now() >= state.end || state.commit >= last) return;
+  world_.fail("lease_view_order", name(node) + " hands index " + std::to_string(last.value()) +
+                                      " to its state machine while readers see commit " +
+                                      std::to_string(state.commit.value()) +
+                                      " under a valid lease");
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,36 @@
+#include <leasehold/sim/judge/witness_oracle.h>
+#include <leasehold/sim/judge/words.h>
+
+namespace leasehold::sim {
+
+void WitnessOracle::on_committed(const raft::Entry& entry, std::optional<raft::NodeId> leader) {
+  if (entry.kind != raft::EntryKind::command || !leader || !ledger_.node(*leader).witness()) return;
+  world_.fail("witness_serves", "a witness has appended " + id_text(entry.id));
+}
+
+// What a witness takes for committed it may cut, and a full member that lacks it could then be
+// brought up by nobody once this leader is gone. Who was added behind that entry, or removed and
+// added again, came too late.
+void WitnessOracle::on_send(const SimNode& leader, raft::NodeId to, const raft::Message& message) {
+  const auto* append = std::get_if<raft::AppendRequest>(&message);
+  if (append == nullptr) return;
+  const raft::Index commit = append->commit;
+  const raft::Log& log = leader.driver().core().log();
+  const auto term = log.term_at(commit);
+  if (!ledger_.node(to).witness() || commit <= log.base().index || !term) return;
+  for (const raft::Member& member : log.membership_at(commit).members) {
+    const SimNode& other = ledger_.node(member.id);
+    if (other.witness() || log.membership().find(member.id) == nullptr) continue;
+    if (other.disk().durable().holds({*term, commit})) continue;
+    bool stayed = true;
+    for (raft::Index at = commit; at < log.last_index(); at = at + 1) {
+      stayed = stayed && log.membership_at(at).find(member.id) != nullptr;
+    }
+    if (!stayed) continue;
+    world_.fail("witness_told", name(leader) + " tells a witness of commit " +
+                                    std::to_string(commit.value()) + ", which " + name(other) +
+                                    " does not hold durably");
+  }
+}
+
+}  // namespace leasehold::sim

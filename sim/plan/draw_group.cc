@@ -1,0 +1,88 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/plan/drawing.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace leasehold::sim {
+namespace {
+
+using std::chrono::milliseconds;
+
+}  // namespace
+
+lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int margin_ms,
+                     int election_ms) {
+  lease::Timing made;
+  made.lease = milliseconds(lease_ms);
+  made.heartbeat = milliseconds(heartbeat_ms);
+  made.max_clock_drift_ppm = drift_ppm;
+  made.max_round_trip = milliseconds(50);
+  made.margin = milliseconds(margin_ms);
+  made.election_timeout = milliseconds(election_ms);
+  return made;
+}
+
+void draw_timings(const SimOptions& options, Plan& plan) {
+  Random random = stream(plan.seed, "timing");
+  const lease::Timing choices[] = {
+      timing(1000, 100, 100'000, 10, 300), timing(2000, 200, 100'000, 10, 300),
+      timing(600, 60, 50'000, 5, 200),     timing(2000, 100, 10'000, 1, 200),
+      timing(3000, 200, 100'000, 10, 150), timing(2000, 100, 100'000, 5, 100)};
+  // The default settings are the most common ones in life, too.
+  const std::uint64_t drawn = random.below(8);
+  lease::Timing base = choices[drawn < 6 ? drawn : 0];
+  if (options.drift_ppm) base.max_clock_drift_ppm = 100'000;
+  const bool differ = random.chance(1, 5);
+  for (NodePlan& node : plan.nodes) {
+    const std::int64_t tenths = random.between(10, 20);
+    node.timing = base;
+    if (differ) node.timing.lease = base.lease * tenths / 10;
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
+}
+
+void draw_hand_overs(Plan& plan) {
+  Random random = stream(plan.seed, "hand-overs");
+  if (!random.chance(1, 2)) return;
+  plan.enabled.add(FaultClass::hand_over);
+  const std::int64_t interval_ms[] = {200, 700, 2'000};
+  plan.hand_over_interval = milliseconds(interval_ms[random.below(3)]);
+}
+
+void draw_member_changes(Plan& plan) {
+  plan.founders = plan.nodes.size();
+  Random random = stream(plan.seed, "members");
+  // The script of a duel counts on who votes.
+  if (plan.duel || !random.chance(1, 3)) return;
+  plan.enabled.add(FaultClass::membership);
+  const std::int64_t interval_ms[] = {150, 500, 1'500};
+  plan.member_change_interval = milliseconds(interval_ms[random.below(3)]);
+  const std::uint64_t joiners = 1 + random.below(2);
+  // Who asks an outsider waits for nothing, and a group of few voters is soon without a leader.
+  plan.workload.clients += 12;
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(400)));
+  for (std::uint64_t i = 0; i < joiners; ++i) {
+    const NodePlan like = plan.nodes[static_cast<std::size_t>(random.below(plan.founders))];
+    plan.nodes.push_back(like);
+  }
+}
+
+void draw_witnesses(Plan& plan) {
+  Random random = stream(plan.seed, "witnesses");
+  // The script of a duel counts on who may lead.
+  if (plan.duel || !random.chance(1, 4)) return;
+  const std::size_t most = random.chance(1, 8) ? plan.founders - 1 : plan.founders / 2;
+  const std::size_t wanted = 1 + static_cast<std::size_t>(random.below(most));
+  for (std::size_t i = 0; i < wanted; ++i) {
+    plan.nodes[static_cast<std::size_t>(random.below(plan.founders))].witness = true;
+  }
+  for (std::size_t i = plan.founders; i < plan.nodes.size(); ++i) {
+    plan.nodes[i].witness = random.chance(1, 2);
+  }
+  // Who asks a witness waits for nothing.
+  plan.workload.clients += 12;
+  plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(200)));
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,26 @@
+// Hands the leadership over, now and then: to somebody who is well, behind, cut off or down.
+#pragma once
+
+#include <leasehold/sim/world/sim_node.h>
+#include <leasehold/sim/world/world.h>
+
+#include <vector>
+
+namespace leasehold::sim {
+
+class HandOvers {
+ public:
+  HandOvers(World& world, std::vector<SimNode*> nodes);
+  /// Until the faults end.
+  void start();
+
+ private:
+  void schedule_next();
+  void hand_over();
+
+  World& world_;
+  std::vector<SimNode*> nodes_;
+  Random random_;
+};
+
+}  // namespace leasehold::sim

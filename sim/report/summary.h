@@ -1,0 +1,33 @@
+// The numbers of many seeds: how they travel from the process that ran one, and what they come to.
+#pragma once
+
+#include <leasehold/sim/report/seed_report.h>
+
+#include <cstdint>
+#include <string>
+
+namespace leasehold::sim {
+
+/// Everything of a report but what its violation says, with spaces between.
+std::string encode_numbers(const SeedReport& report);
+/// A report of a violation has an empty one.
+SeedReport decode_numbers(const std::string& numbers);
+
+/// Adds up reports.
+class Summary {
+ public:
+  void add(const SeedReport& report);
+  /// To standard output. `died`: seeds that an assertion ended, where assertions do not count.
+  void print(std::uint64_t findings, std::uint64_t died, const SimOptions& options) const;
+  std::uint64_t seeds() const { return seeds_; }
+
+ private:
+  SeedReport sum_;
+  std::uint64_t seeds_ = 0;
+  std::uint64_t simulated_ms_ = 0;
+  std::uint64_t stable_ = 0;        ///< partitions out of which a leader came
+  std::uint64_t without_heir_ = 0;  ///< partitions in which nobody could be elected
+  std::uint64_t fault_seeds_[kFaultClasses] = {};
+};
+
+}  // namespace leasehold::sim

@@ -1,0 +1,34 @@
+#include <leasehold/sim/world/plan.h>
+
+#include <algorithm>
+
+namespace leasehold::sim {
+
+Random stream(std::uint64_t seed, std::string_view subject) {
+  // FNV-1a.
+  std::uint64_t name = 0xcbf29ce484222325U;
+  for (const char c : subject) name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return Random(seed * 0x2545f4914f6cdd1dU + name);
+}
+
+Random random_for(std::uint64_t seed, std::uint64_t part) {
+  return Random(seed * 0x2545f4914f6cdd1dU + part);
+}
+
+Duration draw_duration(Random& random, Duration low, Duration high) {
+  return Duration(random.between(low.count(), high.count() + 1));
+}
+
+Duration Plan::lease_max() const {
+  Duration longest{0};
+  for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.lease);
+  return longest;
+}
+
+Duration Plan::election_timeout_max() const {
+  Duration longest{0};
+  for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.election_timeout);
+  return longest;
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,184 @@
+// What one seed decides before anything runs: the cluster, its settings, and which faults may
+// happen how often.
+#pragma once
+
+#include <leasehold/base/random.h>
+#include <leasehold/lease/timing.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/sim/world/event_queue.h>
+#include <leasehold/sim/world/fault_class.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// How a link treats messages. Chances in parts per million.
+struct LinkPlan {
+  Duration delay_min{0};
+  Duration delay_max{0};
+  std::uint64_t loss_ppm = 0;
+  std::uint64_t duplicate_ppm = 0;
+  /// Reordering: a message may take up to spike_max, and nothing keeps the order.
+  std::uint64_t spike_ppm = 0;
+  Duration spike_max{0};
+  bool keeps_order = true;
+  /// Replay: a leader whose round is lost hears an old answer to a round of that number.
+  std::uint64_t echo_percent = 0;
+};
+
+struct DiskPlan {
+  Duration sync_min{0};
+  Duration sync_max{0};  ///< of a good disk; NodePlan has each node's own
+  std::uint64_t stall_ppm = 0;
+  Duration stall_max{0};
+  bool loses_unsynced = false;
+  std::uint64_t error_ppm = 0;
+  /// The longest time for which a disk is full.
+  Duration full_max = std::chrono::seconds(1);
+};
+
+/// What is done with snapshots takes time, and is a good moment to die. When logs are cut, and how
+/// snapshots are sent, is in Plan::driver.
+struct SnapshotPlan {
+  Duration work_min{0};
+  Duration work_max{0};
+  /// The state machine makes itself durable now and then, without being asked.
+  bool flushes = true;
+  /// Chances: a snapshot cannot be taken; the process dies at a SnapshotMoment, or shortly after.
+  std::uint64_t failure_ppm = 0;
+  std::uint64_t crash_ppm = 0;
+  /// A machine that died is back soon enough to go on where it was.
+  bool quick_return = false;
+};
+
+struct NodePlan {
+  lease::Timing timing;
+  /// Keeps the log and no state machine.
+  bool witness = false;
+  Duration apply_min{0};
+  Duration apply_max{0};
+  Duration sync_max{0};
+  /// The ordering thread sleeps up to late_max between sampling the clock and acting.
+  std::uint64_t late_ppm = 0;
+  Duration late_max{0};
+};
+
+struct WorkloadPlan {
+  std::uint64_t clients = 0;
+  std::uint64_t keys = 0;
+  std::uint64_t read_percent = 0;
+  /// If above zero: writes come in the first third of each such period only. While nothing is
+  /// written, everybody's log is up to date, so everybody may win an election.
+  Duration quiet_period{0};
+  Duration think_max{0};
+  /// A client that has no answer for so long gives up; what it asked for may still happen.
+  Duration patience = std::chrono::seconds(6);
+  /// Of the reads, those that ask for a quorum.
+  std::uint64_t quorum_percent = 0;
+  /// Watchers read a key at another node as soon as somebody's write of it has completed, if they
+  /// can at one that does not know yet that it was deposed. So many reads at a time.
+  std::uint64_t watchers = 0;
+  std::uint64_t reader_pause_ppm = 0;
+  Duration reader_pause_max{0};
+};
+
+/// Clients that number their writes and repeat each until it is answered.
+struct SessionPlan {
+  std::uint64_t clients = 0;
+  /// Writes that one of them has under way at once.
+  std::uint64_t outstanding_max = 1;
+  Duration think_max{0};
+  /// Of the sends, those that go to two nodes at once.
+  std::uint64_t double_percent = 0;
+  /// A session that nobody has named for so long is closed.
+  Duration idle_max{0};
+};
+
+/// Clients that hold leases.
+struct LeasePlan {
+  std::uint64_t clients = 0;
+  /// Of the leases. Fewer than clients, so that they meet.
+  std::uint64_t names = 1;
+  Duration ttl{0};
+  Duration margin{0};
+  /// The longest grace period and lock delay of a lease; 0: none has any.
+  Duration grace_max{0};
+  Duration delay_max{0};
+  /// The rates of the clients' clocks stay within this of true time, and so do the nodes'.
+  std::int64_t drift_ppm = 0;
+  /// Who watches the keys, and the longest time between two looks of one of them.
+  std::uint64_t watchers = 0;
+  Duration look_max{0};
+  /// What a node keeps for them.
+  std::size_t events_max = 0;
+};
+
+/// Clients that use keys with a time to live as locks. Their clocks are as wrong as the nodes'.
+struct KeyLockPlan {
+  std::uint64_t clients = 0;
+  std::uint64_t keys = 1;
+  Duration ttl{0};
+  Duration margin{0};
+};
+
+struct Plan {
+  std::uint64_t seed = 0;
+  FaultSet enabled;
+  std::vector<NodePlan> nodes;
+  /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
+  std::size_t founders = 0;
+  LinkPlan link;
+  DiskPlan disk;
+  SnapshotPlan snapshots;
+  WorkloadPlan workload;
+  SessionPlan sessions;
+  LeasePlan leases;
+  KeyLockPlan key_locks;
+  replica::DriverOptions driver;  ///< limits only; `core` is made for each start
+  /// Clock rates stay within this of true time.
+  std::int64_t drift_ppm_max = 0;
+  bool drift_extreme = false;
+  /// With drift_extreme: whoever leads has the slowest clocks that are allowed, all others the
+  /// fastest. No lease comes closer to the promises that it stands on.
+  bool drift_against_leader = false;
+  /// Mean time between two faults of the kind that somebody has to trigger.
+  Duration fault_interval{0};
+  /// The longest time between two stragglers.
+  Duration straggler_interval = std::chrono::seconds(5);
+  /// Mean time between two hand-overs of the leadership.
+  Duration hand_over_interval{0};
+  /// Mean time between two changes of the members.
+  Duration member_change_interval{0};
+  /// Chance that a node crashes right after it sent a promise or a vote.
+  std::uint64_t crash_at_send_ppm = 0;
+  /// Chance that a node that has just been elected is struck, so that its first entries stay behind
+  /// on a few nodes (figure 8 of the Raft paper).
+  std::uint64_t young_leader_percent = 0;
+  /// Chance that a leader is cut off at the very instant at which it is elected, or commits one of
+  /// its first entries, while all that were cut off before are joined again: so that what it has
+  /// just won stands on as few nodes as it can.
+  std::uint64_t hunt_percent = 0;
+  /// The faults follow the script of duel.h.
+  bool duel = false;
+  /// Chance that whoever is paused wakes up right after a new leader has committed.
+  std::uint64_t wake_percent = 0;
+  /// Chance that a node crashes while a batch waits for its sync.
+  std::uint64_t crash_at_persist_ppm = 0;
+  /// The longest D of any node.
+  Duration lease_max() const;
+  Duration election_timeout_max() const;
+};
+
+/// A random sequence for one subject of the plan. Its name decides it, with the seed and nothing
+/// else: another draw for one subject changes nothing that is drawn for any other.
+Random stream(std::uint64_t seed, std::string_view subject);
+
+/// The same for one part of a run, by number.
+Random random_for(std::uint64_t seed, std::uint64_t part);
+
+/// Uniform in [low, high]; `low` is not above `high`.
+Duration draw_duration(Random& random, Duration low, Duration high);
+
+}  // namespace leasehold::sim

@@ -1,0 +1,168 @@
+#include <leasehold/sim/world/recorder.h>
+#include <leasehold/sim/world/sim_node.h>
+
+#include <algorithm>
+
+namespace leasehold::sim {
+namespace {
+
+using story::Kind;
+using story::Record;
+
+std::string text_of(const Operation& operation) {
+  std::string text = "key " + std::to_string(operation.key);
+  if (operation.kind == OperationKind::write) text += " = " + std::to_string(operation.value);
+  return text;
+}
+
+}  // namespace
+
+void Recorder::watch(std::uint64_t seed, const std::vector<SimNode*>& nodes) {
+  for (const SimNode* node : nodes) {
+    nodes_.push_back({node, story::CoreWatch(node->id(), sink_)});
+  }
+  Record first = record(Kind::run, raft::kNobody);
+  first.text = "simulated seed " + std::to_string(seed);
+  first.number = nodes.size();
+  sink_(first);
+}
+
+Record Recorder::record(Kind kind, raft::NodeId node) const {
+  Record record;
+  record.at = now();
+  record.kind = kind;
+  record.node = node;
+  return record;
+}
+
+Recorder::Watched* Recorder::watched(raft::NodeId node) {
+  const std::uint64_t number = node.value();
+  return number >= 1 && number <= nodes_.size() ? &nodes_[number - 1] : nullptr;
+}
+
+// What the numbers of a line mean stands at Trace::format().
+void Recorder::line(const TraceLine& line) {
+  const raft::NodeId id(line.node);
+  Watched* node = watched(id);
+  if (line.kind == TraceKind::healed) sink_(record(Kind::heal, raft::kNobody));
+  if (node == nullptr) return;
+  const Duration length(static_cast<std::int64_t>(line.numbers[0]));
+  switch (line.kind) {
+    case TraceKind::started: {
+      Record started = record(Kind::start, id);
+      started.number = line.numbers[0];
+      sink_(started);
+      node->fresh = true;
+      return;
+    }
+    case TraceKind::crashed:
+      node->watch.crashed();
+      node->stopped = false;
+      sink_(record(Kind::crash, id));
+      return;
+    case TraceKind::failed: sink_(record(Kind::fail, id)); return;
+    case TraceKind::paused:
+    case TraceKind::suspended: {
+      const bool suspend = line.kind == TraceKind::suspended;
+      Record stopped = record(suspend ? Kind::suspend : Kind::pause, id);
+      stopped.until = now() + length;
+      if (!suspend) stopped.what = line.numbers[1] != 0 ? "ordering_thread" : "process";
+      node->stopped = true;
+      sink_(stopped);
+      return;
+    }
+    case TraceKind::resumed:
+      if (node->stopped) sink_(record(Kind::resume, id));
+      node->stopped = false;
+      return;
+    case TraceKind::blocked:
+    case TraceKind::unblocked: link(line); return;
+    case TraceKind::rates_changed: rates(line); return;
+    case TraceKind::space: {
+      Record space = record(Kind::disk, id);
+      space.what = line.numbers[0] == 0 ? "full" : "has_space";
+      sink_(space);
+      return;
+    }
+    default: return;
+  }
+}
+
+void Recorder::rates(const TraceLine& line) {
+  Record changed = record(Kind::clock, raft::NodeId(line.node));
+  changed.holder_ppm = static_cast<std::int64_t>(line.numbers[0]);
+  changed.promise_ppm = static_cast<std::int64_t>(line.numbers[1]);
+  sink_(changed);
+  Watched* node = watched(changed.node);
+  if (!node->node->up() || node->fresh) return;
+  node->watch.rates_changed(now(), node->node->driver().core(), node->node->clock().true_time());
+}
+
+// A link may be cut for several reasons at once.
+void Recorder::link(const TraceLine& line) {
+  const bool cut = line.kind == TraceKind::blocked;
+  Record changed = record(cut ? Kind::cut : Kind::join, raft::NodeId(line.node));
+  changed.peer = raft::NodeId(line.numbers[0]);
+  int& cuts = cuts_[{changed.node, changed.peer}];
+  const bool told = cut ? cuts == 0 : cuts == 1;
+  cuts = std::max(0, cuts + (cut ? 1 : -1));
+  if (told) sink_(changed);
+}
+
+void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
+                       const wire::PeerMessage& message) {
+  const auto* what = std::get_if<raft::Message>(&message.payload);
+  Watched* sender = watched(node);
+  if (what == nullptr || sender == nullptr) return;
+  if (kind == TraceKind::sent) {
+    sender->watch.sent(now(), *what);
+    std::deque<Sent>& waiting = sent_[{node, peer}];
+    if (waiting.size() == kSentMax) waiting.pop_front();
+    waiting.push_back({*what, now()});
+    sink_(story::record_of(now(), Kind::sent, node, peer, *what));
+    return;
+  }
+  const bool lost = kind == TraceKind::lost;
+  Record told = story::record_of(now(), lost ? Kind::lost : Kind::delivered, node, peer, *what);
+  if (kind == TraceKind::replayed) told.text = "an old frame again: " + told.text;
+  std::deque<Sent>& waiting = sent_[lost ? Link(node, peer) : Link(peer, node)];
+  const auto found = std::find_if(waiting.begin(), waiting.end(),
+                                  [what](const Sent& sent) { return sent.message == *what; });
+  if (found != waiting.end()) {
+    told.from = found->at;
+    // Of a duplicate the second copy comes without the instant of its sending.
+    waiting.erase(found);
+  }
+  sink_(told);
+}
+
+void Recorder::event(const raft::Event& event) {
+  if (const auto told = story::record_of(now(), event)) sink_(*told);
+}
+
+void Recorder::turn(const SimNode& node) {
+  Watched* seen = watched(node.id());
+  if (seen == nullptr || !node.up()) return;
+  const raft::Core& core = node.driver().core();
+  const story::TrueTime& time = node.clock().true_time();
+  if (seen->fresh) seen->watch.started(now(), core, time);
+  seen->fresh = false;
+  seen->watch.observe(now(), core, time);
+}
+
+void Recorder::answered(const SimNode& node, const Operation& operation, bool done, bool refused,
+                        const char* basis) {
+  const bool write = operation.kind == OperationKind::write;
+  const char* failure = refused ? "refused" : "unknown";
+  Record told = record(write ? Kind::write : Kind::read, node.id());
+  told.text = text_of(operation);
+  if (write) {
+    told.what = done ? "done" : failure;
+  } else {
+    told.what = basis;
+    if (!done) told.why = failure;
+  }
+  sink_(told);
+}
+
+}  // namespace leasehold::sim

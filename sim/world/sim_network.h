@@ -1,0 +1,67 @@
+// The links between the nodes, one per direction.
+#pragma once
+
+#include <leasehold/sim/world/world.h>
+#include <leasehold/wire/peer_message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace leasehold::sim {
+
+/// Carries messages, loses them, delays them, doubles them, and keeps old ones to play them again.
+class SimNetwork {
+ public:
+  /// A message arrives at a node, which may be down, and may be taken.
+  using Deliver =
+      std::function<void(raft::NodeId to, raft::NodeId from, wire::PeerMessage& message)>;
+  /// Old frames kept per link for replays.
+  static constexpr std::size_t kKeptFrames = 96;
+  /// Answers to rounds with a number below this are kept, per link the newest to each.
+  static constexpr std::size_t kKeptRounds = 256;
+
+  explicit SimNetwork(World& world);
+  void set_deliver(Deliver deliver) { deliver_ = std::move(deliver); }
+
+  void send(raft::NodeId from, raft::NodeId to, wire::PeerMessage message);
+  /// Cuts may overlap: a link is whole when each cut of it has ended. What is under way when the
+  /// newest cut begins is lost with the given chance.
+  void block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flight_loss_percent);
+  void unblock(raft::NodeId from, raft::NodeId to);
+  /// Old frames arrive again, after a while.
+  void replay(std::size_t frames);
+  /// Every cut, loss, delay and replay ends. Messages under way may still arrive late.
+  void heal();
+
+ private:
+  /// Never changed while anybody else may yet be given it.
+  using Frame = std::shared_ptr<wire::PeerMessage>;
+  struct Link {
+    int blocks = 0;
+    std::uint64_t in_flight_loss_percent = 0;
+    TrueInstant last_arrival;
+    std::vector<Frame> kept;
+    /// By the number of the round: of appends, and of the chunks of snapshots.
+    std::vector<Frame> append_answers;
+    std::vector<Frame> chunk_answers;
+  };
+  Link& link(raft::NodeId from, raft::NodeId to);
+  void keep(Link& on, const Frame& frame);
+  void keep_answer(Link& on, const Frame& frame);
+  void echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMessage& lost);
+  void carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame);
+  void carry_copy(raft::NodeId from, raft::NodeId to, Frame frame);
+  void arrive(raft::NodeId from, raft::NodeId to, Frame frame, bool replayed);
+
+  World& world_;
+  const std::size_t nodes_;
+  Random random_;
+  Random echo_random_;
+  Deliver deliver_;
+  std::vector<Link> links_;
+};
+
+}  // namespace leasehold::sim

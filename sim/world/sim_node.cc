@@ -1,0 +1,374 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/world/sim_node.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace leasehold::sim {
+namespace {
+
+constexpr std::uint64_t kMillion = 1'000'000;
+
+Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which) {
+  Random random = random_for(seed, 200 + 2 * node + which);
+  // Up to about a year of uptime.
+  return Duration(random.between(0, std::int64_t{1} << 55));
+}
+
+/// A message after which a node is bound: if it dies now, it must not have forgotten.
+bool binds(const wire::PeerMessage& message) {
+  const auto* raft_message = std::get_if<raft::Message>(&message.payload);
+  if (raft_message == nullptr) return false;
+  if (const auto* reply = std::get_if<raft::VoteReply>(raft_message)) return reply->granted;
+  if (const auto* reply = std::get_if<raft::AppendReply>(raft_message)) return reply->promised;
+  if (const auto* reply = std::get_if<raft::SnapshotReply>(raft_message)) return reply->promised;
+  return std::holds_alternative<raft::VoteRequest>(*raft_message);
+}
+
+kv::EventHistory::Limits history_limits(const Plan& plan) {
+  kv::EventHistory::Limits limits;
+  if (plan.leases.events_max > 0) limits.events_max = plan.leases.events_max;
+  return limits;
+}
+
+}  // namespace
+
+SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn) {
+  std::vector<SimNode*> leaders;
+  for (SimNode* node : nodes) {
+    if (node->leads()) leaders.push_back(node);
+  }
+  return leaders.empty() ? nullptr : leaders[static_cast<std::size_t>(drawn % leaders.size())];
+}
+
+raft::Uuid uuid_of(raft::NodeId id) {
+  return {0, id.value()};
+}
+
+raft::Membership founding_membership(const Plan& plan) {
+  raft::Membership membership;
+  for (std::uint64_t i = 1; i <= plan.founders; ++i) {
+    membership.members.push_back(
+        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
+    membership.voters.emplace_back(i);
+    if (plan.nodes[i - 1].witness) membership.witnesses.emplace_back(i);
+  }
+  return membership;
+}
+
+SimNode::SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId id)
+    : world_(world),
+      judge_(judge),
+      network_(network),
+      id_(id),
+      random_(random_for(world.plan.seed, 300 + id.value())),
+      clock_(world.queue, draw_origin(world.plan.seed, id.value(), 0),
+             draw_origin(world.plan.seed, id.value(), 1)),
+      disk_(world, id.value(), [this](const raft::PersistBatch& batch) { on_persist(batch); }),
+      machine_(1000 * id.value(), history_limits(world.plan)) {}
+
+const replica::Driver& SimNode::driver() const {
+  LEASEHOLD_ASSERT(up());
+  return *process_->driver;
+}
+
+const replica::LeaseView& SimNode::view() const {
+  LEASEHOLD_ASSERT(up());
+  return process_->view;
+}
+
+// ---- Life and death ----
+
+replica::DriverOptions SimNode::driver_options() {
+  replica::DriverOptions options = world_.plan.driver;
+  options.core.group = raft::GroupId(1);
+  options.core.id = id_;
+  options.core.uuid = uuid_of(id_);
+  options.core.incarnation = incarnation_;
+  options.core.timing = timing();
+  options.core.witness = witness();
+  options.core.seed = random_.next();
+  return options;
+}
+
+void SimNode::start() {
+  LEASEHOLD_ASSERT(!up());
+  if (disk_.exhausted() || !install_staged()) return;
+  ++life_;
+  if (incarnation_ != raft::Incarnation()) ++world_.nodes.restarts;
+  incarnation_ = incarnation_.next();
+  world_.trace.add(TraceKind::started, id_.value(), incarnation_.value(),
+                   applied_at_start().value());
+  make_process();
+  judge_.on_start(*this);
+  post(replica::Tick{});
+}
+
+void SimNode::make_process() {
+  const std::uint64_t life = life_;
+  process_ = std::make_unique<Process>();
+  process_->view.publish_applied(applied_at_start());
+  witness_machine_.begin_at(applied_at_start());
+  const RunInProcess run = [this, life](EventQueue::Action action) {
+    run_in_process(life, std::move(action));
+  };
+  disk_.open(*this, run);
+  process_->applier = std::make_unique<SimApplier>(world_, id_, incarnation_, applier_ports(run));
+  process_->snapshots =
+      std::make_unique<SimSnapshots>(world_, id_, incarnation_, snapshot_ports(run));
+  const bool founder = id_.value() <= world_.plan.founders;
+  raft::InitialState initial =
+      disk_.initial_state(founder ? founding_membership(world_.plan) : raft::Membership{});
+  initial.applied = applied_at_start();
+  const lease::Now now = clock_.now();
+  process_->driver = std::make_unique<replica::Driver>(
+      driver_options(), std::move(initial),
+      replica::Driver::Ports{*this, disk_, *process_->applier, *process_->snapshots, process_->view,
+                             process_->callers, *this},
+      now);
+  process_->published = process_->view.load();
+}
+
+SimApplier::Ports SimNode::applier_ports(const RunInProcess& run) {
+  SimApplier::Ports ports{machine_, staged_, process_->view, process_->callers, run, {}, {}, {}, {},
+                          {},       {},      nullptr};
+  if (witness()) ports.witness = &witness_machine_;
+  ports.post = [this](replica::Event event) { post(std::move(event)); };
+  ports.asked = [this](const std::vector<raft::Entry>& entries) {
+    judge_.on_apply_asked(*this, entries);
+  };
+  ports.applied = [this](const std::vector<raft::Entry>& entries) {
+    judge_.on_applied(*this, entries);
+  };
+  ports.install_asked = [this](const raft::SnapshotId& id) {
+    judge_.on_install_asked(*this, id);
+    on_snapshot_moment(SnapshotMoment::installing);
+  };
+  ports.installed = [this](const raft::SnapshotId& id) {
+    ++world_.snapshots.installs;
+    judge_.on_installed(*this, id, false);
+    on_snapshot_moment(SnapshotMoment::installing);
+  };
+  ports.install_known = [this] { process_->snapshots->installed(); };
+  return ports;
+}
+
+SimSnapshots::Ports SimNode::snapshot_ports(const RunInProcess& run) {
+  SimSnapshots::Ports ports{machine_, staged_, run, {}, {}, {}, {}, {}, {}, nullptr};
+  if (witness()) ports.witness = &witness_machine_;
+  ports.post = [this](replica::Event event) { post(std::move(event)); };
+  ports.moment = [this](SnapshotMoment moment) { on_snapshot_moment(moment); };
+  ports.taken = [this](std::uint64_t tag, const SnapshotBytes& snapshot) {
+    judge_.on_snapshot_taken(*this, tag, snapshot);
+  };
+  ports.arrived = [this](const StagedSnapshot& snapshot) {
+    ++world_.snapshots.arrived;
+    judge_.on_snapshot_arrived(*this, snapshot);
+  };
+  ports.deleting = [this] { judge_.on_snapshot_deleted(*this); };
+  ports.full = [this] { return disk_.full(); };
+  return ports;
+}
+
+/// As production starts: a state machine that is behind its log is given the snapshot that the log
+/// begins with. False: there is none, and this machine is lost.
+bool SimNode::install_staged() {
+  if (witness()) return true;
+  const raft::LogId base = disk_.durable().base_id();
+  const raft::Index applied = machine_.durable_index();
+  if (applied >= base.index) {
+    if (staged_ && staged_->complete && staged_->id.last.index <= applied) staged_.reset();
+    return true;
+  }
+  if (!staged_ || !staged_->complete || staged_->id.last != base) {
+    world_.fail("cut_beyond_durable",
+                "node " + std::to_string(id_.value()) + " starts with a log that begins behind " +
+                    std::to_string(base.index.value()) + ", and its state machine holds only " +
+                    std::to_string(applied.value()));
+    return false;
+  }
+  const Result<void> done =
+      machine_.install_snapshot(SnapshotBytes(base.index, Bytes(staged_->bytes)));
+  LEASEHOLD_ASSERT(done.ok());
+  ++world_.snapshots.installs_at_start;
+  world_.trace.add(TraceKind::installed, id_.value(), base.index.value(), 1);
+  judge_.on_installed(*this, staged_->id, true);
+  staged_.reset();
+  return true;
+}
+
+void SimNode::crash(bool reboot) {
+  LEASEHOLD_ASSERT(up());
+  count_crash();
+  ++life_;
+  const auto [waiting, survived] = disk_.crash();
+  machine_.crash();
+  SimSnapshots::crash(world_, random_, staged_);
+  // Whatever the driver still holds is destroyed with it: nobody is called any more.
+  process_ = nullptr;
+  if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
+  world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
+  judge_.on_crash(*this);
+  if (on_death_) on_death_();
+}
+
+void SimNode::count_crash() {
+  SnapshotCounts& counts = world_.snapshots;
+  const SimSnapshots& snapshots = *process_->snapshots;
+  bool sends = false;
+  for (const auto& [peer, progress] : driver().core().progress()) {
+    sends = sends || progress.state == raft::ProgressState::snapshot;
+  }
+  if (process_->applier->installing()) {
+    ++counts.crashes_installing;
+  } else if (snapshots.receiving()) {
+    ++counts.crashes_receiving;
+  } else if (snapshots.keeps() && sends) {
+    ++counts.crashes_sending;
+  } else if (snapshots.taking()) {
+    ++counts.crashes_taking;
+  }
+}
+
+void SimNode::pause(Duration length, bool ordering_thread_only) {
+  LEASEHOLD_ASSERT(up());
+  world_.trace.add(TraceKind::paused, id_.value(), static_cast<std::uint64_t>(length.count()),
+                   ordering_thread_only ? 1 : 0);
+  const std::uint64_t number = ++pauses_;
+  (ordering_thread_only ? process_->ordering_paused : process_->paused).insert(number);
+  world_.queue.after(length, [this, life = life_, number] {
+    if (life != life_) return;
+    if (process_->paused.erase(number) + process_->ordering_paused.erase(number) > 0) thaw();
+  });
+}
+
+void SimNode::wake() {
+  if (!up() || (process_->paused.empty() && process_->ordering_paused.empty())) return;
+  process_->paused.clear();
+  process_->ordering_paused.clear();
+  thaw();
+}
+
+void SimNode::suspend(Duration length) {
+  if (suspended_) return;
+  world_.trace.add(TraceKind::suspended, id_.value(), static_cast<std::uint64_t>(length.count()));
+  suspended_ = true;
+  clock_.suspend();
+  world_.queue.after(length, [this, suspends = ++suspends_] {
+    if (!suspended_ || suspends != suspends_) return;
+    suspended_ = false;
+    clock_.resume();
+    if (up()) thaw();
+  });
+}
+
+void SimNode::set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm) {
+  clock_.set_rates(holder_ppm, promise_ppm);
+  world_.trace.add(TraceKind::rates_changed, id_.value(), static_cast<std::uint64_t>(holder_ppm),
+                   static_cast<std::uint64_t>(promise_ppm));
+  if (up()) schedule_tick();
+}
+
+void SimNode::heal() {
+  if (suspended_) {
+    suspended_ = false;
+    clock_.resume();
+  }
+  if (!up()) return;
+  process_->paused.clear();
+  process_->ordering_paused.clear();
+  thaw();
+}
+
+void SimNode::thaw() {
+  if (frozen()) return;
+  world_.trace.add(TraceKind::resumed, id_.value());
+  const std::uint64_t life = life_;
+  while (life == life_ && !process_->thawed.empty()) {
+    const EventQueue::Action action = std::move(process_->thawed.front());
+    process_->thawed.pop_front();
+    action();
+  }
+  if (life != life_) return;
+  schedule_tick();
+  pump();
+}
+
+void SimNode::run_in_process(std::uint64_t life, EventQueue::Action action) {
+  if (life != life_ || !up()) return;
+  if (frozen()) {
+    process_->thawed.push_back(std::move(action));
+  } else {
+    action();
+  }
+}
+
+// ---- What the driver asks for ----
+
+void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
+  judge_.on_send(*this, to, message);
+  if (binds(message)) maybe_crash(world_.plan.crash_at_send_ppm, std::chrono::milliseconds(1));
+  network_.send(id_, to, std::move(message));
+}
+
+void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {
+  if (world_.healed || chance_ppm == 0 || !random_.chance(chance_ppm, kMillion)) return;
+  world_.queue.after(draw_duration(random_, Duration{0}, longest), [this, life = life_] {
+    if (life != life_ || world_.healed || suspended_) return;
+    world_.used(FaultClass::crash);
+    crash(random_.chance(1, 4));
+    if (!world_.plan.snapshots.quick_return) return;
+    const Duration down =
+        draw_duration(random_, std::chrono::milliseconds(1), std::chrono::milliseconds(60));
+    world_.queue.after(down, [this] {
+      if (!up() && !suspended_ && !world_.healed) start();
+    });
+  });
+}
+
+void SimNode::on_persist(const raft::PersistBatch& batch) {
+  judge_.on_persist(*this, batch);
+  if (batch.cut) ++world_.snapshots.cuts;
+  if (batch.reset) {
+    ++world_.snapshots.resets;
+    on_snapshot_moment(SnapshotMoment::resetting);
+  }
+  maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
+}
+
+/// Half of them die before what they do is done, the others at any time until a while after it.
+void SimNode::on_snapshot_moment(SnapshotMoment moment) {
+  std::uint64_t chance = world_.plan.snapshots.crash_ppm;
+  // There are many parts to one snapshot.
+  if (moment == SnapshotMoment::sending || moment == SnapshotMoment::storing) chance /= 6;
+  const bool soon = world_.healed || chance == 0 || random_.chance(1, 2);
+  const Duration work = world_.plan.snapshots.work_max;
+  maybe_crash(chance, soon ? work : 4 * work);
+}
+
+void SimNode::persisted(raft::ReadyId id) {
+  post(replica::Persisted{id});
+}
+
+void SimNode::entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) {
+  post(replica::EntriesRead{token, std::move(entries)});
+}
+
+void SimNode::space(bool full) {
+  post(replica::StorageSpace{full});
+}
+
+void SimNode::failed(Error error) {
+  post(replica::StorageFailed{std::move(error)});
+}
+
+void SimNode::on_event(const raft::Event& event) {
+  world_.trace.add_event(event);
+  judge_.on_event(*this, event);
+  const auto* change = std::get_if<raft::RoleChanged>(&event.what);
+  if (change != nullptr && change->to == raft::Role::leader && on_elected_) on_elected_();
+}
+
+}  // namespace leasehold::sim

@@ -1,0 +1,187 @@
+// One simulated machine: its clocks, its disk, its state machine, and the process that runs on it
+// while it is up: the production Driver.
+#pragma once
+
+#include <leasehold/base/assert.h>
+#include <leasehold/node/witness_machine.h>
+#include <leasehold/replica/callers.h>
+#include <leasehold/replica/driver.h>
+#include <leasehold/sim/world/judge.h>
+#include <leasehold/sim/world/register_machine.h>
+#include <leasehold/sim/world/sim_applier.h>
+#include <leasehold/sim/world/sim_clock.h>
+#include <leasehold/sim/world/sim_disk.h>
+#include <leasehold/sim/world/sim_network.h>
+#include <leasehold/sim/world/sim_snapshots.h>
+#include <leasehold/sim/world/world.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace leasehold::sim {
+
+class SimNode;
+/// One of those that believe that they lead, the newest leader and one that was deposed alike, by a
+/// number drawn before; null: nobody does.
+SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn);
+/// Of the directory of a node: no machine of a simulation is ever wiped.
+raft::Uuid uuid_of(raft::NodeId id);
+/// The members with which the group begins.
+raft::Membership founding_membership(const Plan& plan);
+
+/// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
+/// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
+/// are actions of the queue that wait while the process is frozen.
+class SimNode : private net::Transport, private storage::StorageSink, private replica::Observer {
+ public:
+  /// Events that the ordering thread takes at once, as in production.
+  static constexpr std::size_t kBatchMax = 64;
+  /// Messages that wait at a process that does not read them. Past it they are lost.
+  static constexpr std::size_t kInboxMax = 20'000;
+
+  SimNode(World& world, Judge& judge, SimNetwork& network, raft::NodeId id);
+
+  raft::NodeId id() const { return id_; }
+  const SimClock& clock() const { return clock_; }
+  SimDisk& disk() { return disk_; }
+  const SimDisk& disk() const { return disk_; }
+  const RegisterMachine& machine() const { return machine_; }
+  /// A snapshot that has arrived, or is arriving; outlives the process.
+  const std::optional<StagedSnapshot>& staged() const { return staged_; }
+  /// Whether a process runs here, frozen or not.
+  bool up() const { return process_ != nullptr; }
+  /// Of the running process. Asserts up().
+  const replica::Driver& driver() const;
+  const replica::LeaseView& view() const;
+  /// What the view shows between two turns: only a turn changes it. Asserts up().
+  const raft::LeaseState& published() const {
+    LEASEHOLD_ASSERT(up());
+    return process_->published;
+  }
+  bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
+  bool suspended() const { return suspended_; }
+  /// It keeps the log, and its machine() stays empty.
+  bool witness() const { return world_.plan.nodes[id_.value() - 1].witness; }
+  /// What its process begins with.
+  raft::Index applied_at_start() const {
+    return witness() ? disk_.durable().base_id().index : machine_.durable_index();
+  }
+  /// Rises with each start and each crash.
+  std::uint64_t life() const { return life_; }
+  const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
+
+  /// Nothing happens on a machine whose disk is so full that no process can run.
+  void start();
+  /// The process dies; what its disk had not made durable may be lost. With `reboot` the machine
+  /// does, and its clocks start again.
+  void crash(bool reboot);
+  /// Nothing of the process (or only not its ordering thread) runs for so long. Clocks go on.
+  void pause(Duration length, bool ordering_thread_only);
+  /// Every pause ends now.
+  void wake();
+  /// The machine sleeps.
+  void suspend(Duration length);
+  void set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm);
+  /// Faults of this machine end at once: it runs, and nothing is late any more.
+  void heal();
+
+  /// Takes what it needs out of `message`.
+  void receive(raft::NodeId from, wire::PeerMessage& message);
+  /// An input of the ordering thread. Asserts up().
+  void post(replica::Event event);
+  /// On some thread of the process of `life`: now, or once it is not frozen; never after its death.
+  void run_in_process(std::uint64_t life, EventQueue::Action action);
+  /// Called when this node has been elected, inside the turn that did it.
+  void set_on_elected(std::function<void()> on_elected) { on_elected_ = std::move(on_elected); }
+  /// Called when this node leads and has just committed more than `before`, after the turn that did
+  /// it.
+  void set_on_commit(std::function<void(raft::Index before)> on_commit) {
+    on_commit_ = std::move(on_commit);
+  }
+  /// Called when the process has died.
+  void set_on_death(std::function<void()> on_death) { on_death_ = std::move(on_death); }
+
+ private:
+  struct Process {
+    replica::LeaseView view;
+    replica::Callers callers;
+    std::unique_ptr<SimApplier> applier;
+    std::unique_ptr<SimSnapshots> snapshots;
+    std::unique_ptr<replica::Driver> driver;
+    std::deque<replica::Event> inbox;
+    /// What the ordering thread takes in this turn; empty between turns.
+    std::vector<replica::Event> batch;
+    /// What waits for the process to continue.
+    std::deque<EventQueue::Action> thawed;
+    /// The pauses that have not ended, by number: of all of it, and of the ordering thread alone.
+    std::set<std::uint64_t> paused;
+    std::set<std::uint64_t> ordering_paused;
+    /// What the ordering thread is about to act upon, with a clock sample that grows old.
+    std::vector<replica::Event> late_batch;
+    bool pumping = false;
+    bool stopping = false;
+    TrueInstant tick_at = TrueInstant::never();
+    std::uint64_t tick_number = 0;
+    raft::LeaseState published;
+    raft::LeaseState traced;
+    raft::Index commit;
+  };
+
+  void send(raft::NodeId to, wire::PeerMessage message) override;
+  void persisted(raft::ReadyId id) override;
+  void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) override;
+  void space(bool full) override;
+  void failed(Error error) override;
+  void on_event(const raft::Event& event) override;
+
+  bool frozen() const { return suspended_ || !process_->paused.empty(); }
+  replica::DriverOptions driver_options();
+  void make_process();
+  bool install_staged();
+  SimApplier::Ports applier_ports(const RunInProcess& run);
+  SimSnapshots::Ports snapshot_ports(const RunInProcess& run);
+  void on_snapshot_moment(SnapshotMoment moment);
+  void on_persist(const raft::PersistBatch& batch);
+  void count_crash();
+  bool can_act() const;
+  template <class Put>
+  void take_in(Put put);
+  void pump();
+  void take_turn();
+  bool sleeps_before_acting(lease::Now now);
+  void take_batch();
+  void act(lease::Now now, std::vector<replica::Event>& batch);
+  void trace_lease();
+  void schedule_tick();
+  void tick_due(std::uint64_t number);
+  /// With this chance the process dies within `longest`.
+  void maybe_crash(std::uint64_t chance_ppm, Duration longest);
+  void thaw();
+
+  World& world_;
+  Judge& judge_;
+  SimNetwork& network_;
+  const raft::NodeId id_;
+  Random random_;
+  SimClock clock_;
+  SimDisk disk_;
+  RegisterMachine machine_;
+  node::WitnessMachine witness_machine_;
+  std::optional<StagedSnapshot> staged_;
+  std::uint64_t life_ = 0;
+  raft::Incarnation incarnation_;
+  bool suspended_ = false;
+  std::uint64_t suspends_ = 0;
+  std::uint64_t pauses_ = 0;
+  std::unique_ptr<Process> process_;
+  std::function<void()> on_elected_;
+  std::function<void(raft::Index before)> on_commit_;
+  std::function<void()> on_death_;
+};
+
+}  // namespace leasehold::sim
