@@ -30,23 +30,25 @@ struct LeaseLook {
 ///
 /// Written by the node's one thread (publish) and the apply thread (publish_applied); read by any
 /// number of threads without a lock, a system call (the clock read is in the vDSO), an allocation
-/// or a write to shared memory. No reader waits for the writer: one that finds the writer stopped
-/// inside of publish() takes the publication before.
+/// or a write to shared memory. No reader waits for the writer: if the writer is stopped inside of
+/// publish(), readers see the publication before.
 ///
 /// Why a copy is never mixed. Publication k stores its three words in slot k % 2 and then k in
-/// `latest_`, all with release. A reader loads k from `latest_`, the words of slot k % 2, all with
-/// acquire, and then `latest_` once more; it keeps the copy if that is still k.
-/// - No word is older than publication k: the first load acquired k, which was stored after all
-///   words of publication k.
-/// - No word is newer: the next publication in that slot is k + 2. A word of it, or of a later one,
-///   brings along what was stored before it, so the second load of `latest_` finds k + 1 at least.
+/// `latest_`, all with release. A reader loads k from `latest_` and the words of slot k % 2, all
+/// with acquire, and then `latest_` once more; it keeps the copy if that is still k.
+/// - No word is older than publication k: the first load acquired k, and the writer stored k after
+///   the words.
+/// - No word is newer: the next publication in the same slot is k + 2. A reader that loads a word
+///   of k + 2, or of a later one, also sees what the writer stored before that word. So its second
+///   load of `latest_` gives k + 1 at least, and it drops the copy.
+/// The values of `latest_` only rise, so no thread sees an older publication than it saw before.
 ///
 /// Why nobody waits. The second load differs from k only if publication k + 1 has ended since the
-/// first. So a reader tries again only because the writer went on, and while the writer stands
-/// still, wherever that is, the next try is the last.
+/// first load. So a reader tries again only if the writer has made progress. If the writer stops,
+/// before any of its stores, the reader's next try succeeds.
 ///
-/// Both use only what an atomic variable orders by itself. There are no fences, which the thread
-/// sanitizer does not follow.
+/// The proof uses only the order that atomic variables give. There are no fences, because the
+/// thread sanitizer does not follow them.
 class LeaseView {
  public:
   /// Node's thread. Before any message of the same turn leaves and before any waiter completes.
