@@ -89,6 +89,9 @@ struct NodeStatus {
   raft::Role role = raft::Role::follower;
   raft::Term term;
   raft::NodeId leader;
+  /// Who led last, as far as this process knows: `leader` where that is known. While an election is
+  /// under way it tells others where to look first.
+  raft::NodeId last_leader;
   raft::Index commit, applied, last, durable;
   raft::Index first;            ///< of the log: entries below were cut off; 0 until formed
   std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about
