@@ -1007,11 +1007,11 @@ ours("leasehold|explain", """
 
 # --- refusals --------------------------------------------------------------------------------------
 
-for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v", "SETBIT k 1 1",
-              "INCRBYFLOAT k 1.5"):
+for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b"):
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b",
+              "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")
