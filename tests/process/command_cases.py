@@ -732,6 +732,21 @@ same("multi exec discard", """
     EXEC
     MULTI x
 """)
+same("multi exec ping echo", """
+    MULTI
+    PING
+    SET a 1
+    ECHO x
+    INCR a
+    PING hello
+    EXEC
+    MULTI
+    PING
+    EXEC
+    MULTI
+    ECHO
+    EXEC
+""")
 differs("exec", "a wrong EXEC is refused like any other wrong command", "EXEC x",
         r"-ERR wrong number of arguments for 'exec'")
 same("exec", """
@@ -800,10 +815,10 @@ differs("exec", STRICTER, """
     MULTI
     KEYS *
 """, r"-ERR 'keys' cannot stand in a transaction")
-differs("multi", "only commands on keys can be queued", """
+differs("multi", "only commands on keys can be queued, and PING, ECHO and TIME", """
     MULTI
-    PING
-""", r"-ERR 'ping' cannot stand in a transaction")
+    CLIENT GETNAME
+""", r"-ERR 'client\|getname' cannot stand in a transaction")
 differs("watch", "a key that was made and is gone again has not changed", """
     WATCH k
     SET k v
