@@ -5,6 +5,7 @@
 #include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
+#include <leasehold/server/nearest_word.h>
 
 #include <nlohmann/json.hpp>
 
@@ -141,7 +142,11 @@ class LeaseCommand {
     if (action == "info" && words.size() + (flags_.has("--name") ? 1U : 0U) == 1)
       return info(words);
     if (action == "list" && words.empty()) return list();
-    return misused("'" + action + "' is no action, or has other arguments");
+    static const Words kActions = {"grant", "renew", "revoke", "info", "list", "attach", "detach"};
+    const bool known = std::find(kActions.begin(), kActions.end(), action) != kActions.end();
+    return misused(
+        "'" + action + "' " +
+        (known ? "has other arguments" : "is no action" + did_you_mean(action, kActions)));
   }
 
  private:

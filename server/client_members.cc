@@ -2,6 +2,7 @@
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/settings.h>
 
 #include <nlohmann/json.hpp>
@@ -350,11 +351,10 @@ class MemberCommand {
 
 bool fits_action(const Options& options, std::string& wrong) {
   const std::string& action = options.action;
-  const bool known = action == "list" || action == "add" || action == "promote" ||
-                     action == "demote" || action == "remove" || action == "replace" ||
-                     action == "move";
-  if (!known) {
-    wrong = action.empty() ? "the action is missing" : "unknown action '" + action + "'";
+  static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
+  if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
+    wrong = action.empty() ? "the action is missing"
+                           : "unknown action '" + action + "'" + did_you_mean(action, kActions);
     return false;
   }
   if (action == "list") {

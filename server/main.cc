@@ -14,6 +14,7 @@
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
 #include <leasehold/server/manual.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/restore.h>
 #include <leasehold/server/serve.h>
@@ -278,6 +279,19 @@ std::vector<CommandHelp> command_helps(const CLI::App& app) {
   return helps;
 }
 
+/// True: said so, since the first word is no command and no flag.
+bool refused_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return false;
+    names.push_back(command->get_name());
+  }
+  std::cerr << "leasehold: '" << argv[1] << "' is no command" << did_you_mean(argv[1], names)
+            << "\nleasehold --help lists the commands.\n";
+  return true;
+}
+
 int run(int argc, char** argv) {
   for (const OwnCommand& own : own_commands()) {
     if (argc > 1 && std::string_view(argv[1]) == own.name) return own.run({argv + 2, argv + argc});
@@ -353,6 +367,7 @@ int run(int argc, char** argv) {
       ->type_name("SHELL");
   completion->footer("Examples:\n  source <(leasehold completion bash)");
   for (const OwnCommand& own : own_commands()) app.add_subcommand(own.name, own.about);
+  if (refused_command(app, argc, argv)) return kUsage;
 
   try {
     app.parse(argc, argv);

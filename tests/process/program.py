@@ -86,6 +86,9 @@ def exit_statuses(program):
     program(DONE, "member", "list")
     program(DONE, "member", "list", "--json")
     program(USAGE, "member", "shuffle")
+    slip = subprocess.run([program.binary, "stauts"], capture_output=True, text=True, timeout=60,
+                          check=False)
+    check(slip.returncode == USAGE and "did you mean status?" in slip.stderr, f"{slip}")
     program(USAGE, "member", "add", "4")
     program(USAGE, "member", "remove")
     program(USAGE, "member", "replace", "2", "2=127.0.0.1:1")

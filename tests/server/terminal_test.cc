@@ -1,5 +1,6 @@
 // What people see: tables, colours, and the sentence that says what a node waits for.
 #include <leasehold/server/manual.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/status_command.h>
 
@@ -49,6 +50,17 @@ TEST(WaitingText, CountsTheVotersThatALeaderNeeds) {
   EXPECT_THAT(waiting_text(status), HasSubstr("an election is under way"));
   status.leader = raft::NodeId(3);
   EXPECT_EQ(waiting_text(status), "");
+TEST(NearestWord, IsNamedForASlip) {
+  const std::vector<std::string> known = {"serve", "status", "get", "put", "del", "restore"};
+  EXPECT_EQ(did_you_mean("stauts", known), "; did you mean status?");
+  EXPECT_EQ(did_you_mean("statu", known), "; did you mean status?");
+  EXPECT_EQ(did_you_mean("servee", known), "; did you mean serve?");
+  EXPECT_EQ(did_you_mean("gte", known), "; did you mean get?");
+  EXPECT_EQ(did_you_mean("x", known), "");
+  EXPECT_EQ(did_you_mean("frobnicate", known), "");
+  EXPECT_EQ(did_you_mean(std::string(100000, 's'), known), "");
+  EXPECT_EQ(edits_between("", "abc"), 3U);
+  EXPECT_EQ(edits_between("ab", "ba"), 1U);
 }
 
 TEST(StatusTable, IsAlignedWithAndWithoutColours) {
