@@ -3,10 +3,14 @@
 #include <leasehold/server/nearest_word.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/status_command.h>
+#include <leasehold/tests/server/fake_node.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <string>
 
 namespace leasehold::server {
 namespace {
@@ -50,6 +54,29 @@ TEST(WaitingText, CountsTheVotersThatALeaderNeeds) {
   EXPECT_THAT(waiting_text(status), HasSubstr("an election is under way"));
   status.leader = raft::NodeId(3);
   EXPECT_EQ(waiting_text(status), "");
+}
+
+// It was said by the next look, when the group had formed meanwhile and the log said so.
+TEST(StartWatchTest, SaysWhatIsSoWhenTheNodeAnswers) {
+  std::string log;
+  FakeNode node;
+  std::atomic<bool> leader_known = false;
+  StartWatch watch(node, leader_known, [&log](const std::string& text) { log += text; });
+  node::NodeStatus status = three_members();
+  status.formed = false;
+  status.missing = {raft::NodeId(3)};
+  watch.look();
+  node.end_status(status);
+  EXPECT_THAT(log, HasSubstr("waiting for member 3"));
+  log.clear();
+  watch.look();
+  status.formed = true;
+  node.end_status(status);
+  watch.look();
+  node.end_status(status);
+  EXPECT_EQ(log, "");
+}
+
 TEST(NearestWord, IsNamedForASlip) {
   const std::vector<std::string> known = {"serve", "status", "get", "put", "del", "restore"};
   EXPECT_EQ(did_you_mean("stauts", known), "; did you mean status?");
