@@ -84,7 +84,8 @@ struct NodeStatus {
   bool witness = false;               ///< NodeOptions::witness
   bool joining = false;  ///< this node waits to be added to a group; then it is not formed either
   std::string address;   ///< where peers reach this node, as far as it knows
-  /// The newest refusal between this node and a peer, in words; empty when there was none.
+  /// The newest refusal between this node and a peer, in words; empty when there was none, when the
+  /// two are connected since, and when nothing was refused for ten seconds.
   std::string problem;
   raft::Role role = raft::Role::follower;
   raft::Term term;
