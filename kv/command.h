@@ -165,6 +165,23 @@ struct AttachKey {
   std::string_view key;
 };
 
+/// A command about the lease of this name, whatever its id is when the command is applied. Its
+/// result is that of the command. Errors: no_lease (nobody has the name), and those of the command.
+struct WithNamedLease {
+  using What = std::variant<Set, SetSequential, RevokeLease, AttachKey>;
+  std::string_view name;  ///< 1 to grant::kLeaseNameBytesMax bytes
+  What what;              ///< names no lease itself: 0
+};
+/// A lease by its id, or (0) by its name.
+struct LeaseRef {
+  grant::LeaseId id;
+  std::string_view name;
+};
+/// RenewLeases, where one of them at least is named.
+struct RenewNamed {
+  std::vector<LeaseRef> leases;
+};
+
 // The time of keys.
 
 /// When ExpireKey gives a key another time. A key without one has no end. Pinned.
@@ -261,10 +278,10 @@ struct KeyLease {
 };
 
 /// The possible parts of a transaction.
-using Operation =
-    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
-                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
+using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
+                               RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
+                               SetSequential, WithNamedLease, RenewNamed, Get, Exists, MGet, StrLen,
+                               GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
 
 /// "The key was last written by this revision"; 0: it does not exist.
 struct Watched {
@@ -330,9 +347,10 @@ struct ExpireLeases {
 
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
-                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease, Transaction, OpenSession,
-                 CloseSession, TouchSession, ExpireSession, Once, ExpireLeases>;
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
+                 RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
+                 KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
+                 Once, ExpireLeases>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

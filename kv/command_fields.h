@@ -4,6 +4,7 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/format_errors.h>
+#include <leasehold/kv/named_lease.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -37,11 +38,6 @@ inline constexpr std::uint8_t kTimeGetFlag = 32;
 inline constexpr std::uint8_t kTimeValueFlag = 64;
 inline constexpr std::uint8_t kExpireKeyFlags = 127;
 
-inline Error limit_error(const char* what, std::size_t size, std::size_t limit) {
-  return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
-                                           " is above the limit of " + std::to_string(limit)};
-}
-
 inline Result<void> check_key(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
   return limit_error("a key's length in bytes", key.size(), kKeyBytesMax);
@@ -62,12 +58,6 @@ inline Result<void> check_count(std::size_t count) {
   if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
   if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
   return {};
-}
-
-inline Result<void> check_leases(std::size_t count) {
-  if (count == 0) return Error{ErrorCode::invalid_argument, "no lease was given"};
-  if (count <= kCommandLeasesMax) return {};
-  return limit_error("the number of leases", count, kCommandLeasesMax);
 }
 
 inline Result<void> check_time(KeyTime ttl) {
@@ -171,6 +161,11 @@ class Writer {
     number(seen.id);
     number(seen.stamp);
   }
+  void number(const LeaseRef& ref) {
+    note(check_ref(ref));
+    number(ref.id);
+    to_.sized(ref.name);
+  }
   template <class Lease>
   void leases(const std::vector<Lease>& leases) {
     note(check_leases(leases.size()));
@@ -181,6 +176,7 @@ class Writer {
     note(check_leases(count));
     to_.u32(count);
   }
+  void operation(std::string_view encoded) { to_.bytes(encoded); }
   void carried(std::string_view command) {
     note(check_carried(command));
     to_.bytes(command);
@@ -321,6 +317,14 @@ class Reader {
   void leases(std::vector<Lease>& leases) {
     leases.resize(count(sizeof(Lease), check_leases));
     for (Lease& one : leases) number(one);
+  }
+  void leases(std::vector<LeaseRef>& leases) {
+    leases.resize(count(12, check_leases));
+    for (LeaseRef& one : leases) {
+      number(one.id);
+      one.name = in_.sized();
+      note(check_ref(one));
+    }
   }
   void listed(std::uint32_t& count) {
     count = in_.u32();

@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/draft.h>
 #include <leasehold/kv/evaluate.h>
+#include <leasehold/kv/named_lease.h>
 #include <leasehold/kv/query.h>
 
 #include <algorithm>
@@ -37,6 +38,9 @@ EventCause cause_of(const Rename&) {
 }
 EventCause cause_of(const AttachKey&) {
   return EventCause::attach_key;
+}
+EventCause cause_of(const WithNamedLease& named) {
+  return std::holds_alternative<AttachKey>(named.what) ? EventCause::attach_key : EventCause::none;
 }
 EventCause cause_of(const ExpireKey& expire) {
   return expire.change == TimeChange::remove ? EventCause::persist : EventCause::expire_key;
@@ -310,13 +314,23 @@ Result<Reply> run(const GrantLease& grant, Draft& draft) {
   return Reply(ArrayReply{{encode_reply(id), encode_reply(integer(draft.revision()))}});
 }
 
+/// The time to live, or Nil.
+Bytes renewed(grant::LeaseId id, Draft& draft) {
+  if (!draft.renew(id)) return encode_reply(Nil{});
+  return encode_reply(Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)});
+}
+
 Result<Reply> run(const RenewLeases& renew, Draft& draft) {
   ArrayReply array;
-  for (const grant::LeaseId id : renew.ids) {
-    Reply reply = Nil{};
-    if (draft.renew(id))
-      reply = Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)};
-    array.items.push_back(encode_reply(reply));
+  for (const grant::LeaseId id : renew.ids) array.items.push_back(renewed(id, draft));
+  return Reply(std::move(array));
+}
+
+Result<Reply> run(const RenewNamed& renew, Draft& draft) {
+  ArrayReply array;
+  for (const LeaseRef& ref : renew.leases) {
+    const auto* named = ref.id == grant::LeaseId(0) ? draft.table().find(ref.name) : nullptr;
+    array.items.push_back(renewed(named != nullptr ? named->id : ref.id, draft));
   }
   return Reply(std::move(array));
 }
@@ -332,6 +346,21 @@ Result<Reply> run(const AttachKey& attach, Draft& draft) {
   if (!loaded.value()) return integer(0);
   draft.write(attach.key, loaded.value()->bytes, loaded.value(), attach.lease);
   return integer(1);
+}
+
+Result<Reply> run(const WithNamedLease& named, Draft& draft) {
+  const auto* lease = draft.table().find(named.name);
+  if (lease == nullptr) {
+    return Reply(
+        ErrorReply{ErrorKind::no_lease,
+                   "no lease has the name '" + std::string(named.name) + "'; nothing was done"});
+  }
+  return std::visit(
+      [&draft, id = lease->id](auto what) -> Result<Reply> {
+        lease_of(what) = id;
+        return run(what, draft);
+      },
+      named.what);
 }
 
 // ---- The time of keys ----

@@ -19,11 +19,11 @@ namespace leasehold::server {
 const char* const kLeaseUsage =
     "usage: leasehold lease ACTION ... --servers HOST:PORT,...\n"
     "  grant                     a new lease: prints its id and its fencing token\n"
-    "  renew ID ...              give each its whole time to live anew\n"
-    "  revoke ID                 end it, with its keys\n"
-    "  info ID                   who holds it, and which keys stand on it (or info --name NAME)\n"
+    "  renew LEASE ...           give each its whole time to live anew\n"
+    "  revoke LEASE              end it, with its keys\n"
+    "  info LEASE                who holds it, and which keys stand on it (or info --name NAME)\n"
     "  list                      all of them\n"
-    "  attach ID KEY             the key goes when the lease ends\n"
+    "  attach LEASE KEY          the key goes when the lease ends\n"
     "  detach KEY                the key stays\n"
     "  --servers HOST:PORT,...   client addresses of the nodes\n"
     "  --ttl DURATION            grant: how long it lives after its last renewal (default 10s)\n"
@@ -38,7 +38,8 @@ const char* const kLeaseUsage =
     "                            long; with --name\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
-    "A key that begins with a dash stands behind --.\n"
+    "A LEASE is an id or a name; what is a number is an id. A key that begins with a dash stands\n"
+    "behind --.\n"
     "To hold a lease while a command runs: leasehold lock.\n"
     "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
 

@@ -275,7 +275,7 @@ constexpr CommandSpec kCommands[] = {
     change("setrange", 4, Group::string, kOneKey, make_setrange, "Writes over a part of a value"),
     // Who finds the leader by the slots of keys goes by the prefix.
     change("setseq", -3, Group::leasehold, kOneKey, make_setseq,
-           "Writes a new key, the prefix and a number that rises: prefix value [LEASE id]"),
+           "Writes a new key, the prefix and a number that rises: prefix value [LEASE lease]"),
     other("slowlog", -2, kNone, Group::server, run_help, "Tells about commands that took long"),
     other("slowlog|get", -2, kNone, Group::server, run_slowlog_get, "The newest slow commands"),
     other("slowlog|help", 2, kNone, Group::server, run_help, "Lists the forms of SLOWLOG"),

@@ -13,6 +13,7 @@
 #include <leasehold/server/demo.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
+#include <leasehold/server/lease_word.h>
 #include <leasehold/server/manual.h>
 #include <leasehold/server/nearest_word.h>
 #include <leasehold/server/report.h>
@@ -29,9 +30,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -186,7 +185,7 @@ struct ClientFlags {
   std::string color = "auto";
   bool if_absent = false;
   bool sequential = false;
-  std::int64_t lease = 0;  ///< 0: none
+  std::string lease;  ///< its id or its name; empty: none
   bool exactly_once = false;
   bool stale = false;
   std::string key;
@@ -334,9 +333,14 @@ int run(int argc, char** argv) {
   put->add_flag("--sequential", flags.sequential,
                 "KEY is the beginning of a new key, a number that rises its end; tells the key")
       ->excludes(if_absent);
-  put->add_option("--lease", flags.lease, "The key goes with the lease of this number")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()).description(""))
-      ->type_name("ID");
+  put->add_option("--lease", flags.lease, "The key goes with the lease of this id or name")
+      ->check(CLI::Validator(
+          [](std::string& given) {
+            kv::LeaseRef lease;
+            return parse_lease(given, lease);
+          },
+          ""))
+      ->type_name("LEASE");
   for (CLI::App* command : {put, del}) {
     command->add_flag("--exactly-once", flags.exactly_once,
                       "Try again, in a session, until it is known what came of it");
@@ -409,8 +413,8 @@ int run(int argc, char** argv) {
     KeyCommand command{flags.servers, {"SET", flags.key, flags.value}, timeout, flags.exactly_once};
     if (flags.sequential) command.words.front() = "SETSEQ";
     if (flags.if_absent) command.words.emplace_back("NX");
-    if (flags.lease != 0) {
-      command.words.insert(command.words.end(), {"LEASE", std::to_string(flags.lease)});
+    if (!flags.lease.empty()) {
+      command.words.insert(command.words.end(), {"LEASE", flags.lease});
     }
     if (get->parsed()) command.words = {"GET", flags.key};
     if (del->parsed()) command.words = {"DEL", flags.key};

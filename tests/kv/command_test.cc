@@ -210,6 +210,21 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "010c"
             "0000000000000001"
             "6b");
+  EXPECT_EQ(hex(encoded(WithNamedLease{"n", AttachKey{grant::LeaseId(0), "k"}})),
+            "0111"
+            "00000001"
+            "6e"
+            "010c"
+            "0000000000000000"
+            "6b");
+  EXPECT_EQ(hex(encoded(RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(258), ""}}})),
+            "0112"
+            "00000002"
+            "0000000000000000"
+            "00000001"
+            "6e"
+            "0000000000000102"
+            "00000000");
   EXPECT_EQ(hex(encoded(LeaseInfo{grant::LeaseId(0), "n"})),
             "0126"
             "0000000000000000"
@@ -353,6 +368,36 @@ TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   EXPECT_EQ(encode_error(LeaseList{grant::LeaseId(0), 0}), ErrorCode::invalid_argument);
 }
 
+TEST(CommandCodec, ACommandByNameNamesOneLease) {
+  const std::string longest(grant::kLeaseNameBytesMax, 'n');
+  EXPECT_TRUE(encode_command(WithNamedLease{longest, Set{"k", "v"}}));
+  Set kept{"k", "v"};
+  kept.keep_lease = true;
+  Set timed{"k", "v"};
+  timed.ttl = grant::kLeaseTtlMin;
+  const std::vector<WithNamedLease> wrong = {{"", Set{"k", "v"}},
+                                             {longest + "n", Set{"k", "v"}},
+                                             {"n", kept},
+                                             {"n", timed},
+                                             {"n", RevokeLease{grant::LeaseId(1)}},
+                                             {"n", AttachKey{grant::LeaseId(1), "k"}},
+                                             {"n", SetSequential{"p", "v", grant::LeaseId(1)}}};
+  for (const WithNamedLease& named : wrong) {
+    EXPECT_EQ(encode_error(named), ErrorCode::invalid_argument);
+  }
+  std::string bytes = encoded(WithNamedLease{"n", RevokeLease{}});
+  bytes.back() = 1;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::invalid_argument);
+  bytes = encoded(WithNamedLease{"n", Set{"k", "v"}});
+  bytes[8] = 6;  // get_del, which is about no lease
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  bytes[8] = 17;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  EXPECT_EQ(encode_error(RenewNamed{}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(RenewNamed{{{grant::LeaseId(1), "n"}}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(RenewNamed{{{grant::LeaseId(0), ""}}}), ErrorCode::invalid_argument);
+}
+
 TEST(CommandFormat, RepliesArePinned) {
   EXPECT_EQ(hex(encode_reply(Ok{}).view()), "0101");
   EXPECT_EQ(hex(encode_reply(Nil{}).view()), "0102");
@@ -422,6 +467,11 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       DelEqual{big, {"a", ""}},
       SetSequential{"", ""},
       SetSequential{"prefix", big, grant::LeaseId(7)},
+      WithNamedLease{"n", Set{"a", big, SetCondition::xx, true}},
+      WithNamedLease{"n", SetSequential{"prefix", big}},
+      WithNamedLease{"n", RevokeLease{}},
+      WithNamedLease{"n", AttachKey{grant::LeaseId(0), ""}},
+      RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(1), ""}, {grant::LeaseId(0), "m"}}},
       KeyLease{""},
       KeyLease{"k", big},
       LeaseInfo{grant::LeaseId(1), ""},
@@ -490,6 +540,9 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),
       encoded(SetSequential{"prefix", "value", grant::LeaseId(7)}),
+      encoded(WithNamedLease{"name", Set{"key", "value", SetCondition::nx, true}}),
+      encoded(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
+      encoded(RenewNamed{{{grant::LeaseId(7), ""}, {grant::LeaseId(0), "name"}}}),
       encoded(Once{replica::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;

@@ -51,6 +51,24 @@ TEST_P(LeaseContract, DuplicatesAreDecidedWhenApplied) {
           "[5,2,]", "error 13: lease 5 has this id, its holder is 'me'", "OK", "[4294967297,4,]"}));
 }
 
+TEST_P(LeaseContract, ANameMeansTheLeaseThatHasItWhenTheCommandIsApplied) {
+  const Command by_name = WithNamedLease{"a", Set{"k", "v"}};
+  EXPECT_EQ(run(by_name), "error 14: no lease has the name 'a'; nothing was done");
+  run(grant(7, "a"));
+  EXPECT_EQ(run(by_name), "OK");
+  EXPECT_EQ(run(WithNamedLease{"a", SetSequential{"q/", "v"}}), "\"q/00000000000000000003\"");
+  run(Set{"other", "v"});
+  EXPECT_EQ(run(WithNamedLease{"a", AttachKey{LeaseId(0), "other"}}), "1");
+  EXPECT_EQ(run(RenewNamed{{{LeaseId(0), "a"}, {LeaseId(0), "b"}, {LeaseId(7), ""}}}),
+            "[10000,nil,10000,]");
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 3 'a' of 'me': k other q/00000000000000000003");
+  EXPECT_EQ(run(WithNamedLease{"a", RevokeLease{}}), "OK");
+  EXPECT_EQ(store_->size(), 0U);
+  run(grant(8, "a"));
+  EXPECT_EQ(run(by_name), "OK");
+  EXPECT_EQ(store_->get("k").value()->lease, LeaseId(8)) << "the name has gone to another lease";
+}
+
 TEST_P(LeaseContract, ARenewalChangesNothingButTheStamp) {
   run(grant(7, "a"));
   run(grant(8));
@@ -397,7 +415,9 @@ class LeaseSource {
         grant.asked_at_ms = random.between(0, 3);
         return encoded(grant);
       }
-      case 1: return encoded(RenewLeases{{id}});
+      case 1:
+        if (random.chance(1, 2)) return encoded(RenewLeases{{id}});
+        return encoded(RenewNamed{{{id, ""}, {LeaseId(0), "n1"}}});
       case 2: return encoded(AttachKey{random.chance(1, 4) ? LeaseId(0) : id, key});
       case 3: return random.chance(1, 3) ? encoded(RevokeLease{id}) : commands_.next();
       case 4: {
@@ -416,6 +436,7 @@ class LeaseSource {
       }
       case 7:
         if (random.chance(1, 3)) return encoded(SetSequential{"key", "s", id});
+        if (!name.empty()) return encoded(WithNamedLease{name, Set{key, "v"}});
         return encoded(leased(key, "v", id.value()));
       default: return commands_.next();
     }

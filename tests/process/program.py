@@ -83,6 +83,7 @@ def exit_statuses(program):
     program(USAGE, "get", "key", "--exactly-once")
     program(USAGE, "status", "--watch", "often")
     program(DONE, "status")
+    leases_by_name(program)
     program(DONE, "member", "list")
     program(DONE, "member", "list", "--json")
     program(USAGE, "member", "shuffle")
@@ -99,6 +100,21 @@ def exit_statuses(program):
     nobody = Program(program.binary, "127.0.0.1:1")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value", "--exactly-once")
+
+
+def leases_by_name(program):
+    program(DONE, "lease", "grant", "--name", "server1Lease", "--ttl", "1m")
+    program(DONE, "put", "/servers/1", "address", "--lease", "server1Lease")
+    program(DONE, "put", "/servers/2", "address")
+    program(DONE, "lease", "attach", "server1Lease", "/servers/2")
+    check(program(DONE, "lease", "renew", "server1Lease") == "server1Lease  ttl 1m", "a wrong renewal")
+    shown = json.loads(program(DONE, "lease", "info", "server1Lease", "--json"))
+    check(shown["keys"] == ["/servers/1", "/servers/2"], f"{shown}")
+    program(DONE, "lease", "revoke", "server1Lease")
+    program(NO, "lease", "revoke", "server1Lease")
+    program(NO, "lease", "info", "server1Lease")
+    program(NO, "get", "/servers/1")
+    program(NOT_EXECUTED, "put", "/servers/1", "address", "--lease", "server1Lease")
 
 
 def exactly_once(program, cluster):
