@@ -1,3 +1,4 @@
+#include <leasehold/grant/ttl_warning.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/client_flags.h>
 #include <leasehold/server/client_leader.h>
@@ -186,6 +187,8 @@ class LeaseCommand {
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
     if (granted->items.size() < 2) return unexpected();
+    const char* const warning = grant::ttl_warning(ttl.value());
+    if (warning != nullptr) std::cerr << "leasehold lease: granted; but " << warning << std::endl;
     const std::int64_t id = granted->items.at(0).integer;
     const std::int64_t token = granted->items.at(1).integer;
     if (json_) {

@@ -1,4 +1,6 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/grant/ttl_warning.h>
+#include <leasehold/server/duration.h>
 #include <leasehold/server/key_times.h>
 #include <leasehold/server/listening.h>
 #include <leasehold/server/session.h>
@@ -11,6 +13,9 @@
 
 namespace leasehold::server {
 namespace {
+
+/// Between two warnings of a time to live in the log.
+constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
 
 /// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
 /// well.
@@ -472,8 +477,24 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
 std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {
   std::string problem = spec.make(args, operation);
-  if (problem.empty()) see_time(operation, context_.store, context_.state.lease_keeper);
+  if (!problem.empty()) return problem;
+  see_time(operation, context_.store, context_.state.lease_keeper);
+  if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;
+}
+
+void Session::warn_of_ttl(const kv::GrantLease& grant) const {
+  const char* const warning = grant::ttl_warning(grant.ttl);
+  ServerState& state = context_.state;
+  if (warning == nullptr || !state.options.notice) return;
+  const std::int64_t now = coarse_.count();
+  std::int64_t next = state.next_ttl_warning.load(std::memory_order_relaxed);
+  if (now < next ||
+      !state.next_ttl_warning.compare_exchange_strong(next, now + kTtlWarningPause.count())) {
+    return;
+  }
+  state.options.notice(address_ + " asks for a lease of " + format_duration(grant.ttl) + ": " +
+                       warning + ". This is said once a minute at most");
 }
 
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {

@@ -198,6 +198,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  /// Behind MULTI. The text of an error, or empty.
+  std::string queue(const CommandSpec& spec, const Arguments& args);
+  /// In the log, for a time to live that a person should think about.
+  void warn_of_ttl(const kv::GrantLease& grant) const;
   void count_refusal();
   void refuse_unknown(const Arguments& args, std::string& out);
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);

@@ -103,6 +103,11 @@ def exit_statuses(program):
 
 
 def leases_by_name(program):
+    for ttl, warning in (("2s", "below 3 s"), ("120m", "above an hour"), ("10s", "")):
+        run = subprocess.run([program.binary, "lease", "grant", "--servers", program.servers, "--ttl", ttl],
+                             capture_output=True, text=True, timeout=60, check=False)
+        check(run.returncode == DONE and warning in run.stderr, f"{run}")
+        check(bool(warning) == bool(run.stderr), f"{run}")
     program(DONE, "lease", "grant", "--name", "server1Lease", "--ttl", "1m")
     program(DONE, "put", "/servers/1", "address", "--lease", "server1Lease")
     program(DONE, "put", "/servers/2", "address")

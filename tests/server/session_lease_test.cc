@@ -257,6 +257,23 @@ TEST_F(SessionLeaseTest, ANameIsNoNumberAndNoLongerThanNamesAre) {
   EXPECT_THAT(send({"LEASE.REVOKE", ""}), StartsWith("-ERR a lease is named by"));
 }
 
+TEST_F(SessionLeaseTest, AGrantThatIsShortOrLongIsNotedOnceInAWhile) {
+  std::vector<std::string> notes;
+  state_.options.notice = [&notes](const std::string& text) { notes.push_back(text); };
+  line("LEASE.GRANT 3000");
+  line("LEASE.GRANT 3600000");
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(line("LEASE.GRANT 2999 ID 7"), "*2\r\n:7\r\n:3\r\n") << "it is granted all the same";
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], StartsWith("127.0.0.1:5 asks for a lease of 2999ms: below 3 s "));
+  line("LEASE.GRANT 3600001");
+  EXPECT_EQ(notes.size(), 1U) << "not again within a minute";
+  state_.next_ttl_warning = 0;
+  line("LEASE.GRANT 3600001");
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[1], HasSubstr("above an hour "));
+}
+
 TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
   node_.grant_lease(1h);
   for (const char* words : {"LEASE.GRANT 0",
