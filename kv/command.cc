@@ -22,6 +22,8 @@
 //   15 set_sequential {lease u64}{prefix}{value: the rest}
 //   16 grant_lease  {id u64}{ttl i64}{asked at in ms i64}{flag u8: soft}{grace in ms u32}
 //                   {delay in ms u32}{name}{holder: the rest}
+//   17 with_named_lease {name}{a command of type 1, 11, 12 or 15 that names no lease: the rest}
+//   18 renew_named  {count u32} and count times {id u64}{name}; id 0: by name, else {name} is empty
 //   32 get         {key: the rest}
 //   33 exists      {keys}
 //   34 mget        {keys}
@@ -40,14 +42,15 @@
 //   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
 //                     the rest}
 //   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
-// where {key}, {value}, {from}, {prefix} are {length u32}{bytes}, and {keys} is {count u32} and
-// count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is accounted
-// for: a command has exactly one encoding. fields() below says the same to the compiler.
+// where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
+// and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
+// accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_reader.h>
 #include <leasehold/kv/command_writer.h>
 #include <leasehold/kv/format_errors.h>
+#include <leasehold/kv/named_lease.h>
 
 #include <utility>
 
@@ -101,6 +104,12 @@ constexpr std::uint8_t type_of(Tag<DelEqual>) {
 }
 constexpr std::uint8_t type_of(Tag<SetSequential>) {
   return 15;
+}
+constexpr std::uint8_t type_of(Tag<WithNamedLease>) {
+  return 17;
+}
+constexpr std::uint8_t type_of(Tag<RenewNamed>) {
+  return 18;
 }
 constexpr std::uint8_t type_of(Tag<Get>) {
   return 32;
@@ -232,6 +241,10 @@ void fields(Io& io, C& c, Tag<SetSequential>) {
   io.last_value(c.value);
 }
 template <class Io, class C>
+void fields(Io& io, C& c, Tag<RenewNamed>) {
+  io.leases(c.leases);
+}
+template <class Io, class C>
 void fields(Io& io, C& c, Tag<Get>) {
   io.last_key(c.key);
 }
@@ -305,6 +318,16 @@ Result<std::string> encode(const C& command) {
   return writer.finish();
 }
 
+Result<std::string> encode(const WithNamedLease& named) {
+  if (auto checked = check_named(named); !checked) return checked.error();
+  const auto what = std::visit([](const auto& command) { return encode(command); }, named.what);
+  if (!what) return what.error();
+  Writer writer(type_of(Tag<WithNamedLease>()));
+  writer.key(named.name);
+  writer.operation(what.value());
+  return writer.finish();
+}
+
 Result<std::string> encode(const Transaction& transaction) {
   TransactionBuilder builder;
   for (const Watched& watched : transaction.watched) {
@@ -335,6 +358,28 @@ Result<std::uint8_t> take_type(BigReader& in) {
   return type;
 }
 
+template <class C>
+Result<Operation> decode_named(std::string_view name, BigReader in) {
+  auto what = decode<C, C>(in);
+  if (!what) return what.error();
+  WithNamedLease named{name, std::move(what).value()};
+  if (auto checked = check_named(named); !checked) return checked.error();
+  return Operation(std::move(named));
+}
+
+Result<Operation> decode_named(BigReader in) {
+  const std::string_view name = in.sized();
+  const auto type = take_type(in);
+  if (!type) return type.error();
+  switch (type.value()) {
+    case type_of(Tag<Set>()): return decode_named<Set>(name, in);
+    case type_of(Tag<SetSequential>()): return decode_named<SetSequential>(name, in);
+    case type_of(Tag<RevokeLease>()): return decode_named<RevokeLease>(name, in);
+    case type_of(Tag<AttachKey>()): return decode_named<AttachKey>(name, in);
+    default: return malformed("command: one of this type has no lease that could be named");
+  }
+}
+
 Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
   switch (type) {
     case type_of(Tag<Set>()): return decode<Set>(in);
@@ -352,6 +397,8 @@ Result<Operation> decode_operation(std::uint8_t type, BigReader in) {
     case type_of(Tag<ExpireKey>()): return decode<ExpireKey>(in);
     case type_of(Tag<DelEqual>()): return decode<DelEqual>(in);
     case type_of(Tag<SetSequential>()): return decode<SetSequential>(in);
+    case type_of(Tag<WithNamedLease>()): return decode_named(in);
+    case type_of(Tag<RenewNamed>()): return decode<RenewNamed>(in);
     case type_of(Tag<Get>()): return decode<Get>(in);
     case type_of(Tag<Exists>()): return decode<Exists>(in);
     case type_of(Tag<MGet>()): return decode<MGet>(in);
@@ -425,53 +472,6 @@ Result<Command> decode_command(std::string_view bytes) {
   auto operation = decode_operation(type.value(), in);
   if (!operation) return operation.error();
   return std::visit([](auto& o) { return Command(std::move(o)); }, operation.value());
-}
-
-Result<void> TransactionBuilder::add(std::string_view piece, std::size_t pieces, std::string& to) {
-  if (pieces >= kOperationsMax) {
-    return limit_error("the number of parts of a transaction", pieces + 1, kOperationsMax);
-  }
-  // Format, type and the two counts come before the pieces.
-  const std::size_t whole = 10 + watched_bytes_.size() + operation_bytes_.size() + piece.size();
-  if (whole > kCommandBytesMax) {
-    return limit_error("a transaction's length in bytes", whole, kCommandBytesMax);
-  }
-  to.append(piece);
-  return {};
-}
-
-Result<void> TransactionBuilder::add(const Operation& operation) {
-  const auto encoded = std::visit([](const auto& o) { return encode(o); }, operation);
-  if (!encoded) return encoded.error();
-  std::string piece;
-  BigWriter(piece).sized(encoded.value());
-  if (auto added = add(piece, operations_, operation_bytes_); !added) return added;
-  ++operations_;
-  return {};
-}
-
-Result<void> TransactionBuilder::watch(const Watched& watched) {
-  if (auto checked = check_key(watched.key); !checked) return checked;
-  std::string piece;
-  BigWriter to(piece);
-  to.sized(watched.key);
-  to.u64(watched.mod_revision);
-  if (auto added = add(piece, watched_, watched_bytes_); !added) return added;
-  ++watched_;
-  return {};
-}
-
-Bytes TransactionBuilder::finish() const {
-  std::string out;
-  out.reserve(10 + watched_bytes_.size() + operation_bytes_.size());
-  BigWriter to(out);
-  to.u8(kCommandFormat);
-  to.u8(kTransactionType);
-  to.u32(static_cast<std::uint32_t>(watched_));
-  to.bytes(watched_bytes_);
-  to.u32(static_cast<std::uint32_t>(operations_));
-  to.bytes(operation_bytes_);
-  return Bytes(std::move(out));
 }
 
 }  // namespace leasehold::kv

@@ -101,9 +101,10 @@ struct ExpireLeases {
 
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
-                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease, Transaction, OpenSession,
-                 CloseSession, TouchSession, ExpireSession, Once, ExpireLeases>;
+                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
+                 RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
+                 KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
+                 Once, ExpireLeases>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

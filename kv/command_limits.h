@@ -6,6 +6,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/format_errors.h>
+#include <leasehold/kv/named_lease.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,11 +37,6 @@ inline constexpr std::uint8_t kTimeGetFlag = 32;
 inline constexpr std::uint8_t kTimeValueFlag = 64;
 inline constexpr std::uint8_t kExpireKeyFlags = 127;
 
-inline Error limit_error(const char* what, std::size_t size, std::size_t limit) {
-  return {ErrorCode::invalid_argument, std::string(what) + " of " + std::to_string(size) +
-                                           " is above the limit of " + std::to_string(limit)};
-}
-
 inline Result<void> check_key(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
   return limit_error("a key's length in bytes", key.size(), kKeyBytesMax);
@@ -61,12 +57,6 @@ inline Result<void> check_count(std::size_t count) {
   if (count == 0) return Error{ErrorCode::invalid_argument, "no key was given"};
   if (count > kCommandKeysMax) return limit_error("the number of keys", count, kCommandKeysMax);
   return {};
-}
-
-inline Result<void> check_leases(std::size_t count) {
-  if (count == 0) return Error{ErrorCode::invalid_argument, "no lease was given"};
-  if (count <= kCommandLeasesMax) return {};
-  return limit_error("the number of leases", count, kCommandLeasesMax);
 }
 
 inline Result<void> check_time(KeyTime ttl) {

@@ -100,6 +100,14 @@ class Reader {
     leases.resize(count(sizeof(Lease), check_leases));
     for (Lease& one : leases) number(one);
   }
+  void leases(std::vector<LeaseRef>& leases) {
+    leases.resize(count(12, check_leases));
+    for (LeaseRef& one : leases) {
+      number(one.id);
+      one.name = in_.sized();
+      note(check_ref(one));
+    }
+  }
   void listed(std::uint32_t& count) {
     count = in_.u32();
     note(check_leases(count));

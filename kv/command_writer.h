@@ -74,6 +74,11 @@ class Writer {
     number(seen.id);
     number(seen.stamp);
   }
+  void number(const LeaseRef& ref) {
+    note(check_ref(ref));
+    number(ref.id);
+    to_.sized(ref.name);
+  }
   template <class Lease>
   void leases(const std::vector<Lease>& leases) {
     note(check_leases(leases.size()));
@@ -84,6 +89,7 @@ class Writer {
     note(check_leases(count));
     to_.u32(count);
   }
+  void operation(std::string_view encoded) { to_.bytes(encoded); }
   void carried(std::string_view command) {
     note(check_carried(command));
     to_.bytes(command);

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace leasehold::kv {
@@ -31,6 +32,9 @@ EventCause cause_of(const Rename&) {
 }
 EventCause cause_of(const AttachKey&) {
   return EventCause::attach_key;
+}
+EventCause cause_of(const WithNamedLease& named) {
+  return std::holds_alternative<AttachKey>(named.what) ? EventCause::attach_key : EventCause::none;
 }
 EventCause cause_of(const ExpireKey& expire) {
   return expire.change == TimeChange::remove ? EventCause::persist : EventCause::expire_key;

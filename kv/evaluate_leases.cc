@@ -1,5 +1,6 @@
 // What the operations on leases do, and on the time of keys, which is a lease of the key's own.
 #include <leasehold/base/assert.h>
+#include <leasehold/kv/named_lease.h>
 #include <leasehold/kv/query.h>
 #include <leasehold/kv/run.h>
 
@@ -7,6 +8,7 @@
 #include <chrono>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace leasehold::kv {
 namespace {
@@ -83,6 +85,12 @@ bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime
   LEASEHOLD_UNREACHABLE();
 }
 
+/// The time to live, or Nil.
+Bytes renewed(grant::LeaseId id, Draft& draft) {
+  if (!draft.renew(id)) return encode_reply(Nil{});
+  return encode_reply(Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)});
+}
+
 }  // namespace
 
 Result<Reply> run(const GrantLease& grant, Draft& draft) {
@@ -97,11 +105,15 @@ Result<Reply> run(const GrantLease& grant, Draft& draft) {
 
 Result<Reply> run(const RenewLeases& renew, Draft& draft) {
   ArrayReply array;
-  for (const grant::LeaseId id : renew.ids) {
-    Reply reply = Nil{};
-    if (draft.renew(id))
-      reply = Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)};
-    array.items.push_back(encode_reply(reply));
+  for (const grant::LeaseId id : renew.ids) array.items.push_back(renewed(id, draft));
+  return Reply(std::move(array));
+}
+
+Result<Reply> run(const RenewNamed& renew, Draft& draft) {
+  ArrayReply array;
+  for (const LeaseRef& ref : renew.leases) {
+    const auto* named = ref.id == grant::LeaseId(0) ? draft.table().find(ref.name) : nullptr;
+    array.items.push_back(renewed(named != nullptr ? named->id : ref.id, draft));
   }
   return Reply(std::move(array));
 }
@@ -117,6 +129,21 @@ Result<Reply> run(const AttachKey& attach, Draft& draft) {
   if (!loaded.value()) return integer(0);
   draft.write(attach.key, loaded.value()->bytes, loaded.value(), attach.lease);
   return integer(1);
+}
+
+Result<Reply> run(const WithNamedLease& named, Draft& draft) {
+  const auto* lease = draft.table().find(named.name);
+  if (lease == nullptr) {
+    return Reply(
+        ErrorReply{ErrorKind::no_lease,
+                   "no lease has the name '" + std::string(named.name) + "'; nothing was done"});
+  }
+  return std::visit(
+      [&draft, id = lease->id](auto what) -> Result<Reply> {
+        lease_of(what) = id;
+        return run(what, draft);
+      },
+      named.what);
 }
 
 // ---- The time of keys ----

@@ -141,6 +141,23 @@ struct AttachKey {
   std::string_view key;
 };
 
+/// A command about the lease of this name, whatever its id is when the command is applied. Its
+/// result is that of the command. Errors: no_lease (nobody has the name), and those of the command.
+struct WithNamedLease {
+  using What = std::variant<Set, SetSequential, RevokeLease, AttachKey>;
+  std::string_view name;  ///< 1 to grant::kLeaseNameBytesMax bytes
+  What what;              ///< names no lease itself: 0
+};
+/// A lease by its id, or (0) by its name.
+struct LeaseRef {
+  grant::LeaseId id;
+  std::string_view name;
+};
+/// RenewLeases, where one of them at least is named.
+struct RenewNamed {
+  std::vector<LeaseRef> leases;
+};
+
 // The time of keys.
 
 /// When ExpireKey gives a key another time. A key without one has no end. Pinned.
@@ -237,8 +254,8 @@ struct KeyLease {
 };
 
 /// The possible parts of a transaction.
-using Operation =
-    std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
-                 RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, Get, Exists, MGet,
-                 StrLen, GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
+using Operation = std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease,
+                               RenewLeases, RevokeLease, AttachKey, ExpireKey, DelEqual,
+                               SetSequential, WithNamedLease, RenewNamed, Get, Exists, MGet, StrLen,
+                               GetRange, Size, LeaseInfo, LeaseList, KeyLease>;
 }  // namespace leasehold::kv

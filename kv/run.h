@@ -37,6 +37,8 @@ Result<Reply> run(const GrantLease& grant, Draft& draft);
 Result<Reply> run(const RenewLeases& renew, Draft& draft);
 Result<Reply> run(const RevokeLease& revoke, Draft& draft);
 Result<Reply> run(const AttachKey& attach, Draft& draft);
+Result<Reply> run(const WithNamedLease& named, Draft& draft);
+Result<Reply> run(const RenewNamed& renew, Draft& draft);
 Result<Reply> run(const ExpireKey& expire, Draft& draft);
 Result<Reply> run(const KeyLease& query, Draft& draft);
 Result<Reply> run(const LeaseInfo& query, Draft& draft);

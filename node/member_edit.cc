@@ -1,7 +1,6 @@
 #include <leasehold/node/member_edit.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace leasehold::node {
@@ -22,6 +21,19 @@ WantedMembers as_wanted(const raft::Membership& now) {
                       votes ? Suffrage::voter : Suffrage::learner, now.is_witness(member.id)});
   }
   return wanted;
+}
+
+bool placed(const MemberEdit& edit) {
+  return edit.what == MemberEdit::What::add || edit.what == MemberEdit::What::move;
+}
+
+/// Both of one id.
+bool contradict(const MemberEdit& a, const MemberEdit& b) {
+  using What = MemberEdit::What;
+  if (a.what == What::remove || b.what == What::remove) return a.what != b.what;
+  if (placed(a) && placed(b)) return a.address != b.address;
+  const auto seats = [](What what) { return what == What::promote || what == What::demote; };
+  return seats(a.what) && seats(b.what) && a.what != b.what;
 }
 
 std::optional<ChangeRefused> add(WantedMembers& wanted, WantedMembers::iterator at,
@@ -53,11 +65,24 @@ std::optional<ChangeRefused> apply(WantedMembers& wanted, const MemberEdit& edit
 
 }  // namespace
 
+std::optional<raft::NodeId> contradiction(const MemberEdits& edits) {
+  for (auto later = edits.begin(); later != edits.end(); ++later) {
+    const auto against = [later](const MemberEdit& earlier) {
+      return earlier.id == later->id && contradict(earlier, *later);
+    };
+    if (std::any_of(edits.begin(), later, against)) return later->id;
+  }
+  return std::nullopt;
+}
+
 std::variant<WantedMembers, ChangeRefused> apply_edits(const raft::Membership& now,
                                                        const MemberEdits& edits) {
+  if (const auto id = contradiction(edits))
+    return ChangeRefused{ChangeObstacle::contradiction, *id};
   WantedMembers wanted = as_wanted(now);
-  for (const MemberEdit& edit : edits) {
-    if (const auto refused = apply(wanted, edit)) return *refused;
+  for (auto edit = edits.begin(); edit != edits.end(); ++edit) {
+    if (std::find(edits.begin(), edit, *edit) != edit) continue;  // named twice, done once
+    if (const auto refused = apply(wanted, *edit)) return *refused;
   }
   return wanted;
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -47,10 +48,16 @@ struct MembersResult {
 };
 using MembersCompletion = std::function<void(MembersResult)>;
 
+/// The first id whose edits contradict each other: it is to be promoted and demoted, or to be at
+/// two addresses, or to be removed and to be something else as well. Naming the same edit twice is
+/// no contradiction, and neither is to add a node and to promote it.
+std::optional<raft::NodeId> contradiction(const MemberEdits& edits);
+
 /// The members after making `edits` to `now`, which is not joint; or what is wrong with them:
-/// not_a_member, already_member, invalid_member (add without address or uuid), other_uuid,
-/// other_kind, no_voter. Adding an existing member, under this uuid and address, changes nothing,
-/// and neither does promoting a voter, so that a call whose answer was lost can be made again.
+/// contradiction, not_a_member, already_member, invalid_member (add without address or uuid),
+/// other_uuid, other_kind, no_voter. Adding an existing member, under this uuid and address,
+/// changes nothing, and neither does promoting a voter, so that a call whose answer was lost can be
+/// made again.
 std::variant<raft::WantedMembers, raft::ChangeRefused> apply_edits(const raft::Membership& now,
                                                                    const MemberEdits& edits);
 

@@ -90,6 +90,7 @@ net::TcpCallbacks NodeShell::callbacks() {
     received(from, std::move(message));
   };
   callbacks.on_peer = [this](raft::NodeId peer, raft::Uuid uuid, raft::Incarnation) {
+    refusal_.connected(peer);
     if (!formation_) return;
     formation_->learned(peer, uuid);
     act_on_formation();
@@ -127,9 +128,8 @@ void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
 }
 
 void NodeShell::rejected(const net::Rejection& rejection) {
-  std::string text = text_of(rejection);
-  observer_.on_notice(text);
-  problem_ = std::move(text);
+  observer_.on_notice(text_of(rejection));
+  refusal_.note(rejection, clock_.now().promise);
   if (!rejection.by_peer) return;
   const bool replaced = rejection.reason == net::RejectReason::older_incarnation ||
                         rejection.reason == net::RejectReason::duplicate_process;
@@ -160,7 +160,7 @@ NodeStatus NodeShell::make_status() const {
   status.witness = options_.witness;
   status.formed = !formation_ || formation_->formed();
   if (formation_) status.missing = formation_->missing();
-  status.problem = failure_ ? failure_->message : problem_;
+  status.problem = failure_ ? failure_->message : refusal_.text(clock_.now().promise);
   status.frames_rejected = transport_ ? transport_->counters().rejected_total() : 0;
   if (log_) {
     status.uuid = log_->identity().uuid;
@@ -177,6 +177,7 @@ NodeStatus NodeShell::make_status() const {
   }
   describe(*driver_, clock_.holder_now(), failure_.has_value(), status);
   members_->describe(driver_->core(), status);
+  status.last_leader = status.leader != raft::kNobody ? status.leader : changes_.last_leader();
   return status;
 }
 

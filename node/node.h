@@ -84,11 +84,15 @@ struct NodeStatus {
   bool witness = false;               ///< NodeOptions::witness
   bool joining = false;  ///< this node waits to be added to a group; then it is not formed either
   std::string address;   ///< where peers reach this node, as far as it knows
-  /// The newest refusal between this node and a peer, in words; empty when there was none.
+  /// The newest refusal between this node and a peer, in words; empty when there was none, when the
+  /// two are connected since, and when nothing was refused for ten seconds.
   std::string problem;
   raft::Role role = raft::Role::follower;
   raft::Term term;
   raft::NodeId leader;
+  /// Who led last, as far as this process knows: `leader` where that is known. While an election is
+  /// under way it tells others where to look first.
+  raft::NodeId last_leader;
   raft::Index commit, applied, last, durable;
   raft::Index first;            ///< of the log: entries below were cut off; 0 until formed
   std::uint64_t log_bytes = 0;  ///< payloads of the entries in the log, about

@@ -19,6 +19,7 @@ class Changes {
     const replica::LeadershipChange leadership{core.role(), core.term(), core.leader()};
     if (!leadership_ || *leadership_ != leadership)
       observer_.on_change(*(leadership_ = leadership));
+    if (leadership.leader != raft::kNobody) last_leader_ = leadership.leader;
     const bool held = serving && core.lease_end() > now;
     if (!lease_ || lease_->held != held || (held && lease_->term != core.term())) {
       observer_.on_change(*(lease_ = replica::LeaseChange{core.term(), held}));
@@ -31,11 +32,15 @@ class Changes {
     observer_.on_change(replica::MembershipChange{index, core.membership()});
   }
 
+  /// Who was known to lead last, as of the last look(); kNobody: nobody yet.
+  raft::NodeId last_leader() const { return last_leader_; }
+
  private:
   replica::Observer& observer_;
   std::optional<replica::LeadershipChange> leadership_;
   std::optional<replica::LeaseChange> lease_;
   std::optional<raft::LogId> membership_;
+  raft::NodeId last_leader_ = raft::kNobody;
 };
 
 }  // namespace leasehold::node

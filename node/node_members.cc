@@ -209,6 +209,9 @@ void Members::change(const raft::Core* core, MemberEdits edits, raft::PromiseIns
     return done(members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
   }
   core_ = core;
+  if (const auto id = contradiction(edits)) {
+    return done(members_refused({raft::ChangeObstacle::contradiction, *id}, core->leader()));
+  }
   for (const MemberEdit& edit : edits) {
     const bool placed = edit.what == MemberEdit::What::add || edit.what == MemberEdit::What::move;
     if (!placed || net::parse_address(edit.address).ok()) continue;

@@ -182,7 +182,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::optional<Error> failure_;
   std::function<void(Error)> on_failure_;
   bool stopping_ = false;
-  std::string problem_;
+  LastRefusal refusal_;
 
   std::once_flag stopped_once_;
   /// Held while the shell is taken apart, and by each task that runs on its caller's thread after

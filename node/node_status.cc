@@ -32,6 +32,20 @@ std::string text_of(const net::Rejection& rejection) {
          "): " + rejection.error.message;
 }
 
+void LastRefusal::note(const net::Rejection& rejection, raft::PromiseInstant now) {
+  text_ = text_of(rejection);
+  peer_ = rejection.peer;
+  until_ = now + kShown;
+}
+
+void LastRefusal::connected(raft::NodeId peer) {
+  if (peer == peer_) text_.clear();
+}
+
+std::string LastRefusal::text(raft::PromiseInstant now) const {
+  return now < until_ ? text_ : std::string();
+}
+
 void LogNotices::look(const replica::Driver& driver, const std::string& data_dir,
                       replica::Observer& observer) {
   if (driver.disk_full() != std::exchange(told_full_, driver.disk_full())) {

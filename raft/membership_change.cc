@@ -172,6 +172,11 @@ std::string text_of(const ChangeRefused& refused) {
     case ChangeObstacle::no_answer:
       return node + " does not answer at its address; start it first, so that it waits to be added";
     case ChangeObstacle::too_late: return "the time for the change was over before it was begun";
+    case ChangeObstacle::contradiction:
+      return node +
+             " is named more than once, and what is wanted of it contradicts itself. Name it once, "
+             "or make one change after the other: to give a member an empty directory under the "
+             "same number, remove it first and then add it";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -195,7 +200,8 @@ bool passes_by_itself(ChangeObstacle obstacle) {
     case ChangeObstacle::other_kind:
     case ChangeObstacle::not_a_learner:
     case ChangeObstacle::not_a_member:
-    case ChangeObstacle::already_member: return false;
+    case ChangeObstacle::already_member:
+    case ChangeObstacle::contradiction: return false;
   }
   LEASEHOLD_UNREACHABLE();
 }

@@ -55,6 +55,7 @@ enum class ChangeObstacle : std::uint8_t {
   already_member,  ///< `member` is there, at another address
   no_answer,       ///< no node answers at the address of `member`, or another one
   too_late,        ///< the caller's time was over before the change was begun
+  contradiction,   ///< the edits of `member` contradict each other
 };
 
 struct ChangeRefused {

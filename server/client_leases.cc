@@ -1,3 +1,4 @@
+#include <leasehold/grant/ttl_warning.h>
 #include <leasehold/server/client_commands.h>
 #include <leasehold/server/client_flags.h>
 #include <leasehold/server/client_leader.h>
@@ -5,6 +6,7 @@
 #include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
+#include <leasehold/server/nearest_word.h>
 
 #include <nlohmann/json.hpp>
 
@@ -18,11 +20,11 @@ namespace leasehold::server {
 const char* const kLeaseUsage =
     "usage: leasehold lease ACTION ... --servers HOST:PORT,...\n"
     "  grant                     a new lease: prints its id and its fencing token\n"
-    "  renew ID ...              give each its whole time to live anew\n"
-    "  revoke ID                 end it, with its keys\n"
-    "  info ID                   who holds it, and which keys stand on it (or info --name NAME)\n"
+    "  renew LEASE ...           give each its whole time to live anew\n"
+    "  revoke LEASE              end it, with its keys\n"
+    "  info LEASE                who holds it, and which keys stand on it (or info --name NAME)\n"
     "  list                      all of them\n"
-    "  attach ID KEY             the key goes when the lease ends\n"
+    "  attach LEASE KEY          the key goes when the lease ends\n"
     "  detach KEY                the key stays\n"
     "  --servers HOST:PORT,...   client addresses of the nodes\n"
     "  --ttl DURATION            grant: how long it lives after its last renewal (default 10s)\n"
@@ -37,7 +39,8 @@ const char* const kLeaseUsage =
     "                            long; with --name\n"
     "  --timeout DURATION        how long to try (default 5s)\n"
     "  --json                    objects instead of lines\n"
-    "A key that begins with a dash stands behind --.\n"
+    "A LEASE is an id or a name; what is a number is an id. A key that begins with a dash stands\n"
+    "behind --.\n"
     "To hold a lease while a command runs: leasehold lock.\n"
     "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
 
@@ -141,7 +144,11 @@ class LeaseCommand {
     if (action == "info" && words.size() + (flags_.has("--name") ? 1U : 0U) == 1)
       return info(words);
     if (action == "list" && words.empty()) return list();
-    return misused("'" + action + "' is no action, or has other arguments");
+    static const Words kActions = {"grant", "renew", "revoke", "info", "list", "attach", "detach"};
+    const bool known = std::find(kActions.begin(), kActions.end(), action) != kActions.end();
+    return misused(
+        "'" + action + "' " +
+        (known ? "has other arguments" : "is no action" + did_you_mean(action, kActions)));
   }
 
  private:
@@ -180,6 +187,8 @@ class LeaseCommand {
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
     if (granted->items.size() < 2) return unexpected();
+    const char* const warning = grant::ttl_warning(ttl.value());
+    if (warning != nullptr) std::cerr << "leasehold lease: granted; but " << warning << std::endl;
     const std::int64_t id = granted->items.at(0).integer;
     const std::int64_t token = granted->items.at(1).integer;
     if (json_) {

@@ -2,6 +2,7 @@
 #include <leasehold/server/client_members.h>
 #include <leasehold/server/duration.h>
 #include <leasehold/server/exit_status.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/settings.h>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <iostream>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -349,11 +351,10 @@ class MemberCommand {
 
 bool fits_action(const Options& options, std::string& wrong) {
   const std::string& action = options.action;
-  const bool known = action == "list" || action == "add" || action == "promote" ||
-                     action == "demote" || action == "remove" || action == "replace" ||
-                     action == "move";
-  if (!known) {
-    wrong = action.empty() ? "the action is missing" : "unknown action '" + action + "'";
+  static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
+  if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
+    wrong = action.empty() ? "the action is missing"
+                           : "unknown action '" + action + "'" + did_you_mean(action, kActions);
     return false;
   }
   if (action == "list") {
@@ -365,6 +366,7 @@ bool fits_action(const Options& options, std::string& wrong) {
             (action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
     return false;
   }
+  std::set<raft::NodeId> named;
   for (std::size_t i = 0; i < options.words.size(); ++i) {
     const bool placed = action == "add" || action == "move" || (action == "replace" && i % 2 == 1);
     // The rules of --peers; a number alone gets an address to pass them.
@@ -372,7 +374,17 @@ bool fits_action(const Options& options, std::string& wrong) {
     const auto peer = parse_peers(placed ? word : word + "=host:1");
     const bool fits =
         peer && peer.value().size() == 1 && placed == (word.find('=') != std::string::npos);
-    if (fits) continue;
+    if (fits && named.insert(peer.value().front().id).second) continue;
+    if (fits) {
+      wrong = "node " + id_of(word) + " is named twice";
+      // To exchange a member's directory under its number takes two changes: the group would
+      // otherwise have to trust a directory that may have forgotten what it promised.
+      wrong += action == "replace"
+                   ? ": NEW needs a number of its own. To give a member an empty directory under "
+                     "the same number: leasehold member remove, then leasehold member add"
+                   : ": name each node once";
+      return false;
+    }
     wrong = "'" + word + "': write " +
             (placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
     return false;

@@ -61,6 +61,7 @@ enum class ReplyForm : std::uint8_t {
 /// What becomes of a command behind MULTI.
 enum class InMulti : std::uint8_t {
   queued,  ///< has `make`
+  here,    ///< is queued too, and needs no store: it runs at this node, when EXEC does
   refused,
   run,  ///< is about the transaction or the connection itself
 };

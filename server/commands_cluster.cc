@@ -1,11 +1,15 @@
 // What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
 // redirect: all slots are one range, which the leader serves as the master and the others as its
 // replicas. A client that is told so sends its writes to where they are cheapest.
+//
+// While no leader is known, which lasts for about an election timeout, the last one is named in its
+// place: clients keep an empty layout for good, and ask again when a node does not answer.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/words.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -55,8 +59,9 @@ std::string node_name(std::uint64_t cluster, raft::NodeId id) {
   return name;
 }
 
-/// The nodes whose client address is known, the leader first.
+/// The nodes whose client address is known, first the one that leads or has led last.
 std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const ServerState& state) {
+  const raft::NodeId leader = status.leader != raft::kNobody ? status.leader : status.last_leader;
   std::vector<ClusterNode> nodes;
   for (const node::MemberStatus& member : status.members) {
     const auto address = state.options.client_addresses.find(member.id);
@@ -68,7 +73,7 @@ std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const Serve
     node.host = address->second.substr(0, colon);
     node.port = parse_integer(std::string_view(address->second).substr(colon + 1)).value_or(0);
     if (node.port == 0 && member.id == status.id) node.port = state.port;
-    node.leads = member.id == status.leader;
+    node.leads = member.id == leader;
     node.self = member.id == status.id;
     node.connected = member.connected;
     nodes.push_back(std::move(node));
@@ -78,17 +83,16 @@ std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const Serve
   return nodes;
 }
 
-/// Who serves, the master first: none without a leader. A leader whose client address is not known
-/// cannot be named; then this node stands for all, since it serves every key as well.
+/// Who serves, the master first. A leader that is not known, or whose client address is not, cannot
+/// be named; then this node stands in its place, since it serves every key as well.
 std::vector<ClusterNode> serving_nodes(const node::NodeStatus& status, const ServerState& state) {
-  if (status.leader == raft::kNobody) return {};
   std::vector<ClusterNode> nodes = known_nodes(status, state);
   if (!nodes.empty() && nodes.front().leads) return nodes;
-  std::vector<ClusterNode> self;
-  for (ClusterNode& node : nodes) {
-    if (node.self) self.push_back(std::move(node));
-  }
-  return self;
+  const auto self =
+      std::find_if(nodes.begin(), nodes.end(), [](const ClusterNode& node) { return node.self; });
+  if (self == nodes.end()) return {};
+  std::rotate(nodes.begin(), self, self + 1);
+  return nodes;
 }
 
 void append_slots_node(std::string& out, const ClusterNode& node) {

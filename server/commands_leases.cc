@@ -1,6 +1,7 @@
 // LEASE.*: the leases that clients hold (docs/leases.md).
 #include <leasehold/kv/local/lease_renewal.h>
 #include <leasehold/server/commands.h>
+#include <leasehold/server/lease_word.h>
 #include <leasehold/server/people_time.h>
 #include <leasehold/server/words.h>
 
@@ -9,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -47,13 +49,13 @@ bool parse_term(std::string_view word, grant::LeaseTerms::Milliseconds& term) {
 }
 
 /// Under the leader lease. False: the log has to be asked.
-bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out) {
+bool renew_here(Session& session, const std::vector<kv::LeaseRef>& leases, std::string& out) {
   const Session::Context& context = session.context();
   kv::LeaseKeeper* const keeper = context.state.lease_keeper;
   if (keeper == nullptr || !context.state.options.lease_reads) return false;
-  const auto renewed = kv::renew_under_lease(context.node, *keeper, renew.ids);
+  const auto renewed = kv::renew_under_lease(context.node, *keeper, context.store, leases);
   if (!renewed) return false;
-  append_array(out, renew.ids.size());
+  append_array(out, leases.size());
   for (const auto& ttl : renewed->ttl) {
     if (ttl) {
       append_integer(out, *ttl / std::chrono::milliseconds(1));
@@ -62,6 +64,24 @@ bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out
     }
   }
   return true;
+}
+
+std::string parse_renewed(const Arguments& args, std::vector<kv::LeaseRef>& leases) {
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    std::string problem = parse_lease(args[i], leases.emplace_back());
+    if (!problem.empty()) return problem;
+  }
+  return {};
+}
+
+/// By their ids alone, where none of them is named: every build knows that command.
+kv::Operation renewal_of(std::vector<kv::LeaseRef> leases) {
+  kv::RenewLeases renew;
+  for (const kv::LeaseRef& lease : leases) {
+    if (!lease.name.empty()) return kv::RenewNamed{std::move(leases)};
+    renew.ids.push_back(lease.id);
+  }
+  return renew;
 }
 
 }  // namespace
@@ -101,28 +121,25 @@ std::string make_lease_grant(const Arguments& args, kv::Operation& operation) {
 }
 
 std::string make_lease_renew(const Arguments& args, kv::Operation& operation) {
-  kv::RenewLeases renew;
-  for (std::size_t i = 1; i < args.size(); ++i) {
-    const auto id = parse_number(args[i], 1);
-    if (!id) return no_id(args[i]);
-    renew.ids.emplace_back(*id);
-  }
-  operation = std::move(renew);
-  return {};
+  std::vector<kv::LeaseRef> leases;
+  std::string problem = parse_renewed(args, leases);
+  if (problem.empty()) operation = renewal_of(std::move(leases));
+  return problem;
 }
 
 std::string make_lease_revoke(const Arguments& args, kv::Operation& operation) {
-  const auto id = parse_number(args[1], 1);
-  if (!id) return no_id(args[1]);
-  operation = kv::RevokeLease{grant::LeaseId(*id)};
-  return {};
+  kv::LeaseRef lease;
+  std::string problem = parse_lease(args[1], lease);
+  if (problem.empty()) operation = about(lease, kv::RevokeLease{}, &kv::RevokeLease::id);
+  return problem;
 }
 
 std::string make_lease_attach(const Arguments& args, kv::Operation& operation) {
-  const auto id = parse_number(args[1], 1);
-  if (!id) return no_id(args[1]);
-  operation = kv::AttachKey{grant::LeaseId(*id), args[2]};
-  return {};
+  kv::LeaseRef lease;
+  std::string problem = parse_lease(args[1], lease);
+  const kv::AttachKey attach{grant::LeaseId(0), args[2]};
+  if (problem.empty()) operation = about(lease, attach, &kv::AttachKey::lease);
+  return problem;
 }
 
 std::string make_lease_detach(const Arguments& args, kv::Operation& operation) {
@@ -135,10 +152,11 @@ std::string make_lease_info(const Arguments& args, kv::Operation& operation) {
     operation = kv::LeaseInfo{grant::LeaseId(0), args[2]};
     return {};
   }
-  const auto id = parse_number(args[1], 1);
-  if (!id || args.size() != 2) return "ERR expected LEASE.INFO id or LEASE.INFO NAME name";
-  operation = kv::LeaseInfo{grant::LeaseId(*id), {}};
-  return {};
+  if (args.size() != 2) return "ERR expected LEASE.INFO lease or LEASE.INFO NAME name";
+  kv::LeaseRef lease;
+  std::string problem = parse_lease(args[1], lease);
+  operation = kv::LeaseInfo{lease.id, lease.name};
+  return problem;
 }
 
 std::string make_lease_list(const Arguments& args, kv::Operation& operation) {
@@ -160,14 +178,15 @@ std::string make_lease_list(const Arguments& args, kv::Operation& operation) {
 }
 
 void run_lease_renew(Session& session, const Arguments& args, std::string& out) {
-  kv::Operation operation;
-  if (const std::string problem = make_lease_renew(args, operation); !problem.empty()) {
+  std::vector<kv::LeaseRef> leases;
+  if (const std::string problem = parse_renewed(args, leases); !problem.empty()) {
     return session.refuse(out, problem);
   }
-  const auto& renew = std::get<kv::RenewLeases>(operation);
-  auto encoded = kv::encode_command(renew);
+  kv::Operation operation = renewal_of(leases);
+  auto encoded =
+      std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
   if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
-  if (renew_here(session, renew, out)) return;
+  if (renew_here(session, leases, out)) return;
   if (session.refuse_when_draining(out)) return;
   // As often as it likes: the second time gives a lease its whole time once more.
   session.propose(std::move(encoded).value(), ReplyForm::plain, {}, true);

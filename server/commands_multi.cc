@@ -41,9 +41,14 @@ void run_exec(Session& session, const Arguments&, std::string& out) {
   if (const std::string problem = problem_of_exec(finished); !problem.empty()) {
     return session.refuse(out, problem);
   }
-  if (finished.empty) return append_array(out, 0);
+  if (finished.empty) {
+    append_array(out, finished.specs.size());
+    for (const auto& one : session.run_queued(finished).here) out += one.second;
+    return;
+  }
   if (session.refuse_when_draining(out)) return;
-  session.propose(std::move(finished.command), ReplyForm::transaction, std::move(finished.specs));
+  session.propose(std::move(finished.command), ReplyForm::transaction,
+                  session.run_queued(finished));
 }
 
 void run_unwatch(Session& session, const Arguments&, std::string& out) {

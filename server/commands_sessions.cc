@@ -42,7 +42,7 @@ void list_sessions(const Session& session, std::string& out) {
 struct Carried {
   Bytes command;
   ReplyForm form = ReplyForm::plain;
-  std::vector<const CommandSpec*> parts;
+  TransactionParts parts;
 };
 
 /// EXEC of the transaction that is open. The text of an error, or empty.
@@ -52,7 +52,7 @@ std::string carry_transaction(Session& session, Carried& carried) {
   if (std::string problem = problem_of_exec(finished); !problem.empty()) return problem;
   carried.command = std::move(finished.command);
   carried.form = ReplyForm::transaction;
-  carried.parts = std::move(finished.specs);
+  carried.parts = session.run_queued(finished);
   return {};
 }
 

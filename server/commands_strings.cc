@@ -1,6 +1,7 @@
 // What the commands on string values ask of the store.
 #include <leasehold/server/commands.h>
 #include <leasehold/server/key_times.h>
+#include <leasehold/server/lease_word.h>
 #include <leasehold/server/words.h>
 
 #include <limits>
@@ -29,14 +30,8 @@ std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation
   return {};
 }
 
-std::optional<grant::LeaseId> parse_lease(std::string_view word) {
-  const auto id = parse_integer(word);
-  if (!id || *id < 1) return std::nullopt;
-  return grant::LeaseId(static_cast<std::uint64_t>(*id));
-}
-
-std::string no_lease_id(std::string_view word) {
-  return "ERR " + quoted(word) + " is no id of a lease";
+bool given(const kv::LeaseRef& lease) {
+  return lease.id != grant::LeaseId(0) || !lease.name.empty();
 }
 
 }  // namespace
@@ -114,6 +109,7 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
   command.key = args[1];
   command.value = args[2];
   TimeOption time;
+  kv::LeaseRef lease;
   using Condition = kv::SetCondition;
   for (std::size_t i = 3; i < args.size(); ++i) {
     if (command.condition != Condition::xx && equals_ignoring_case(args[i], "nx")) {
@@ -126,11 +122,8 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       command.keep_lease = true;
     } else if (!command.keep_lease && time.take(args, i)) {
       continue;
-    } else if (i + 1 < args.size() && command.lease == grant::LeaseId(0) &&
-               equals_ignoring_case(args[i], "lease")) {
-      const auto id = parse_lease(args[++i]);
-      if (!id) return no_lease_id(args[i]);
-      command.lease = *id;
+    } else if (i + 1 < args.size() && !given(lease) && equals_ignoring_case(args[i], "lease")) {
+      if (std::string problem = parse_lease(args[++i], lease); !problem.empty()) return problem;
     } else if (i + 1 < args.size() && command.token == grant::FencingToken(0) &&
                equals_ignoring_case(args[i], "token")) {
       const auto token = parse_integer(args[++i]);
@@ -138,11 +131,11 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       command.token = grant::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
       return "ERR syntax error at " + quoted(args[i]) +
-             ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id | "
+             ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE lease | "
              "KEEPTTL] [TOKEN token]";
     }
   }
-  if (command.lease != grant::LeaseId(0) && (command.keep_lease || time.given())) {
+  if (given(lease) && (command.keep_lease || time.given())) {
     return "ERR a key has one lease: that which is named (LEASE), or the one that it has "
            "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
   }
@@ -151,7 +144,7 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
       return problem;
     }
   }
-  operation = command;
+  operation = about(lease, command, &kv::Set::lease);
   return {};
 }
 
@@ -169,17 +162,16 @@ std::string make_setrange(const Arguments& args, kv::Operation& operation) {
 
 std::string make_setseq(const Arguments& args, kv::Operation& operation) {
   kv::SetSequential command;
+  kv::LeaseRef lease;
   command.prefix = args[1];
   command.value = args[2];
   if (args.size() > 3) {
     if (args.size() != 5 || !equals_ignoring_case(args[3], "lease")) {
-      return "ERR expected SETSEQ prefix value [LEASE id]";
+      return "ERR expected SETSEQ prefix value [LEASE lease]";
     }
-    const auto id = parse_lease(args[4]);
-    if (!id) return no_lease_id(args[4]);
-    command.lease = *id;
+    if (std::string problem = parse_lease(args[4], lease); !problem.empty()) return problem;
   }
-  operation = command;
+  operation = about(lease, command, &kv::SetSequential::lease);
   return {};
 }
 

@@ -13,7 +13,9 @@
 #include <leasehold/server/demo.h>
 #include <leasehold/server/exit_status.h>
 #include <leasehold/server/holder_flags.h>
+#include <leasehold/server/lease_word.h>
 #include <leasehold/server/manual.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/report.h>
 #include <leasehold/server/restore.h>
 #include <leasehold/server/serve.h>
@@ -28,9 +30,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdint>
 #include <iostream>
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -185,7 +185,7 @@ struct ClientFlags {
   std::string color = "auto";
   bool if_absent = false;
   bool sequential = false;
-  std::int64_t lease = 0;  ///< 0: none
+  std::string lease;  ///< its id or its name; empty: none
   bool exactly_once = false;
   bool stale = false;
   std::string key;
@@ -278,6 +278,19 @@ std::vector<CommandHelp> command_helps(const CLI::App& app) {
   return helps;
 }
 
+/// True: said so, since the first word is no command and no flag.
+bool refused_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return false;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == argv[1]) return false;
+    names.push_back(command->get_name());
+  }
+  std::cerr << "leasehold: '" << argv[1] << "' is no command" << did_you_mean(argv[1], names)
+            << "\nleasehold --help lists the commands.\n";
+  return true;
+}
+
 int run(int argc, char** argv) {
   for (const OwnCommand& own : own_commands()) {
     if (argc > 1 && std::string_view(argv[1]) == own.name) return own.run({argv + 2, argv + argc});
@@ -320,9 +333,14 @@ int run(int argc, char** argv) {
   put->add_flag("--sequential", flags.sequential,
                 "KEY is the beginning of a new key, a number that rises its end; tells the key")
       ->excludes(if_absent);
-  put->add_option("--lease", flags.lease, "The key goes with the lease of this number")
-      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()).description(""))
-      ->type_name("ID");
+  put->add_option("--lease", flags.lease, "The key goes with the lease of this id or name")
+      ->check(CLI::Validator(
+          [](std::string& given) {
+            kv::LeaseRef lease;
+            return parse_lease(given, lease);
+          },
+          ""))
+      ->type_name("LEASE");
   for (CLI::App* command : {put, del}) {
     command->add_flag("--exactly-once", flags.exactly_once,
                       "Try again, in a session, until it is known what came of it");
@@ -353,6 +371,7 @@ int run(int argc, char** argv) {
       ->type_name("SHELL");
   completion->footer("Examples:\n  source <(leasehold completion bash)");
   for (const OwnCommand& own : own_commands()) app.add_subcommand(own.name, own.about);
+  if (refused_command(app, argc, argv)) return kUsage;
 
   try {
     app.parse(argc, argv);
@@ -394,8 +413,8 @@ int run(int argc, char** argv) {
     KeyCommand command{flags.servers, {"SET", flags.key, flags.value}, timeout, flags.exactly_once};
     if (flags.sequential) command.words.front() = "SETSEQ";
     if (flags.if_absent) command.words.emplace_back("NX");
-    if (flags.lease != 0) {
-      command.words.insert(command.words.end(), {"LEASE", std::to_string(flags.lease)});
+    if (!flags.lease.empty()) {
+      command.words.insert(command.words.end(), {"LEASE", flags.lease});
     }
     if (get->parsed()) command.words = {"GET", flags.key};
     if (del->parsed()) command.words = {"DEL", flags.key};

@@ -15,6 +15,22 @@ Result<void> Multi::queue(const CommandSpec& spec, const kv::Operation& operatio
   return {};
 }
 
+Result<void> Multi::queue_here(const CommandSpec& spec, const Arguments& args) {
+  State& queue = state();
+  std::size_t bytes = 0;
+  for (const std::string_view word : args) bytes += word.size();
+  if (queue.here_bytes + bytes > kQueuedHereBytesMax || queue.here.size() >= kv::kOperationsMax) {
+    return Error{ErrorCode::invalid_argument,
+                 "a transaction holds at most " + std::to_string(kv::kOperationsMax) +
+                     " of PING, ECHO and TIME, and " + std::to_string(kQueuedHereBytesMax) +
+                     " bytes of their words; send them outside of MULTI"};
+  }
+  queue.here_bytes += bytes;
+  queue.here.emplace(queue.specs.size(), std::vector<std::string>(args.begin(), args.end()));
+  queue.specs.push_back(&spec);
+  return {};
+}
+
 Multi::Finished Multi::finish() {
   State& found = state();
   Finished finished;
@@ -23,6 +39,7 @@ Multi::Finished Multi::finish() {
   finished.empty = found.builder.operations() == 0 && found.builder.watched() == 0;
   finished.command = found.builder.finish();
   finished.specs = std::move(found.specs);
+  finished.here = std::move(found.here);
   clear();
   return finished;
 }

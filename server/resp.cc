@@ -15,11 +15,12 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\v' || c == '\f';
 }
 
-/// A decimal number as RESP writes it: no sign but "-", no leading zeros, nothing around it.
+/// A decimal number as RESP writes it: no sign but "-", no leading zeros, no "-0", nothing around
+/// it.
 bool parse_decimal(std::string_view text, std::int64_t& value) {
   const std::string_view digits = text.substr(!text.empty() && text.front() == '-' ? 1 : 0);
   if (digits.empty() || !is_digit(digits.front())) return false;
-  if (digits.size() > 1 && digits.front() == '0') return false;
+  if (text.size() > 1 && digits.front() == '0') return false;
   const auto end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, value);
   return result.ec == std::errc() && result.ptr == end;
@@ -139,8 +140,8 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
       case LineStatus::malformed: return ParseStatus::malformed;
       case LineStatus::complete: break;
     }
-    // "*-1" is the null array. Like the empty one it asks for nothing and has no reply.
-    if (number < -1) return malformed("invalid multibulk length");
+    // "*-1" is the null array. Like the empty one it asks for nothing and has no reply; and Redis
+    // takes every other negative length for it.
     remaining_ = number < 0 ? 0 : static_cast<std::size_t>(number);
     counted_ = true;
   }

@@ -192,7 +192,8 @@ void tell_of_expired(std::size_t ended) {
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
           kv::LeaseWatch leases, ServerState& state, const Failure& failure) {
   const sigset_t signals = ending_signals();
-  StartWatch start(node, observer.leader_known());
+  StartWatch start(node, observer.leader_known(),
+                   [](const std::string& text) { spdlog::info("{}", text); });
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
     if (signal > 0) return signal;

@@ -114,6 +114,7 @@ struct ServerState {
   kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
+  std::atomic<std::int64_t> next_ttl_warning{0};  ///< of the coarse clock: not before
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.

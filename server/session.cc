@@ -1,4 +1,6 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/grant/ttl_warning.h>
+#include <leasehold/server/duration.h>
 #include <leasehold/server/key_times.h>
 #include <leasehold/server/listening.h>
 #include <leasehold/server/session.h>
@@ -11,6 +13,9 @@
 
 namespace leasehold::server {
 namespace {
+
+/// Between two warnings of a time to live in the log.
+constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
 
 /// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
 /// well.
@@ -102,17 +107,33 @@ std::string first_word(kv::ErrorKind kind) {
 }
 
 void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
-                          const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper) {
+                          const TransactionParts& parts, kv::LeaseKeeper* keeper) {
   const Result<kv::Reply> decoded = kv::decode_reply(bytes);
   if (decoded) return append_kv_reply(out, decoded.value(), protocol, form, parts, keeper);
   append_error(out, "ERR the command was executed, but its result cannot be read: " +
                         decoded.error().message);
 }
 
+/// What EXEC returns: the results of the operations, and between them what was answered here.
+void append_of_transaction(std::string& out, const kv::ArrayReply& results, Protocol protocol,
+                           const TransactionParts& parts, kv::LeaseKeeper* keeper) {
+  // Of a number that was executed before for another transaction the results are those of that one.
+  const bool fits = results.items.size() + parts.here.size() == parts.specs.size();
+  append_array(out, fits ? parts.specs.size() : results.items.size());
+  std::size_t place = 0;
+  for (const Bytes& item : results.items) {
+    for (; fits && parts.here.count(place) != 0; ++place) out += parts.here.at(place);
+    const ReplyForm own = place < parts.specs.size() ? parts.specs[place]->form : ReplyForm::plain;
+    append_encoded_reply(out, item, protocol, own, {}, keeper);
+    ++place;
+  }
+  for (; fits && place < parts.specs.size(); ++place) out += parts.here.at(place);
+}
+
 }  // namespace
 
 void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
-                     const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper) {
+                     const TransactionParts& parts, kv::LeaseKeeper* keeper) {
   const auto* error = std::get_if<kv::ErrorReply>(&reply);
   if (error == nullptr && tells_time(form)) return append_time(out, reply, form, keeper);
   if (std::holds_alternative<kv::Ok>(reply)) {
@@ -125,11 +146,13 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
     append_bulk(out, value->value.view());
   } else if (const auto* array = std::get_if<kv::ArrayReply>(&reply)) {
     if (is_of_script(form)) return append_of_script(out, *array, protocol, form);
+    if (form == ReplyForm::transaction) {
+      return append_of_transaction(out, *array, protocol, parts, keeper);
+    }
     const bool times = form == ReplyForm::lease_info;
     append_array(out, array->items.size() + (times ? 2 : 0));
-    for (std::size_t i = 0; i < array->items.size(); ++i) {
-      const ReplyForm own = i < parts.size() ? parts[i]->form : ReplyForm::plain;
-      append_encoded_reply(out, array->items[i], protocol, own, {}, keeper);
+    for (const Bytes& item : array->items) {
+      append_encoded_reply(out, item, protocol, ReplyForm::plain, {}, keeper);
     }
     if (times) append_lease_times(out, *array, protocol, keeper);
   } else if (error != nullptr) {
@@ -282,19 +305,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
                   "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
   }
   if (multi_.open() && spec->in_multi != InMulti::run) {
-    std::string problem;
-    kv::Operation operation;
-    if (spec->in_multi == InMulti::refused) {
-      problem = "ERR " + quoted(spec->name) +
-                " cannot stand in a transaction: only commands on keys can, without scans";
-    } else {
-      problem = make(*spec, args, operation);
-    }
-    if (problem.empty()) {
-      if (auto queued = multi_.queue(*spec, operation); !queued) {
-        problem = "ERR " + queued.error().message;
-      }
-    }
+    const std::string problem = queue(*spec, args);
     if (problem.empty()) return append_simple(out, "QUEUED");
     multi_.spoil();
     return refuse(out, problem);
@@ -305,6 +316,30 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
   }
   if (spec->run == nullptr) return write(*spec, args, out);
   spec->run(*this, args, out);
+}
+
+std::string Session::queue(const CommandSpec& spec, const Arguments& args) {
+  if (spec.in_multi == InMulti::refused) {
+    return "ERR " + quoted(spec.name) +
+           " cannot stand in a transaction: only commands on keys can, without scans, and PING, "
+           "ECHO and TIME";
+  }
+  kv::Operation operation;
+  const bool here = spec.in_multi == InMulti::here;
+  if (!here) {
+    if (std::string problem = make(spec, args, operation); !problem.empty()) return problem;
+  }
+  const auto queued = here ? multi_.queue_here(spec, args) : multi_.queue(spec, operation);
+  return queued ? "" : "ERR " + queued.error().message;
+}
+
+TransactionParts Session::run_queued(Multi::Finished& finished) {
+  TransactionParts parts;
+  parts.specs = std::move(finished.specs);
+  for (const auto& [place, words] : finished.here) {
+    parts.specs[place]->run(*this, Arguments(words.begin(), words.end()), parts.here[place]);
+  }
+  return parts;
 }
 
 void Session::refuse(std::string& out, std::string_view text) {
@@ -442,8 +477,24 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
 std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {
   std::string problem = spec.make(args, operation);
-  if (problem.empty()) see_time(operation, context_.store, context_.state.lease_keeper);
+  if (!problem.empty()) return problem;
+  see_time(operation, context_.store, context_.state.lease_keeper);
+  if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
   return problem;
+}
+
+void Session::warn_of_ttl(const kv::GrantLease& grant) const {
+  const char* const warning = grant::ttl_warning(grant.ttl);
+  ServerState& state = context_.state;
+  if (warning == nullptr || !state.options.notice) return;
+  const std::int64_t now = coarse_.count();
+  std::int64_t next = state.next_ttl_warning.load(std::memory_order_relaxed);
+  if (now < next ||
+      !state.next_ttl_warning.compare_exchange_strong(next, now + kTtlWarningPause.count())) {
+    return;
+  }
+  state.options.notice(address_ + " asks for a lease of " + format_duration(grant.ttl) + ": " +
+                       warning + ". This is said once a minute at most");
 }
 
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
@@ -458,8 +509,7 @@ void Session::write(const CommandSpec& spec, const Arguments& args, std::string&
   propose(std::move(encoded).value(), spec.form, {});
 }
 
-void Session::propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts,
-                      bool repeatable) {
+void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable) {
   context_.counters->writes.add();
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;

@@ -119,8 +119,9 @@ class Session : public std::enable_shared_from_this<Session> {
             std::string& out);
   /// Proposes an encoded command; takes a place. `form`: how its result is told. `parts`: whose
   /// results a transaction returns. `repeatable`: see node::CallOptions.
-  void propose(Bytes command, ReplyForm form, std::vector<const CommandSpec*> parts,
-               bool repeatable = false);
+  void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false);
+  /// For EXEC: answers the commands that run here.
+  TransactionParts run_queued(Multi::Finished& finished);
   /// Takes a place that `format` fills with the node's status.
   void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
   /// Takes a place. The function that it returns fills it; call it once, from any thread.
@@ -177,10 +178,10 @@ class Session : public std::enable_shared_from_this<Session> {
     ReplyForm form = ReplyForm::plain;  ///< of a write
     const CommandSpec* spec = nullptr;
     std::chrono::nanoseconds begun{0};
-    std::size_t bytes = 0;                  ///< that it holds: of the command, later of the reply
-    std::string key;                        ///< the first one, cut, for the slow log
-    std::vector<std::string> words;         ///< of a read
-    std::vector<const CommandSpec*> parts;  ///< of a transaction
+    std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
+    std::string key;                 ///< the first one, cut, for the slow log
+    std::vector<std::string> words;  ///< of a read
+    TransactionParts parts;          ///< of a transaction
     std::string reply;
   };
   using PlaceNumbers = std::vector<std::uint64_t>;
@@ -197,6 +198,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  /// Behind MULTI. The text of an error, or empty.
+  std::string queue(const CommandSpec& spec, const Arguments& args);
+  /// In the log, for a time to live that a person should think about.
+  void warn_of_ttl(const kv::GrantLease& grant) const;
   void count_refusal();
   void refuse_unknown(const Arguments& args, std::string& out);
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);
@@ -273,7 +278,7 @@ class Session : public std::enable_shared_from_this<Session> {
 /// Appends what a client is told of a result of the store. `parts`: of a transaction. `keeper`: who
 /// knows how much is left of a key's time; may be null.
 void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
-                     const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper);
+                     const TransactionParts& parts, kv::LeaseKeeper* keeper);
 /// Appends the error of a command that the node has refused.
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
 /// What a witness says to everything that touches the store: whom to ask, if it knows.

@@ -1,10 +1,7 @@
 #include <leasehold/server/start_watch.h>
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -77,38 +74,46 @@ std::string waiting_text(const node::NodeStatus& status) {
          listed(away) + problem;
 }
 
-struct StartWatch::Seen {
+struct StartWatch::Said {
+  Say out;
   std::mutex mutex;
-  std::optional<node::NodeStatus> status;
+  std::string text;
+  Clock::time_point at;
+
+  /// On the node's thread, which also says that the group has formed: nothing of this is said later
+  /// than it is so.
+  void say(std::string fresh) {
+    const auto now = Clock::now();
+    const std::lock_guard lock(mutex);
+    if (fresh.empty() || (fresh == text && now - at < kSayAgain)) return;
+    out(fresh);
+    text = std::move(fresh);
+    at = now;
+  }
+  void forget() {
+    const std::lock_guard lock(mutex);
+    text.clear();
+  }
 };
 
-StartWatch::StartWatch(node::Node& node, const std::atomic<bool>& leader_known)
-    : node_(node), leader_known_(leader_known), seen_(std::make_shared<Seen>()) {}
+StartWatch::StartWatch(node::Node& node, const std::atomic<bool>& leader_known, Say say)
+    : node_(node), leader_known_(leader_known), said_(std::make_shared<Said>()) {
+  said_->out = std::move(say);
+}
 StartWatch::~StartWatch() = default;
 
 void StartWatch::look() {
   const auto now = Clock::now();
-  std::optional<node::NodeStatus> status;
-  {
-    const std::lock_guard lock(seen_->mutex);
-    status = std::exchange(seen_->status, std::nullopt);
-  }
   if (leader_known_.load(std::memory_order_relaxed)) {
     without_ = false;
-    said_.clear();
-    return;
+    return said_->forget();
   }
   if (!std::exchange(without_, true)) without_since_ = now;
-  node_.status([seen = seen_](node::NodeStatus fresh) {
-    const std::lock_guard lock(seen->mutex);
-    seen->status = std::move(fresh);
+  const bool electing = now - without_since_ < kElectionPatience;
+  node_.status([said = said_, electing](const node::NodeStatus& status) {
+    if (status.formed && electing) return;
+    said->say(waiting_text(status));
   });
-  if (!status || (status->formed && now - without_since_ < kElectionPatience)) return;
-  std::string text = waiting_text(*status);
-  if (text.empty() || (text == said_ && now - said_at_ < kSayAgain)) return;
-  spdlog::info("{}", text);
-  said_ = std::move(text);
-  said_at_ = now;
 }
 
 }  // namespace leasehold::server

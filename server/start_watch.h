@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -15,24 +16,24 @@ namespace leasehold::server {
 std::string waiting_text(const node::NodeStatus& status);
 
 /// Looked at in turns, on one thread. Asks the node for its status only while no leader is known,
-/// and says a sentence when it is new or was not said for a while.
+/// and says a sentence when it is new or was not said for a while: as soon as the node answers, on
+/// its thread, so that what the node says itself stands in the right order with it.
 class StartWatch {
  public:
-  /// `leader_known` is kept by the node's observer.
-  StartWatch(node::Node& node, const std::atomic<bool>& leader_known);
+  using Say = std::function<void(const std::string&)>;
+  /// `leader_known` is kept by the node's observer. `say` takes a sentence, on the node's thread.
+  StartWatch(node::Node& node, const std::atomic<bool>& leader_known, Say say);
   ~StartWatch();
   void look();
 
  private:
-  struct Seen;
+  struct Said;
 
   node::Node& node_;
   const std::atomic<bool>& leader_known_;
-  std::shared_ptr<Seen> seen_;  ///< outlives this: an answer may come late
+  std::shared_ptr<Said> said_;  ///< outlives this: an answer may come late
   std::chrono::steady_clock::time_point without_since_;
   bool without_ = false;
-  std::string said_;
-  std::chrono::steady_clock::time_point said_at_;
 };
 
 }  // namespace leasehold::server

@@ -3,6 +3,7 @@
 
 #include <leasehold/grant/lease_table.h>
 #include <leasehold/kv/lease_keeper.h>
+#include <leasehold/kv/store.h>
 #include <leasehold/node/node.h>
 
 #include <optional>
@@ -15,5 +16,10 @@ namespace leasehold::kv {
 std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
                                                           kv::LeaseKeeper& keeper,
                                                           const std::vector<grant::LeaseId>& ids);
+/// The same, for leases that may be named. None also when the store failed.
+std::optional<kv::LeaseKeeper::Renewal> renew_under_lease(const node::Node& node,
+                                                          kv::LeaseKeeper& keeper,
+                                                          const kv::Store& store,
+                                                          const std::vector<kv::LeaseRef>& leases);
 
 }  // namespace leasehold::kv

@@ -145,6 +145,24 @@ TEST(CommandFormat, ThoseOfSessionsArePinned) {
             "01066b");
 }
 
+TEST(CommandFormat, ThoseOfNamedLeasesArePinned) {
+  EXPECT_EQ(hex(encoded(WithNamedLease{"n", AttachKey{grant::LeaseId(0), "k"}})),
+            "0111"
+            "00000001"
+            "6e"
+            "010c"
+            "0000000000000000"
+            "6b");
+  EXPECT_EQ(hex(encoded(RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(258), ""}}})),
+            "0112"
+            "00000002"
+            "0000000000000000"
+            "00000001"
+            "6e"
+            "0000000000000102"
+            "00000000");
+}
+
 TEST(CommandFormat, ThoseOfLeasesArePinned) {
   Set set{"k", "v"};
   set.lease = grant::LeaseId(7);

@@ -76,6 +76,36 @@ TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   EXPECT_EQ(encode_error(LeaseList{grant::LeaseId(0), 0}), ErrorCode::invalid_argument);
 }
 
+TEST(CommandCodec, ACommandByNameNamesOneLease) {
+  const std::string longest(grant::kLeaseNameBytesMax, 'n');
+  EXPECT_TRUE(encode_command(WithNamedLease{longest, Set{"k", "v"}}));
+  Set kept{"k", "v"};
+  kept.keep_lease = true;
+  Set timed{"k", "v"};
+  timed.ttl = grant::kLeaseTtlMin;
+  const std::vector<WithNamedLease> wrong = {{"", Set{"k", "v"}},
+                                             {longest + "n", Set{"k", "v"}},
+                                             {"n", kept},
+                                             {"n", timed},
+                                             {"n", RevokeLease{grant::LeaseId(1)}},
+                                             {"n", AttachKey{grant::LeaseId(1), "k"}},
+                                             {"n", SetSequential{"p", "v", grant::LeaseId(1)}}};
+  for (const WithNamedLease& named : wrong) {
+    EXPECT_EQ(encode_error(named), ErrorCode::invalid_argument);
+  }
+  std::string bytes = encoded(WithNamedLease{"n", RevokeLease{}});
+  bytes.back() = 1;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::invalid_argument);
+  bytes = encoded(WithNamedLease{"n", Set{"k", "v"}});
+  bytes[8] = 6;  // get_del, which is about no lease
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  bytes[8] = 17;
+  EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
+  EXPECT_EQ(encode_error(RenewNamed{}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(RenewNamed{{{grant::LeaseId(1), "n"}}}), ErrorCode::invalid_argument);
+  EXPECT_EQ(encode_error(RenewNamed{{{grant::LeaseId(0), ""}}}), ErrorCode::invalid_argument);
+}
+
 // Whatever decodes is the one encoding of what it decodes to; so a round trip holds as well.
 
 TEST(CommandCodec, DecodesWhatWasEncoded) {
@@ -118,6 +148,11 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       DelEqual{big, {"a", ""}},
       SetSequential{"", ""},
       SetSequential{"prefix", big, grant::LeaseId(7)},
+      WithNamedLease{"n", Set{"a", big, SetCondition::xx, true}},
+      WithNamedLease{"n", SetSequential{"prefix", big}},
+      WithNamedLease{"n", RevokeLease{}},
+      WithNamedLease{"n", AttachKey{grant::LeaseId(0), ""}},
+      RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(1), ""}, {grant::LeaseId(0), "m"}}},
       KeyLease{""},
       KeyLease{"k", big},
       LeaseInfo{grant::LeaseId(1), ""},
@@ -186,6 +221,9 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),
       encoded(SetSequential{"prefix", "value", grant::LeaseId(7)}),
+      encoded(WithNamedLease{"name", Set{"key", "value", SetCondition::nx, true}}),
+      encoded(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
+      encoded(RenewNamed{{{grant::LeaseId(7), ""}, {grant::LeaseId(0), "name"}}}),
       encoded(Once{replica::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
       encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;

@@ -51,6 +51,24 @@ TEST_P(LeaseContract, DuplicatesAreDecidedWhenApplied) {
           "[5,2,]", "error 13: lease 5 has this id, its holder is 'me'", "OK", "[4294967297,4,]"}));
 }
 
+TEST_P(LeaseContract, ANameMeansTheLeaseThatHasItWhenTheCommandIsApplied) {
+  const Command by_name = WithNamedLease{"a", Set{"k", "v"}};
+  EXPECT_EQ(run(by_name), "error 14: no lease has the name 'a'; nothing was done");
+  run(grant(7, "a"));
+  EXPECT_EQ(run(by_name), "OK");
+  EXPECT_EQ(run(WithNamedLease{"a", SetSequential{"q/", "v"}}), "\"q/00000000000000000003\"");
+  run(Set{"other", "v"});
+  EXPECT_EQ(run(WithNamedLease{"a", AttachKey{LeaseId(0), "other"}}), "1");
+  EXPECT_EQ(run(RenewNamed{{{LeaseId(0), "a"}, {LeaseId(0), "b"}, {LeaseId(7), ""}}}),
+            "[10000,nil,10000,]");
+  EXPECT_EQ(list(*store_), "7 token 1 stamp 3 'a' of 'me': k other q/00000000000000000003");
+  EXPECT_EQ(run(WithNamedLease{"a", RevokeLease{}}), "OK");
+  EXPECT_EQ(store_->size(), 0U);
+  run(grant(8, "a"));
+  EXPECT_EQ(run(by_name), "OK");
+  EXPECT_EQ(store_->get("k").value()->lease, LeaseId(8)) << "the name has gone to another lease";
+}
+
 TEST_P(LeaseContract, ARenewalChangesNothingButTheStamp) {
   run(grant(7, "a"));
   run(grant(8));

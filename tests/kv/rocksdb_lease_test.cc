@@ -46,7 +46,9 @@ class LeaseSource {
         grant.asked_at_ms = random.between(0, 3);
         return encoded(grant);
       }
-      case 1: return encoded(RenewLeases{{id}});
+      case 1:
+        if (random.chance(1, 2)) return encoded(RenewLeases{{id}});
+        return encoded(RenewNamed{{{id, ""}, {LeaseId(0), "n1"}}});
       case 2: return encoded(AttachKey{random.chance(1, 4) ? LeaseId(0) : id, key});
       case 3: return random.chance(1, 3) ? encoded(RevokeLease{id}) : commands_.next();
       case 4: {
@@ -65,6 +67,7 @@ class LeaseSource {
       }
       case 7:
         if (random.chance(1, 3)) return encoded(SetSequential{"key", "s", id});
+        if (!name.empty()) return encoded(WithNamedLease{name, Set{key, "v"}});
         return encoded(leased(key, "v", id.value()));
       default: return commands_.next();
     }

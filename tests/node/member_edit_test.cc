@@ -82,6 +82,37 @@ TEST(MemberEdits, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(obstacle({edit(What::add, 4, "elsewhere:1", 4)}), ChangeObstacle::already_member);
 }
 
+TEST(MemberEdits, ThatContradictEachOtherAreRefused) {
+  const MemberEdits contradictions[] = {
+      {edit(What::promote, 2), edit(What::remove, 2)},  // MEMBER REPLACE 2 2
+      {edit(What::remove, 4), edit(What::promote, 4)},
+      {edit(What::remove, 2), edit(What::add, 2, "host2:1", 2)},
+      {edit(What::promote, 4), edit(What::demote, 4)},
+      {edit(What::demote, 2), edit(What::remove, 2)},
+      {edit(What::move, 2, "here:1"), edit(What::move, 2, "there:1")},
+      {edit(What::move, 2, "here:1"), edit(What::remove, 2)},
+      {edit(What::add, 5, "here:1", 5), edit(What::add, 5, "there:1", 5)},
+      {edit(What::add, 5, "here:1", 5), edit(What::move, 5, "there:1")},
+      {edit(What::promote, 4), edit(What::remove, 1), edit(What::demote, 4)}};
+  for (const MemberEdits& edits : contradictions) {
+    EXPECT_EQ(obstacle(edits), ChangeObstacle::contradiction);
+    EXPECT_EQ(contradiction(edits), edits.back().id);
+  }
+  const MembersResult told =
+      members_refused({ChangeObstacle::contradiction, raft::NodeId(2)}, raft::NodeId(1));
+  EXPECT_FALSE(told.retryable);
+  EXPECT_NE(told.reason.find("node 2 is named more than once"), std::string::npos);
+  EXPECT_NE(told.reason.find("remove it first and then add it"), std::string::npos);
+}
+
+TEST(MemberEdits, TheSameTwiceIsTheSameOnce) {
+  EXPECT_EQ(seats(wanted({edit(What::remove, 2), edit(What::remove, 2)})), "1v 3v 4l");
+  EXPECT_EQ(seats(wanted({edit(What::promote, 4), edit(What::promote, 4)})), "1v 2v 3v 4v");
+  EXPECT_EQ(seats(wanted({edit(What::add, 5, "here:1", 5), edit(What::promote, 5),
+                          edit(What::add, 5, "here:1", 5)})),
+            "1v 2v 3v 4l 5v");
+}
+
 TEST(MemberEdits, ARefusalSaysWhetherItPasses) {
   const auto behind =
       members_refused({ChangeObstacle::learner_behind, raft::NodeId(4), 12000}, raft::NodeId(1));

@@ -233,6 +233,9 @@ TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
   EXPECT_NE(elsewhere.leader, raft::kNobody);
 
   EXPECT_EQ(change({edit(What::remove, 9)}).refused.obstacle, ChangeObstacle::not_a_member);
+  // Before anybody is asked for a uuid.
+  EXPECT_EQ(change({edit(What::promote, 2), edit(What::remove, 2), add(4)}).refused.obstacle,
+            ChangeObstacle::contradiction);
   MemberEdit nowhere = add(4);
   nowhere.address = "nowhere";
   EXPECT_EQ(change({nowhere}).refused.obstacle, ChangeObstacle::invalid_member);

@@ -285,6 +285,18 @@ TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
   }
 }
 
+TEST_F(NodeTest, TheLastLeaderIsRememberedWhileThereIsNone) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  const std::uint64_t left = follower_of(leader);
+  EXPECT_TRUE(
+      eventually([&] { return replica(left).status().last_leader == raft::NodeId(leader); }));
+  stop(6 - leader - left);  // the two others are still a majority
+  stop(leader);
+  EXPECT_TRUE(eventually([&] { return replica(left).status().leader == raft::kNobody; }));
+  EXPECT_EQ(replica(left).status().last_leader, raft::NodeId(leader));
+}
+
 TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
   start(1);  // forms no group: what is asked waits
   std::atomic<int> answers{0};

@@ -66,6 +66,18 @@ def run(options):
         check(wrote == 0, f"renewals wrote {wrote} entries")
         check(leases.call("GET", "of kept") is not None, "the key of a lease that was renewed")
 
+        # By its name, wherever an id may stand, and at every node.
+        named, _ = leases.call("LEASE.GRANT", "60000", "NAME", "server1Lease")
+        for node in cluster.nodes:
+            with node.client() as client:
+                key = f"/servers/{node.id}"
+                check(client.call("SET", key, "v", "LEASE", "server1Lease") == "OK", f"{node}: SET by name")
+                check(client.call("LEASE.ATTACH", "server1Lease", key) == 1, f"{node}: ATTACH by name")
+                check(client.call("LEASE.RENEW", "server1Lease", str(named)) == [60000, 60000], f"{node}: RENEW")
+        check(len(leases.call("LEASE.INFO", "server1Lease")[5]) == 3, "INFO by name")
+        check(leases.call("LEASE.REVOKE", "server1Lease") == "OK", "REVOKE by name")
+        refused("NOLEASE", leases.call("SET", "/servers/1", "v", "LEASE", "server1Lease"))
+
         # The leader dies: every lease has its whole time again, and ends behind it.
         leader.kill()
         killed = time.monotonic()

@@ -732,6 +732,21 @@ same("multi exec discard", """
     EXEC
     MULTI x
 """)
+same("multi exec ping echo", """
+    MULTI
+    PING
+    SET a 1
+    ECHO x
+    INCR a
+    PING hello
+    EXEC
+    MULTI
+    PING
+    EXEC
+    MULTI
+    ECHO
+    EXEC
+""")
 differs("exec", "a wrong EXEC is refused like any other wrong command", "EXEC x",
         r"-ERR wrong number of arguments for 'exec'")
 same("exec", """
@@ -800,10 +815,10 @@ differs("exec", STRICTER, """
     MULTI
     KEYS *
 """, r"-ERR 'keys' cannot stand in a transaction")
-differs("multi", "only commands on keys can be queued", """
+differs("multi", "only commands on keys can be queued, and PING, ECHO and TIME", """
     MULTI
-    PING
-""", r"-ERR 'ping' cannot stand in a transaction")
+    CLIENT GETNAME
+""", r"-ERR 'client\|getname' cannot stand in a transaction")
 differs("watch", "a key that was made and is gone again has not changed", """
     WATCH k
     SET k v
@@ -1007,11 +1022,11 @@ ours("leasehold|explain", """
 
 # --- refusals --------------------------------------------------------------------------------------
 
-for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v", "SETBIT k 1 1",
-              "INCRBYFLOAT k 1.5"):
+for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b"):
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b",
+              "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")

@@ -83,16 +83,43 @@ def exit_statuses(program):
     program(USAGE, "get", "key", "--exactly-once")
     program(USAGE, "status", "--watch", "often")
     program(DONE, "status")
+    leases_by_name(program)
     program(DONE, "member", "list")
     program(DONE, "member", "list", "--json")
     program(USAGE, "member", "shuffle")
+    slip = subprocess.run([program.binary, "stauts"], capture_output=True, text=True, timeout=60,
+                          check=False)
+    check(slip.returncode == USAGE and "did you mean status?" in slip.stderr, f"{slip}")
     program(USAGE, "member", "add", "4")
     program(USAGE, "member", "remove")
+    program(USAGE, "member", "replace", "2", "2=127.0.0.1:1")
+    program(USAGE, "member", "replace", "2", "4=127.0.0.1:1", "3", "4=127.0.0.1:2")
+    program(USAGE, "member", "remove", "2", "2")
     program(NOT_EXECUTED, "member", "remove", "9")
     program(NOT_EXECUTED, "member", "add", "9=127.0.0.1:1", "--timeout", "1s")
     nobody = Program(program.binary, "127.0.0.1:1")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value")
     nobody(NOT_EXECUTED, "put", "--timeout", "100ms", "key", "value", "--exactly-once")
+
+
+def leases_by_name(program):
+    for ttl, warning in (("2s", "below 3 s"), ("120m", "above an hour"), ("10s", "")):
+        run = subprocess.run([program.binary, "lease", "grant", "--servers", program.servers, "--ttl", ttl],
+                             capture_output=True, text=True, timeout=60, check=False)
+        check(run.returncode == DONE and warning in run.stderr, f"{run}")
+        check(bool(warning) == bool(run.stderr), f"{run}")
+    program(DONE, "lease", "grant", "--name", "server1Lease", "--ttl", "1m")
+    program(DONE, "put", "/servers/1", "address", "--lease", "server1Lease")
+    program(DONE, "put", "/servers/2", "address")
+    program(DONE, "lease", "attach", "server1Lease", "/servers/2")
+    check(program(DONE, "lease", "renew", "server1Lease") == "server1Lease  ttl 1m", "a wrong renewal")
+    shown = json.loads(program(DONE, "lease", "info", "server1Lease", "--json"))
+    check(shown["keys"] == ["/servers/1", "/servers/2"], f"{shown}")
+    program(DONE, "lease", "revoke", "server1Lease")
+    program(NO, "lease", "revoke", "server1Lease")
+    program(NO, "lease", "info", "server1Lease")
+    program(NO, "get", "/servers/1")
+    program(NOT_EXECUTED, "put", "/servers/1", "address", "--lease", "server1Lease")
 
 
 def exactly_once(program, cluster):

@@ -81,8 +81,9 @@ TEST(RequestParser, TakesInlineLinesWithQuotes) {
 }
 
 TEST(RequestParser, EmptyAndNullArraysAskForNothing) {
-  EXPECT_THAT(parse_all("*0\r\n*-1\r\n*1\r\n$4\r\nPING\r\n").requests,
-              ElementsAre(Words{}, Words{}, Words{"PING"}));
+  EXPECT_THAT(
+      parse_all("*0\r\n*-1\r\n*-10\r\n*-9223372036854775808\r\n*1\r\n$4\r\nPING\r\n").requests,
+      ElementsAre(Words{}, Words{}, Words{}, Words{}, Words{"PING"}));
 }
 
 TEST(RequestParser, EverySplitPointGivesTheSameRequests) {
@@ -124,7 +125,9 @@ TEST(RequestParser, KnowsHowLongAnUnfinishedRequestIs) {
 TEST(RequestParser, RefusesWhatIsNoRequest) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"*x\r\n", "invalid multibulk length"},
-      {"*-2\r\n", "invalid multibulk length"},
+      {"*-0\r\n", "invalid multibulk length"},
+      {"*-02\r\n", "invalid multibulk length"},
+      {"*-9223372036854775809\r\n", "invalid multibulk length"},
       {"*01\r\n", "invalid multibulk length"},
       {"*+1\r\n", "invalid multibulk length"},
       {"*\r\n", "invalid multibulk length"},

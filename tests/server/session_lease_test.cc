@@ -201,6 +201,79 @@ TEST_F(SessionLeaseTest, TheyStandInTransactions) {
   EXPECT_EQ(line("EXEC"), "*3\r\n*2\r\n:7\r\n:1\r\n+OK\r\n*1\r\n:10000\r\n");
 }
 
+// As on the page of the pattern: a lease is registered, refreshed and attached to by its name.
+TEST_F(SessionLeaseTest, ANameStandsWhereverAnIdDoes) {
+  node_.grant_lease(1h);
+  const std::string nobody = "-NOLEASE no lease has the name 'server1Lease'; nothing was done\r\n";
+  EXPECT_EQ(line("SET k v LEASE server1Lease"), nobody);
+  EXPECT_EQ(line("GET k"), "$-1\r\n");
+  EXPECT_EQ(line("LEASE.RENEW server1Lease"), "*1\r\n$-1\r\n");
+  EXPECT_EQ(line("LEASE.GRANT 10000 NAME server1Lease HOLDER server1"),
+            "*2\r\n:4294967296\r\n:1\r\n");
+  EXPECT_EQ(line("SET /servers/1 {address:192.168.199.10} LEASE server1Lease"), "+OK\r\n");
+  EXPECT_EQ(line("SETSEQ q/ v LEASE server1Lease"), "$22\r\nq/00000000000000000003\r\n");
+  line("SET other v");
+  EXPECT_EQ(line("LEASE.ATTACH server1Lease other"), ":1\r\n");
+  EXPECT_EQ(line("SET k v EX 10 LEASE server1Lease").substr(0, 4), "-ERR");
+  const raft::Index before = node_.store().applied_index();
+  EXPECT_EQ(feed("LEASE.RENEW server1Lease 4294967296 nobody 7\r\n"),
+            "*4\r\n:10000\r\n:10000\r\n$-1\r\n$-1\r\n");
+  EXPECT_EQ(node_.store().applied_index(), before) << "at the leader a renewal writes nothing";
+  EXPECT_THAT(line("LEASE.INFO server1Lease"),
+              HasSubstr("*3\r\n$10\r\n/servers/1\r\n$5\r\nother\r\n$22\r\nq/"));
+  EXPECT_EQ(line("LEASE.REVOKE server1Lease"), "+OK\r\n");
+  EXPECT_EQ(line("DBSIZE"), ":0\r\n");
+  EXPECT_EQ(line("LEASE.REVOKE server1Lease"), nobody);
+}
+
+TEST_F(SessionLeaseTest, ANameElsewhereThanAtTheLeaderIsRenewedByTheLog) {
+  line("LEASE.GRANT 10000 NAME a");
+  EXPECT_EQ(feed("LEASE.RENEW a nobody 7\r\n"), "");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*3\r\n:10000\r\n$-1\r\n$-1\r\n");
+}
+
+// The name is looked up when the command is applied: also in the transaction that grants it.
+TEST_F(SessionLeaseTest, ANameStandsInTransactionsAndSessions) {
+  line("MULTI");
+  EXPECT_EQ(line("LEASE.GRANT 10000 NAME a ID 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("SET k v LEASE a"), "+QUEUED\r\n");
+  EXPECT_EQ(line("LEASE.RENEW a 7"), "+QUEUED\r\n");
+  EXPECT_EQ(line("EXEC"), "*3\r\n*2\r\n:7\r\n:1\r\n+OK\r\n*2\r\n:10000\r\n:10000\r\n");
+  line("LEASEHOLD SESSION OPEN");
+  EXPECT_EQ(line("LEASEHOLD ONCE 1 1 SET k w GET LEASE a"), "$1\r\nv\r\n");
+  EXPECT_EQ(line("LEASEHOLD ONCE 1 1 SET k w GET LEASE a"), "$1\r\nv\r\n");
+}
+
+TEST_F(SessionLeaseTest, ANameIsNoNumberAndNoLongerThanNamesAre) {
+  node_.grant_lease(1h);
+  line("LEASE.GRANT 10000 NAME 12 ID 7");
+  EXPECT_THAT(line("SET k v LEASE 12"), StartsWith("-NOLEASE lease 12 ")) << "a number is an id";
+  EXPECT_THAT(line("LEASE.INFO NAME 12"), StartsWith("*13\r\n:7\r\n"));
+  const std::string longest(grant::kLeaseNameBytesMax, 'n');
+  line("LEASE.GRANT 10000 NAME " + longest);
+  EXPECT_EQ(line("SET k v LEASE " + longest), "+OK\r\n");
+  EXPECT_THAT(line("SET k v LEASE " + longest + "n"), StartsWith("-ERR a lease is named by"));
+  EXPECT_THAT(send({"LEASE.REVOKE", ""}), StartsWith("-ERR a lease is named by"));
+}
+
+TEST_F(SessionLeaseTest, AGrantThatIsShortOrLongIsNotedOnceInAWhile) {
+  std::vector<std::string> notes;
+  state_.options.notice = [&notes](const std::string& text) { notes.push_back(text); };
+  line("LEASE.GRANT 3000");
+  line("LEASE.GRANT 3600000");
+  EXPECT_TRUE(notes.empty());
+  EXPECT_EQ(line("LEASE.GRANT 2999 ID 7"), "*2\r\n:7\r\n:3\r\n") << "it is granted all the same";
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0], StartsWith("127.0.0.1:5 asks for a lease of 2999ms: below 3 s "));
+  line("LEASE.GRANT 3600001");
+  EXPECT_EQ(notes.size(), 1U) << "not again within a minute";
+  state_.next_ttl_warning = 0;
+  line("LEASE.GRANT 3600001");
+  ASSERT_EQ(notes.size(), 2U);
+  EXPECT_THAT(notes[1], HasSubstr("above an hour "));
+}
+
 TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
   node_.grant_lease(1h);
   for (const char* words : {"LEASE.GRANT 0",
@@ -213,21 +286,21 @@ TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
                             "LEASE.GRANT 1 GRACE",
                             "LEASE.GRANT 1 GRACE -1",
                             "LEASE.GRANT 1 DELAY x",
-                            "LEASE.RENEW x",
+                            "LEASE.RENEW -1",
                             "LEASE.RENEW 0",
-                            "LEASE.REVOKE x",
-                            "LEASE.ATTACH x k",
+                            "LEASE.REVOKE -1",
+                            "LEASE.ATTACH 99999999999999999999 k",
                             "LEASE.LIST COUNT 0",
                             "LEASE.LIST COUNT 5000",
                             "LEASE.LIST AFTER",
-                            "SET k v LEASE x",
+                            "SET k v LEASE -1",
                             "SET k v LEASE 0",
                             "SET k v LEASE",
                             "SET k v TOKEN 0",
                             "SET k v KEEPTTL LEASE 7",
                             "SETSEQ q/",
                             "SETSEQ q/ v LEASE",
-                            "SETSEQ q/ v LEASE x",
+                            "SETSEQ q/ v LEASE -1",
                             "SETSEQ q/ v LEASE 0",
                             "SETSEQ q/ v OTHER 7",
                             "SETSEQ q/ v LEASE 7 x",
@@ -235,7 +308,7 @@ TEST_F(SessionLeaseTest, WhatIsWrongIsRefused) {
     EXPECT_THAT(line(words), StartsWith("-ERR")) << words;
   }
   EXPECT_EQ(node_.proposals(), 0U);
-  for (const char* words : {"LEASE.INFO x", "LEASE.INFO NAME", "LEASE.INFO NAME a b"}) {
+  for (const char* words : {"LEASE.INFO 0", "LEASE.INFO NAME x y", "LEASE.INFO NAME a b"}) {
     EXPECT_THAT(line(words), StartsWith("-ERR")) << words;
   }
 }

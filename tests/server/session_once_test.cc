@@ -81,16 +81,21 @@ TEST_F(SessionOnceTest, ATransactionIsExecutedOnce) {
   const std::string queued = "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n";
   EXPECT_EQ(line(transaction), queued + "*3\r\n:1\r\n+string\r\n+OK\r\n");
   EXPECT_EQ(line(transaction), queued + "*3\r\n:1\r\n+string\r\n+OK\r\n");
+  // PING stands in its place each time; behind the number of another transaction it has none.
+  const std::string with_ping = "MULTI\r\nPING\r\nINCR m\r\nLEASEHOLD ONCE 1 4 EXEC";
+  EXPECT_EQ(line(with_ping), "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n:1\r\n");
+  EXPECT_EQ(line(with_ping), "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n:1\r\n");
+  EXPECT_EQ(line("MULTI\r\nPING\r\nLEASEHOLD ONCE 1 4 EXEC"), "+OK\r\n+QUEUED\r\n*1\r\n:1\r\n");
   // What is watched is compared once too.
   node_.grant_lease(std::chrono::hours(1));
   EXPECT_EQ(line("WATCH n"), "+OK\r\n");
   EXPECT_EQ(line("INCR n"), ":2\r\n");
-  EXPECT_EQ(line("MULTI\r\nINCR n\r\nLEASEHOLD ONCE 1 2 EXEC"), "+OK\r\n+QUEUED\r\n*-1\r\n");
-  EXPECT_EQ(line("MULTI\r\nINCR n\r\nLEASEHOLD ONCE 1 2 EXEC"), "+OK\r\n+QUEUED\r\n*-1\r\n");
-  EXPECT_EQ(line("LEASEHOLD ONCE 1 3 EXEC"), "-ERR EXEC without MULTI\r\n");
-  EXPECT_EQ(line("MULTI\r\nNONSENSE\r\nLEASEHOLD ONCE 1 3 EXEC").substr(0, 5), "+OK\r\n");
+  EXPECT_EQ(line("MULTI\r\nINCR n\r\nLEASEHOLD ONCE 1 5 EXEC"), "+OK\r\n+QUEUED\r\n*-1\r\n");
+  EXPECT_EQ(line("MULTI\r\nINCR n\r\nLEASEHOLD ONCE 1 5 EXEC"), "+OK\r\n+QUEUED\r\n*-1\r\n");
+  EXPECT_EQ(line("LEASEHOLD ONCE 1 6 EXEC"), "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(line("MULTI\r\nNONSENSE\r\nLEASEHOLD ONCE 1 6 EXEC").substr(0, 5), "+OK\r\n");
   EXPECT_EQ(line("MULTI"), "+OK\r\n") << "the spoiled transaction is over";
-  EXPECT_THAT(line("LEASEHOLD ONCE 1 3 INCR n"), StartsWith("-ERR inside MULTI only EXEC"));
+  EXPECT_THAT(line("LEASEHOLD ONCE 1 6 INCR n"), StartsWith("-ERR inside MULTI only EXEC"));
   EXPECT_THAT(line("EXEC"), StartsWith("-EXECABORT "));
   EXPECT_THAT(line("MULTI\r\nLEASEHOLD SESSION OPEN\r\nDISCARD"), HasSubstr("-ERR 'leasehold|"));
   EXPECT_EQ(node_.store().get("n").value()->bytes.view(), "2");

@@ -17,6 +17,7 @@ namespace leasehold::server {
 namespace {
 
 using std::chrono::milliseconds;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -360,6 +361,30 @@ TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
   EXPECT_EQ(node_.store().size(), 2U);
 }
 
+// A client is sent to what it can use, and told nothing that is not so.
+TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
+  const std::vector<std::pair<const char*, const char*>> told = {
+      {"COPY a b", "GET, then SET with NX"},
+      {"OBJECT ENCODING k", "LEASEHOLD RANGE"},
+      {"DUMP k", "GET and SET carry one key"},
+      {"RESTORE k 0 x", "LEASEHOLD BACKUP"},
+      {"MIGRATE host 1 k 0 1", "GET and SET carry one key"},
+      {"MOVE k 1", "only DB 0"},
+      {"SWAPDB 0 1", "only DB 0"},
+      {"FLUSHALL", "SCAN and DEL"},
+      {"INCRBYFLOAT k 1.5", "INCRBY in a smaller unit"},
+      {"SETBIT k 1 1", "GETRANGE and SETRANGE"},
+      {"GETBIT k 1", "GETRANGE and SETRANGE"},
+      {"BITCOUNT k", "GETRANGE and SETRANGE"},
+      {"LCS a b", "MGET both"},
+      {"LPUSH k v", "every value is a string"}};
+  for (const auto& [words, use] : told) {
+    EXPECT_THAT(feed(std::string(words) + "\r\n"),
+                AllOf(HasSubstr("is not supported: "), HasSubstr(use)))
+        << words;
+  }
+}
+
 TEST_F(SessionTest, StatusIsOneJsonObjectWithTheFixedKeys) {
   write({"SET", "k", "v"});
   EXPECT_EQ(feed("LEASEHOLD STATUS\r\n"), "");
@@ -508,7 +533,8 @@ TEST_F(Transactions, AnErrorOfOneCommandIsItsResult) {
 }
 
 TEST_F(Transactions, AreRefusedWholeWhenAPartWas) {
-  for (const char* wrong : {"NOSUCH", "GET", "INCRBY a x", "SET a b EX 0", "PING", "SCAN 0"}) {
+  for (const char* wrong :
+       {"NOSUCH", "GET", "INCRBY a x", "SET a b EX 0", "INFO", "ECHO", "SCAN 0"}) {
     EXPECT_EQ(feed("MULTI\r\nSET a 1\r\n"), "+OK\r\n+QUEUED\r\n");
     EXPECT_THAT(feed(std::string(wrong) + "\r\n"), StartsWith("-ERR ")) << wrong;
     EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT ")) << wrong;

@@ -1,11 +1,16 @@
 // What people see: tables, colours, and the sentence that says what a node waits for.
 #include <leasehold/server/manual.h>
+#include <leasehold/server/nearest_word.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/status_command.h>
+#include <leasehold/tests/server/fake_node.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <string>
 
 namespace leasehold::server {
 namespace {
@@ -49,6 +54,40 @@ TEST(WaitingText, CountsTheVotersThatALeaderNeeds) {
   EXPECT_THAT(waiting_text(status), HasSubstr("an election is under way"));
   status.leader = raft::NodeId(3);
   EXPECT_EQ(waiting_text(status), "");
+}
+
+// It was said by the next look, when the group had formed meanwhile and the log said so.
+TEST(StartWatchTest, SaysWhatIsSoWhenTheNodeAnswers) {
+  std::string log;
+  FakeNode node;
+  std::atomic<bool> leader_known = false;
+  StartWatch watch(node, leader_known, [&log](const std::string& text) { log += text; });
+  node::NodeStatus status = three_members();
+  status.formed = false;
+  status.missing = {raft::NodeId(3)};
+  watch.look();
+  node.end_status(status);
+  EXPECT_THAT(log, HasSubstr("waiting for member 3"));
+  log.clear();
+  watch.look();
+  status.formed = true;
+  node.end_status(status);
+  watch.look();
+  node.end_status(status);
+  EXPECT_EQ(log, "");
+}
+
+TEST(NearestWord, IsNamedForASlip) {
+  const std::vector<std::string> known = {"serve", "status", "get", "put", "del", "restore"};
+  EXPECT_EQ(did_you_mean("stauts", known), "; did you mean status?");
+  EXPECT_EQ(did_you_mean("statu", known), "; did you mean status?");
+  EXPECT_EQ(did_you_mean("servee", known), "; did you mean serve?");
+  EXPECT_EQ(did_you_mean("gte", known), "; did you mean get?");
+  EXPECT_EQ(did_you_mean("x", known), "");
+  EXPECT_EQ(did_you_mean("frobnicate", known), "");
+  EXPECT_EQ(did_you_mean(std::string(100000, 's'), known), "");
+  EXPECT_EQ(edits_between("", "abc"), 3U);
+  EXPECT_EQ(edits_between("ab", "ba"), 1U);
 }
 
 TEST(StatusTable, IsAlignedWithAndWithoutColours) {

@@ -1,0 +1,19 @@
+# The cluster client of ruby-redis, unmodified: cluster_ruby.rb PORT PORT PORT (of the nodes). Writes
+# and reads back until its input ends; a line for each value that was acknowledged ("ok N"), and for
+# each call that failed ("failed WHY").
+require 'redis'
+
+$stdout.sync = true
+client = Redis.new(cluster: ARGV.map { |port| "redis://127.0.0.1:#{port}" }, timeout: 3)
+number = 0
+until IO.select([$stdin], nil, nil, 0.01)
+  number += 1
+  begin
+    raise 'SET' unless client.set("ruby:#{number}", number) == 'OK'
+    puts "ok #{number}"
+    read = client.get("ruby:#{number}")
+    puts "wrong #{number} #{read.inspect}" unless read == number.to_s
+  rescue Redis::BaseError => error
+    puts "failed #{error.class}: #{error.message.lines.first}"
+  end
+end

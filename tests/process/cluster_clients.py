@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Cluster clients that nobody here wrote, unmodified: ruby-redis and phpredis of Debian, and ioredis
+of npm. Each writes and reads without a pause while leaders are killed, one after the other: after each
+kill it has to go on by itself, on the object that it has, and nothing that was acknowledged is lost.
+
+A client that is not installed is skipped, and the test says so. ioredis is taken from --ioredis, else
+npm fetches it into the folder of the test."""
+
+import collections
+import os
+import shutil
+import subprocess
+import threading
+import time
+
+from cluster import Cluster, Failed, Skipped, check, main, wait_for
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLIENTS = ("ruby", "php", "ioredis")
+IOREDIS = "ioredis@5.11.1"
+# What a client may take for one call, and again for the call that asks for the layout.
+GOES_ON_SECONDS = 20
+MORE_VALUES = 20
+NPM_SECONDS = 60
+
+
+def arguments(parser):
+    parser.add_argument("--clients", default=",".join(CLIENTS), help="of ruby, php and ioredis")
+    parser.add_argument("--kills", type=int, default=20, help="of leaders")
+    parser.add_argument("--ioredis", metavar="FOLDER", help="a node_modules folder that has ioredis")
+
+
+def works(*command, environment=None):
+    try:
+        return subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+                              env=environment).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def ioredis_modules(options, folder):
+    """The folder of modules that has ioredis."""
+    if options.ioredis:
+        return os.path.abspath(options.ioredis)
+    modules = "/usr/share/nodejs"
+    if os.path.isdir(f"{modules}/ioredis"):
+        return modules
+    if shutil.which("npm") is None:
+        raise Skipped("ioredis: Debian has no package of it, and npm, which would fetch it, is not here")
+    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
+                              "--no-fund", IOREDIS], capture_output=True, text=True, check=False,
+                             timeout=NPM_SECONDS)
+    if fetched.returncode != 0:
+        raise Skipped(f"ioredis: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
+    return f"{folder}/node_modules"
+
+
+class Client:
+    """A program of clients/, and what it says."""
+
+    def __init__(self, name, options, folder, ports):
+        self.name = name
+        self.acknowledged = set()
+        self.failed = collections.Counter()
+        self.wrong = []
+        environment = dict(os.environ)
+        if name == "ruby":
+            command, file = ["ruby"], "cluster_ruby.rb"
+            if not works("ruby", "-e", "require 'redis'"):
+                raise Skipped("ruby: ruby-redis is not here: make deps installs it")
+        elif name == "php":
+            command, file = ["php", "-d", "display_errors=0"], "cluster_php.php"
+            if not works("php", "-d", "display_errors=stderr", "-r", "exit(class_exists('RedisCluster') ? 0 : 1);"):
+                raise Skipped("php: php-cli and php-redis are not here: make deps installs them")
+        else:
+            command, file = ["nodejs"], "cluster_ioredis.js"
+            environment["NODE_PATH"] = ioredis_modules(options, folder)
+            if not works("nodejs", "-e", "require('ioredis')", environment=environment):
+                raise Skipped("ioredis: nodejs cannot load it")
+        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *map(str, ports)],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, text=True, env=environment)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self):
+        for line in self._process.stdout:
+            word, _, rest = line.strip().partition(" ")
+            if word == "ok":
+                self.acknowledged.add(int(rest))
+            elif word == "failed":
+                self.failed[rest[:80]] += 1
+            elif word:
+                self.wrong.append(line.strip())
+
+    def goes_on(self, seconds):
+        """It writes MORE_VALUES from here on. Returns the time to the first one."""
+        before = len(self.acknowledged)
+        begun = time.monotonic()
+        try:
+            wait_for(f"{self.name} to write again", seconds,
+                     lambda: len(self.acknowledged) > before or not self.running)
+            first = time.monotonic() - begun
+            wait_for(f"{self.name} to go on", seconds,
+                     lambda: len(self.acknowledged) >= before + MORE_VALUES or not self.running)
+        except Failed as error:
+            raise Failed(f"{error}; it said {dict(self.failed)} {self.wrong[:5]}") from error
+        check(self.running, f"{self.name} ended by itself: {self.wrong} {dict(self.failed)}")
+        return first
+
+    @property
+    def running(self):
+        return self._process.poll() is None
+
+    def finish(self):
+        self._process.stdin.close()
+        status = self._process.wait(20)
+        self._reader.join(20)
+        check(status == 0, f"{self.name} ended with {status}: {self.wrong}")
+        check(not self.wrong, f"{self.name}: {self.wrong[:5]}")
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+
+def kill_leaders(options, cluster, clients):
+    longest = dict.fromkeys((client.name for client in clients), 0.0)
+    for number in range(options.kills):
+        leader = cluster.wait_leader()
+        leader.kill()
+        for client in clients:
+            took = client.goes_on(GOES_ON_SECONDS * options.slack)
+            longest[client.name] = max(longest[client.name], took)
+        cluster.wait_leader(among=cluster.others(leader))
+        leader.start()
+        cluster.wait_caught_up(leader)
+        print(f"kill {number + 1}: all go on", flush=True)
+    return longest
+
+
+def read_back(cluster, client):
+    with cluster.wait_leader().client(30) as reader:
+        for number in sorted(client.acknowledged):
+            value = reader.call("GET", f"{client.name}:{number}")
+            check(value == str(number).encode(), f"{client.name}:{number} was acknowledged and is {value!r}")
+
+
+def start_clients(options, cluster):
+    clients = []
+    skipped = []
+    for name in options.clients.split(","):
+        check(name in CLIENTS, f"{name} is none of {CLIENTS}")
+        try:
+            clients.append(Client(name, options, cluster.folder, [node.port for node in cluster.nodes]))
+        except Skipped as reason:
+            skipped.append(str(reason))
+            print(f"skipped: {reason}", flush=True)
+    if not clients:
+        raise Skipped("; ".join(skipped))
+    return clients
+
+
+def run(options):
+    with Cluster(options.binary, keep=options.keep) as cluster:
+        addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
+        for node in cluster.nodes:
+            node.flags += ["--client-addresses", addresses]
+        cluster.start()
+        clients = start_clients(options, cluster)
+        try:
+            for client in clients:
+                client.goes_on(GOES_ON_SECONDS * options.slack)
+            longest = kill_leaders(options, cluster, clients)
+            for client in clients:
+                client.finish()
+                read_back(cluster, client)
+        finally:
+            for client in clients:
+                client.kill()
+        for client in clients:
+            print(f"{client.name}: {len(client.acknowledged)} values written and kept, "
+                  f"{sum(client.failed.values())} calls failed, at most {longest[client.name]:.1f} s "
+                  f"without one; {options.kills} leaders died")
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)

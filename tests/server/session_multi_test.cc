@@ -1,0 +1,62 @@
+// Sessions over a fake node: commands in MULTI that need no store.
+#include <leasehold/tests/server/session_fixture.h>
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <string>
+
+namespace leasehold::server {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+
+class QueuedHere : public SessionTest {};
+
+TEST_F(QueuedHere, AreAnsweredInTheirPlaces) {
+  EXPECT_EQ(feed("MULTI\r\nPING\r\nINCR n\r\nECHO x\r\nPING y\r\nGET n\r\nTIME\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n");
+  EXPECT_EQ(feed("EXEC\r\n"), "");
+  node_.commit_all();
+  EXPECT_THAT(pump(),
+              MatchesRegex("\\*6\r\n\\+PONG\r\n:1\r\n\\$1\r\nx\r\n\\$1\r\ny\r\n"
+                           "\\$1\r\n1\r\n\\*2\r\n\\$10\r\n[0-9]*\r\n\\$[1-6]\r\n[0-9]*\r\n"));
+}
+
+TEST_F(QueuedHere, AloneNeedNoNode) {
+  EXPECT_EQ(feed("MULTI\r\nPING\r\nECHO x\r\nEXEC\r\n"),
+            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n$1\r\nx\r\n");
+  EXPECT_EQ(node_.proposals(), 0U);
+  // A wrong number of words is refused when EXEC runs it, and the others stand.
+  EXPECT_THAT(feed("MULTI\r\nPING a b\r\nPING\r\nEXEC\r\n"),
+              AllOf(HasSubstr("*2\r\n-ERR wrong number of"), EndsWith("+PONG\r\n")));
+}
+
+TEST_F(QueuedHere, AloneCompareWhatIsWatched) {
+  node_.grant_lease(std::chrono::seconds(5));
+  EXPECT_EQ(feed("WATCH k\r\nMULTI\r\nPING\r\n"), "+OK\r\n+OK\r\n+QUEUED\r\n");
+  const Bytes other = kv::encode_command(kv::Set{"k", "9"}).value();
+  node_.propose(other, milliseconds(1), [](const replica::ProposeResult&) {});
+  EXPECT_EQ(feed("EXEC\r\n"), "");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*-1\r\n");
+  EXPECT_EQ(feed("WATCH k\r\nMULTI\r\nPING\r\nEXEC\r\n"), "+OK\r\n+OK\r\n+QUEUED\r\n");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "*1\r\n+PONG\r\n");
+}
+
+TEST_F(QueuedHere, AreBounded) {
+  const std::string half(kQueuedHereBytesMax / 2, 'e');
+  feed("MULTI\r\n");
+  EXPECT_EQ(send({"ECHO", half}), "+QUEUED\r\n");
+  EXPECT_THAT(send({"ECHO", half}), AllOf(StartsWith("-ERR "), HasSubstr("outside of MULTI")));
+  EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT "));
+}
+
+}  // namespace
+}  // namespace leasehold::server
