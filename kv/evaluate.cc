@@ -125,7 +125,7 @@ class Evaluation {
   Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
       : term_(term), backend_(backend), sessions_(sessions), counters_(counters) {}
 
-  Result<Bytes> run(const Command& command) {
+  Result<Bytes> execute(const Command& command) {
     return std::visit([this](const auto& c) { return reply_to(c); }, command);
   }
 
@@ -135,7 +135,7 @@ class Evaluation {
   Result<Bytes> reply_to(const C& command) {
     Draft draft(backend_, counters_);
     draft.set_cause(cause_of(command));
-    const auto reply = kv::run(command, draft);
+    const auto reply = run(command, draft);
     if (!reply) return reply.error();
     // An error reply says that nothing was done.
     if (!std::holds_alternative<ErrorReply>(reply.value())) draft.commit();
@@ -181,7 +181,7 @@ class Evaluation {
     if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
     if (begun.verdict != replica::SessionTable::Verdict::execute)
       return why_not(once, begun.verdict);
-    auto reply = run(carried.value());
+    auto reply = execute(carried.value());
     if (reply) sessions_.finish(once.session, once.sequence, reply.value());
     return reply;
   }
@@ -222,7 +222,7 @@ Result<Bytes> evaluate(std::string_view command, raft::Term term, Backend& backe
                        Sessions& sessions, Counters& counters) {
   const auto decoded = decode_command(command);
   if (!decoded) return undecodable(decoded.error());
-  return Evaluation(term, backend, sessions, counters).run(decoded.value());
+  return Evaluation(term, backend, sessions, counters).execute(decoded.value());
 }
 
 }  // namespace leasehold::kv

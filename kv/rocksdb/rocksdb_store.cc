@@ -1,7 +1,6 @@
 // A store opens its database, and puts another in its place when it takes a snapshot over.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
-#include <leasehold/kv/rocksdb/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
 

@@ -13,6 +13,7 @@
 #include <rocksdb/db.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>

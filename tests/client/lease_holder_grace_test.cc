@@ -1,6 +1,7 @@
 // The time behind the deadline in which the group keeps a lease that its holder may not use.
 #include <leasehold/tests/client/lease_holder_rig.h>
 
+#include <atomic>
 #include <thread>
 #include <utility>
 

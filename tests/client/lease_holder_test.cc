@@ -1,6 +1,7 @@
 // A lease that is held for as long as its holder lives: renewed, lost, drained and released.
 #include <leasehold/tests/client/lease_holder_rig.h>
 
+#include <atomic>
 #include <thread>
 #include <utility>
 

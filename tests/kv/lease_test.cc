@@ -1,18 +1,12 @@
 // Leases of clients: asked of both stores, and their life after the process.
 #include <leasehold/kv/query.h>
-#include <leasehold/kv/rocksdb/rocksdb_record.h>
-#include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/lease_support.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
-#include <leasehold/tests/kv/store_twin.h>
-
-#include <rocksdb/db.h>
 
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <set>
 #include <thread>
 
 namespace leasehold::kv::testing {
