@@ -4,13 +4,13 @@
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/server/backup.h>
-#include <leasehold/server/exit_status.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
-#include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
-#include <leasehold/server/tcp_front.h>
 #include <leasehold/server/terminal.h>
 
 #include <spdlog/async.h>
@@ -314,7 +314,7 @@ Result<int> serve(const ServeSettings& settings) {
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
-  ServerState state(settings.server);
+  ServerState state(settings.server, command_table());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   Backups::Options backup_options;
   backup_options.data_dir = settings.data_dir;

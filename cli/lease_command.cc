@@ -1,0 +1,305 @@
+#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/cli/holder_flags.h>
+#include <leasehold/cli/key_command.h>
+#include <leasehold/cli/leader.h>
+#include <leasehold/cli/lease_command.h>
+#include <leasehold/server/front/duration.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+namespace leasehold::cli {
+
+const char* const kLeaseUsage =
+    "usage: leasehold lease ACTION ... --servers HOST:PORT,...\n"
+    "  grant                     a new lease: prints its id and its fencing token\n"
+    "  renew ID ...              give each its whole time to live anew\n"
+    "  revoke ID                 end it, with its keys\n"
+    "  info ID                   who holds it, and which keys stand on it (or info --name NAME)\n"
+    "  list                      all of them\n"
+    "  attach ID KEY             the key goes when the lease ends\n"
+    "  detach KEY                the key stays\n"
+    "  --servers HOST:PORT,...   client addresses of the nodes\n"
+    "  --ttl DURATION            grant: how long it lives after its last renewal (default 10s)\n"
+    "  --name NAME               grant: no two leases have the same one; info: that one's\n"
+    "  --holder TEXT             grant: who holds it, for others to see\n"
+    "  --id ID                   grant: a number of your own, up to 4294967295\n"
+    "  --grace DURATION          grant: behind that it stays for so long, and a renewal gives\n"
+    "                            it back\n"
+    "  --soft                    grant: but who asks for the name then has it ended, and gets\n"
+    "                            it at a later try; with --grace and --name, without --delay\n"
+    "  --delay DURATION          grant: when it was not renewed, nobody gets its name for so\n"
+    "                            long; with --name\n"
+    "  --timeout DURATION        how long to try (default 5s)\n"
+    "  --json                    objects instead of lines\n"
+    "A key that begins with a dash stands behind --.\n"
+    "To hold a lease while a command runs: leasehold lock.\n"
+    "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+/// As many as the store lists at once.
+constexpr std::size_t kPage = 4096;
+/// Items of a lease, where its keys are not told.
+constexpr std::size_t kListed = 10;
+
+int fail(const std::string& text, int status) {
+  std::cerr << "leasehold lease: " << text << std::endl;
+  return status;
+}
+
+/// Names, holders and keys are bytes of any kind.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool is_lease(const client::RespValue& info) {
+  return info.kind == client::RespValue::Kind::array && info.items.size() >= kListed;
+}
+
+Json object_of(const client::RespValue& info) {
+  const std::vector<client::RespValue>& items = info.items;
+  Json lease = {{"id", items[0].integer},
+                {"token", items[1].integer},
+                {"ttl_ms", items[2].integer},
+                {"name", items[3].text},
+                {"holder", items[4].text}};
+  const bool listed = items.size() == kListed;
+  if (!listed) {
+    lease["keys"] = Json::array();
+    for (const client::RespValue& key : items[5].items) lease["keys"].push_back(key.text);
+  }
+  const std::size_t terms = listed ? 5 : 6;
+  lease["grace_ms"] = items[terms].integer;
+  lease["soft"] = items[terms + 1].integer != 0;
+  lease["delay_ms"] = items[terms + 2].integer;
+  lease["delayed"] = items[terms + 3].integer != 0;
+  lease["asked_at_ms"] = items[terms + 4].integer;
+  if (items.size() < terms + 7) return lease;
+  // Null where another node leads.
+  const auto known = [&items](std::size_t at) {
+    return items[at].kind == client::RespValue::Kind::integer ? Json(items[at].integer) : Json();
+  };
+  lease["left_ms"] = known(terms + 5);
+  lease["renewed_at_ms"] = known(terms + 6);
+  return lease;
+}
+
+std::string duration_of(const Json& milliseconds) {
+  return server::format_duration(std::chrono::milliseconds(milliseconds.get<std::int64_t>()));
+}
+
+std::string line_of(const Json& lease) {
+  std::string line = lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
+                     duration_of(lease.at("ttl_ms"));
+  if (const Json left = lease.value("left_ms", Json()); left.is_number()) {
+    const bool graced = left < 0 && lease.at("grace_ms") != 0;
+    line += graced ? "  in its grace period" : "  left " + duration_of(std::max(left, Json(0)));
+  }
+  if (lease.at("grace_ms") != 0) line += "  grace " + duration_of(lease.at("grace_ms"));
+  if (lease.at("soft") == true) line += "  soft";
+  if (lease.at("delay_ms") != 0) line += "  delay " + duration_of(lease.at("delay_ms"));
+  for (const char* field : {"name", "holder"}) {
+    const auto text = lease.value(field, std::string());
+    if (!text.empty()) line += "  " + std::string(field) + " " + text;
+  }
+  if (lease.at("delayed") == true) line += "  expired, its lock delay keeps the name";
+  for (const Json& key : lease.value("keys", Json::array())) {
+    line += "\n  " + key.get<std::string>();
+  }
+  return line;
+}
+
+class LeaseCommand {
+ public:
+  LeaseCommand(ClientFlags flags, client::RespClient::Timeout timeout)
+      : flags_(std::move(flags)),
+        servers_(split_servers(flags_.text("--servers"))),
+        timeout_(timeout),
+        json_(flags_.has("--json")) {}
+
+  int run() {
+    if (flags_.words().empty()) return misused("expected an action");
+    if (servers_.empty()) return misused("--servers is missing");
+    const std::string action = flags_.words().front();
+    Words words(flags_.words().begin() + 1, flags_.words().end());
+    // A key may look like a flag.
+    words.insert(words.end(), flags_.rest().begin(), flags_.rest().end());
+    if (action == "grant" && words.empty()) return grant();
+    if (action == "renew" && !words.empty()) return renew(words);
+    if (action == "revoke" && words.size() == 1) return plain({"LEASE.REVOKE", words[0]});
+    if (action == "attach" && words.size() == 2) return plain({"LEASE.ATTACH", words[0], words[1]});
+    if (action == "detach" && words.size() == 1) return plain({"LEASE.DETACH", words[0]});
+    if (action == "info" && words.size() + (flags_.has("--name") ? 1U : 0U) == 1)
+      return info(words);
+    if (action == "list" && words.empty()) return list();
+    return misused("'" + action + "' is no action, or has other arguments");
+  }
+
+ private:
+  static int misused(const std::string& text) { return fail(text + "\n" + kLeaseUsage, kUsage); }
+
+  static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
+
+  /// None: it was told, and status_ is what to end with.
+  std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
+    auto reply = run_anywhere(servers_, words, timeout_, repeat);
+    if (!reply) {
+      const ErrorCode code = reply.error().code;
+      status_ = code == ErrorCode::invalid_argument ? kUsage
+                : code == ErrorCode::unavailable    ? kOutcomeUnknown
+                                                    : kNotExecuted;
+      fail(reply.error().message, status_);
+      return std::nullopt;
+    }
+    const client::RespValue& value = reply.value();
+    if (value.kind != client::RespValue::Kind::error) return std::move(reply).value();
+    const bool no = value.is_error("NOLEASE") || value.is_error("LEASETAKEN");
+    status_ = no ? kNo : value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
+    fail(value.text, status_);
+    return std::nullopt;
+  }
+
+  int grant() {
+    const auto ttl = flags_.duration("--ttl", std::chrono::seconds(10));
+    if (!ttl) return misused(ttl.error().message);
+    Words words = {"LEASE.GRANT", std::to_string(ttl.value() / std::chrono::milliseconds(1))};
+    for (const char* field : {"name", "holder", "id"}) {
+      const std::string flag = "--" + std::string(field);
+      if (flags_.has(flag)) words.insert(words.end(), {field, flags_.text(flag)});
+    }
+    if (const auto added = add_terms(words); !added) return misused(added.error().message);
+    const auto granted = ask(words, Repeat::never);
+    if (!granted) return status_;
+    if (granted->items.size() < 2) return unexpected();
+    const std::int64_t id = granted->items.at(0).integer;
+    const std::int64_t token = granted->items.at(1).integer;
+    if (json_) {
+      std::cout << Json({{"id", id}, {"token", token}}).dump() << std::endl;
+    } else {
+      std::cout << id << "  token " << token << std::endl;
+    }
+    return 0;
+  }
+
+  /// The words of a grant for what the lease has beside its time to live.
+  Result<void> add_terms(Words& words) const {
+    const auto grace = term_of(flags_, "--grace", grant::kLeaseGraceMax);
+    if (!grace) return grace.error();
+    const auto delay = term_of(flags_, "--delay", grant::kLeaseDelayMax);
+    if (!delay) return delay.error();
+    const grant::LeaseTerms terms{grace.value(), delay.value(), flags_.has("--soft")};
+    if (const char* problem = terms.problem(!flags_.text("--name").empty())) {
+      return Error{ErrorCode::invalid_argument, problem};
+    }
+    const auto add = [&words](const char* word, grant::LeaseTerms::Milliseconds term) {
+      if (term > term.zero()) words.insert(words.end(), {word, std::to_string(term.count())});
+    };
+    add("grace", terms.grace);
+    if (terms.soft) words.emplace_back("soft");
+    add("delay", terms.delay);
+    return {};
+  }
+
+  int renew(const Words& ids) {
+    Words words = {"LEASE.RENEW"};
+    words.insert(words.end(), ids.begin(), ids.end());
+    const auto renewed = ask(words, Repeat::read);
+    if (!renewed) return status_;
+    if (renewed->items.size() != ids.size()) return unexpected();
+    Json all = Json::array();
+    int status = 0;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const client::RespValue& ttl = renewed->items[i];
+      const bool gone = ttl.kind == client::RespValue::Kind::null;
+      if (gone) status = kNo;
+      all.push_back({{"id", ids[i]}, {"ttl_ms", gone ? Json() : Json(ttl.integer)}});
+      if (json_) continue;
+      if (gone) {
+        fail("there is no lease " + ids[i], kNo);
+      } else {
+        std::cout << ids[i] << "  ttl "
+                  << server::format_duration(std::chrono::milliseconds(ttl.integer)) << std::endl;
+      }
+    }
+    if (json_) std::cout << text_of(all) << std::endl;
+    return status;
+  }
+
+  /// 0 is "no such key".
+  int plain(const Words& words) {
+    const auto reply = ask(words, Repeat::never);
+    if (!reply) return status_;
+    if (reply->kind == client::RespValue::Kind::integer && reply->integer == 0) {
+      return fail("there is no key " + words.back(), kNo);
+    }
+    if (json_) std::cout << "{}" << std::endl;
+    return 0;
+  }
+
+  int info(const Words& words) {
+    const auto reply = ask(words.empty() ? Words{"LEASE.INFO", "NAME", flags_.text("--name")}
+                                         : Words{"LEASE.INFO", words[0]},
+                           Repeat::read);
+    if (!reply) return status_;
+    if (reply->kind == client::RespValue::Kind::null) return fail("there is no such lease", kNo);
+    if (!is_lease(*reply)) return unexpected();
+    const Json lease = object_of(*reply);
+    std::cout << (json_ ? text_of(lease) : line_of(lease)) << std::endl;
+    return 0;
+  }
+
+  int list() {
+    Json all = Json::array();
+    for (std::string after = "0";;) {
+      const auto page =
+          ask({"LEASE.LIST", "AFTER", after, "COUNT", std::to_string(kPage)}, Repeat::read);
+      if (!page) return status_;
+      for (const client::RespValue& one : page->items) {
+        if (!is_lease(one)) return unexpected();
+        all.push_back(object_of(one));
+        if (!json_) std::cout << line_of(all.back()) << "\n";
+      }
+      if (page->items.size() < kPage) break;
+      after = all.back().at("id").dump();
+    }
+    if (json_) std::cout << text_of(all);
+    std::cout << (json_ ? "\n" : "") << std::flush;
+    return 0;
+  }
+
+  const ClientFlags flags_;
+  const std::vector<std::string> servers_;
+  const client::RespClient::Timeout timeout_;
+  const bool json_;
+  int status_ = 0;
+};
+
+}  // namespace
+
+int run_lease_command(const std::vector<std::string>& arguments) {
+  if (wants_help(arguments)) {
+    std::cout << kLeaseUsage;
+    return 0;
+  }
+  auto flags = ClientFlags::parse(
+      arguments,
+      {"--servers", "--ttl", "--name", "--holder", "--id", "--grace", "--delay", "--timeout"},
+      {"--soft", "--json"});
+  if (!flags) return fail(flags.error().message + "\n" + kLeaseUsage, kUsage);
+  const auto timeout = flags.value().duration("--timeout", std::chrono::seconds(5));
+  if (!timeout) return fail(timeout.error().message + "\n" + kLeaseUsage, kUsage);
+  return LeaseCommand(std::move(flags).value(),
+                      std::chrono::ceil<client::RespClient::Timeout>(timeout.value()))
+      .run();
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,176 @@
+// LEASE.*: the leases that clients hold (docs/leases.md).
+#include <leasehold/kv/local/lease_renewal.h>
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kGrantForm =
+    "ERR expected LEASE.GRANT milliseconds [ID id] [NAME name] [HOLDER holder] "
+    "[GRACE milliseconds] [SOFT] [DELAY milliseconds]";
+constexpr const char* kListForm = "ERR expected LEASE.LIST [AFTER id] [COUNT count]";
+
+std::optional<std::uint64_t> parse_number(std::string_view word, std::int64_t least) {
+  const auto number = parse_integer(word);
+  if (!number || *number < least) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+std::string no_id(std::string_view word) {
+  return "ERR " + quoted(word) + " is no id of a lease";
+}
+
+/// Whole milliseconds. None: not a number above 0, or more than the type holds.
+std::optional<lease::Duration> parse_milliseconds(std::string_view word) {
+  const auto number = parse_number(word, 1);
+  constexpr auto kMost = std::numeric_limits<lease::Duration::rep>::max() / 1'000'000;
+  if (!number || *number > static_cast<std::uint64_t>(kMost)) return std::nullopt;
+  return std::chrono::milliseconds(*number);
+}
+
+/// What is more than any term may be stays so: the store says what the limit is.
+bool parse_term(std::string_view word, grant::LeaseTerms::Milliseconds& term) {
+  const auto number = parse_number(word, 0);
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (number) {
+    term = grant::LeaseTerms::Milliseconds(static_cast<std::uint32_t>(std::min(*number, kMost)));
+  }
+  return number.has_value();
+}
+
+/// Under the leader lease. False: the log has to be asked.
+bool renew_here(Session& session, const kv::RenewLeases& renew, std::string& out) {
+  const Session::Context& context = session.context();
+  kv::LeaseKeeper* const keeper = context.state.lease_keeper;
+  if (keeper == nullptr || !context.state.options.lease_reads) return false;
+  const auto renewed = kv::renew_under_lease(context.node, *keeper, renew.ids);
+  if (!renewed) return false;
+  append_array(out, renew.ids.size());
+  for (const auto& ttl : renewed->ttl) {
+    if (ttl) {
+      append_integer(out, *ttl / std::chrono::milliseconds(1));
+    } else {
+      append_null(out, session.protocol);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string make_lease_grant(const Arguments& args, kv::Operation& operation) {
+  kv::GrantLease grant;
+  const auto ttl = parse_milliseconds(args[1]);
+  if (!ttl) return kGrantForm;
+  grant.ttl = *ttl;
+  grant.asked_at_ms = wall_now() / std::chrono::milliseconds(1);
+  for (std::size_t i = 2; i < args.size(); ++i) {
+    const std::string_view word = args[i];
+    if (equals_ignoring_case(word, "soft")) {
+      grant.terms.soft = true;
+      continue;
+    }
+    if (++i == args.size()) return kGrantForm;
+    const std::string_view value = args[i];
+    if (equals_ignoring_case(word, "id")) {
+      const auto id = parse_number(value, 1);
+      if (!id) return no_id(value);
+      grant.id = grant::LeaseId(*id);
+    } else if (equals_ignoring_case(word, "name")) {
+      grant.name = value;
+    } else if (equals_ignoring_case(word, "holder")) {
+      grant.holder = value;
+    } else if (equals_ignoring_case(word, "grace")) {
+      if (!parse_term(value, grant.terms.grace)) return kGrantForm;
+    } else if (equals_ignoring_case(word, "delay")) {
+      if (!parse_term(value, grant.terms.delay)) return kGrantForm;
+    } else {
+      return kGrantForm;
+    }
+  }
+  operation = grant;
+  return {};
+}
+
+std::string make_lease_renew(const Arguments& args, kv::Operation& operation) {
+  kv::RenewLeases renew;
+  for (std::size_t i = 1; i < args.size(); ++i) {
+    const auto id = parse_number(args[i], 1);
+    if (!id) return no_id(args[i]);
+    renew.ids.emplace_back(*id);
+  }
+  operation = std::move(renew);
+  return {};
+}
+
+std::string make_lease_revoke(const Arguments& args, kv::Operation& operation) {
+  const auto id = parse_number(args[1], 1);
+  if (!id) return no_id(args[1]);
+  operation = kv::RevokeLease{grant::LeaseId(*id)};
+  return {};
+}
+
+std::string make_lease_attach(const Arguments& args, kv::Operation& operation) {
+  const auto id = parse_number(args[1], 1);
+  if (!id) return no_id(args[1]);
+  operation = kv::AttachKey{grant::LeaseId(*id), args[2]};
+  return {};
+}
+
+std::string make_lease_detach(const Arguments& args, kv::Operation& operation) {
+  operation = kv::AttachKey{grant::LeaseId(0), args[1]};
+  return {};
+}
+
+std::string make_lease_info(const Arguments& args, kv::Operation& operation) {
+  if (args.size() == 3 && equals_ignoring_case(args[1], "name") && !args[2].empty()) {
+    operation = kv::LeaseInfo{grant::LeaseId(0), args[2]};
+    return {};
+  }
+  const auto id = parse_number(args[1], 1);
+  if (!id || args.size() != 2) return "ERR expected LEASE.INFO id or LEASE.INFO NAME name";
+  operation = kv::LeaseInfo{grant::LeaseId(*id), {}};
+  return {};
+}
+
+std::string make_lease_list(const Arguments& args, kv::Operation& operation) {
+  kv::LeaseList list{grant::LeaseId(0), 100};
+  if (args.size() % 2 == 0) return kListForm;
+  for (std::size_t i = 1; i < args.size(); i += 2) {
+    const bool count = equals_ignoring_case(args[i], "count");
+    if (!count && !equals_ignoring_case(args[i], "after")) return kListForm;
+    const auto number = parse_number(args[i + 1], count ? 1 : 0);
+    if (!number || (count && *number > kv::kCommandLeasesMax)) return kListForm;
+    if (count) {
+      list.count = static_cast<std::uint32_t>(*number);
+    } else {
+      list.after = grant::LeaseId(*number);
+    }
+  }
+  operation = list;
+  return {};
+}
+
+void run_lease_renew(Session& session, const Arguments& args, std::string& out) {
+  kv::Operation operation;
+  if (const std::string problem = make_lease_renew(args, operation); !problem.empty()) {
+    return session.refuse(out, problem);
+  }
+  const auto& renew = std::get<kv::RenewLeases>(operation);
+  auto encoded = kv::encode_command(renew);
+  if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
+  if (renew_here(session, renew, out)) return;
+  if (session.refuse_when_draining(out)) return;
+  // As often as it likes: the second time gives a lease its whole time once more.
+  session.propose(std::move(encoded).value(), ReplyForm::plain, {}, true);
+}
+
+}  // namespace leasehold::server
