@@ -1,4 +1,4 @@
-#include <leasehold/cli/backup_command.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
@@ -9,9 +9,12 @@
 #include <ctime>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
 namespace {
@@ -19,6 +22,32 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 using Timeout = client::RespClient::Timeout;
+
+constexpr const char* kBackupExamples = R"(Examples:
+  leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 monday
+writes a snapshot to backups/monday in the data directory of the node that takes it, while reads and
+writes go on, and prints the path. Everything that was acknowledged before is in it. Copy the file
+to another machine; leasehold restore makes a new group of it.)";
+
+constexpr const char* kSnapshotExamples = R"(Examples:
+  leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
+Each node makes its store durable as it is now and cuts its log down to --log-tail, which it does by
+itself when there is --log-cut more.)";
+
+struct BackupOptions {
+  std::vector<std::string> servers;
+  /// How long to look for a node that takes the backup; the backup itself may take any time.
+  Timeout timeout{5000};
+  std::string name;    ///< empty: one that tells the time
+  bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
+  bool json = false;
+};
+
+struct SnapshotOptions {
+  std::vector<std::string> servers;
+  Timeout timeout{5000};  ///< to connect
+  bool json = false;
+};
 
 constexpr auto kRetryPause = std::chrono::milliseconds(100);
 constexpr Timeout kConnectTimeout{1000};
@@ -136,8 +165,8 @@ std::string line_of(const Json& node) {
          " of the log, " + bytes_text(gone) + "; " + left + " left";
 }
 
-}  // namespace
-
+/// Asks one node after another to write a backup, until one takes it, and waits until it is
+/// written.
 int run_backup(const BackupOptions& options) {
   const std::string name = options.name.empty() ? timely_name() : options.name;
   const auto taken = backup_anywhere(options, name);
@@ -163,6 +192,7 @@ int run_backup(const BackupOptions& options) {
   return 0;
 }
 
+/// Asks every node at once to make its store durable and cut its log, and tells what they did.
 int run_snapshot(const SnapshotOptions& options) {
   std::vector<std::future<Json>> answers;
   for (const std::string& server : options.servers) {
@@ -184,6 +214,29 @@ int run_snapshot(const SnapshotOptions& options) {
     std::cout << all.dump(2, ' ', false, Json::error_handler_t::replace) << std::endl;
   }
   return done ? 0 : kNotExecuted;
+}
+
+}  // namespace
+
+Run add_backup(Flags& flags) {
+  const auto options = std::make_shared<BackupOptions>();
+  flags.add_servers(options->servers);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
+  flags.add({"name", "NAME", "The file's name; without one it tells the time"}, options->name);
+  flags.add({"--stale", "", "What the node has, though it may lack writes; needs no leader"},
+            options->stale);
+  flags.add({"--json", "", "One object instead of a sentence"}, options->json);
+  flags.set_footer(kBackupExamples);
+  return [options] { return run_backup(*options); };
+}
+
+Run add_snapshot(Flags& flags) {
+  const auto options = std::make_shared<SnapshotOptions>();
+  flags.add_servers(options->servers);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
+  flags.add({"--json", "", "A list of objects instead of sentences"}, options->json);
+  flags.set_footer(kSnapshotExamples);
+  return [options] { return run_snapshot(*options); };
 }
 
 }  // namespace leasehold::cli

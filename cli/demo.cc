@@ -1,4 +1,5 @@
-#include <leasehold/cli/demo.h>
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/demo_latencies.h>
 #include <leasehold/cli/demo_replica.h>
 #include <leasehold/cli/demo_waits.h>
 #include <leasehold/cli/key_command.h>
@@ -16,6 +17,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -73,42 +75,6 @@ void must(const Result<void>& result, const std::string& what) {
   std::putchar('\n');
   std::fflush(stdout);
 }
-
-/// Latencies of one kind of operation.
-class Latencies {
- public:
-  void add(double microseconds) { all_.push_back(microseconds); }
-  template <class Operation>
-  void measure(Operation&& operation) {
-    const auto start = Clock::now();
-    operation();
-    all_.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
-  }
-  double percentile(double fraction) {
-    std::sort(all_.begin(), all_.end());
-    return all_.at(static_cast<std::size_t>(fraction * static_cast<double>(all_.size() - 1)));
-  }
-  /// "p50 1.2 ms, p99 3.4 ms".
-  std::string text() {
-    return "p50 " + format(percentile(0.5)) + ", p99 " + format(percentile(0.99));
-  }
-  /// "median 1.2 ms, longest 3.4 ms".
-  std::string spread() {
-    return "median " + format(percentile(0.5)) + ", longest " + format(percentile(1));
-  }
-
- private:
-  static std::string format(double microseconds) {
-    char out[32];
-    if (microseconds < 1000) {
-      std::snprintf(out, sizeof(out), "%.0f us", microseconds);
-    } else {
-      std::snprintf(out, sizeof(out), "%.1f ms", microseconds / 1000);
-    }
-    return out;
-  }
-  std::vector<double> all_;
-};
 
 struct Replica {
   int id = 0;
@@ -487,14 +453,14 @@ class Demo {
   std::map<std::string, std::string> ledger_;  ///< acknowledged writes
 };
 
-}  // namespace
-
-int run_demo(const DemoOptions& options) {
+/// Tells the story on stdout. Returns 0 when everything in it came true, 1 with a message on stderr
+/// otherwise. Leaves no process and, unless `keep` is set, no file behind.
+int run_demo(const std::string& called, bool keep) {
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = 1; };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  const auto program = own_program(options.program);
+  const auto program = own_program(called);
   const auto dir = make_temporary_folder("leasehold-demo-");
   if (!program || !dir) {
     std::fprintf(stderr, "leasehold demo: %s\n",
@@ -514,11 +480,19 @@ int run_demo(const DemoOptions& options) {
       if (!interrupted) demo.show_logs();
     }
   }
-  if (!options.keep) {
+  if (!keep) {
     std::error_code ignored;
     std::filesystem::remove_all(dir.value(), ignored);
   }
   return good ? 0 : 1;
+}
+
+}  // namespace
+
+Run add_demo(Flags& flags) {
+  const auto keep = std::make_shared<bool>(false);
+  flags.add({"--keep", "", "Keep the folder with the data and the logs"}, *keep);
+  return [keep, called = flags.program()] { return run_demo(called, *keep); };
 }
 
 }  // namespace leasehold::cli

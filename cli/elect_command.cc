@@ -1,5 +1,4 @@
-#include <leasehold/cli/client_flags.h>
-#include <leasehold/cli/elect_command.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/holder_flags.h>
@@ -9,31 +8,27 @@
 #include <nlohmann/json.hpp>
 
 #include <iostream>
-#include <string_view>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kElectUsage =
-    "usage: leasehold elect NAME --servers HOST:PORT,... [FLAGS]\n"
-    "Waits until nobody else leads NAME, says `elected` with the fencing token, and leads until a\n"
-    "signal comes: then somebody else may at once. When the leadership could not be renewed in\n"
-    "time it says `over` and ends; what is done under it has to stop within the margin. With\n"
-    "--grace it says `grace` first, on which the same has to stop, and then `again` if it leads\n"
-    "on, with the token as before, or `over`. To run a command under it: leasehold lock. With\n"
-    "--observe it does not stand, and says who leads whenever that changes.\n"
-    "Exit status: 0 ended by a signal, 1 another leads, 2 a flag is wrong, 4 the nodes were not\n"
-    "reached, 6 the leadership was lost.\n"
-    "  --wait DURATION                how long it may be another's (default: for ever)\n"
-    "  --grace DURATION               behind its time to live it is nobody else's for so long,\n"
-    "                                 and a renewal gives it back (default 0s)\n"
-    "  --lock-delay DURATION          when it was not renewed, nobody leads for so long: time for\n"
-    "                                 what the old leader left under way (default 0s)\n"
-    "  --observe                      say who leads, until a signal comes\n"
-    "  --json                         an object for each line\n"
-    "Example: leasehold elect scheduler --servers 10.0.0.1:7201,10.0.0.2:7201\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Waits until nobody else leads NAME, says `elected` with the fencing token, and leads until a
+signal comes: then somebody else may at once. When the leadership could not be renewed in
+time it says `over` and ends; what is done under it has to stop within the margin. With
+--grace it says `grace` first, on which the same has to stop, and then `again` if it leads
+on, with the token as before, or `over`. To run a command under it: leasehold lock. With
+--observe it does not stand, and says who leads whenever that changes.
+
+Exit status: 0 ended by a signal, 1 another leads, 2 a flag is wrong, 4 the nodes were not
+reached, 6 the leadership was lost.
+
+Example:
+  leasehold elect scheduler --servers 10.0.0.1:7201,10.0.0.2:7201)";
 
 using client::LeaseHolder;
 using lease::Duration;
@@ -49,36 +44,13 @@ int fail(const std::string& text, int status) {
   return status;
 }
 
-struct Wanted : HolderFlags {
+struct Wanted {
+  HolderFlags holder;
+  LeaseHolder::Options options;
+  std::vector<std::string> words;
   bool observe = false;
   bool json = false;
 };
-
-Error wrong(std::string text) {
-  return {ErrorCode::invalid_argument, std::move(text)};
-}
-
-Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  std::vector<std::string_view> valued = holder_flag_names();
-  valued.insert(valued.end(), {"--grace", "--lock-delay"});
-  const auto flags = ClientFlags::parse(given, valued, {"--observe", "--json"});
-  if (!flags) return flags.error();
-  if (flags.value().words().size() != 1 || !flags.value().rest().empty()) {
-    return wrong("expected one name; to run a command there is leasehold lock");
-  }
-  auto holder = holder_flags(flags.value(), clock);
-  if (!holder) return holder.error();
-  const auto grace = term_of(flags.value(), "--grace", grant::kLeaseGraceMax);
-  if (!grace) return grace.error();
-  const auto delay = term_of(flags.value(), "--lock-delay", grant::kLeaseDelayMax);
-  if (!delay) return delay.error();
-  Wanted wanted{std::move(holder).value()};
-  wanted.options.terms = {grace.value(), delay.value()};
-  wanted.options.name = flags.value().words().front();
-  wanted.observe = flags.value().has("--observe");
-  wanted.json = flags.value().has("--json");
-  return wanted;
-}
 
 /// One line for whoever reads along: "elected  token 7".
 void say(const Wanted& wanted, const char* what, const std::string& holder,
@@ -97,7 +69,7 @@ void say(const Wanted& wanted, const char* what, const std::string& holder,
 }
 
 int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock& clock) {
-  client::RemoteLeases leases(wanted.servers);
+  client::RemoteLeases leases(wanted.holder.servers);
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
   options.give_up = [&] {
@@ -129,7 +101,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
 }
 
 int observe(const Wanted& wanted, const EndingSignals& signals) {
-  client::RemoteLeases leases(wanted.servers);
+  client::RemoteLeases leases(wanted.holder.servers);
   grant::FencingToken seen{0};
   bool told = false;
   std::string trouble;
@@ -153,19 +125,43 @@ int observe(const Wanted& wanted, const EndingSignals& signals) {
   return 0;
 }
 
-}  // namespace
-
-int run_elect_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kElectUsage << kHolderUsage;
-    return 0;
+int run(Wanted& wanted) {
+  if (wanted.words.size() != 1) {
+    return misused("elect", "expected one name; to run a command there is leasehold lock");
   }
   const node::SystemClock clock;
-  const auto wanted = parse(arguments, clock);
-  if (!wanted) return fail(wanted.error().message + "\n" + kElectUsage + kHolderUsage, kUsage);
+  const grant::LeaseTerms terms = wanted.options.terms;
+  auto options = wanted.holder.options(clock);
+  if (!options) return misused("elect", options.error().message);
+  wanted.options = std::move(options).value();
+  wanted.options.terms = terms;
+  wanted.options.name = wanted.words.front();
   const EndingSignals signals;
-  return wanted.value().observe ? observe(wanted.value(), signals)
-                                : lead(wanted.value(), signals, clock);
+  return wanted.observe ? observe(wanted, signals) : lead(wanted, signals, clock);
+}
+
+}  // namespace
+
+Run add_elect(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_words(wanted->words, "NAME --servers HOST:PORT,... [OPTIONS]");
+  wanted->holder.add(flags);
+  wanted->holder.add_wait(flags);
+  add_term(
+      flags,
+      {"--grace", "DURATION",
+       "After its time to live nobody else gets it for this long; a renewal gives it back", "0s"},
+      grant::kLeaseGraceMax, wanted->options.terms.grace);
+  add_term(flags,
+           {"--lock-delay", "DURATION",
+            "When it was not renewed, nobody leads for this long: time for what the old leader has "
+            "still under way",
+            "0s"},
+           grant::kLeaseDelayMax, wanted->options.terms.delay);
+  flags.add({"--observe", "", "Say who leads, until a signal comes"}, wanted->observe);
+  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return run(*wanted); };
 }
 
 }  // namespace leasehold::cli

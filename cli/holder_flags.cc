@@ -1,6 +1,5 @@
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/holder_flags.h>
-#include <leasehold/cli/leader.h>
 #include <leasehold/server/front/duration.h>
 
 #include <unistd.h>
@@ -10,25 +9,12 @@
 #include <utility>
 
 namespace leasehold::cli {
-
-const char* const kHolderUsage =
-    "  --servers HOST:PORT,...        client addresses of the nodes\n"
-    "  --holder TEXT                  who holds it, as others see it (default: the host);\n"
-    "                                 the number of the process is added\n"
-    "  --ttl DURATION                 how long it outlives its holder (default 10s)\n"
-    "  --margin DURATION              how long its holder may take to stop (default 1s)\n"
-    "  --renew DURATION               how often to renew (default: a third of what can be used)\n"
-    "  --max-round-trip DURATION      the longest that a healthy renewal takes (default 500ms)\n"
-    "  --max-clock-drift FRACTION     how wrong the clocks may go (default 0.1)\n";
-
 namespace {
 
 using lease::Duration;
 
 /// Nobody stops in less.
 constexpr Duration kMarginMin = std::chrono::milliseconds(10);
-/// "For ever", in durations that can still be added to an instant.
-constexpr Duration kForEver = std::chrono::hours(24 * 365);
 
 Error wrong(std::string text) {
   return {ErrorCode::invalid_argument, std::move(text)};
@@ -47,70 +33,74 @@ std::string own_name(const std::string& text, const lease::Clock& clock) {
          std::to_string(clock.holder_now().since_origin().count());
 }
 
-Result<grant::HolderTiming> timing_of(const ClientFlags& flags) {
-  grant::HolderTiming timing;
-  const auto ttl = flags.duration("--ttl", timing.ttl);
-  if (!ttl) return ttl.error();
-  const auto margin = flags.duration("--margin", timing.margin);
-  if (!margin) return margin.error();
-  if (margin.value() < kMarginMin)
+}  // namespace
+
+void HolderFlags::add(Flags& flags) {
+  flags.add_servers(servers);
+  flags.add(
+      {"--holder", "TEXT",
+       "Who holds it, as others see it (default: the host); the number of the process is added"},
+      holder_);
+  flags.add({"--ttl", "DURATION", "How long it outlives its holder", "10s"}, timing_.ttl);
+  flags.add({"--margin", "DURATION", "How long its holder may take to stop", "1s"}, timing_.margin);
+  flags.add({"--renew", "DURATION", "How often to renew (default: a third of what can be used)"},
+            [this](const std::string& text) -> Result<void> {
+              const auto renewal = server::parse_duration(text);
+              if (!renewal) return renewal.error();
+              renewal_ = renewal.value();
+              return {};
+            });
+  flags.add({"--max-round-trip", "DURATION", "The longest that a healthy renewal takes", "500ms"},
+            timing_.max_round_trip);
+  flags.add({"--max-clock-drift", "FRACTION", "How wrong the clocks may go", "0.1"},
+            [this](const std::string& text) -> Result<void> {
+              const auto ppm = server::parse_scaled(text, 1'000'000);
+              // What is larger might not fit the sums of timing().
+              if (!ppm || *ppm > 500'000) {
+                return wrong("expected a fraction like 0.1, at most 0.5");
+              }
+              timing_.max_clock_drift_ppm = *ppm;
+              return {};
+            });
+}
+
+void HolderFlags::add_wait(Flags& flags) {
+  flags.add({"--wait", "DURATION", "How long it may be another's (default: for ever)"}, wait_);
+}
+
+Result<grant::HolderTiming> HolderFlags::timing() const {
+  grant::HolderTiming timing = timing_;
+  if (timing.margin < kMarginMin) {
     return wrong("--margin: who holds it needs 10ms to stop, or more");
-  const auto trip = flags.duration("--max-round-trip", timing.max_round_trip);
-  if (!trip) return trip.error();
-  timing.ttl = ttl.value();
-  timing.margin = margin.value();
-  timing.max_round_trip = trip.value();
-  if (flags.has("--max-clock-drift")) {
-    const auto ppm = server::parse_scaled(flags.text("--max-clock-drift"), 1'000'000);
-    // What is larger might not fit the sums below.
-    if (!ppm || *ppm > 500'000) {
-      return wrong("--max-clock-drift: expected a fraction like 0.1, at most 0.5");
-    }
-    timing.max_clock_drift_ppm = *ppm;
   }
-  const auto renewal = flags.duration("--renew", std::max(timing.usable() / 3, Duration(1)));
-  if (!renewal) return renewal.error();
-  timing.renewal = renewal.value();
+  timing.renewal = renewal_.value_or(std::max(timing.usable() / 3, Duration(1)));
   if (auto valid = timing.validate(); !valid) return valid.error();
   return timing;
 }
 
-}  // namespace
-
-const std::vector<std::string_view>& holder_flag_names() {
-  static const std::vector<std::string_view> names = {
-      "--servers", "--wait",  "--holder",         "--ttl",
-      "--margin",  "--renew", "--max-round-trip", "--max-clock-drift"};
-  return names;
+Result<client::LeaseHolder::Options> HolderFlags::options(const lease::Clock& clock) const {
+  const auto checked = timing();
+  if (!checked) return checked.error();
+  client::LeaseHolder::Options options;
+  options.holder = own_name(holder_.empty() ? host_name() : holder_, clock);
+  options.timing = checked.value();
+  options.wait = wait_;
+  options.seed = std::hash<std::string>()(options.holder) ^ std::hash<std::string>()(host_name());
+  return options;
 }
 
-Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock) {
-  HolderFlags out;
-  out.servers = split_servers(flags.text("--servers"));
-  if (out.servers.empty()) return wrong("--servers is missing");
-  out.options.holder =
-      own_name(flags.has("--holder") ? flags.text("--holder") : host_name(), clock);
-  const auto timing = timing_of(flags);
-  if (!timing) return timing.error();
-  out.options.timing = timing.value();
-  const auto wait = flags.duration("--wait", kForEver);
-  if (!wait) return wait.error();
-  out.options.wait = wait.value();
-  out.options.seed =
-      std::hash<std::string>()(out.options.holder) ^ std::hash<std::string>()(host_name());
-  return out;
-}
-
-Result<grant::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
-                                                Duration most) {
+void add_term(Flags& flags, const Flag& flag, Duration most,
+              grant::LeaseTerms::Milliseconds& term) {
   using Milliseconds = grant::LeaseTerms::Milliseconds;
-  const auto term = flags.duration(flag, Duration(0));
-  if (!term) return term.error();
-  if (term.value() > most || term.value() % Duration(Milliseconds(1)) != Duration(0)) {
-    return wrong(std::string(flag) + ": expected whole milliseconds, at most " +
-                 server::format_duration(most));
-  }
-  return std::chrono::duration_cast<Milliseconds>(term.value());
+  flags.add(flag, [most, &term](const std::string& text) -> Result<void> {
+    const auto given = server::parse_duration(text);
+    if (!given) return given.error();
+    if (given.value() > most || given.value() % Duration(Milliseconds(1)) != Duration(0)) {
+      return wrong("expected whole milliseconds, at most " + server::format_duration(most));
+    }
+    term = std::chrono::duration_cast<Milliseconds>(given.value());
+    return {};
+  });
 }
 
 int status_of_refusal(const Error& error) {

@@ -2,35 +2,43 @@
 #pragma once
 
 #include <leasehold/base/result.h>
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/parser.h>
 #include <leasehold/client/lease_holder.h>
-#include <leasehold/lease/clock.h>
 #include <leasehold/grant/lease_table.h>
+#include <leasehold/lease/clock.h>
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace leasehold::cli {
 
-/// Their lines of a usage text, but for --wait, which not all have.
-extern const char* const kHolderUsage;
+class HolderFlags {
+ public:
+  /// All but --wait, which not every command has.
+  void add(Flags& flags);
+  void add_wait(Flags& flags);
 
-struct HolderFlags {
+  /// The name is for the command to set. Errors: invalid_argument, with what to do.
+  Result<client::LeaseHolder::Options> options(const lease::Clock& clock) const;
+
   std::vector<std::string> servers;
-  /// The name is for the command to set.
-  client::LeaseHolder::Options options;
+
+ private:
+  Result<grant::HolderTiming> timing() const;
+
+  std::string holder_;  ///< empty: the host
+  std::optional<lease::Duration> renewal_;
+  grant::HolderTiming timing_;
+  /// "For ever", as a duration that can still be added to an instant.
+  lease::Duration wait_ = std::chrono::hours(24 * 365);
 };
 
-/// Their names: all have a value.
-const std::vector<std::string_view>& holder_flag_names();
-/// Errors: invalid_argument, with what to do.
-Result<HolderFlags> holder_flags(const ClientFlags& flags, const lease::Clock& clock);
-
-/// A term of a lease (grant::LeaseTerms): 0 if it was not given. Errors: invalid_argument: no whole
-/// milliseconds, or above `most`.
-Result<grant::LeaseTerms::Milliseconds> term_of(const ClientFlags& flags, std::string_view flag,
-                                                lease::Duration most);
+/// A flag for a term of a lease (grant::LeaseTerms): whole milliseconds, at most `most`.
+void add_term(Flags& flags, const Flag& flag, lease::Duration most,
+              grant::LeaseTerms::Milliseconds& term);
 
 /// The exit status of a command that did not get its lease.
 int status_of_refusal(const Error& error);

@@ -1,14 +1,24 @@
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/key_command.h>
+#include <leasehold/server/front/words.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <thread>
 #include <utility>
 
 namespace leasehold::cli {
+
+const char* const kClientExamples = R"(Examples:
+  leasehold status --servers 127.0.0.1:7201,127.0.0.1:7202 --watch 500ms
+  leasehold status --servers 127.0.0.1:7201,127.0.0.1:7202,127.0.0.1:7203
+  leasehold put --servers 127.0.0.1:7201 greeting hello
+  leasehold get --servers 127.0.0.1:7201,127.0.0.1:7202 greeting)";
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -94,6 +104,14 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
 
 namespace {
 
+struct KeyCommand {
+  std::vector<std::string> servers;
+  Timeout timeout{5000};
+  std::vector<std::string> words;
+  /// A write is sent under a session of its own until its outcome is known.
+  bool exactly_once = false;
+};
+
 /// A session that is opened twice costs nothing: the one that nobody knows of ends by being idle.
 Result<client::RespValue> run_once(const KeyCommand& command) {
   const auto deadline = Clock::now() + command.timeout;
@@ -116,8 +134,8 @@ Result<client::RespValue> run_once(const KeyCommand& command) {
   return reply;
 }
 
-}  // namespace
-
+/// Exit status: 0 done; 1 no such key (for put --if-absent: it exists); 2 a wrong address; 3
+/// outcome unknown; 4 not executed: refused, or nobody took it.
 int run_key_command(const KeyCommand& command) {
   const bool read = command.words.front() == "GET";
   const auto reply = command.exactly_once
@@ -150,6 +168,79 @@ int run_key_command(const KeyCommand& command) {
   }
   std::cerr << "leasehold: a reply of an unexpected kind\n";
   return kOutcomeUnknown;
+}
+
+/// What get, put and del have in common.
+void add_common(Flags& flags, KeyCommand& command, std::string& key) {
+  flags.add_servers(command.servers);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, command.timeout);
+  Flag word{"key", "KEY", "The key"};
+  word.required = true;
+  flags.add(word, key);
+  flags.set_footer(kClientExamples);
+}
+
+void add_exactly_once(Flags& flags, KeyCommand& command) {
+  flags.add({"--exactly-once", "", "Try again, in a session, until it is known what came of it"},
+            command.exactly_once);
+}
+
+struct Put : KeyCommand {
+  std::string key;
+  std::string value;
+  bool if_absent = false;
+  bool sequential = false;
+  std::int64_t lease = 0;  ///< 0: none
+};
+
+int run_put(Put wanted) {
+  wanted.words = {wanted.sequential ? "SETSEQ" : "SET", wanted.key, wanted.value};
+  if (wanted.if_absent) wanted.words.emplace_back("NX");
+  if (wanted.lease != 0) {
+    wanted.words.insert(wanted.words.end(), {"LEASE", std::to_string(wanted.lease)});
+  }
+  return run_key_command(wanted);
+}
+
+}  // namespace
+
+Run add_get(Flags& flags) {
+  const auto command = std::make_shared<KeyCommand>();
+  command->words = {"GET", ""};
+  add_common(flags, *command, command->words.back());
+  return [command] { return run_key_command(*command); };
+}
+
+Run add_del(Flags& flags) {
+  const auto command = std::make_shared<KeyCommand>();
+  command->words = {"DEL", ""};
+  add_common(flags, *command, command->words.back());
+  add_exactly_once(flags, *command);
+  return [command] { return run_key_command(*command); };
+}
+
+Run add_put(Flags& flags) {
+  const auto wanted = std::make_shared<Put>();
+  add_common(flags, *wanted, wanted->key);
+  Flag value{"value", "VALUE", "The value"};
+  value.required = true;
+  flags.add(value, wanted->value);
+  flags.add({"--if-absent", "", "Only if the key does not exist"}, wanted->if_absent);
+  Flag sequential{"--sequential", "",
+                  "KEY is the beginning of a new key, a number that rises its end; tells the key"};
+  sequential.excludes = "--if-absent";
+  flags.add(sequential, wanted->sequential);
+  flags.add({"--lease", "ID", "The key goes with the lease of this number"},
+            [wanted](const std::string& text) -> Result<void> {
+              const auto id = server::parse_integer(text);
+              if (!id || *id < 1) {
+                return Error{ErrorCode::invalid_argument, "'" + text + "' is no number of a lease"};
+              }
+              wanted->lease = *id;
+              return {};
+            });
+  add_exactly_once(flags, *wanted);
+  return [wanted] { return run_put(*wanted); };
 }
 
 }  // namespace leasehold::cli

@@ -1,4 +1,5 @@
-// `leasehold get|put|del`: the program as a client of running nodes.
+// `leasehold get|put|del`, and what other commands share with them: one command sent to whichever
+// node takes it.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -31,17 +32,7 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
                                        const std::vector<std::string>& words,
                                        client::RespClient::Timeout timeout, Repeat repeat);
 
-struct KeyCommand {
-  std::vector<std::string> servers;
-  std::vector<std::string> words;
-  client::RespClient::Timeout timeout{5000};
-  /// A write is sent under a session of its own until its outcome is known.
-  bool exactly_once = false;
-};
-
-/// Exit status of get, put and del: 0 done; 1 no such key (for put --if-absent: it exists); 2 a
-/// wrong address; 3 outcome unknown; 4 not executed: refused, or nobody took it. kExitStatuses
-/// tells users.
-int run_key_command(const KeyCommand& command);
+/// Examples of status, get, put and del.
+extern const char* const kClientExamples;
 
 }  // namespace leasehold::cli

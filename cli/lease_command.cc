@@ -1,47 +1,36 @@
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/holder_flags.h>
 #include <leasehold/cli/key_command.h>
-#include <leasehold/cli/leader.h>
-#include <leasehold/cli/lease_command.h>
 #include <leasehold/server/front/duration.h>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kLeaseUsage =
-    "usage: leasehold lease ACTION ... --servers HOST:PORT,...\n"
-    "  grant                     a new lease: prints its id and its fencing token\n"
-    "  renew ID ...              give each its whole time to live anew\n"
-    "  revoke ID                 end it, with its keys\n"
-    "  info ID                   who holds it, and which keys stand on it (or info --name NAME)\n"
-    "  list                      all of them\n"
-    "  attach ID KEY             the key goes when the lease ends\n"
-    "  detach KEY                the key stays\n"
-    "  --servers HOST:PORT,...   client addresses of the nodes\n"
-    "  --ttl DURATION            grant: how long it lives after its last renewal (default 10s)\n"
-    "  --name NAME               grant: no two leases have the same one; info: that one's\n"
-    "  --holder TEXT             grant: who holds it, for others to see\n"
-    "  --id ID                   grant: a number of your own, up to 4294967295\n"
-    "  --grace DURATION          grant: behind that it stays for so long, and a renewal gives\n"
-    "                            it back\n"
-    "  --soft                    grant: but who asks for the name then has it ended, and gets\n"
-    "                            it at a later try; with --grace and --name, without --delay\n"
-    "  --delay DURATION          grant: when it was not renewed, nobody gets its name for so\n"
-    "                            long; with --name\n"
-    "  --timeout DURATION        how long to try (default 5s)\n"
-    "  --json                    objects instead of lines\n"
-    "A key that begins with a dash stands behind --.\n"
-    "To hold a lease while a command runs: leasehold lock.\n"
-    "Example: leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Actions:
+  grant                     a new lease: prints its id and its fencing token
+  renew ID ...              start the time to live of each again
+  revoke ID                 end it, with its keys
+  info ID                   who holds it, and which keys stand on it (or info --name NAME)
+  list                      all of them
+  attach ID KEY             the key goes when the lease ends
+  detach KEY                the key stays
+A key that begins with a dash stands behind --.
+To hold a lease while a command runs: leasehold lock.
+
+Example:
+  leasehold lease grant --ttl 30s --name printer --servers 10.0.0.1:7201)";
 
 using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
@@ -118,40 +107,42 @@ std::string line_of(const Json& lease) {
   return line;
 }
 
+struct Wanted {
+  std::vector<std::string> servers;
+  client::RespClient::Timeout timeout{5000};
+  Words words;
+  lease::Duration ttl = std::chrono::seconds(10);
+  std::optional<std::string> name;
+  std::optional<std::string> holder;
+  std::optional<std::string> id;
+  grant::LeaseTerms terms;
+  bool json = false;
+};
+
 class LeaseCommand {
  public:
-  LeaseCommand(ClientFlags flags, client::RespClient::Timeout timeout)
-      : flags_(std::move(flags)),
-        servers_(split_servers(flags_.text("--servers"))),
-        timeout_(timeout),
-        json_(flags_.has("--json")) {}
+  explicit LeaseCommand(const Wanted& wanted) : wanted_(wanted), json_(wanted.json) {}
 
   int run() {
-    if (flags_.words().empty()) return misused("expected an action");
-    if (servers_.empty()) return misused("--servers is missing");
-    const std::string action = flags_.words().front();
-    Words words(flags_.words().begin() + 1, flags_.words().end());
-    // A key may look like a flag.
-    words.insert(words.end(), flags_.rest().begin(), flags_.rest().end());
+    if (wanted_.words.empty()) return misused("lease", "expected an action");
+    const std::string action = wanted_.words.front();
+    const Words words(wanted_.words.begin() + 1, wanted_.words.end());
     if (action == "grant" && words.empty()) return grant();
     if (action == "renew" && !words.empty()) return renew(words);
     if (action == "revoke" && words.size() == 1) return plain({"LEASE.REVOKE", words[0]});
     if (action == "attach" && words.size() == 2) return plain({"LEASE.ATTACH", words[0], words[1]});
     if (action == "detach" && words.size() == 1) return plain({"LEASE.DETACH", words[0]});
-    if (action == "info" && words.size() + (flags_.has("--name") ? 1U : 0U) == 1)
-      return info(words);
+    if (action == "info" && words.size() + (wanted_.name ? 1U : 0U) == 1) return info(words);
     if (action == "list" && words.empty()) return list();
-    return misused("'" + action + "' is no action, or has other arguments");
+    return misused("lease", "'" + action + "' is no action, or has other arguments");
   }
 
  private:
-  static int misused(const std::string& text) { return fail(text + "\n" + kLeaseUsage, kUsage); }
-
   static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
 
   /// None: it was told, and status_ is what to end with.
   std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
-    auto reply = run_anywhere(servers_, words, timeout_, repeat);
+    auto reply = run_anywhere(wanted_.servers, words, wanted_.timeout, repeat);
     if (!reply) {
       const ErrorCode code = reply.error().code;
       status_ = code == ErrorCode::invalid_argument ? kUsage
@@ -169,14 +160,20 @@ class LeaseCommand {
   }
 
   int grant() {
-    const auto ttl = flags_.duration("--ttl", std::chrono::seconds(10));
-    if (!ttl) return misused(ttl.error().message);
-    Words words = {"LEASE.GRANT", std::to_string(ttl.value() / std::chrono::milliseconds(1))};
-    for (const char* field : {"name", "holder", "id"}) {
-      const std::string flag = "--" + std::string(field);
-      if (flags_.has(flag)) words.insert(words.end(), {field, flags_.text(flag)});
+    const grant::LeaseTerms& terms = wanted_.terms;
+    if (const char* problem = terms.problem(!wanted_.name.value_or("").empty())) {
+      return misused("lease", problem);
     }
-    if (const auto added = add_terms(words); !added) return misused(added.error().message);
+    Words words = {"LEASE.GRANT", std::to_string(wanted_.ttl / std::chrono::milliseconds(1))};
+    const auto add = [&words](const char* word, const std::optional<std::string>& text) {
+      if (text) words.insert(words.end(), {word, *text});
+    };
+    add("name", wanted_.name);
+    add("holder", wanted_.holder);
+    add("id", wanted_.id);
+    if (terms.grace.count() > 0) add("grace", std::to_string(terms.grace.count()));
+    if (terms.soft) words.emplace_back("soft");
+    if (terms.delay.count() > 0) add("delay", std::to_string(terms.delay.count()));
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
     if (granted->items.size() < 2) return unexpected();
@@ -188,25 +185,6 @@ class LeaseCommand {
       std::cout << id << "  token " << token << std::endl;
     }
     return 0;
-  }
-
-  /// The words of a grant for what the lease has beside its time to live.
-  Result<void> add_terms(Words& words) const {
-    const auto grace = term_of(flags_, "--grace", grant::kLeaseGraceMax);
-    if (!grace) return grace.error();
-    const auto delay = term_of(flags_, "--delay", grant::kLeaseDelayMax);
-    if (!delay) return delay.error();
-    const grant::LeaseTerms terms{grace.value(), delay.value(), flags_.has("--soft")};
-    if (const char* problem = terms.problem(!flags_.text("--name").empty())) {
-      return Error{ErrorCode::invalid_argument, problem};
-    }
-    const auto add = [&words](const char* word, grant::LeaseTerms::Milliseconds term) {
-      if (term > term.zero()) words.insert(words.end(), {word, std::to_string(term.count())});
-    };
-    add("grace", terms.grace);
-    if (terms.soft) words.emplace_back("soft");
-    add("delay", terms.delay);
-    return {};
   }
 
   int renew(const Words& ids) {
@@ -246,9 +224,9 @@ class LeaseCommand {
   }
 
   int info(const Words& words) {
-    const auto reply = ask(words.empty() ? Words{"LEASE.INFO", "NAME", flags_.text("--name")}
-                                         : Words{"LEASE.INFO", words[0]},
-                           Repeat::read);
+    const auto reply = ask(
+        words.empty() ? Words{"LEASE.INFO", "NAME", *wanted_.name} : Words{"LEASE.INFO", words[0]},
+        Repeat::read);
     if (!reply) return status_;
     if (reply->kind == client::RespValue::Kind::null) return fail("there is no such lease", kNo);
     if (!is_lease(*reply)) return unexpected();
@@ -276,30 +254,47 @@ class LeaseCommand {
     return 0;
   }
 
-  const ClientFlags flags_;
-  const std::vector<std::string> servers_;
-  const client::RespClient::Timeout timeout_;
+  const Wanted& wanted_;
   const bool json_;
   int status_ = 0;
 };
 
+void add_text(Flags& flags, const Flag& flag, std::optional<std::string>& text) {
+  flags.add(flag, [&text](const std::string& value) -> Result<void> {
+    text = value;
+    return {};
+  });
+}
+
 }  // namespace
 
-int run_lease_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kLeaseUsage;
-    return 0;
-  }
-  auto flags = ClientFlags::parse(
-      arguments,
-      {"--servers", "--ttl", "--name", "--holder", "--id", "--grace", "--delay", "--timeout"},
-      {"--soft", "--json"});
-  if (!flags) return fail(flags.error().message + "\n" + kLeaseUsage, kUsage);
-  const auto timeout = flags.value().duration("--timeout", std::chrono::seconds(5));
-  if (!timeout) return fail(timeout.error().message + "\n" + kLeaseUsage, kUsage);
-  return LeaseCommand(std::move(flags).value(),
-                      std::chrono::ceil<client::RespClient::Timeout>(timeout.value()))
-      .run();
+Run add_lease(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_words(wanted->words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
+  flags.add_servers(wanted->servers);
+  flags.add({"--ttl", "DURATION", "grant: how long it lives after its last renewal", "10s"},
+            wanted->ttl);
+  add_text(flags, {"--name", "NAME", "grant: no two leases have the same one; info: that one's"},
+           wanted->name);
+  add_text(flags, {"--holder", "TEXT", "grant: who holds it, for others to see"}, wanted->holder);
+  add_text(flags, {"--id", "ID", "grant: a number of your own, up to 4294967295"}, wanted->id);
+  add_term(flags,
+           {"--grace", "DURATION",
+            "grant: after its time to live it stays for this long, and a renewal gives it back"},
+           grant::kLeaseGraceMax, wanted->terms.grace);
+  flags.add(
+      {"--soft", "",
+       "grant: in its grace period another request for its name ends it, and gets the name at a "
+       "later try; with --grace and --name, without --delay"},
+      wanted->terms.soft);
+  add_term(flags,
+           {"--delay", "DURATION",
+            "grant: when it was not renewed, nobody gets its name for this long; with --name"},
+           grant::kLeaseDelayMax, wanted->terms.delay);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, wanted->timeout);
+  flags.add({"--json", "", "Objects instead of lines"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return LeaseCommand(*wanted).run(); };
 }
 
 }  // namespace leasehold::cli

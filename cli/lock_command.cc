@@ -1,9 +1,9 @@
 #include <leasehold/cli/child_process.h>
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/holder_flags.h>
-#include <leasehold/cli/lock_command.h>
+#include <leasehold/client/queue_lock.h>
 #include <leasehold/client/remote_keys.h>
 #include <leasehold/client/remote_leases.h>
 #include <leasehold/node/system_clock.h>
@@ -14,31 +14,29 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kLockUsage =
-    "usage: leasehold lock NAME --servers HOST:PORT,... [FLAGS] -- COMMAND [ARGUMENT ...]\n"
-    "Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. Who\n"
-    "asked first has it first. The command is stopped before the lock can end without it: by\n"
-    "SIGTERM when it could not be renewed in time, and by SIGKILL when the margin is nearly over.\n"
-    "In its environment it finds LEASEHOLD_LOCK and LEASEHOLD_LEASE, and\n"
-    "LEASEHOLD_TOKEN, the fencing token: whoever keeps the largest token that has written, and\n"
-    "refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.\n"
-    "All that COMMAND starts ends with it, and with this process, but for what leaves its group\n"
-    "(setsid, a daemon).\n"
-    "Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes\n"
-    "were not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127\n"
-    "COMMAND cannot be run.\n"
-    "  --wait DURATION                how long it may be another's (default: for ever)\n"
-    "  --shared                       with others that are shared; later exclusive ones wait, and\n"
-    "                                 shared ones behind those\n"
-    "  --permits N                    a semaphore: N hold it at once. The same N for all\n"
-    "  --show                         who holds it and who waits, in their order; no COMMAND\n"
-    "Example: leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 -- ./backup.sh\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. Who
+asked first has it first. The command is stopped before the lock can end without it: by
+SIGTERM when it could not be renewed in time, and by SIGKILL when the margin is nearly over.
+In its environment it finds LEASEHOLD_LOCK and LEASEHOLD_LEASE, and
+LEASEHOLD_TOKEN, the fencing token: a store that keeps the largest token that has written, and
+refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.
+All that COMMAND starts ends with it, and with this process, but for what leaves its group
+(setsid, a daemon).
+
+Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes
+were not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127
+COMMAND cannot be run.
+
+Example:
+  leasehold lock nightly-backup --servers 10.0.0.1:7201,10.0.0.2:7201 -- ./backup.sh)";
 
 using client::LeaseHolder;
 using client::QueueLock;
@@ -62,51 +60,29 @@ int fail(const std::string& text, int status) {
 }
 
 struct Wanted {
-  std::vector<std::string> servers;
+  HolderFlags holder;
   QueueLock::Options options;
+  std::vector<std::string> words;
   std::vector<std::string> command;
+  bool shared = false;
   bool show = false;
+  std::optional<std::uint32_t> permits;
 };
 
-Error wrong(std::string text) {
-  return {ErrorCode::invalid_argument, std::move(text)};
-}
-
-Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  std::vector<std::string_view> valued = holder_flag_names();
-  valued.emplace_back("--permits");
-  const auto flags = ClientFlags::parse(given, valued, {"--shared", "--show"});
-  if (!flags) return flags.error();
-  if (flags.value().words().size() != 1) return wrong("expected the name of one lock");
-  auto holder = holder_flags(flags.value(), clock);
-  if (!holder) return holder.error();
-  Wanted wanted;
-  wanted.show = flags.value().has("--show");
-  wanted.command = flags.value().rest();
-  if (wanted.show && !wanted.command.empty()) return wrong("--show runs no command");
-  if (!wanted.show && wanted.command.empty()) {
-    return wrong("the command is missing; it stands behind --");
-  }
-  wanted.servers = holder.value().servers;
-  wanted.options.lease = holder.value().options;
-  wanted.options.lease.name = flags.value().words().front();
-  if (flags.value().has("--shared")) wanted.options.mode = QueueLock::Mode::shared;
-  if (!flags.value().has("--permits")) return wanted;
-  const auto permits = server::parse_integer(flags.value().text("--permits"));
-  if (!permits || *permits < 1 || *permits > kPermitsMax) {
-    return wrong("--permits: expected a number from 1 to " + std::to_string(kPermitsMax));
-  }
-  if (flags.value().has("--shared")) return wrong("--shared and --permits: choose one");
-  wanted.options.mode = QueueLock::Mode::permits;
-  wanted.options.permits = static_cast<std::uint32_t>(*permits);
-  return wanted;
+/// What no single flag can say. The text of an error, or empty.
+std::string problem_of(const Wanted& wanted) {
+  if (wanted.words.size() != 1) return "expected the name of one lock";
+  if (wanted.show && !wanted.command.empty()) return "--show runs no command";
+  if (!wanted.show && wanted.command.empty()) return "the command is missing; it stands behind --";
+  if (wanted.permits && wanted.shared) return "--shared and --permits: choose one";
+  return {};
 }
 
 /// Runs the command to its end, and sees to it that this comes before that of the lock.
-class Run {
+class Execution {
  public:
-  Run(LeaseHolder& lock, ChildProcess& child, const lease::Clock& clock,
-      const EndingSignals& signals, Duration margin)
+  Execution(LeaseHolder& lock, ChildProcess& child, const lease::Clock& clock,
+            const EndingSignals& signals, Duration margin)
       : lock_(lock),
         child_(child),
         clock_(clock),
@@ -166,7 +142,7 @@ class Run {
 
 /// One line each: "holds  exclusive  host:4711:...  token 7".
 int show(const Wanted& wanted) {
-  client::RemoteKeys keys(wanted.servers);
+  client::RemoteKeys keys(wanted.holder.servers);
   const auto places = QueueLock::queue(keys, wanted.options.lease.name, kShowTimeout);
   if (!places) return fail(places.error().message, status_of_refusal(places.error()));
   for (const QueueLock::Place& place : places.value()) {
@@ -176,10 +152,10 @@ int show(const Wanted& wanted) {
   return 0;
 }
 
-int lock_and_run(Wanted wanted, const lease::Clock& clock) {
+int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
   const EndingSignals signals;
-  client::RemoteLeases leases(wanted.servers);
-  client::RemoteKeys keys(wanted.servers);
+  client::RemoteLeases leases(wanted.holder.servers);
+  client::RemoteKeys keys(wanted.holder.servers);
   LeaseHolder::Options& options = wanted.options.lease;
   int stopped_by = 0;
   options.give_up = [&] {
@@ -198,7 +174,7 @@ int lock_and_run(Wanted wanted, const lease::Clock& clock) {
     const bool missing = child.error().code == ErrorCode::not_found;
     return fail(child.error().message, missing ? kNoSuchProgram : kCannotExecute);
   }
-  const int status = Run(held, child.value(), clock, signals, options.timing.margin).run();
+  const int status = Execution(held, child.value(), clock, signals, options.timing.margin).run();
   if (const auto released = held.release(); !released) {
     std::cerr << "leasehold lock: not released, so others wait until it ends by time: "
               << released.error().message << std::endl;
@@ -206,18 +182,49 @@ int lock_and_run(Wanted wanted, const lease::Clock& clock) {
   return status;
 }
 
-}  // namespace
-
-int run_lock_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kLockUsage << kHolderUsage;
-    return 0;
+int run(Wanted& wanted) {
+  if (const std::string problem = problem_of(wanted); !problem.empty()) {
+    return misused("lock", problem);
   }
   const node::SystemClock clock;
-  auto wanted = parse(arguments, clock);
-  if (!wanted) return fail(wanted.error().message + "\n" + kLockUsage + kHolderUsage, kUsage);
-  if (wanted.value().show) return show(wanted.value());
-  return lock_and_run(std::move(wanted).value(), clock);
+  auto options = wanted.holder.options(clock);
+  if (!options) return misused("lock", options.error().message);
+  wanted.options.lease = std::move(options).value();
+  wanted.options.lease.name = wanted.words.front();
+  if (wanted.shared) wanted.options.mode = QueueLock::Mode::shared;
+  if (wanted.permits) {
+    wanted.options.mode = QueueLock::Mode::permits;
+    wanted.options.permits = *wanted.permits;
+  }
+  return wanted.show ? show(wanted) : lock_and_run(wanted, clock);
+}
+
+}  // namespace
+
+Run add_lock(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_words(wanted->words,
+                  "NAME --servers HOST:PORT,... [OPTIONS] -- COMMAND [ARGUMENT ...]");
+  flags.add_rest(wanted->command);
+  wanted->holder.add(flags);
+  wanted->holder.add_wait(flags);
+  flags.add(
+      {"--shared", "",
+       "With others that are shared; later exclusive ones wait, and shared ones behind those"},
+      wanted->shared);
+  flags.add({"--permits", "N", "A semaphore: N hold it at once. The same N for all"},
+            [wanted](const std::string& text) -> Result<void> {
+              const auto permits = server::parse_integer(text);
+              if (!permits || *permits < 1 || *permits > kPermitsMax) {
+                return Error{ErrorCode::invalid_argument,
+                             "expected a number from 1 to " + std::to_string(kPermitsMax)};
+              }
+              wanted->permits = static_cast<std::uint32_t>(*permits);
+              return {};
+            });
+  flags.add({"--show", "", "Who holds it and who waits, in their order; no COMMAND"}, wanted->show);
+  flags.set_footer(kText);
+  return [wanted] { return run(*wanted); };
 }
 
 }  // namespace leasehold::cli

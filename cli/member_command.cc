@@ -1,7 +1,6 @@
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
-#include <leasehold/cli/member_command.h>
-#include <leasehold/server/front/duration.h>
 #include <leasehold/server/settings.h>
 
 #include <nlohmann/json.hpp>
@@ -10,34 +9,31 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kMemberUsage =
-    "usage: leasehold member ACTION ... --servers HOST:PORT,...\n"
-    "  list                      who the members are, and how far each is behind\n"
-    "  add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:\n"
-    "                            each is brought up as a learner and then made a voter\n"
-    "  promote ID ...            make voters of learners that have caught up\n"
-    "  demote ID ...             make learners of voters\n"
-    "  remove ID ...             remove members; their processes end with status 5\n"
-    "  replace OLD NEW=HOST:PORT ...\n"
-    "                            bring up NEW, then exchange the two in one change\n"
-    "  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now\n"
-    "  --servers HOST:PORT,...   client addresses of members, the leader's among them\n"
-    "  --learner                 add: leave them learners\n"
-    "  --witness                 add, replace: they vote and keep the log, and no state (serve\n"
-    "                            --witness on)\n"
-    "  --timeout DURATION        how long to try each step (default 10s)\n"
-    "  --catch-up DURATION       how long new members may take to catch up (default 10m)\n"
-    "  --json                    list: one object instead of a table\n"
-    "Every step may be repeated: what is done already is done.\n"
-    "Example: leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Actions:
+  list                      who the members are, and how far each is behind
+  add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:
+                            each is brought up as a learner and then made a voter
+  promote ID ...            make voters of learners that have caught up
+  demote ID ...             make learners of voters
+  remove ID ...             remove members; their processes end with status 5
+  replace OLD NEW=HOST:PORT ...
+                            bring up NEW, then exchange the two in one change
+  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now
+Every step may be repeated: what is done already is done.
+
+Example:
+  leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
@@ -380,75 +376,39 @@ bool fits_action(const Options& options, std::string& wrong) {
   return true;
 }
 
-std::string parse(const std::vector<std::string>& given, Options& options) {
-  for (std::size_t i = 0; i < given.size(); ++i) {
-    std::string name = given[i];
-    if (name.rfind("--", 0) != 0) {
-      if (options.action.empty()) {
-        options.action = name;
-      } else {
-        options.words.push_back(name);
-      }
-      continue;
-    }
-    if (name == "--learner") {
-      options.learner = true;
-      continue;
-    }
-    if (name == "--witness") {
-      options.witness = true;
-      continue;
-    }
-    if (name == "--json") {
-      options.json = true;
-      continue;
-    }
-    const std::size_t equals = name.find('=');
-    std::string value;
-    if (equals != std::string::npos) {
-      value = name.substr(equals + 1);
-      name.resize(equals);
-    } else if (i + 1 < given.size()) {
-      value = given[++i];
-    } else {
-      return name + " needs a value";
-    }
-    if (name == "--servers") {
-      options.servers = split_servers(value);
-    } else if (name == "--timeout" || name == "--catch-up") {
-      const auto duration = server::parse_duration(value);
-      if (!duration) return name + ": " + duration.error().message;
-      (name == "--timeout" ? options.timeout : options.catch_up) =
-          std::chrono::ceil<Timeout>(duration.value());
-    } else {
-      return "unknown flag " + name;
-    }
+int run(const std::vector<std::string>& given, Options& options) {
+  if (!given.empty()) {
+    options.action = given.front();
+    options.words.assign(given.begin() + 1, given.end());
   }
   std::string wrong;
-  if (!fits_action(options, wrong)) return wrong;
-  if (options.servers.empty()) return "--servers is missing: client addresses of members";
-  if (options.learner && options.action != "add") return "--learner goes with add";
-  if (options.witness && options.action != "add" && options.action != "replace") {
-    return "--witness goes with add and replace";
+  if (fits_action(options, wrong)) {
+    if (options.learner && options.action != "add") {
+      wrong = "--learner goes with add";
+    } else if (options.witness && options.action != "add" && options.action != "replace") {
+      wrong = "--witness goes with add and replace";
+    }
   }
-  return "";
+  return wrong.empty() ? MemberCommand(options).run() : misused("member", wrong);
 }
 
 }  // namespace
 
-int run_member_command(const std::vector<std::string>& arguments) {
-  if (std::find(arguments.begin(), arguments.end(), "--help") != arguments.end() ||
-      std::find(arguments.begin(), arguments.end(), "-h") != arguments.end()) {
-    std::printf("%s", kMemberUsage);
-    return 0;
-  }
-  Options options;
-  const std::string wrong = parse(arguments, options);
-  if (!wrong.empty()) {
-    std::fprintf(stderr, "leasehold member: %s\n%s", wrong.c_str(), kMemberUsage);
-    return kUsage;
-  }
-  return MemberCommand(std::move(options)).run();
+Run add_member(Flags& flags) {
+  const auto words = std::make_shared<Words>();
+  const auto options = std::make_shared<Options>();
+  flags.add_words(*words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
+  flags.add_servers(options->servers);
+  flags.add({"--learner", "", "add: leave them learners"}, options->learner);
+  flags.add({"--witness", "",
+             "add, replace: they vote and keep the log, and no state (serve --witness on)"},
+            options->witness);
+  flags.add({"--timeout", "DURATION", "How long to try each step", "10s"}, options->timeout);
+  flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
+            options->catch_up);
+  flags.add({"--json", "", "list: one object instead of a table"}, options->json);
+  flags.set_footer(kText);
+  return [words, options] { return run(*words, *options); };
 }
 
 }  // namespace leasehold::cli

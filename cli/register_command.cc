@@ -1,8 +1,8 @@
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/holder_flags.h>
-#include <leasehold/cli/register_command.h>
+#include <leasehold/client/registration.h>
 #include <leasehold/client/remote_keys.h>
 #include <leasehold/client/remote_leases.h>
 #include <leasehold/node/system_clock.h>
@@ -11,24 +11,24 @@
 
 #include <iostream>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kRegisterUsage =
-    "usage: leasehold register KEY VALUE --servers HOST:PORT,... [FLAGS]\n"
-    "Keeps KEY with VALUE for as long as this runs, so that others see that something is alive,\n"
-    "and where: leasehold watch tells them when it comes and goes. When this ends by a signal the\n"
-    "key is revoked at once; when it dies, or the nodes hear nothing of it for the time to live,\n"
-    "the key expires. What went although this runs comes back by itself. It says `registered`,\n"
-    "and `registering` with the reason when it is not.\n"
-    "Exit status: 0 ended by a signal, 2 a flag is wrong.\n"
-    "  --json                         an object for each line\n"
-    "Example: leasehold register services/web/7 10.0.0.7:80 --servers "
-    "10.0.0.1:7201,10.0.0.2:7201\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Keeps KEY with VALUE for as long as this runs, so that others see that something is alive,
+and where: leasehold watch tells them when it comes and goes. When this ends by a signal the
+key is revoked at once; when it dies, or the nodes hear nothing of it for the time to live,
+the key expires. What went although this runs comes back by itself. It says `registered`,
+and `registering` with the reason when it is not.
+
+Exit status: 0 ended by a signal, 2 a flag is wrong.
+
+Example:
+  leasehold register services/web/7 10.0.0.7:80 --servers 10.0.0.1:7201,10.0.0.2:7201)";
 
 using client::Registration;
 using lease::Duration;
@@ -37,38 +37,11 @@ using Json = nlohmann::ordered_json;
 /// How often a signal is looked for.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold register: " << text << std::endl;
-  return status;
-}
-
 struct Wanted {
-  std::vector<std::string> servers;
-  Registration::Options options;
+  HolderFlags holder;
+  std::vector<std::string> words;
   bool json = false;
 };
-
-Error wrong(std::string text) {
-  return {ErrorCode::invalid_argument, std::move(text)};
-}
-
-Result<Wanted> parse(const std::vector<std::string>& given, const lease::Clock& clock) {
-  const auto flags = ClientFlags::parse(given, holder_flag_names(), {"--json"});
-  if (!flags) return flags.error();
-  if (flags.value().has("--wait")) return wrong("--wait: it registers for as long as it runs");
-  std::vector<std::string> words = flags.value().words();
-  words.insert(words.end(), flags.value().rest().begin(), flags.value().rest().end());
-  if (words.size() != 2) return wrong("expected a key and a value");
-  auto holder = holder_flags(flags.value(), clock);
-  if (!holder) return holder.error();
-  Wanted wanted;
-  wanted.servers = holder.value().servers;
-  wanted.options.lease = holder.value().options;
-  wanted.options.key = words[0];
-  wanted.options.value = words[1];
-  wanted.json = flags.value().has("--json");
-  return wanted;
-}
 
 void say(bool json, Registration::State state, const std::string& why) {
   const char* const event = state == Registration::State::registered ? "registered" : "registering";
@@ -81,27 +54,40 @@ void say(bool json, Registration::State state, const std::string& why) {
   }
 }
 
-}  // namespace
-
-int run_register_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kRegisterUsage << kHolderUsage;
-    return 0;
-  }
+int run(const Wanted& wanted) {
+  if (wanted.words.size() != 2) return misused("register", "expected a key and a value");
   const node::SystemClock clock;
-  auto wanted = parse(arguments, clock);
-  if (!wanted) return fail(wanted.error().message + "\n" + kRegisterUsage + kHolderUsage, kUsage);
+  auto held = wanted.holder.options(clock);
+  if (!held) return misused("register", held.error().message);
+  Registration::Options options;
+  options.lease = std::move(held).value();
+  options.key = wanted.words[0];
+  options.value = wanted.words[1];
+  options.changed = [json = wanted.json](Registration::State state, const std::string& why) {
+    say(json, state, why);
+  };
   const EndingSignals signals;
-  client::RemoteLeases leases(wanted.value().servers);
-  client::RemoteKeys keys(wanted.value().servers);
-  Registration::Options& options = wanted.value().options;
-  options.changed = [json = wanted.value().json](Registration::State state,
-                                                 const std::string& why) { say(json, state, why); };
+  client::RemoteLeases leases(wanted.holder.servers);
+  client::RemoteKeys keys(wanted.holder.servers);
   const auto registration = Registration::begin(leases, keys, clock, std::move(options));
-  if (!registration) return fail(registration.error().message, kUsage);
+  if (!registration) {
+    std::cerr << "leasehold register: " << registration.error().message << std::endl;
+    return kUsage;
+  }
   while (signals.next_ending(kLook) == 0) {
   }
   return 0;
+}
+
+}  // namespace
+
+Run add_register(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_words(wanted->words, "KEY VALUE --servers HOST:PORT,... [OPTIONS]");
+  wanted->holder.add(flags);
+  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return run(*wanted); };
 }
 
 }  // namespace leasehold::cli

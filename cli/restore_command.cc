@@ -1,6 +1,7 @@
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/progress.h>
-#include <leasehold/cli/restore_command.h>
-#include <leasehold/kv/rocksdb_store.h>
+#include <leasehold/cli/setting_flags.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/server/front/backup_manifest.h>
@@ -24,6 +25,16 @@
 namespace leasehold::cli {
 namespace {
 
+constexpr const char* kExamples = R"(Examples:
+  leasehold restore --from monday --check
+  leasehold restore --from monday --id 1 --data-dir /var/lib/leasehold \
+      --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
+
+Do this for every member, with the same file and the same --peers and --cluster, then start them.
+They form a new group: its nodes and those of the group that was backed up refuse each other, even
+under the same names and addresses. Everything is checked before anything is written; a restoration
+that was interrupted is begun again with the same command.)";
+
 namespace fs = std::filesystem;
 
 /// What an interrupted restoration may have left in the directory, beside RESTORING.
@@ -33,13 +44,13 @@ constexpr std::string_view kBegun = "RESTORING";
 
 struct Backup {
   server::BackupManifest manifest;
-  std::shared_ptr<const node::Snapshot> archive;
+  std::shared_ptr<const replica::Snapshot> archive;
 };
 
 /// An archive that shows how far it was read.
-class ShownArchive final : public node::Snapshot {
+class ShownArchive final : public replica::Snapshot {
  public:
-  ShownArchive(const node::Snapshot& archive, const std::string& what)
+  ShownArchive(const replica::Snapshot& archive, const std::string& what)
       : archive_(archive), progress_(what) {}
   raft::Index last() const override { return archive_.last(); }
   std::uint64_t size() const override { return archive_.size(); }
@@ -49,7 +60,7 @@ class ShownArchive final : public node::Snapshot {
   }
 
  private:
-  const node::Snapshot& archive_;
+  const replica::Snapshot& archive_;
   mutable Progress progress_;
 };
 
@@ -199,8 +210,9 @@ std::string summary(const server::BackupManifest& manifest) {
          std::to_string(manifest.index.value()) + ", revision " + std::to_string(manifest.revision);
 }
 
-}  // namespace
-
+/// Makes settings.data_dir of the backup in the file `from`, and tells a person what it did. The
+/// directory must not exist, be empty, or be what an interrupted restoration has left. Everything
+/// of the backup is checked before anything is touched.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
   const auto restored = restore(settings, from);
   if (!restored) {
@@ -215,6 +227,7 @@ int run_restore(const server::ServeSettings& settings, const std::string& from) 
   return 0;
 }
 
+/// Checks a backup to its last byte and tells what is in it.
 int run_verify(const std::string& from) {
   const auto backup = verified_backup(from);
   if (!backup) {
@@ -226,6 +239,41 @@ int run_verify(const std::string& from) {
   while (std::getline(file, line) && !line.empty()) std::cout << line << "\n";
   std::cout << "The backup is whole: every checksum is right.\n";
   return 0;
+}
+
+struct Wanted {
+  server::SettingTexts texts;
+  std::string from;
+  bool check = false;
+};
+
+int run(const Wanted& wanted) {
+  if (wanted.check) return run_verify(wanted.from);
+  const auto settings = server::make_settings(wanted.texts);
+  if (!settings) return misused("restore", settings.error().message);
+  if (settings.value().node.peers.empty()) {
+    return misused("restore",
+                   "--peers is missing: every first member, as in 1=host:port,2=host:port");
+  }
+  return run_restore(settings.value(), wanted.from);
+}
+
+}  // namespace
+
+Run add_restore(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  Flag from{"--from", "FILE", "The backup"};
+  from.required = true;
+  flags.add(from, wanted->from);
+  flags.add({"--check", "", "Only check the backup, and tell what is in it"}, wanted->check);
+  for (const server::SettingSpec& spec : server::setting_specs()) {
+    const std::string_view name = spec.name;
+    if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster") {
+      add_setting(flags, spec, wanted->texts);
+    }
+  }
+  flags.set_footer(kExamples);
+  return [wanted] { return run(*wanted); };
 }
 
 }  // namespace leasehold::cli

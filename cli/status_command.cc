@@ -1,5 +1,7 @@
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/status_command.h>
+#include <leasehold/server/front/duration.h>
 
 #include <nlohmann/json.hpp>
 
@@ -200,6 +202,33 @@ int run_status(const StatusOptions& options) {
     for (const std::string& line : status_table(status, color)) std::cout << line << "\n";
   }
   return status.healthy ? 0 : 1;
+}
+
+Run add_status(Flags& flags) {
+  const auto options = std::make_shared<StatusOptions>();
+  flags.add_servers(options->servers);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
+  flags.add({"--json", "", "A list of objects instead of a table"}, options->json);
+  Flag watch{"--watch", "[DURATION]", "Ask again and again, with this pause (1s), until Ctrl-C"};
+  watch.bare = "1s";
+  flags.add(watch, [options](const std::string& text) -> Result<void> {
+    const auto pause = server::parse_duration(text);
+    if (!pause) return pause.error();
+    options->watch = std::chrono::ceil<std::chrono::milliseconds>(pause.value());
+    return {};
+  });
+  Flag color{"--color", "WHEN",
+             "Colours: auto, always or never; auto is on a terminal, unless NO_COLOR is set",
+             "auto"};
+  color.choices = {"auto", "always", "never"};
+  flags.add(color, [options](const std::string& text) -> Result<void> {
+    options->color = text == "always"  ? server::Color::always
+                     : text == "never" ? server::Color::never
+                                       : server::Color::automatic;
+    return {};
+  });
+  flags.set_footer(kClientExamples);
+  return [options] { return run_status(*options); };
 }
 
 }  // namespace leasehold::cli

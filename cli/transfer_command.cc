@@ -1,7 +1,6 @@
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
-#include <leasehold/cli/transfer_command.h>
 #include <leasehold/server/front/words.h>
 
 #include <nlohmann/json.hpp>
@@ -11,25 +10,20 @@
 #include <cstdio>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kTransferUsage =
-    "usage: leasehold transfer --servers HOST:PORT,... [options]\n"
-    "Hands the leadership over, in a few round trips and without waiting for the lease: commands\n"
-    "wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads\n"
-    "then.\n"
-    "  --servers HOST:PORT,...  client addresses of the nodes\n"
-    "  --to ID             who shall lead; without it the voter that has most of the log\n"
-    "  --timeout DURATION  how long to look for a leader that takes it (default 5s)\n"
-    "  --json              one object instead of a sentence\n"
-    "  --help              this\n"
-    "A node that is ended by SIGTERM does the same by itself.\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Hands the leadership over, in a few round trips and without waiting for the lease: commands
+wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads
+then. A node that is ended by SIGTERM does the same by itself.)";
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
@@ -48,32 +42,6 @@ struct Wanted {
   Timeout timeout{5000};
   bool json = false;
 };
-
-Error wrong(std::string text) {
-  return {ErrorCode::invalid_argument, std::move(text)};
-}
-
-Result<Wanted> parse(const std::vector<std::string>& given) {
-  const auto flags = ClientFlags::parse(given, {"--servers", "--to", "--timeout"}, {"--json"});
-  if (!flags) return flags.error();
-  Wanted wanted;
-  wanted.servers = split_servers(flags.value().text("--servers"));
-  wanted.to = flags.value().text("--to");
-  wanted.json = flags.value().has("--json");
-  const std::vector<std::string>& words = flags.value().words();
-  if (!words.empty()) return wrong("unknown option '" + words.front() + "'");
-  if (wanted.servers.empty()) return wrong("--servers is missing");
-  if (flags.value().has("--to")) {
-    const auto id = server::parse_integer(wanted.to);
-    if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-      return wrong("--to: '" + wanted.to + "' is no number of a node");
-    }
-  }
-  const auto timeout = flags.value().duration("--timeout", wanted.timeout);
-  if (!timeout) return timeout.error();
-  wanted.timeout = std::chrono::ceil<Timeout>(timeout.value());
-  return wanted;
-}
 
 int fail(const std::string& text, int status) {
   std::cerr << "leasehold transfer: " << text << "\n";
@@ -142,14 +110,23 @@ int transfer(const Wanted& wanted) {
 
 }  // namespace
 
-int run_transfer_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kTransferUsage;
-    return 0;
-  }
-  const auto wanted = parse(arguments);
-  if (!wanted) return fail(wanted.error().message + "\n" + kTransferUsage, kUsage);
-  return transfer(wanted.value());
+Run add_transfer(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_servers(wanted->servers);
+  flags.add({"--to", "ID", "Who shall lead; without it the voter that has most of the log"},
+            [wanted](const std::string& text) -> Result<void> {
+              const auto id = server::parse_integer(text);
+              if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
+                return Error{ErrorCode::invalid_argument, "'" + text + "' is no number of a node"};
+              }
+              wanted->to = text;
+              return {};
+            });
+  flags.add({"--timeout", "DURATION", "How long to look for a leader that takes it", "5s"},
+            wanted->timeout);
+  flags.add({"--json", "", "One object instead of a sentence"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return transfer(*wanted); };
 }
 
 }  // namespace leasehold::cli

@@ -1,8 +1,6 @@
-#include <leasehold/cli/client_flags.h>
+#include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
-#include <leasehold/cli/leader.h>
-#include <leasehold/cli/watch_command.h>
 #include <leasehold/client/key_watch.h>
 #include <leasehold/server/front/words.h>
 
@@ -11,30 +9,26 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace leasehold::cli {
-
-const char* const kWatchUsage =
-    "usage: leasehold watch --servers HOST:PORT,... [--key KEY]... [--prefix PREFIX]... [FLAGS]\n"
-    "Says what happens to keys until a signal comes, a line for each: the revision, what happened\n"
-    "(set, deleted, expired, revoked) and the key. Without a key or a prefix: to every key. It\n"
-    "goes on at another node when one ends, without a gap and without saying anything twice.\n"
-    "When that is not possible (it was away for longer than the nodes remember) it says resync,\n"
-    "and then each key that is there (is): whoever keeps a copy begins it anew with these.\n"
-    "Exit status: 0 ended by a signal, 2 a flag is wrong, 4 the nodes refuse it.\n"
-    "  --servers HOST:PORT,...   client addresses of the nodes\n"
-    "  --key KEY                 watch this key; may be given several times\n"
-    "  --prefix PREFIX           watch the keys that begin so; may be given several times\n"
-    "  --from REVISION           begin with this one, not with the next one\n"
-    "  --existing                say first which keys are there\n"
-    "  --values                  say the values too\n"
-    "  --json                    an object for each line\n"
-    "  --help                    this\n"
-    "Example: leasehold watch --servers 10.0.0.1:7201,10.0.0.2:7201 --prefix jobs/ --values\n";
-
 namespace {
+
+constexpr const char* kText = R"(
+Says what happens to keys until a signal comes, a line for each: the revision, what happened
+(set, deleted, expired, revoked) and the key. Without a key or a prefix: to every key. It
+goes on at another node when one ends, without a gap and without saying anything twice.
+When that is not possible (it was away for longer than the nodes remember) it says resync,
+and then each key that is there (is): a copy of the keys has to begin again with these.
+
+Exit status: 0 ended by a signal, 2 a flag is wrong, 4 the nodes refuse it.
+
+Example:
+  leasehold watch --servers 10.0.0.1:7201,10.0.0.2:7201 --prefix jobs/ --values)";
 
 using client::KeyWatch;
 using Json = nlohmann::ordered_json;
@@ -47,39 +41,11 @@ int fail(const std::string& text, int status) {
   return status;
 }
 
-Error wrong(std::string text) {
-  return {ErrorCode::invalid_argument, std::move(text)};
-}
-
 struct Wanted {
   KeyWatch::Options options;
+  std::vector<std::string> words;
   bool json = false;
 };
-
-Result<Wanted> parse(const std::vector<std::string>& given) {
-  const auto parsed = ClientFlags::parse(given, {"--servers", "--key", "--prefix", "--from"},
-                                         {"--existing", "--values", "--json"});
-  if (!parsed) return parsed.error();
-  const ClientFlags& flags = parsed.value();
-  if (!flags.words().empty() || !flags.rest().empty()) {
-    return wrong("expected flags only: a key stands behind --key");
-  }
-  Wanted wanted;
-  wanted.json = flags.has("--json");
-  KeyWatch::Options& options = wanted.options;
-  options.servers = split_servers(flags.text("--servers"));
-  if (options.servers.empty()) return wrong("--servers is missing");
-  options.keys = flags.texts("--key");
-  options.prefixes = flags.texts("--prefix");
-  options.existing = flags.has("--existing");
-  options.values = flags.has("--values");
-  if (!flags.has("--from")) return wanted;
-  const auto from = server::parse_integer(flags.text("--from"));
-  if (!from || *from < 1) return wrong("--from: expected a revision, a number from 1 on");
-  if (options.existing) return wrong("--from and --existing: choose one");
-  options.from = static_cast<std::uint64_t>(*from);
-  return wanted;
-}
 
 /// As it is, if that is one word that anybody can read; else as JSON.
 std::string shown(const std::string& text) {
@@ -129,20 +95,56 @@ Result<void> run(Wanted wanted, const EndingSignals& signals) {
   return {};
 }
 
-}  // namespace
-
-int run_watch_command(const std::vector<std::string>& arguments) {
-  if (wants_help(arguments)) {
-    std::cout << kWatchUsage;
-    return 0;
+int watch(Wanted& wanted) {
+  if (!wanted.words.empty()) {
+    return misused("watch", "expected flags only: a key stands behind --key");
   }
-  auto wanted = parse(arguments);
-  if (!wanted) return fail(wanted.error().message + "\n" + kWatchUsage, kUsage);
+  if (wanted.options.existing && wanted.options.from) {
+    return misused("watch", "--from and --existing: choose one");
+  }
   const EndingSignals signals;
-  const auto done = run(std::move(wanted).value(), signals);
+  const auto done = run(std::move(wanted), signals);
   if (done) return 0;
   return fail(done.error().message,
               done.error().code == ErrorCode::invalid_argument ? kUsage : kNotExecuted);
+}
+
+/// Adds a flag of which each value is one more text.
+void add_texts(Flags& flags, Flag flag, std::vector<std::string>& texts) {
+  flag.repeated = true;
+  flags.add(flag, [&texts](const std::string& text) -> Result<void> {
+    texts.push_back(text);
+    return {};
+  });
+}
+
+}  // namespace
+
+Run add_watch(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  KeyWatch::Options& options = wanted->options;
+  flags.add_words(wanted->words,
+                  "--servers HOST:PORT,... [--key KEY]... [--prefix PREFIX]... [OPTIONS]");
+  flags.add_servers(options.servers);
+  add_texts(flags, {"--key", "KEY", "Watch this key; may be given several times"}, options.keys);
+  add_texts(flags,
+            {"--prefix", "PREFIX", "Watch the keys that begin so; may be given several times"},
+            options.prefixes);
+  flags.add(
+      {"--from", "REVISION", "Begin with this one, not with the next one"},
+      [&options](const std::string& text) -> Result<void> {
+        const auto from = server::parse_integer(text);
+        if (!from || *from < 1) {
+          return Error{ErrorCode::invalid_argument, "expected a revision, a number from 1 on"};
+        }
+        options.from = static_cast<std::uint64_t>(*from);
+        return {};
+      });
+  flags.add({"--existing", "", "Say first which keys are there"}, options.existing);
+  flags.add({"--values", "", "Say the values too"}, options.values);
+  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return watch(*wanted); };
 }
 
 }  // namespace leasehold::cli
