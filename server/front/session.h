@@ -269,13 +269,4 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closing_ = false;
 };
 
-/// Appends what a client is told of a result of the store. `parts`: of a transaction. `keeper`: who
-/// knows how much is left of a key's time; may be null.
-void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
-                     const std::vector<const CommandSpec*>& parts, kv::LeaseKeeper* keeper);
-/// Appends the error of a command that the node has refused.
-void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
-/// What a witness says to everything that touches the store: whom to ask, if it knows.
-std::string witness_refusal(const ServerState& state);
-
 }  // namespace leasehold::server

@@ -1,6 +1,7 @@
 // How a session's reads are justified, and what is remembered about it.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/query.h>
+#include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/store_reader.h>
 
