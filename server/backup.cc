@@ -1,6 +1,6 @@
 #include <leasehold/server/backup.h>
-#include <leasehold/server/backup_manifest.h>
-#include <leasehold/server/people_time.h>
+#include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/server/front/people_time.h>
 
 #include <fcntl.h>
 #include <pthread.h>

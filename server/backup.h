@@ -4,7 +4,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/node/node.h>
-#include <leasehold/server/server_state.h>
+#include <leasehold/server/front/server_state.h>
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/commands/report.h>
 #include <leasehold/server/log_observer.h>
-#include <leasehold/server/report.h>
 #include <leasehold/server/settings.h>
 
 #include <spdlog/spdlog.h>

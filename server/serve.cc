@@ -4,13 +4,13 @@
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/node/node_identity.h>
 #include <leasehold/server/backup.h>
-#include <leasehold/server/exit_status.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
-#include <leasehold/server/report.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
-#include <leasehold/server/tcp_front.h>
 #include <leasehold/server/terminal.h>
 
 #include <spdlog/async.h>
@@ -287,13 +287,27 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
   return opened;
 }
 
+Backups::Options backup_options(const ServeSettings& settings) {
+  Backups::Options options;
+  options.data_dir = settings.data_dir;
+  options.cluster = settings.node.cluster;
+  options.id = settings.node.id;
+  options.timeout = settings.server.command_timeout;
+  if (!settings.server.lease_reads) options.mode = replica::ReadMode::quorum;
+  options.notice = [](const std::string& text) { spdlog::info("{}", text); };
+  return options;
+}
+
+Result<void> make_data_dir(const ServeSettings& settings) {
+  std::error_code failed;
+  std::filesystem::create_directories(settings.data_dir, failed);
+  if (!failed) return {};
+  return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
+                                  failed.message() + ". Choose another --data-dir"};
+}
+
 Result<int> serve(const ServeSettings& settings) {
-  std::error_code made;
-  std::filesystem::create_directories(settings.data_dir, made);
-  if (made) {
-    return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
-                                    made.message() + ". Choose another --data-dir"};
-  }
+  if (const auto made = make_data_dir(settings); !made) return made.error();
   const auto cluster_id = find_cluster_id(settings.node);
   if (!cluster_id) return cluster_id.error();
   if (!cluster_id.value()) return 0;
@@ -315,18 +329,11 @@ Result<int> serve(const ServeSettings& settings) {
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
-  ServerState state(settings.server);
+  ServerState state(settings.server, command_table());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
-  Backups::Options backup_options;
-  backup_options.data_dir = settings.data_dir;
-  backup_options.cluster = settings.node.cluster;
-  backup_options.id = settings.node.id;
-  backup_options.timeout = settings.server.command_timeout;
-  if (!settings.server.lease_reads) backup_options.mode = replica::ReadMode::quorum;
-  backup_options.notice = [](const std::string& text) { spdlog::info("{}", text); };
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
-    backups.emplace(*node.value(), *on_disk, std::move(backup_options));
+    backups.emplace(*node.value(), *on_disk, backup_options(settings));
     state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
       backups->start(name, stale, std::move(done));
     };

@@ -1,4 +1,4 @@
-#include <leasehold/server/duration.h>
+#include <leasehold/server/front/duration.h>
 #include <leasehold/server/session_watch.h>
 
 #include <spdlog/spdlog.h>

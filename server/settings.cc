@@ -1,13 +1,9 @@
 #include <leasehold/server/settings.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
+#include <iterator>
 #include <limits>
-#include <optional>
 #include <set>
 
 namespace leasehold::server {
@@ -284,83 +280,93 @@ Result<void> set_log_max_age(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
-/// Such a folder knows its group.
-bool has_log(const std::string& data_dir) {
-  return ::access((data_dir + "/log/LEASEHOLD").c_str(), F_OK) == 0;
-}
-
-Result<void> check_together(ServeSettings& settings) {
-  const node::NodeOptions& node = settings.node;
-  if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
-  if (settings.data_dir.empty()) return invalid("--data-dir is missing: the folder of this node");
-  if (!node.peers.empty() && !node.join.empty()) {
-    return invalid(
-        "--peers and --join are both given: --peers forms a new group, --join is for a "
-        "node that is added to one");
-  }
-  if (node.witness && !node.peers.empty()) {
-    return invalid(
-        "--witness on goes with --join: the first members of a group have a state; form the group "
-        "with --peers on the others, then add the witness");
-  }
-  if (!node.join.empty() && node.listen.empty()) {
-    return invalid("--join needs --peer-listen: where the members of the group reach this node");
-  }
-  const bool used = has_log(settings.data_dir);
-  if (node.peers.empty() && node.join.empty() && !used) {
-    return invalid(
-        "--peers is missing: every first member, as in 1=host:port,2=host:port; or "
-        "--join, for a node that is added to a group that runs");
-  }
-  const bool member =
-      node.peers.empty() || std::any_of(node.peers.begin(), node.peers.end(),
-                                        [&](const node::Peer& peer) { return peer.id == node.id; });
-  if (!member) {
-    return invalid("--peers does not name this node, which has --id " +
-                   std::to_string(node.id.value()));
-  }
-  if (auto timing = node.timing.validate(); !timing) return timing;
-  return {};
-}
-
-void describe(ServeSettings& settings) {
-  const lease::Timing& timing = settings.node.timing;
-  char drift[32];
-  std::snprintf(drift, sizeof(drift), "%.6f",
-                static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
-  settings.server.config = {
-      {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
-      {"databases", "1"},
-      {"notify-keyspace-events", "g$xKE"},  // always, for those who subscribe
-      {"maxclients", std::to_string(settings.server.clients_max)},
-      {"save", ""},
-      {"id", std::to_string(settings.node.id.value())},
-      {"data-dir", settings.data_dir},
-      {"cluster", settings.node.cluster},
-      {"listen", settings.listen},
-      {"advertise", settings.advertise},
-      {"io-threads", std::to_string(settings.server.io_threads)},
-      {"lease-reads", settings.server.lease_reads ? "on" : "off"},
-      {"idle-timeout", format_duration(settings.server.idle_timeout)},
-      {"session-idle-max", format_duration(settings.session_idle_max)},
-      {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
-      {"command-timeout", format_duration(settings.server.command_timeout)},
-      {"drain-timeout", format_duration(settings.drain_timeout)},
-      {"log-tail", std::to_string(settings.node.limits.log_tail_bytes)},
-      {"log-cut", std::to_string(settings.node.limits.log_cut_bytes)},
-      {"log-max-age", format_duration(settings.node.limits.log_age_max)},
-      {"snapshot-rate", std::to_string(settings.node.limits.snapshot_bytes_per_second)},
-      {"lease", format_duration(timing.lease)},
-      {"heartbeat", format_duration(timing.heartbeat)},
-      {"election-timeout", format_duration(timing.election_timeout)},
-      {"max-clock-drift", drift},
-      {"max-round-trip", format_duration(timing.max_round_trip)},
-      {"margin", format_duration(timing.margin)},
-      {"watch-history", std::to_string(settings.events.bytes_max)},
-      {"watch-history-events", std::to_string(settings.events.events_max)},
-      {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
-  };
-}
+const SettingSpec kSettings[] = {
+    {"id", "N", "", "Number of this node, unique in the cluster", set_id},
+    {"data-dir", "DIR", "", "Folder of this node's data; made if it does not exist", set_data_dir},
+    {"peers", "ID=HOST:PORT,...", "",
+     "Every first member and the address of its peer port, this node included; the same on "
+     "every node. Needed until the group has formed",
+     set_peers},
+    {"join", "HOST:PORT,...", "",
+     "Instead of --peers, for a node that is added to a group that runs: peer addresses of some "
+     "members",
+     set_join},
+    {"witness", "on|off", "off",
+     "on: with --join: a member that votes and keeps the log, and has no state: it answers "
+     "neither reads nor writes. Add it with leasehold member add --witness",
+     set_witness},
+    {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
+    {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
+     set_advertise},
+    {"peer-listen", "HOST:PORT", "",
+     "Where the peer port is bound, if not at its own entry of "
+     "--peers; with --join where the group reaches it",
+     set_peer_listen},
+    {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
+     set_cluster},
+    {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
+     set_timing<&lease::Timing::heartbeat>},
+    {"lease", "DURATION", "1s", "What a voter promises the leader with each heartbeat",
+     set_timing<&lease::Timing::lease>},
+    {"election-timeout", "DURATION", "300ms",
+     "Elections are tried after one to two times as long without a leader",
+     set_timing<&lease::Timing::election_timeout>},
+    {"max-clock-drift", "FRACTION", "0.1", "Bound of each clock's rate error against true time",
+     set_drift},
+    {"max-round-trip", "DURATION", "50ms", "The longest round trip of a healthy renewal",
+     set_timing<&lease::Timing::max_round_trip>},
+    {"margin", "DURATION", "10ms", "What the leader leaves unused of each lease",
+     set_timing<&lease::Timing::margin>},
+    {"vm-clock", "auto|off|FILE", "auto",
+     "What tells that this virtual machine was stopped or restored: the page of its VM clock",
+     set_vm_clock},
+    {"lease-reads", "on|off", "on",
+     "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
+    {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
+     set_command_timeout},
+    {"preferred-leaders", "ID,...", "",
+     "Who shall lead, the first rather than the second; the same on every node. A leader hands "
+     "over to one that stands before it and has been well for 10 s",
+     set_preferred_leaders},
+    {"drain-timeout", "DURATION", "5s",
+     "What a node takes at most, at SIGTERM, to answer what is in flight and to hand over if it "
+     "leads; 0s: it ends at once",
+     set_drain_timeout},
+    {"io-threads", "N", "1",
+     "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
+    {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
+    {"client-addresses", "ID=HOST:PORT,...", "",
+     "Where clients reach each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
+     "each node names itself alone",
+     set_client_addresses},
+    {"idle-timeout", "DURATION", "0s",
+     "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
+    {"session-idle-max", "DURATION", "10m",
+     "A client's session (LEASEHOLD SESSION) that no command has named for so long ends; that of "
+     "the leader counts",
+     set_session_idle_max},
+    {"slowlog-threshold", "DURATION", "10ms",
+     "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
+    {"log-tail", "BYTES", "64M",
+     "What the log keeps for members that were away for a while; one that needs more is sent a "
+     "snapshot",
+     set_bytes<&replica::Limits::log_tail_bytes>},
+    {"log-cut", "BYTES", "64M", "The log is cut once it is so much larger than --log-tail",
+     set_bytes<&replica::Limits::log_cut_bytes>},
+    {"log-max-age", "DURATION", "1440m",
+     "Older entries are cut off though the log is small; 0s: the age does not matter",
+     set_log_max_age},
+    {"snapshot-rate", "BYTES", "0",
+     "What the snapshots that this node sends may take together, a second; 0: no limit",
+     set_bytes<&replica::Limits::snapshot_bytes_per_second>},
+    {"watch-history", "BYTES", "2M",
+     "What is kept in memory of the latest changes, for watchers; one that is further behind is "
+     "told to read its keys again",
+     set_watch_history},
+    {"watch-history-events", "N", "100000", "The same as a number of changed keys",
+     set_watch_history_events},
+    {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
+};
 
 }  // namespace
 
@@ -393,115 +399,8 @@ Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
 }
 
 const std::vector<SettingSpec>& setting_specs() {
-  static const std::vector<SettingSpec> specs = {
-      {"id", "N", "", "Number of this node, unique in the cluster", set_id},
-      {"data-dir", "DIR", "", "Folder of this node's data; made if it does not exist",
-       set_data_dir},
-      {"peers", "ID=HOST:PORT,...", "",
-       "Every first member and the address of its peer port, this node included; the same on "
-       "every node. Needed until the group has formed",
-       set_peers},
-      {"join", "HOST:PORT,...", "",
-       "Instead of --peers, for a node that is added to a group that runs: peer addresses of some "
-       "members",
-       set_join},
-      {"witness", "on|off", "off",
-       "on: with --join: a member that votes and keeps the log, and has no state: it answers "
-       "neither reads nor writes. Add it with leasehold member add --witness",
-       set_witness},
-      {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
-      {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
-       set_advertise},
-      {"peer-listen", "HOST:PORT", "",
-       "Where the peer port is bound, if not at its own entry of "
-       "--peers; with --join where the group reaches it",
-       set_peer_listen},
-      {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
-       set_cluster},
-      {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
-       set_timing<&lease::Timing::heartbeat>},
-      {"lease", "DURATION", "1s", "What a voter promises the leader with each heartbeat",
-       set_timing<&lease::Timing::lease>},
-      {"election-timeout", "DURATION", "300ms",
-       "Elections are tried after one to two times as long without a leader",
-       set_timing<&lease::Timing::election_timeout>},
-      {"max-clock-drift", "FRACTION", "0.1", "Bound of each clock's rate error against true time",
-       set_drift},
-      {"max-round-trip", "DURATION", "50ms", "The longest round trip of a healthy renewal",
-       set_timing<&lease::Timing::max_round_trip>},
-      {"margin", "DURATION", "10ms", "What the leader leaves unused of each lease",
-       set_timing<&lease::Timing::margin>},
-      {"vm-clock", "auto|off|FILE", "auto",
-       "What tells that this virtual machine was stopped or restored: the page of its VM clock",
-       set_vm_clock},
-      {"lease-reads", "on|off", "on",
-       "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
-      {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
-       set_command_timeout},
-      {"preferred-leaders", "ID,...", "",
-       "Who shall lead, the first rather than the second; the same on every node. A leader hands "
-       "over to one that stands before it and has been well for 10 s",
-       set_preferred_leaders},
-      {"drain-timeout", "DURATION", "5s",
-       "What a node takes at most, at SIGTERM, to answer what is in flight and to hand over if it "
-       "leads; 0s: it ends at once",
-       set_drain_timeout},
-      {"io-threads", "N", "1",
-       "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
-      {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
-      {"client-addresses", "ID=HOST:PORT,...", "",
-       "Where clients reach each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
-       "each node names itself alone",
-       set_client_addresses},
-      {"idle-timeout", "DURATION", "0s",
-       "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
-      {"session-idle-max", "DURATION", "10m",
-       "A client's session (LEASEHOLD SESSION) that no command has named for so long ends; that of "
-       "the leader counts",
-       set_session_idle_max},
-      {"slowlog-threshold", "DURATION", "10ms",
-       "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
-      {"log-tail", "BYTES", "64M",
-       "What the log keeps for members that were away for a while; one that needs more is sent a "
-       "snapshot",
-       set_bytes<&replica::Limits::log_tail_bytes>},
-      {"log-cut", "BYTES", "64M", "The log is cut once it is so much larger than --log-tail",
-       set_bytes<&replica::Limits::log_cut_bytes>},
-      {"log-max-age", "DURATION", "1440m",
-       "Older entries are cut off though the log is small; 0s: the age does not matter",
-       set_log_max_age},
-      {"snapshot-rate", "BYTES", "0",
-       "What the snapshots that this node sends may take together, a second; 0: no limit",
-       set_bytes<&replica::Limits::snapshot_bytes_per_second>},
-      {"watch-history", "BYTES", "2M",
-       "What is kept in memory of the latest changes, for watchers; one that is further behind is "
-       "told to read its keys again",
-       set_watch_history},
-      {"watch-history-events", "N", "100000", "The same as a number of changed keys",
-       set_watch_history_events},
-      {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
-  };
+  static const std::vector<SettingSpec> specs(std::begin(kSettings), std::end(kSettings));
   return specs;
-}
-
-Result<ServeSettings> make_settings(const SettingTexts& texts) {
-  ServeSettings settings;
-  for (const SettingSpec& spec : setting_specs()) {
-    const auto found = texts.find(spec.name);
-    const std::string text = found != texts.end() ? found->second : spec.default_text;
-    if (found == texts.end() && text.empty()) continue;
-    if (auto applied = spec.apply(settings, text); !applied) {
-      return invalid("--" + std::string(spec.name) + ": " + applied.error().message);
-    }
-  }
-  if (auto checked = check_together(settings); !checked) return checked.error();
-  if (settings.advertise.empty()) settings.advertise = settings.listen;
-  settings.server.advertise = settings.advertise;
-  settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
-  settings.server.max_clock_drift_ppm = settings.node.timing.max_clock_drift_ppm;
-  settings.node.data_dir = settings.data_dir;
-  describe(settings);
-  return settings;
 }
 
 }  // namespace leasehold::server

@@ -4,8 +4,8 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/node/node.h>
-#include <leasehold/server/duration.h>
-#include <leasehold/server/server_state.h>
+#include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/server_state.h>
 
 #include <map>
 #include <string>

@@ -2,7 +2,8 @@
 // without, and when the node answers. The parser has to judge the pieces as it judges the whole,
 // and what the session sends has to be well-formed RESP.
 #include <leasehold/base/assert.h>
-#include <leasehold/server/session.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/reply_length.h>
 #include <leasehold/tests/server/fake_node.h>
@@ -81,7 +82,7 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   ManualExecutor tasks;
   ServerOptions options;
   options.slowlog_threshold = lease::Duration(0);  // what is slow is the machine's affair
-  ServerState state{options};
+  ServerState state{options, server::command_table()};
   state.slow_log.add({0, 0, 10'000, "get", "k", "fuzz:2", ""});
   if (lease) node.grant_lease(std::chrono::hours(1));
   auto session = std::make_shared<Session>(

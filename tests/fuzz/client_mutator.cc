@@ -1,7 +1,7 @@
 // How libFuzzer changes what a client sends: by requests and their words as well as by bytes, of
 // which most changes break a length, and with it all that follows.
-#include <leasehold/server/command_table.h>
-#include <leasehold/server/resp.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/resp.h>
 #include <leasehold/tests/fuzz/mutator.h>
 
 #include <iterator>

@@ -7,7 +7,7 @@
 #include <leasehold/node/node_restored.h>
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/raft/membership.h>
-#include <leasehold/server/backup_manifest.h>
+#include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
 #include <leasehold/wire/crc32c.h>

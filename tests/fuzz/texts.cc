@@ -3,7 +3,7 @@
 #include <leasehold/check/history_file.h>
 #include <leasehold/client/resp_client.h>
 #include <leasehold/net/handshake.h>
-#include <leasehold/server/duration.h>
+#include <leasehold/server/front/duration.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/story/trace_file.h>
 #include <leasehold/tests/fuzz/fuzz.h>

@@ -1,6 +1,6 @@
 // The manifest of a backup: what it looks like, and that nothing else is taken for one.
 #include <leasehold/base/random.h>
-#include <leasehold/server/backup_manifest.h>
+#include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Who is woken by what, and that nobody is told anything twice or not at all.
 #include <leasehold/base/random.h>
-#include <leasehold/server/event_hub.h>
+#include <leasehold/server/front/event_hub.h>
 
 #include <gtest/gtest.h>
 

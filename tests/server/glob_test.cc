@@ -1,5 +1,5 @@
 #include <leasehold/base/random.h>
-#include <leasehold/server/glob.h>
+#include <leasehold/server/front/glob.h>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // An executor that waits for its test.
 #pragma once
 
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/session.h>
 
 #include <functional>
 #include <utility>

@@ -1,6 +1,6 @@
 // The request parser against every way in which bytes can arrive, and the replies' exact bytes.
 #include <leasehold/base/random.h>
-#include <leasehold/server/resp.h>
+#include <leasehold/server/front/resp.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Scripts of lock libraries: which are recognised, and what each does.
-#include <leasehold/server/scripts.h>
+#include <leasehold/server/commands/scripts.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Sessions over a fake node: the commands that store what the node has.
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <nlohmann/json.hpp>

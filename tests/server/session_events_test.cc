@@ -1,6 +1,6 @@
 // LEASEHOLD WATCH, LEASEHOLD RANGE and SUBSCRIBE, as a client meets them.
-#include <leasehold/server/listening.h>
-#include <leasehold/server/people_time.h>
+#include <leasehold/server/front/listening.h>
+#include <leasehold/server/front/people_time.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

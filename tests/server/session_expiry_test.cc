@@ -1,6 +1,6 @@
 // Sessions over a fake node: keys that end by themselves.
-#include <leasehold/server/people_time.h>
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,7 +1,8 @@
 // A session over a fake node, as a connection would drive it.
 #pragma once
 
-#include <leasehold/server/session.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/fake_node.h>
 #include <leasehold/tests/server/manual_executor.h>
 
@@ -58,10 +59,11 @@ class SessionTest : public ::testing::Test {
   EventHub hub_{node_.store().events()};
   ManualExecutor executor_;
   ServerState state_{[] {
-    ServerOptions options;
-    options.config = {{"appendonly", "yes"}, {"save", ""}, {"maxclients", "10"}};
-    return options;
-  }()};
+                       ServerOptions options;
+                       options.config = {{"appendonly", "yes"}, {"save", ""}, {"maxclients", "10"}};
+                       return options;
+                     }(),
+                     command_table()};
   std::shared_ptr<Session> session_;
   std::string input_;
   int progress_ = 0;

@@ -1,5 +1,5 @@
 // Sessions over a fake node: LEASE.*, and SET with a lease or a token.
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Sessions over a fake node: LEASEHOLD SESSION and LEASEHOLD ONCE.
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // Sessions over a fake node: order, barriers, bounds and what each command answers.
-#include <leasehold/server/command_table.h>
-#include <leasehold/server/session.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <nlohmann/json.hpp>

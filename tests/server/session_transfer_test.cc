@@ -1,5 +1,5 @@
 // Sessions over a fake node: the leadership is handed over on demand, and a node is about to stop.
-#include <leasehold/server/session.h>
+#include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // What a session does in one turn, and what it leaves to the background.
-#include <leasehold/server/session.h>
-#include <leasehold/server/store_reader.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/store_reader.h>
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>

@@ -1,9 +1,10 @@
 // The client port over real sockets, with a fake node behind it.
 #include <leasehold/client/resp_client.h>
 #include <leasehold/kv/command.h>
-#include <leasehold/server/resp.h>
-#include <leasehold/server/session.h>
-#include <leasehold/server/tcp_front.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/tcp_front.h>
 #include <leasehold/tests/server/fake_node.h>
 
 #include <gmock/gmock.h>
@@ -42,7 +43,7 @@ class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
   }
   void open_over(const kv::Store& store, ServerOptions options) {
     options.io_threads = GetParam();
-    state_ = std::make_unique<ServerState>(options);
+    state_ = std::make_unique<ServerState>(options, command_table());
     auto front = TcpFront::open("127.0.0.1:0", node_, store, *state_);
     ASSERT_TRUE(front.ok()) << front.error().message;
     front_ = std::move(front).value();
@@ -463,7 +464,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
 
 TEST(TcpFront, BadAddressesAreRefused) {
   FakeNode node;
-  ServerState state{ServerOptions{}};
+  ServerState state{ServerOptions{}, command_table()};
   for (const char* address : {"", "7201", "127.0.0.1:", "127.0.0.1:port"}) {
     const auto front = TcpFront::open(address, node, node.store(), state);
     ASSERT_FALSE(front.ok()) << address;

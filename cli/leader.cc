@@ -1,0 +1,50 @@
+#include <leasehold/cli/leader.h>
+#include <leasehold/cli/status_command.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace leasehold::cli {
+
+std::vector<std::string> split_servers(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) out.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::optional<Leader> find_leader(const std::vector<std::string>& servers,
+                                  client::RespClient::Timeout timeout, std::string& why) {
+  const ClusterStatus all = fetch_all(servers, timeout);
+  std::optional<Leader> leader;
+  std::uint64_t elsewhere = 0;
+  bool answered = false;
+  why = "no server answers";
+  for (const nlohmann::ordered_json& node : all.nodes) {
+    if (node.contains("error")) {
+      if (!answered) {
+        why = node.at("server").get<std::string>() + ": " + node.at("error").get<std::string>();
+      }
+      continue;
+    }
+    answered = true;
+    elsewhere = std::max(elsewhere, node.at("leader").get<std::uint64_t>());
+    if (node.at("role") != "leader") continue;
+    const bool newer = !leader || leader->status.at("term") < node.at("term");
+    if (newer) leader = Leader{node.at("server").get<std::string>(), node};
+  }
+  if (leader) {
+    why.clear();
+  } else if (elsewhere != 0) {
+    why = "node " + std::to_string(elsewhere) +
+          " leads, and none of the servers is it: add its client address to --servers";
+  } else if (answered) {
+    why = "none of the servers knows a leader";
+  }
+  return leader;
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,27 @@
+// Which of some servers leads: for commands that only the leader takes.
+#pragma once
+
+#include <leasehold/client/resp_client.h>
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace leasehold::cli {
+
+/// "A,B" as A and B; empty ones are left out.
+std::vector<std::string> split_servers(const std::string& list);
+
+struct Leader {
+  std::string server;
+  nlohmann::ordered_json status;  ///< what its LEASEHOLD STATUS says
+};
+
+/// Asks all servers at once; takes at most `timeout`. Of several that say so the one of the highest
+/// term. None: nobody leads, or the leader is not among them; then `why` says which.
+std::optional<Leader> find_leader(const std::vector<std::string>& servers,
+                                  client::RespClient::Timeout timeout, std::string& why);
+
+}  // namespace leasehold::cli

@@ -1,0 +1,120 @@
+// The `leasehold` program: the table of its commands. What each takes and does is in its own file.
+#include <leasehold/check/check_command.h>
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/manual.h>
+#include <leasehold/cli/parser.h>
+#include <leasehold/explore/explore_command.h>
+#include <leasehold/server/commands/report.h>
+#include <leasehold/sim/sim_command.h>
+#include <leasehold/story/scenario_command.h>
+#include <leasehold/story/telling.h>
+#include <leasehold/story/timeline_command.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kAbout =
+    "Leasehold: a replicated key-value store with linearizable reads from the leader's lease";
+constexpr const char* kFirstLook =
+    "leasehold COMMAND --help tells about one command. A first look: leasehold demo\n\n";
+
+std::string version() {
+  return std::string("leasehold ") + server::kVersion;
+}
+
+Run add_version(Flags&) {
+  return [] {
+    std::cout << version() << "\n";
+    return 0;
+  };
+}
+
+Run add_man(Flags&, const Parser& parser) {
+  return [&parser] {
+    std::cout << man_page(parser.helps(), server::kVersion);
+    return 0;
+  };
+}
+
+Run add_completion(Flags& flags, const Parser& parser) {
+  const auto shell = std::make_shared<std::string>();
+  Flag flag{"shell", "SHELL", "bash, zsh or fish"};
+  flag.required = true;
+  flag.choices = {"bash", "zsh", "fish"};
+  flags.add(flag, *shell);
+  flags.set_footer("Examples:\n  source <(leasehold completion bash)");
+  return [shell, &parser] {
+    const auto script = completion_script(parser.helps(), *shell);
+    if (!script) return misused("completion", script.error().message);
+    std::cout << script.value();
+    return 0;
+  };
+}
+
+void add_commands(Parser& parser) {
+  const Command commands[] = {
+      {"serve", "Run one replica until SIGTERM or SIGINT", add_serve},
+      {"restore", "Make the data directory of a new group's member of a backup", add_restore},
+      {"status", "Show one row for each node", add_status},
+      {"get", "Read a value, linearizably", add_get},
+      {"put", "Write a value", add_put},
+      {"del", "Delete a key", add_del},
+      {"backup", "Write a backup on a node", add_backup},
+      {"snapshot", "Make the store of each node durable, and cut its log", add_snapshot},
+      {"demo",
+       "Start three replicas here, hand the leadership over, kill "
+       "the leader, and tell what happens",
+       add_demo},
+      {"version", "Print the version", add_version},
+      {"man", "Print the manual page, for man -l -",
+       [&parser](Flags& flags) { return add_man(flags, parser); }},
+      {"completion", "Print the completion script of a shell",
+       [&parser](Flags& flags) { return add_completion(flags, parser); }},
+      {"lease", "Grant, renew, revoke and show leases of clients", add_lease},
+      {"elect", "Stand for an office that one holds at a time, or watch who does", add_elect},
+      {"lock", "Run a command while a lock is held, and stop it before the lock can end", add_lock},
+      {"member", "List, add, promote, remove or replace the members of a running group",
+       add_member},
+      {"register", "Keep a key for as long as this runs, so that others see that it is alive",
+       add_register},
+      {"transfer", "Hand the leadership over to another node", add_transfer},
+      {"watch", "Say what happens to keys, in order, wherever it is served", add_watch},
+  };
+  for (const Command& command : commands) parser.add(command);
+}
+
+void add_tools(Parser& parser) {
+  const Tool tools[] = {
+      {"sim", "Run simulated clusters with faults, by seed, and check them",
+       std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
+      {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
+       check::run_check_command},
+      {"explore", "Take a few cores through every schedule within bounds", explore::kExploreUsage,
+       explore::run_explore_command},
+      {"scenario", "Run stories with commands on real cores, and compare",
+       std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
+      {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
+       story::run_timeline_command},
+  };
+  for (const Tool& tool : tools) parser.add(tool);
+}
+
+int run(int argc, char** argv) {
+  Parser parser(kAbout, version(), std::string(kFirstLook) + kExitStatuses,
+                argc > 0 ? argv[0] : "leasehold");
+  add_commands(parser);
+  add_tools(parser);
+  return parser.run({argv + std::min(argc, 1), argv + argc});
+}
+
+}  // namespace
+}  // namespace leasehold::cli
+
+int main(int argc, char** argv) {
+  return leasehold::cli::run(argc, argv);
+}

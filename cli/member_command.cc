@@ -1,0 +1,426 @@
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/cli/leader.h>
+#include <leasehold/cli/nearest_word.h>
+#include <leasehold/server/settings.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kText = R"(
+Actions:
+  list                      who the members are, and how far each is behind
+  add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:
+                            each is brought up as a learner and then made a voter
+  promote ID ...            make voters of learners that have caught up
+  demote ID ...             make learners of voters
+  remove ID ...             remove members; their processes end with status 5
+  replace OLD NEW=HOST:PORT ...
+                            bring up NEW, then exchange the two in one change
+  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now
+Every step may be repeated: what is done already is done.
+
+Example:
+  leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+using Timeout = client::RespClient::Timeout;
+using Words = std::vector<std::string>;
+
+constexpr auto kRetryPause = std::chrono::milliseconds(100);
+/// One question to one server.
+constexpr Timeout kAskTimeout{2000};
+/// How often a person is told how far a learner is.
+constexpr auto kTellPause = std::chrono::seconds(1);
+/// Nobody asks for the promotion of a learner that lacks more.
+constexpr std::uint64_t kNearlyThere = 1000;
+
+struct Options {
+  std::string action;
+  Words words;
+  std::vector<std::string> servers;
+  Timeout timeout{10'000};
+  Timeout catch_up{600'000};
+  bool learner = false;
+  bool witness = false;
+  bool json = false;
+};
+
+/// "12,000".
+std::string grouped(std::uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, 1, ',');
+  return digits;
+}
+
+std::string id_of(const std::string& word) {
+  return word.substr(0, word.find('='));
+}
+
+/// What the leader says of the group.
+struct View : Leader {
+  const Json* member(const std::string& id) const {
+    for (const Json& one : status.at("members")) {
+      if (one.at("id").dump() == id) return &one;
+    }
+    return nullptr;
+  }
+  /// No change is half made, or may be taken back.
+  bool settled() const {
+    const Json& place = status.at("membership");
+    return place.at("committed").get<bool>() && !place.at("joint").get<bool>();
+  }
+  bool is_member(const std::string& id) const { return member(id) != nullptr; }
+  bool is_voter(const std::string& id) const {
+    return is_member(id) && member(id)->at("voter").get<bool>();
+  }
+  std::uint64_t behind(const std::string& id) const {
+    const auto last = status.at("last").get<std::uint64_t>();
+    const auto match = is_member(id) ? member(id)->at("match").get<std::uint64_t>() : 0;
+    return last > match ? last - match : 0;
+  }
+};
+
+class MemberCommand {
+ public:
+  explicit MemberCommand(Options options) : options_(std::move(options)) {}
+
+  int run() {
+    if (options_.action == "list") return list();
+    if (options_.action == "add") return add();
+    if (options_.action == "replace") return replace();
+    return change(options_.action, options_.words, goal_of_action());
+  }
+
+ private:
+  using Goal = std::function<bool(const View&)>;
+
+  int fail(int status, const std::string& text) {
+    std::cerr << "leasehold member: " << text << "\n";
+    return status;
+  }
+
+  /// None: why_ says why there is no leader to ask.
+  std::optional<View> look() {
+    auto leader = find_leader(options_.servers, std::min(options_.timeout, kAskTimeout), why_);
+    if (leader && !leader->status.contains("membership")) {
+      leader.reset();
+      why_ = "the leader is of a build that does not know this command";
+    }
+    if (!leader) return std::nullopt;
+    return View{std::move(*leader)};
+  }
+
+  enum class Step : std::uint8_t { done, again, refused };
+
+  /// Sends a change once. `last_` is what came of it, and may_be_made_ whether it may be made
+  /// later.
+  Step attempt(const std::string& action, const Words& words, const Goal& goal) {
+    const std::optional<View> view = look();
+    last_ = why_;
+    if (!view) return Step::again;
+    // The first time it is sent whatever the group is like: what is named wrongly has to be
+    // refused.
+    if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
+    Words command = {"LEASEHOLD", "MEMBER", action};
+    command.insert(command.end(), words.begin(), words.end());
+    auto client = client::RespClient::connect(view->server, kAskTimeout);
+    last_ = view->server + ": " + (client ? "" : client.error().message);
+    if (!client) return Step::again;
+    const auto reply = client.value().call(command, options_.timeout + kAskTimeout);
+    last_ = view->server + ": " + (reply ? reply.value().text : reply.error().message);
+    if (reply && reply.value().kind == client::RespValue::Kind::simple) return Step::done;
+    if (reply && reply.value().is_error("ERR"))
+      return made_before(goal) ? Step::done : Step::refused;
+    if (!reply || reply.value().is_error("UNKNOWNOUTCOME")) may_be_made_ = true;
+    return Step::again;
+  }
+
+  /// An earlier attempt, whose answer was lost, has made it.
+  bool made_before(const Goal& goal) {
+    const std::optional<View> view = may_be_made_ ? look() : std::nullopt;
+    return view && view->settled() && goal(*view);
+  }
+
+  int change(const std::string& action, const Words& words, const Goal& goal) {
+    const auto deadline = Clock::now() + options_.timeout;
+    may_be_made_ = false;
+    for (;; std::this_thread::sleep_for(kRetryPause)) {
+      switch (attempt(action, words, goal)) {
+        case Step::done: return 0;
+        case Step::refused: return fail(kNotExecuted, last_);
+        case Step::again: break;
+      }
+      if (Clock::now() > deadline) return give_up();
+    }
+  }
+
+  int give_up() {
+    if (!may_be_made_) return fail(kNotExecuted, "not done: " + last_);
+    return fail(kOutcomeUnknown, last_ + "; it may yet be done: leasehold member list shows it");
+  }
+
+  Goal goal_of_action() const {
+    return [action = options_.action, words = options_.words](const View& view) {
+      return std::all_of(words.begin(), words.end(), [&](const std::string& word) {
+        const std::string id = id_of(word);
+        if (action == "remove") return !view.is_member(id);
+        if (action == "promote") return view.is_voter(id);
+        if (action == "demote") return view.is_member(id) && !view.is_voter(id);
+        return view.is_member(id) && view.member(id)->at("address") == word.substr(id.size() + 1);
+      });
+    };
+  }
+
+  static Goal all_members(const Words& words) {
+    return [words](const View& view) {
+      return std::all_of(words.begin(), words.end(),
+                         [&](const std::string& word) { return view.is_member(id_of(word)); });
+    };
+  }
+
+  int send_add(const Words& members) {
+    Words words = members;
+    if (options_.witness) words.insert(words.begin(), "WITNESS");
+    return change("ADD", words, all_members(members));
+  }
+
+  int add() {
+    if (const int status = send_add(options_.words)) return status;
+    Words ids;
+    for (const std::string& word : options_.words) ids.push_back(id_of(word));
+    if (options_.learner) {
+      for (const std::string& id : ids) std::cout << "node " << id << " is a learner\n";
+      return 0;
+    }
+    const Goal goal = [ids](const View& view) {
+      return std::all_of(ids.begin(), ids.end(),
+                         [&](const std::string& id) { return view.is_voter(id); });
+    };
+    if (const int status = bring_up(ids, "PROMOTE", ids, goal)) return status;
+    const char* const kind = options_.witness ? " is a voter, as a witness\n" : " is a voter\n";
+    for (const std::string& id : ids) std::cout << "node " << id << kind;
+    return 0;
+  }
+
+  int replace() {
+    Words added;
+    Words news;
+    Words pairs;
+    for (std::size_t i = 0; i + 1 < options_.words.size(); i += 2) {
+      added.push_back(options_.words[i + 1]);
+      news.push_back(id_of(options_.words[i + 1]));
+      pairs.push_back(options_.words[i]);
+      pairs.push_back(news.back());
+    }
+    const std::optional<View> view = look();
+    for (std::size_t i = 0; view && i < pairs.size(); i += 2) {
+      if (view->is_member(pairs[i])) continue;
+      return fail(kNotExecuted,
+                  "node " + pairs[i] + " is no member of this group: see member list");
+    }
+    if (const int status = send_add(added)) return status;
+    const Goal goal = [pairs](const View& after) {
+      for (std::size_t i = 0; i < pairs.size(); i += 2) {
+        if (after.is_member(pairs[i]) || !after.is_voter(pairs[i + 1])) return false;
+      }
+      return true;
+    };
+    if (const int status = bring_up(news, "REPLACE", pairs, goal)) return status;
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      std::cout << "node " << pairs[i + 1] << " is a voter in the place of node " << pairs[i]
+                << "\n";
+    }
+    return 0;
+  }
+
+  /// Waits until all of `ids` have nearly caught up, and then makes the change that needs it.
+  int bring_up(const Words& ids, const std::string& action, const Words& words, const Goal& goal) {
+    const auto deadline = Clock::now() + options_.catch_up;
+    auto tell_at = Clock::now() + kTellPause;
+    std::string progress;
+    may_be_made_ = false;
+    for (;; std::this_thread::sleep_for(kRetryPause)) {
+      if (const std::optional<View> view = look()) {
+        const auto lags = [&](const std::string& id) { return view->behind(id) > kNearlyThere; };
+        if (std::none_of(ids.begin(), ids.end(), lags)) {
+          const Step step = attempt(action, words, goal);
+          if (step == Step::done) return 0;
+          if (step == Step::refused) return fail(kNotExecuted, last_);
+        }
+        progress = progress_of(*view, ids);
+      } else {
+        progress = why_;
+      }
+      if (Clock::now() > deadline) {
+        return fail(kNotExecuted, progress +
+                                      "; they stay learners: leasehold member promote makes voters "
+                                      "of them when they have caught up");
+      }
+      if (Clock::now() < tell_at) continue;
+      tell_at = Clock::now() + kTellPause;
+      std::cerr << progress << std::endl;
+    }
+  }
+
+  static std::string progress_of(const View& view, const Words& ids) {
+    std::string text;
+    for (const std::string& id : ids) {
+      if (!text.empty()) text += ", ";
+      text += "learner " + id + ": ";
+      const Json* member = view.member(id);
+      std::optional<std::uint64_t> percent;
+      for (const Json& snapshot : view.status.value("snapshots", Json::array())) {
+        const bool its = snapshot.at("sending").get<bool>() && snapshot.at("peer").dump() == id;
+        if (its) percent = snapshot.at("percent").get<std::uint64_t>();
+      }
+      if (member == nullptr) {
+        text += "no member any more";
+      } else if (!member->at("connected").get<bool>()) {
+        text += "not reached at " + member->at("address").get<std::string>();
+      } else if (percent) {
+        text += std::to_string(*percent) + " % of a snapshot";
+      } else {
+        text += grouped(view.behind(id)) + " entries behind";
+      }
+    }
+    return text;
+  }
+
+  int list() {
+    const auto deadline = Clock::now() + options_.timeout;
+    std::optional<View> view = look();
+    while (!view && Clock::now() < deadline) {
+      std::this_thread::sleep_for(kRetryPause);
+      view = look();
+    }
+    if (!view) return fail(kNotExecuted, why_);
+    const Json& status = view->status;
+    if (options_.json) {
+      Json out = {{"leader", status.at("leader")},
+                  {"term", status.at("term")},
+                  {"membership", status.at("membership")},
+                  {"last", status.at("last")},
+                  {"members", status.at("members")}};
+      std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+      return 0;
+    }
+    std::printf("%-5s %-8s %-24s %-10s %s\n", "id", "role", "address", "connected", "behind");
+    for (const Json& member : status.at("members")) {
+      const std::string id = member.at("id").dump();
+      const char* role = member.at("voter").get<bool>() ? "voter" : "learner";
+      // A leader of an earlier build does not say it.
+      const bool witness = member.value("witness", false);
+      if (witness) role = member.at("voter").get<bool>() ? "witness" : "learner";
+      if (member.at("id") == status.at("leader")) role = "leader";
+      if (member.at("leaving").get<bool>()) role = "leaving";
+      std::printf("%-5s %-8s %-24s %-10s %s\n", id.c_str(), role,
+                  member.at("address").get<std::string>().c_str(),
+                  member.at("connected").get<bool>() ? "yes" : "no",
+                  grouped(view->behind(id)).c_str());
+    }
+    if (!view->settled()) std::printf("a change of the members is under way\n");
+    return 0;
+  }
+
+  Options options_;
+  std::string why_;   ///< look() has found no leader
+  std::string last_;  ///< what the last attempt() came to
+  /// An attempt was sent and not answered, or its outcome is not known.
+  bool may_be_made_ = false;
+};
+
+bool fits_action(const Options& options, std::string& wrong) {
+  const std::string& action = options.action;
+  static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
+  if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
+    wrong = action.empty() ? "the action is missing"
+                           : "unknown action '" + action + "'" + did_you_mean(action, kActions);
+    return false;
+  }
+  if (action == "list") {
+    if (!options.words.empty()) wrong = "list takes no members";
+    return wrong.empty();
+  }
+  if (options.words.empty() || (action == "replace" && options.words.size() % 2 != 0)) {
+    wrong = action + ": " +
+            (action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
+    return false;
+  }
+  std::set<raft::NodeId> named;
+  for (std::size_t i = 0; i < options.words.size(); ++i) {
+    const bool placed = action == "add" || action == "move" || (action == "replace" && i % 2 == 1);
+    // The rules of --peers; a number alone gets an address to pass them.
+    const std::string& word = options.words[i];
+    const auto peer = server::parse_peers(placed ? word : word + "=host:1");
+    const bool fits =
+        peer && peer.value().size() == 1 && placed == (word.find('=') != std::string::npos);
+    if (fits && named.insert(peer.value().front().id).second) continue;
+    if (fits) {
+      wrong = "node " + id_of(word) + " is named twice";
+      // To exchange a member's directory under its number takes two changes: the group would
+      // otherwise have to trust a directory that may have forgotten what it promised.
+      wrong += action == "replace"
+                   ? ": NEW needs a number of its own. To give a member an empty directory under "
+                     "the same number: leasehold member remove, then leasehold member add"
+                   : ": name each node once";
+      return false;
+    }
+    wrong = "'" + word + "': write " +
+            (placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
+    return false;
+  }
+  return true;
+}
+
+int run(const std::vector<std::string>& given, Options& options) {
+  if (!given.empty()) {
+    options.action = given.front();
+    options.words.assign(given.begin() + 1, given.end());
+  }
+  std::string wrong;
+  if (fits_action(options, wrong)) {
+    if (options.learner && options.action != "add") {
+      wrong = "--learner goes with add";
+    } else if (options.witness && options.action != "add" && options.action != "replace") {
+      wrong = "--witness goes with add and replace";
+    }
+  }
+  return wrong.empty() ? MemberCommand(options).run() : misused("member", wrong);
+}
+
+}  // namespace
+
+Run add_member(Flags& flags) {
+  const auto words = std::make_shared<Words>();
+  const auto options = std::make_shared<Options>();
+  flags.add_words(*words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
+  flags.add_servers(options->servers);
+  flags.add({"--learner", "", "add: leave them learners"}, options->learner);
+  flags.add({"--witness", "",
+             "add, replace: they vote and keep the log, and no state (serve --witness on)"},
+            options->witness);
+  flags.add({"--timeout", "DURATION", "How long to try each step", "10s"}, options->timeout);
+  flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
+            options->catch_up);
+  flags.add({"--json", "", "list: one object instead of a table"}, options->json);
+  flags.set_footer(kText);
+  return [words, options] { return run(*words, *options); };
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,66 @@
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/setting_flags.h>
+#include <leasehold/server/serve.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  leasehold serve --id 1 --data-dir /var/lib/leasehold --listen 10.0.0.1:7201 \
+      --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
+  leasehold serve --config /etc/leasehold.toml --id 2
+A node for a group that runs; it waits until leasehold member add 4=10.0.0.4:7101 adds it:
+  leasehold serve --id 4 --data-dir /var/lib/leasehold --listen 10.0.0.4:7201 \
+      --peer-listen 10.0.0.4:7101 --join 10.0.0.1:7101,10.0.0.2:7101
+
+The settings file has the same names without the dashes:
+  id = 1
+  data-dir = "/var/lib/leasehold"
+  peers = ["1=10.0.0.1:7101", "2=10.0.0.2:7101", "3=10.0.0.3:7101"]
+  lease = "1s"
+A flag beats the file. Any Redis client speaks to --listen: redis-cli -p 7201 set k v)";
+
+struct Wanted {
+  std::string config;
+  server::SettingTexts texts;
+};
+
+int serve(const Wanted& wanted) {
+  server::SettingTexts texts;
+  if (!wanted.config.empty()) {
+    auto file = server::read_settings_file(wanted.config);
+    if (!file) return misused("serve", file.error().message);
+    texts = std::move(file).value();
+  }
+  for (const auto& [name, text] : wanted.texts) texts[name] = text;
+  const auto settings = server::make_settings(texts);
+  return settings ? server::run_serve(settings.value())
+                  : misused("serve", settings.error().message);
+}
+
+}  // namespace
+
+void add_setting(Flags& flags, const server::SettingSpec& spec, server::SettingTexts& texts) {
+  const std::string name = "--" + std::string(spec.name);
+  Flag flag{name.c_str(), spec.type, spec.help, spec.default_text};
+  flags.add(flag, [&texts, key = std::string(spec.name)](const std::string& text) -> Result<void> {
+    texts[key] = text;
+    return {};
+  });
+}
+
+Run add_serve(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add({"--config", "FILE", "Settings file in TOML"}, wanted->config);
+  for (const server::SettingSpec& spec : server::setting_specs()) {
+    add_setting(flags, spec, wanted->texts);
+  }
+  flags.set_footer(kExamples);
+  return [wanted] { return serve(*wanted); };
+}
+
+}  // namespace leasehold::cli

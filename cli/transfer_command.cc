@@ -1,0 +1,132 @@
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/cli/leader.h>
+#include <leasehold/server/front/words.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kText = R"(
+Hands the leadership over, in a few round trips and without waiting for the lease: commands
+wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads
+then. A node that is ended by SIGTERM does the same by itself.)";
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+using Timeout = client::RespClient::Timeout;
+
+/// Between two looks for a leader.
+constexpr auto kRetryPause = std::chrono::milliseconds(20);
+/// One server may take so long to say who it is.
+constexpr Timeout kStatusTimeout{1000};
+/// For the answer of a leader that has begun: above its --command-timeout, as a rule.
+constexpr Timeout kAnswerTimeout{60000};
+
+struct Wanted {
+  std::vector<std::string> servers;
+  std::string to;  ///< empty: any
+  Timeout timeout{5000};
+  bool json = false;
+};
+
+int fail(const std::string& text, int status) {
+  std::cerr << "leasehold transfer: " << text << "\n";
+  return status;
+}
+
+int tell(const Wanted& wanted, std::uint64_t before, const Json& answer) {
+  const auto leader = answer.value("leader", std::uint64_t{0});
+  const double ms = static_cast<double>(answer.value("took_us", std::uint64_t{0})) / 1000;
+  if (wanted.json) {
+    std::cout << Json({{"leader", leader}, {"before", before}, {"took_ms", ms}}).dump()
+              << std::endl;
+    return 0;
+  }
+  if (leader == before) {
+    std::printf("node %llu leads already\n", static_cast<unsigned long long>(leader));
+    return 0;
+  }
+  std::printf("node %llu leads; node %llu handed over in %.1f ms\n",
+              static_cast<unsigned long long>(leader), static_cast<unsigned long long>(before), ms);
+  if (!wanted.to.empty() && wanted.to != std::to_string(leader)) {
+    std::cerr << "leasehold transfer: not node " << wanted.to
+              << ": another was elected meanwhile\n";
+    return kNotExecuted;
+  }
+  return 0;
+}
+
+int transfer(const Wanted& wanted) {
+  std::vector<std::string> words = {"LEASEHOLD", "TRANSFER"};
+  if (!wanted.to.empty()) words.push_back(wanted.to);
+  const auto deadline = Clock::now() + wanted.timeout;
+  std::string trouble;
+  for (;;) {
+    const auto leader =
+        find_leader(wanted.servers, std::min(wanted.timeout, kStatusTimeout), trouble);
+    if (leader) {
+      auto client =
+          client::RespClient::connect(leader->server, std::min(wanted.timeout, kStatusTimeout));
+      if (client) {
+        const auto reply = client.value().call(words, kAnswerTimeout);
+        if (!reply) {
+          return fail(leader->server + ": " + reply.error().message +
+                          "; the hand-over may yet happen: look with leasehold status",
+                      kOutcomeUnknown);
+        }
+        const std::string text = leader->server + ": " + reply.value().text;
+        if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);
+        if (reply.value().kind == client::RespValue::Kind::bulk) {
+          const Json answer = Json::parse(reply.value().text, nullptr, false);
+          if (!answer.is_object()) return fail(text, kOutcomeUnknown);
+          return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);
+        }
+        // Only if another node leads by now: a hand-over that failed is not tried over and over,
+        // since commands wait while it lasts.
+        if (!reply.value().is_error("NOLEADER")) return fail(text, kNotExecuted);
+        trouble = text;
+      } else {
+        trouble = leader->server + ": " + client.error().message;
+      }
+    }
+    if (Clock::now() + kRetryPause >= deadline) return fail(trouble, kNotExecuted);
+    std::this_thread::sleep_for(kRetryPause);
+  }
+}
+
+}  // namespace
+
+Run add_transfer(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  flags.add_servers(wanted->servers);
+  flags.add({"--to", "ID", "Who shall lead; without it the voter that has most of the log"},
+            [wanted](const std::string& text) -> Result<void> {
+              const auto id = server::parse_integer(text);
+              if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
+                return Error{ErrorCode::invalid_argument, "'" + text + "' is no number of a node"};
+              }
+              wanted->to = text;
+              return {};
+            });
+  flags.add({"--timeout", "DURATION", "How long to look for a leader that takes it", "5s"},
+            wanted->timeout);
+  flags.add({"--json", "", "One object instead of a sentence"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return transfer(*wanted); };
+}
+
+}  // namespace leasehold::cli

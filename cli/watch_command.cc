@@ -1,0 +1,150 @@
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/ending_signals.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/client/key_watch.h>
+#include <leasehold/server/front/words.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kText = R"(
+Says what happens to keys until a signal comes, a line for each: the revision, what happened
+(set, deleted, expired, revoked) and the key. Without a key or a prefix: to every key. It
+goes on at another node when one ends, without a gap and without saying anything twice.
+When that is not possible (it was away for longer than the nodes remember) it says resync,
+and then each key that is there (is): a copy of the keys has to begin again with these.
+
+Exit status: 0 ended by a signal, 2 a flag is wrong, 4 the nodes refuse it.
+
+Example:
+  leasehold watch --servers 10.0.0.1:7201,10.0.0.2:7201 --prefix jobs/ --values)";
+
+using client::KeyWatch;
+using Json = nlohmann::ordered_json;
+
+/// How often a signal is looked for.
+constexpr lease::Duration kLook = std::chrono::milliseconds(50);
+
+int fail(const std::string& text, int status) {
+  std::cerr << "leasehold watch: " << text << std::endl;
+  return status;
+}
+
+struct Wanted {
+  KeyWatch::Options options;
+  std::vector<std::string> words;
+  bool json = false;
+};
+
+/// As it is, if that is one word that anybody can read; else as JSON.
+std::string shown(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) > ' ' && c != 0x7f && c != '"';
+  });
+  return plain ? text : Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void say_line(const KeyWatch::Event& event) {
+  std::cout << event.revision << "  " << client::event_name(event.kind);
+  if (event.kind != KeyWatch::Event::Kind::resync) std::cout << "  " << shown(event.key);
+  if (event.value) std::cout << "  " << shown(*event.value);
+  std::cout << "\n";
+}
+
+void say_object(const KeyWatch::Event& event) {
+  Json object = {{"revision", event.revision}, {"event", client::event_name(event.kind)}};
+  if (event.kind != KeyWatch::Event::Kind::resync) object["key"] = event.key;
+  if (event.version != 0) {
+    object["create_revision"] = event.create_revision;
+    object["version"] = event.version;
+  }
+  if (event.lease.value() != 0) object["lease"] = event.lease.value();
+  if (event.value) object["value"] = *event.value;
+  std::cout << object.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+/// Until a signal comes. Errors: what does not pass.
+Result<void> run(Wanted wanted, const EndingSignals& signals) {
+  // Each trouble is said once, until there was none for a while.
+  std::set<std::string> said;
+  wanted.options.trouble = [&said](const std::string& text) {
+    if (said.insert(text).second) std::cerr << "leasehold watch: " << text << std::endl;
+  };
+  KeyWatch watch(std::move(wanted.options));
+  while (signals.next_ending(lease::Duration(0)) == 0) {
+    const auto events = watch.next(kLook);
+    if (!events) return events.error();
+    if (events.value().empty()) continue;
+    said.clear();
+    for (const KeyWatch::Event& event : events.value()) {
+      wanted.json ? say_object(event) : say_line(event);
+    }
+    std::cout.flush();
+  }
+  return {};
+}
+
+int watch(Wanted& wanted) {
+  if (!wanted.words.empty()) {
+    return misused("watch", "expected flags only: a key stands behind --key");
+  }
+  if (wanted.options.existing && wanted.options.from) {
+    return misused("watch", "--from and --existing: choose one");
+  }
+  const EndingSignals signals;
+  const auto done = run(std::move(wanted), signals);
+  if (done) return 0;
+  return fail(done.error().message,
+              done.error().code == ErrorCode::invalid_argument ? kUsage : kNotExecuted);
+}
+
+/// Adds a flag of which each value is one more text.
+void add_texts(Flags& flags, Flag flag, std::vector<std::string>& texts) {
+  flag.repeated = true;
+  flags.add(flag, [&texts](const std::string& text) -> Result<void> {
+    texts.push_back(text);
+    return {};
+  });
+}
+
+}  // namespace
+
+Run add_watch(Flags& flags) {
+  const auto wanted = std::make_shared<Wanted>();
+  KeyWatch::Options& options = wanted->options;
+  flags.add_words(wanted->words,
+                  "--servers HOST:PORT,... [--key KEY]... [--prefix PREFIX]... [OPTIONS]");
+  flags.add_servers(options.servers);
+  add_texts(flags, {"--key", "KEY", "Watch this key; may be given several times"}, options.keys);
+  add_texts(flags,
+            {"--prefix", "PREFIX", "Watch the keys that begin so; may be given several times"},
+            options.prefixes);
+  flags.add(
+      {"--from", "REVISION", "Begin with this one, not with the next one"},
+      [&options](const std::string& text) -> Result<void> {
+        const auto from = server::parse_integer(text);
+        if (!from || *from < 1) {
+          return Error{ErrorCode::invalid_argument, "expected a revision, a number from 1 on"};
+        }
+        options.from = static_cast<std::uint64_t>(*from);
+        return {};
+      });
+  flags.add({"--existing", "", "Say first which keys are there"}, options.existing);
+  flags.add({"--values", "", "Say the values too"}, options.values);
+  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.set_footer(kText);
+  return [wanted] { return watch(*wanted); };
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,420 @@
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/words.h>
+
+#include <array>
+#include <iterator>
+
+namespace leasehold::server {
+namespace {
+
+using Effect = CommandEffect;
+using Group = CommandGroup;
+using Form = ReplyForm;
+using Make = std::string (*)(const Arguments&, kv::Operation&);
+using Run = void (*)(Session&, const Arguments&, std::string&);
+using While = WhileListening;
+using Scan = void (*)(StoreReader&, const Arguments&, std::string&);
+
+struct Keys {
+  int first, last, step;
+};
+constexpr Keys kNoKeys = {0, 0, 0};
+constexpr Keys kOneKey = {1, 1, 1};
+constexpr Keys kSecondKey = {2, 2, 1};
+constexpr Keys kTwoKeys = {1, 2, 1};
+constexpr Keys kAllKeys = {1, -1, 1};
+constexpr Keys kPairs = {1, -1, 2};
+
+/// Changes the store when it is applied.
+constexpr CommandSpec change(std::string_view name, int arity, Group group, Keys keys, Make make,
+                             const char* summary) {
+  return {name,      arity,       Effect::write, group, InMulti::queued, keys.first, keys.last,
+          keys.step, Form::plain, summary,       make,  nullptr};
+}
+
+/// A write by itself only where the shorter way is closed.
+constexpr CommandSpec renewal(std::string_view name, int arity, Make make, Run run,
+                              const char* summary) {
+  return {name,
+          arity,
+          Effect::after_writes,
+          Group::leasehold,
+          InMulti::queued,
+          0,
+          0,
+          0,
+          Form::plain,
+          summary,
+          make,
+          run};
+}
+
+/// A read of the store that may stand in a transaction too. `run`: the same by a shorter way.
+constexpr CommandSpec query(std::string_view name, int arity, Group group, Keys keys, Make make,
+                            Form form, const char* summary, Run run = nullptr) {
+  return {name, arity,   Effect::read, group, InMulti::queued, keys.first, keys.last, keys.step,
+          form, summary, make,         run};
+}
+
+/// A read of the store that may not.
+constexpr CommandSpec scan(std::string_view name, int arity, Group group, Scan read,
+                           const char* summary) {
+  return {name, arity,       Effect::read, group,   InMulti::refused, 0,   0,
+          0,    Form::plain, summary,      nullptr, nullptr,          read};
+}
+
+/// About the transaction: it stands outside of what is queued.
+constexpr CommandSpec multi(std::string_view name, int arity, Effect effect, Keys keys, Run run,
+                            const char* summary) {
+  return {name,       arity,     effect,    Group::transactions, InMulti::run,
+          keys.first, keys.last, keys.step, Form::transaction,   summary,
+          nullptr,    run};
+}
+
+/// About the connection, the node or the cluster.
+constexpr CommandSpec other(std::string_view name, int arity, Effect effect, Group group, Run run,
+                            const char* summary, InMulti in_multi = InMulti::refused,
+                            While while_listening = While::refused) {
+  return {name, arity,       effect,  group,   in_multi, 0,       0,
+          0,    Form::plain, summary, nullptr, run,      nullptr, while_listening};
+}
+
+constexpr Effect kNone = Effect::none;
+constexpr Effect kRead = Effect::read;
+
+// clang-format off
+/// Ascending by name.
+constexpr CommandSpec kCommands[] = {
+    change("append", 3, Group::string, kOneKey, make_append,
+           "Writes behind the end of a value"),
+    other("client", -2, kNone, Group::connection, run_help, "Tells about connections"),
+    other("client|getname", 2, kNone, Group::connection, run_client_getname,
+          "The name of this connection"),
+    other("client|help", 2, kNone, Group::connection, run_help, "Lists the forms of CLIENT"),
+    other("client|id", 2, kNone, Group::connection, run_client_id,
+          "The number of this connection"),
+    other("client|info", 2, kNone, Group::connection, run_client_info,
+          "Tells about this connection"),
+    other("client|kill", -3, kNone, Group::connection, run_client_kill,
+          "Closes connections of this node: ADDR:PORT, or ID, ADDR, SKIPME"),
+    other("client|list", -2, kNone, Group::connection, run_client_list,
+          "Lists the connections of this node"),
+    other("client|no-evict", 3, kNone, Group::connection, run_client_on_off,
+          "Accepted, without effect"),
+    other("client|no-touch", 3, kNone, Group::connection, run_client_on_off,
+          "Accepted, without effect"),
+    other("client|reply", 3, kNone, Group::connection, run_client_reply,
+          "Which commands are answered: ON, OFF or SKIP"),
+    other("client|setinfo", 4, kNone, Group::connection, run_client_noted,
+          "Accepted, without effect"),
+    other("client|setname", 3, kNone, Group::connection, run_client_setname,
+          "Names this connection"),
+    other("cluster", -2, kNone, Group::cluster, run_help, "Tells about the cluster"),
+    scan("cluster|countkeysinslot", 3, Group::cluster, scan_slot,
+         "Counts the keys of a slot"),
+    other("cluster|help", 2, kNone, Group::cluster, run_help, "Lists the forms of CLUSTER"),
+    other("cluster|info", 2, kNone, Group::cluster, run_cluster_info,
+          "The state of the cluster as text"),
+    other("cluster|keyslot", 3, kNone, Group::cluster, run_cluster_keyslot, "The slot of a key"),
+    other("cluster|myid", 2, kNone, Group::cluster, run_cluster_myid,
+          "This node's name as CLUSTER NODES has it"),
+    other("cluster|nodes", 2, kNone, Group::cluster, run_cluster_nodes,
+          "The nodes, one a line"),
+    other("cluster|shards", 2, kNone, Group::cluster, run_cluster_shards,
+          "The one shard with its nodes"),
+    other("cluster|slots", 2, kNone, Group::cluster, run_cluster_slots,
+          "The one range of slots with its nodes, the leader first"),
+    other("command", -1, kNone, Group::server, run_command, "Lists the commands"),
+    other("command|count", 2, kNone, Group::server, run_command_count, "Counts the commands"),
+    other("command|docs", -2, kNone, Group::server, run_command_docs, "Describes commands"),
+    other("command|getkeys", -4, kNone, Group::server, run_command_getkeys,
+          "The keys among the words of a command"),
+    other("command|help", 2, kNone, Group::server, run_help, "Lists the forms of COMMAND"),
+    other("command|info", -2, kNone, Group::server, run_command_info,
+          "Arity, effect and keys of commands"),
+    other("command|list", -2, kNone, Group::server, run_command_list,
+          "The names of the commands [FILTERBY PATTERN pattern]"),
+    other("config", -2, kNone, Group::server, run_help, "Shows settings"),
+    other("config|get", -3, kNone, Group::server, run_config_get,
+          "Settings whose names match patterns"),
+    other("config|help", 2, kNone, Group::server, run_help, "Lists the forms of CONFIG"),
+    other("config|set", -4, kNone, Group::server, run_config_set,
+          "Refused: settings change with a restart"),
+    query("dbsize", 1, Group::server, kNoKeys, make_dbsize, Form::plain, "Counts the keys"),
+    change("decr", 2, Group::string, kOneKey, make_decr, "Subtracts 1 from a number"),
+    change("decrby", 3, Group::string, kOneKey, make_decrby, "Subtracts from a number"),
+    change("del", -2, Group::generic, kAllKeys, make_del, "Deletes keys"),
+    multi("discard", 1, Effect::after_reads, kNoKeys, run_discard,
+          "Forgets what is queued and watched"),
+    other("echo", 2, kNone, Group::connection, run_echo, "Returns its argument",
+          InMulti::here),
+    other("eval", -3, Effect::write, Group::scripting, run_eval,
+          "Does what a script of a lock library does: text numkeys key ... argument ..."),
+    other("evalsha", -3, Effect::write, Group::scripting, run_evalsha,
+          "The same, by the digest of a text that this node has seen"),
+    multi("exec", 1, Effect::write, kNoKeys, run_exec,
+          "Executes what is queued as one command, if nothing watched has changed"),
+    query("exists", -2, Group::generic, kAllKeys, make_exists, Form::plain,
+          "Counts those of the keys that exist, at one instant"),
+    change("expire", -3, Group::generic, kOneKey, make_expire,
+           "Lets a key end after seconds: key seconds [NX | XX | GT | LT]"),
+    change("expireat", -3, Group::generic, kOneKey, make_expireat,
+           "Lets a key end at a second since 1970: key second [NX | XX | GT | LT]"),
+    query("expiretime", 2, Group::generic, kOneKey, make_key_lease, Form::end_seconds,
+          "The second since 1970 at which a key ends, or -1, or -2"),
+    query("get", 2, Group::string, kOneKey, make_get, Form::plain, "Reads a value", run_get),
+    change("getdel", 2, Group::string, kOneKey, make_getdel, "Deletes a key and returns its value"),
+    change("getex", -2, Group::string, kOneKey, make_getex,
+           "Reads a value and changes its time: key [EX s | PX ms | EXAT s | PXAT ms | PERSIST]"),
+    query("getrange", 4, Group::string, kOneKey, make_getrange, Form::plain,
+          "Reads a part of a value"),
+    change("getset", 3, Group::string, kOneKey, make_getset, "Writes a value, returns the old one"),
+    other("hello", -1, Effect::after_all, Group::connection, run_hello, "Chooses RESP2 or RESP3"),
+    change("incr", 2, Group::string, kOneKey, make_incr, "Adds 1 to a number"),
+    change("incrby", 3, Group::string, kOneKey, make_incrby, "Adds to a number"),
+    other("info", -1, kNone, Group::server, run_info, "Tells about this node as text"),
+    scan("keys", 2, Group::generic, scan_keys, "All keys that match a pattern"),
+    change("lease.attach", 3, Group::leasehold, kSecondKey, make_lease_attach,
+           "Attaches a key to a lease, with which it goes"),
+    change("lease.detach", 2, Group::leasehold, kOneKey, make_lease_detach,
+           "Takes a key off its lease"),
+    change("lease.grant", -2, Group::leasehold, kNoKeys, make_lease_grant,
+           "Grants a lease: milliseconds [ID id] [NAME name] [HOLDER holder] [GRACE milliseconds] "
+           "[SOFT] [DELAY milliseconds]"),
+    query("lease.info", -2, Group::leasehold, kNoKeys, make_lease_info, Form::lease_info,
+          "A lease with its keys: id, or NAME name"),
+    query("lease.list", -1, Group::leasehold, kNoKeys, make_lease_list, Form::plain,
+          "Leases in the order of their ids: [AFTER id] [COUNT count]"),
+    renewal("lease.renew", -2, make_lease_renew, run_lease_renew,
+            "Gives leases their whole time anew, at the leader without an entry in the log"),
+    change("lease.revoke", 2, Group::leasehold, kNoKeys, make_lease_revoke,
+           "Ends a lease and deletes its keys"),
+    other("leasehold", -2, kNone, Group::leasehold, run_help,
+          "What Redis does not have: how reads are justified, and this node as JSON"),
+    other("leasehold|backup", -3, Effect::after_writes, Group::leasehold, run_leasehold_backup,
+          "Writes a snapshot of this node to a file of this name in its folder backups"),
+    other("leasehold|expect", -2, Effect::after_reads, Group::leasehold, run_leasehold_expect,
+          "EXEC does nothing unless each key was last written by its revision: key revision ...",
+          InMulti::run),
+    other("leasehold|explain", 2, Effect::after_reads, Group::leasehold, run_leasehold_explain,
+          "Why this connection's last read was served as it was"),
+    other("leasehold|help", 2, kNone, Group::leasehold, run_help, "Lists the forms of LEASEHOLD"),
+    other("leasehold|member", -3, kNone, Group::leasehold, run_leasehold_member,
+          "The members: LIST | ADD [WITNESS] id=host:port ... | PROMOTE | DEMOTE | REMOVE id ... | "
+          "MOVE id=host:port ... | REPLACE old new ..."),
+    other("leasehold|once", -5, Effect::write, Group::leasehold, run_leasehold_once,
+          "Executes a write unless it was executed under this number before: session sequence "
+          "[ANSWERED n] command ...", InMulti::run),
+    scan("leasehold|range", -3, Group::leasehold, scan_range,
+         "Keys that begin alike, at one revision: prefix [AFTER key] [COUNT n] [VALUES]"),
+    other("leasehold|read", -4, Effect::after_writes, Group::leasehold, run_leasehold_read,
+          "One read in another mode: lease | quorum | log | stale BOUND, then the command"),
+    other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,
+          "How this connection's reads are justified: [lease | quorum | log | stale BOUND]"),
+    other("leasehold|session", -3, Effect::after_all, Group::leasehold, run_leasehold_session,
+          "Numberings of writes that are executed once: OPEN | CLOSE id | TOUCH id | LIST"),
+    other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
+          "Makes this node's store durable and cuts its log to the tail"),
+    other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,
+          "This node as one JSON object"),
+    other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
+          "Hands the leadership over, to the voter that has most of the log or to [id]"),
+    other("leasehold|unwatch", 2, kNone, Group::leasehold, run_leasehold_unwatch,
+          "Ends LEASEHOLD WATCH", InMulti::refused, While::watching),
+    other("leasehold|watch", -4, kRead, Group::leasehold, run_leasehold_watch,
+          "Tells what happens to keys: KEY key | PREFIX prefix ... [FROM revision] [VALUES]"),
+    query("mget", -2, Group::string, kAllKeys, make_mget, Form::plain,
+          "Reads several values at one instant"),
+    change("mset", -3, Group::string, kPairs, make_mset, "Writes several values as one command"),
+    change("msetnx", -3, Group::string, kPairs, make_msetnx,
+           "Writes several values as one command if none of the keys exists"),
+    multi("multi", 1, kNone, kNoKeys, run_multi, "From here on commands are queued until EXEC"),
+    change("persist", 2, Group::generic, kOneKey, make_persist, "Lets a key live for ever"),
+    change("pexpire", -3, Group::generic, kOneKey, make_pexpire,
+           "Lets a key end after milliseconds: key milliseconds [NX | XX | GT | LT]"),
+    change("pexpireat", -3, Group::generic, kOneKey, make_pexpireat,
+           "Lets a key end at a millisecond since 1970: key millisecond [NX | XX | GT | LT]"),
+    query("pexpiretime", 2, Group::generic, kOneKey, make_key_lease, Form::end_milliseconds,
+          "The millisecond since 1970 at which a key ends, or -1, or -2"),
+    other("ping", -1, kNone, Group::connection, run_ping, "Returns PONG or its argument",
+          InMulti::here, While::run),
+    change("psetex", 4, Group::string, kOneKey, make_psetex,
+           "Writes a value that ends after milliseconds"),
+    other("psubscribe", -2, Effect::after_all, Group::connection, run_subscribe,
+          "Tells what happens to keys: patterns of channels __keyspace@0__: and __keyevent@0__:",
+          InMulti::refused, While::subscribed),
+    query("pttl", 2, Group::generic, kOneKey, make_key_lease, Form::milliseconds_left,
+          "The milliseconds until a key ends, -1 if it lives for ever, -2 if there is none"),
+    other("punsubscribe", -1, Effect::after_all, Group::connection, run_unsubscribe,
+          "Ends PSUBSCRIBE", InMulti::refused, While::subscribed),
+    other("quit", -1, kNone, Group::connection, run_quit, "Closes the connection", InMulti::run,
+          While::run),
+    scan("randomkey", 1, Group::generic, scan_random, "One of the first 1,000 keys"),
+    other("readonly", 1, kNone, Group::cluster, run_readonly,
+          "Accepted, without effect: every node answers every read"),
+    other("readwrite", 1, kNone, Group::cluster, run_readonly, "Accepted, without effect"),
+    change("rename", 3, Group::generic, kTwoKeys, make_rename, "Moves a value to another key"),
+    change("renamenx", 3, Group::generic, kTwoKeys, make_renamenx,
+           "Moves a value to another key if that one does not exist"),
+    other("reset", 1, Effect::after_all, Group::connection, run_reset,
+          "Makes the connection as new", InMulti::run, While::run),
+    other("role", 1, kNone, Group::server, run_role, "This node's role, for cluster clients"),
+    scan("scan", -2, Group::generic, scan_some,
+         "Some keys and a cursor for the next ones: cursor [MATCH pattern] [COUNT n] [TYPE t]"),
+    other("script", -2, kNone, Group::scripting, run_help, "Tells about scripts of lock libraries"),
+    other("script|exists", -3, kNone, Group::scripting, run_script_exists,
+          "Which digests this node knows"),
+    other("script|flush", -2, kNone, Group::scripting, run_script_flush,
+          "Forgets the digests [ASYNC | SYNC]"),
+    other("script|help", 2, kNone, Group::scripting, run_help, "Lists the forms of SCRIPT"),
+    other("script|load", 3, kNone, Group::scripting, run_script_load,
+          "Remembers a script of a lock library and returns its digest"),
+    other("select", 2, kNone, Group::connection, run_select, "Accepts database 0"),
+    change("set", -3, Group::string, kOneKey, make_set,
+           "Writes a value: key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE id "
+           "| KEEPTTL] [TOKEN token]"),
+    change("setex", 4, Group::string, kOneKey, make_setex,
+           "Writes a value that ends after seconds"),
+    change("setnx", 3, Group::string, kOneKey, make_setnx,
+           "Writes a value if the key does not exist"),
+    change("setrange", 4, Group::string, kOneKey, make_setrange, "Writes over a part of a value"),
+    // Who finds the leader by the slots of keys goes by the prefix.
+    change("setseq", -3, Group::leasehold, kOneKey, make_setseq,
+           "Writes a new key, the prefix and a number that rises: prefix value [LEASE lease]"),
+    other("slowlog", -2, kNone, Group::server, run_help, "Tells about commands that took long"),
+    other("slowlog|get", -2, kNone, Group::server, run_slowlog_get, "The newest slow commands"),
+    other("slowlog|help", 2, kNone, Group::server, run_help, "Lists the forms of SLOWLOG"),
+    other("slowlog|len", 2, kNone, Group::server, run_slowlog_len, "Counts the slow commands"),
+    other("slowlog|reset", 2, kNone, Group::server, run_slowlog_reset, "Forgets them"),
+    query("strlen", 2, Group::string, kOneKey, make_strlen, Form::plain, "The length of a value"),
+    other("subscribe", -2, Effect::after_all, Group::connection, run_subscribe,
+          "Tells what happens to keys: channels __keyspace@0__:KEY and __keyevent@0__:EVENT",
+          InMulti::refused, While::subscribed),
+    query("substr", 4, Group::string, kOneKey, make_getrange, Form::plain,
+          "GETRANGE by its old name"),
+    other("time", 1, kNone, Group::server, run_time, "The wall clock of this node",
+          InMulti::here),
+    query("touch", -2, Group::generic, kAllKeys, make_exists, Form::plain,
+          "Counts those of the keys that exist"),
+    query("ttl", 2, Group::generic, kOneKey, make_key_lease, Form::seconds_left,
+          "The seconds until a key ends, -1 if it lives for ever, -2 if there is none"),
+    query("type", 2, Group::generic, kOneKey, make_exists, Form::type, "string, or none"),
+    change("unlink", -2, Group::generic, kAllKeys, make_del, "Deletes keys"),
+    other("unsubscribe", -1, Effect::after_all, Group::connection, run_unsubscribe,
+          "Ends SUBSCRIBE", InMulti::refused, While::subscribed),
+    multi("unwatch", 1, Effect::after_reads, kNoKeys, run_unwatch, "Watches nothing any more"),
+    other("wait", 3, Effect::after_writes, Group::server, run_wait,
+          "How many other nodes surely have the writes before it"),
+    multi("watch", -2, kRead, kAllKeys, run_watch,
+          "EXEC does nothing if one of the keys has changed by then"),
+};
+// clang-format on
+
+constexpr std::size_t kNameBytesMax = 32;
+
+constexpr std::uint32_t hash_of(std::string_view lower_name) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : lower_name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash ^ (hash >> 15U);
+}
+
+/// Open addressing, made by the compiler: a slot holds a position in kCommands, plus 1.
+constexpr std::size_t kSlots = 1024;
+static_assert(std::size(kCommands) < kSlots / 4);
+constexpr std::array<std::uint8_t, kSlots> make_slots() {
+  std::array<std::uint8_t, kSlots> slots{};
+  for (std::size_t i = 0; i < std::size(kCommands); ++i) {
+    std::size_t at = hash_of(kCommands[i].name) % kSlots;
+    while (slots[at] != 0) at = (at + 1) % kSlots;
+    slots[at] = static_cast<std::uint8_t>(i + 1);
+  }
+  return slots;
+}
+constexpr std::array<std::uint8_t, kSlots> kSlotTable = make_slots();
+
+constexpr bool ascending() {
+  for (std::size_t i = 1; i < std::size(kCommands); ++i) {
+    if (!(kCommands[i - 1].name < kCommands[i].name)) return false;
+  }
+  return true;
+}
+static_assert(ascending());
+
+const CommandSpec* find_lower(std::string_view name) {
+  for (std::size_t at = hash_of(name) % kSlots; kSlotTable[at] != 0; at = (at + 1) % kSlots) {
+    const CommandSpec& spec = kCommands[kSlotTable[at] - 1];
+    if (spec.name == name) return &spec;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+namespace {
+
+class Table final : public CommandTable {
+ public:
+  const CommandSpec* find(const Arguments& args) const override { return find_command(args); }
+  std::string problem_of_unknown(const Arguments& args) const override {
+    return server::problem_of_unknown(args);
+  }
+};
+
+}  // namespace
+
+const CommandTable& command_table() {
+  static const Table table;
+  return table;
+}
+
+const CommandSpec* commands_begin() {
+  return std::begin(kCommands);
+}
+const CommandSpec* commands_end() {
+  return std::end(kCommands);
+}
+
+const CommandSpec* find_command_named(std::string_view name) {
+  if (name.size() > kNameBytesMax) return nullptr;
+  char text[kNameBytesMax];
+  std::transform(name.begin(), name.end(), text, lower);
+  return find_lower({text, name.size()});
+}
+
+bool is_subcommand(const CommandSpec& spec) {
+  return spec.name.find('|') != std::string_view::npos;
+}
+
+bool is_container(const CommandSpec& spec) {
+  return spec.run == run_help && !is_subcommand(spec);
+}
+
+const CommandSpec* find_command(const Arguments& args) {
+  const CommandSpec* spec = find_command_named(args[0]);
+  if (spec == nullptr || args.size() < 2 || (!is_container(*spec) && spec->run != run_command)) {
+    // A name with a bar is that of a subcommand; no client sends it.
+    return spec != nullptr && is_subcommand(*spec) ? nullptr : spec;
+  }
+  if (spec->name.size() + 1 + args[1].size() > kNameBytesMax) return nullptr;
+  std::string name(spec->name);
+  name += '|';
+  name += args[1];
+  std::transform(name.begin(), name.end(), name.begin(), lower);
+  return find_lower(name);
+}
+
+const char* group_name(CommandGroup group) {
+  switch (group) {
+    case Group::string: return "string";
+    case Group::generic: return "generic";
+    case Group::transactions: return "transactions";
+    case Group::connection: return "connection";
+    case Group::server: return "server";
+    case Group::cluster: return "cluster";
+    case Group::leasehold: return "module";
+    case Group::scripting: return "scripting";
+  }
+  return "";
+}
+
+}  // namespace leasehold::server

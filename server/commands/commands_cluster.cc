@@ -1,0 +1,275 @@
+// What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
+// redirect: all slots are one range, which the leader serves as the master and the others as its
+// replicas. A client that is told so sends its writes to where they are cheapest.
+//
+// While no leader is known, which lasts for about an election timeout, the last one is named in its
+// place: clients keep an empty layout for good, and ask again when a node does not answer.
+#include <leasehold/kv/give_way.h>
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+
+namespace leasehold::server {
+namespace {
+
+constexpr std::uint32_t kSlots = 16384;
+/// Keys that CLUSTER COUNTKEYSINSLOT looks at.
+constexpr std::size_t kCountedKeysMax = 100'000;
+
+/// CRC-16 with polynomial 0x1021, from 0, not reflected (XMODEM).
+std::uint32_t crc16(std::string_view bytes) {
+  std::uint32_t crc = 0;
+  for (const char c : bytes) {
+    crc ^= static_cast<std::uint32_t>(static_cast<unsigned char>(c)) << 8U;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1U) ^ ((crc & 0x8000U) != 0 ? 0x1021U : 0U);
+    crc &= 0xffffU;
+  }
+  return crc;
+}
+
+/// Of the part in the first braces, if there is one and it is not empty.
+std::uint32_t slot_of(std::string_view key) {
+  const std::size_t open = key.find('{');
+  if (open != std::string_view::npos) {
+    const std::size_t close = key.find('}', open + 1);
+    if (close != std::string_view::npos && close > open + 1) {
+      key = key.substr(open + 1, close - open - 1);
+    }
+  }
+  return crc16(key) % kSlots;
+}
+
+struct ClusterNode {
+  raft::NodeId id;
+  std::string name;  ///< 40 hexadecimal digits, as Redis has them
+  std::string host;
+  std::int64_t port = 0;
+  bool leads = false;
+  bool self = false;
+  bool connected = false;
+};
+
+std::string node_name(std::uint64_t cluster, raft::NodeId id) {
+  char name[41];
+  std::snprintf(name, sizeof(name), "%016" PRIx64 "%08x%016" PRIx64, cluster, 0U, id.value());
+  return name;
+}
+
+/// The nodes whose client address is known, first the one that leads or has led last.
+std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const ServerState& state) {
+  const raft::NodeId leader = status.leader != raft::kNobody ? status.leader : status.last_leader;
+  std::vector<ClusterNode> nodes;
+  for (const node::MemberStatus& member : status.members) {
+    const auto address = state.options.client_addresses.find(member.id);
+    if (address == state.options.client_addresses.end()) continue;
+    const std::size_t colon = address->second.rfind(':');
+    ClusterNode node;
+    node.id = member.id;
+    node.name = node_name(status.cluster_id, member.id);
+    node.host = address->second.substr(0, colon);
+    node.port = parse_integer(std::string_view(address->second).substr(colon + 1)).value_or(0);
+    if (node.port == 0 && member.id == status.id) node.port = state.port;
+    node.leads = member.id == leader;
+    node.self = member.id == status.id;
+    node.connected = member.connected;
+    nodes.push_back(std::move(node));
+  }
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const ClusterNode& a, const ClusterNode& b) { return a.leads && !b.leads; });
+  return nodes;
+}
+
+/// Who serves, the master first. A leader that is not known, or whose client address is not, cannot
+/// be named; then this node stands in its place, since it serves every key as well.
+std::vector<ClusterNode> serving_nodes(const node::NodeStatus& status, const ServerState& state) {
+  std::vector<ClusterNode> nodes = known_nodes(status, state);
+  if (!nodes.empty() && nodes.front().leads) return nodes;
+  const auto self =
+      std::find_if(nodes.begin(), nodes.end(), [](const ClusterNode& node) { return node.self; });
+  if (self == nodes.end()) return {};
+  std::rotate(nodes.begin(), self, self + 1);
+  return nodes;
+}
+
+void append_slots_node(std::string& out, const ClusterNode& node) {
+  append_array(out, 4);
+  append_bulk(out, node.host);
+  append_integer(out, node.port);
+  append_bulk(out, node.name);
+  append_array(out, 0);
+}
+
+void append_shards_node(std::string& out, const ClusterNode& node, bool master,
+                        const node::NodeStatus& status, Protocol protocol) {
+  append_map(out, 7, protocol);
+  append_bulk(out, "id");
+  append_bulk(out, node.name);
+  append_bulk(out, "port");
+  append_integer(out, node.port);
+  append_bulk(out, "ip");
+  append_bulk(out, node.host);
+  append_bulk(out, "endpoint");
+  append_bulk(out, node.host);
+  append_bulk(out, "role");
+  append_bulk(out, master ? "master" : "replica");
+  append_bulk(out, "replication-offset");
+  append_integer(out, static_cast<std::int64_t>(status.applied.value()));
+  append_bulk(out, "health");
+  append_bulk(out, node.connected || node.self ? "online" : "fail");
+}
+
+using Format = void (*)(const node::NodeStatus&, const ServerState&, Protocol, std::string&);
+void with_cluster(Session& session, Format format) {
+  session.with_status([format, protocol = session.protocol, &state = session.context().state](
+                          const node::NodeStatus& status, std::string& reply) {
+    format(status, state, protocol, reply);
+  });
+}
+
+void format_slots(const node::NodeStatus& status, const ServerState& state, Protocol,
+                  std::string& out) {
+  const auto nodes = serving_nodes(status, state);
+  append_array(out, nodes.empty() ? 0 : 1);
+  if (nodes.empty()) return;
+  append_array(out, 2 + nodes.size());
+  append_integer(out, 0);
+  append_integer(out, kSlots - 1);
+  for (const ClusterNode& node : nodes) append_slots_node(out, node);
+}
+
+void format_shards(const node::NodeStatus& status, const ServerState& state, Protocol protocol,
+                   std::string& out) {
+  const auto nodes = serving_nodes(status, state);
+  append_array(out, nodes.empty() ? 0 : 1);
+  if (nodes.empty()) return;
+  append_map(out, 2, protocol);
+  append_bulk(out, "slots");
+  append_array(out, 2);
+  append_integer(out, 0);
+  append_integer(out, kSlots - 1);
+  append_bulk(out, "nodes");
+  append_array(out, nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    append_shards_node(out, nodes[i], i == 0, status, protocol);
+  }
+}
+
+void format_nodes(const node::NodeStatus& status, const ServerState& state, Protocol,
+                  std::string& out) {
+  const auto serving = serving_nodes(status, state);
+  const std::string master = serving.empty() ? std::string() : serving.front().name;
+  std::string text;
+  for (const ClusterNode& node : known_nodes(status, state)) {
+    const bool leads = node.name == master;
+    text += node.name + " " + node.host + ":" + std::to_string(node.port) + "@0 ";
+    text += node.self ? "myself," : "";
+    text += leads ? "master - " : "slave " + (master.empty() ? "-" : master) + " ";
+    text += "0 0 " + std::to_string(status.term.value());
+    text += node.connected || node.self ? " connected" : " disconnected";
+    text += leads ? " 0-16383\n" : "\n";
+  }
+  append_bulk(out, text);
+}
+
+void format_info(const node::NodeStatus& status, const ServerState& state, Protocol,
+                 std::string& out) {
+  const bool ok = status.leader != raft::kNobody;
+  const std::string slots = ok ? "16384" : "0";
+  append_bulk(
+      out,
+      std::string("cluster_enabled:1\r\ncluster_state:") + (ok ? "ok" : "fail") +
+          "\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:" + slots +
+          "\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:" + (ok ? "0" : "16384") +
+          "\r\ncluster_known_nodes:" + std::to_string(known_nodes(status, state).size()) +
+          "\r\ncluster_size:1\r\ncluster_current_epoch:" + std::to_string(status.term.value()) +
+          "\r\ncluster_my_epoch:" + std::to_string(status.term.value()) + "\r\n");
+}
+
+void format_role(const node::NodeStatus& status, const ServerState& state, Protocol,
+                 std::string& out) {
+  const auto nodes = known_nodes(status, state);
+  if (status.role == raft::Role::leader) {
+    append_array(out, 3);
+    append_bulk(out, "master");
+    append_integer(out, static_cast<std::int64_t>(status.applied.value()));
+    append_array(out, nodes.empty() ? 0 : nodes.size() - 1);
+    for (const ClusterNode& node : nodes) {
+      if (node.self) continue;
+      const auto member = std::find_if(status.members.begin(), status.members.end(),
+                                       [&](const auto& m) { return m.id == node.id; });
+      append_array(out, 3);
+      append_bulk(out, node.host);
+      append_bulk(out, std::to_string(node.port));
+      append_bulk(out, std::to_string(member->match.value()));
+    }
+    return;
+  }
+  const bool known = !nodes.empty() && nodes.front().leads;
+  append_array(out, 5);
+  append_bulk(out, "slave");
+  append_bulk(out, known ? nodes.front().host : "");
+  append_integer(out, known ? nodes.front().port : 0);
+  append_bulk(out, status.leader == raft::kNobody ? "connect" : "connected");
+  append_integer(out, static_cast<std::int64_t>(status.applied.value()));
+}
+
+}  // namespace
+
+void run_cluster_slots(Session& session, const Arguments&, std::string&) {
+  with_cluster(session, format_slots);
+}
+
+void run_cluster_shards(Session& session, const Arguments&, std::string&) {
+  with_cluster(session, format_shards);
+}
+
+void run_cluster_nodes(Session& session, const Arguments&, std::string&) {
+  with_cluster(session, format_nodes);
+}
+
+void run_cluster_info(Session& session, const Arguments&, std::string&) {
+  with_cluster(session, format_info);
+}
+
+void run_role(Session& session, const Arguments&, std::string&) {
+  with_cluster(session, format_role);
+}
+
+void run_cluster_myid(Session& session, const Arguments&, std::string&) {
+  with_cluster(session,
+               [](const node::NodeStatus& status, const ServerState&, Protocol, std::string& out) {
+                 append_bulk(out, node_name(status.cluster_id, status.id));
+               });
+}
+
+void run_cluster_keyslot(Session&, const Arguments& args, std::string& out) {
+  append_integer(out, slot_of(args[2]));
+}
+
+void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
+  const auto slot = parse_integer(args[2]);
+  if (!slot || *slot < 0 || *slot >= kSlots) return reader.refuse(out, "ERR Invalid slot");
+  const auto keys = reader.store.keys_after(std::nullopt, kCountedKeysMax + 1);
+  if (!keys) return append_error(out, "ERR the store failed: " + keys.error().message);
+  if (keys.value().size() > kCountedKeysMax) {
+    return reader.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
+                                  " keys, too many to be counted by slot");
+  }
+  kv::GiveWay way;
+  const auto in_slot =
+      std::count_if(keys.value().begin(), keys.value().end(), [&](const std::string& key) {
+        way.step();
+        return slot_of(key) == *slot;
+      });
+  append_integer(out, in_slot);
+}
+
+void run_readonly(Session&, const Arguments&, std::string& out) {
+  append_simple(out, "OK");
+}
+
+}  // namespace leasehold::server

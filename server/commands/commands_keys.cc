@@ -1,0 +1,162 @@
+// Commands on keys, whatever stands under them.
+#include <leasehold/kv/give_way.h>
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/glob.h>
+#include <leasehold/server/front/words.h>
+
+#include <random>
+
+namespace leasehold::server {
+namespace {
+
+/// Keys that one SCAN looks at, and one step of KEYS.
+constexpr std::int64_t kScanKeysMax = 1000;
+/// What KEYS returns at most.
+constexpr std::size_t kKeysMax = 100'000;
+constexpr std::size_t kKeysBytesMax = std::size_t{16} << 20U;
+/// Among how many keys RANDOMKEY draws.
+constexpr std::size_t kRandomKeysMax = 1000;
+
+struct ScanOptions {
+  std::string_view pattern = "*";
+  std::size_t count = 10;
+  bool strings = true;  ///< TYPE does not rule out the only type there is
+};
+
+/// The text of an error, or empty.
+std::string parse_scan_options(const Arguments& args, ScanOptions& options) {
+  for (std::size_t i = 2; i < args.size(); i += 2) {
+    if (i + 1 >= args.size()) return "ERR syntax error";
+    if (equals_ignoring_case(args[i], "match")) {
+      options.pattern = args[i + 1];
+      if (options.pattern.size() > kPatternBytesMax) {
+        return "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes";
+      }
+    } else if (equals_ignoring_case(args[i], "count")) {
+      const auto count = parse_integer(args[i + 1]);
+      if (!count) return kNotAnInteger;
+      if (*count < 1) return "ERR syntax error";
+      options.count = static_cast<std::size_t>(std::min(*count, kScanKeysMax));
+    } else if (equals_ignoring_case(args[i], "type")) {
+      options.strings = equals_ignoring_case(args[i + 1], "string");
+    } else {
+      return "ERR syntax error";
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> parse_cursor(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void store_failed(std::string& out, const Error& error) {
+  append_error(out, "ERR the store failed: " + error.message);
+}
+
+}  // namespace
+
+std::string make_dbsize(const Arguments&, kv::Operation& operation) {
+  operation = kv::Size{};
+  return {};
+}
+
+std::string make_del(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Del{{args.begin() + 1, args.end()}};
+  return {};
+}
+
+std::string make_exists(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Exists{{args.begin() + 1, args.end()}};
+  return {};
+}
+
+std::string make_rename(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Rename{false, args[1], args[2]};
+  return {};
+}
+
+std::string make_renamenx(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Rename{true, args[1], args[2]};
+  return {};
+}
+
+void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
+  const auto cursor = parse_cursor(args[1]);
+  if (!cursor) return reader.refuse(out, "ERR invalid cursor");
+  ScanOptions options;
+  if (const std::string problem = parse_scan_options(args, options); !problem.empty()) {
+    return reader.refuse(out, problem);
+  }
+  ScanCursors& cursors = reader.state.scan_cursors;
+  std::optional<std::string> after;
+  if (*cursor != 0) {
+    after = cursors.find(*cursor);
+    if (!after) {
+      return reader.refuse(out,
+                           "ERR this node does not know the cursor (any more): cursors are good at "
+                           "the node that gave them; begin anew with 0");
+    }
+  }
+  auto keys = reader.store.keys_after(after, options.count);
+  if (!keys) return store_failed(out, keys.error());
+  std::vector<std::string_view> found;
+  std::size_t budget = kPatternStepsMax;
+  std::size_t seen = 0;
+  kv::GiveWay way;
+  for (const std::string& key : keys.value()) {
+    way.step();
+    const bool matches = glob_matches(options.pattern, key, budget);
+    // A pattern may be dear: then fewer keys are looked at, but one at least.
+    if (budget == 0 && seen > 0) break;
+    ++seen;
+    if (matches && options.strings) found.push_back(key);
+  }
+  const bool more = seen < keys.value().size() || seen == options.count;
+  append_array(out, 2);
+  append_bulk(out, more ? std::to_string(cursors.add(keys.value()[seen - 1])) : "0");
+  append_array(out, found.size());
+  for (const std::string_view key : found) append_bulk(out, key);
+}
+
+void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
+  if (args[1].size() > kPatternBytesMax) {
+    return reader.refuse(
+        out, "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes");
+  }
+  auto keys = reader.store.keys_after(std::nullopt, kKeysMax + 1);
+  if (!keys) return store_failed(out, keys.error());
+  if (keys.value().size() > kKeysMax) {
+    return reader.refuse(out, "ERR there are more than " + std::to_string(kKeysMax) +
+                                  " keys: use SCAN, which goes through them in steps");
+  }
+  std::vector<std::string_view> found;
+  std::size_t bytes = 0;
+  std::size_t budget = kPatternStepsMax;
+  kv::GiveWay way;
+  for (const std::string& key : keys.value()) {
+    way.step();
+    if (glob_matches(args[1], key, budget)) {
+      found.push_back(key);
+      bytes += key.size();
+    }
+    if (budget == 0 || bytes > kKeysBytesMax) {
+      return reader.refuse(out, "ERR the pattern costs or finds too much at once: use SCAN");
+    }
+  }
+  append_array(out, found.size());
+  for (const std::string_view key : found) append_bulk(out, key);
+}
+
+void scan_random(StoreReader& reader, const Arguments&, std::string& out) {
+  const auto keys = reader.store.keys_after(std::nullopt, kRandomKeysMax);
+  if (!keys) return store_failed(out, keys.error());
+  if (keys.value().empty()) return append_null(out, reader.protocol);
+  thread_local std::minstd_rand random(std::random_device{}());
+  append_bulk(out, keys.value()[random() % keys.value().size()]);
+}
+
+}  // namespace leasehold::server

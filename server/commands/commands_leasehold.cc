@@ -1,0 +1,195 @@
+// What Redis does not have.
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/words.h>
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kModes =
+    "expected lease, quorum, log, or stale and a bound as in stale 500ms";
+
+/// Takes a mode, and for stale its bound, from `at` on. The text of an error, or empty.
+std::string parse_policy(const Arguments& args, std::size_t& at, ReadPolicy& policy) {
+  const auto mode = read_mode_named(lowered(args[at]));
+  if (!mode) return "ERR unknown read mode " + quoted(args[at]) + ": " + kModes;
+  policy.mode = *mode;
+  ++at;
+  if (*mode != ReadMode::stale) return {};
+  if (at == args.size()) return std::string("ERR stale needs a bound: ") + kModes;
+  const auto bound = parse_duration(args[at].substr(0, kQuotedBytesMax));
+  if (!bound) return "ERR " + bound.error().message;
+  if (bound.value() <= lease::Duration(0) || bound.value() > kStaleBoundMax) {
+    return "ERR the bound of stale reads is above 0 and at most an hour";
+  }
+  policy.bound = bound.value();
+  ++at;
+  return {};
+}
+
+class MapReply {
+ public:
+  void add(std::string_view key, std::string_view value) {
+    append_bulk(body_, key);
+    append_bulk(body_, value);
+    ++count_;
+  }
+  void add(std::string_view key, std::int64_t value) {
+    append_bulk(body_, key);
+    append_integer(body_, value);
+    ++count_;
+  }
+  void finish(std::string& out, Protocol protocol) const {
+    append_map(out, count_, protocol);
+    out.append(body_);
+  }
+
+ private:
+  std::string body_;
+  std::size_t count_ = 0;
+};
+
+std::int64_t microseconds(lease::Duration duration) {
+  return duration.count() / 1000;
+}
+
+/// Paths are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+std::string json_text(const nlohmann::ordered_json& object) {
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+/// The first word of a refusal, by what a client shall do: look elsewhere, or not.
+std::string error_word(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::unavailable: return "NOLEADER ";
+    case ErrorCode::overloaded:
+    case ErrorCode::stopped: return "TRYAGAIN ";
+    default: return "ERR ";
+  }
+}
+
+}  // namespace
+
+void run_leasehold_status(Session& session, const Arguments&, std::string&) {
+  session.with_status(
+      [&context = session.context()](const node::NodeStatus& status, std::string& reply) {
+        append_bulk(reply, status_json(status, context.state, context.store));
+      });
+}
+
+void run_leasehold_backup(Session& session, const Arguments& args, std::string& out) {
+  const auto& backup = session.context().state.options.backup;
+  if (!backup) return session.refuse(out, "ERR this server writes no backups");
+  const bool stale = args.size() == 4;
+  if (args.size() > 4 || (stale && !equals_ignoring_case(args[3], "stale"))) {
+    return session.refuse(out, "ERR expected LEASEHOLD BACKUP name [STALE]");
+  }
+  backup(args[2], stale, [answer = session.answer_later()](Result<BackupDone> done) {
+    std::string reply;
+    if (done) {
+      const BackupManifest& manifest = done.value().manifest;
+      append_bulk(reply, json_text({{"path", done.value().path},
+                                    {"node", manifest.node.value()},
+                                    {"term", manifest.term.value()},
+                                    {"index", manifest.index.value()},
+                                    {"revision", manifest.revision},
+                                    {"keys", manifest.keys},
+                                    {"bytes", done.value().bytes},
+                                    {"generation", generation_text(manifest.generation)}}));
+    } else {
+      append_error(reply, error_word(done.error()) + done.error().message);
+    }
+    answer(std::move(reply));
+  });
+}
+
+void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
+  session.context().node.cut_log([answer = session.answer_later()](Result<replica::LogCut> done) {
+    std::string reply;
+    if (done) {
+      const replica::LogCut& cut = done.value();
+      append_bulk(reply, json_text({{"index", cut.durable.value()},
+                                    {"first_before", cut.first_before.value()},
+                                    {"first", cut.first.value()},
+                                    {"log_bytes_before", cut.bytes_before},
+                                    {"log_bytes", cut.bytes}}));
+    } else {
+      append_error(reply, error_word(done.error()) + done.error().message);
+    }
+    answer(std::move(reply));
+  });
+}
+
+void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out) {
+  if (args.size() == 2) {
+    const ReadPolicy& policy = session.read_policy();
+    std::string text = read_mode_name(policy.mode);
+    if (policy.mode == ReadMode::stale) text += " " + format_duration(policy.bound);
+    return append_bulk(out, text);
+  }
+  ReadPolicy policy;
+  std::size_t at = 2;
+  std::string problem = parse_policy(args, at, policy);
+  if (problem.empty() && at != args.size()) {
+    problem = "ERR " + quoted(args[at]) + " is one word too many: " + kModes;
+  }
+  if (!problem.empty()) return session.refuse(out, problem);
+  session.set_read_policy(policy);
+  append_simple(out, "OK");
+}
+
+void run_leasehold_read(Session& session, const Arguments& args, std::string& out) {
+  ReadPolicy policy;
+  std::size_t at = 2;
+  if (const std::string problem = parse_policy(args, at, policy); !problem.empty()) {
+    return session.refuse(out, problem);
+  }
+  if (at == args.size()) {
+    return session.refuse(out, "ERR the command is missing: LEASEHOLD READ quorum GET key");
+  }
+  const Arguments words(args.begin() + static_cast<std::ptrdiff_t>(at), args.end());
+  const CommandSpec* spec = find_command(words);
+  if (spec == nullptr || spec->effect != CommandEffect::read ||
+      spec->group == CommandGroup::transactions) {
+    return session.refuse(out, "ERR " + quoted(words[0]) + " is no command that reads keys");
+  }
+  if (!arity_fits(*spec, words.size())) {
+    return session.refuse(
+        out, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+  }
+  session.read(*spec, words, policy, out);
+}
+
+void run_leasehold_explain(Session& session, const Arguments&, std::string& out) {
+  const ReadNote& note = session.last_read();
+  MapReply reply;
+  reply.add("served", read_end_name(note.end));
+  if (note.end == ReadEnd::none) return reply.finish(out, session.protocol);
+  reply.add("mode", read_mode_name(note.mode));
+  if (note.mode == ReadMode::stale) {
+    reply.add("bound_us", microseconds(note.bound));
+    reply.add("bound_held", note.bound_missed ? "no" : "yes");
+  }
+  std::string why = read_fallback_text(note.fallback);
+  if (note.mode == ReadMode::stale && note.bound_missed) {
+    const std::string first = read_fallback_text(ReadFallback::not_fresh);
+    why = why.empty() ? first : first + "; " + why;
+  }
+  reply.add("fallback", why);
+  const bool leased = note.look.readable_index().has_value();
+  reply.add("lease_left_us", leased ? microseconds(note.look.state.end - note.look.at) : 0);
+  reply.add("term", static_cast<std::int64_t>(note.look.state.term.value()));
+  reply.add("commit", static_cast<std::int64_t>(note.look.state.commit.value()));
+  reply.add("applied", static_cast<std::int64_t>(note.applied.value()));
+  const bool asked = note.index.value() != 0 && note.end != ReadEnd::refused;
+  if (asked) reply.add("index", static_cast<std::int64_t>(note.index.value()));
+  reply.add("waited_us", microseconds(note.waited));
+  reply.finish(out, session.protocol);
+}
+
+}  // namespace leasehold::server

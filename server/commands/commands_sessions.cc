@@ -1,0 +1,133 @@
+// LEASEHOLD SESSION and LEASEHOLD ONCE: commands that are executed once, however often they are
+// sent.
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/words.h>
+
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kSessionForms =
+    "ERR expected LEASEHOLD SESSION OPEN, CLOSE id, TOUCH id or LIST";
+
+/// A session's id, or the number of a command.
+std::optional<std::uint64_t> parse_number(std::string_view word) {
+  const auto number = parse_integer(word);
+  if (!number || *number < 1) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+void propose_plain(Session& session, const kv::Command& command, std::string& out) {
+  if (session.refuse_when_draining(out)) return;
+  Result<Bytes> encoded = kv::encode_command(command);
+  if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
+  session.propose(std::move(encoded).value(), ReplyForm::plain, {});
+}
+
+void list_sessions(const Session& session, std::string& out) {
+  const auto sessions = session.context().store.sessions();
+  if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
+  std::string text = R"({"open":)" + std::to_string(sessions.value().size()) + R"(,"open_max":)" +
+                     std::to_string(replica::kSessionsMax) + R"(,"sessions":[)";
+  for (const replica::SessionTable::Session& one : sessions.value()) {
+    if (text.back() != '[') text += ',';
+    text += R"({"id":)" + std::to_string(one.id.value()) + R"(,"activity":)" +
+            std::to_string(one.activity) + R"(,"results":)" + std::to_string(one.results) + '}';
+  }
+  append_bulk(out, text + "]}");
+}
+
+/// What ONCE carries: encoded, and how its result is told.
+struct Carried {
+  Bytes command;
+  ReplyForm form = ReplyForm::plain;
+  TransactionParts parts;
+};
+
+/// EXEC of the transaction that is open. The text of an error, or empty.
+std::string carry_transaction(Session& session, Carried& carried) {
+  if (!session.multi().open()) return "ERR EXEC without MULTI";
+  Multi::Finished finished = session.multi().finish();
+  if (std::string problem = problem_of_exec(finished); !problem.empty()) return problem;
+  carried.command = std::move(finished.command);
+  carried.form = ReplyForm::transaction;
+  carried.parts = session.run_queued(finished);
+  return {};
+}
+
+/// `words`: of a write. The text of an error, or empty.
+std::string carry_write(Session& session, const Arguments& words, Carried& carried) {
+  const CommandSpec* spec = find_command(words);
+  const bool exec = spec != nullptr && spec->run == run_exec;
+  if (!exec && session.multi().open()) {
+    session.multi().spoil();
+    return "ERR inside MULTI only EXEC can be carried: LEASEHOLD ONCE session sequence EXEC";
+  }
+  const bool writes = spec != nullptr && spec->effect == CommandEffect::write;
+  if (!writes || (!exec && spec->make == nullptr)) {
+    return "ERR " + quoted(words[0]) + " is no command that writes keys; it was not executed";
+  }
+  if (!arity_fits(*spec, words.size())) {
+    return "ERR wrong number of arguments for '" + std::string(spec->name) + "' command";
+  }
+  if (exec) return carry_transaction(session, carried);
+  kv::Operation operation;
+  if (std::string problem = session.make(*spec, words, operation); !problem.empty()) return problem;
+  auto encoded =
+      std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
+  if (!encoded) return "ERR " + encoded.error().message;
+  carried.command = std::move(encoded).value();
+  return {};
+}
+
+}  // namespace
+
+void run_leasehold_session(Session& session, const Arguments& args, std::string& out) {
+  const bool alone = args.size() == 3;
+  if (alone && equals_ignoring_case(args[2], "open")) {
+    return propose_plain(session, kv::OpenSession{}, out);
+  }
+  if (alone && equals_ignoring_case(args[2], "list")) return list_sessions(session, out);
+  const bool closes = equals_ignoring_case(args[2], "close");
+  if (args.size() != 4 || (!closes && !equals_ignoring_case(args[2], "touch"))) {
+    return session.refuse(out, kSessionForms);
+  }
+  const auto number = parse_number(args[3]);
+  if (!number) return session.refuse(out, "ERR " + quoted(args[3]) + " is no id of a session");
+  const replica::SessionId id(*number);
+  if (closes) return propose_plain(session, kv::CloseSession{id}, out);
+  propose_plain(session, kv::TouchSession{id}, out);
+}
+
+void run_leasehold_once(Session& session, const Arguments& args, std::string& out) {
+  const auto id = parse_number(args[2]);
+  const auto sequence = parse_number(args[3]);
+  if (!id) return session.refuse(out, "ERR " + quoted(args[2]) + " is no id of a session");
+  if (!sequence) {
+    return session.refuse(out, "ERR " + quoted(args[3]) + " is no sequence: they begin at 1");
+  }
+  auto answered = sequence;
+  std::size_t at = 4;
+  if (equals_ignoring_case(args[4], "answered")) {
+    answered = args.size() > 6 ? parse_number(args[5]) : std::nullopt;
+    if (!answered) {
+      return session.refuse(out,
+                            "ERR expected LEASEHOLD ONCE session sequence [ANSWERED n] command "
+                            "...: all sequences below n are answered, n is at least 1");
+    }
+    at = 6;
+  }
+  const Arguments words(args.begin() + static_cast<std::ptrdiff_t>(at), args.end());
+  Carried carried;
+  if (const std::string problem = carry_write(session, words, carried); !problem.empty()) {
+    return session.refuse(out, problem);
+  }
+  if (session.refuse_when_draining(out)) return;
+  auto command = kv::encode_command(
+      kv::Once{replica::SessionId(*id), *sequence, *answered, carried.command.view()});
+  if (!command) return session.refuse(out, "ERR " + command.error().message);
+  session.propose(std::move(command).value(), carried.form, std::move(carried.parts), true);
+}
+
+}  // namespace leasehold::server

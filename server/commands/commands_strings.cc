@@ -1,0 +1,194 @@
+// What the commands on string values ask of the store.
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/key_times.h>
+#include <leasehold/server/front/lease_word.h>
+#include <leasehold/server/front/words.h>
+
+#include <limits>
+#include <optional>
+
+namespace leasehold::server {
+namespace {
+
+std::string add(std::string_view key, std::int64_t delta, kv::Operation& operation) {
+  kv::IncrBy command;
+  command.key = key;
+  command.delta = delta;
+  operation = command;
+  return {};
+}
+
+std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation& operation) {
+  if (args.size() % 2 == 0) {
+    return "ERR wrong number of arguments for '" + lowered(args[0]) + "' command";
+  }
+  kv::MSet mset;
+  if (if_none_exists) mset.condition = kv::MSetCondition::none_exists;
+  mset.pairs.reserve(args.size() / 2);
+  for (std::size_t i = 1; i < args.size(); i += 2) mset.pairs.emplace_back(args[i], args[i + 1]);
+  operation = std::move(mset);
+  return {};
+}
+
+bool given(const kv::LeaseRef& lease) {
+  return lease.id != grant::LeaseId(0) || !lease.name.empty();
+}
+
+}  // namespace
+
+std::string make_append(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Append{args[1], args[2]};
+  return {};
+}
+
+std::string make_incr(const Arguments& args, kv::Operation& operation) {
+  return add(args[1], 1, operation);
+}
+
+std::string make_decr(const Arguments& args, kv::Operation& operation) {
+  return add(args[1], -1, operation);
+}
+
+std::string make_incrby(const Arguments& args, kv::Operation& operation) {
+  const auto delta = parse_integer(args[2]);
+  if (!delta) return kNotAnInteger;
+  return add(args[1], *delta, operation);
+}
+
+std::string make_decrby(const Arguments& args, kv::Operation& operation) {
+  const auto delta = parse_integer(args[2]);
+  if (!delta) return kNotAnInteger;
+  if (*delta == std::numeric_limits<std::int64_t>::min()) {
+    return "ERR decrement would overflow";
+  }
+  return add(args[1], -*delta, operation);
+}
+
+std::string make_get(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Get{args[1]};
+  return {};
+}
+
+std::string make_getdel(const Arguments& args, kv::Operation& operation) {
+  operation = kv::GetDel{args[1]};
+  return {};
+}
+
+std::string make_getrange(const Arguments& args, kv::Operation& operation) {
+  const auto start = parse_integer(args[2]);
+  const auto end = parse_integer(args[3]);
+  if (!start || !end) return kNotAnInteger;
+  operation = kv::GetRange{*start, *end, args[1]};
+  return {};
+}
+
+std::string make_getset(const Arguments& args, kv::Operation& operation) {
+  operation = kv::Set{args[1], args[2], kv::SetCondition::none, true};
+  return {};
+}
+
+std::string make_mget(const Arguments& args, kv::Operation& operation) {
+  operation = kv::MGet{{args.begin() + 1, args.end()}};
+  return {};
+}
+
+std::string make_mset(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, false, operation);
+}
+
+std::string make_msetnx(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, true, operation);
+}
+
+std::string make_setnx(const Arguments& args, kv::Operation& operation) {
+  return make_pairs(args, true, operation);
+}
+
+std::string make_set(const Arguments& args, kv::Operation& operation) {
+  kv::Set command;
+  command.key = args[1];
+  command.value = args[2];
+  TimeOption time;
+  kv::LeaseRef lease;
+  using Condition = kv::SetCondition;
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (command.condition != Condition::xx && equals_ignoring_case(args[i], "nx")) {
+      command.condition = Condition::nx;
+    } else if (command.condition != Condition::nx && equals_ignoring_case(args[i], "xx")) {
+      command.condition = Condition::xx;
+    } else if (equals_ignoring_case(args[i], "get")) {
+      command.get_old = true;
+    } else if (!time.given() && equals_ignoring_case(args[i], "keepttl")) {
+      command.keep_lease = true;
+    } else if (!command.keep_lease && time.take(args, i)) {
+      continue;
+    } else if (i + 1 < args.size() && !given(lease) && equals_ignoring_case(args[i], "lease")) {
+      if (std::string problem = parse_lease(args[++i], lease); !problem.empty()) return problem;
+    } else if (i + 1 < args.size() && command.token == grant::FencingToken(0) &&
+               equals_ignoring_case(args[i], "token")) {
+      const auto token = parse_integer(args[++i]);
+      if (!token || *token < 1) return "ERR " + quoted(args[i]) + " is no fencing token";
+      command.token = grant::FencingToken(static_cast<std::uint64_t>(*token));
+    } else {
+      return "ERR syntax error at " + quoted(args[i]) +
+             ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE lease | "
+             "KEEPTTL] [TOKEN token]";
+    }
+  }
+  if (given(lease) && (command.keep_lease || time.given())) {
+    return "ERR a key has one lease: that which is named (LEASE), or the one that it has "
+           "(KEEPTTL), or one of its own (EX, PX, EXAT, PXAT)";
+  }
+  if (time.given()) {
+    if (std::string problem = time.parse("set", command.ttl.emplace()); !problem.empty()) {
+      return problem;
+    }
+  }
+  operation = about(lease, command, &kv::Set::lease);
+  return {};
+}
+
+std::string make_setrange(const Arguments& args, kv::Operation& operation) {
+  const auto offset = parse_integer(args[2]);
+  if (!offset) return kNotAnInteger;
+  if (*offset < 0) return "ERR offset is out of range";
+  const auto limit = static_cast<std::int64_t>(kv::kValueBytesMax);
+  if (*offset > limit && !args[3].empty()) {
+    return "ERR the value would be longer than " + std::to_string(limit) + " bytes";
+  }
+  operation = kv::SetRange{static_cast<std::uint32_t>(std::min(*offset, limit)), args[1], args[3]};
+  return {};
+}
+
+std::string make_setseq(const Arguments& args, kv::Operation& operation) {
+  kv::SetSequential command;
+  kv::LeaseRef lease;
+  command.prefix = args[1];
+  command.value = args[2];
+  if (args.size() > 3) {
+    if (args.size() != 5 || !equals_ignoring_case(args[3], "lease")) {
+      return "ERR expected SETSEQ prefix value [LEASE lease]";
+    }
+    if (std::string problem = parse_lease(args[4], lease); !problem.empty()) return problem;
+  }
+  operation = about(lease, command, &kv::SetSequential::lease);
+  return {};
+}
+
+std::string make_strlen(const Arguments& args, kv::Operation& operation) {
+  operation = kv::StrLen{args[1]};
+  return {};
+}
+
+void run_get(Session& session, const Arguments& args, std::string& out) {
+  const auto found = session.context().store.get(args[1]);
+  if (!found) {
+    append_error(out, "ERR the store failed: " + found.error().message);
+  } else if (found.value()) {
+    append_bulk(out, found.value()->bytes.view());
+  } else {
+    append_null(out, session.protocol);
+  }
+}
+
+}  // namespace leasehold::server

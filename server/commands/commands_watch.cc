@@ -1,0 +1,152 @@
+// LEASEHOLD WATCH, UNWATCH and RANGE: what happens to keys, and what they are at a revision
+// (docs/watch.md).
+#include <leasehold/server/commands/commands.h>
+#include <leasehold/server/front/listening.h>
+#include <leasehold/server/front/words.h>
+
+#include <optional>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kWatchForm =
+    "ERR expected LEASEHOLD WATCH KEY key | PREFIX prefix ... [FROM revision] [VALUES]";
+constexpr const char* kRangeForm =
+    "ERR expected LEASEHOLD RANGE prefix [AFTER key] [COUNT count] [VALUES]";
+constexpr std::uint32_t kRangeCount = 100;
+constexpr std::uint32_t kRangeCountMax = 1000;
+
+struct Wish {
+  kv::KeyFilter filter;
+  std::optional<std::uint64_t> from;
+  bool values = false;
+};
+
+/// The text of an error, or empty.
+std::string parse_watch(const Arguments& args, Wish& wish) {
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 2; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "values")) {
+      wish.values = true;
+      continue;
+    }
+    if (i + 1 == args.size()) return kWatchForm;
+    const std::string_view word = args[i++];
+    if (equals_ignoring_case(word, "from")) {
+      const auto from = parse_integer(args[i]);
+      if (!from || *from < 1) return "ERR " + quoted(args[i]) + " is no revision: they begin at 1";
+      wish.from = static_cast<std::uint64_t>(*from);
+      continue;
+    }
+    const bool key = equals_ignoring_case(word, "key");
+    if (!key && !equals_ignoring_case(word, "prefix")) return kWatchForm;
+    if (args[i].size() > kv::kKeyBytesMax) {
+      return "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes";
+    }
+    key ? wish.filter.add_key(args[i]) : wish.filter.add_prefix(args[i]);
+    bytes += args[i].size();
+    if (++count > kInterestsMax || bytes > kInterestBytesMax) {
+      return "ERR a connection watches at most " + std::to_string(kInterestsMax) +
+             " keys and prefixes, with " + std::to_string(kInterestBytesMax) + " bytes together";
+    }
+  }
+  return wish.filter.empty() ? kWatchForm : "";
+}
+
+struct RangeWish {
+  std::optional<std::string_view> after;
+  std::uint32_t count = kRangeCount;
+  bool values = false;
+};
+
+/// The text of an error, or empty.
+std::string parse_range(const Arguments& args, RangeWish& wish) {
+  for (std::size_t i = 3; i < args.size(); ++i) {
+    if (equals_ignoring_case(args[i], "values")) {
+      wish.values = true;
+      continue;
+    }
+    if (i + 1 == args.size()) return kRangeForm;
+    const std::string_view word = args[i++];
+    if (equals_ignoring_case(word, "after")) {
+      wish.after = args[i];
+    } else if (equals_ignoring_case(word, "count")) {
+      const auto count = parse_integer(args[i]);
+      if (!count || *count < 1 || *count > kRangeCountMax) {
+        return "ERR COUNT is a number from 1 to " + std::to_string(kRangeCountMax);
+      }
+      wish.count = static_cast<std::uint32_t>(*count);
+    } else {
+      return kRangeForm;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void run_leasehold_watch(Session& session, const Arguments& args, std::string& out) {
+  Wish wish;
+  if (const std::string problem = parse_watch(args, wish); !problem.empty()) {
+    return session.refuse(out, problem);
+  }
+  if (session.watching() || session.subscribed()) {
+    return session.refuse(out,
+                          "ERR this connection watches or has subscribed already: LEASEHOLD "
+                          "UNWATCH or RESET ends it");
+  }
+  const auto figures = session.context().store.events().figures();
+  const std::uint64_t next = figures.head + 1;
+  const std::uint64_t from = wish.from.value_or(next);
+  if (from > next) {
+    return session.refuse(out, "ERR revision " + std::to_string(from - 1) +
+                                   " has not been, the newest one is " +
+                                   std::to_string(figures.head) +
+                                   ". If you have seen it, this group was made of an older backup: "
+                                   "read the keys again");
+  }
+  const bool lost = from < figures.first;
+  if (lost) session.context().counters->watch_resyncs.add();
+  const std::uint64_t begins =
+      session.watch(std::move(wish.filter), lost ? next : from, wish.values);
+  append_array(out, 2);
+  append_bulk(out, lost ? "resync" : "watching");
+  append_integer(out, static_cast<std::int64_t>(begins));
+}
+
+void run_leasehold_unwatch(Session& session, const Arguments&, std::string& out) {
+  if (session.watching()) session.stop_listening();
+  append_simple(out, "OK");
+}
+
+void scan_range(StoreReader& reader, const Arguments& args, std::string& out) {
+  RangeWish wish;
+  if (const std::string problem = parse_range(args, wish); !problem.empty()) {
+    return reader.refuse(out, problem);
+  }
+  const auto found = reader.store.rows(args[2], wish.after, wish.count,
+                                       wish.values ? kv::Load::whole : kv::Load::revisions);
+  if (!found) return append_error(out, "ERR the store failed: " + found.error().message);
+  const kv::Rows& rows = found.value();
+  append_array(out, 3);
+  append_integer(out, static_cast<std::int64_t>(rows.revision));
+  if (rows.more) {
+    append_bulk(out, rows.rows.back().key);
+  } else {
+    append_null(out, reader.protocol);
+  }
+  append_array(out, rows.rows.size());
+  for (const kv::Row& row : rows.rows) {
+    append_array(out, wish.values ? 6 : 5);
+    append_bulk(out, row.key);
+    append_integer(out, static_cast<std::int64_t>(row.value.mod_revision));
+    append_integer(out, static_cast<std::int64_t>(row.value.create_revision));
+    append_integer(out, static_cast<std::int64_t>(row.value.version));
+    append_integer(out, told_lease(row.value.lease));
+    if (wish.values) append_bulk(out, row.value.bytes.view());
+  }
+}
+
+}  // namespace leasehold::server

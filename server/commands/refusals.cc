@@ -1,0 +1,100 @@
+// Commands of Redis that are not here, and why: so that a client is told what to do instead of
+// "unknown command".
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/words.h>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kTypes = "every value is a string (docs/resp.md)";
+constexpr const char* kMessages =
+    "this is a store of keys, it passes no messages; SUBSCRIBE tells what happens to keys";
+constexpr const char* kScripts =
+    "there is no Lua: EVAL knows the scripts of lock libraries (docs/resp.md, Scripts); else use "
+    "MULTI and WATCH";
+constexpr const char* kDisk =
+    "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
+    "backup";
+constexpr const char* kMembers = "who leads and who follows is decided by elections";
+constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
+constexpr const char* kCopy =
+    "read the value and write it: GET, then SET with NX; with WATCH and MULTI nobody comes between";
+constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
+constexpr const char* kDump =
+    "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
+    "BACKUP all of them";
+constexpr const char* kObject =
+    "a value has no encoding, count of references or idle time here; TYPE, STRLEN and LEASEHOLD "
+    "RANGE (its revisions) tell about a key";
+constexpr const char* kFractions =
+    "only whole numbers are added to: use INCRBY in a smaller unit, as cents, or GET and SET with "
+    "WATCH and MULTI";
+constexpr const char* kBits =
+    "values are read and written by bytes, not by bits: use GETRANGE and SETRANGE, with WATCH and "
+    "MULTI if others write too";
+constexpr const char* kCompare =
+    "values are not compared with each other here: MGET both and compare them in the client";
+constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";
+constexpr const char* kAccess = "there are no passwords; let only trusted hosts reach this port";
+
+struct Refusal {
+  const char* reason;
+  std::string_view names;  ///< a space before and behind each
+};
+
+constexpr Refusal kRefusals[] = {
+    {kTypes,
+     " blmove blmpop blpop brpop brpoplpush bzmpop bzpopmax bzpopmin geoadd geodist geohash geopos "
+     "georadius georadiusbymember geosearch geosearchstore hdel hexists hget hgetall hincrby "
+     "hincrbyfloat hkeys hlen hmget hmset hrandfield hscan hset hsetnx hstrlen hvals lindex "
+     "linsert llen lmove lmpop lpop lpos lpush lpushx lrange lrem lset ltrim pfadd pfcount pfmerge "
+     "rpop "
+     "rpoplpush rpush rpushx sadd scard sdiff sdiffstore sinter sintercard sinterstore sismember "
+     "smembers smismember smove sort sort_ro spop srandmember srem sscan sunion sunionstore xack "
+     "xadd xautoclaim xclaim xdel xgroup xinfo xlen xpending xrange xread xreadgroup xrevrange "
+     "xtrim zadd zcard zcount zdiff zincrby zinter zlexcount zmpop zmscore zpopmax zpopmin "
+     "zrandmember zrange zrangebylex zrangebyscore zrank zrem zremrangebylex zremrangebyrank "
+     "zremrangebyscore zrevrange zrevrank zscan zscore zunion "},
+    {kBits, " bitcount bitfield bitfield_ro bitop bitpos getbit setbit "},
+    {kFractions, " incrbyfloat "},
+    {kCompare, " lcs "},
+    {kMessages, " publish pubsub spublish ssubscribe sunsubscribe monitor "},
+    {kScripts, " eval_ro evalsha_ro fcall fcall_ro function "},
+    {kDisk, " bgrewriteaof bgsave lastsave save sync psync waitaof "},
+    {kMembers, " replicaof slaveof failover replconf asking "},
+    {kFlush, " flushall flushdb "},
+    {kMove, " move swapdb "},
+    {kCopy, " copy "},
+    {kDump, " dump restore migrate "},
+    {kObject, " object "},
+    {kInside, " debug memory latency lolwut module "},
+    {kAccess, " auth acl "},
+    {"send SIGTERM to the process", " shutdown "},
+};
+
+}  // namespace
+
+const char* reason_of_refusal(std::string_view name) {
+  if (name.empty() || name.size() > kQuotedBytesMax) return nullptr;
+  const std::string wanted = " " + lowered(name) + " ";
+  if (wanted.find(' ', 1) != wanted.size() - 1) return nullptr;
+  for (const Refusal& refusal : kRefusals) {
+    if (refusal.names.find(wanted) != std::string_view::npos) return refusal.reason;
+  }
+  return nullptr;
+}
+
+std::string problem_of_unknown(const Arguments& args) {
+  const CommandSpec* container = find_command_named(args[0]);
+  if (container != nullptr && args.size() > 1) {
+    std::string upper(container->name);
+    for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
+    return "ERR unknown subcommand " + quoted(args[1]) + ". Try " + upper + " HELP.";
+  }
+  if (const char* reason = reason_of_refusal(args[0])) {
+    return "ERR " + quoted(args[0]) + " is not supported: " + reason;
+  }
+  return "ERR unknown command " + quoted(args[0]) + ". COMMAND lists what is known here";
+}
+
+}  // namespace leasehold::server

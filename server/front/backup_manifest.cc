@@ -1,0 +1,172 @@
+// The manifest is text, so that a person can read it with head:
+//
+//   leasehold-backup 1
+//   cluster production         bytes that are not printable, blanks and % as %20
+//   cluster-id 16 hex digits
+//   generation 16 hex digits
+//   node 2
+//   term 7
+//   index 4711
+//   revision 4700
+//   keys 1200
+//   taken 1763748000
+//   bytes 123456               of the archive
+//   check 8 hex digits         CRC32C of everything above
+//
+// and line feeds up to its fixed size.
+#include <leasehold/base/assert.h>
+#include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/wire/crc32c.h>
+
+#include <charconv>
+#include <system_error>
+
+namespace leasehold::server {
+namespace {
+
+constexpr unsigned kFormat = 1;
+constexpr std::string_view kHeading = "leasehold-backup ";
+constexpr std::string_view kCheck = "check ";
+constexpr std::size_t kCheckDigits = 8;
+
+std::string hex(std::uint64_t value, std::size_t digits) {
+  std::string out(digits, '0');
+  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
+  return out;
+}
+
+std::string escaped(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7f && c != '%') {
+      out.push_back(c);
+    } else {
+      out += "%" + hex(byte, 2);
+    }
+  }
+  return out;
+}
+
+/// Whatever it lets through is compared with escaped().
+std::string unescaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    unsigned byte = static_cast<unsigned char>(text.front());
+    std::size_t taken = 1;
+    if (text.front() == '%' && text.size() >= 3) {
+      taken = 3;
+      static_cast<void>(std::from_chars(text.data() + 1, text.data() + 3, byte, 16));
+    }
+    out.push_back(static_cast<char>(static_cast<unsigned char>(byte)));
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+/// Takes "name value\n" lines off the front. A line that is not as expected clears ok().
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  bool ok() const { return ok_; }
+  std::string_view value(std::string_view name) {
+    const std::size_t end = rest_.find('\n');
+    ok_ = ok_ && end != std::string_view::npos && rest_.substr(0, name.size()) == name;
+    if (!ok_) return {};
+    const std::string_view value = rest_.substr(name.size(), end - name.size());
+    rest_.remove_prefix(end + 1);
+    return value;
+  }
+  std::uint64_t number(std::string_view name, int base = 10) {
+    const std::string_view text = value(name);
+    std::uint64_t number = 0;
+    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number, base);
+    ok_ = ok_ && parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+    return ok_ ? number : 0;
+  }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+bool valid(const BackupManifest& manifest) {
+  return !manifest.cluster.empty() && manifest.cluster.size() <= kClusterNameBytesMax &&
+         manifest.generation != 0 && manifest.cluster_id != 0 && manifest.index > raft::Index(0);
+}
+
+std::string spelled(const BackupManifest& manifest) {
+  std::string out(kHeading);
+  out += std::to_string(kFormat) + "\n";
+  out += "cluster " + escaped(manifest.cluster) + "\n";
+  out += "cluster-id " + hex(manifest.cluster_id, 16) + "\n";
+  out += "generation " + hex(manifest.generation, 16) + "\n";
+  out += "node " + std::to_string(manifest.node.value()) + "\n";
+  out += "term " + std::to_string(manifest.term.value()) + "\n";
+  out += "index " + std::to_string(manifest.index.value()) + "\n";
+  out += "revision " + std::to_string(manifest.revision) + "\n";
+  out += "keys " + std::to_string(manifest.keys) + "\n";
+  out += "taken " + std::to_string(manifest.taken_s) + "\n";
+  out += "bytes " + std::to_string(manifest.archive_bytes) + "\n";
+  out += std::string(kCheck) + hex(wire::crc32c(out), kCheckDigits) + "\n";
+  LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
+  out.resize(kManifestBytes, '\n');
+  return out;
+}
+
+/// A format is believed only when its manifest has a good check: a damaged one is damage.
+bool check_holds(std::string_view bytes) {
+  const std::size_t end = bytes.find_last_not_of('\n');
+  if (end == std::string_view::npos || end + 1 < kCheck.size() + kCheckDigits) return false;
+  const std::size_t at = end + 1 - kCheckDigits - kCheck.size();
+  return bytes.substr(at, kCheck.size()) == kCheck &&
+         bytes.substr(at + kCheck.size(), kCheckDigits) ==
+             hex(wire::crc32c(bytes.substr(0, at)), kCheckDigits);
+}
+
+}  // namespace
+
+std::string encode_manifest(const BackupManifest& manifest) {
+  LEASEHOLD_ASSERT(valid(manifest));
+  return spelled(manifest);
+}
+
+Result<BackupManifest> decode_manifest(std::string_view bytes) {
+  bytes = bytes.substr(0, kManifestBytes);
+  if (bytes.substr(0, kHeading.size()) != kHeading) {
+    return Error{ErrorCode::corrupted,
+                 "it does not begin like a backup: give --from a file that leasehold backup wrote"};
+  }
+  const Error damaged{ErrorCode::corrupted,
+                      "its manifest is damaged: copy the backup again from where it was written, "
+                      "or take another one"};
+  if (bytes.size() < kManifestBytes || !check_holds(bytes)) return damaged;
+  Lines in(bytes);
+  const std::uint64_t format = in.number(kHeading);
+  if (in.ok() && format != kFormat) {
+    return Error{ErrorCode::unsupported_format,
+                 "the backup has format " + std::to_string(format) + ", this build knows " +
+                     std::to_string(kFormat) + ": use a newer build"};
+  }
+  BackupManifest manifest;
+  manifest.cluster = unescaped(in.value("cluster "));
+  manifest.cluster_id = in.number("cluster-id ", 16);
+  manifest.generation = in.number("generation ", 16);
+  manifest.node = raft::NodeId(in.number("node "));
+  manifest.term = raft::Term(in.number("term "));
+  manifest.index = raft::Index(in.number("index "));
+  manifest.revision = in.number("revision ");
+  manifest.keys = in.number("keys ");
+  manifest.taken_s = in.number("taken ");
+  manifest.archive_bytes = in.number("bytes ");
+  // Whatever the lines above let through, only the one true spelling passes here.
+  if (!in.ok() || !valid(manifest) || spelled(manifest) != bytes) return damaged;
+  return manifest;
+}
+
+std::string generation_text(std::uint64_t generation) {
+  return hex(generation, 16);
+}
+
+}  // namespace leasehold::server

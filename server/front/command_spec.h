@@ -1,0 +1,128 @@
+// What the front knows of a command: how often it may be sent beside others, its arity, its keys,
+// what may stand in a transaction, and the functions that carry it out. The commands themselves are
+// above: server/commands/command_table.h.
+#pragma once
+
+#include <leasehold/kv/command.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+class Session;
+class StoreReader;
+using Arguments = std::vector<std::string_view>;
+
+/// What a command touches; tells which others may be under way beside it in a pipeline.
+enum class CommandEffect : std::uint8_t {
+  none,
+  read,          ///< is answered when all writes before it are
+  write,         ///< is proposed when all reads before it are answered
+  after_writes,  ///< runs when all writes before it are answered
+  after_reads,   ///< runs when all reads before it are answered
+  /// Changes how replies look, or is a write in one form and a read in another: runs when all
+  /// before it are answered.
+  after_all,
+};
+
+enum class CommandGroup : std::uint8_t {
+  string,
+  generic,
+  transactions,
+  connection,
+  server,
+  cluster,
+  leasehold,
+  scripting,
+};
+
+/// What a client is told of a result of the store.
+enum class ReplyForm : std::uint8_t {
+  plain,
+  type,  ///< how many exist: "string" or "none"
+  // Of the lease of a key: -1 (lives for ever), -2 (no such key), or
+  seconds_left,
+  milliseconds_left,
+  end_seconds,  ///< when, since 1970
+  end_milliseconds,
+  held_milliseconds,  ///< -3: it has another value, or there is none
+  lease_info,         ///< and what this node knows of its time
+  // Of the transactions that scripts are (scripts.h): one Integer.
+  how_many_if_done,      ///< of [done, how many]
+  any_done,              ///< of [done, Ok or Nil]
+  deleted_or_minus_one,  ///< of [exists, deleted]
+  transaction,
+};
+
+/// What becomes of a command behind MULTI.
+enum class InMulti : std::uint8_t {
+  queued,  ///< has `make`
+  here,    ///< is queued too, and needs no store: it runs at this node, when EXEC does
+  refused,
+  run,  ///< is about the transaction or the connection itself
+};
+
+/// Whether a command runs on a RESP2 connection that is told of changes unasked. There a message
+/// looks like a reply, so only a command whose reply cannot be taken for a message runs.
+enum class WhileListening : std::uint8_t {
+  refused,
+  watching,    ///< runs after LEASEHOLD WATCH
+  subscribed,  ///< runs after SUBSCRIBE or PSUBSCRIBE
+  run,         ///< runs after each of them
+};
+
+struct CommandSpec {
+  /// Lower case; of a subcommand "client|id".
+  std::string_view name;
+  /// Words, the name included; negative: at least so many.
+  int arity;
+  CommandEffect effect;
+  CommandGroup group;
+  InMulti in_multi;
+  /// Positions of the keys as Redis clients want to know them: first, last, step. Zeros: none.
+  int first_key, last_key, key_step;
+  ReplyForm form;
+  const char* summary;
+  /// Makes what the store is asked for, with views into `args`. Returns the text of an error, which
+  /// is empty if there is none. Null: `run` does it all.
+  std::string (*make)(const Arguments& args, kv::Operation& operation);
+  /// Appends one reply to `out`, or takes a place of the session. Of a read: called when the store
+  /// may be read; never takes a place.
+  void (*run)(Session& session, const Arguments& args, std::string& out);
+  /// Of a read of many keys, in place of `run`: appends the reply, on any thread.
+  void (*scan)(StoreReader& reader, const Arguments& args, std::string& out) = nullptr;
+  WhileListening while_listening = WhileListening::refused;
+};
+
+/// The commands of a server, for its front. Any thread.
+class CommandTable {
+ public:
+  virtual ~CommandTable() = default;
+  /// What `args` (at least one word) ask for, subcommand included; null if it is unknown. Upper and
+  /// lower case are equal.
+  virtual const CommandSpec* find(const Arguments& args) const = 0;
+  /// The text of the error for `args` that find() does not know.
+  virtual std::string problem_of_unknown(const Arguments& args) const = 0;
+};
+
+inline bool arity_fits(const CommandSpec& spec, std::size_t words) {
+  const auto count = static_cast<int>(words);
+  return spec.arity >= 0 ? count == spec.arity : count >= -spec.arity;
+}
+
+/// Calls visit(key) for each key of a command whose arity fits.
+template <class Visit>
+void for_each_key(const CommandSpec& spec, const Arguments& args, Visit visit) {
+  if (spec.first_key == 0) return;
+  const int last =
+      spec.last_key < 0 ? static_cast<int>(args.size()) + spec.last_key : spec.last_key;
+  for (int i = spec.first_key; i <= last; i += spec.key_step) {
+    visit(args[static_cast<std::size_t>(i)]);
+  }
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,104 @@
+#include <leasehold/server/front/key_times.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace leasehold::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Option {
+  std::string_view name;
+  TimeUnit unit;
+};
+constexpr Option kOptions[] = {
+    {"ex", {true, false}}, {"px", {false, false}}, {"exat", {true, true}}, {"pxat", {false, true}}};
+
+/// A number in a reply that was made here.
+std::int64_t integer_at(const kv::ArrayReply& array, std::size_t at) {
+  if (at >= array.items.size()) return 0;
+  const auto item = kv::decode_reply(array.items[at]);
+  const auto* number = item ? std::get_if<kv::Integer>(&item.value()) : nullptr;
+  return number == nullptr ? 0 : number->value;
+}
+
+}  // namespace
+
+std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_view command,
+                           bool positive, kv::KeyTime& ttl) {
+  const auto number = parse_integer(word);
+  if (!number) return kNotAnInteger;
+  const std::string invalid = "ERR invalid expire time in '" + std::string(command) + "' command";
+  using Limits = std::numeric_limits<std::int64_t>;
+  const std::int64_t scale = unit.seconds ? 1000 : 1;
+  if (positive && *number <= 0) return invalid;
+  if (*number > Limits::max() / scale || *number < Limits::min() / scale) return invalid;
+  const std::int64_t given = *number * scale;
+  const std::int64_t now = wall_now() / milliseconds(1);
+  if (!unit.instant && given > Limits::max() - now) return invalid;
+  ttl = kv::KeyTime(0);
+  if (given <= 0) return {};
+  const std::int64_t left = unit.instant ? given - now : given;
+  if (left <= 0) return {};
+  if (left > grant::kLeaseTtlMax / milliseconds(1)) {
+    return invalid + ": a key that ends by itself lives for ten years at most";
+  }
+  ttl = milliseconds(left);
+  return {};
+}
+
+bool TimeOption::take(const Arguments& args, std::size_t& at) {
+  if (at + 1 >= args.size()) return false;
+  for (const Option& option : kOptions) {
+    if (!equals_ignoring_case(args[at], option.name)) continue;
+    if (!name_.empty() && name_ != option.name) return false;
+    name_ = option.name;
+    unit_ = option.unit;
+    number_ = args[++at];
+    return true;
+  }
+  return false;
+}
+
+std::string TimeOption::parse(std::string_view command, kv::KeyTime& ttl) const {
+  return parse_key_time(number_, unit_, command, true, ttl);
+}
+
+void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper) {
+  auto* const expire = std::get_if<kv::ExpireKey>(&operation);
+  if (expire == nullptr || !expire->looks_at_time() || keeper == nullptr) return;
+  const auto value = store.get(expire->key);
+  if (!value || !value.value() || value.value()->lease == grant::LeaseId(0)) return;
+  expire->seen = keeper->seen(value.value()->lease);
+}
+
+std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper) {
+  if (std::holds_alternative<kv::Nil>(found)) return std::nullopt;
+  const auto* array = std::get_if<kv::ArrayReply>(&found);
+  if (array == nullptr) return -1;
+  const grant::LeaseId id(static_cast<std::uint64_t>(integer_at(*array, 0)));
+  const auto stamp = static_cast<std::uint64_t>(integer_at(*array, 1));
+  lease::Duration left(integer_at(*array, 2));
+  if (keeper != nullptr) {
+    const auto known = keeper->left(id);
+    // With another stamp, or none, the key has got another time since: then it had the whole of it.
+    if (known && known.value() && known.value()->stamp == stamp) left = known.value()->left;
+  }
+  left = std::max(left, lease::Duration(0));
+  return (left + milliseconds(1) - lease::Duration(1)) / milliseconds(1);
+}
+
+std::optional<LeaseLeft> lease_left(const kv::ArrayReply& info, kv::LeaseKeeper* keeper) {
+  if (keeper == nullptr) return std::nullopt;
+  const auto known = keeper->left(grant::LeaseId(static_cast<std::uint64_t>(integer_at(info, 0))));
+  if (!known || !known.value() || !known.value()->leads) return std::nullopt;
+  const std::int64_t left = known.value()->left / milliseconds(1);
+  if (integer_at(info, 9) != 0) return LeaseLeft{left, std::nullopt};
+  return LeaseLeft{left, integer_at(info, 2) - left};
+}
+
+}  // namespace leasehold::server

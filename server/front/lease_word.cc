@@ -1,0 +1,32 @@
+#include <leasehold/server/front/lease_word.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+
+namespace leasehold::server {
+namespace {
+
+bool is_number(std::string_view word) {
+  const std::string_view digits = word.substr(!word.empty() && word.front() == '-' ? 1 : 0);
+  return !digits.empty() &&
+         std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+}  // namespace
+
+std::string parse_lease(std::string_view word, kv::LeaseRef& lease) {
+  if (!is_number(word)) {
+    if (word.empty() || word.size() > grant::kLeaseNameBytesMax) {
+      return "ERR a lease is named by its id, or by its name of 1 to " +
+             std::to_string(grant::kLeaseNameBytesMax) + " bytes";
+    }
+    lease = {grant::LeaseId(0), word};
+    return {};
+  }
+  const auto id = parse_integer(word);
+  if (!id || *id < 1) return "ERR " + quoted(word) + " is no id of a lease";
+  lease = {grant::LeaseId(static_cast<std::uint64_t>(*id)), {}};
+  return {};
+}
+
+}  // namespace leasehold::server

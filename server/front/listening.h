@@ -1,0 +1,47 @@
+// What a connection is told unasked (docs/watch.md). Not for other rooms.
+#pragma once
+
+#include <leasehold/kv/events.h>
+#include <leasehold/server/front/event_hub.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/subscriptions.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace leasehold::server {
+
+/// A watcher is told how far it is at most so often while other keys change, and so often while
+/// nothing does: so it knows that its connection lives.
+inline constexpr std::chrono::seconds kProgressPause{5};
+inline constexpr std::chrono::seconds kQuietPause{30};
+
+/// From when a connection begins to watch or to subscribe until it does neither.
+struct Listening {
+  enum class Kind : std::uint8_t { watching, subscribed };
+  Kind kind = Kind::watching;
+  EventReader reader;
+  bool values = false;          ///< a watcher wants them
+  Subscriptions subscriptions;  ///< of one that is subscribed
+  std::uint64_t told = 0;       ///< the newest revision that a watcher was told of
+  std::chrono::nanoseconds said{0};
+  bool progress_due = false;
+};
+
+/// The lease of a client that a watcher is told of; 0: none. That of a key which ends by itself is
+/// no lease to clients.
+inline std::int64_t told_lease(grant::LeaseId id) {
+  return grant::is_of_key(id) ? 0 : static_cast<std::int64_t>(id.value());
+}
+/// Appends what a watcher is told of one revision. Returns how many events it has; 0: the watcher
+/// wants nothing of it, and nothing is appended.
+std::size_t append_revision(std::string& out, const kv::Revision& revision,
+                            const kv::KeyFilter& filter, bool values, Protocol protocol);
+/// "progress" or "resync".
+void append_position(std::string& out, std::string_view word, std::uint64_t revision,
+                     Protocol protocol);
+
+}  // namespace leasehold::server

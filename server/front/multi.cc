@@ -1,0 +1,47 @@
+#include <leasehold/server/front/multi.h>
+
+#include <utility>
+
+namespace leasehold::server {
+
+Multi::State& Multi::state() {
+  if (!state_) state_ = std::make_unique<State>();
+  return *state_;
+}
+
+Result<void> Multi::queue(const CommandSpec& spec, const kv::Operation& operation) {
+  if (auto added = state().builder.add(operation); !added) return added;
+  state_->specs.push_back(&spec);
+  return {};
+}
+
+Result<void> Multi::queue_here(const CommandSpec& spec, const Arguments& args) {
+  State& queue = state();
+  std::size_t bytes = 0;
+  for (const std::string_view word : args) bytes += word.size();
+  if (queue.here_bytes + bytes > kQueuedHereBytesMax || queue.here.size() >= kv::kOperationsMax) {
+    return Error{ErrorCode::invalid_argument,
+                 "a transaction holds at most " + std::to_string(kv::kOperationsMax) +
+                     " of PING, ECHO and TIME, and " + std::to_string(kQueuedHereBytesMax) +
+                     " bytes of their words; send them outside of MULTI"};
+  }
+  queue.here_bytes += bytes;
+  queue.here.emplace(queue.specs.size(), std::vector<std::string>(args.begin(), args.end()));
+  queue.specs.push_back(&spec);
+  return {};
+}
+
+Multi::Finished Multi::finish() {
+  State& found = state();
+  Finished finished;
+  finished.spoiled = found.spoiled;
+  finished.watch_failed = found.watch_failed;
+  finished.empty = found.builder.operations() == 0 && found.builder.watched() == 0;
+  finished.command = found.builder.finish();
+  finished.specs = std::move(found.specs);
+  finished.here = std::move(found.here);
+  clear();
+  return finished;
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,74 @@
+// MULTI: the commands that a connection has queued, and the keys that it watches.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/server/front/command_spec.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Bytes of the words of queued commands that need no store.
+inline constexpr std::size_t kQueuedHereBytesMax = 1U << 20U;
+
+/// Whose results EXEC returns, in order.
+struct TransactionParts {
+  std::vector<const CommandSpec*> specs;
+  /// By place in `specs`: replies of commands that need no store. The others are operations.
+  std::map<std::size_t, std::string> here;
+};
+
+/// What is queued is kept as the one log entry that it will be, so it has that entry's limits.
+class Multi {
+ public:
+  /// By place among what is queued: the words of commands that run here.
+  using Here = std::map<std::size_t, std::vector<std::string>>;
+
+  bool open() const { return state_ != nullptr && state_->open; }
+  /// Keys are watched, or a WATCH failed.
+  bool watching() const {
+    return state_ != nullptr && (state_->watch_failed || state_->builder.watched() > 0);
+  }
+  void begin() { state().open = true; }
+  /// EXEC will refuse: a command was refused where it should have been queued.
+  void spoil() { state().spoiled = true; }
+  /// EXEC will refuse: the client believes in a WATCH that did not come about.
+  void fail_watch() { state().watch_failed = true; }
+  Result<void> queue(const CommandSpec& spec, const kv::Operation& operation);
+  /// One that runs here, when EXEC does.
+  Result<void> queue_here(const CommandSpec& spec, const Arguments& args);
+  Result<void> watch(const kv::Watched& watched) { return state().builder.watch(watched); }
+  std::size_t queued() const { return state_ == nullptr ? 0 : state_->specs.size(); }
+
+  /// What EXEC finds, and everything is as new.
+  struct Finished {
+    bool spoiled = false;
+    bool watch_failed = false;
+    bool empty = false;  ///< the store has nothing to do or to compare
+    Bytes command;
+    std::vector<const CommandSpec*> specs;
+    Here here;
+  };
+  Finished finish();
+  /// Nothing is queued, nothing is watched.
+  void clear() { state_.reset(); }
+
+ private:
+  struct State {
+    bool open = false;
+    bool spoiled = false;
+    bool watch_failed = false;
+    kv::TransactionBuilder builder;
+    std::vector<const CommandSpec*> specs;
+    Here here;
+    std::size_t here_bytes = 0;
+  };
+  State& state();
+  std::unique_ptr<State> state_;  ///< most connections never need one
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,27 @@
+// What clients are told: of results of the store, and of what was not executed.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/server_state.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Appends what a client is told of a result of the store. `parts`: of a transaction. `keeper`: who
+/// knows how much is left of a key's time; may be null.
+void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
+                     const TransactionParts& parts, kv::LeaseKeeper* keeper);
+/// The same, of an encoded result.
+void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protocol, ReplyForm form,
+                          const TransactionParts& parts, kv::LeaseKeeper* keeper);
+/// Appends the error of a command that the node has refused.
+void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
+/// What a witness says to everything that touches the store: whom to ask, if it knows.
+std::string witness_refusal(const ServerState& state);
+
+}  // namespace leasehold::server

@@ -1,0 +1,135 @@
+// What all connections of one server share: settings, counters, and who is connected.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/lease_keeper.h>
+#include <leasehold/lease/instant.h>
+#include <leasehold/raft/types.h>
+#include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/counters.h>
+#include <leasehold/server/front/read_mode.h>
+#include <leasehold/server/front/scan_cursors.h>
+#include <leasehold/server/front/script_cache.h>
+#include <leasehold/server/front/slow_log.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace leasehold::server {
+
+/// A backup that is complete.
+struct BackupDone {
+  std::string path;
+  BackupManifest manifest;
+  std::uint64_t bytes = 0;  ///< of the file
+};
+
+/// One that is being written.
+struct BackupProgress {
+  std::string name;
+  std::uint64_t bytes = 0;  ///< so far
+  std::uint64_t size = 0;   ///< 0: not known yet
+};
+
+struct ServerOptions {
+  /// After this long a write ends as unknown or not executed, and a read as refused.
+  lease::Duration command_timeout = std::chrono::seconds(5);
+  /// Off: reads in mode lease are confirmed by a quorum, wherever the lease stands. For machines
+  /// whose clocks cannot be trusted.
+  bool lease_reads = true;
+  /// This node has no state: what touches the store is refused.
+  bool witness = false;
+  /// Client connections at a time.
+  std::size_t clients_max = 10000;
+  /// Threads for connections that are proven; there is one more, for all others. See TcpFront.
+  std::size_t io_threads = 1;
+  /// A connection without a request for so long is closed; zero: never.
+  lease::Duration idle_timeout{0};
+  /// Commands that take at least so long are kept for SLOWLOG; zero: none.
+  lease::Duration slowlog_threshold = std::chrono::milliseconds(10);
+  /// Bound of a clock's rate error, see lease::Timing.
+  std::int64_t max_clock_drift_ppm = 0;
+  std::string advertise;  ///< this node's client address, as status shows it
+  /// Client addresses of the nodes, as far as they are known: what CLUSTER and ROLE tell.
+  std::map<raft::NodeId, std::string> client_addresses;
+  /// Writes a backup under a name and answers once, on any thread (Backups::start()). Empty: not
+  /// offered.
+  std::function<void(std::string_view name, bool stale,
+                     std::function<void(Result<BackupDone>)> done)>
+      backup;
+  /// How far it is (Backups::progress()). Any thread. Empty: not offered.
+  std::function<std::optional<BackupProgress>()> backup_progress;
+  /// Takes sentences for the log of a person who operates the node. May be empty.
+  std::function<void(const std::string&)> notice;
+  /// What CONFIG GET shows, name and value.
+  std::vector<std::pair<std::string, std::string>> config;
+};
+
+/// Which connections CLIENT LIST or CLIENT KILL mean; what is not set means any.
+struct ClientFilter {
+  std::optional<std::uint64_t> id;
+  std::optional<std::uint64_t> not_id;
+  std::string address;
+};
+
+/// The connections of this node. Any thread; the answer comes on another one.
+class ClientDirectory {
+ public:
+  virtual ~ClientDirectory() = default;
+  virtual void list(ClientFilter filter, std::function<void(std::string lines)> done) = 0;
+  /// Closes them; the one of `asker` after its replies.
+  virtual void kill(ClientFilter filter, std::uint64_t asker,
+                    std::function<void(std::size_t)> done) = 0;
+};
+
+/// Made before the first connection. The counters of thread `i` are written by that thread alone.
+struct ServerState {
+  ServerState(ServerOptions server_options, const CommandTable& command_table)
+      : options(std::move(server_options)),
+        commands(command_table),
+        counters(1 + options.io_threads) {}
+
+  ServerOptions options;
+  const CommandTable& commands;
+  std::vector<Counters> counters;
+  std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+  std::atomic<std::uint64_t> next_client_id{1};
+  std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> watchers{0};     ///< of the clients
+  std::atomic<std::size_t> subscribers{0};  ///< of the clients
+  std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
+  FreshSince fresh_since;
+  SlowLog slow_log;
+  ScanCursors scan_cursors;
+  ScriptCache scripts;
+  /// Renews leases under the leader lease; set before the first connection. Null: they are renewed
+  /// by the log.
+  kv::LeaseKeeper* lease_keeper = nullptr;
+  ClientDirectory* clients_known = nullptr;  ///< set before the first connection
+  std::uint16_t port = 0;  ///< of the client listener; set before the first connection
+  std::atomic<std::int64_t> next_ttl_warning{0};  ///< of the coarse clock: not before
+  /// The node is about to stop: commands that touch the store are refused.
+  std::atomic<bool> draining{false};
+  /// At a witness: the number of a member that can answer what it refuses; 0: none is known.
+  std::atomic<std::uint64_t> full_member{0};
+
+  /// One counter, summed over all threads.
+  std::uint64_t sum(Count Counters::*counter) const {
+    std::uint64_t total = 0;
+    for (const Counters& of_thread : counters) total += (of_thread.*counter).value();
+    return total;
+  }
+};
+
+}  // namespace leasehold::server

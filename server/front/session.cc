@@ -1,0 +1,412 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/grant/ttl_warning.h>
+#include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/key_times.h>
+#include <leasehold/server/front/listening.h>
+#include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/store_reader.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+namespace leasehold::server {
+namespace {
+
+/// Between two warnings of a time to live in the log.
+constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
+
+/// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
+/// well.
+constexpr std::size_t kPlaceBytes = 256;
+
+}  // namespace
+
+Session::Session(Context context, std::uint64_t id, std::string address,
+                 std::function<void()> on_progress)
+    : context_(context),
+      id_(id),
+      address_(std::move(address)),
+      on_progress_(std::move(on_progress)) {}
+
+bool Session::has_room() const {
+  return line_.size() < kInFlightMax && bytes_under_way_ < kInFlightBytesMax &&
+         output_.size() < kOutputBytesMax;
+}
+
+bool Session::may_run(CommandEffect effect) const {
+  switch (effect) {
+    case CommandEffect::none: return true;
+    case CommandEffect::read:
+    case CommandEffect::after_writes: return writes_under_way_ == 0;
+    case CommandEffect::write:
+    case CommandEffect::after_reads: return reads_under_way_ == 0;
+    case CommandEffect::after_all: return line_.empty();
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+std::size_t Session::process(std::string_view input) {
+  work_ = 0;
+  coarse_ = coarse_now();
+  flush_line();
+  stalled_ = turn_over_ = false;
+  std::size_t taken = 0;
+  while (!closing_ && taken < input.size()) {
+    if (work_ >= kTurnWork) {
+      turn_over_ = true;
+      break;
+    }
+    if (!has_room()) {
+      stalled_ = true;
+      break;
+    }
+    const ParseStatus status = parser_.parse(input.substr(taken));
+    if (status == ParseStatus::incomplete) break;
+    if (status == ParseStatus::malformed) {
+      context_.counters->protocol_errors.add();
+      std::string reply;
+      append_error(reply, "ERR " + parser_.error());
+      running_ = nullptr;
+      silent_ = false;
+      fill(take_place(PlaceKind::other, 0), std::move(reply));
+      closing_ = true;
+      break;
+    }
+    const Arguments& args = parser_.args();
+    if (!args.empty()) {
+      const CommandSpec* spec = context_.state.commands.find(args);
+      if (spec != nullptr && !may_run(spec->effect)) {
+        stalled_ = true;
+        break;
+      }
+      run_one(spec, args);
+    }
+    taken += parser_.consumed();
+  }
+  submit_reads();
+  flush_line();
+  // A reply whose place is the first may be held back by a full output, or by the end of the turn.
+  if (!line_.empty() && line_.front().state != PlaceState::waiting) {
+    (output_.size() >= kOutputBytesMax ? stalled_ : turn_over_) = true;
+  }
+  tell_events();
+  if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters->output_stalls.add();
+  return closing_ ? input.size() : taken;
+}
+
+void Session::run_one(const CommandSpec* spec, const Arguments& args) {
+  context_.counters->commands.add();
+  ++good_in_a_row_;
+  const std::size_t replied_before = output_.size();
+  deferred_ = false;
+  running_ = spec;
+  running_args_ = &args;
+  silent_ = reply_wish_ != ReplyWish::all;
+  if (reply_wish_ == ReplyWish::not_the_next) reply_wish_ = ReplyWish::all;
+  if (line_.empty() && !silent_) {
+    dispatch(spec, args, output_);
+  } else {
+    late_reply_.clear();
+    dispatch(spec, args, late_reply_);
+    if (!deferred_) {
+      if (silent_) late_reply_.clear();
+      if (line_.empty()) {
+        output_.append(late_reply_);
+      } else {
+        fill(take_place(PlaceKind::other, 0), std::move(late_reply_));
+      }
+    }
+  }
+  work_ += args.size() + (output_.size() - replied_before) / kReplyBytesPerWord;
+  if (deferred_) return;
+  const std::chrono::nanoseconds now = coarse_now();
+  const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
+  if (took.count() > 0 && spec != nullptr) {
+    note_slow(spec, args.size() > 1 ? args[1] : std::string_view(), took);
+  }
+}
+
+void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::string& out) {
+  if (spec == nullptr) {
+    if (multi_.open()) multi_.spoil();
+    return refuse(out, context_.state.commands.problem_of_unknown(args));
+  }
+  if (listening_ && !may_run_while_listening(*spec)) {
+    return refuse(out,
+                  std::string("ERR Can't execute '") + std::string(spec->name) +
+                      "': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD UNWATCH / PING / QUIT "
+                      "/ RESET are allowed in this context. After HELLO 3 all are");
+  }
+  if (!arity_fits(*spec, args.size())) {
+    if (multi_.open()) multi_.spoil();
+    return refuse(out,
+                  "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+  }
+  if (multi_.open() && spec->in_multi != InMulti::run) {
+    const std::string problem = queue(*spec, args);
+    if (problem.empty()) return append_simple(out, "QUEUED");
+    multi_.spoil();
+    return refuse(out, problem);
+  }
+  if (spec->effect == CommandEffect::read) {
+    if (multi_.open()) return refuse(out, "ERR WATCH inside MULTI is not allowed");
+    return read(*spec, args, policy_, out);
+  }
+  if (spec->run == nullptr) return write(*spec, args, out);
+  spec->run(*this, args, out);
+}
+
+std::string Session::queue(const CommandSpec& spec, const Arguments& args) {
+  if (spec.in_multi == InMulti::refused) {
+    return "ERR " + quoted(spec.name) +
+           " cannot stand in a transaction: only commands on keys can, without scans, and PING, "
+           "ECHO and TIME";
+  }
+  kv::Operation operation;
+  const bool here = spec.in_multi == InMulti::here;
+  if (!here) {
+    if (std::string problem = make(spec, args, operation); !problem.empty()) return problem;
+  }
+  const auto queued = here ? multi_.queue_here(spec, args) : multi_.queue(spec, operation);
+  return queued ? "" : "ERR " + queued.error().message;
+}
+
+TransactionParts Session::run_queued(Multi::Finished& finished) {
+  TransactionParts parts;
+  parts.specs = std::move(finished.specs);
+  for (const auto& [place, words] : finished.here) {
+    parts.specs[place]->run(*this, Arguments(words.begin(), words.end()), parts.here[place]);
+  }
+  return parts;
+}
+
+void Session::refuse(std::string& out, std::string_view text) {
+  count_refusal();
+  append_error(out, text);
+}
+
+bool Session::refuse_when_draining(std::string& out) {
+  if (context_.state.options.witness) {
+    refuse(out, witness_refusal(context_.state));
+    return true;
+  }
+  if (!context_.state.draining.load(std::memory_order_relaxed)) return false;
+  refuse(out,
+         "TRYAGAIN this node is about to stop; the command was not executed, ask another node");
+  return true;
+}
+
+void Session::count_refusal() {
+  context_.counters->commands_refused.add();
+  good_in_a_row_ = 0;
+}
+
+void Session::set_reply_wish(ReplyWish wish) {
+  reply_wish_ = wish;
+  silent_ = wish != ReplyWish::all;
+}
+
+std::string Session::describe(std::uint64_t idle_seconds) const {
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
+  return "id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name +
+         " age=" + std::to_string(age.count()) + " idle=" + std::to_string(idle_seconds) +
+         " flags=" +
+         (multi_.open() ? "x"
+          : listening_  ? "P"
+                        : "N") +
+         " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
+         " under-way=" + std::to_string(line_.size()) +
+         " resp=" + std::to_string(static_cast<int>(protocol)) +
+         " readmode=" + read_mode_name(policy_.mode) + "\n";
+}
+
+// The line of replies.
+
+std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
+  deferred_ = true;
+  Place& taken = line_.emplace_back();
+  taken.kind = kind;
+  taken.silent = silent_;
+  taken.begun = coarse_;
+  taken.spec = running_;
+  if (running_ != nullptr && running_args_->size() > 1) {
+    taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
+  }
+  taken.bytes = bytes + kPlaceBytes;
+  bytes_under_way_ += taken.bytes;
+  if (kind == PlaceKind::read) ++reads_under_way_;
+  if (kind == PlaceKind::write) ++writes_under_way_;
+  return first_place_ + line_.size() - 1;
+}
+
+Session::Place& Session::place(std::uint64_t number) {
+  // Each place is filled once, and leaves the line only when it has been.
+  LEASEHOLD_ASSERT(number >= first_place_);
+  LEASEHOLD_ASSERT(number - first_place_ < line_.size());
+  return line_[static_cast<std::size_t>(number - first_place_)];
+}
+
+void Session::fill(std::uint64_t number, std::string reply) {
+  Place& filled = place(number);
+  LEASEHOLD_ASSERT(filled.state == PlaceState::waiting);
+  filled.state = PlaceState::done;
+  bytes_under_way_ -= filled.bytes;
+  filled.bytes = reply.size() + kPlaceBytes;
+  bytes_under_way_ += filled.bytes;
+  filled.reply = std::move(reply);
+}
+
+void Session::flush_line() {
+  if (line_.empty() || line_.front().state == PlaceState::waiting) return;
+  while (!line_.empty() && output_.size() < kOutputBytesMax && work_ < kTurnWork) {
+    Place& front = line_.front();
+    if (front.state == PlaceState::waiting) break;
+    if (front.state == PlaceState::granted) {
+      if (is_long_read(*front.spec, front.words.size())) {
+        read_in_background();
+        break;
+      }
+      const Arguments args(front.words.begin(), front.words.end());
+      const std::size_t before = output_.size();
+      answer(*front.spec, args, output_);
+      work_ += args.size() + (output_.size() - before) / kReplyBytesPerWord;
+      if (front.silent) output_.resize(before);
+    } else if (!front.silent) {
+      output_.append(front.reply);
+    }
+    const std::chrono::nanoseconds took = coarse_now() - front.begun;
+    if (front.spec != nullptr) note_slow(front.spec, front.key, took);
+    bytes_under_way_ -= front.bytes;
+    if (front.kind == PlaceKind::read) --reads_under_way_;
+    if (front.kind == PlaceKind::write) --writes_under_way_;
+    line_.pop_front();
+    ++first_place_;
+  }
+}
+
+void Session::note_slow(const CommandSpec* spec, std::string_view key,
+                        std::chrono::nanoseconds took) {
+  const lease::Duration threshold = context_.state.options.slowlog_threshold;
+  if (threshold <= lease::Duration(0) || took < threshold) return;
+  SlowCommand entry;
+  entry.microseconds = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+  entry.command = spec->name;
+  entry.key = key.substr(0, kSlowLogKeyBytes);
+  entry.address = address_;
+  entry.client_name = name;
+  context_.state.slow_log.add(std::move(entry));
+}
+
+// Writes, and what the node is asked beside.
+
+std::string Session::make(const CommandSpec& spec, const Arguments& args,
+                          kv::Operation& operation) const {
+  std::string problem = spec.make(args, operation);
+  if (!problem.empty()) return problem;
+  see_time(operation, context_.store, context_.state.lease_keeper);
+  if (const auto* grant = std::get_if<kv::GrantLease>(&operation)) warn_of_ttl(*grant);
+  return problem;
+}
+
+void Session::warn_of_ttl(const kv::GrantLease& grant) const {
+  const char* const warning = grant::ttl_warning(grant.ttl);
+  ServerState& state = context_.state;
+  if (warning == nullptr || !state.options.notice) return;
+  const std::int64_t now = coarse_.count();
+  std::int64_t next = state.next_ttl_warning.load(std::memory_order_relaxed);
+  if (now < next ||
+      !state.next_ttl_warning.compare_exchange_strong(next, now + kTtlWarningPause.count())) {
+    return;
+  }
+  state.options.notice(address_ + " asks for a lease of " + format_duration(grant.ttl) + ": " +
+                       warning + ". This is said once a minute at most");
+}
+
+void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (refuse_when_draining(out)) return;
+  kv::Operation operation;
+  if (const std::string problem = make(spec, args, operation); !problem.empty()) {
+    return refuse(out, problem);
+  }
+  Result<Bytes> encoded =
+      std::visit([](auto& o) { return kv::encode_command(kv::Command(std::move(o))); }, operation);
+  if (!encoded) return refuse(out, "ERR " + encoded.error().message);
+  propose(std::move(encoded).value(), spec.form, {});
+}
+
+void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable) {
+  context_.counters->writes.add();
+  const std::uint64_t number = take_place(PlaceKind::write, command.size());
+  place(number).form = form;
+  place(number).parts = std::move(parts);
+  node::CallOptions options(context_.state.options.command_timeout);
+  options.repeatable = repeatable;
+  context_.node.propose(
+      std::move(command), options,
+      [weak = weak_from_this(), &executor = *context_.executor,
+       number](replica::ProposeResult result) mutable {
+        executor.post([weak = std::move(weak), number, result = std::move(result)] {
+          if (const auto self = weak.lock()) self->finish_write(number, result);
+        });
+      });
+}
+
+void Session::finish_write(std::uint64_t number, const replica::ProposeResult& result) {
+  std::string reply;
+  switch (result.status) {
+    case replica::ProposeStatus::committed:
+      context_.counters->writes_committed.add();
+      append_encoded_reply(reply, result.result, protocol, place(number).form, place(number).parts,
+                           context_.state.lease_keeper);
+      break;
+    case replica::ProposeStatus::dropped:
+      context_.counters->writes_dropped.add();
+      if (result.disk_full_at != raft::kNobody) {
+        append_error(reply, "TRYAGAIN the disk of node " +
+                                std::to_string(result.disk_full_at.value()) +
+                                " is full; the command was not executed");
+      } else {
+        append_not_executed(reply, result.overloaded, result.leader);
+      }
+      break;
+    case replica::ProposeStatus::unknown:
+      context_.counters->writes_unknown.add();
+      append_error(reply, "UNKNOWNOUTCOME the command may yet be executed");
+      break;
+  }
+  fill(number, std::move(reply));
+  on_progress_();
+}
+
+std::function<void(std::string)> Session::answer_later() {
+  const std::uint64_t number = take_place(PlaceKind::other, 0);
+  return [weak = weak_from_this(), &executor = *context_.executor, number](std::string reply) {
+    executor.post([weak, number, reply = std::move(reply)]() mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      self->fill(number, std::move(reply));
+      self->on_progress_();
+    });
+  };
+}
+
+void Session::with_status(std::function<void(const node::NodeStatus&, std::string&)> format) {
+  const std::uint64_t number = take_place(PlaceKind::other, 0);
+  context_.node.status([weak = weak_from_this(), &executor = *context_.executor, number,
+                        format = std::move(format)](node::NodeStatus status) mutable {
+    executor.post(
+        [weak = std::move(weak), number, format = std::move(format), status = std::move(status)] {
+          const auto self = weak.lock();
+          if (!self) return;
+          std::string reply;
+          format(status, reply);
+          self->fill(number, std::move(reply));
+          self->on_progress_();
+        });
+  });
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,277 @@
+// One client's conversation: requests in, replies out, strictly in order.
+//
+// It knows no sockets: the connection hands it bytes and takes its output, so tests can too. A
+// command that can be answered at once is; one that has to wait for the node takes a numbered place
+// in the line of replies. Places that are under way at the same time are all writes or all reads:
+// so a read sees every write before it in its pipeline, and no write behind it.
+#pragma once
+
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/store.h>
+#include <leasehold/node/node.h>
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/counters.h>
+#include <leasehold/server/front/event_hub.h>
+#include <leasehold/server/front/multi.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/read_mode.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/server_state.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::server {
+
+/// Replies of one connection that may be outstanding, by number and by bytes of their commands.
+/// Past it the session takes no further request until some are answered.
+inline constexpr std::size_t kInFlightMax = 1024;
+inline constexpr std::size_t kInFlightBytesMax = 32U << 20U;
+/// What one process() call does at most before others have their turn: in words of commands, which
+/// is close to what they cost; large replies add to it. A command in which it ends is finished.
+inline constexpr std::size_t kTurnWork = 128;
+/// After so many commands in a row that were neither refused nor long a connection is proven.
+inline constexpr std::size_t kProvingCommands = 16;
+/// Reply bytes that wait for the client to read them. Past it the session takes no further request.
+inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
+
+/// Bytes of replies, and steps of patterns, that cost about as much as a word of a command.
+inline constexpr std::size_t kReplyBytesPerWord = 8192;
+inline constexpr std::size_t kNotifyStepsPerWord = 4096;
+
+struct Listening;
+class Subscriptions;
+
+/// Runs tasks on the session's thread. post() may be called from any thread.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual void post(std::function<void()> task) = 0;
+};
+
+/// Which replies a client wants (CLIENT REPLY).
+enum class ReplyWish : std::uint8_t { all, none, not_the_next };
+
+/// One thread at a time (the connection's), but for what Executor posts.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  struct Context {
+    node::Node& node;
+    const kv::Store& store;
+    ServerState& state;
+    Counters* counters;    ///< of the session's thread
+    Executor* executor;    ///< the session's thread
+    Executor* background;  ///< a thread for what takes long
+    EventHub* events;      ///< of the session's thread; null while it moves
+  };
+
+  /// `on_progress` is called on the session's thread when replies that were waited for have arrived
+  /// and process() may go on.
+  Session(Context context, std::uint64_t id, std::string address,
+          std::function<void()> on_progress);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Takes as many requests from the front of `input` as may run now, within one turn. Returns how
+  /// many bytes they were; call it again with the rest, when more has arrived, when there was
+  /// progress, or when others have had their turn. Without input it moves on what was taken before.
+  std::size_t process(std::string_view input);
+  /// The last process() stopped because its turn was over: it would go on at once.
+  bool turn_over() const { return turn_over_; }
+  /// The last commands were quick and right: a client like most.
+  bool proven() const { return good_in_a_row_ >= kProvingCommands; }
+  /// Goes on on another thread, for a session that is not busy(): the last step on the old one, and
+  /// the first one on the new.
+  void leave_thread();
+  void move_to(Counters& counters, Executor& executor, EventHub* events);
+  /// The last process() stopped although a request may have been complete: it waits for progress,
+  /// or for output() to be sent.
+  bool stalled() const { return stalled_; }
+  /// Length of the unfinished request at the front of the input, so far as it is known.
+  std::size_t expected() const { return parser_.expected(); }
+  /// Replies to send. The caller removes what it has sent.
+  std::string& output() { return output_; }
+  /// Commands are under way.
+  bool busy() const { return !line_.empty(); }
+  /// Close the connection once output() is sent.
+  bool closing() const { return closing_; }  ///< no further request is taken
+  bool finished() const { return closing_ && line_.empty(); }
+
+  /// Whether a client that watches is due to hear how far it is: then process() tells it.
+  bool wants_progress(std::chrono::nanoseconds now);
+  /// It is told of changes unasked, so it need not ask for anything.
+  bool listening() const { return listening_ != nullptr; }
+  /// For a client that leaves.
+  void stop_listening();
+
+  // For the commands (commands_*.cc).
+
+  /// A read of the store, of a command with effect `read` whose arity fits. Appends the answer to
+  /// `out`, or takes a place.
+  void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
+            std::string& out);
+  /// Proposes an encoded command; takes a place. `form`: how its result is told. `parts`: whose
+  /// results a transaction returns. `repeatable`: see node::CallOptions.
+  void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false);
+  /// For EXEC: answers the commands that run here.
+  TransactionParts run_queued(Multi::Finished& finished);
+  /// Takes a place that `format` fills with the node's status.
+  void with_status(std::function<void(const node::NodeStatus&, std::string&)> format);
+  /// Takes a place. The function that it returns fills it; call it once, from any thread.
+  std::function<void(std::string)> answer_later();
+  /// Closes after the replies so far; nothing behind it is read.
+  void close_after_replies() { closing_ = true; }
+  /// For the reads from here on.
+  void set_read_policy(const ReadPolicy& policy) { policy_ = policy; }
+  const ReadPolicy& read_policy() const { return policy_; }
+  const ReadNote& last_read() const { return last_read_; }
+  /// What the store is asked for, by a command that has `make`, with what this node has to add to
+  /// it. The text of an error, or empty.
+  std::string make(const CommandSpec& spec, const Arguments& args, kv::Operation& operation) const;
+  /// Counts a refusal of a command for its own sake and appends it. `text` has its first word.
+  void refuse(std::string& out, std::string_view text);
+  /// "id=7 addr=...", as CLIENT INFO and CLIENT LIST show it.
+  std::string describe(std::uint64_t idle_seconds) const;
+  /// Whether the node is about to stop; then the command is refused.
+  /// So does a witness, always.
+  bool refuse_when_draining(std::string& out);
+
+  // What the client is told unasked (listening.h).
+  bool watching() const;
+  bool subscribed() const;
+  /// For one that does not listen, from the revision `from` on. Returns it.
+  std::uint64_t watch(kv::KeyFilter filter, std::uint64_t from, bool values);
+  /// Null: none.
+  const Subscriptions* subscriptions() const;
+  /// For one that does not watch. To be changed; then subscriptions_changed().
+  Subscriptions& change_subscriptions();
+  void subscriptions_changed();
+
+  std::uint64_t id() const { return id_; }
+  const std::string& address() const { return address_; }
+  const Context& context() const { return context_; }
+  Multi& multi() { return multi_; }
+  Protocol protocol = Protocol::resp2;
+  std::string name;
+  /// For the replies from here on, that of the command at hand included.
+  void set_reply_wish(ReplyWish wish);
+
+ private:
+  enum class PlaceKind : std::uint8_t { read, write, other };
+  enum class PlaceState : std::uint8_t {
+    waiting,
+    granted,  ///< a read that may be made now; it is made when its turn in the line comes
+    done,     ///< `reply` is the answer
+  };
+  /// A reply's place in the line.
+  struct Place {
+    PlaceKind kind = PlaceKind::other;
+    PlaceState state = PlaceState::waiting;
+    bool silent = false;                ///< the client does not want the reply
+    ReplyForm form = ReplyForm::plain;  ///< of a write
+    const CommandSpec* spec = nullptr;
+    std::chrono::nanoseconds begun{0};
+    std::size_t bytes = 0;           ///< that it holds: of the command, later of the reply
+    std::string key;                 ///< the first one, cut, for the slow log
+    std::vector<std::string> words;  ///< of a read
+    TransactionParts parts;          ///< of a transaction
+    std::string reply;
+  };
+  using PlaceNumbers = std::vector<std::uint64_t>;
+  /// Reads that are justified together.
+  struct ReadBatch {
+    PlaceNumbers places;
+    bool waited = false;  ///< valid under the lease, but apply lagged
+    replica::ReadMode mode = replica::ReadMode::lease;
+    lease::HolderInstant began;
+    ReadNote note;  ///< of the last of them
+  };
+
+  bool has_room() const;
+  bool may_run(CommandEffect effect) const;
+  void run_one(const CommandSpec* spec, const Arguments& args);
+  void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  /// Behind MULTI. The text of an error, or empty.
+  std::string queue(const CommandSpec& spec, const Arguments& args);
+  /// In the log, for a time to live that a person should think about.
+  void warn_of_ttl(const kv::GrantLease& grant) const;
+  void count_refusal();
+  void write(const CommandSpec& spec, const Arguments& args, std::string& out);
+  std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
+  Place& place(std::uint64_t number);
+  void fill(std::uint64_t number, std::string reply);
+  /// Moves every reply that is ready from the front of the line to the output.
+  void flush_line();
+  /// Makes the read at the front of the line, which is long, on the thread for such things.
+  void read_in_background();
+  void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
+  bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
+                     std::string& out);
+  /// How a read that has arrived goes on.
+  enum class Route : std::uint8_t {
+    now,   ///< it may be made
+    wait,  ///< when apply has reached the commit index that `last_read_` saw
+    ask,   ///< when the node has justified it, in last_read_'s mode
+  };
+  /// Judges it, counts it, and notes in `last_read_` why.
+  Route judge_read(const ReadPolicy& policy);
+  Route judge_lease_read();
+  void ask_node(std::uint64_t number, ReadMode mode);
+  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
+  void submit_reads();
+  replica::ReadCompletion read_completion(ReadBatch batch);
+  void finish_reads(const ReadBatch& batch, const replica::ReadResult& result);
+  void finish_write(std::uint64_t number, const replica::ProposeResult& result);
+  bool may_run_while_listening(const CommandSpec& spec) const;
+  Listening& begin_listening(bool subscribe);
+  /// Appends what is new, within this turn and the output's limit.
+  void tell_events();
+  void tell(const kv::Revision& revision);
+  void tell_of_loss();
+  void tell_position(std::string_view word, std::uint64_t revision);
+
+  Context context_;
+  std::uint64_t id_;
+  std::string address_;
+  std::chrono::nanoseconds opened_ = coarse_now();
+  ReadPolicy policy_;
+  std::function<void()> on_progress_;
+  RequestParser parser_;
+  std::string output_;
+  std::string late_reply_;  ///< of a command that is answered at once behind one that waits
+  Multi multi_;
+  std::unique_ptr<Listening> listening_;
+  std::deque<Place> line_;
+  std::uint64_t first_place_ = 0;  ///< number of line_.front()
+  std::size_t reads_under_way_ = 0;
+  std::size_t writes_under_way_ = 0;
+  std::size_t bytes_under_way_ = 0;
+  /// Reads of this process() call that the node has to justify, all in one mode. All have arrived,
+  /// so one read index taken later serves them all.
+  ReadBatch asking_;
+  /// Reads of this process() call that are valid under the lease, but wait for apply to reach
+  /// `waiting_index_`.
+  ReadBatch waiting_;
+  raft::Index waiting_index_;
+  ReadNote last_read_;
+  const CommandSpec* running_ = nullptr;  ///< with running_args_: for take_place()
+  const Arguments* running_args_ = nullptr;
+  std::chrono::nanoseconds coarse_{0};  ///< the coarse clock, a command ago at most
+  ReplyWish reply_wish_ = ReplyWish::all;
+  std::size_t work_ = 0;           ///< of this turn
+  std::size_t good_in_a_row_ = 0;  ///< commands
+  bool turn_over_ = false;
+  bool silent_ = false;    ///< the command that runs is not to be answered
+  bool deferred_ = false;  ///< the command that runs has taken a place
+  bool stalled_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace leasehold::server

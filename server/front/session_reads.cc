@@ -1,0 +1,240 @@
+// How a session's reads are justified, and what is remembered about it.
+#include <leasehold/base/assert.h>
+#include <leasehold/kv/query.h>
+#include <leasehold/server/front/replies.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/store_reader.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::server {
+
+bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
+                            std::string& out) {
+  bool fit = true;
+  for_each_key(spec, args,
+               [&](std::string_view key) { fit = fit && key.size() <= kv::kKeyBytesMax; });
+  for (const std::string_view word : args) bytes += word.size() + sizeof(std::string);
+  if (fit) return true;
+  // The client may go on as if it watched the key.
+  if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+  refuse(out, "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes");
+  return false;
+}
+
+void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
+                   std::string& out) {
+  if (refuse_when_draining(out)) {
+    if (spec.group == CommandGroup::transactions) multi_.fail_watch();
+    return;
+  }
+  std::size_t bytes = 0;
+  if (!read_keys_fit(spec, args, bytes, out)) return;
+  const Route route = judge_read(policy);
+  const bool is_long = is_long_read(spec, args.size());
+  if (is_long) good_in_a_row_ = 0;
+  if (route == Route::now && line_.empty() && !is_long) return answer(spec, args, out);
+  const std::uint64_t number = take_place(PlaceKind::read, bytes);
+  Place& taken = place(number);
+  taken.spec = &spec;
+  taken.words.assign(args.begin(), args.end());
+  switch (route) {
+    case Route::now: taken.state = PlaceState::granted; break;
+    case Route::wait:
+      if (waiting_.places.empty()) waiting_.began = last_read_.look.at;
+      waiting_index_ = std::max(waiting_index_, last_read_.look.state.commit);
+      waiting_.places.push_back(number);
+      waiting_.note = last_read_;
+      break;
+    case Route::ask: ask_node(number, policy.mode); break;
+  }
+}
+
+Session::Route Session::judge_read(const ReadPolicy& policy) {
+  Counters& counters = *context_.counters;
+  const replica::LeaseView& view = context_.node.lease_view();
+  ReadNote& note = last_read_;
+  ++note.number;
+  note.mode = policy.mode;
+  note.fallback = ReadFallback::none;
+  note.end = ReadEnd::under_way;
+  note.index = raft::Index();
+  note.waited = lease::Duration(0);
+  // The request is in memory: only now is the lease looked at, and the clock after it.
+  note.look = view.look(context_.node.clock());
+  note.applied = view.applied();
+  if (policy.mode == ReadMode::lease && context_.state.options.lease_reads) {
+    return judge_lease_read();
+  }
+  if (policy.mode == ReadMode::log) {
+    counters.log_asked.add();
+    return Route::ask;
+  }
+  if (policy.mode == ReadMode::stale) {
+    note.bound = policy.bound;
+    note.bound_missed = false;
+    if (context_.state.fresh_since.covers(note.look.at, policy.bound,
+                                          context_.state.options.max_clock_drift_ppm)) {
+      counters.stale_hits.add();
+      note.end = ReadEnd::stale;
+      return Route::now;
+    }
+    counters.stale_fallbacks.add();
+    note.bound_missed = true;
+    if (context_.state.options.lease_reads) {
+      const Route route = judge_lease_read();
+      if (route == Route::now) context_.state.fresh_since.raise(note.look.at);
+      return route;
+    }
+  }
+  if (policy.mode != ReadMode::quorum) note.fallback = ReadFallback::lease_reads_off;
+  counters.quorum_asked.add();
+  return Route::ask;
+}
+
+Session::Route Session::judge_lease_read() {
+  Counters& counters = *context_.counters;
+  ReadNote& note = last_read_;
+  const auto index = note.look.readable_index();
+  if (!index) {
+    counters.lease_fallbacks.add();
+    const bool never = note.look.state.end == raft::HolderInstant::earliest();
+    note.fallback = never ? ReadFallback::no_lease : ReadFallback::lease_over;
+    return Route::ask;
+  }
+  if (note.applied >= *index) {
+    counters.lease_hits.add();
+    note.end = ReadEnd::lease;
+    return Route::now;
+  }
+  counters.lease_waits.add();
+  note.fallback = ReadFallback::apply_lags;
+  return Route::wait;
+}
+
+void Session::ask_node(std::uint64_t number, ReadMode asked) {
+  replica::ReadMode mode = replica::ReadMode::quorum;
+  if (asked == ReadMode::log) {
+    mode = replica::ReadMode::log;
+  } else if (asked != ReadMode::quorum && context_.state.options.lease_reads) {
+    mode = replica::ReadMode::lease;
+  }
+  if (!asking_.places.empty() && asking_.mode != mode) submit_reads();
+  asking_.mode = mode;
+  asking_.places.push_back(number);
+  asking_.note = last_read_;
+}
+
+void Session::submit_reads() {
+  const lease::Duration timeout = context_.state.options.command_timeout;
+  if (!waiting_.places.empty()) {
+    waiting_.waited = true;
+    context_.node.wait_applied(std::exchange(waiting_index_, raft::Index()), timeout,
+                               read_completion(std::exchange(waiting_, {})));
+  }
+  if (!asking_.places.empty()) {
+    // Before the node is asked: whatever was committed by now is in the index that it will give.
+    asking_.began = context_.node.clock().holder_now();
+    const replica::ReadMode mode = asking_.mode;
+    context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));
+  }
+}
+
+replica::ReadCompletion Session::read_completion(ReadBatch batch) {
+  return [weak = weak_from_this(), &executor = *context_.executor,
+          batch = std::move(batch)](replica::ReadResult result) mutable {
+    executor.post([weak = std::move(weak), batch = std::move(batch), result = std::move(result)] {
+      if (const auto self = weak.lock()) self->finish_reads(batch, result);
+    });
+  };
+}
+
+void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& result) {
+  Counters& counters = *context_.counters;
+  Count* count = &counters.reads_refused;
+  ReadNote note = batch.note;
+  note.end = ReadEnd::refused;
+  if (result.index) {
+    note.index = *result.index;
+    if (batch.waited) {
+      count = &counters.answered_lease;
+      note.end = ReadEnd::lease_after_wait;
+    } else if (batch.mode == replica::ReadMode::log) {
+      count = &counters.answered_log;
+      note.end = ReadEnd::log;
+    } else {
+      switch (result.basis) {
+        case raft::ReadBasis::lease:
+          count = &counters.answered_lease;
+          note.end = ReadEnd::lease_of_node;
+          break;
+        case raft::ReadBasis::quorum:
+          count = &counters.answered_quorum;
+          note.end = ReadEnd::quorum;
+          break;
+        case raft::ReadBasis::leader:
+          count = &counters.answered_leader;
+          note.end = ReadEnd::leader;
+          break;
+      }
+    }
+    context_.state.fresh_since.raise(batch.began);
+  }
+  count->add(batch.places.size());
+  note.waited = context_.node.clock().holder_now() - note.look.at;
+  if (note.number >= last_read_.number) last_read_ = note;
+  for (const std::uint64_t number : batch.places) {
+    if (result.index) {
+      place(number).state = PlaceState::granted;
+      continue;
+    }
+    if (place(number).spec->group == CommandGroup::transactions) multi_.fail_watch();
+    std::string reply;
+    append_not_executed(reply, result.overloaded, result.leader);
+    fill(number, std::move(reply));
+  }
+  on_progress_();
+}
+
+void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (spec.run != nullptr) return spec.run(*this, args, out);
+  StoreReader reader(context_.store, context_.state, protocol);
+  reader.answer(spec, args, out);
+  if (reader.refused()) count_refusal();
+}
+
+void Session::read_in_background() {
+  Place& front = line_.front();
+  front.state = PlaceState::waiting;
+  const std::uint64_t number = first_place_;
+  context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
+                             &store = context_.store, &state = context_.state, dialect = protocol,
+                             spec = front.spec, words = std::move(front.words)] {
+    if (weak.expired()) return;  // the client has gone
+    const Arguments args(words.begin(), words.end());
+    StoreReader reader(store, state, dialect);
+    std::string reply;
+    reader.answer(*spec, args, reply);
+    executor.post([weak, number, reply = std::move(reply), refused = reader.refused()]() mutable {
+      const auto self = weak.lock();
+      if (!self) return;
+      if (refused) self->count_refusal();
+      self->fill(number, std::move(reply));
+      self->on_progress_();
+    });
+  });
+}
+
+void StoreReader::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (spec.scan != nullptr) return spec.scan(*this, args, out);
+  kv::Operation query;
+  if (const std::string problem = spec.make(args, query); !problem.empty()) {
+    return refuse(out, problem);
+  }
+  const Result<kv::Reply> reply = kv::query(query, store);
+  if (!reply) return append_error(out, "ERR the store failed: " + reply.error().message);
+  append_kv_reply(out, reply.value(), protocol, spec.form, {}, state.lease_keeper);
+}
+
+}  // namespace leasehold::server

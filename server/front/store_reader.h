@@ -1,0 +1,46 @@
+// What a read of many keys is given: enough to answer it on another thread than its connection's.
+#pragma once
+
+#include <leasehold/kv/store.h>
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/server_state.h>
+
+#include <string>
+#include <string_view>
+
+namespace leasehold::server {
+
+/// Words of a command. A read with more of them is *long*, as every scan is: it costs a
+/// connection's thread more than a turn, so it is answered on the thread for such things.
+inline constexpr std::size_t kShortReadWords = 64;
+
+/// Whether a read (`spec.effect` is `read`) is long.
+inline bool is_long_read(const CommandSpec& spec, std::size_t words) {
+  return spec.scan != nullptr || (spec.make != nullptr && words > kShortReadWords);
+}
+
+/// One thread at a time. What it refers to may be used on any thread and outlives it.
+class StoreReader {
+ public:
+  StoreReader(const kv::Store& kv_store, ServerState& shared_state, Protocol dialect)
+      : store(kv_store), state(shared_state), protocol(dialect) {}
+
+  /// Appends the reply of a read without `run`, when it may be made.
+  void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
+  /// As Session::refuse(), but the session counts it.
+  void refuse(std::string& out, std::string_view text) {
+    refused_ = true;
+    append_error(out, text);
+  }
+  bool refused() const { return refused_; }
+
+  const kv::Store& store;
+  ServerState& state;
+  const Protocol protocol;
+
+ private:
+  bool refused_ = false;
+};
+
+}  // namespace leasehold::server

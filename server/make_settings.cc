@@ -1,0 +1,116 @@
+// What the settings have to be together, and what CONFIG GET shows of them.
+#include <leasehold/server/settings.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace leasehold::server {
+namespace {
+
+Error invalid(std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message)};
+}
+
+/// Such a folder knows its group.
+bool has_log(const std::string& data_dir) {
+  return ::access((data_dir + "/log/LEASEHOLD").c_str(), F_OK) == 0;
+}
+
+Result<void> check_together(ServeSettings& settings) {
+  const node::NodeOptions& node = settings.node;
+  if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
+  if (settings.data_dir.empty()) return invalid("--data-dir is missing: the folder of this node");
+  if (!node.peers.empty() && !node.join.empty()) {
+    return invalid(
+        "--peers and --join are both given: --peers forms a new group, --join is for a "
+        "node that is added to one");
+  }
+  if (node.witness && !node.peers.empty()) {
+    return invalid(
+        "--witness on goes with --join: the first members of a group have a state; form the group "
+        "with --peers on the others, then add the witness");
+  }
+  if (!node.join.empty() && node.listen.empty()) {
+    return invalid("--join needs --peer-listen: where the members of the group reach this node");
+  }
+  const bool used = has_log(settings.data_dir);
+  if (node.peers.empty() && node.join.empty() && !used) {
+    return invalid(
+        "--peers is missing: every first member, as in 1=host:port,2=host:port; or "
+        "--join, for a node that is added to a group that runs");
+  }
+  const bool member =
+      node.peers.empty() || std::any_of(node.peers.begin(), node.peers.end(),
+                                        [&](const node::Peer& peer) { return peer.id == node.id; });
+  if (!member) {
+    return invalid("--peers does not name this node, which has --id " +
+                   std::to_string(node.id.value()));
+  }
+  if (auto timing = node.timing.validate(); !timing) return timing;
+  return {};
+}
+
+void describe(ServeSettings& settings) {
+  const lease::Timing& timing = settings.node.timing;
+  char drift[32];
+  std::snprintf(drift, sizeof(drift), "%.6f",
+                static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
+  settings.server.config = {
+      {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
+      {"databases", "1"},
+      {"notify-keyspace-events", "g$xKE"},  // always, for those who subscribe
+      {"maxclients", std::to_string(settings.server.clients_max)},
+      {"save", ""},
+      {"id", std::to_string(settings.node.id.value())},
+      {"data-dir", settings.data_dir},
+      {"cluster", settings.node.cluster},
+      {"listen", settings.listen},
+      {"advertise", settings.advertise},
+      {"io-threads", std::to_string(settings.server.io_threads)},
+      {"lease-reads", settings.server.lease_reads ? "on" : "off"},
+      {"idle-timeout", format_duration(settings.server.idle_timeout)},
+      {"session-idle-max", format_duration(settings.session_idle_max)},
+      {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
+      {"command-timeout", format_duration(settings.server.command_timeout)},
+      {"drain-timeout", format_duration(settings.drain_timeout)},
+      {"log-tail", std::to_string(settings.node.limits.log_tail_bytes)},
+      {"log-cut", std::to_string(settings.node.limits.log_cut_bytes)},
+      {"log-max-age", format_duration(settings.node.limits.log_age_max)},
+      {"snapshot-rate", std::to_string(settings.node.limits.snapshot_bytes_per_second)},
+      {"lease", format_duration(timing.lease)},
+      {"heartbeat", format_duration(timing.heartbeat)},
+      {"election-timeout", format_duration(timing.election_timeout)},
+      {"max-clock-drift", drift},
+      {"max-round-trip", format_duration(timing.max_round_trip)},
+      {"margin", format_duration(timing.margin)},
+      {"watch-history", std::to_string(settings.events.bytes_max)},
+      {"watch-history-events", std::to_string(settings.events.events_max)},
+      {"vm-clock", settings.vm_clock.empty() ? "auto" : settings.vm_clock},
+  };
+}
+
+}  // namespace
+
+Result<ServeSettings> make_settings(const SettingTexts& texts) {
+  ServeSettings settings;
+  for (const SettingSpec& spec : setting_specs()) {
+    const auto found = texts.find(spec.name);
+    const std::string text = found != texts.end() ? found->second : spec.default_text;
+    if (found == texts.end() && text.empty()) continue;
+    if (auto applied = spec.apply(settings, text); !applied) {
+      return invalid("--" + std::string(spec.name) + ": " + applied.error().message);
+    }
+  }
+  if (auto checked = check_together(settings); !checked) return checked.error();
+  if (settings.advertise.empty()) settings.advertise = settings.listen;
+  settings.server.advertise = settings.advertise;
+  settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
+  settings.server.max_clock_drift_ppm = settings.node.timing.max_clock_drift_ppm;
+  settings.node.data_dir = settings.data_dir;
+  describe(settings);
+  return settings;
+}
+
+}  // namespace leasehold::server
