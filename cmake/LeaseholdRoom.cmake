@@ -8,6 +8,8 @@ add_library(leasehold_flags INTERFACE)
 target_include_directories(leasehold_flags INTERFACE ${PROJECT_BINARY_DIR}/include)
 target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
   -Wold-style-cast $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
+# Position-independent code is as fast as other code only if nobody may replace our functions while a program is loaded.
+target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -36,8 +38,12 @@ function(leasehold_room name)
   endif()
 endfunction()
 
-# leasehold_test(NAME SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 60 LABELS sim)
-# Makes one GoogleTest program NAME and one CTest test of the same name.
+# The programs of the tests that `make check` runs: those with the label quick.
+add_custom_target(quick_tests)
+
+# leasehold_test(NAME SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
+# Makes one GoogleTest program NAME and one CTest test of the same name. `make check` runs it, unless it has a TIMEOUT of its
+# own: that is for tests that take more than a few seconds.
 function(leasehold_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
@@ -46,6 +52,8 @@ function(leasehold_test name)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+    list(APPEND ARG_LABELS quick)
+    add_dependencies(quick_tests ${name})
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
