@@ -24,6 +24,17 @@ endif()
 
 find_package(Threads REQUIRED)
 
+# What most sources include of the standard library, compiled once. No source may rely on it: only the preset release has it.
+if(LEASEHOLD_PCH)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "// Owns the precompiled header of all rooms.\n")
+  add_library(leasehold_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(leasehold_precompiled PRIVATE leasehold_flags)
+  target_compile_options(leasehold_precompiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(leasehold_precompiled PRIVATE <algorithm> <array> <atomic> <charconv> <chrono> <cstddef>
+    <cstdint> <cstdio> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional> <set> <string>
+    <string_view> <system_error> <thread> <utility> <variant> <vector>)
+endif()
+
 # leasehold_room(NAME SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
 # Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately.
 function(leasehold_room name)
@@ -32,6 +43,10 @@ function(leasehold_room name)
   if(ARG_SOURCES)
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
+    if(LEASEHOLD_PCH)
+      target_precompile_headers(leasehold_${name} REUSE_FROM leasehold_precompiled)
+      target_compile_options(leasehold_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+    endif()
   else()
     add_library(leasehold_${name} INTERFACE)
     target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
