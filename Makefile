@@ -37,7 +37,7 @@ help:
 	@echo '  make docs      pages about the public headers, in build/docs/html'
 	@echo '  make format    rewrite the sources in the format'
 	@echo '  make verify    check the format and the static analysis, change nothing'
-	@echo '  make verify-quick  the format of all, the analysis of base, lease, raft and what changed'
+	@echo '  make verify-quick  the format of all, the analysis of what a lease rests on and what changed'
 	@echo '  make clean     remove build/'
 	@echo
 	@echo '  make deps      install the Debian packages of packages.txt, to build the program (as root)'
