@@ -8,6 +8,8 @@ add_library(leasehold_flags INTERFACE)
 target_include_directories(leasehold_flags INTERFACE ${PROJECT_BINARY_DIR}/include)
 target_compile_options(leasehold_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
   -Wold-style-cast $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
+# Position-independent code is as fast as other code only if nobody may replace our functions while a program is loaded.
+target_compile_options(leasehold_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
 if(LEASEHOLD_SANITIZE)
   target_compile_options(leasehold_flags INTERFACE -fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
@@ -22,6 +24,17 @@ endif()
 
 find_package(Threads REQUIRED)
 
+# What most sources include of the standard library, compiled once. No source may rely on it: only the preset release has it.
+if(LEASEHOLD_PCH)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "// Owns the precompiled header of all rooms.\n")
+  add_library(leasehold_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
+  target_link_libraries(leasehold_precompiled PRIVATE leasehold_flags)
+  target_compile_options(leasehold_precompiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(leasehold_precompiled PRIVATE <algorithm> <array> <atomic> <charconv> <chrono> <cstddef>
+    <cstdint> <cstdio> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional> <set> <string>
+    <string_view> <system_error> <thread> <utility> <variant> <vector>)
+endif()
+
 # leasehold_room(NAME SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
 # Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately.
 function(leasehold_room name)
@@ -30,14 +43,22 @@ function(leasehold_room name)
   if(ARG_SOURCES)
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
+    if(LEASEHOLD_PCH)
+      target_precompile_headers(leasehold_${name} REUSE_FROM leasehold_precompiled)
+      target_compile_options(leasehold_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+    endif()
   else()
     add_library(leasehold_${name} INTERFACE)
     target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
   endif()
 endfunction()
 
-# leasehold_test(NAME SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 60 LABELS sim)
-# Makes one GoogleTest program NAME and one CTest test of the same name.
+# The programs of the tests that `make check` runs: those with the label quick.
+add_custom_target(quick_tests)
+
+# leasehold_test(NAME SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
+# Makes one GoogleTest program NAME and one CTest test of the same name. `make check` runs it, unless it has a TIMEOUT of its
+# own: that is for tests that take more than a few seconds.
 function(leasehold_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
@@ -46,6 +67,8 @@ function(leasehold_test name)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+    list(APPEND ARG_LABELS quick)
+    add_dependencies(quick_tests ${name})
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
     ENVIRONMENT "TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")

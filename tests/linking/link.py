@@ -4,6 +4,7 @@
   link.py install --build DIR --work DIR            installs a build tree into WORK/prefix, checks it
   link.py readme --source TREE --work DIR           the program of the README, as three processes
   link.py notes --source TREE --work DIR            that of docs/embedding.md
+  link.py shared|build_types --source TREE --work DIR    the archives in a shared library; each build type
   link.py find_package|pkg_config|add_subdirectory --source TREE --work DIR --program LEASEHOLD
           [--cxx g++] [--flags F]
 
@@ -12,6 +13,7 @@ A run fails when an example does not build, does not end by itself with status 0
 
 import argparse
 import contextlib
+import ctypes
 import os
 import queue
 import re
@@ -24,6 +26,9 @@ import time
 
 COMPONENT = {"bare_core": "core", "embed": "node", "leases": "client", "local": "local", "read_point": "node",
              "remote": "client"}
+SHARED_HOST = """#include <leasehold/lease/timing.h>
+extern "C" int default_timing_holds() { return leasehold::lease::Timing{}.validate().ok() ? 1 : 0; }
+"""
 RUN_SECONDS_MAX = 60
 # Outside the range that the kernel hands out to connections by itself.
 PORTS = range(20000, 30000, 3)
@@ -156,6 +161,40 @@ def pkg_config(options):
         try_out(options, example, program)
 
 
+def shared(options):
+    """A host that is a shared library itself: all that the archives hold goes into it."""
+    prefix = os.path.join(options.work, "prefix")
+    folders = [folder for folder, _, names in os.walk(prefix) if "leasehold.pc" in names]
+    words = run(["pkg-config", "--cflags", "--libs", "leasehold-local", "leasehold-client"],
+                env={**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}).split()
+    ours = [word for word in words if word.startswith("-lleasehold")]
+    others = [word for word in words if word not in ours]
+    folder = os.path.join(options.work, "shared")
+    os.makedirs(folder, exist_ok=True)
+    source, library = os.path.join(folder, "host.cc"), os.path.join(folder, "libhost.so")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SHARED_HOST)
+    run([options.cxx, "-std=c++20", *options.flags.split(), "-shared", "-fPIC", "-Wl,-z,defs", source, "-o",
+         library, "-Wl,--whole-archive", *[word for word in others if word.startswith("-L")], *ours,
+         "-Wl,--no-whole-archive", *others])
+    if ctypes.CDLL(library).default_timing_holds() != 1:
+        sys.exit("the library in the shared library says that its own default timing is wrong")
+
+
+def build_types(options):
+    """Each build type of CMake builds, whatever a compiler warns of there. Not the whole tree: what is asked of the
+    compiler is looked at, and one room, whose -O3 once warned, is built."""
+    for kind in ("", "Debug", "Release", "RelWithDebInfo", "MinSizeRel"):
+        build = os.path.join(options.work, "build_types", kind or "none")
+        run(["cmake", "-S", options.source, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+             f"-DCMAKE_BUILD_TYPE={kind}", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF",
+             "-DLEASEHOLD_BUILD_BENCH=OFF", "-DLEASEHOLD_BUILD_PROGRAM=OFF", "-DLEASEHOLD_INSTALL=OFF"])
+        with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+            if "-Werror" in file.read():
+                sys.exit(f"build type {kind or 'none'}: a warning is an error, which is for our presets alone")
+        print(run(["cmake", "--build", build, "--target", "leasehold_lease"]).splitlines()[-1])
+
+
 def add_subdirectory(options):
     for example in COMPONENT:
         build = with_cmake(options, "add_subdirectory", example,
@@ -285,7 +324,8 @@ def notes(options):
 
 def main():
     parser = argparse.ArgumentParser()
-    ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, add_subdirectory)}
+    ways = {way.__name__: way for way in (install, readme, notes, find_package, pkg_config, shared, build_types,
+                                          add_subdirectory)}
     parser.add_argument("way", choices=ways)
     parser.add_argument("--source", required=True)
     parser.add_argument("--work", required=True)

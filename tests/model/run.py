@@ -72,7 +72,7 @@ def run(command, folder, **settings):
     try:
         return subprocess.run(command, cwd=folder, text=True, capture_output=True, **settings)
     except FileNotFoundError:
-        sys.exit(f"there is no `{command[0]}` here: `make deps` installs it")
+        sys.exit(f"there is no `{command[0]}` here: `make deps-develop` installs it")
 
 
 def checked(command, folder):

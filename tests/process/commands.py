@@ -149,7 +149,7 @@ def check_coverage(node, docs):
 
 
 def run(options):
-    check(shutil.which("redis-server"), "redis-server is not installed: see packages.txt")
+    check(shutil.which("redis-server"), "redis-server is not installed: see packages-develop.txt")
     with Cluster(options.binary, keep=options.keep) as cluster:
         ports = {node.id: node.port for node in cluster.nodes}
         addresses = ",".join(f"{i}=127.0.0.1:{port}" for i, port in ports.items())

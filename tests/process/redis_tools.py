@@ -77,7 +77,7 @@ def benchmark(node, requests, *flags):
 
 def run(options):
     for name in ("redis-cli", "redis-benchmark"):
-        check(shutil.which(name), f"{name} is not installed: see packages.txt")
+        check(shutil.which(name), f"{name} is not installed: see packages-develop.txt")
     with Cluster(options.binary, keep=options.keep) as cluster:
         leader = cluster.start()
         print(f"{leader} leads")
