@@ -136,8 +136,7 @@ TEST(RemoteLeases, WhatWasNotExecutedIsAskedOfAnother) {
     RemoteLeases leases({first.address(), second.address()});
     EXPECT_TRUE(leases.grant({"printer", "me", 10s}, kTimeout).ok()) << refusal;
     EXPECT_EQ(first.sent("LEASE.GRANT").size(), 1U);
-    EXPECT_EQ(RemoteLeases({first.address()}).renew(kId, 1s).error().code,
-              ErrorCode::unavailable);
+    EXPECT_EQ(RemoteLeases({first.address()}).renew(kId, 1s).error().code, ErrorCode::unavailable);
   }
 }
 
