@@ -7,6 +7,31 @@
 #include <algorithm>
 
 namespace leasehold::raft {
+namespace {
+
+// One member after the other: std::swap() would move the whole of it three times.
+void swap_members(Ready& a, Ready& b) {
+  std::swap(a.id, b.id);
+  std::swap(a.lease, b.lease);
+  a.messages.swap(b.messages);
+  a.intents.swap(b.intents);
+  a.snapshots.swap(b.snapshots);
+  std::swap(a.persist.id, b.persist.id);
+  a.persist.hard_state.swap(b.persist.hard_state);
+  a.persist.reset.swap(b.persist.reset);
+  a.persist.truncate_from.swap(b.persist.truncate_from);
+  a.persist.entries.swap(b.persist.entries);
+  a.persist.cut.swap(b.persist.cut);
+  a.held.swap(b.held);
+  a.chunks.swap(b.chunks);
+  std::swap(a.install, b.install);
+  std::swap(a.apply_to, b.apply_to);
+  std::swap(a.commit, b.commit);
+  a.reads.swap(b.reads);
+  a.events.swap(b.events);
+}
+
+}  // namespace
 
 Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
     : options_(options),
@@ -334,6 +359,7 @@ bool Core::Impl::take_ready(Ready& ready) {
       begin_round();
       leader->due.reads = true;
       derive();
+      check_invariants();
     }
     emit_intents();
   }
@@ -372,10 +398,11 @@ bool Core::Impl::take_ready(Ready& ready) {
   }
   LEASEHOLD_ASSERT(announced_apply_ <= commit_);
   LEASEHOLD_ASSERT(announced_commit_ == commit_);
-  std::swap(ready, pending_);
+  swap_members(ready, pending_);
   ready.id = id;
   ready.persist.id = id;
-  check_invariants();
+  LEASEHOLD_ASSERT(!received_.has_value());
+  LEASEHOLD_ASSERT(handed_out_ <= log_.last_index());
   return true;
 }
 

@@ -2,7 +2,7 @@
 // handler only takes in what came: it notes an acknowledgement, a durable batch, a read, a round,
 // and in Leader::due which of them there were.
 //
-//   1. the acknowledgements of all voters, in one pass    Leader::reached()
+//   1. the acknowledgements of all voters                 Leader::matched(), acknowledged()
 //   2. the commit index                                   from the durable matches
 //   3. the end of the lease                               from the rounds, once 2 is known
 //   4. the base of check-quorum, the confirmed round      from the rounds
@@ -36,33 +36,44 @@ void Core::Impl::derive() {
 }
 
 void Core::Impl::derive_quorum(Leader& leader) {
-  const Leader::Due due = leader.due;
-  if (!due.matches && !due.rounds) return;
-  leader.due.matches = false;
-  leader.due.rounds = false;
+  if (!leader.due.matches && !leader.due.rounds) return;
   LEASEHOLD_ASSERT(leader.rounds.newest() > Round(0));  // the first began with the role
+  const bool votes = own_seat();
+  if (leader.due.matches) derive_commit(leader, votes);
+  if (leader.due.rounds) derive_lease(leader, votes);
+}
+
+void Core::Impl::derive_commit(Leader& leader, bool votes) {
+  leader.due.matches = false;
   // The own match is the durable prefix that still stands, never an index that a completion names.
-  const std::optional<Index> own_match = own_seat() ? std::optional<Index>(durable_) : std::nullopt;
-  const QuorumReached reached = leader.reached(log_.membership(), own_match, options_.timing);
+  const std::optional<Index> own_match = votes ? std::optional<Index>(durable_) : std::nullopt;
+  const std::optional<Index> match = leader.matched(log_.membership(), own_match);
   // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
   // figure 8).
-  if (due.matches && reached.match && *reached.match > commit_ &&
-      log_.term_at(*reached.match) == hard_state_.term) {
-    advance_commit(*reached.match);
-    leader.due.reads = true;
-  }
+  if (!match || *match <= commit_ || log_.term_at(*match) != hard_state_.term) return;
+  advance_commit(*match);
+  LEASEHOLD_ASSERT(commit_ == *match);
+  leader.due.reads = true;
+  // The token may be worth nothing from now on.
+  if (leader.token_index.value() != 0) leader.due.rounds = true;
+}
+
+void Core::Impl::derive_lease(Leader& leader, bool votes) {
+  leader.due.rounds = false;
+  const QuorumAcknowledged acknowledged =
+      leader.acknowledged(log_.membership(), votes, options_.timing);
   // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
   // once the token is worth nothing. A witness could answer nothing by a lease, and has no other
   // use for one.
-  if (reached.lease_end && !leader.token_alive(commit_) && !options_.witness) {
-    leader.lease.extend(*reached.lease_end);
+  if (acknowledged.lease_end && !leader.token_alive(commit_) && !options_.witness) {
+    leader.lease.extend(*acknowledged.lease_end);
   }
-  if (reached.began && (!leader.base || *reached.began > *leader.base)) {
-    leader.base = reached.began;
+  if (acknowledged.began && (!leader.base || *acknowledged.began > *leader.base)) {
+    leader.base = acknowledged.began;
   }
-  leader.confirmed = reached.round;
+  leader.confirmed = acknowledged.round;
   LEASEHOLD_ASSERT(!leader.confirmed || *leader.confirmed <= leader.rounds.newest());
-  LEASEHOLD_ASSERT(leader.base.has_value() || !reached.began);
+  LEASEHOLD_ASSERT(leader.base.has_value() || !acknowledged.began);
 }
 
 // The index of a read is the commit index after an entry of the own term is committed and after the

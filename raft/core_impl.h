@@ -148,6 +148,8 @@ class Core::Impl {
   // core_derive.cc
   void derive();
   void derive_quorum(Leader& leader);
+  void derive_commit(Leader& leader, bool votes);
+  void derive_lease(Leader& leader, bool votes);
   void derive_reads(Leader& leader);
 
   // core_lease.cc

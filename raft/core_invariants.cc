@@ -17,14 +17,15 @@ void Core::Impl::check_members(const Leader& leader) const {
   // Once it is committed, the joint state is left and so is the role of one that was removed.
   if (known) LEASEHOLD_ASSERT(!newest.joint() || leader.transfer || !state_stays());
   if (known) LEASEHOLD_ASSERT(own_seat());
+  std::size_t others = 0;
   auto peer = leader.progress.begin();
   for (const Member& member : newest.members) {
     if (member.id == options_.id) continue;
+    ++others;
     while (peer != leader.progress.end() && peer->first < member.id) ++peer;
     LEASEHOLD_ASSERT(peer != leader.progress.end() && peer->first == member.id);
   }
   // Nobody else receives the log, but for those whose removal is not committed.
-  const std::size_t others = newest.members.size() - (newest.find(options_.id) != nullptr ? 1 : 0);
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
 }
 

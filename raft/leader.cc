@@ -82,30 +82,38 @@ void Leader::acknowledge(Progress& peer, Round round) {
   LEASEHOLD_ASSERT(peer.acked_round->round <= rounds.newest());
 }
 
-QuorumReached Leader::reached(const Membership& membership, std::optional<Index> own_match,
-                              const lease::Timing& timing) const {
-  using Values = std::tuple<std::optional<Index>, std::optional<HolderInstant>,
-                            std::optional<HolderInstant>, std::optional<Round>>;
+std::optional<Index> Leader::matched(const Membership& membership,
+                                     std::optional<Index> own_match) const {
+  return quorum_value<Index>(membership, [&](NodeId id) -> std::optional<Index> {
+    if (id == self && own_match) return own_match;
+    const Progress* peer = find(id);
+    return peer != nullptr ? std::optional<Index>(peer->match_index) : std::nullopt;
+  });
+}
+
+QuorumAcknowledged Leader::acknowledged(const Membership& membership, bool votes,
+                                        const lease::Timing& timing) const {
+  using Values =
+      std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
+  const lease::RoundStart newest = newest_round();
   // One division serves all voters, unless D has changed in this term.
-  Duration promised = newest_round().duration;
+  Duration promised = newest.duration;
   Duration usable = timing.usable(promised);
-  const auto values = [&](Index match, const std::optional<lease::RoundStart>& ack) -> Values {
-    if (!ack) return {match, std::nullopt, std::nullopt, std::nullopt};
-    if (ack->duration != promised) {
-      promised = ack->duration;
+  const auto values = [&](const lease::RoundStart& ack) -> Values {
+    if (ack.duration != promised) {
+      promised = ack.duration;
       usable = timing.usable(promised);
     }
-    return {match, ack->began + usable, ack->began, ack->round};
+    return {ack.began + usable, ack.began, ack.round};
   };
   const auto values_of = [&](NodeId id) -> Values {
-    // The leader itself promises with each round that it begins.
-    if (id == self && own_match) return values(*own_match, newest_round());
+    if (id == self && votes) return values(newest);
     const Progress* peer = find(id);
-    return peer != nullptr ? values(peer->match_index, peer->acked_round) : Values();
+    return peer != nullptr && peer->acked_round ? values(*peer->acked_round) : Values();
   };
-  const auto [match, lease_end, began, round] =
-      quorum_values<Index, HolderInstant, HolderInstant, Round>(membership, values_of);
-  return {match, lease_end, began, round};
+  const auto [lease_end, began, round] =
+      quorum_values<HolderInstant, HolderInstant, Round>(membership, values_of);
+  return {lease_end, began, round};
 }
 
 HolderInstant Leader::quorum_deadline() const {

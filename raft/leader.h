@@ -36,9 +36,9 @@ struct Transfer {
   std::optional<TransferToken> token;
 };
 
-/// What a quorum of the newest membership has reached. None: fewer than a quorum have reached any.
-struct QuorumReached {
-  std::optional<Index> match;              ///< durable, and equal to the leader's log
+/// What a quorum of the newest membership has acknowledged. None: fewer than a quorum have
+/// acknowledged any round.
+struct QuorumAcknowledged {
   std::optional<HolderInstant> lease_end;  ///< the end of the newest acknowledged round's promise
   std::optional<HolderInstant> began;      ///< when the newest acknowledged round began
   std::optional<Round> round;              ///< the newest acknowledged round
@@ -68,9 +68,13 @@ struct Leader {
   /// The peer has promised with `round`. What is forgotten, or older than what it has acknowledged,
   /// changes nothing.
   void acknowledge(Progress& peer, Round round);
-  /// One pass over the voters. `own_match` is the leader's durable prefix; none: it does not vote.
-  QuorumReached reached(const Membership& membership, std::optional<Index> own_match,
-                        const lease::Timing& timing) const;
+  /// What a quorum holds durably. `own_match` is the leader's durable prefix; none: it does not
+  /// vote.
+  std::optional<Index> matched(const Membership& membership, std::optional<Index> own_match) const;
+  /// What a quorum has acknowledged, in one pass over the voters. The leader acknowledges each
+  /// round as it begins, if it `votes`.
+  QuorumAcknowledged acknowledged(const Membership& membership, bool votes,
+                                  const lease::Timing& timing) const;
   /// When a leader that hears from no quorum has to leave, so that it does not hold a minority's
   /// promises for ever.
   HolderInstant quorum_deadline() const;

@@ -23,32 +23,36 @@ class ReachedValues {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
+  /// Leaves the places as they are: filling 64 with zeroes would cost more than all else.
+  ReachedValues() {}  // NOLINT(modernize-use-equals-default): a default one may be zeroed first
+
   /// None is below every value.
   void add(const std::optional<T>& value) {
     if (!value) return;
     LEASEHOLD_ASSERT(size_ < kMembersMax);
-    slots_[size_++].value = *value;
+    // Three or five voters are the rule, so the value is put in its place at once.
+    std::size_t place = size_++;
+    for (; place > 0 && slots_[place - 1].value < *value; --place) {
+      slots_[place].value = slots_[place - 1].value;
+    }
+    slots_[place].value = *value;
   }
   /// The largest value that `voters` of them have reached; none if fewer have reached any.
-  std::optional<T> reached_by(std::size_t voters) {
+  std::optional<T> reached_by(std::size_t voters) const {
     LEASEHOLD_ASSERT(voters > 0);
     if (size_ < voters) return std::nullopt;
-    // Descending: the value at the last of these places has been reached by all before it.
-    const auto place = slots_.begin() + static_cast<std::ptrdiff_t>(voters - 1);
-    std::nth_element(slots_.begin(), place, slots_.begin() + static_cast<std::ptrdiff_t>(size_),
-                     [](const Slot& a, const Slot& b) { return b.value < a.value; });
-    return place->value;
+    return slots_[voters - 1].value;
   }
 
  private:
-  /// Holds no value before one is added: filling 64 places with zeroes would cost more than all
-  /// else.
+  /// Holds no value before one is added.
   union Slot {
     Slot() {}  // NOLINT(modernize-use-equals-default): it would be deleted
     T value;
   };
   std::array<Slot, kMembersMax> slots_;
-  /// Invariant: the first size_ slots hold values.
+  /// Invariant: the first size_ slots hold values, descending: what stands at the last of n places
+  /// has been reached by n.
   std::size_t size_ = 0;
 };
 

@@ -37,17 +37,18 @@ struct Three {
   void acknowledge(std::uint64_t peer, std::uint64_t round) {
     leader.acknowledge(*leader.find(NodeId(peer)), Round(round));
   }
-  QuorumReached reached() const { return leader.reached(membership, Index(7), timing); }
+  std::optional<Index> matched() const { return leader.matched(membership, Index(7)); }
+  QuorumAcknowledged acknowledged() const { return leader.acknowledged(membership, true, timing); }
 };
 
 TEST(Leader, NothingIsReachedBeforeAnAcknowledgement) {
   Three three;
   three.begin_rounds(1);
-  const QuorumReached reached = three.reached();
-  EXPECT_EQ(reached.match, Index(0));
-  EXPECT_EQ(reached.round, std::nullopt);
-  EXPECT_EQ(reached.began, std::nullopt);
-  EXPECT_EQ(reached.lease_end, std::nullopt);
+  const QuorumAcknowledged acknowledged = three.acknowledged();
+  EXPECT_EQ(three.matched(), Index(0));
+  EXPECT_EQ(acknowledged.round, std::nullopt);
+  EXPECT_EQ(acknowledged.began, std::nullopt);
+  EXPECT_EQ(acknowledged.lease_end, std::nullopt);
 }
 
 TEST(Leader, TheLeaderAndOnePeerAreAQuorumOfThree) {
@@ -55,20 +56,20 @@ TEST(Leader, TheLeaderAndOnePeerAreAQuorumOfThree) {
   three.begin_rounds(5);
   three.acknowledge(2, 3);
   three.leader.find(NodeId(3))->match_index = Index(4);
-  const QuorumReached reached = three.reached();
-  EXPECT_EQ(reached.match, Index(4));
-  EXPECT_EQ(reached.round, Round(3));
-  EXPECT_EQ(reached.began, at(3).holder);
-  EXPECT_EQ(reached.lease_end, at(3).holder + three.timing.usable(three.timing.lease));
+  const QuorumAcknowledged acknowledged = three.acknowledged();
+  EXPECT_EQ(three.matched(), Index(4));
+  EXPECT_EQ(acknowledged.round, Round(3));
+  EXPECT_EQ(acknowledged.began, at(3).holder);
+  EXPECT_EQ(acknowledged.lease_end, at(3).holder + three.timing.usable(three.timing.lease));
 }
 
 TEST(Leader, ThatDoesNotVoteDoesNotCount) {
   Three three;
   three.begin_rounds(5);
   three.acknowledge(2, 3);
-  const QuorumReached reached = three.leader.reached(three.membership, std::nullopt, three.timing);
-  EXPECT_EQ(reached.round, std::nullopt);
-  EXPECT_EQ(reached.match, Index(0));
+  const Leader& leader = three.leader;
+  EXPECT_EQ(leader.acknowledged(three.membership, false, three.timing).round, std::nullopt);
+  EXPECT_EQ(leader.matched(three.membership, std::nullopt), Index(0));
 }
 
 TEST(Leader, AnOlderOrUnknownRoundChangesNothing) {
