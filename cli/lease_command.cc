@@ -184,7 +184,7 @@ class LeaseCommand {
     const auto granted = ask(words, Repeat::never);
     if (!granted) return status_;
     if (granted->items.size() < 2) return unexpected();
-    const char* const warning = grant::ttl_warning(ttl.value());
+    const char* const warning = grant::ttl_warning(wanted_.ttl);
     if (warning != nullptr) std::cerr << "leasehold lease: granted; but " << warning << std::endl;
     const std::int64_t id = granted->items.at(0).integer;
     const std::int64_t token = granted->items.at(1).integer;

@@ -4,11 +4,11 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_keeper.h>
 #include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
 
 #include <string>
-#include <vector>
 
 namespace leasehold::server {
 
