@@ -22,7 +22,7 @@ import sys
 
 QUICK_ROOMS = ("base/", "lease/", "grant/", "raft/")
 SKIPPED = ("tests/", "bench/", "examples/")
-QUICK_CHANGED_MAX = 40
+QUICK_CHANGED_MAX = 20
 
 
 def git(tree, *words):
