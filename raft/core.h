@@ -29,17 +29,17 @@ struct CoreOptions {
   lease::Timing timing;     ///< has passed validate()
   std::uint64_t seed = 0;   ///< of the election timeouts
   bool witness = false;     ///< keeps the log and no state machine: see core_witness.cc
-  /// Append intents and unacknowledged entry messages per peer; past it the peer gets heartbeats
+  /// Append intents and unacknowledged entry messages per peer; beyond it the peer gets heartbeats
   /// only.
   std::size_t inflight_messages_max = 64;
   /// Unacknowledged payload bytes per peer.
   std::size_t inflight_bytes_max = 8U << 20U;
-  /// How long a leader may keep the news of a commit from a peer, so that the next append carries
-  /// it: a message and its answer are saved for each write. Not from peers that listen(), and not
-  /// that of the first commit of its term. Zero: sent at once.
+  /// How long a leader may delay the news of a commit to a peer, so that the next append carries
+  /// it: that saves a message and its answer for each write. No delay for peers that listens()
+  /// named, nor for the first commit of a term. Zero: send at once.
   Duration commit_news_delay{0};
-  /// A learner may become a voter when it lacks at most so many entries, and has acknowledged a
-  /// round that began within the last D: it must not be what the group waits for.
+  /// A learner may become a voter when it lacks at most this many entries, and has acknowledged a
+  /// round that began within the last D: the group must not have to wait for it.
   std::uint64_t promotion_lag_max = 1000;
 };
 
@@ -59,14 +59,14 @@ struct CoreOptions {
 ///      entries of `intents`       and a leader's entries overtake its own disk.
 ///   3. write `persist`            One durable write; persisted() says when it is done.
 ///   4. keep `held` back until     A vote, a promise or an acknowledgement that a crash forgets
-///      the write they name is     would be given again, to somebody else.
+///      the write they name is     would be given again, to another node.
 ///      durable, then send them
 ///   5. `install`, `apply_to`,     What is applied is committed and durable here. It comes after 1,
 ///      `commit`, `reads`          so that no caller knows more than a reader under the lease.
 ///   6. `events`                   For people and for tests; nothing depends on them.
 ///
 /// Where it departs from the Raft paper: pre-vote (dissertation 9.6) always; a voter's promise
-/// binds its votes and is a state of its own (lease/README.md); a leader without a quorum for a
+/// binds its votes and is stored apart from them (lease/README.md); a leader without a quorum for a
 /// whole lease steps down; a leader that learns of a higher term campaigns at once; a witness is a
 /// voter without a state machine, and leads only until it has transferred (core_witness.cc).
 class Core {
@@ -95,16 +95,17 @@ class Core {
   /// the newest membership is not joint and known to be committed. It may be lost with this
   /// leadership, and its second half is then the next leader's.
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
-  /// Hands the leadership over to `to`, a voter; kNobody: to the most advanced one. None: it is
-  /// under way. It ends when this node leads no more, or an election timeout after the target was
-  /// let go; until then no proposals are taken. The event TransferEnded says how.
+  /// Transfers the leadership to `to`, a voter; kNobody: to the most advanced one. None: the
+  /// transfer is under way. It ends when this node no longer leads, or an election timeout after
+  /// the token was sent; until then the node takes no proposals. The event TransferEnded has the
+  /// outcome.
   std::optional<TransferRefused> transfer(Now now, NodeId to);
   /// Asks for an index at which a read that has arrived is linearizable. Exactly one ReadAnswer
   /// names `read`, at once or later; the numbers are the caller's and unique while pending. Works
   /// on any node: a follower asks its leader.
   void read_index(Now now, std::uint64_t read, ReadMode mode);
-  /// Callers of `peer` wait for what this node commits: for a while it hears of commits at once.
-  /// Means nothing at a node that does not lead.
+  /// For a while, send commit news to `peer` at once: callers there wait for it. No effect at a
+  /// node that does not lead.
   void listens(Now now, NodeId peer);
   void persisted(Now now, ReadyId id);  ///< batch `id` and all before it are durable
   /// The entries after `intent.prev` up to `last` left for the peer, `bytes` of payload in all.
@@ -127,8 +128,8 @@ class Core {
   /// The sending for `intent` has ended: the peer took all of it, refused it, or it failed. If the
   /// peer still needs one, another intent follows with the next round.
   void snapshot_ended(Now now, const SnapshotIntent& intent);
-  /// A chunk of Ready::chunks was stored (or was not). `stored` is what the answer shall say of the
-  /// snapshot; term, promise and round are the core's.
+  /// A chunk of Ready::chunks was stored (or was not). The answer carries `stored`; the core adds
+  /// term, promise and round.
   struct StoredChunk {
     NodeId from;
     Term request_term;
@@ -138,9 +139,9 @@ class Core {
     std::uint64_t offset = 0;
   };
   void chunk_stored(Now now, const StoredChunk& stored);
-  /// All of snapshot `id` has arrived, was verified, and is durable. True: it takes the place of
-  /// the log; Ready::install follows when that is durable, and the file has to stay until it is
-  /// installed. False: it is not needed (any more).
+  /// All of snapshot `id` has arrived, was verified, and is durable. True: it replaces the log;
+  /// Ready::install follows when that is durable, and the file has to stay until it is installed.
+  /// False: it is not needed (any more).
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
 
   // ---- Output ----
@@ -151,16 +152,17 @@ class Core {
   /// When tick() is due. On the clock that every timer runs on.
   PromiseInstant next_deadline() const;
 
-  // ---- What can be seen of it ----
+  // ---- Its visible state ----
 
   NodeId id() const;
   const CoreOptions& options() const;
   Role role() const;
   Term term() const;
-  /// Who leads the current term, as far as this node knows; kNobody otherwise.
+  /// The leader of the current term, as far as this node knows; kNobody otherwise.
   NodeId leader() const;
   Index commit_index() const;
-  /// The log may be cut up to here: what is committed; at a witness, what every full member holds.
+  /// The log may be cut up to here: the committed entries; at a witness, those that every full
+  /// member holds.
   Index cut_limit() const;
   /// The prefix of the log that is durable on this node.
   Index durable_index() const;
@@ -171,13 +173,13 @@ class Core {
   /// The lease as published: none until an entry of the own term is committed. earliest() for any
   /// other role.
   HolderInstant lease_end() const;
-  /// What a leader knows of its peers; empty for any other role.
+  /// A leader's view of its peers; empty for any other role.
   const std::map<NodeId, Progress>& progress() const;
   std::size_t pending_reads() const;  ///< not answered yet
 
  private:
   friend class CoreReader;  // fingerprint.cc
-  class Impl;               // core_impl.h: the state, and what becomes of each input
+  class Impl;               // core_impl.h: the state, and the handling of each input
 
   std::unique_ptr<Impl> impl_;
 };
