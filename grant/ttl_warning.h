@@ -1,4 +1,4 @@
-// Times to live that work, and that a person should think about.
+// Warns of times to live that work and are probably a mistake.
 #pragma once
 
 #include <leasehold/lease/instant.h>
@@ -12,7 +12,7 @@ inline constexpr lease::Duration kTtlWarnedBelow = std::chrono::seconds(3);
 /// Others wait for a dead holder no longer than this.
 inline constexpr lease::Duration kTtlWarnedAbove = std::chrono::hours(1);
 
-/// What to tell a person who asks for a lease with this time to live; null: nothing.
+/// A warning for a person who asks for a lease with this time to live; null: none.
 const char* ttl_warning(lease::Duration ttl);
 
 }  // namespace leasehold::grant

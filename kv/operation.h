@@ -13,9 +13,9 @@
 
 namespace leasehold::kv {
 
-// Their strings are views: into the caller's memory when encoded, into the command's bytes when
-// decoded. Each is evaluated when it is applied, never when it is proposed. All changes of one
-// command have one revision, and readers see all of them or none.
+// The strings of an operation are views: into the caller's memory when encoded, into the command's
+// bytes when decoded. Each is evaluated when it is applied, never when it is proposed. All changes
+// of one command have one revision, and readers see all of them or none.
 
 /// When Set writes. Pinned: the values are in the log.
 enum class SetCondition : std::uint8_t {
