@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The pages name what exists: every test (`Suite.Name`, `Suite.*`, `Suite.Begin*`) and every file below `tests/`;
-each link leads to a page and a heading; and docs/study.md says how many rules lease/README.md has.
+each link leads to a page and a heading; docs/decisions/README.md lists each decision with its title; and docs/study.md
+says how many rules lease/README.md has.
 
   names.py TREE
   names.py --self-test
@@ -51,6 +52,23 @@ def headings(path):
                 for title in HEADING.findall(BLOCK.sub("", file.read()))}
 
 
+def decisions(tree):
+    """Those that the list of decisions lacks, or names by another title."""
+    folder = os.path.join(tree, "docs", "decisions")
+    if not os.path.isdir(folder):
+        return []
+    with open(os.path.join(folder, "README.md"), encoding="utf-8") as file:
+        listed = file.read()
+    found = []
+    for name in sorted(os.listdir(folder)):
+        if re.match(r"\d{4}-.*\.md$", name):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                title = re.sub(r"^# \d+\. ", "", file.readline().strip())
+            if f"| {int(name[:4])} | [{title}]({name}) |" not in listed:
+                found.append(f"docs/decisions/README.md: no line `| {int(name[:4])} | [{title}]({name}) |`")
+    return found
+
+
 def dead_links(tree, page, text):
     found = []
     for link in LINK.findall(BLOCK.sub("", text)):
@@ -73,7 +91,7 @@ def known(name, tests):
 
 def check(tree):
     tests = tests_of(tree)
-    found = rules(tree)
+    found = rules(tree) + decisions(tree)
     for page in pages(tree):
         with open(os.path.join(tree, page), encoding="utf-8") as file:
             text = file.read()
@@ -112,7 +130,16 @@ def self_test():
             findings = check(tree)
         if bool(findings) != wrong:
             failures.append(f"{said}: {findings}")
-    return len(PLANTED) + 3, failures
+    for listed, wrong in (("| 1 | [So](0001-so.md) |", False), ("| 1 | [Other](0001-so.md) |", True), ("", True)):
+        with tempfile.TemporaryDirectory() as tree:
+            os.makedirs(os.path.join(tree, "docs", "decisions"))
+            for name, text in (("README.md", listed + "\n"), ("0001-so.md", "# 1. So\n")):
+                with open(os.path.join(tree, "docs", "decisions", name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            findings = check(tree)
+        if bool(findings) != wrong:
+            failures.append(f"{listed}: {findings}")
+    return len(PLANTED) + 6, failures
 
 
 if __name__ == "__main__":
