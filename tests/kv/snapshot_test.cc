@@ -1,4 +1,5 @@
 // Snapshots: taken while the store goes on, installed, and killed meanwhile.
+#include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/tests/kv/archive_support.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/same_state.h>

@@ -1,5 +1,5 @@
 // Two may end the wait for a command: the applier and the driver. One of them does.
-#include "driver_rig.h"
+#include "driver_cluster.h"
 
 #include <leasehold/replica/callers.h>
 

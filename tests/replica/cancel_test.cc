@@ -1,5 +1,5 @@
 // Calls that are given up before their time, in every place where one may wait.
-#include "driver_rig.h"
+#include "driver_cluster.h"
 
 #include <gtest/gtest.h>
 
