@@ -23,7 +23,8 @@ using namespace std::chrono_literals;
 using leasehold::Error;
 using leasehold::ErrorCode;
 using leasehold::Result;
-namespace holder = leasehold::holder;
+namespace client = leasehold::client;
+namespace grant = leasehold::grant;
 namespace lease = leasehold::lease;
 
 /// Seconds that count while the machine sleeps. `node/system_clock.h` is the same, for those who

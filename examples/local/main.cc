@@ -24,12 +24,13 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-namespace holder = leasehold::holder;
+namespace client = leasehold::client;
+namespace grant = leasehold::grant;
 namespace kv = leasehold::kv;
 namespace lease = leasehold::lease;
-namespace local = leasehold::local;
 namespace node = leasehold::node;
 namespace raft = leasehold::raft;
+namespace replica = leasehold::replica;
 
 /// One node with its store, and what times the leases while this node leads.
 struct Host {

@@ -32,6 +32,7 @@ using leasehold::Bytes;
 namespace lease = leasehold::lease;
 namespace node = leasehold::node;
 namespace raft = leasehold::raft;
+namespace replica = leasehold::replica;
 
 /// The database: its own map, which the log feeds, and its own read path.
 class Database final : public replica::StateMachine {

@@ -23,7 +23,7 @@
 
 using namespace std::chrono_literals;
 namespace client = leasehold::client;
-namespace holder = leasehold::holder;
+namespace grant = leasehold::grant;
 namespace lease = leasehold::lease;
 
 /// Seconds that count while the machine sleeps. `node/system_clock.h` is the same, for those who

@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/clients.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 

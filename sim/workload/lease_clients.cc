@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/lease_clients.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -83,8 +84,8 @@ grant::LeaseTerms LeaseClients::draw_terms(Random& random) const {
   grant::LeaseTerms terms;
   if (plan.grace_max == Duration(0)) return terms;
   const auto draw = [&random](Duration longest) {
-    return grant::LeaseTerms::Milliseconds(
-        1 + random.below(static_cast<std::uint64_t>(longest / milliseconds(1))));
+    return grant::LeaseTerms::Milliseconds(1 + random.below(static_cast<std::uint64_t>(std::max(
+                                                   longest / milliseconds(1), Duration::rep{1}))));
   };
   const std::uint64_t kind = random.below(6);
   if (kind >= 2) terms.grace = draw(plan.grace_max);

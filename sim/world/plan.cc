@@ -16,7 +16,7 @@ Random random_for(std::uint64_t seed, std::uint64_t part) {
 }
 
 Duration draw_duration(Random& random, Duration low, Duration high) {
-  return Duration(random.between(low.count(), high.count() + 1));
+  return Duration(random.between(low.count(), std::max(low, high).count() + 1));
 }
 
 Duration Plan::lease_max() const {

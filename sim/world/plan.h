@@ -178,7 +178,8 @@ Random stream(std::uint64_t seed, std::string_view subject);
 /// The same for one part of a run, by number.
 Random random_for(std::uint64_t seed, std::uint64_t part);
 
-/// Uniform in [low, high]; `low` is not above `high`.
+/// Uniform in [low, high]. A `high` below `low` counts as `low`: a plan from a file may have
+/// shorter times than any that is drawn.
 Duration draw_duration(Random& random, Duration low, Duration high);
 
 }  // namespace leasehold::sim

@@ -122,6 +122,7 @@ def copy_of(options, way, example):
     shutil.rmtree(os.path.join(folder, "source"), ignore_errors=True)
     shutil.copytree(os.path.join(options.source, "examples", example),
                     os.path.join(folder, "source"))
+    shutil.copy(os.path.join(options.source, "examples", "example.cmake"), folder)
     return os.path.join(folder, "source"), os.path.join(folder, "build")
 
 

@@ -340,7 +340,7 @@ TEST(WatchOracle, AKeyThatGoesWithItsLeaseHasAnEventThatSaysSo) {
 // What the clients are there for does happen.
 TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   LeaseCounts all;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     const SeedReport report = run_seed(seed);
     ASSERT_FALSE(report.violation) << seed;
     all.granted += report.leases.granted;
