@@ -13,7 +13,7 @@ RESIDENT_MAX = 300 << 20
 # Bytes after which the connection cannot be in step any more, and a part of the error.
 MALFORMED = [
     (b"*abc\r\n", "invalid multibulk length"),
-    (b"*-2\r\n", "invalid multibulk length"),
+    (b"*-0\r\n", "invalid multibulk length"),
     (b"*1234567890123456789\r\n", "invalid multibulk length"),
     (b"*65537\r\n", "invalid multibulk length"),
     (b"*1\r\n:5\r\n", "expected '$'"),
