@@ -52,7 +52,7 @@ struct Wanted {
   bool json = false;
 };
 
-/// One line for whoever reads along: "elected  token 7".
+/// One line for a person who watches: "elected  token 7".
 void say(const Wanted& wanted, const char* what, const std::string& holder,
          grant::FencingToken token) {
   if (wanted.json) {

@@ -123,7 +123,7 @@ void NodeShell::arm_timer(lease::Now now) {
   armed_for_ = due;
   timer_.expires_after(std::max(due - now.promise, lease::Duration{0}));
   timer_.async_wait([this](const asio::error_code& error) {
-    if (error) return;  // set anew meanwhile
+    if (error) return;  // it was set again meanwhile
     armed_for_ = raft::PromiseInstant::never();
     schedule_turn();
   });

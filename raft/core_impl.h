@@ -207,7 +207,7 @@ class Core::Impl {
   std::variant<Follower, Candidate, Leader> state_;
   /// When the vote was last updated, or what else restarts the wait for an own election.
   PromiseInstant vote_updated_;
-  /// Drawn anew from [ET, 2 ET).
+  /// Drawn again for each wait, from [ET, 2 ET).
   Duration election_timeout_{0};
   /// This node led, learned of a higher term, and campaigns at once unless it grants its vote.
   bool campaign_at_once_ = false;

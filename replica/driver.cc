@@ -28,7 +28,7 @@ void Driver::Impl::feed(lease::Now now, Event& event) {
   const bool asks = std::holds_alternative<Propose>(event) || std::holds_alternative<Read>(event) ||
                     std::holds_alternative<WaitApplied>(event);
   if (asks && context_.options.core.witness) {
-    // There is no state here to answer from, whoever leads.
+    // A witness has no state to answer from, whichever node leads.
     context_.completions.add(
         [late = std::move(event), to = full_member()]() mutable { refuse(late, false, to); });
     return;
