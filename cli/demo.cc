@@ -36,9 +36,9 @@ constexpr milliseconds kElectionTimeout{300};
 constexpr int kWritesPerNode = 100;
 constexpr int kLeaseReads = 5000;
 constexpr int kFollowerReads = 500;
-constexpr int kHandOvers = 9;
-/// Before and after each hand-over.
-constexpr milliseconds kHandOverPause{100};
+constexpr int kTransfers = 9;
+/// Before and after each transfer.
+constexpr milliseconds kTransferPause{100};
 /// No step of the story takes longer on a healthy machine.
 constexpr milliseconds kStepTimeout{10000};
 constexpr milliseconds kCallTimeout{5000};
@@ -99,7 +99,7 @@ class Demo {
     write_through_every_node();
     read_at_the_leader();
     read_at_the_followers();
-    hand_over();
+    transfer();
     kill_the_leader();
     read_everything_back();
     restart_the_killed();
@@ -215,14 +215,14 @@ class Demo {
   }
 
   /// The leadership goes round, while every node is read and written.
-  void hand_over() {
+  void transfer() {
     Waits waits("node1:0", ledger_.at("node1:0"));
     std::vector<std::string> addresses;
     for (const Replica& replica : replicas_) addresses.push_back(replica.address);
     must(waits.start(addresses), "connecting");
     Latencies took, reads, writes;
-    for (int n = 0; n < kHandOvers; ++n) {
-      sleep(kHandOverPause);
+    for (int n = 0; n < kTransfers; ++n) {
+      sleep(kTransferPause);
       const std::size_t next = (leader_.at + 1) % kNodes;
       client::RespClient client = connect(leader_.at);
       waits.take();
@@ -230,9 +230,9 @@ class Demo {
         const client::RespValue reply =
             must(client.call({"LEASEHOLD", "TRANSFER", std::to_string(next + 1)}, kCallTimeout),
                  "LEASEHOLD TRANSFER");
-        if (reply.kind != client::RespValue::Kind::bulk) fail("no hand-over: " + reply.text);
+        if (reply.kind != client::RespValue::Kind::bulk) fail("no transfer: " + reply.text);
       });
-      sleep(kHandOverPause);
+      sleep(kTransferPause);
       const Waits::Longest longest = waits.take();
       reads.add(longest.read_ms * 1000);
       writes.add(longest.write_ms * 1000);
@@ -241,9 +241,9 @@ class Demo {
     waits.stop();
     if (const std::string problem = waits.problem(); !problem.empty()) fail(problem);
     for (const auto& [key, value] : waits.written()) ledger_[key] = value;
-    say("4. The leadership is handed over %d times, while every node is read and written",
-        kHandOvers);
-    say("   a hand-over takes %s; node %d leads now", took.spread().c_str(),
+    say("4. The leadership is transferred %d times, while every node is read and written",
+        kTransfers);
+    say("   a transfer takes %s; node %d leads now", took.spread().c_str(),
         replicas_[leader_.at].id);
     say("   the longest wait of a write: %s; of a read: %s; of %zu requests none was refused\n",
         writes.spread().c_str(), reads.spread().c_str(), waits.requests());

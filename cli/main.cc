@@ -67,7 +67,7 @@ void add_commands(Parser& parser) {
       {"backup", "Write a backup on a node", add_backup},
       {"snapshot", "Make the store of each node durable, and cut its log", add_snapshot},
       {"demo",
-       "Start three replicas here, hand the leadership over, kill "
+       "Start three replicas here, transfer the leadership, kill "
        "the leader, and tell what happens",
        add_demo},
       {"version", "Print the version", add_version},
@@ -82,7 +82,7 @@ void add_commands(Parser& parser) {
        add_member},
       {"register", "Keep a key for as long as this runs, so that others see that it is alive",
        add_register},
-      {"transfer", "Hand the leadership over to another node", add_transfer},
+      {"transfer", "Transfer the leadership to another node", add_transfer},
       {"watch", "Say what happens to keys, in order, wherever it is served", add_watch},
   };
   for (const Command& command : commands) parser.add(command);

@@ -21,7 +21,7 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Hands the leadership over, in a few round trips and without waiting for the lease: commands
+Transfers the leadership, in a few round trips and without waiting for the lease: commands
 wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads
 then. A node that is ended by SIGTERM does the same by itself.)";
 
@@ -60,7 +60,7 @@ int tell(const Wanted& wanted, std::uint64_t before, const Json& answer) {
     std::printf("node %llu leads already\n", static_cast<unsigned long long>(leader));
     return 0;
   }
-  std::printf("node %llu leads; node %llu handed over in %.1f ms\n",
+  std::printf("node %llu leads; node %llu transferred the leadership in %.1f ms\n",
               static_cast<unsigned long long>(leader), static_cast<unsigned long long>(before), ms);
   if (!wanted.to.empty() && wanted.to != std::to_string(leader)) {
     std::cerr << "leasehold transfer: not node " << wanted.to
@@ -85,7 +85,7 @@ int transfer(const Wanted& wanted) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
           return fail(leader->server + ": " + reply.error().message +
-                          "; the hand-over may yet happen: look with leasehold status",
+                          "; the transfer may yet happen: look with leasehold status",
                       kOutcomeUnknown);
         }
         const std::string text = leader->server + ": " + reply.value().text;
@@ -95,7 +95,7 @@ int transfer(const Wanted& wanted) {
           if (!answer.is_object()) return fail(text, kOutcomeUnknown);
           return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);
         }
-        // Only if another node leads by now: a hand-over that failed is not tried over and over,
+        // Only if another node leads by now: a transfer that failed is not tried over and over,
         // since commands wait while it lasts.
         if (!reply.value().is_error("NOLEADER")) return fail(text, kNotExecuted);
         trouble = text;

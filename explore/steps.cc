@@ -239,7 +239,8 @@ std::string World::describe(const Step& step) const {
     case StepKind::restart: return node + " crashes and starts again";
     case StepKind::propose: return "a command for " + node;
     case StepKind::read: return "a read at " + node + ", to be confirmed by a quorum";
-    case StepKind::transfer: return node + " is told to hand over to " + name(step.what);
+    case StepKind::transfer:
+      return node + " is asked to transfer the leadership to " + name(step.what);
     case StepKind::change:
       if (step.what == kAllVote) return node + " is told that all members vote";
       if (step.what == kSole) return node + " is told to remove all others";

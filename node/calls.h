@@ -42,7 +42,7 @@ struct DrainResult {
   /// No call waits here any more, and this node does not lead, or no other voter is connected that
   /// could lead. False: the time was over first.
   bool complete = false;
-  bool handed_over = false;  ///< it led, and another node follows
+  bool transferred = false;  ///< it led, and another node follows
   raft::NodeId leader;       ///< the leader as far as this node knows; kNobody if unknown
   std::size_t waiting = 0;   ///< calls that still wait; stop() ends them
 };

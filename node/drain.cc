@@ -21,12 +21,12 @@ void Drain::look(lease::Now now, const replica::Driver& driver,
   led_ = led_ || leads;
   if (std::exchange(failed_, false)) next_try_ = now.promise + pause_;
   if (now.promise >= next_try_) next_try_ = raft::PromiseInstant::earliest();
-  const raft::NodeId next = leads ? heir(core, connected) : raft::kNobody;
+  const raft::NodeId next = leads ? successor(core, connected) : raft::kNobody;
   if (next != raft::kNobody && !asked_ && next_try_ == raft::PromiseInstant::earliest()) {
     asked_ = true;
     // Its own end is bounded; the deadline of the drain is looked at here.
-    events.emplace_back(replica::HandOver{
-        next, raft::PromiseInstant::never(), [this](const replica::HandOverResult& result) {
+    events.emplace_back(replica::TransferLeadership{
+        next, raft::PromiseInstant::never(), [this](const replica::TransferResult& result) {
           asked_ = false;
           failed_ = result.status != replica::GroupCallStatus::done;
         }});
@@ -59,8 +59,8 @@ raft::PromiseInstant Drain::next_deadline() const {
 // The voter, no witness, with the longest log among those that are reached: what the core would
 // choose, but a node that has ended already is known here by its connection, and in the core only
 // by its silence.
-raft::NodeId Drain::heir(const raft::Core& core,
-                         const std::function<bool(raft::NodeId)>& connected) {
+raft::NodeId Drain::successor(const raft::Core& core,
+                              const std::function<bool(raft::NodeId)>& connected) {
   using Rank = std::pair<raft::Index, raft::Round>;
   raft::NodeId best = raft::kNobody;
   Rank highest;

@@ -35,8 +35,8 @@ class Drain {
   raft::PromiseInstant next_deadline() const;
 
  private:
-  static raft::NodeId heir(const raft::Core& core,
-                           const std::function<bool(raft::NodeId)>& connected);
+  static raft::NodeId successor(const raft::Core& core,
+                                const std::function<bool(raft::NodeId)>& connected);
   static bool can_elect(const raft::Core& core, const std::function<bool(raft::NodeId)>& connected);
   void answer(const DrainResult& result);
 
@@ -46,9 +46,9 @@ class Drain {
   bool led_ = false;  ///< since it began
   raft::PromiseInstant deadline_;
   std::vector<DrainCompletion> waiting_;
-  /// A HandOver is under way.
+  /// A TransferLeadership is under way.
   bool asked_ = false;
-  bool failed_ = false;  ///< the last HandOver; until look() has seen it
+  bool failed_ = false;  ///< the last TransferLeadership; until look() has seen it
   raft::PromiseInstant next_try_ = raft::PromiseInstant::earliest();
 };
 

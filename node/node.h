@@ -165,8 +165,8 @@ class Node {
   /// if `to` leads already; `refused`: nothing was begun, and why; `failed`: the target did not
   /// become leader within two election timeouts, and this node still leads; `unknown`: the timeout
   /// passed first.
-  virtual void hand_over(raft::NodeId to, CallOptions options,
-                         replica::HandOverCompletion done) = 0;
+  virtual void transfer_leadership(raft::NodeId to, CallOptions options,
+                                   replica::TransferCompletion done) = 0;
 
   /// Prepares this node for its end. From its next turn on it refuses new proposals and reads of
   /// its callers: they end as dropped, or without an index, with the leader as a hint. Calls that

@@ -10,8 +10,9 @@ namespace leasehold::node {
 
 namespace {
 
-/// A removed node stays for so long: its last messages leave (a removed leader hands over), and a
-/// node that is being brought up may pass memberships of the past that did not have it.
+/// A removed node stays for so long: its last messages leave (a removed leader transfers the
+/// leadership), and a node that is being brought up may pass memberships of the past that did not
+/// have it.
 constexpr lease::Duration kFarewell = std::chrono::seconds(1);
 
 std::string name(raft::NodeId id) {

@@ -65,8 +65,9 @@ class NodeShell final : public Node, private storage::StorageSink {
   void wait_applied(raft::Index index, CallOptions options, replica::ReadCompletion done) override {
     post(replica::WaitApplied{index, deadline(options), std::move(done), options.group});
   }
-  void hand_over(raft::NodeId to, CallOptions options, replica::HandOverCompletion done) override {
-    post(replica::HandOver{to, deadline(options), std::move(done), options.group});
+  void transfer_leadership(raft::NodeId to, CallOptions options,
+                           replica::TransferCompletion done) override {
+    post(replica::TransferLeadership{to, deadline(options), std::move(done), options.group});
   }
   void drain(CallOptions options, DrainCompletion done) override {
     post_task([this, end = deadline(options), done = std::move(done)] { begin_drain(end, done); });

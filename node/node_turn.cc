@@ -89,7 +89,8 @@ void NodeShell::look_at_leadership(lease::Now now) {
   const auto reached = [this](raft::NodeId id) { return connected(id); };
   drain_.look(now, *driver_, reached, batch_);
   if (!drain_.begun() && preference_.look(now, *driver_, reached, batch_)) {
-    observer_.on_notice("another node is preferred, and has been well for a while: handing over");
+    observer_.on_notice(
+        "another node is preferred, and has been well for a while: transferring the leadership");
   }
   if (!batch_.empty()) schedule_turn();
 }

@@ -35,11 +35,11 @@ bool Preference::look(lease::Now now, const replica::Driver& driver,
   if (asked_ || now.promise < due_) return false;
   asked_ = true;
   due_ = raft::PromiseInstant::never();
-  events.emplace_back(
-      replica::HandOver{next, now.promise + settle_, [this](const replica::HandOverResult& result) {
-                          asked_ = false;
-                          failed_ = result.status != replica::GroupCallStatus::done;
-                        }});
+  events.emplace_back(replica::TransferLeadership{
+      next, now.promise + settle_, [this](const replica::TransferResult& result) {
+        asked_ = false;
+        failed_ = result.status != replica::GroupCallStatus::done;
+      }});
   return true;
 }
 

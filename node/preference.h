@@ -1,4 +1,4 @@
-// Who shall lead, if it can: a leader hands over to a node that its operator prefers.
+// Who shall lead, if it can: a leader transfers the leadership to a node that its operator prefers.
 #pragma once
 
 #include <leasehold/replica/driver.h>
@@ -10,16 +10,16 @@
 namespace leasehold::node {
 
 /// Passive, as a Driver is, and on its thread. A wish and never a rule: it only ever asks for what
-/// everybody may ask for, a hand-over.
+/// everybody may ask for, a transfer.
 ///
-/// A leader hands over to a voter that stands before it in the list, the first of those that are
-/// well: connected, with all that is committed, and acknowledging rounds. Such a node has to have
-/// been well, and this one to have led, for `settle` without a break. So the leadership moves at
-/// most once in that time, and only towards the front of the list: as long as the nodes have the
-/// same list, it comes to rest.
+/// A leader transfers the leadership to a voter that stands before it in the list, the first of
+/// those that are well: connected, with all that is committed, and acknowledging rounds. Such a
+/// node has to have been well, and this one to have led, for `settle` without a break. So the
+/// leadership moves at most once in that time, and only towards the front of the list: as long as
+/// the nodes have the same list, it comes to rest.
 class Preference {
  public:
-  /// A hand-over that failed is tried again after `settle`, then after twice as long, up to so many
+  /// A transfer that failed is tried again after `settle`, then after twice as long, up to so many
   /// times as long.
   static constexpr int kPauseFactorMax = 32;
 
@@ -27,7 +27,7 @@ class Preference {
   Preference(raft::NodeId self, std::vector<raft::NodeId> wanted, lease::Duration settle)
       : self_(self), wanted_(std::move(wanted)), settle_(settle) {}
 
-  /// After a turn of the driver, with its completions called: puts a hand-over behind `events` when
+  /// After a turn of the driver, with its completions called: puts a transfer behind `events` when
   /// it is time for one, and says so.
   bool look(lease::Now now, const replica::Driver& driver,
             const std::function<bool(raft::NodeId)>& connected,

@@ -34,7 +34,7 @@ void UnformedCalls::take(lease::Now now, std::vector<replica::Event>& events, bo
   for (replica::Event& event : events) {
     const replica::Cancel* cancel = std::get_if<replica::Cancel>(&event);
     if (std::holds_alternative<replica::ChangeMembers>(event) ||
-        std::holds_alternative<replica::HandOver>(event)) {
+        std::holds_alternative<replica::TransferLeadership>(event)) {
       replica::refuse(event, false);  // these two are for the leader of a group, and there is none
     } else if (cancel == nullptr) {
       waiting_.push_back(std::move(event));

@@ -30,7 +30,7 @@ void Core::Impl::derive() {
   if (Leader* leader = as_leader()) {
     // If the joint state was left just now, the lease stands on one half alone.
     derive_quorum(*leader);
-    if (options_.witness) hand_over_as_witness();
+    if (options_.witness) transfer_as_witness();
     advance_transfer();
   }
 }

@@ -184,7 +184,7 @@ class Core::Impl {
   bool resetting() const;
 
   // core_witness.cc
-  void hand_over_as_witness();
+  void transfer_as_witness();
   Index held_by_all() const;
   Index commit_for(const Progress& progress) const;
   bool state_stays() const;

@@ -121,7 +121,7 @@ void Core::Impl::settle_membership() {
     send_now(peer->first, empty_append(peer->second));
     peer = peers.erase(peer);
   }
-  // Nothing is appended while the leadership is handed over; the next leader may do it.
+  // Nothing is appended while the leadership is transferred; the next leader may do it.
   if (log_.membership().joint() && (leader->transfer || !state_stays())) return;
   leader->settled_membership = index;
   if (log_.membership().joint()) {

@@ -1,4 +1,4 @@
-// The leadership is handed over (dissertation 3.10) in a few round trips, without waiting for any
+// The leadership is transferred (dissertation 3.10) in a few round trips, without waiting for any
 // promise to end. lease/README.md argues why that is safe.
 //
 //   leader:  stop taking proposals -> bring the target up to date -> fix the token: nothing is
@@ -31,7 +31,7 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   if (leader->transfer) {
     return TransferRefused{TransferObstacle::transfer_under_way, leader->transfer->target};
   }
-  // On its way out it hands over by itself.
+  // On its way out it transfers the leadership by itself.
   if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
   if (to == kNobody) to = leader->most_advanced(log_.membership().voters);
   if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
@@ -133,7 +133,7 @@ std::string text_of(const TransferRefused& refused) {
       return "this node does not lead; ask " +
              (refused.node == kNobody ? std::string("again when a leader is known") : node);
     case TransferObstacle::transfer_under_way:
-      return "the leadership is being handed over already" +
+      return "the leadership is being transferred already" +
              (refused.node == kNobody ? std::string() : ", to " + node) + "; wait for it";
     case TransferObstacle::already_leads: return node + " leads already";
     case TransferObstacle::not_a_voter:
@@ -141,7 +141,7 @@ std::string text_of(const TransferRefused& refused) {
     case TransferObstacle::witness:
       return node + " is a witness and cannot lead; name a voter that is none";
     case TransferObstacle::nobody_to_follow:
-      return "no other voter that could lead has answered; start one, or stop without a hand-over";
+      return "no other voter that could lead has answered; start one, or stop without a transfer";
     case TransferObstacle::too_late:
       return "the time limit had passed before it could begin; allow more time";
   }

@@ -6,7 +6,8 @@
 //
 //   - It answers no reads and takes no proposals, at no time, and holds no lease.
 //   - It may have an entry that is committed and that no full voter has which is left. Then only it
-//     can be elected. It leads until a full voter has all of its log, and hands over to that one.
+//     can be elected. It leads until a full voter has all of its log, and transfers the leadership
+//     to that one.
 //   - So its log has to hold what a full member lacks. It cuts only what it was told to be
 //     committed, and a leader tells it of a commit only what every full member holds durably (or
 //     what the leader's own log has lost as well). What it commits as a leader, perhaps by the
@@ -32,8 +33,8 @@ bool stays_voter(const Membership& membership, NodeId id) {
 
 // ---- The leader ----
 
-// A witness that leads hands over as soon as a full voter has everything.
-void Core::Impl::hand_over_as_witness() {
+// A witness that leads transfers the leadership as soon as a full voter has everything.
+void Core::Impl::transfer_as_witness() {
   Leader* leader = as_leader();
   LEASEHOLD_ASSERT(options_.witness);
   held_ = std::max(held_, held_by_all());

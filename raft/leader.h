@@ -28,7 +28,7 @@ struct LeaderRead {
   Round round;
 };
 
-/// The leadership is being handed over.
+/// The leadership is being transferred.
 struct Transfer {
   NodeId target;
   PromiseInstant ends;

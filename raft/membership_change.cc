@@ -132,7 +132,7 @@ std::string text_of(const ChangeRefused& refused) {
       return "this node does not lead; ask " +
              (refused.member == kNobody ? std::string("again when a leader is known") : node);
     case ChangeObstacle::transfer_under_way:
-      return "the leadership is being handed over; ask the next leader";
+      return "the leadership is being transferred; ask the next leader";
     case ChangeObstacle::change_under_way:
       return "an earlier change of the members is not complete; wait for it and ask again";
     case ChangeObstacle::leader_is_new:

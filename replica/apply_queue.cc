@@ -25,11 +25,11 @@ void ApplyQueue::pump() {
     }
     std::vector<raft::Entry> entries;
     cache_.copy(first, target_, options.apply_bytes_max, entries);
-    hand_over(std::move(entries));
+    pass_on(std::move(entries));
   }
 }
 
-void ApplyQueue::hand_over(std::vector<raft::Entry> entries) {
+void ApplyQueue::pass_on(std::vector<raft::Entry> entries) {
   handed_ = entries.back().id.index;
   ++under_way_;
   context_.ports.applier.apply(std::move(entries));
@@ -77,7 +77,7 @@ bool ApplyQueue::entries_read(EntriesRead& event, std::optional<Error>& failure)
     }
     expected = expected.next();
   }
-  if (!entries.empty()) hand_over(std::move(entries));
+  if (!entries.empty()) pass_on(std::move(entries));
   return true;
 }
 

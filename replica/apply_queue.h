@@ -11,7 +11,7 @@
 namespace leasehold::replica {
 
 /// Entries come from the cache, or from the storage after a restart or when the applier is far
-/// behind. Between the reset of the log by a snapshot and install() there is nothing to hand over.
+/// behind. Between the reset of the log by a snapshot and install() there is nothing to pass on.
 /// While the allowed calls are under way the rest waits and makes one larger call later.
 class ApplyQueue {
  public:
@@ -30,7 +30,7 @@ class ApplyQueue {
   /// Gives the applier what it can take now.
   void pump();
   /// The state of a snapshot takes the place of everything up to its last entry: behind what was
-  /// handed over, and without a limit, because there is only ever one. At a witness, which stores
+  /// passed on, and without a limit, because there is only ever one. At a witness, which stores
   /// none, another may follow: each only says where its log begins.
   void install(const raft::SnapshotId& id);
   /// A call of the applier ended, with everything up to `last` applied. Gives the last entry of the
@@ -40,7 +40,7 @@ class ApplyQueue {
   bool entries_read(EntriesRead& event, std::optional<Error>& failure);
 
  private:
-  void hand_over(std::vector<raft::Entry> entries);
+  void pass_on(std::vector<raft::Entry> entries);
 
   DriverContext& context_;
   const EntryCache& cache_;

@@ -62,12 +62,12 @@ struct ChangeResult {
   raft::NodeId leader;  ///< a hint; kNobody if unknown
 };
 using ChangeCompletion = std::function<void(ChangeResult)>;
-struct HandOverResult {
+struct TransferResult {
   GroupCallStatus status = GroupCallStatus::unknown;
   std::optional<raft::TransferRefused> refused{};
   raft::NodeId leader;  ///< done: the leader now, which may differ from the target
 };
-using HandOverCompletion = std::function<void(HandOverResult)>;
+using TransferCompletion = std::function<void(TransferResult)>;
 
 /// The result of a CutLog.
 struct LogCut {

@@ -74,7 +74,7 @@ class Completions {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
   }
-  void add(HandOverCompletion& done, const HandOverResult& result) {
+  void add(TransferCompletion& done, const TransferResult& result) {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
   }

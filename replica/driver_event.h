@@ -56,10 +56,10 @@ struct ChangeMembers {
 };
 /// Transfer the leadership to `to`; kNobody: to the most advanced voter. Only at the leader, and
 /// only before the deadline. Until it ends, proposals wait.
-struct HandOver {
+struct TransferLeadership {
   raft::NodeId to;
   raft::PromiseInstant deadline;
-  HandOverCompletion done;
+  TransferCompletion done;
   CallGroup group{};
 };
 /// Make the applied state durable, then cut the log to the tail that slow followers may need
@@ -125,9 +125,9 @@ struct StorageFailed {
 /// Complete every waiting call, with `unknown` or a refusal, and accept no more.
 struct Stop {};
 
-using Event =
-    std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers, HandOver,
-                 CutLog, Cancel, Persisted, EntriesRead, Applied, MachineDurable, SnapshotTaken,
-                 SnapshotRead, ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
+using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers,
+                           TransferLeadership, CutLog, Cancel, Persisted, EntriesRead, Applied,
+                           MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
+                           MachineSpace, StorageFailed, Stop>;
 
 }  // namespace leasehold::replica

@@ -99,7 +99,9 @@ class Driver::Impl {
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
   void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
   void on(lease::Now now, ChangeMembers& event) { group_calls_.change(now, event); }
-  void on(lease::Now now, HandOver& event) { group_calls_.hand_over(now, event); }
+  void on(lease::Now now, TransferLeadership& event) {
+    group_calls_.transfer_leadership(now, event);
+  }
   void on(lease::Now, Cancel& event);
   void on(lease::Now now, Persisted& event);
   void on(lease::Now now, EntriesRead& event);

@@ -48,9 +48,9 @@ void GroupCalls::finish(std::map<std::uint64_t, Change>::iterator call, GroupCal
   changes_.erase(call);
 }
 
-// ---- Hand-overs ----
+// ---- Transfers ----
 
-void GroupCalls::hand_over(lease::Now now, HandOver& event) {
+void GroupCalls::transfer_leadership(lease::Now now, TransferLeadership& event) {
   std::optional<raft::TransferRefused> refused;
   if (event.deadline <= now.promise) {
     refused = raft::TransferRefused{raft::TransferObstacle::too_late, raft::kNobody};
@@ -58,7 +58,7 @@ void GroupCalls::hand_over(lease::Now now, HandOver& event) {
     refused = context_.core.transfer(now, event.to);
   }
   if (refused) {
-    HandOverResult result;
+    TransferResult result;
     const bool same = refused->obstacle == raft::TransferObstacle::already_leads;
     result.status = same ? GroupCallStatus::done : GroupCallStatus::refused;
     result.refused = refused;
@@ -67,15 +67,15 @@ void GroupCalls::hand_over(lease::Now now, HandOver& event) {
     return;
   }
   const std::uint64_t number = ++last_number_;
-  hand_overs_.emplace(number,
-                      Transfer{event.group, std::move(event.done), context_.core.term(), false});
+  transfers_.emplace(number,
+                     Transfer{event.group, std::move(event.done), context_.core.term(), false});
   context_.deadlines.add(event.deadline, WaiterKind::group_call, number);
 }
 
 void GroupCalls::on_event(const raft::Event& event) {
   const auto* ended = std::get_if<raft::TransferEnded>(&event.what);
   if (ended == nullptr) return;
-  for (auto call = hand_overs_.begin(); call != hand_overs_.end();) {
+  for (auto call = transfers_.begin(); call != transfers_.end();) {
     const auto next = std::next(call);
     if (ended->outcome == raft::TransferOutcome::left_role) {
       call->second.left = true;
@@ -87,11 +87,11 @@ void GroupCalls::on_event(const raft::Event& event) {
 }
 
 void GroupCalls::finish(std::map<std::uint64_t, Transfer>::iterator call, GroupCallStatus status) {
-  HandOverResult result;
+  TransferResult result;
   result.status = status;
   result.leader = context_.core.leader();
   context_.completions.add(call->second.done, result);
-  hand_overs_.erase(call);
+  transfers_.erase(call);
 }
 
 // ---- Both ----
@@ -110,7 +110,7 @@ void GroupCalls::look() {
     }
     call = next;
   }
-  for (auto call = hand_overs_.begin(); call != hand_overs_.end();) {
+  for (auto call = transfers_.begin(); call != transfers_.end();) {
     const auto next = std::next(call);
     if (call->second.left && core.leader() != raft::kNobody) {
       const bool elected_again = core.leader() == context_.options.core.id;
@@ -123,8 +123,8 @@ void GroupCalls::look() {
 void GroupCalls::expired(std::uint64_t number) {
   const auto change = changes_.find(number);
   if (change != changes_.end()) finish(change, GroupCallStatus::unknown);
-  const auto transfer = hand_overs_.find(number);
-  if (transfer != hand_overs_.end()) finish(transfer, GroupCallStatus::unknown);
+  const auto transfer = transfers_.find(number);
+  if (transfer != transfers_.end()) finish(transfer, GroupCallStatus::unknown);
 }
 
 void GroupCalls::cancelled(CallGroup group) {
@@ -132,7 +132,7 @@ void GroupCalls::cancelled(CallGroup group) {
   for (const auto& [number, call] : changes_) {
     if (call.group == group) numbers.push_back(number);
   }
-  for (const auto& [number, call] : hand_overs_) {
+  for (const auto& [number, call] : transfers_) {
     if (call.group == group) numbers.push_back(number);
   }
   for (const std::uint64_t number : numbers) expired(number);
@@ -140,7 +140,7 @@ void GroupCalls::cancelled(CallGroup group) {
 
 void GroupCalls::complete_all() {
   while (!changes_.empty()) finish(changes_.begin(), GroupCallStatus::unknown);
-  while (!hand_overs_.empty()) finish(hand_overs_.begin(), GroupCallStatus::unknown);
+  while (!transfers_.empty()) finish(transfers_.begin(), GroupCallStatus::unknown);
 }
 
 }  // namespace leasehold::replica

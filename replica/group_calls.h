@@ -1,4 +1,4 @@
-// Calls about the group itself, on their way: changes of the members, and hand-overs of the
+// Calls about the group itself, on their way: changes of the members, and transfers of the
 // leadership. Taken by the leader only.
 #pragma once
 
@@ -17,7 +17,7 @@ class GroupCalls {
   explicit GroupCalls(DriverContext& context) : context_(context) {}
 
   void change(lease::Now now, ChangeMembers& event);
-  void hand_over(lease::Now now, HandOver& event);
+  void transfer_leadership(lease::Now now, TransferLeadership& event);
 
   /// An event of the core, in order.
   void on_event(const raft::Event& event);
@@ -29,9 +29,9 @@ class GroupCalls {
   void complete_all();
 
   bool waits(std::uint64_t number) const {
-    return changes_.count(number) != 0 || hand_overs_.count(number) != 0;
+    return changes_.count(number) != 0 || transfers_.count(number) != 0;
   }
-  std::size_t size() const { return changes_.size() + hand_overs_.size(); }
+  std::size_t size() const { return changes_.size() + transfers_.size(); }
 
  private:
   struct Change {
@@ -42,7 +42,7 @@ class GroupCalls {
   };
   struct Transfer {
     CallGroup group;
-    HandOverCompletion done;
+    TransferCompletion done;
     raft::Term term;
     bool left = false;  ///< this node leads no more; who does is not known yet
   };
@@ -55,7 +55,7 @@ class GroupCalls {
   std::uint64_t last_number_ = 0;
   /// Invariant: at most one of each leadership, because the core takes one at a time.
   std::map<std::uint64_t, Change> changes_;
-  std::map<std::uint64_t, Transfer> hand_overs_;
+  std::map<std::uint64_t, Transfer> transfers_;
 };
 
 }  // namespace leasehold::replica

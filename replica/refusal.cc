@@ -26,11 +26,11 @@ void refuse(Event& event, bool overloaded, raft::NodeId leader) {
     if (change->done) change->done(result);
     return;
   }
-  if (HandOver* hand_over = std::get_if<HandOver>(&event)) {
-    HandOverResult result;
+  if (TransferLeadership* transfer_leadership = std::get_if<TransferLeadership>(&event)) {
+    TransferResult result;
     result.status = GroupCallStatus::refused;
     result.refused = raft::TransferRefused{};
-    if (hand_over->done) hand_over->done(result);
+    if (transfer_leadership->done) transfer_leadership->done(result);
     return;
   }
   ReadResult result;

@@ -21,7 +21,8 @@ const char* reason_text(raft::RoleChangeReason reason) {
     case raft::RoleChangeReason::quorum_lost: return "no quorum answered for a whole lease";
     case raft::RoleChangeReason::disk_stalled: return "the disk does not answer";
     case raft::RoleChangeReason::election_lost: return "a quorum did not vote for this node";
-    case raft::RoleChangeReason::transfer: return "the leader hands over to this node";
+    case raft::RoleChangeReason::transfer:
+      return "the leader transfers the leadership to this node";
     case raft::RoleChangeReason::removed: return "this node is no voter any more";
   }
   LEASEHOLD_UNREACHABLE();
@@ -87,13 +88,13 @@ struct Line {
                  e.last.index.value());
   }
   void operator()(const raft::TransferStarted& e) const {
-    spdlog::info("term {}: hands over to node {}", term, e.target.value());
+    spdlog::info("term {}: transfers the leadership to node {}", term, e.target.value());
   }
   void operator()(const raft::TokenIssued& e) const {
     spdlog::info("term {}: gave the lease up, node {} may campaign", term, e.target.value());
   }
   void operator()(const raft::TokenUnused& e) const {
-    spdlog::debug("term {}: cannot use a hand-over by node {}", term, e.issuer.value());
+    spdlog::debug("term {}: cannot use a transfer by node {}", term, e.issuer.value());
   }
   void operator()(const raft::TransferEnded& e) const {
     switch (e.outcome) {

@@ -213,7 +213,7 @@ std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
   if (result.waiting > 0) out += std::to_string(result.waiting) + " calls still wait; ";
   if (result.leader == self) return out + "this node leads, and no other could follow";
   if (result.leader == raft::kNobody) return out + "no leader is known";
-  return out + (result.handed_over ? "handed over: " : "") + "node " +
+  return out + (result.transferred ? "leadership transferred: " : "") + "node " +
          std::to_string(result.leader.value()) + " leads";
 }
 

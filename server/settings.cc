@@ -329,7 +329,7 @@ const SettingSpec kSettings[] = {
      "over to one that stands before it and has been well for 10 s",
      set_preferred_leaders},
     {"drain-timeout", "DURATION", "5s",
-     "What a node takes at most, at SIGTERM, to answer what is in flight and to hand over if it "
+     "What a node takes at most, at SIGTERM, to answer what is in flight and to transfer the leadership if it "
      "leads; 0s: it ends at once",
      set_drain_timeout},
     {"io-threads", "N", "1",

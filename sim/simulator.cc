@@ -51,7 +51,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   key_lock_clients_ = std::make_unique<KeyLockClients>(world_, *store_nodes_, oracles_);
   lease_watchers_ = std::make_unique<LeaseWatchers>(world_, all, oracles_);
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
-  hand_overs_ = std::make_unique<HandOvers>(world_, all);
+  transfers_ = std::make_unique<Transfers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
@@ -70,7 +70,7 @@ void Simulator::start_faults() {
     return trial_->start();
   }
   faults_->start();
-  hand_overs_->start();
+  transfers_->start();
   member_changes_->start();
 }
 

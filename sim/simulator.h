@@ -4,9 +4,9 @@
 
 #include <leasehold/sim/judge/oracles.h>
 #include <leasehold/sim/plan/faults.h>
-#include <leasehold/sim/plan/hand_overs.h>
 #include <leasehold/sim/plan/member_changes.h>
 #include <leasehold/sim/plan/partition_trial.h>
+#include <leasehold/sim/plan/transfers.h>
 #include <leasehold/sim/report/seed_report.h>
 #include <leasehold/sim/workload/clients.h>
 #include <leasehold/sim/workload/key_lock_clients.h>
@@ -80,7 +80,7 @@ class Simulator {
   std::unique_ptr<KeyLockClients> key_lock_clients_;
   std::unique_ptr<LeaseWatchers> lease_watchers_;
   std::unique_ptr<Faults> faults_;
-  std::unique_ptr<HandOvers> hand_overs_;
+  std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<MemberChanges> member_changes_;
   /// Instead of all other faults, if SimOptions::shape is set.
   std::unique_ptr<PartitionTrial> trial_;

@@ -32,7 +32,8 @@ std::string role(const Record& r) {
   if (r.what == "leader") return text + " leads term " + term + ": a quorum voted for it";
   if (r.what == "candidate") {
     return text + " campaigns in term " + term +
-           (r.why == "transfer" ? ": the leader hands over to it" : ": a quorum would vote for it");
+           (r.why == "transfer" ? ": the leader transfers the leadership to it"
+                                : ": a quorum would vote for it");
   }
   std::string why = r.why;
   if (r.why == "election_timeout") why = "it has heard of no leader for an election timeout";
@@ -209,7 +210,8 @@ std::string Teller::sentence(const Record& r) const {
                                  : name(r.node) + " knows the members of entry " +
                                        number(r.index.value()) + " to be committed";
     case Kind::transfer:
-      if (r.what == "started") return name(r.node) + " begins to hand over to " + name(r.peer);
+      if (r.what == "started")
+        return name(r.node) + " begins to transfer the leadership to " + name(r.peer);
       if (r.what == "token") {
         return name(r.node) + " lets " + name(r.peer) + " campaign with entry " +
                number(r.index.value()) + ", and appends nothing behind it";
@@ -218,7 +220,7 @@ std::string Teller::sentence(const Record& r) const {
         return name(r.node) + " cannot use the token of " + name(r.peer) + " for entry " +
                number(r.index.value());
       }
-      return name(r.node) + " ends its hand-over to " + name(r.peer) + ": " + r.why;
+      return name(r.node) + " ends its transfer to " + name(r.peer) + ": " + r.why;
     case Kind::round:
       return name(r.node) + " begins round " + number(r.round.value()) + " of term " +
              number(r.term.value());

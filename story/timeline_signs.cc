@@ -28,8 +28,8 @@ SignWords words_of(const Record& r) {
       if (r.what == "changed") return {"", r.text, ""};
       return {"", "", "the members of entry " + number(r.index.value()) + " are committed"};
     case Kind::transfer:
-      if (r.what == "token") return {"muted", "hands over to " + peer, ""};
-      return {"", "", "hand-over " + r.what};
+      if (r.what == "token") return {"muted", "transfers the leadership to " + peer, ""};
+      return {"", "", "transfer " + r.what};
     case Kind::cut: return {"red", "cut from " + peer, ""};
     case Kind::join: return {"muted", "hears " + peer, ""};
     case Kind::lease_lost: return {"red", "lease given up", ""};

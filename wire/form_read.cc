@@ -43,7 +43,7 @@ Result<raft::VoteRequest> vote_request(const pb::VoteRequest& m) {
 }
 
 Result<raft::TimeoutNow> timeout_now(const pb::TimeoutNow& m) {
-  if (!m.has_token()) return malformed("a hand-over without a token");
+  if (!m.has_token()) return malformed("a transfer without a token");
   const Result<raft::TransferToken> token = transfer_token(m.token());
   if (!token.ok()) return token.error();
   return raft::TimeoutNow{token.value()};

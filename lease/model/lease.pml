@@ -1,5 +1,5 @@
 // The leader lease by itself: three voters with terms, votes, promises, rounds, clocks and
-// hand-overs, and nothing else of Raft. lease/README.md argues the rules. Here SPIN tries every
+// transfers, and nothing else of Raft. lease/README.md argues the rules. Here SPIN tries every
 // schedule, and tests/model/run.py drops one rule after the other (the macros in capitals) and
 // expects a violation.
 //
@@ -10,7 +10,7 @@
 //   rounds nor time have a bound. A vote is told when the candidate looks, now or later; a request
 //   for one is lost when its candidate gives up.
 // - The log is its last entry (term, index), which names all before it. A leader appends one entry
-//   when it is elected, and one after a hand-over that failed. News of a commit never arrive.
+//   when it is elected, and one after a transfer that failed. News of a commit never arrive.
 // - A leader and one other are a quorum of three: that there is one other is kept as a bit.
 // - There is no pre-vote, which binds nobody, and no timer: who may campaign does so at any time,
 //   and who leads may leave the role at any time.
@@ -22,7 +22,7 @@
 // others D = 2. A promise lives while any of it is left and is made for an even number of units: so
 // it is counted in pairs of units, of which a tick takes one or none.
 //
-// Bounds: TERMS; one hand-over in a term.
+// Bounds: TERMS; one transfer in a term.
 
 #ifndef TERMS
 #define TERMS 3
@@ -62,7 +62,7 @@ bit stored[3];    // leader: another voter has its last entry
 #define young 0   // its own entry is not committed
 #define open 1    // it is, and the lease is shown
 #define passing 2 // a token is out: nothing is appended
-#define ended 3   // the hand-over has failed: an entry beyond the token is appended
+#define ended 3   // the transfer has failed: an entry beyond the token is appended
 #define again 4   // and committed, and the lease is shown
 
 // On its way. Bit w of a set: a message whose round's lease has w units left. Bit 0 renews a promise
@@ -382,7 +382,7 @@ inline commit(l) {
   committed = MAX(committed, term[l]);
 }
 
-// ---- A leader l hands over to i ----
+// ---- A leader l transfers the leadership to i ----
 
 #define ISSUES(l, i) (LEADS(l) && stage[l] == open && term[i] == term[l] && UP_TO_DATE(i, l))
 inline issue(l, i) {
@@ -460,7 +460,7 @@ inline with(o) {
   :: d_step { GRANTS(me, o) -> grant(me, o); printf("%d votes for %d\n", me, o); check() }
   :: d_step { LEARNS(me, o) -> adopt(me, term[o]); printf("%d learns %d's term\n", me, o); check() }
   :: d_step { TAKES_ENTRIES(me, o) -> take_entries(me, o); printf("%d stores for %d\n", me, o); check() }
-  :: d_step { ISSUES(me, o) -> issue(me, o); printf("%d hands over to %d\n", me, o); check() }
+  :: d_step { ISSUES(me, o) -> issue(me, o); printf("%d transfers the leadership to %d\n", me, o); check() }
   :: HEARS_STEP(o, 0)
   :: HEARS_STEP(o, 1)
   :: HEARS_STEP(o, 2)
@@ -490,7 +490,7 @@ active [3] proctype node() {
   :: COUNTS_STEP(4)
 #endif
   :: d_step { COMMITS(me) -> commit(me); printf("%d commits\n", me); check() }
-  :: d_step { GIVES_UP(me) -> give_up(me); printf("%d ends the hand-over\n", me); check() }
+  :: d_step { GIVES_UP(me) -> give_up(me); printf("%d ends the transfer\n", me); check() }
   :: d_step { LEADS(me) -> leave(me); printf("%d leaves its role\n", me); check() }
   :: d_step { crash(me); printf("%d crashes and is back\n", me); check() }
   :: with((me + 1) % 3)

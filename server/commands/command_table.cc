@@ -218,7 +218,7 @@ constexpr CommandSpec kCommands[] = {
     other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,
           "This node as one JSON object"),
     other("leasehold|transfer", -2, Effect::after_writes, Group::leasehold, run_leasehold_transfer,
-          "Hands the leadership over, to the voter that has most of the log or to [id]"),
+          "Transfers the leadership, to the voter that has most of the log or to [id]"),
     other("leasehold|unwatch", 2, kNone, Group::leasehold, run_leasehold_unwatch,
           "Ends LEASEHOLD WATCH", InMulti::refused, While::watching),
     other("leasehold|watch", -4, kRead, Group::leasehold, run_leasehold_watch,

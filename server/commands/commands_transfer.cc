@@ -1,4 +1,4 @@
-// LEASEHOLD TRANSFER: the leadership is handed over because somebody asks for it.
+// LEASEHOLD TRANSFER: the leadership is transferred because somebody asks for it.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
@@ -21,11 +21,11 @@ std::string who_leads(raft::NodeId leader, const ServerOptions& options) {
 }
 
 /// The first word by what a client shall do: look for the leader, try again here, or not.
-std::string text_of_refusal(const replica::HandOverResult& result, const ServerOptions& options) {
+std::string text_of_refusal(const replica::TransferResult& result, const ServerOptions& options) {
   const raft::TransferRefused refused = result.refused.value_or(raft::TransferRefused{});
   switch (refused.obstacle) {
     case raft::TransferObstacle::not_leader:
-      return "NOLEADER this node does not lead, and only the leader hands over; " +
+      return "NOLEADER this node does not lead, and only the leader transfers the leadership; " +
              who_leads(result.leader, options);
     case raft::TransferObstacle::not_a_voter:
     case raft::TransferObstacle::witness: return "ERR " + raft::text_of(refused);
@@ -37,7 +37,7 @@ std::string text_of_refusal(const replica::HandOverResult& result, const ServerO
   return "ERR refused";
 }
 
-std::string reply_of(const replica::HandOverResult& result, lease::Duration took,
+std::string reply_of(const replica::TransferResult& result, lease::Duration took,
                      const ServerOptions& options) {
   std::string reply;
   switch (result.status) {
@@ -78,11 +78,11 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
   if (session.refuse_when_draining(out)) return;
   const ServerOptions& options = session.context().state.options;
   node::Node& node = session.context().node;
-  node.hand_over(to, options.command_timeout,
-                 [answer = session.answer_later(), begun = node.clock().now().promise, &node,
-                  &options](const replica::HandOverResult& result) {
-                   answer(reply_of(result, node.clock().now().promise - begun, options));
-                 });
+  node.transfer_leadership(to, options.command_timeout,
+                           [answer = session.answer_later(), begun = node.clock().now().promise,
+                            &node, &options](const replica::TransferResult& result) {
+                             answer(reply_of(result, node.clock().now().promise - begun, options));
+                           });
 }
 
 }  // namespace leasehold::server

@@ -37,7 +37,7 @@ void ViewOrderOracle::on_send(const SimNode& node, const raft::Message& message)
              std::holds_alternative<raft::PreVoteRequest>(message)) {
     what = "asks for a vote";
   } else if (std::holds_alternative<raft::TimeoutNow>(message)) {
-    what = "hands over";
+    what = "transfers the leadership";
   } else if (const auto* read = std::get_if<raft::ReadIndexReply>(&message)) {
     if (read->index && *read->index > state.commit) {
       what = "answers a read with index " + std::to_string(read->index->value()) +

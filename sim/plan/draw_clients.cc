@@ -99,7 +99,7 @@ void draw_lease_work(Plan& plan) {
   plan.workload.think_max = plan.workload.clients * milliseconds(50);
   // A lease lives for some time to live between two faults, as a rule.
   plan.fault_interval *= 3;
-  plan.hand_over_interval *= 3;
+  plan.transfer_interval *= 3;
   plan.member_change_interval *= 3;
   for (NodePlan& node : plan.nodes) {
     // What is applied more slowly than it is asked for would not be done in time.

@@ -104,7 +104,7 @@ void draw_long_life(Plan& plan) {
   // A log that is never cut is applied from its beginning at each restart, for longer and longer.
   plan.driver.log_tail_bytes = std::min<std::uint64_t>(plan.driver.log_tail_bytes, 8'000);
   plan.driver.log_cut_bytes = std::min<std::uint64_t>(plan.driver.log_cut_bytes, 1'000);
-  plan.hand_over_interval = seconds(60);
+  plan.transfer_interval = seconds(60);
   plan.member_change_interval = seconds(60);
   plan.young_leader_percent = std::min<std::uint64_t>(plan.young_leader_percent, 25);
   plan.hunt_percent = std::min<std::uint64_t>(plan.hunt_percent, 20);

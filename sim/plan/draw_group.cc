@@ -42,12 +42,12 @@ void draw_timings(const SimOptions& options, Plan& plan) {
   }
 }
 
-void draw_hand_overs(Plan& plan) {
+void draw_transfers(Plan& plan) {
   Random random = stream(plan.seed, "hand-overs");
   if (!random.chance(1, 2)) return;
-  plan.enabled.add(FaultClass::hand_over);
+  plan.enabled.add(FaultClass::transfer);
   const std::int64_t interval_ms[] = {200, 700, 2'000};
-  plan.hand_over_interval = milliseconds(interval_ms[random.below(3)]);
+  plan.transfer_interval = milliseconds(interval_ms[random.below(3)]);
 }
 
 void draw_member_changes(Plan& plan) {

@@ -19,7 +19,7 @@ lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int
 /// The settings of the cluster. The bound on the drift is one for all; D may differ by node.
 void draw_timings(const SimOptions& options, Plan& plan);
 
-void draw_hand_overs(Plan& plan);
+void draw_transfers(Plan& plan);
 
 /// Behind everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan);

@@ -66,7 +66,7 @@ void each_field(See& see, OnePlan& plan) {
   see("drift_against_leader", plan.drift_against_leader, kFlag);
   see("fault_interval", plan.fault_interval, kPositiveTime);
   see("straggler_interval", plan.straggler_interval, kPositiveTime);
-  see("hand_over_interval", plan.hand_over_interval, kTime);
+  see("transfer_interval", plan.transfer_interval, kTime);
   see("member_change_interval", plan.member_change_interval, kTime);
   see("crash_at_send_ppm", plan.crash_at_send_ppm, kPpm);
   see("young_leader_percent", plan.young_leader_percent, kPercent);
@@ -327,8 +327,8 @@ std::string contradiction(const Plan& plan) {
   const auto too_short = [&plan](FaultClass fault, Duration interval) {
     return plan.enabled.has(fault) && interval < milliseconds(1);
   };
-  if (too_short(FaultClass::hand_over, plan.hand_over_interval)) {
-    return "`hand_over_interval` must be 1000000 or more";
+  if (too_short(FaultClass::transfer, plan.transfer_interval)) {
+    return "`transfer_interval` must be 1000000 or more";
   }
   if (too_short(FaultClass::membership, plan.member_change_interval)) {
     return "`member_change_interval` must be 1000000 or more";

@@ -72,7 +72,7 @@ void leave_out(FaultClass fault, Plan& plan) {
     case FaultClass::drift_change:
     case FaultClass::straggler:
     case FaultClass::full_disk:
-    case FaultClass::hand_over:
+    case FaultClass::transfer:
     case FaultClass::membership: return;
   }
 }

@@ -44,8 +44,8 @@ void each_count(See see, Reports&... reports) {
   see(reports.sessions.given_up...);
   see(reports.nodes.faults...);
   see(reports.nodes.restarts...);
-  see(reports.nodes.hand_overs_asked...);
-  see(reports.nodes.hand_overs...);
+  see(reports.nodes.transfers_asked...);
+  see(reports.nodes.transfers...);
   see(reports.leases.granted...);
   see(reports.leases.expired...);
   see(reports.leases.fenced...);
@@ -104,7 +104,7 @@ void Summary::add(const SeedReport& report) {
   // Rounded for each: the nanoseconds of a century would not fit.
   simulated_ms_ += static_cast<std::uint64_t>(report.simulated / std::chrono::milliseconds(1));
   if (report.trial == TrialOutcome::stable) ++stable_;
-  if (report.trial == TrialOutcome::nobody_electable) ++without_heir_;
+  if (report.trial == TrialOutcome::nobody_electable) ++without_successor_;
   each_count([](std::uint64_t& sum, std::uint64_t count) { sum += count; }, sum_, report);
   for (std::size_t i = 0; i < kFaultClasses; ++i) {
     if (report.faults.has(static_cast<FaultClass>(i))) ++fault_seeds_[i];
@@ -143,8 +143,8 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
       number(c.repetitions), number(c.repeated));
   const NodeCounts& n = sum_.nodes;
   std::printf(
-      "faults triggered %llu; restarts of nodes %llu; hand-overs asked for %llu, done %llu\n",
-      number(n.faults), number(n.restarts), number(n.hand_overs_asked), number(n.hand_overs));
+      "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
+      number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
   const LeaseCounts& l = sum_.leases;
   std::printf(
       "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu, %llu of "
@@ -173,7 +173,7 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
   std::printf("\n");
   if (options.shape) {
     std::printf("partitions (%s): a stable leader %llu, nobody could be elected %llu\n",
-                partition_shape_name(*options.shape), number(stable_), number(without_heir_));
+                partition_shape_name(*options.shape), number(stable_), number(without_successor_));
   }
 }
 

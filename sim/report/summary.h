@@ -25,8 +25,8 @@ class Summary {
   SeedReport sum_;
   std::uint64_t seeds_ = 0;
   std::uint64_t simulated_ms_ = 0;
-  std::uint64_t stable_ = 0;        ///< partitions out of which a leader came
-  std::uint64_t without_heir_ = 0;  ///< partitions in which nobody could be elected
+  std::uint64_t stable_ = 0;             ///< partitions out of which a leader came
+  std::uint64_t without_successor_ = 0;  ///< partitions in which nobody could be elected
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

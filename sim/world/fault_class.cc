@@ -24,7 +24,7 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::reader_pause: return "reader_pause";
     case FaultClass::straggler: return "straggler";
     case FaultClass::full_disk: return "full_disk";
-    case FaultClass::hand_over: return "hand_over";
+    case FaultClass::transfer: return "transfer";
     case FaultClass::membership: return "membership";
   }
   LEASEHOLD_UNREACHABLE();

@@ -29,7 +29,7 @@ enum class FaultClass : std::uint8_t {
   reader_pause,   ///< a reader's thread sleeps between any two of its steps
   straggler,      ///< a follower is away for long, while the others cut their logs
   full_disk,      ///< no space for the log but a reserve, which may be used up
-  hand_over,      ///< a leader is told to hand the leadership over
+  transfer,       ///< a leader is told to transfer the leadership
   membership,     ///< a leader is told to change the members
 };
 inline constexpr std::size_t kFaultClasses = 21;

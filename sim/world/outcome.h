@@ -69,8 +69,8 @@ struct SessionCounts {
 struct NodeCounts {
   std::uint64_t faults = 0;  ///< that somebody triggered: not of single messages or syncs
   std::uint64_t restarts = 0;
-  std::uint64_t hand_overs_asked = 0;  ///< of some leader, at a time when there was one
-  std::uint64_t hand_overs = 0;        ///< after which another node led
+  std::uint64_t transfers_asked = 0;  ///< of some leader, at a time when there was one
+  std::uint64_t transfers = 0;        ///< after which another node led
 };
 
 /// What became of the leases that clients held.

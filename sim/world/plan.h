@@ -147,8 +147,8 @@ struct Plan {
   Duration fault_interval{0};
   /// The longest time between two stragglers.
   Duration straggler_interval = std::chrono::seconds(5);
-  /// Mean time between two hand-overs of the leadership.
-  Duration hand_over_interval{0};
+  /// Mean time between two transfers of the leadership.
+  Duration transfer_interval{0};
   /// Mean time between two changes of the members.
   Duration member_change_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.

@@ -54,7 +54,7 @@ class DrainTest : public ::testing::Test {
   Rig& leader_ = cluster_.await_leader();
   Drain drain_{kPause};
   Answer<DrainResult> answer_;
-  int asked_ = 0;  ///< for a hand-over
+  int asked_ = 0;  ///< for a transfer
   std::set<raft::NodeId> away_;
   std::function<bool(raft::NodeId)> reached_ = [this](raft::NodeId id) {
     return away_.count(id) == 0;
@@ -65,7 +65,7 @@ TEST_F(DrainTest, ALeaderHandsOverAndIsDone) {
   begin();
   ASSERT_TRUE(drained(leader_));
   EXPECT_TRUE(answer_.value.complete);
-  EXPECT_TRUE(answer_.value.handed_over);
+  EXPECT_TRUE(answer_.value.transferred);
   EXPECT_NE(answer_.value.leader, leader_.id());
   EXPECT_NE(answer_.value.leader, raft::kNobody);
   EXPECT_FALSE(leader_.leads());
@@ -96,7 +96,7 @@ TEST_F(DrainTest, AFollowerIsDoneWhenItsCallsAre) {
   ASSERT_TRUE(drained(follower));
   EXPECT_EQ(command.calls, 1);
   EXPECT_TRUE(answer_.value.complete);
-  EXPECT_FALSE(answer_.value.handed_over);
+  EXPECT_FALSE(answer_.value.transferred);
   EXPECT_EQ(asked_, 0);
 }
 
@@ -137,7 +137,7 @@ TEST_F(DrainTest, ANodeThatHasEndedIsNotChosen) {
   away_ = {gone};
   begin();
   ASSERT_TRUE(drained(leader_));
-  EXPECT_TRUE(answer_.value.handed_over);
+  EXPECT_TRUE(answer_.value.transferred);
   EXPECT_NE(answer_.value.leader, gone);
   EXPECT_EQ(asked_, 1);
 }
@@ -150,7 +150,7 @@ TEST_F(DrainTest, AHandOverThatFailsIsTriedAgainAfterAPause) {
   begin();
   const raft::PromiseInstant begun = cluster_.now().promise;
   ASSERT_TRUE(drained(leader_));
-  EXPECT_TRUE(answer_.value.handed_over);
+  EXPECT_TRUE(answer_.value.transferred);
   EXPECT_EQ(asked_, 3);
   EXPECT_GE(cluster_.now().promise - begun, 2 * kPause);
 }
@@ -165,7 +165,7 @@ TEST_F(DrainTest, TheLastOneWaitsForNobody) {
   turn(leader_);
   ASSERT_EQ(answer_.calls, 1);
   EXPECT_TRUE(answer_.value.complete);
-  EXPECT_FALSE(answer_.value.handed_over);
+  EXPECT_FALSE(answer_.value.transferred);
   EXPECT_EQ(answer_.value.leader, leader_.id());
   EXPECT_EQ(asked_, 0);
 }
@@ -185,7 +185,7 @@ TEST_F(DrainTest, AFollowerStaysWhileTheOthersElect) {
   cluster_.cut(leader_.id().value());
   ASSERT_TRUE(drained(follower));
   EXPECT_TRUE(answer_.value.complete);
-  EXPECT_EQ(answer_.value.leader, raft::NodeId(third)) << "if it was elected, it handed over";
+  EXPECT_EQ(answer_.value.leader, raft::NodeId(third)) << "if it was elected, it transferred";
 }
 
 TEST_F(DrainTest, WhenTheTimeIsOverItSaysWhatIsLeft) {
@@ -221,10 +221,10 @@ TEST_F(DrainTest, OneThatIsElectedAgainHandsOverAgain) {
   begin();
   ASSERT_TRUE(drained(leader_));
   Rig& other = cluster_.node(answer_.value.leader.value());
-  Answer<replica::HandOverResult> back;
+  Answer<replica::TransferResult> back;
   cluster_.advance(milliseconds(200));
   other.handle(cluster_.now(),
-               replica::HandOver{leader_.id(), cluster_.in(kLong), back.completion()});
+               replica::TransferLeadership{leader_.id(), cluster_.in(kLong), back.completion()});
   cluster_.settle();
   ASSERT_TRUE(leader_.leads());
   turn(leader_);

@@ -30,7 +30,7 @@ class PreferenceTest : public ::testing::Test {
       preferences_.push_back(std::make_unique<Preference>(raft::NodeId(id), wanted, kSettle));
     }
   }
-  /// Time passes as in three shells. Counts the hand-overs.
+  /// Time passes as in three shells. Counts the transfers.
   void run(lease::Duration d) {
     for (lease::Duration gone{0}; gone < d; gone += milliseconds(5)) {
       cluster_.advance(milliseconds(5));
@@ -39,7 +39,7 @@ class PreferenceTest : public ::testing::Test {
         std::vector<replica::Event> events;
         preferences_.at(id - 1)->look(cluster_.now(), rig.driver(), reached_, events);
         for (replica::Event& event : events) {
-          asked_.push_back(std::get<replica::HandOver>(event).to);
+          asked_.push_back(std::get<replica::TransferLeadership>(event).to);
           rig.handle(cluster_.now(), std::move(event));
         }
       }

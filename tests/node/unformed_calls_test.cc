@@ -19,12 +19,13 @@ TEST(UnformedCalls, BeforeThereIsAGroupNobodyLeadsIt) {
   Cluster cluster(3);
   UnformedCalls unformed(10);
   Answer<replica::ChangeResult> changed;
-  Answer<replica::HandOverResult> handed;
+  Answer<replica::TransferResult> handed;
   const raft::WantedMember only{raft::NodeId(1), raft::Uuid{1, 1}, "127.0.0.1:7001",
                                 raft::Suffrage::voter};
   std::vector<replica::Event> events;
   events.emplace_back(replica::ChangeMembers{{only}, cluster.in(kLong), changed.completion()});
-  events.emplace_back(replica::HandOver{raft::kNobody, cluster.in(kLong), handed.completion()});
+  events.emplace_back(
+      replica::TransferLeadership{raft::kNobody, cluster.in(kLong), handed.completion()});
   unformed.take(cluster.now(), events, false);
   ASSERT_EQ(changed.calls, 1);
   EXPECT_EQ(changed.value.refused->obstacle, raft::ChangeObstacle::not_leader);

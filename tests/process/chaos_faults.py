@@ -331,11 +331,11 @@ class Faults:
         await self._sleep(fault.lasts)
 
     async def do_transfer(self, fault, nodes):
-        def hand_over():
+        def transfer():
             with contextlib.suppress(*LOST):
                 with nodes[0].client(3) as client:
                     client.call("LEASEHOLD", "TRANSFER")
-        await in_thread(hand_over)
+        await in_thread(transfer)
         await self._sleep(fault.lasts)
 
     def close(self):

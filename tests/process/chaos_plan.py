@@ -125,7 +125,7 @@ class Plan:
                      {"error": self._source.choice(("EIO", "ENOSPC", "EDQUOT"))})
 
     def _transfer(self, at):
-        return Fault(at, self._source.choice((0.1, 1.0, 2.0)), "transfer", LEADER, "handed over",
+        return Fault(at, self._source.choice((0.1, 1.0, 2.0)), "transfer", LEADER, "transferred",
                      {})
 
     def _partition(self, at):

@@ -27,7 +27,7 @@ def a_leader_hands_over(cluster, options):
     begun = time.monotonic()
     check(leader.terminate() == 0, "status 0")
     took = time.monotonic() - begun
-    for word in ("SIGTERM: draining for 5s at most", "drained in ", "handed over: node ",
+    for word in ("SIGTERM: draining for 5s at most", "drained in ", "leadership transferred: node ",
                  "stopping: SIGTERM", "stopped"):
         check(word in leader.log_text(), f"the log does not say {word!r}")
     with cluster.others(leader)[0].client() as client:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Numbered commands in sessions at random nodes, while leaders are killed, restarted and handed over
+"""Numbered commands in sessions at random nodes, while leaders are killed, restarted and transferred
 and members come back by snapshots. Every command is sent again under its number until it is answered,
 often when it was executed long ago: at the end each was executed once, and each answer was that of
 the one time. With --without-sessions the same is sent bare: the control, which has to execute some
@@ -180,7 +180,7 @@ class Pipeliner(Client):
 class Faults:
     """What happens to the nodes, until the time is over."""
 
-    KINDS = ("kill the leader", "hand over", "kill any", "leave behind")
+    KINDS = ("kill the leader", "transfer", "kill any", "leave behind")
 
     def __init__(self, cluster, source):
         self._cluster = cluster
@@ -202,7 +202,7 @@ class Faults:
         time.sleep(self._source.choice((0, 0.5, 2)))
         leader.start()
 
-    def _hand_over(self):
+    def _transfer(self):
         leader = self._cluster.wait_leader()
         with leader.client() as client:
             client.call("LEASEHOLD", "TRANSFER")

@@ -7,7 +7,7 @@ import time
 
 from cluster import Cluster, built, check, free_port, main
 from member_changes import Members, grow, replace_the_old, shrink
-from planned_handovers import Load, judge_history, quantile
+from planned_transfers import Load, judge_history, quantile
 
 MS = 1_000_000
 NEW_NODES = 5
@@ -25,7 +25,7 @@ def arguments(parser):
     parser.add_argument("--limit-retry-ms", type=float, default=1000,
                         help="the longest that any request may take")
     parser.add_argument("--limit-gap-ms", type=float, default=20,
-                        help="the p99 of a round's longest request: a hand-over's")
+                        help="the p99 of a round's longest request: a transfer's")
 
 
 class KnownMembers(Members):
@@ -100,7 +100,7 @@ def run(options):
     check(first >= options.limit_first_try, f"only {100 * first:.3f} % at the first try")
     check(max(retried) <= options.limit_retry_ms * options.slack, "a request was retried for too long")
     check(quantile(gaps, 0.5) <= options.limit_gap_ms * options.slack,
-          "the gap is longer than a hand-over's")
+          "the gap is longer than a transfer's")
 
 
 if __name__ == "__main__":

@@ -150,12 +150,12 @@ def watched(program, cluster):
     check("unreachable" in said, "says nothing of the node that is gone")
 
 
-def handed_over(program, cluster):
+def transferred(program, cluster):
     """leasehold transfer finds the leader, and names who leads then."""
     before = cluster.wait_leader().id
     other = before % 3 + 1
     said = program(DONE, "transfer", "--to", str(other))
-    check(re.fullmatch(rf"node {other} leads; node {before} handed over in \d+\.\d ms", said), said)
+    check(re.fullmatch(rf"node {other} leads; node {before} transferred the leadership in \d+\.\d ms", said), said)
     check(cluster.wait_leader().id == other, "another node leads")
     check(program(DONE, "transfer", f"--to={other}") == f"node {other} leads already", "not so")
     told = json.loads(program(DONE, "transfer", "--json"))
@@ -188,7 +188,7 @@ def run(options):
         program = Program(cluster.binary, servers)
         exit_statuses(program)
         exactly_once(program, cluster)
-        handed_over(program, cluster)
+        transferred(program, cluster)
         watched(program, cluster)
         no_majority(program, cluster)
 

@@ -88,7 +88,7 @@ def run(options):
                                f"127.0.0.1:{leader.port}"], capture_output=True, text=True,
                               timeout=60, check=False)
         check(done.returncode == 4 and "witness" in done.stderr + done.stdout,
-              f"a hand-over to the witness: {done}")
+              f"a transfer to the witness: {done}")
         print(f"{count} writes, each member lost {options.rounds} times")
 
 

@@ -105,7 +105,7 @@ class Schedule {
     } else if (what < 975 && changes_members_) {
       change();
     } else if (what < 980 && changes_members_) {
-      hand_over();
+      transfer_leadership();
     } else if (what < 990) {
       const int id = any();
       if (group_.replica(id).up) group_.ask(id, random_.next(), ReadMode::quorum);
@@ -131,7 +131,7 @@ class Schedule {
     }
   }
 
-  void hand_over() {
+  void transfer_leadership() {
     const bool named = random_.chance(4, 5);
     const NodeId to(named ? static_cast<std::uint64_t>(any()) : 0);
     for (int id = 1; id <= size_; ++id) {

@@ -1,4 +1,4 @@
-// Hand-over of the leadership: a test for each rule of raft/core_transfer.cc.
+// Transfer of the leadership: a test for each rule of raft/core_transfer.cc.
 
 #include "group.h"
 
@@ -13,7 +13,7 @@ NodeId node(int id) {
   return NodeId(static_cast<std::uint64_t>(id));
 }
 
-std::optional<TransferObstacle> hand_over(Group& group, int from, int to) {
+std::optional<TransferObstacle> transfer_leadership(Group& group, int from, int to) {
   const auto refused = group.core(from).transfer(group.now(), to == 0 ? kNobody : node(to));
   group.drain(from);
   return refused ? std::optional(refused->obstacle) : std::nullopt;
@@ -37,7 +37,7 @@ struct Three {
   /// The token that is out, with everything that the leader sends held back.
   TransferToken issue() {
     group.filter = [](const Envelope& e) { return !is<TimeoutNow>(e); };
-    EXPECT_EQ(hand_over(group, leader, target), std::nullopt);
+    EXPECT_EQ(transfer_leadership(group, leader, target), std::nullopt);
     group.settle();
     const auto issued = events_of<TokenIssued>(group.replica(leader));
     EXPECT_FALSE(issued.empty());
@@ -53,12 +53,12 @@ struct Three {
   }
 };
 
-// H21: a hand-over costs a few round trips, not a lease.
+// H21: a transfer costs a few round trips, not a lease.
 TEST(Transfer, TheTargetLeadsWithoutTimePassing) {
   Three three;
   const Term term = three.core().term();
   ASSERT_GT(three.lease(), three.group.now().holder);
-  ASSERT_EQ(hand_over(three.group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
   three.group.settle();
   EXPECT_EQ(three.group.core(three.target).role(), Role::leader);
   EXPECT_EQ(three.group.core(three.target).term(), term.next());
@@ -76,7 +76,7 @@ TEST(Transfer, TheMostAdvancedVoterFollowsWhenNobodyIsNamed) {
   three.group.cut(three.leader, three.target);
   three.group.propose(three.leader, "x");
   three.group.settle();
-  ASSERT_EQ(hand_over(three.group, three.leader, 0), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, 0), std::nullopt);
   three.group.settle();
   EXPECT_EQ(three.group.core(three.other).role(), Role::leader);
 }
@@ -84,16 +84,18 @@ TEST(Transfer, TheMostAdvancedVoterFollowsWhenNobodyIsNamed) {
 TEST(Transfer, IsRefusedWithTheReason) {
   Three three;
   Group& group = three.group;
-  EXPECT_EQ(hand_over(group, three.target, three.other), TransferObstacle::not_leader);
-  EXPECT_EQ(hand_over(group, three.leader, three.leader), TransferObstacle::already_leads);
-  EXPECT_EQ(hand_over(group, three.leader, 9), TransferObstacle::not_a_voter);
+  EXPECT_EQ(transfer_leadership(group, three.target, three.other), TransferObstacle::not_leader);
+  EXPECT_EQ(transfer_leadership(group, three.leader, three.leader),
+            TransferObstacle::already_leads);
+  EXPECT_EQ(transfer_leadership(group, three.leader, 9), TransferObstacle::not_a_voter);
   group.isolate(three.target);
   group.propose(three.leader, "x");
-  EXPECT_EQ(hand_over(group, three.leader, three.target), std::nullopt);
-  EXPECT_EQ(hand_over(group, three.leader, three.other), TransferObstacle::transfer_under_way);
+  EXPECT_EQ(transfer_leadership(group, three.leader, three.target), std::nullopt);
+  EXPECT_EQ(transfer_leadership(group, three.leader, three.other),
+            TransferObstacle::transfer_under_way);
   Group alone(1);
   alone.elect();
-  EXPECT_EQ(hand_over(alone, 1, 0), TransferObstacle::nobody_to_follow);
+  EXPECT_EQ(transfer_leadership(alone, 1, 0), TransferObstacle::nobody_to_follow);
   for (int i = 0; i <= static_cast<int>(TransferObstacle::nobody_to_follow); ++i) {
     EXPECT_GT(text_of(TransferRefused{static_cast<TransferObstacle>(i), NodeId(2)}).size(), 15U);
   }
@@ -105,7 +107,7 @@ TEST(Transfer, NothingIsTakenWhileTheTargetIsBroughtUpToDate) {
   three.group.propose(three.leader, "x");
   three.group.settle();
   const Index last = three.core().log().last_index();
-  ASSERT_EQ(hand_over(three.group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
   EXPECT_FALSE(three.core().takes_proposals());
   EXPECT_FALSE(three.group.propose(three.leader, "y").has_value());
   const auto change = three.group.change(three.leader, {voter(1), voter(2)});
@@ -123,7 +125,7 @@ TEST(Transfer, ATargetThatDoesNotCatchUpCostsNoLease) {
   three.group.isolate(three.target);
   three.group.propose(three.leader, "x");
   three.group.settle();
-  ASSERT_EQ(hand_over(three.group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
   three.group.run(kTiming.election_timeout);
   EXPECT_TRUE(three.core().takes_proposals());
   EXPECT_GT(three.lease(), three.group.now().holder);
@@ -201,7 +203,7 @@ TEST(Transfer, TheLargestTokenOfTheTermCounts) {
   three.group.filter = [&](const Envelope& e) {
     return !is<TimeoutNow>(e) && !(is<AppendReply>(e) && e.from == node(three.other));
   };
-  ASSERT_EQ(hand_over(three.group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
   three.group.run(ms(100));
   EXPECT_EQ(events_of<TokenIssued>(three.group.replica(three.leader)).back().last,
             first.last.next());
@@ -232,7 +234,7 @@ TEST(Transfer, TimeoutNowIsSentAgainWithEachRound) {
     if (!is<TimeoutNow>(e)) return true;
     return ++sent > 2;
   };
-  ASSERT_EQ(hand_over(three.group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
   three.group.run(ms(250));
   EXPECT_EQ(three.group.core(three.target).role(), Role::leader);
 }
@@ -356,7 +358,8 @@ TEST(Transfer, ARestartedVoterLetsTheTokenPassToo) {
 
 // ---- With changes of the members ----
 
-// H27, H21: a leader that is removed hands over, so that nobody waits for its lease to end.
+// H27, H21: a leader that is removed transfers the leadership, so that nobody waits for its lease
+// to end.
 TEST(Transfer, ARemovedLeaderHandsOverWhenItLeaves) {
   Three three;
   WantedMembers wanted;
@@ -399,7 +402,7 @@ TEST(Transfer, TheJointStateIsNotLeftWhileTheTokenIsOut) {
   }
   ASSERT_TRUE(std::holds_alternative<LogId>(group.change(three.leader, wanted)));
   group.settle();
-  ASSERT_EQ(hand_over(group, three.leader, three.target), std::nullopt);
+  ASSERT_EQ(transfer_leadership(group, three.leader, three.target), std::nullopt);
   ASSERT_TRUE(three.core().membership().joint());
   hold = false;
   for (const Envelope& e : held) {

@@ -1,4 +1,4 @@
-// Changes of the members and hand-overs, as a Driver offers them.
+// Changes of the members and transfers, as a Driver offers them.
 
 #include <leasehold/tests/replica/driver_cluster.h>
 
@@ -28,8 +28,9 @@ ChangeMembers change(Cluster& cluster, raft::WantedMembers members, Answer<Chang
                      lease::Duration timeout = kLong) {
   return {std::move(members), cluster.in(timeout), answer.completion()};
 }
-HandOver hand_over(Cluster& cluster, std::uint64_t to, Answer<HandOverResult>& answer,
-                   lease::Duration timeout = kLong) {
+TransferLeadership transfer_leadership(Cluster& cluster, std::uint64_t to,
+                                       Answer<TransferResult>& answer,
+                                       lease::Duration timeout = kLong) {
   return {raft::NodeId(to), cluster.in(timeout), answer.completion()};
 }
 
@@ -157,8 +158,8 @@ TEST(GroupCalls, ARefusalSaysWhyAndWhomToAsk) {
                 change(cluster, {wanted(1), wanted(2), wanted(3), wanted(4)}, unknown));
   ASSERT_EQ(unknown.calls, 1);
   EXPECT_EQ(unknown.value.refused->obstacle, raft::ChangeObstacle::not_a_learner);
-  Answer<HandOverResult> nobody;
-  leader.handle(cluster.now(), hand_over(cluster, 9, nobody));
+  Answer<TransferResult> nobody;
+  leader.handle(cluster.now(), transfer_leadership(cluster, 9, nobody));
   ASSERT_EQ(nobody.calls, 1);
   EXPECT_EQ(nobody.value.refused->obstacle, raft::TransferObstacle::not_a_voter);
 }
@@ -202,7 +203,7 @@ TEST(GroupCalls, ALeaderRemovesItselfAndIsAnswered) {
   ASSERT_EQ(removed.calls, 1);
   EXPECT_EQ(removed.value.status, GroupCallStatus::done);
   EXPECT_FALSE(leader.leads());
-  EXPECT_TRUE(cluster.node(one).leads() || cluster.node(two).leads()) << "handed over";
+  EXPECT_TRUE(cluster.node(one).leads() || cluster.node(two).leads()) << "transferred";
 }
 
 TEST(GroupCalls, AHandOverIsAnsweredWithTheNextLeaderAndProposalsWaitForIt) {
@@ -210,8 +211,8 @@ TEST(GroupCalls, AHandOverIsAnsweredWithTheNextLeaderAndProposalsWaitForIt) {
   Rig& leader = cluster.await_leader();
   cluster.advance(milliseconds(200));
   const std::uint64_t target = leader.id().value() % 3 + 1;
-  Answer<HandOverResult> handed;
-  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  Answer<TransferResult> handed;
+  leader.handle(cluster.now(), transfer_leadership(cluster, target, handed));
   Answer<ProposeResult> command;
   leader.handle(cluster.now(),
                 Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
@@ -235,8 +236,8 @@ TEST(GroupCalls, ACommandThatTheOldLeaderRefusesLateGoesToTheNextOneAtOnce) {
                Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
   const std::vector<Rig::Sent> forwarded = third.take_sent();
   ASSERT_EQ(forwarded.size(), 1U);
-  Answer<HandOverResult> handed;
-  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  Answer<TransferResult> handed;
+  leader.handle(cluster.now(), transfer_leadership(cluster, target, handed));
   // An entry of the new term that is applied would prove that the command was lost.
   cluster.lose = [&third](raft::NodeId, const Rig::Sent& sent) {
     const auto* message = std::get_if<raft::Message>(&sent.message.payload);
@@ -259,8 +260,8 @@ TEST(GroupCalls, AHandOverWhoseDeadlineHasPassedIsNotBegun) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();
   cluster.advance(milliseconds(200));
-  Answer<HandOverResult> late;
-  leader.handle(cluster.now(), hand_over(cluster, 0, late, milliseconds(0)));
+  Answer<TransferResult> late;
+  leader.handle(cluster.now(), transfer_leadership(cluster, 0, late, milliseconds(0)));
   ASSERT_EQ(late.calls, 1);
   EXPECT_EQ(late.value.status, GroupCallStatus::refused);
   EXPECT_EQ(late.value.refused->obstacle, raft::TransferObstacle::too_late);
@@ -278,8 +279,8 @@ TEST(GroupCalls, AHandOverToANodeThatIsAwayFails) {
   leader.handle(cluster.now(),
                 Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
   cluster.settle();
-  Answer<HandOverResult> handed;
-  leader.handle(cluster.now(), hand_over(cluster, target, handed));
+  Answer<TransferResult> handed;
+  leader.handle(cluster.now(), transfer_leadership(cluster, target, handed));
   EXPECT_TRUE(cluster.advance_until([&] { return handed.calls > 0; }));
   EXPECT_EQ(handed.value.status, GroupCallStatus::failed);
   EXPECT_EQ(handed.value.leader, leader.id());
@@ -298,8 +299,8 @@ TEST(GroupCalls, ALeaderThatIsElectedAgainHasNotHandedOver) {
   Answer<ProposeResult> command;
   leader.handle(cluster.now(),
                 Propose{Bytes(std::string("x")), cluster.in(kLong), command.completion()});
-  Answer<HandOverResult> handed;
-  leader.handle(cluster.now(), hand_over(cluster, one, handed));
+  Answer<TransferResult> handed;
+  leader.handle(cluster.now(), transfer_leadership(cluster, one, handed));
   raft::AppendReply newer;
   newer.request_term = leader.driver().core().term();
   newer.term = newer.request_term.next();
@@ -322,8 +323,8 @@ TEST(GroupCalls, NobodyWaitsForANodeThatHasStopped) {
   leader.handle(cluster.now(), Stop{});
   ASSERT_EQ(changed.calls, 1);
   EXPECT_EQ(changed.value.status, GroupCallStatus::unknown);
-  Answer<HandOverResult> handed;
-  leader.handle(cluster.now(), hand_over(cluster, 0, handed));
+  Answer<TransferResult> handed;
+  leader.handle(cluster.now(), transfer_leadership(cluster, 0, handed));
   ASSERT_EQ(handed.calls, 1);
   EXPECT_EQ(handed.value.status, GroupCallStatus::refused);
 }

@@ -45,9 +45,10 @@ class FakeNode final : public node::Node {
   void propose_batch(std::vector<node::Proposal> batch, node::CallOptions options) override {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
-  void hand_over(raft::NodeId to, node::CallOptions, replica::HandOverCompletion done) override {
+  void transfer_leadership(raft::NodeId to, node::CallOptions,
+                           replica::TransferCompletion done) override {
     const std::lock_guard lock(mutex_);
-    hand_overs_.push_back({to, std::move(done)});
+    transfers_.push_back({to, std::move(done)});
   }
   void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
   void cancel(replica::CallGroup) override {}
@@ -114,8 +115,8 @@ class FakeNode final : public node::Node {
   void end_read(const replica::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const replica::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
-  raft::NodeId next_hand_over() const { return hand_overs_.front().to; }
-  void end_hand_over(const replica::HandOverResult& result) { take(hand_overs_).done(result); }
+  raft::NodeId next_transfer() const { return transfers_.front().to; }
+  void end_transfer(const replica::TransferResult& result) { take(transfers_).done(result); }
   const node::MemberEdits& next_edits() const { return changes_.front().edits; }
   void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
   void end_cut(Result<replica::LogCut> result) { take(cuts_)(std::move(result)); }
@@ -134,13 +135,13 @@ class FakeNode final : public node::Node {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
       some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
-             !hand_overs_.empty() || !changes_.empty();
+             !transfers_.empty() || !changes_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
     while (has(proposals_)) commit_one();
     while (has(cuts_)) end_cut(replica::LogCut{});
-    while (has(hand_overs_)) end_hand_over({});
+    while (has(transfers_)) end_transfer({});
     while (has(changes_)) end_change(node::MembersResult{});
     return some;
   }
@@ -154,9 +155,9 @@ class FakeNode final : public node::Node {
     replica::ReadMode mode;
     replica::ReadCompletion done;
   };
-  struct HandOverCall {
+  struct TransferCall {
     raft::NodeId to;
-    replica::HandOverCompletion done;
+    replica::TransferCompletion done;
   };
   struct WaitCall {
     raft::Index index;
@@ -194,7 +195,7 @@ class FakeNode final : public node::Node {
   std::deque<WaitCall> waits_;
   std::deque<std::function<void(node::NodeStatus)>> statuses_;
   std::deque<replica::LogCutCompletion> cuts_;
-  std::deque<HandOverCall> hand_overs_;
+  std::deque<TransferCall> transfers_;
   std::deque<ChangeCall> changes_;
 };
 

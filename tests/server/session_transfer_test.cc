@@ -1,4 +1,4 @@
-// Sessions over a fake node: the leadership is handed over on demand, and a node is about to stop.
+// Sessions over a fake node: the leadership is transferred on demand, and a node is about to stop.
 #include <leasehold/server/front/session.h>
 #include <leasehold/tests/server/session_fixture.h>
 
@@ -20,11 +20,11 @@ class SessionTransferTest : public SessionTest {
   std::string answered(replica::GroupCallStatus status, raft::NodeId leader,
                        std::optional<raft::TransferObstacle> obstacle = std::nullopt) {
     EXPECT_EQ(feed("LEASEHOLD TRANSFER\r\n"), "");
-    replica::HandOverResult result;
+    replica::TransferResult result;
     result.status = status;
     result.leader = leader;
     if (obstacle) result.refused = raft::TransferRefused{*obstacle, leader};
-    node_.end_hand_over(result);
+    node_.end_transfer(result);
     return pump();
   }
 };
@@ -33,11 +33,11 @@ TEST_F(SessionTransferTest, ItIsAskedBehindTheWritesBeforeItAndToldWhoLeads) {
   EXPECT_EQ(feed("SET k v\r\nleasehold transfer 3\r\nPING\r\n"), "");
   node_.commit_all();
   EXPECT_EQ(pump(), "+OK\r\n");
-  EXPECT_EQ(node_.next_hand_over(), raft::NodeId(3));
-  replica::HandOverResult result;
+  EXPECT_EQ(node_.next_transfer(), raft::NodeId(3));
+  replica::TransferResult result;
   result.status = replica::GroupCallStatus::done;
   result.leader = raft::NodeId(3);
-  node_.end_hand_over(result);
+  node_.end_transfer(result);
   const std::string reply = pump();
   EXPECT_THAT(reply, HasSubstr("{\"leader\":3,\"took_us\":"));
   EXPECT_THAT(reply, HasSubstr("+PONG\r\n"));
@@ -45,7 +45,7 @@ TEST_F(SessionTransferTest, ItIsAskedBehindTheWritesBeforeItAndToldWhoLeads) {
 
 TEST_F(SessionTransferTest, WithoutANumberTheNodeChooses) {
   EXPECT_EQ(feed("LEASEHOLD TRANSFER\r\n"), "");
-  EXPECT_EQ(node_.next_hand_over(), raft::kNobody);
+  EXPECT_EQ(node_.next_transfer(), raft::kNobody);
 }
 
 TEST_F(SessionTransferTest, AWrongNumberIsRefused) {
@@ -60,9 +60,10 @@ TEST_F(SessionTransferTest, TheFirstWordSaysWhatToDo) {
   using raft::TransferObstacle;
   using replica::GroupCallStatus;
   state_.options.client_addresses[raft::NodeId(2)] = "10.0.0.2:7201";
-  EXPECT_EQ(answered(GroupCallStatus::refused, raft::NodeId(2), TransferObstacle::not_leader),
-            "-NOLEADER this node does not lead, and only the leader hands over; node 2 leads, at "
-            "10.0.0.2:7201\r\n");
+  EXPECT_EQ(
+      answered(GroupCallStatus::refused, raft::NodeId(2), TransferObstacle::not_leader),
+      "-NOLEADER this node does not lead, and only the leader transfers the leadership; node 2 leads, at "
+      "10.0.0.2:7201\r\n");
   EXPECT_THAT(answered(GroupCallStatus::refused, raft::kNobody, TransferObstacle::not_leader),
               HasSubstr("; no leader is known\r\n"));
   EXPECT_THAT(answered(GroupCallStatus::refused, raft::NodeId(1), TransferObstacle::not_a_voter),

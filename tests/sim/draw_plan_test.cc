@@ -34,7 +34,7 @@ const Subject kSubjects[] = {
     {"sessions", 0.5, [](const Plan& plan) { return plan.sessions.clients > 0; }},
     {"leases", 0.5, [](const Plan& plan) { return plan.leases.clients > 0; }},
     {"key locks", 0.25, [](const Plan& plan) { return plan.key_locks.clients > 0; }},
-    {"hand-overs", 0.5, enabled<FaultClass::hand_over>},
+    {"transfers", 0.5, enabled<FaultClass::transfer>},
     {"stragglers", 0.5, enabled<FaultClass::straggler>},
     {"full disks", 1.0 / 3, enabled<FaultClass::full_disk>},
     {"suspends", 0.5, enabled<FaultClass::suspend>},

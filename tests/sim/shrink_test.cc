@@ -37,7 +37,7 @@ TEST(Shrink, KeepsWhatTheFindingNeedsAndNothingElse) {
   EXPECT_EQ(options_of(shrunk.reduction),
             " --without crash,suspend,partition,one_way_cut,loss,duplication,reordering,disk_stall,"
             "unsynced_loss,disk_error,extreme_drift,drift_change,slow_apply,late_handling,"
-            "reader_pause,straggler,full_disk,hand_over,membership,sessions,leases,key_locks "
+            "reader_pause,straggler,full_disk,transfer,membership,sessions,leases,key_locks "
             "--clients 4 --only 7,31");
   EXPECT_EQ(faults_left(shrunk), 2U);
   EXPECT_LT(shrunk.attempts, 250U);

@@ -1,4 +1,4 @@
-// Readers and writers that never stop, for planned_handovers.py: what did each request meet?
+// Readers and writers that never stop, for planned_transfers.py: what did each request meet?
 //
 //   gap_client PORT,PORT,... READ_US WRITE_US REGISTERS
 //

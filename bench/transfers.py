@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""How long do requests wait while the leadership is handed over by plan: Leasehold, and etcd where it
+"""How long do requests wait while the leadership is transferred by plan: Leasehold, and etcd where it
 is installed, in one run, by turns.
 
 Three members of each on loopback, with their defaults, their data on this disk. The same clients for
 both: at each member a reader (linearizable) and a writer, each with a request every few milliseconds, and
 none while one is unanswered. `LEASEHOLD TRANSFER` and `etcdctl move-leader` ask the leader, in blocks that
-alternate A B B A; the next hand-over waits until every client has been answered since the last. What is
-reported is, for each hand-over, the longest wait of a read and of a write at any member. etcd is spoken to
+alternate A B B A; the next transfer waits until every client has been answered since the last. What is
+reported is, for each transfer, the longest wait of a read and of a write at any member. etcd is spoken to
 through its JSON gateway, which makes each request slower and changes the wait for a new leader little: "at
-rest" says how long requests wait without a hand-over, in spans of the same length."""
+rest" says how long requests wait without a transfer, in spans of the same length."""
 
 import argparse
 import base64
@@ -53,7 +53,7 @@ class Leasehold:
     def leader(self):
         return self._cluster.wait_for_lease()
 
-    def hand_over(self, leader, to):
+    def transfer(self, leader, to):
         connection = Resp(self._cluster.client_ports[leader])
         try:
             connection.command("LEASEHOLD", "TRANSFER", to)
@@ -127,7 +127,7 @@ class Etcd:
             time.sleep(0.02)
         raise MeasureError(f"etcd has no leader: see {self._directory}")
 
-    def hand_over(self, leader, to):
+    def transfer(self, leader, to):
         done = subprocess.run(
             ["etcdctl", "--endpoints", f"127.0.0.1:{self._ports[leader]}", "move-leader",
              f"{self._ids[to]:x}"], env={"ETCDCTL_API": "3", "PATH": "/usr/bin:/bin"},
@@ -224,7 +224,7 @@ def block(system, count, interval_s, found):
             leader = system.leader()
             to = random.choice([member for member in system.members if member != leader])
             begun = time.monotonic()
-            system.hand_over(leader, to)
+            system.transfer(leader, to)
             windows.append((begun, time.monotonic() + TAIL_S))
             time.sleep(0.1)
             load.settle()
@@ -245,7 +245,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     root = pathlib.Path(__file__).resolve().parent.parent
     parser.add_argument("--program", default=root / "build/release/server/leasehold")
-    parser.add_argument("--hand-overs", type=int, default=40, help="of each system")
+    parser.add_argument("--transfers", type=int, default=40, help="of each system")
     parser.add_argument("--blocks", type=int, default=4, help="of each system")
     parser.add_argument("--interval-ms", type=float, default=5)
     parser.add_argument("--directory", help="where the data goes; default: a temporary one")
@@ -253,7 +253,7 @@ def main():
     options = parser.parse_args()
     sys.setswitchinterval(0.0002)
     found = {}
-    with tempfile.TemporaryDirectory(prefix="leasehold-handovers-", dir=options.directory) as folder:
+    with tempfile.TemporaryDirectory(prefix="leasehold-transfers-", dir=options.directory) as folder:
         systems = [Leasehold(options.program, folder)]
         if shutil.which("etcd") and shutil.which("etcdctl"):
             systems.append(Etcd(folder))
@@ -266,7 +266,7 @@ def main():
             order = [system for pair in range((options.blocks + 1) // 2)
                      for system in systems + systems[::-1]]
             for system in order:
-                block(system, max(options.hand_overs // options.blocks, 1),
+                block(system, max(options.transfers // options.blocks, 1),
                       options.interval_ms / 1000, found)
         finally:
             for system in systems:
@@ -287,4 +287,4 @@ if __name__ == "__main__":
     try:
         main()
     except MeasureError as error:
-        sys.exit(f"handovers.py: {error}")
+        sys.exit(f"transfers.py: {error}")

@@ -8,15 +8,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HandOverTest : public NodeTest {
+class NodeTransferTest : public NodeTest {
  protected:
-  replica::HandOverResult hand_over(std::uint64_t at, std::uint64_t to,
-                                    lease::Duration timeout = kLong) {
-    auto answer = std::make_shared<std::promise<replica::HandOverResult>>();
+  replica::TransferResult transfer_leadership(std::uint64_t at, std::uint64_t to,
+                                              lease::Duration timeout = kLong) {
+    auto answer = std::make_shared<std::promise<replica::TransferResult>>();
     auto future = answer->get_future();
-    replica(at).node->hand_over(
+    replica(at).node->transfer_leadership(
         raft::NodeId(to), timeout,
-        [answer](replica::HandOverResult result) { answer->set_value(result); });
+        [answer](replica::TransferResult result) { answer->set_value(result); });
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }
@@ -29,7 +29,7 @@ class HandOverTest : public NodeTest {
   }
 };
 
-TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
+TEST_F(NodeTransferTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
   start_all();
   std::uint64_t leader = await_leader();
   int written = 0;
@@ -47,7 +47,7 @@ TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
                                   });
       }
     }
-    const replica::HandOverResult result = hand_over(leader, target);
+    const replica::TransferResult result = transfer_leadership(leader, target);
     ASSERT_EQ(result.status, replica::GroupCallStatus::done) << round;
     EXPECT_EQ(result.leader, raft::NodeId(target));
     for (std::uint64_t at = 1; at <= 3; ++at) {
@@ -65,38 +65,38 @@ TEST_F(HandOverTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
   }
 }
 
-TEST_F(HandOverTest, WhatCannotBeIsRefusedAndNothingBegins) {
+TEST_F(NodeTransferTest, WhatCannotBeIsRefusedAndNothingBegins) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t follower = follower_of(leader);
   ASSERT_TRUE(replica(follower).read(replica::ReadMode::quorum).index.has_value());
-  const replica::HandOverResult elsewhere = hand_over(follower, 0);
+  const replica::TransferResult elsewhere = transfer_leadership(follower, 0);
   EXPECT_EQ(elsewhere.status, replica::GroupCallStatus::refused);
   EXPECT_EQ(elsewhere.refused->obstacle, raft::TransferObstacle::not_leader);
   EXPECT_EQ(elsewhere.leader, raft::NodeId(leader));
-  const replica::HandOverResult stranger = hand_over(leader, 9);
+  const replica::TransferResult stranger = transfer_leadership(leader, 9);
   EXPECT_EQ(stranger.refused->obstacle, raft::TransferObstacle::not_a_voter);
-  const replica::HandOverResult late = hand_over(leader, 0, 0s);
+  const replica::TransferResult late = transfer_leadership(leader, 0, 0s);
   EXPECT_EQ(late.refused->obstacle, raft::TransferObstacle::too_late);
-  const replica::HandOverResult same = hand_over(leader, leader);
+  const replica::TransferResult same = transfer_leadership(leader, leader);
   EXPECT_EQ(same.status, replica::GroupCallStatus::done);
   EXPECT_EQ(same.leader, raft::NodeId(leader));
   EXPECT_EQ(await_leader(), leader);
 }
 
-TEST_F(HandOverTest, ATargetThatIsDownDoesNotTakeOver) {
+TEST_F(NodeTransferTest, ATargetThatIsDownDoesNotTakeOver) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t target = follower_of(leader);
   stop(target);
   ASSERT_EQ(replica(leader).propose("x").status, replica::ProposeStatus::committed);
-  const replica::HandOverResult result = hand_over(leader, target);
+  const replica::TransferResult result = transfer_leadership(leader, target);
   EXPECT_EQ(result.status, replica::GroupCallStatus::failed);
   EXPECT_EQ(result.leader, raft::NodeId(leader));
   EXPECT_EQ(replica(leader).propose("y").status, replica::ProposeStatus::committed);
 }
 
-TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
+TEST_F(NodeTransferTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
   start_all();
   const std::uint64_t leader = await_leader();
   std::atomic<int> committed{0};
@@ -109,7 +109,7 @@ TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
   }
   const DrainResult result = drain(leader);
   EXPECT_TRUE(result.complete);
-  EXPECT_TRUE(result.handed_over);
+  EXPECT_TRUE(result.transferred);
   EXPECT_EQ(result.waiting, 0U);
   EXPECT_TRUE(eventually([&committed] { return committed == 50; }));
   const replica::ProposeResult refused = replica(leader).propose("x");
@@ -120,7 +120,7 @@ TEST_F(HandOverTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
   EXPECT_EQ(replica(follower_of(leader)).propose("y").status, replica::ProposeStatus::committed);
 }
 
-TEST_F(HandOverTest, AllDrainAtOnce) {
+TEST_F(NodeTransferTest, AllDrainAtOnce) {
   start_all();
   await_leader();
   std::vector<std::thread> threads;
@@ -133,14 +133,14 @@ TEST_F(HandOverTest, AllDrainAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-TEST_F(HandOverTest, ADrainOfANodeThatStopsOrNeverBeganIsAnswered) {
+TEST_F(NodeTransferTest, ADrainOfANodeThatStopsOrNeverBeganIsAnswered) {
   start(1);
   EXPECT_TRUE(drain(1).complete) << "no group, nobody waits";
   replica(1).node->stop();
   EXPECT_TRUE(drain(1).complete);
 }
 
-TEST_F(HandOverTest, CallsOfOtherThreadsMeetANodeThatStops) {
+TEST_F(NodeTransferTest, CallsOfOtherThreadsMeetANodeThatStops) {
   start_all();
   await_leader();
   Node& node = *replica(1).node;
@@ -168,13 +168,13 @@ TEST_F(HandOverTest, CallsOfOtherThreadsMeetANodeThatStops) {
   EXPECT_EQ(asked, answered);
 }
 
-TEST_F(HandOverTest, AStoppedNodeAnswersAtOnce) {
+TEST_F(NodeTransferTest, AStoppedNodeAnswersAtOnce) {
   start_all();
   Replica& node = replica(await_leader());
   node.node->stop();
-  std::optional<replica::HandOverResult> result;
-  node.node->hand_over(raft::kNobody, kLong,
-                       [&result](replica::HandOverResult given) { result = given; });
+  std::optional<replica::TransferResult> result;
+  node.node->transfer_leadership(raft::kNobody, kLong,
+                                 [&result](replica::TransferResult given) { result = given; });
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->status, replica::GroupCallStatus::refused);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The leadership is handed over by plan, under load, again and again: how long does a read or a write
+"""The leadership is transferred by plan, under load, again and again: how long does a read or a write
 at any node wait for it, is anything refused, and is the history linearizable? Then rolling restarts:
 every node in turn is ended by SIGTERM and started again."""
 
@@ -13,9 +13,9 @@ from cluster import Cluster, built, check, main, wait_for
 from history import History
 
 REGISTERS = 64
-# From the moment when a hand-over was asked for, requests are looked at for so long after its answer.
+# From the moment when a transfer was asked for, requests are looked at for so long after its answer.
 TAIL_NS = 30_000_000
-# Quantiles of few hand-overs say too little to be judged.
+# Quantiles of few transfers say too little to be judged.
 JUDGED = 50
 MS = 1_000_000
 
@@ -23,9 +23,9 @@ MS = 1_000_000
 def arguments(parser):
     parser.add_argument("--checker", required=True, type=built, help="the leasehold_check program")
     parser.add_argument("--client", required=True, type=built, help="the gap_client program")
-    parser.add_argument("--handovers", type=int, default=200)
+    parser.add_argument("--transfers", type=int, default=200)
     parser.add_argument("--restarts", type=int, default=20, help="rolling restarts of all nodes")
-    parser.add_argument("--pause-ms", type=float, default=150, help="between two hand-overs")
+    parser.add_argument("--pause-ms", type=float, default=150, help="between two transfers")
     parser.add_argument("--read-us", type=int, default=2000,
                         help="between two requests of a reader; there is one at each node")
     parser.add_argument("--write-us", type=int, default=4000, help="the same for a writer")
@@ -118,7 +118,7 @@ def text(figures):
     return ", ".join(f"{name} {value:.1f}" for name, value in figures.items()) + " ms"
 
 
-def hand_over(cluster, leader):
+def transfer(cluster, leader):
     """Half of them to a node by its number, half to whom the leader chooses. Returns the window and
     who leads now."""
     words = ["LEASEHOLD", "TRANSFER"]
@@ -134,16 +134,16 @@ def hand_over(cluster, leader):
     return Window(begun, ended, told["took_us"] / 1000), cluster.node(told["leader"])
 
 
-def hand_overs(options, cluster):
-    """As many windows without a hand-over lie between them: what this machine does by itself."""
+def transfers(options, cluster):
+    """As many windows without a transfer lie between them: what this machine does by itself."""
     leader = cluster.wait_leader()
     windows, quiet = [], []
-    for _ in range(options.handovers):
+    for _ in range(options.transfers):
         time.sleep(options.pause_ms / 2000)
         now = time.monotonic_ns()
         quiet.append(Window(now - 2 * MS, now - TAIL_NS + 10 * MS))
         time.sleep(options.pause_ms / 2000)
-        window, leader = hand_over(cluster, leader)
+        window, leader = transfer(cluster, leader)
         windows.append(window)
     time.sleep(0.2)
     return windows, quiet
@@ -211,10 +211,10 @@ def tell(name, windows, figures):
 
 
 def judge(options, figures):
-    of = figures["hand-overs"]
-    check(of["refusals"] == 0, f"{of['refusals']} requests were refused during hand-overs: "
+    of = figures["transfers"]
+    check(of["refusals"] == 0, f"{of['refusals']} requests were refused during transfers: "
                                f"{of['why']}")
-    check(of["unknown"] == 0, f"{of['unknown']} writes of unknown outcome during hand-overs")
+    check(of["unknown"] == 0, f"{of['unknown']} writes of unknown outcome during transfers")
     problems = []
     for name, found, limit in (("reads' p50", of["reads"]["p50"], options.limit_read_p50_ms),
                                ("reads' p99", of["reads"]["p99"], options.limit_read_p99_ms),
@@ -235,11 +235,11 @@ def run(options):
         cluster.start()
         with Load(options, cluster.nodes) as load:
             time.sleep(0.5)
-            windows, quiet = hand_overs(options, cluster)
+            windows, quiet = transfers(options, cluster)
             led, followed = rolling_restarts(options, cluster)
         requests = sorted(load.requests, key=lambda request: request.sent)
         print(f"{len(requests)} requests, {sum(r.kind == 'w' for r in requests)} of them writes")
-        for name, part in (("quiet", quiet), ("hand-overs", windows),
+        for name, part in (("quiet", quiet), ("transfers", windows),
                            ("restarts of a leader", led), ("restarts of a follower", followed)):
             look_at(part, requests)
             tell(name, part, figures)

@@ -1,4 +1,4 @@
-// Hands the leadership over, now and then: to somebody who is well, behind, cut off or down.
+// Transfers the leadership, now and then: to somebody who is well, behind, cut off or down.
 #pragma once
 
 #include <leasehold/sim/world/sim_node.h>
@@ -8,15 +8,15 @@
 
 namespace leasehold::sim {
 
-class HandOvers {
+class Transfers {
  public:
-  HandOvers(World& world, std::vector<SimNode*> nodes);
+  Transfers(World& world, std::vector<SimNode*> nodes);
   /// Until the faults end.
   void start();
 
  private:
   void schedule_next();
-  void hand_over();
+  void transfer();
 
   World& world_;
   std::vector<SimNode*> nodes_;
