@@ -145,7 +145,7 @@ class Node {
   /// again may come after later ones.
   virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
   /// Completes when the state machine may be read linearizably.
-  virtual void read(replica::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
+  virtual void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
   /// Completes when this node has applied `index`.
   virtual void wait_applied(raft::Index index, CallOptions options,
                             replica::ReadCompletion done) = 0;
@@ -182,7 +182,7 @@ class Node {
   /// read(), and waits; then the caller reads its state machine on its own thread. With mode
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
   /// and asks no other node: two clock reads at most. See examples/read_point for its parts.
-  replica::ReadResult read_point(replica::ReadMode mode, CallOptions options);
+  replica::ReadResult read_point(raft::ReadMode mode, CallOptions options);
   /// change_members(), and waits.
   MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);
 

@@ -59,7 +59,7 @@ class NodeShell final : public Node, private storage::StorageSink {
                           options.repeatable});
   }
   void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
-  void read(replica::ReadMode mode, CallOptions options, replica::ReadCompletion done) override {
+  void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) override {
     post(replica::Read{mode, deadline(options), std::move(done), options.group});
   }
   void wait_applied(raft::Index index, CallOptions options, replica::ReadCompletion done) override {

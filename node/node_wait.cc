@@ -23,9 +23,9 @@ MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions optio
   return answered.get();
 }
 
-replica::ReadResult Node::read_point(replica::ReadMode mode, CallOptions options) {
+replica::ReadResult Node::read_point(raft::ReadMode mode, CallOptions options) {
   std::optional<raft::Index> leased;
-  if (mode == replica::ReadMode::lease) leased = lease_view().readable_index(clock());
+  if (mode == raft::ReadMode::lease) leased = lease_view().readable_index(clock());
   if (leased && lease_view().applied() >= *leased) {
     replica::ReadResult result;
     result.index = leased;

@@ -15,6 +15,7 @@ constexpr std::size_t kRemoteReadsMax = 1024;
 }  // namespace
 
 void Core::Impl::read_index(Now now, std::uint64_t read, ReadMode mode) {
+  if (mode == ReadMode::log) mode = ReadMode::quorum;  // the core proposes nothing for a read
   begin_input(now);
   if (options_.witness) {
     pending_.reads.push_back({read, std::nullopt, ReadBasis::leader, leader_});

@@ -59,10 +59,11 @@ struct LogId {
 
 enum class Role : std::uint8_t { follower, pre_candidate, candidate, leader };
 
-/// How a read asks to be justified. The answer is linearizable either way.
+/// How a read asks to be justified. The answer is linearizable in every mode; the cost differs.
 enum class ReadMode : std::uint8_t {
   lease,   ///< by the lease if it is valid, else silently by a quorum round
   quorum,  ///< always by a round that begins after the read arrived
+  log,     ///< by an entry of its own, which replica::Driver proposes; Core takes it for `quorum`
 };
 
 }  // namespace leasehold::raft

@@ -37,8 +37,6 @@ struct ProposeResult {
 };
 using ProposeCompletion = std::function<void(ProposeResult)>;
 
-/// How a linearizable read is justified. `log` costs a log entry and is for comparison.
-enum class ReadMode : std::uint8_t { lease, quorum, log };
 struct ReadResult {
   /// The state machine has applied this index and may be read now. None: refused or timed out, safe
   /// to try again.

@@ -95,7 +95,7 @@ void Driver::Impl::on(lease::Now, MachineDurable& event) {
 }
 
 void Driver::Impl::on(lease::Now now, Read& event) {
-  if (event.mode == ReadMode::log) {
+  if (event.mode == raft::ReadMode::log) {
     proposals_.read(now, event);
   } else {
     reads_.read(now, event);

@@ -33,7 +33,7 @@ struct Propose {
   bool repeatable{};
 };
 struct Read {
-  ReadMode mode = ReadMode::lease;
+  raft::ReadMode mode = raft::ReadMode::lease;
   raft::PromiseInstant deadline;
   ReadCompletion done;
   CallGroup group{};

@@ -23,8 +23,7 @@ void Reads::read(lease::Now now, Read& event) {
   const auto waiter = add(now, event.deadline, event.done);
   if (waiter == waiters_.end()) return;
   waiter->second.group = event.group;
-  waiter->second.mode =
-      event.mode == ReadMode::quorum ? raft::ReadMode::quorum : raft::ReadMode::lease;
+  waiter->second.mode = event.mode;
   waiter->second.counted = true;
   route(now, waiter);
 }

@@ -30,7 +30,7 @@ class Backups {
     raft::NodeId id;
     lease::Duration timeout{};  ///< to learn what has to be in a backup
     /// How that is learnt: by a lease, or by a quorum where leases are off.
-    replica::ReadMode mode = replica::ReadMode::lease;
+    raft::ReadMode mode = raft::ReadMode::lease;
     Notice notice;  ///< takes sentences for a person; on the backup's thread. May be empty
   };
 

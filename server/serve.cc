@@ -293,7 +293,7 @@ Backups::Options backup_options(const ServeSettings& settings) {
   options.cluster = settings.node.cluster;
   options.id = settings.node.id;
   options.timeout = settings.server.command_timeout;
-  if (!settings.server.lease_reads) options.mode = replica::ReadMode::quorum;
+  if (!settings.server.lease_reads) options.mode = raft::ReadMode::quorum;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
   return options;
 }

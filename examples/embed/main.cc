@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   // Any node serves linearizable reads: first the read point, then our own memory.
   const char* const why[] = {"by its lease", "by a quorum", "by the leader's word"};
   for (int i = 0; i < 3; ++i) {
-    const replica::ReadResult read = nodes[i]->read_point(replica::ReadMode::lease, 20s);
+    const replica::ReadResult read = nodes[i]->read_point(raft::ReadMode::lease, 20s);
     if (!read.index || counters[i].total("apples") != 15) return 1;
     std::printf("node %d reads %ld apples, %s\n", i + 1, counters[i].total("apples"),
                 why[static_cast<int>(read.basis)]);

@@ -76,7 +76,7 @@ class Database final : public replica::StateMachine {
     // No lease: this is a follower, or a leader that has lost touch. Ask for a read index; the
     // leader gives it by its own lease if it can, else after a round to a quorum.
     std::promise<std::optional<raft::Index>> answer;
-    replica.read(replica::ReadMode::lease, 5s,
+    replica.read(raft::ReadMode::lease, 5s,
                  [&answer](const replica::ReadResult& result) { answer.set_value(result.index); });
     if (!answer.get_future().get()) return {};  // nothing was done: try again, or elsewhere
     return {Path::asked, row(key)};

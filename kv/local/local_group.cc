@@ -43,7 +43,7 @@ Result<kv::Reply> LocalGroup::execute(const kv::Command& command, lease::Duratio
 }
 
 Result<void> LocalGroup::wait_readable(lease::Duration timeout) const {
-  const replica::ReadResult read = node.read_point(replica::ReadMode::lease, timeout);
+  const replica::ReadResult read = node.read_point(raft::ReadMode::lease, timeout);
   if (read.index) return {};
   return Error{ErrorCode::unavailable, "not readable: " + leader_hint(read.leader)};
 }

@@ -16,18 +16,18 @@ constexpr const char* kModes =
 
 /// Takes a mode, and for stale its bound, from `at` on. The text of an error, or empty.
 std::string parse_policy(const Arguments& args, std::size_t& at, ReadPolicy& policy) {
-  const auto mode = read_mode_named(lowered(args[at]));
-  if (!mode) return "ERR unknown read mode " + quoted(args[at]) + ": " + kModes;
-  policy.mode = *mode;
+  const auto named = read_policy_named(lowered(args[at]));
+  if (!named) return "ERR unknown read mode " + quoted(args[at]) + ": " + kModes;
+  policy = *named;
   ++at;
-  if (*mode != ReadMode::stale) return {};
+  if (!policy.stale_bound) return {};
   if (at == args.size()) return std::string("ERR stale needs a bound: ") + kModes;
   const auto bound = parse_duration(args[at].substr(0, kQuotedBytesMax));
   if (!bound) return "ERR " + bound.error().message;
   if (bound.value() <= lease::Duration(0) || bound.value() > kStaleBoundMax) {
     return "ERR the bound of stale reads is above 0 and at most an hour";
   }
-  policy.bound = bound.value();
+  policy.stale_bound = bound.value();
   ++at;
   return {};
 }
@@ -128,8 +128,8 @@ void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out) {
   if (args.size() == 2) {
     const ReadPolicy& policy = session.read_policy();
-    std::string text = read_mode_name(policy.mode);
-    if (policy.mode == ReadMode::stale) text += " " + format_duration(policy.bound);
+    std::string text = read_policy_name(policy);
+    if (policy.stale_bound) text += " " + format_duration(*policy.stale_bound);
     return append_bulk(out, text);
   }
   ReadPolicy policy;
@@ -170,13 +170,13 @@ void run_leasehold_explain(Session& session, const Arguments&, std::string& out)
   MapReply reply;
   reply.add("served", read_end_name(note.end));
   if (note.end == ReadEnd::none) return reply.finish(out, session.protocol);
-  reply.add("mode", read_mode_name(note.mode));
-  if (note.mode == ReadMode::stale) {
-    reply.add("bound_us", microseconds(note.bound));
+  reply.add("mode", read_policy_name(note.policy));
+  if (note.policy.stale_bound) {
+    reply.add("bound_us", microseconds(*note.policy.stale_bound));
     reply.add("bound_held", note.bound_missed ? "no" : "yes");
   }
   std::string why = read_fallback_text(note.fallback);
-  if (note.mode == ReadMode::stale && note.bound_missed) {
+  if (note.bound_missed) {
     const std::string first = read_fallback_text(ReadFallback::not_fresh);
     why = why.empty() ? first : first + "; " + why;
   }

@@ -8,7 +8,7 @@
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
-#include <leasehold/server/front/read_mode.h>
+#include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>

@@ -220,7 +220,7 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
          " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
          " under-way=" + std::to_string(line_.size()) +
          " resp=" + std::to_string(static_cast<int>(protocol)) +
-         " readmode=" + read_mode_name(policy_.mode) + "\n";
+         " readmode=" + read_policy_name(policy_) + "\n";
 }
 
 // The line of replies.

@@ -14,7 +14,7 @@
 #include <leasehold/server/front/event_hub.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/people_time.h>
-#include <leasehold/server/front/read_mode.h>
+#include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
 
@@ -189,7 +189,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct ReadBatch {
     PlaceNumbers places;
     bool waited = false;  ///< valid under the lease, but apply lagged
-    replica::ReadMode mode = replica::ReadMode::lease;
+    raft::ReadMode mode = raft::ReadMode::lease;
     lease::HolderInstant began;
     ReadNote note;  ///< of the last of them
   };
@@ -223,7 +223,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Judges it, counts it, and notes in `last_read_` why.
   Route judge_read(const ReadPolicy& policy);
   Route judge_lease_read();
-  void ask_node(std::uint64_t number, ReadMode mode);
+  void ask_node(std::uint64_t number, const ReadPolicy& policy);
   void answer(const CommandSpec& spec, const Arguments& args, std::string& out);
   void submit_reads();
   replica::ReadCompletion read_completion(ReadBatch batch);

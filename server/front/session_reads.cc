@@ -47,7 +47,7 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
       waiting_.places.push_back(number);
       waiting_.note = last_read_;
       break;
-    case Route::ask: ask_node(number, policy.mode); break;
+    case Route::ask: ask_node(number, policy); break;
   }
 }
 
@@ -56,7 +56,7 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   const replica::LeaseView& view = context_.node.lease_view();
   ReadNote& note = last_read_;
   ++note.number;
-  note.mode = policy.mode;
+  note.policy = policy;
   note.fallback = ReadFallback::none;
   note.end = ReadEnd::under_way;
   note.index = raft::Index();
@@ -64,17 +64,9 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   // The request is in memory: only now is the lease looked at, and the clock after it.
   note.look = view.look(context_.node.clock());
   note.applied = view.applied();
-  if (policy.mode == ReadMode::lease && context_.state.options.lease_reads) {
-    return judge_lease_read();
-  }
-  if (policy.mode == ReadMode::log) {
-    counters.log_asked.add();
-    return Route::ask;
-  }
-  if (policy.mode == ReadMode::stale) {
-    note.bound = policy.bound;
-    note.bound_missed = false;
-    if (context_.state.fresh_since.covers(note.look.at, policy.bound,
+  note.bound_missed = false;
+  if (policy.stale_bound) {
+    if (context_.state.fresh_since.covers(note.look.at, *policy.stale_bound,
                                           context_.state.options.max_clock_drift_ppm)) {
       counters.stale_hits.add();
       note.end = ReadEnd::stale;
@@ -82,13 +74,17 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
     }
     counters.stale_fallbacks.add();
     note.bound_missed = true;
-    if (context_.state.options.lease_reads) {
-      const Route route = judge_lease_read();
-      if (route == Route::now) context_.state.fresh_since.raise(note.look.at);
-      return route;
-    }
   }
-  if (policy.mode != ReadMode::quorum) note.fallback = ReadFallback::lease_reads_off;
+  if (policy.mode == raft::ReadMode::lease && context_.state.options.lease_reads) {
+    const Route route = judge_lease_read();
+    if (policy.stale_bound && route == Route::now) context_.state.fresh_since.raise(note.look.at);
+    return route;
+  }
+  if (policy.mode == raft::ReadMode::log) {
+    counters.log_asked.add();
+    return Route::ask;
+  }
+  if (policy.mode == raft::ReadMode::lease) note.fallback = ReadFallback::lease_reads_off;
   counters.quorum_asked.add();
   return Route::ask;
 }
@@ -113,13 +109,10 @@ Session::Route Session::judge_lease_read() {
   return Route::wait;
 }
 
-void Session::ask_node(std::uint64_t number, ReadMode asked) {
-  replica::ReadMode mode = replica::ReadMode::quorum;
-  if (asked == ReadMode::log) {
-    mode = replica::ReadMode::log;
-  } else if (asked != ReadMode::quorum && context_.state.options.lease_reads) {
-    mode = replica::ReadMode::lease;
-  }
+void Session::ask_node(std::uint64_t number, const ReadPolicy& policy) {
+  const bool by_quorum =
+      policy.mode == raft::ReadMode::lease && !context_.state.options.lease_reads;
+  const raft::ReadMode mode = by_quorum ? raft::ReadMode::quorum : policy.mode;
   if (!asking_.places.empty() && asking_.mode != mode) submit_reads();
   asking_.mode = mode;
   asking_.places.push_back(number);
@@ -136,7 +129,7 @@ void Session::submit_reads() {
   if (!asking_.places.empty()) {
     // Before the node is asked: whatever was committed by now is in the index that it will give.
     asking_.began = context_.node.clock().holder_now();
-    const replica::ReadMode mode = asking_.mode;
+    const raft::ReadMode mode = asking_.mode;
     context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));
   }
 }
@@ -160,7 +153,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
     if (batch.waited) {
       count = &counters.answered_lease;
       note.end = ReadEnd::lease_after_wait;
-    } else if (batch.mode == replica::ReadMode::log) {
+    } else if (batch.mode == raft::ReadMode::log) {
       count = &counters.answered_log;
       note.end = ReadEnd::log;
     } else {

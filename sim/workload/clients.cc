@@ -108,16 +108,16 @@ void Clients::arrive(Ticket ticket) {
     return;
   }
   if (random_.chance(world_.plan.workload.quorum_percent, 100)) {
-    read_by_driver(ticket, replica::ReadMode::quorum);
+    read_by_driver(ticket, raft::ReadMode::quorum);
     return;
   }
   const std::uint64_t way = random_.below(8);
   if (way < 5) {
     read_off_thread(ticket);
   } else if (way < 7) {
-    read_by_driver(ticket, replica::ReadMode::lease);
+    read_by_driver(ticket, raft::ReadMode::lease);
   } else {
-    read_by_driver(ticket, replica::ReadMode::log);
+    read_by_driver(ticket, raft::ReadMode::log);
   }
 }
 
@@ -160,14 +160,14 @@ void Clients::on_proposed(Ticket ticket, const replica::ProposeResult& result) {
 
 // ---- Reads ----
 
-void Clients::read_by_driver(Ticket ticket, replica::ReadMode mode) {
+void Clients::read_by_driver(Ticket ticket, raft::ReadMode mode) {
   Attempt& attempt = attempts_[ticket];
   replica::Read read;
   read.mode = mode;
   read.deadline = draw_deadline(*attempt.node);
   read.done = [this, ticket, mode](const replica::ReadResult& result) {
     std::uint64_t* counter = &counts_.reads_log;
-    if (mode != replica::ReadMode::log) {
+    if (mode != raft::ReadMode::log) {
       counter = result.basis == raft::ReadBasis::lease    ? &counts_.reads_lease
                 : result.basis == raft::ReadBasis::quorum ? &counts_.reads_quorum
                                                           : &counts_.reads_leader;
@@ -190,7 +190,7 @@ void Clients::read_off_thread(Ticket ticket) {
 void Clients::check_clock(Ticket ticket, raft::LeaseState state) {
   Attempt& attempt = attempts_[ticket];
   if (attempt.node->clock().holder_now() >= state.end) {
-    read_by_driver(ticket, replica::ReadMode::lease);
+    read_by_driver(ticket, raft::ReadMode::lease);
     return;
   }
   attempt.counter = &counts_.reads_off_thread;

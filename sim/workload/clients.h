@@ -62,7 +62,7 @@ class Clients {
            std::function<void(bool)> then);
   void arrive(Ticket ticket);
   void write(Ticket ticket);
-  void read_by_driver(Ticket ticket, replica::ReadMode mode);
+  void read_by_driver(Ticket ticket, raft::ReadMode mode);
   void read_off_thread(Ticket ticket);
   void check_clock(Ticket ticket, raft::LeaseState state);
   void wait_and_read(Ticket ticket, raft::Index index);

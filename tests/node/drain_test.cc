@@ -109,8 +109,7 @@ TEST_F(DrainTest, NewCallsAreRefusedAndPeersAreHeard) {
     some.emplace_back(
         replica::Propose{Bytes(std::string("x")), cluster_.in(kLong), command.completion()});
     some.emplace_back(replica::Tick{});
-    some.emplace_back(
-        replica::Read{replica::ReadMode::lease, cluster_.in(kLong), read.completion()});
+    some.emplace_back(replica::Read{raft::ReadMode::lease, cluster_.in(kLong), read.completion()});
     some.emplace_back(
         replica::WaitApplied{raft::Index(1), cluster_.in(kLong), justified.completion()});
     some.emplace_back(replica::PeerMessageReceived{});

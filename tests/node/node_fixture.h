@@ -118,7 +118,7 @@ struct Replica {
     LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
     return future.get();
   }
-  replica::ReadResult read(replica::ReadMode mode, lease::Duration timeout = kLong) {
+  replica::ReadResult read(raft::ReadMode mode, lease::Duration timeout = kLong) {
     auto answer = std::make_shared<std::promise<replica::ReadResult>>();
     auto future = answer->get_future();
     node->read(mode, timeout, [answer](replica::ReadResult result) { answer->set_value(result); });

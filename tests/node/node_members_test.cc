@@ -190,7 +190,7 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
   const auto refused = replica(3).node->propose_and_wait(Bytes("no"), std::chrono::hours(1));
   EXPECT_EQ(refused.status, replica::ProposeStatus::dropped);
   EXPECT_NE(refused.leader, raft::kNobody);
-  EXPECT_FALSE(replica(3).node->read_point(replica::ReadMode::lease, std::chrono::hours(1)).index);
+  EXPECT_FALSE(replica(3).node->read_point(raft::ReadMode::lease, std::chrono::hours(1)).index);
   EXPECT_TRUE(replica(3).machine.list().empty());
 
   const std::uint64_t lost = leader();

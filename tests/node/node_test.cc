@@ -57,8 +57,8 @@ TEST_F(NodeTest, EveryNodeServesEveryKindOfRead) {
   start_all();
   const std::uint64_t leader = await_leader();
   for (std::uint64_t id = 1; id <= 3; ++id) {
-    for (const replica::ReadMode mode :
-         {replica::ReadMode::lease, replica::ReadMode::quorum, replica::ReadMode::log}) {
+    for (const raft::ReadMode mode :
+         {raft::ReadMode::lease, raft::ReadMode::quorum, raft::ReadMode::log}) {
       const std::string value = "v" + std::to_string(id);
       const replica::ProposeResult written = replica(leader).propose(value);
       ASSERT_EQ(written.status, replica::ProposeStatus::committed);
@@ -146,7 +146,7 @@ TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
   EXPECT_TRUE(eventually([&] { return replica(1).status().missing.size() == 3; }));
   EXPECT_FALSE(replica(1).status().formed);
   EXPECT_EQ(replica(1).propose("x", 50ms).status, replica::ProposeStatus::dropped);
-  EXPECT_FALSE(replica(1).read(replica::ReadMode::lease, 50ms).index.has_value());
+  EXPECT_FALSE(replica(1).read(raft::ReadMode::lease, 50ms).index.has_value());
   std::promise<replica::ProposeResult> waiting;
   replica(1).node->propose(
       Bytes(std::string("early")), kLong,
@@ -193,20 +193,20 @@ TEST_F(NodeTest, CallsThatWait) {
   Node& node = *replica(leader).node;
   const replica::ProposeResult written = node.propose_and_wait(Bytes(std::string("x")), 30s);
   ASSERT_EQ(written.status, replica::ProposeStatus::committed);
-  for (const replica::ReadMode mode :
-       {replica::ReadMode::lease, replica::ReadMode::quorum, replica::ReadMode::log}) {
+  for (const raft::ReadMode mode :
+       {raft::ReadMode::lease, raft::ReadMode::quorum, raft::ReadMode::log}) {
     const replica::ReadResult read = node.read_point(mode, 30s);
     ASSERT_TRUE(read.index.has_value());
     EXPECT_GE(*read.index, written.id.index);
     EXPECT_GE(node.lease_view().applied(), *read.index);
   }
   Node& follower = *replica(follower_of(leader)).node;
-  const replica::ReadResult remote = follower.read_point(replica::ReadMode::lease, 30s);
+  const replica::ReadResult remote = follower.read_point(raft::ReadMode::lease, 30s);
   ASSERT_TRUE(remote.index.has_value());
   EXPECT_EQ(remote.basis, raft::ReadBasis::leader);
   EXPECT_EQ(follower.propose_and_wait(Bytes(std::string("y")), 0s).status,
             replica::ProposeStatus::dropped);
-  EXPECT_FALSE(follower.read_point(replica::ReadMode::quorum, 0s).index.has_value());
+  EXPECT_FALSE(follower.read_point(raft::ReadMode::quorum, 0s).index.has_value());
 }
 
 TEST_F(NodeTest, ALeaseReadPointAsksNobody) {
@@ -217,7 +217,7 @@ TEST_F(NodeTest, ALeaseReadPointAsksNobody) {
   const NodeStatus before = node.status();
   int by_lease = 0;
   for (int i = 0; i < 1000; ++i) {
-    const replica::ReadResult read = node.node->read_point(replica::ReadMode::lease, kLong);
+    const replica::ReadResult read = node.node->read_point(raft::ReadMode::lease, kLong);
     ASSERT_TRUE(read.index.has_value());
     if (read.basis == raft::ReadBasis::lease) ++by_lease;
   }
@@ -241,7 +241,7 @@ TEST_F(NodeTest, CancelEndsWhatWaitsBeforeFormation) {
   Node& node = *replica(1).node;
   node.propose(Bytes(std::string("a")), {kLong, replica::CallGroup(3)}, count(dropped));
   node.propose(Bytes(std::string("b")), {kLong, replica::CallGroup(4)}, count(others));
-  node.read(replica::ReadMode::quorum, {kLong, replica::CallGroup(3)},
+  node.read(raft::ReadMode::quorum, {kLong, replica::CallGroup(3)},
             [&dropped](const replica::ReadResult& result) {
               EXPECT_FALSE(result.index.has_value());
               dropped.fetch_add(1);
@@ -305,7 +305,7 @@ TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
                              EXPECT_EQ(result.status, replica::ProposeStatus::dropped);
                              answers.fetch_add(1);
                            });
-  replica(1).node->read(replica::ReadMode::quorum, kLong, [&answers](replica::ReadResult result) {
+  replica(1).node->read(raft::ReadMode::quorum, kLong, [&answers](replica::ReadResult result) {
     EXPECT_FALSE(result.index.has_value());
     answers.fetch_add(1);
   });
@@ -405,7 +405,7 @@ TEST_F(NodeTest, ALeaderWhoseMachineWasStoppedEndsWithItsLease) {
   ASSERT_EQ(stopped.failure.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(stopped.failure.get().code, ErrorCode::clock_disrupted);
   EXPECT_EQ(stopped.node->lease_view().load().end, raft::HolderInstant::earliest());
-  EXPECT_FALSE(stopped.read(replica::ReadMode::quorum).index.has_value());
+  EXPECT_FALSE(stopped.read(raft::ReadMode::quorum).index.has_value());
   stop(leader);
   EXPECT_NE(await_leader(), leader);
   start(leader);
@@ -439,7 +439,7 @@ TEST_F(NodeTest, OneNodeIsAGroupToo) {
   peers_.resize(1);
   start(1);
   EXPECT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
-  EXPECT_TRUE(replica(1).read(replica::ReadMode::lease).index.has_value());
+  EXPECT_TRUE(replica(1).read(raft::ReadMode::lease).index.has_value());
   stop(1);
   start(1);
   EXPECT_EQ(replica(1).propose("y").status, replica::ProposeStatus::committed);

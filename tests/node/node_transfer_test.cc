@@ -51,7 +51,7 @@ TEST_F(NodeTransferTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
     ASSERT_EQ(result.status, replica::GroupCallStatus::done) << round;
     EXPECT_EQ(result.leader, raft::NodeId(target));
     for (std::uint64_t at = 1; at <= 3; ++at) {
-      EXPECT_TRUE(replica(at).read(replica::ReadMode::lease).index.has_value());
+      EXPECT_TRUE(replica(at).read(raft::ReadMode::lease).index.has_value());
     }
     EXPECT_TRUE(eventually([&committed] { return committed == 3 * kEach; }));
     written += 3 * kEach;
@@ -69,7 +69,7 @@ TEST_F(NodeTransferTest, WhatCannotBeIsRefusedAndNothingBegins) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t follower = follower_of(leader);
-  ASSERT_TRUE(replica(follower).read(replica::ReadMode::quorum).index.has_value());
+  ASSERT_TRUE(replica(follower).read(raft::ReadMode::quorum).index.has_value());
   const replica::TransferResult elsewhere = transfer_leadership(follower, 0);
   EXPECT_EQ(elsewhere.status, replica::GroupCallStatus::refused);
   EXPECT_EQ(elsewhere.refused->obstacle, raft::TransferObstacle::not_leader);
@@ -114,7 +114,7 @@ TEST_F(NodeTransferTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
   EXPECT_TRUE(eventually([&committed] { return committed == 50; }));
   const replica::ProposeResult refused = replica(leader).propose("x");
   EXPECT_EQ(refused.status, replica::ProposeStatus::dropped);
-  EXPECT_FALSE(replica(leader).read(replica::ReadMode::quorum).index.has_value());
+  EXPECT_FALSE(replica(leader).read(raft::ReadMode::quorum).index.has_value());
   stop(leader);
   EXPECT_NE(await_leader(), leader);
   EXPECT_EQ(replica(follower_of(leader)).propose("y").status, replica::ProposeStatus::committed);

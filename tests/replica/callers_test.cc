@@ -146,7 +146,7 @@ TEST(Callers, AReadThroughTheLogCountsAsAnsweredWhoeverNoticesFirst) {
   Rig& leader = cluster.await_leader();
   cluster.settle();
   Answer<ReadResult> answer;
-  leader.handle(cluster.now(), Read{ReadMode::log, cluster.in(kShort), answer.completion()});
+  leader.handle(cluster.now(), Read{raft::ReadMode::log, cluster.in(kShort), answer.completion()});
   commit_without_applying(cluster, leader);
   Applied news = leader.apply_next();
   ASSERT_EQ(answer.calls, 1);

@@ -14,7 +14,7 @@ Event propose(Cluster& cluster, Answer<ProposeResult>& answer, CallGroup group) 
   return Propose{Bytes(std::string("x")), cluster.in(kLong), answer.completion(), group};
 }
 
-Event read(Cluster& cluster, ReadMode mode, Answer<ReadResult>& answer, CallGroup group) {
+Event read(Cluster& cluster, raft::ReadMode mode, Answer<ReadResult>& answer, CallGroup group) {
   return Read{mode, cluster.in(kLong), answer.completion(), group};
 }
 
@@ -65,9 +65,9 @@ TEST(Cancel, ReadsOfEveryKindEndWithoutAnIndex) {
   Rig& leader = cluster.await_leader();
   cluster.settle();
   Answer<ReadResult> quorum, log, other, wait;
-  leader.handle(cluster.now(), read(cluster, ReadMode::quorum, quorum, kSession));
-  leader.handle(cluster.now(), read(cluster, ReadMode::log, log, kSession));
-  leader.handle(cluster.now(), read(cluster, ReadMode::quorum, other, kOther));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, quorum, kSession));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::log, log, kSession));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, other, kOther));
   leader.handle(cluster.now(), WaitApplied{leader.driver().applied() + 100, cluster.in(kLong),
                                            wait.completion(), kSession});
   leader.handle(cluster.now(), Cancel{kSession});

@@ -20,7 +20,7 @@ Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& an
                 lease::Duration timeout = kLong) {
   return {Bytes(std::move(command)), cluster.in(timeout), answer.completion()};
 }
-Read read(Cluster& cluster, ReadMode mode, Answer<ReadResult>& answer,
+Read read(Cluster& cluster, raft::ReadMode mode, Answer<ReadResult>& answer,
           lease::Duration timeout = kLong) {
   return {mode, cluster.in(timeout), answer.completion()};
 }
@@ -59,7 +59,8 @@ TEST(Driver, AWitnessSendsItsCallersToAFullMemberAtOnce) {
   ASSERT_EQ(written.calls, 1);
   EXPECT_EQ(written.value.status, ProposeStatus::dropped);
   EXPECT_EQ(written.value.leader, raft::NodeId(2));
-  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+  for (const raft::ReadMode mode :
+       {raft::ReadMode::lease, raft::ReadMode::quorum, raft::ReadMode::log}) {
     Answer<ReadResult> answer;
     witness.handle(now, Read{mode, now.promise + kLong, answer.completion()});
     ASSERT_EQ(answer.calls, 1);
@@ -75,7 +76,7 @@ TEST(Driver, CompletionsNeverRunInsideHandle) {
   Cluster cluster(1);
   Rig& node = cluster.await_leader();
   Answer<ReadResult> answer;
-  node.driver().handle(cluster.now(), read(cluster, ReadMode::lease, answer));
+  node.driver().handle(cluster.now(), read(cluster, raft::ReadMode::lease, answer));
   EXPECT_EQ(answer.calls, 0);
   for (auto& completion : node.driver().take_completions()) completion();
   EXPECT_EQ(answer.calls, 1);
@@ -223,7 +224,8 @@ TEST(Driver, PastItsLimitsAProposalIsRefusedAtOnce) {
   EXPECT_EQ(answers[2].value.status, ProposeStatus::dropped);
   EXPECT_TRUE(answers[2].value.overloaded);
   std::vector<Answer<ReadResult>> reads(2);
-  for (auto& answer : reads) node.handle(cluster.now(), read(cluster, ReadMode::lease, answer));
+  for (auto& answer : reads)
+    node.handle(cluster.now(), read(cluster, raft::ReadMode::lease, answer));
   EXPECT_EQ(reads[0].calls, 0);
   ASSERT_EQ(reads[1].calls, 1);
   EXPECT_TRUE(reads[1].value.overloaded);
@@ -264,16 +266,16 @@ TEST(Driver, ReadsByEachMode) {
   Rig& leader = cluster.await_leader();
   const raft::Index last = leader.driver().core().log().last_index();
   Answer<ReadResult> by_lease, by_quorum, by_log;
-  leader.handle(cluster.now(), read(cluster, ReadMode::lease, by_lease));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::lease, by_lease));
   ASSERT_EQ(by_lease.calls, 1) << "no message, no disk";
   EXPECT_EQ(by_lease.value.basis, raft::ReadBasis::lease);
-  leader.handle(cluster.now(), read(cluster, ReadMode::quorum, by_quorum));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, by_quorum));
   EXPECT_EQ(by_quorum.calls, 0) << "needs a round that began after it arrived";
   cluster.settle();
   ASSERT_EQ(by_quorum.calls, 1);
   EXPECT_EQ(by_quorum.value.basis, raft::ReadBasis::quorum);
   EXPECT_EQ(leader.driver().core().log().last_index(), last);
-  leader.handle(cluster.now(), read(cluster, ReadMode::log, by_log));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::log, by_log));
   cluster.settle();
   ASSERT_EQ(by_log.calls, 1);
   EXPECT_EQ(by_log.value.index, last.next());
@@ -290,7 +292,7 @@ TEST(Driver, AReadWaitsUntilItsIndexIsApplied) {
   node.handle(cluster.now(), propose(cluster, "a", written));
   node.finish_writes(cluster.now(), node.writes_waiting());
   Answer<ReadResult> answer;
-  node.handle(cluster.now(), read(cluster, ReadMode::lease, answer));
+  node.handle(cluster.now(), read(cluster, raft::ReadMode::lease, answer));
   EXPECT_EQ(answer.calls, 0) << "committed, but the state machine does not show it yet";
   node.finish_apply(cluster.now());
   ASSERT_EQ(answer.calls, 1);
@@ -302,12 +304,13 @@ TEST(Driver, FollowerReadsThroughItsLeader) {
   Rig& leader = cluster.await_leader();
   Rig& follower = cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
   cluster.advance(milliseconds(200));
-  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum, ReadMode::log}) {
+  for (const raft::ReadMode mode :
+       {raft::ReadMode::lease, raft::ReadMode::quorum, raft::ReadMode::log}) {
     Answer<ReadResult> answer;
     follower.handle(cluster.now(), read(cluster, mode, answer));
     EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
     EXPECT_TRUE(answer.value.index.has_value());
-    EXPECT_EQ(answer.value.leader, mode == ReadMode::log ? raft::kNobody : leader.id());
+    EXPECT_EQ(answer.value.leader, mode == raft::ReadMode::log ? raft::kNobody : leader.id());
   }
   EXPECT_EQ(follower.driver().counters().reads_leader, 2U);
   EXPECT_EQ(follower.driver().counters().reads_log, 1U);
@@ -320,7 +323,7 @@ TEST(Driver, AReadOutlivesAChangeOfLeader) {
   cluster.advance(milliseconds(200));
   cluster.cut(old_leader.id().value());
   Answer<ReadResult> answer;
-  follower.handle(cluster.now(), read(cluster, ReadMode::lease, answer));
+  follower.handle(cluster.now(), read(cluster, raft::ReadMode::lease, answer));
   EXPECT_TRUE(cluster.advance_until([&] { return answer.calls > 0; }));
   EXPECT_TRUE(answer.value.index.has_value()) << "refusals are retried until the deadline";
   EXPECT_NE(answer.value.leader, old_leader.id());
@@ -330,7 +333,8 @@ TEST(Driver, AReadIsRefusedAtItsDeadline) {
   Cluster cluster(3);
   cluster.cut(1);
   Answer<ReadResult> answer;
-  cluster.node(1).handle(cluster.now(), read(cluster, ReadMode::lease, answer, milliseconds(700)));
+  cluster.node(1).handle(cluster.now(),
+                         read(cluster, raft::ReadMode::lease, answer, milliseconds(700)));
   cluster.advance(milliseconds(695));
   EXPECT_EQ(answer.calls, 0);
   cluster.advance(milliseconds(5));
@@ -450,7 +454,7 @@ TEST(Driver, StorageFailureCompletesEverybodyAndSilencesTheNode) {
   Answer<ProposeResult> appended;
   Answer<ReadResult> asked;
   leader.handle(cluster.now(), propose(cluster, "a", appended));
-  leader.handle(cluster.now(), read(cluster, ReadMode::quorum, asked));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, asked));
   leader.take_sent();
   leader.handle(cluster.now(), StorageFailed{{ErrorCode::io, "sync failed"}});
   ASSERT_TRUE(leader.driver().failure().has_value());
@@ -475,7 +479,7 @@ TEST(Driver, StopCompletesEverybodyExactlyOnce) {
   Answer<ProposeResult> appended;
   Answer<ReadResult> waiting;
   leader.handle(cluster.now(), propose(cluster, "a", appended));
-  leader.handle(cluster.now(), read(cluster, ReadMode::quorum, waiting));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, waiting));
   Answer<ProposeResult> held;
   cluster.cut(2);
   leader.handle(cluster.now(), Stop{});

@@ -39,7 +39,7 @@ TEST(FullDisk, LeaderRefusesCommandsAndServesReadsByItsLease) {
   ASSERT_TRUE(leader.leads());
   Answer<ReadResult> read;
   leader.handle(cluster.now(),
-                Read{ReadMode::lease, cluster.in(milliseconds(100)), read.completion()});
+                Read{raft::ReadMode::lease, cluster.in(milliseconds(100)), read.completion()});
   ASSERT_EQ(read.calls, 1);
   ASSERT_TRUE(read.value.index.has_value());
   EXPECT_EQ(read.value.basis, raft::ReadBasis::lease);

@@ -34,7 +34,7 @@ class FakeNode final : public node::Node {
     const std::lock_guard lock(mutex_);
     proposals_.push_back({std::move(command), std::move(done)});
   }
-  void read(replica::ReadMode mode, node::CallOptions, replica::ReadCompletion done) override {
+  void read(raft::ReadMode mode, node::CallOptions, replica::ReadCompletion done) override {
     const std::lock_guard lock(mutex_);
     reads_.push_back({mode, std::move(done)});
   }
@@ -111,7 +111,7 @@ class FakeNode final : public node::Node {
     while (proposals() > 0) commit_one();
   }
   void end_proposal(const replica::ProposeResult& result) { take(proposals_).done(result); }
-  replica::ReadMode next_read_mode() const { return reads_.front().mode; }
+  raft::ReadMode next_read_mode() const { return reads_.front().mode; }
   void end_read(const replica::ReadResult& result) { take(reads_).done(result); }
   void end_wait(const replica::ReadResult& result) { take(waits_).done(result); }
   void end_status(node::NodeStatus status) { take(statuses_)(std::move(status)); }
@@ -152,7 +152,7 @@ class FakeNode final : public node::Node {
     replica::ProposeCompletion done;
   };
   struct ReadCall {
-    replica::ReadMode mode;
+    raft::ReadMode mode;
     replica::ReadCompletion done;
   };
   struct TransferCall {

@@ -38,7 +38,7 @@ TEST_F(SessionTest, TheLeaseIsOverAtItsEndAndNotAfter) {
   EXPECT_EQ(feed("GET k\r\n"), "$-1\r\n");
   node_.manual_clock().advance(std::chrono::nanoseconds(1));
   EXPECT_EQ(feed("GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::lease);
   EXPECT_EQ(count(&Counters::lease_hits), 1U);
   EXPECT_EQ(count(&Counters::lease_fallbacks), 1U);
 }
@@ -91,11 +91,11 @@ TEST_F(SessionTest, ReadModesAskForWhatTheyName) {
   EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$5\r\nlease\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE quorum\r\nGET k\r\n"), "+OK\r\n");
   ASSERT_EQ(node_.reads(), 1U);
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE LOG\r\nGET k\r\n"), "+OK\r\n");
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::log);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::log);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_THAT(feed("LEASEHOLD READMODE never\r\n"), StartsWith("-ERR unknown read mode 'never'"));
@@ -108,9 +108,9 @@ TEST_F(SessionTest, ReadModesAskForWhatTheyName) {
 TEST_F(SessionTest, AChangeOfReadModeInAPipelineLeavesEarlierReadsAsTheyWere) {
   feed("GET a\r\nLEASEHOLD READMODE quorum\r\nGET b\r\n");
   ASSERT_EQ(node_.reads(), 2U);
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::lease);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n+OK\r\n$-1\r\n");
 }
@@ -119,7 +119,7 @@ TEST_F(SessionTest, LeaseReadsCanBeSwitchedOff) {
   state_.options.lease_reads = false;
   node_.grant_lease(milliseconds(500));
   EXPECT_EQ(feed("GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::quorum);
   EXPECT_EQ(count(&Counters::quorum_asked), 1U);
   EXPECT_EQ(count(&Counters::lease_hits), 0U);
 }
@@ -158,7 +158,7 @@ TEST_F(ReadModes, ExplainSaysWhyAReadWasServedAsItWas) {
 TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
   node_.grant_lease(milliseconds(500));
   EXPECT_EQ(feed("LEASEHOLD READ quorum GET k\r\n"), "");
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
   EXPECT_EQ(pump(), "$-1\r\n");
   EXPECT_THAT(explained(), HasSubstr(field("served", "quorum")));
@@ -173,11 +173,11 @@ TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
 TEST_F(ReadModes, ReadsOfTwoModesAreAskedForApart) {
   feed("LEASEHOLD READ quorum GET a\r\nLEASEHOLD READ log GET b\r\nGET c\r\n");
   ASSERT_EQ(node_.reads(), 3U);
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::quorum);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::quorum);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::log);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::log);
   node_.end_read(node_.granted(raft::ReadBasis::quorum));
-  EXPECT_EQ(node_.next_read_mode(), replica::ReadMode::lease);
+  EXPECT_EQ(node_.next_read_mode(), raft::ReadMode::lease);
 }
 
 // The clock may lose a tenth: 500 ms of true time are 450 ms of it.

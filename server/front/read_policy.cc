@@ -1,30 +1,23 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/server/front/read_mode.h>
-
-#include <array>
-#include <utility>
+#include <leasehold/server/front/read_policy.h>
 
 namespace leasehold::server {
-namespace {
 
-constexpr std::array<std::pair<std::string_view, ReadMode>, 4> kModes = {
-    {{"lease", ReadMode::lease},
-     {"quorum", ReadMode::quorum},
-     {"log", ReadMode::log},
-     {"stale", ReadMode::stale}}};
-
-}  // namespace
-
-const char* read_mode_name(ReadMode mode) {
-  for (const auto& [name, value] : kModes) {
-    if (value == mode) return name.data();
+const char* read_policy_name(const ReadPolicy& policy) {
+  if (policy.stale_bound) return "stale";
+  switch (policy.mode) {
+    case raft::ReadMode::lease: return "lease";
+    case raft::ReadMode::quorum: return "quorum";
+    case raft::ReadMode::log: return "log";
   }
   LEASEHOLD_UNREACHABLE();
 }
 
-std::optional<ReadMode> read_mode_named(std::string_view name) {
-  for (const auto& [known, value] : kModes) {
-    if (known == name) return value;
+std::optional<ReadPolicy> read_policy_named(std::string_view name) {
+  for (const ReadPolicy& policy :
+       {ReadPolicy{raft::ReadMode::lease}, ReadPolicy{raft::ReadMode::quorum},
+        ReadPolicy{raft::ReadMode::log}, ReadPolicy{raft::ReadMode::lease, lease::Duration(0)}}) {
+    if (name == read_policy_name(policy)) return policy;
   }
   return std::nullopt;
 }

@@ -1,6 +1,7 @@
 // How the reads of a connection are justified, and what is remembered about the last one.
 #pragma once
 
+#include <leasehold/raft/types.h>
 #include <leasehold/replica/lease_view.h>
 
 #include <atomic>
@@ -11,21 +12,21 @@
 
 namespace leasehold::server {
 
-/// `lease`, `quorum` and `log` are linearizable and differ in cost only. `stale` is not: see
-/// ReadPolicy::bound.
-enum class ReadMode : std::uint8_t { lease, quorum, log, stale };
-
-const char* read_mode_name(ReadMode mode);
-std::optional<ReadMode> read_mode_named(std::string_view name);
-
 inline constexpr lease::Duration kStaleBoundMax = std::chrono::hours(1);
 
 struct ReadPolicy {
-  ReadMode mode = ReadMode::lease;
-  /// Mode stale: an answer shows every write that was acknowledged, anywhere, at least so long
-  /// before the read arrived.
-  lease::Duration bound{0};
+  raft::ReadMode mode = raft::ReadMode::lease;
+  /// A stale read: one that is not linearizable. Its answer shows every write that was
+  /// acknowledged, anywhere, at least this long before the read arrived. Where the node's state is
+  /// older than that, `mode` decides. Above 0 and at most kStaleBoundMax; none: a linearizable
+  /// read.
+  std::optional<lease::Duration> stale_bound{};
 };
+
+/// The word that clients use: "lease", "quorum", "log", or "stale".
+const char* read_policy_name(const ReadPolicy& policy);
+/// None: there is no such word. The bound that belongs to "stale" is 0 here.
+std::optional<ReadPolicy> read_policy_named(std::string_view name);
 
 /// The instant since which this node's state is known to be whole: everything that was committed
 /// before it is applied here. It is the beginning of the newest linearizable read that this node
@@ -82,21 +83,20 @@ enum class ReadFallback : std::uint8_t {
   no_lease,    ///< this node holds none
   lease_over,  ///< it held one, which has ended
   apply_lags,  ///< the lease was valid, the state machine behind
-  not_fresh,   ///< stale: no linearizable read within the bound; then as mode lease
+  not_fresh,   ///< stale: no linearizable read within the bound
 };
 const char* read_fallback_text(ReadFallback fallback);
 
 /// Plain fields of one connection, written as its reads go by.
 struct ReadNote {
-  ReadMode mode = ReadMode::lease;
+  ReadPolicy policy;
   ReadEnd end = ReadEnd::none;
   ReadFallback fallback = ReadFallback::none;
-  bool bound_missed = false;  ///< mode stale: the bound did not hold
+  bool bound_missed = false;  ///< a stale read: the state was older than the bound
   replica::LeaseLook look;    ///< when the read arrived
   raft::Index applied;        ///< then
   raft::Index index;          ///< at which the read was justified; 0: none
   lease::Duration waited{0};
-  lease::Duration bound{0};
   std::uint64_t number = 0;
 };
 
