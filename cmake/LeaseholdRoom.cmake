@@ -23,6 +23,7 @@ if(LEASEHOLD_SANITIZE)
 endif()
 
 find_package(Threads REQUIRED)
+find_package(fmt CONFIG REQUIRED)
 
 # What most sources include of the standard library, compiled once. No source may rely on it: only the preset release has it.
 if(LEASEHOLD_PCH)
@@ -35,12 +36,16 @@ if(LEASEHOLD_PCH)
     <string_view> <system_error> <thread> <utility> <variant> <vector>)
 endif()
 
-# leasehold_room(NAME SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
-# Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately.
+# leasehold_room(NAME [PLAIN] SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
+# Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately. A room writes its text with fmt;
+# a PLAIN one has nothing but the standard library.
 function(leasehold_room name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   if(ARG_SOURCES)
+    if(NOT ARG_PLAIN)
+      list(APPEND ARG_LINK fmt::fmt)
+    endif()
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
     if(LEASEHOLD_PCH)
