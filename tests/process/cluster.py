@@ -60,7 +60,8 @@ def wait_for(what, seconds, probe, pause=0.01):
         time.sleep(pause)
 
 
-_ports_given = set()
+# Ports that this process has given, and what keeps another test from giving them too: a name that ends with the process.
+_ports_given = {}
 
 
 def built(path):
@@ -75,12 +76,15 @@ def free_port():
         port = random.SystemRandom().choice(PORTS)
         if port in _ports_given:
             continue
+        claim = socket.socket(socket.AF_UNIX)
         with socket.socket() as probe:
             try:
+                claim.bind(f"\0leasehold-port-{port}")
                 probe.bind(("127.0.0.1", port))
             except OSError:
+                claim.close()
                 continue
-        _ports_given.add(port)
+        _ports_given[port] = claim
         return port
     raise Failed("no free port")
 
