@@ -55,6 +55,8 @@ std::uint64_t leads_in(const std::string& server, Timeout timeout) {
 Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease::Duration timeout,
                                     Repeat repeat) {
   const auto deadline = Clock::now() + timeout;
+  // No try begins later: a refusal that comes after the deadline would be an unknown outcome.
+  const auto last_try = deadline - std::max<lease::Duration>(timeout / 8, kRetryPause);
   const auto left = [deadline] {
     return std::max(std::chrono::ceil<Timeout>(deadline - Clock::now()), Timeout(1));
   };
@@ -85,7 +87,7 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
       last.message = servers_[at_] + ": " + (reply ? reply.value().text : reply.error().message);
     }
     drop();
-    if (Clock::now() + kRetryPause >= deadline) {
+    if (Clock::now() + kRetryPause >= last_try) {
       return Error{may_be_done ? ErrorCode::timed_out : ErrorCode::unavailable, last.message};
     }
     if (tried % servers_.size() == 0) std::this_thread::sleep_for(kRetryPause);

@@ -329,8 +329,8 @@ const SettingSpec kSettings[] = {
      "over to one that stands before it and has been well for 10 s",
      set_preferred_leaders},
     {"drain-timeout", "DURATION", "5s",
-     "What a node takes at most, at SIGTERM, to answer what is in flight and to transfer the leadership if it "
-     "leads; 0s: it ends at once",
+     "What a node takes at most, at SIGTERM, to answer what is in flight and to transfer the "
+     "leadership if it leads; 0s: it ends at once",
      set_drain_timeout},
     {"io-threads", "N", "1",
      "Threads that serve clients; one more serves new clients and long reads", set_io_threads},

@@ -60,7 +60,7 @@ def wait_for(what, seconds, probe, pause=0.01):
         time.sleep(pause)
 
 
-# Ports that this process has given, and what keeps another test from giving them too: a name that ends with the process.
+# Ports that this process has given, each with what keeps other tests from it: a name that ends with the process.
 _ports_given = {}
 
 

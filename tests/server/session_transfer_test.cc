@@ -62,8 +62,8 @@ TEST_F(SessionTransferTest, TheFirstWordSaysWhatToDo) {
   state_.options.client_addresses[raft::NodeId(2)] = "10.0.0.2:7201";
   EXPECT_EQ(
       answered(GroupCallStatus::refused, raft::NodeId(2), TransferObstacle::not_leader),
-      "-NOLEADER this node does not lead, and only the leader transfers the leadership; node 2 leads, at "
-      "10.0.0.2:7201\r\n");
+      "-NOLEADER this node does not lead, and only the leader transfers the leadership; node 2 "
+      "leads, at 10.0.0.2:7201\r\n");
   EXPECT_THAT(answered(GroupCallStatus::refused, raft::kNobody, TransferObstacle::not_leader),
               HasSubstr("; no leader is known\r\n"));
   EXPECT_THAT(answered(GroupCallStatus::refused, raft::NodeId(1), TransferObstacle::not_a_voter),
