@@ -4,6 +4,8 @@
 #include <leasehold/net/tcp_introduction.h>
 #include <leasehold/wire/check.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -140,11 +142,11 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnect
   const bool may_ask = callbacks_.judge_stranger != nullptr && !hello.address.empty() &&
                        connection.side() == TcpConnection::Side::accepted;
   if (!may_ask || !parse_address(hello.address).ok()) {
-    return wire::Refusal{RefusalCode::unknown_peer,
-                         "node " + std::to_string(hello.from.value()) +
-                             " is not among the peers of node " +
-                             std::to_string(options_.id.value()) + ": add it there first",
-                         wire::VersionRange{}};
+    return wire::Refusal{
+        RefusalCode::unknown_peer,
+        fmt::format("node {} is not among the peers of node {}: add it there first",
+                    hello.from.value(), options_.id.value()),
+        wire::VersionRange{}};
   }
   if (auto refusal = callbacks_.judge_stranger(hello)) return refusal;
   if (links_.size() < kLinksMax) return std::nullopt;
@@ -223,10 +225,9 @@ void TcpTransport::Impl::on_refusal(TcpConnection& connection, const wire::Frame
   }
   rejection.by_peer = true;
   rejection.reason = reason_of(refusal.value().code);
-  rejection.error =
-      Error{error_code_of(rejection.reason), "node " + std::to_string(rejection.peer.value()) +
-                                                 " at " + connection.address() +
-                                                 " refuses this node: " + refusal.value().reason};
+  rejection.error = Error{error_code_of(rejection.reason),
+                          fmt::format("node {} at {} refuses this node: {}", rejection.peer.value(),
+                                      connection.address(), refusal.value().reason)};
   rejection.membership = refusal.value().membership;
   ++counters_.refused_by_peers;
   remove(connection);

@@ -1,5 +1,7 @@
 #include <leasehold/net/tcp_connection.h>
 
+#include <fmt/format.h>
+
 #include <asio/buffer.hpp>
 #include <asio/post.hpp>
 
@@ -79,8 +81,8 @@ void TcpConnection::start(const TcpLimits& limits) {
   const asio::ip::tcp::endpoint remote = socket_.remote_endpoint(error);
   if (!error) {
     const std::string host = remote.address().to_string();
-    address_ =
-        (remote.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(remote.port());
+    address_ = remote.address().is_v6() ? fmt::format("[{}]:{}", host, remote.port())
+                                        : fmt::format("{}:{}", host, remote.port());
   }
   socket_.non_blocking(true, error);
   if (error) {

@@ -29,13 +29,11 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   /// Told what happens, from io handlers only. Both may close the connection.
   class Owner {
    public:
+    virtual ~Owner() = default;
     virtual void on_frame(TcpConnection& connection, wire::Frame frame) = 0;
     /// The stream has ended or failed. With a reason: what came in was refused. Nothing follows.
     virtual void on_end(TcpConnection& connection, std::optional<RejectReason> reason,
                         Error error) = 0;
-
-   protected:
-    ~Owner() = default;
   };
 
   /// `scratch` and `counters` outlive the connection; `owner` outlives it or calls close().

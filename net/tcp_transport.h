@@ -166,7 +166,7 @@ struct TcpCounters {
 class TcpTransport final : public Transport {
  public:
   TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks);
-  ~TcpTransport() override;
+  ~TcpTransport() override;  // NOLINT(bugprone-exception-escape): see its definition
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
 

@@ -1,6 +1,8 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/node/machine_marker.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -76,18 +78,19 @@ MachineMarker::~MachineMarker() {
 Result<void> MachineMarker::map(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    return Error{ErrorCode::io, path + ": " + reason() +
-                                    ". This machine may have no VM clock device; --vm-clock off "
-                                    "goes on without it"};
+    return Error{ErrorCode::io, fmt::format("{}: {}. This machine may have no VM clock device; "
+                                            "--vm-clock off goes on without it",
+                                            path, reason())};
   }
   struct stat about {};
   if (::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
       about.st_size < static_cast<off_t>(kPageBytes)) {
-    return Error{ErrorCode::malformed, path + " is no VM clock: it is shorter than a page"};
+    return Error{ErrorCode::malformed,
+                 fmt::format("{} is no VM clock: it is shorter than a page", path)};
   }
   void* const mapped = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) {
-    return Error{ErrorCode::io, path + " cannot be mapped: " + reason()};
+    return Error{ErrorCode::io, fmt::format("{} cannot be mapped: {}", path, reason())};
   }
   page_ = static_cast<const volatile unsigned char*>(mapped);
   path_ = path;
@@ -103,10 +106,13 @@ Result<void> MachineMarker::map(const std::string& path) {
   }
   ::munmap(mapped, kPageBytes);
   page_ = nullptr;
-  if (!ours) return Error{ErrorCode::malformed, path + " is no VM clock: other bytes begin it"};
+  if (!ours) {
+    return Error{ErrorCode::malformed,
+                 fmt::format("{} is no VM clock: other bytes begin it", path)};
+  }
   return Error{ErrorCode::unsupported_format,
-               path + " is a VM clock of version " + std::to_string(version) +
-                   "; this build knows version " + std::to_string(kVersion)};
+               fmt::format("{} is a VM clock of version {}; this build knows version {}", path,
+                           version, kVersion)};
 }
 
 /// In the host's order of bytes: it is only compared.
@@ -146,12 +152,10 @@ void MachineMarker::listen() {
 }
 
 std::string MachineMarker::watched() const {
-  std::string out = page_ != nullptr ? "the VM clock " + path_ : "";
-  if (listener_.joinable()) {
-    out += out.empty() ? "" : " and ";
-    out += "the kernel's VM generation";
-  }
-  return out.empty() ? "nothing" : out;
+  constexpr const char* kGeneration = "the kernel's VM generation";
+  if (page_ == nullptr) return listener_.joinable() ? kGeneration : "nothing";
+  if (!listener_.joinable()) return fmt::format("the VM clock {}", path_);
+  return fmt::format("the VM clock {} and {}", path_, kGeneration);
 }
 
 /// "change@/devices/…", and then assignments, each with a zero byte behind it.

@@ -5,6 +5,8 @@
 #include <leasehold/node/node_shell.h>
 #include <leasehold/replica/refusal.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <asio/post.hpp>
 #include <string>
@@ -135,15 +137,16 @@ void NodeShell::rejected(const net::Rejection& rejection) {
                         rejection.reason == net::RejectReason::duplicate_process;
   if (replaced) {
     fail({ErrorCode::in_use,
-          "another process runs as this node, with a directory like this one; "
-          "only one may: " +
-              rejection.error.message});
+          fmt::format("another process runs as this node, with a directory like this one; "
+                      "only one may: {}",
+                      rejection.error.message)});
   } else if (rejection.reason == net::RejectReason::removed && driver_) {
     members_->told_removed(driver_->core(), rejection, clock_.now());
     schedule_turn();
   } else if (rejection.reason == net::RejectReason::removed) {
     fail({ErrorCode::wrong_cluster,
-          rejection.error.message + ". The group exists already: a new node joins it (--join)"});
+          fmt::format("{}. The group exists already: a new node joins it (--join)",
+                      rejection.error.message)});
   } else if (rejection.reason == net::RejectReason::refused_by_node && !driver_) {
     fail({ErrorCode::wrong_cluster, rejection.error.message});
   }

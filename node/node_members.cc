@@ -2,6 +2,8 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_members.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -16,11 +18,11 @@ namespace {
 constexpr lease::Duration kFarewell = std::chrono::seconds(1);
 
 std::string name(raft::NodeId id) {
-  return "node " + std::to_string(id.value());
+  return fmt::format("node {}", id.value());
 }
 
 std::string entry(raft::LogId place) {
-  return "entry " + std::to_string(place.index.value());
+  return fmt::format("entry {}", place.index.value());
 }
 
 wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
@@ -28,8 +30,9 @@ wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
 }
 
 wire::Refusal removed_since(raft::NodeId peer, raft::LogId place) {
-  wire::Refusal told = refusal(wire::RefusalCode::removed,
-                               name(peer) + " is no member of the group as of " + entry(place));
+  wire::Refusal told =
+      refusal(wire::RefusalCode::removed,
+              fmt::format("{} is no member of the group as of {}", name(peer), entry(place)));
   told.membership = place;
   return told;
 }
@@ -39,11 +42,11 @@ const char* kind(bool witness) {
 }
 
 std::string wiped_text(raft::NodeId peer) {
-  return name(peer) +
-         " is a member under another uuid: its directory was wiped or replaced. Remove it from the "
-         "group and add it again as a new member: leasehold member remove " +
-         std::to_string(peer.value()) + ", then leasehold member add " +
-         std::to_string(peer.value()) + "=HOST:PORT";
+  return fmt::format(
+      "node {0} is a member under another uuid: its directory was wiped or replaced. Remove it "
+      "from the group and add it again as a new member: leasehold member remove {0}, then "
+      "leasehold member add {0}=HOST:PORT",
+      peer.value());
 }
 
 }  // namespace
@@ -93,10 +96,10 @@ void Members::check_kind(const raft::Membership& newest) {
   const bool witness = newest.is_witness(self_.id);
   if (!names_self(newest) || witness == self_.witness || other_kind_) return;
   other_kind_ = Error{ErrorCode::invalid_argument,
-                      "the group has " + name(self_.id) + " as " + kind(witness) +
-                          ", and it runs as " + kind(self_.witness) +
-                          ". Start it as what it was added as, or remove it and add it again with "
-                          "an empty directory"};
+                      fmt::format("the group has {} as {}, and it runs as {}. Start it as what it "
+                                  "was added as, or remove it and add it again with an empty "
+                                  "directory",
+                                  name(self_.id), kind(witness), kind(self_.witness))};
 }
 
 void Members::follow(const raft::Core& core, raft::LogId place, bool settled, lease::Now now) {
@@ -151,8 +154,9 @@ std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
                                                      const wire::Hello& hello) const {
   if (core == nullptr) {
     return refusal(wire::RefusalCode::unknown_peer,
-                   name(hello.from) + " is not among the initial members of " + name(self_.id) +
-                       ", whose group has not formed");
+                   fmt::format("{} is not among the initial members of {}, whose group has not "
+                               "formed",
+                               name(hello.from), name(self_.id)));
   }
   const raft::LogId place = membership_place(*core);
   if (hello.membership > place) return std::nullopt;
@@ -160,8 +164,8 @@ std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
   if (newest.find(hello.from) != nullptr) return std::nullopt;
   const bool settled = !newest.joint() && place.index <= core->commit_index();
   if (settled && !newest.members.empty()) return removed_since(hello.from, place);
-  return refusal(wire::RefusalCode::unknown_peer,
-                 name(self_.id) + " does not know " + name(hello.from) + " as a member yet");
+  return refusal(wire::RefusalCode::unknown_peer, fmt::format("{} does not know {} as a member yet",
+                                                              name(self_.id), name(hello.from)));
 }
 
 std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
@@ -183,16 +187,18 @@ void Members::told_removed(const raft::Core& core, const net::Rejection& rejecti
                            lease::Now now) {
   // Of a node that was never a member, or was added again since, the peer is behind.
   if (!was_member_ || membership_place(core) > rejection.membership) return;
-  leave(now, rejection.membership, ", says " + name(rejection.peer));
+  leave(now, rejection.membership, fmt::format(", says {}", name(rejection.peer)));
 }
 
 void Members::leave(lease::Now now, raft::LogId place, const std::string& who) {
   if (leaves_at_ != raft::PromiseInstant::never()) return;
   seated_ = false;
   leaves_at_ = now.promise + kFarewell;
-  farewell_ = name(self_.id) + " was removed from the group with " + entry(place) + who +
-              ". It stops, and does not come back by itself: to make it a member again, give it an "
-              "empty directory, start it with --join, and run leasehold member add";
+  farewell_ = fmt::format(
+      "{} was removed from the group with {}{}. It stops, and does not come back by itself: to "
+      "make it a member again, give it an empty directory, start it with --join, and run leasehold "
+      "member add",
+      name(self_.id), entry(place), who);
 }
 
 std::optional<Error> Members::gone(lease::Now now) const {
@@ -243,18 +249,20 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
   if (!answer.ok()) {
     MembersResult result =
         members_refused({raft::ChangeObstacle::no_answer, change->edits[edit].id}, core_->leader());
-    result.reason = answer.error().message + ". Start it first: leasehold serve --id " +
-                    std::to_string(change->edits[edit].id.value()) +
-                    " --join with the address of a member, so that it waits to be added";
+    result.reason = fmt::format(
+        "{}. Start it first: leasehold serve --id {} --join with the "
+        "address of a member, so that it waits to be added",
+        answer.error().message, change->edits[edit].id.value());
     return finish(change, std::move(result));
   }
   const MemberEdit& added = change->edits[edit];
   if (answer.value().witness != added.witness) {
     MembersResult result =
         members_refused({raft::ChangeObstacle::other_kind, added.id}, core_->leader());
-    result.reason = name(added.id) + " runs as " + kind(!added.witness) +
-                    ", and is to be added as " + kind(added.witness) +
-                    ". Say --witness both where it is started and where it is added, or nowhere";
+    result.reason = fmt::format(
+        "{} runs as {}, and is to be added as {}. Say --witness both where "
+        "it is started and where it is added, or nowhere",
+        name(added.id), kind(!added.witness), kind(added.witness));
     return finish(change, std::move(result));
   }
   change->edits[edit].uuid = answer.value().uuid;

@@ -31,8 +31,8 @@ class SnapshotThread final : public replica::Snapshots {
   using Post = std::function<void(replica::Event)>;
 
   /// `machine` outlives it. `durable`: what it has made durable.
-  SnapshotThread(replica::StateMachine& machine, std::string data_dir, std::uint64_t cluster_id,
-                 raft::Index durable, Post post);
+  SnapshotThread(replica::StateMachine& machine, const std::string& data_dir,
+                 std::uint64_t cluster_id, raft::Index durable, Post post);
   /// Calls stop().
   ~SnapshotThread() override;
   SnapshotThread(const SnapshotThread&) = delete;

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/posix_disk.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -27,7 +29,7 @@ Error system_error(const std::string& what, int number) {
   const bool full = number == ENOSPC || number == EDQUOT;
   if (full) hint = ": free some space on its disk";
   return {full ? kNoSpace : ErrorCode::io,
-          what + ": " + std::generic_category().message(number) + hint};
+          fmt::format("{}: {}{}", what, std::generic_category().message(number), hint)};
 }
 
 class Descriptor {
@@ -56,7 +58,9 @@ class PosixFile final : public DiskFile {
       const ssize_t count = ::pread(file_.get(), to, bytes, static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return system_error("cannot read " + path_, errno);
-      if (count == 0) return Error{ErrorCode::io, path_ + " became shorter while it was open"};
+      if (count == 0) {
+        return Error{ErrorCode::io, fmt::format("{} became shorter while it was open", path_)};
+      }
       to += count;
       offset += static_cast<std::uint64_t>(count);
       bytes -= static_cast<std::size_t>(count);
@@ -181,9 +185,9 @@ class PosixDisk final : public Disk {
   }
 
  private:
-  std::string full(const std::string& name) const { return path_ + "/" + name; }
+  std::string full(const std::string& name) const { return fmt::format("{}/{}", path_, name); }
   Error failed(const char* verb, const std::string& name) const {
-    return system_error(std::string("cannot ") + verb + " " + full(name), errno);
+    return system_error(fmt::format("cannot {} {}", verb, full(name)), errno);
   }
 
   static Result<void> fill(PosixFile& file, std::string_view head) {
@@ -218,8 +222,10 @@ Result<std::unique_ptr<Disk>> open_posix_disk(const std::string& path) {
   if (folder.get() < 0) return system_error("cannot open the folder " + path, errno);
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_error("cannot lock the folder " + path, errno);
-    return Error{ErrorCode::in_use, "another process uses the folder " + path +
-                                        ": stop it, or give this node a folder of its own"};
+    return Error{ErrorCode::in_use,
+                 fmt::format("another process uses the folder {}: stop it, or give this node a "
+                             "folder of its own",
+                             path)};
   }
   if (made) {
     const std::string parent = std::filesystem::absolute(path, error).parent_path().string();

@@ -6,6 +6,8 @@
 #include <leasehold/storage/segment_log.h>
 #include <leasehold/storage/segment_store.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -234,9 +236,9 @@ void SegmentLog::Impl::persist(raft::PersistBatch batch) {
     return;
   }
   fail(Error{ErrorCode::overloaded,
-             "the log in " + store_->path() + ": more than " +
-                 std::to_string(options_.queue_bytes_max) +
-                 " bytes wait for the disk, which does not keep up: check the disk"});
+             fmt::format("the log in {}: more than {} bytes wait for the disk, which does not keep "
+                         "up: check the disk",
+                         store_->path(), options_.queue_bytes_max)});
 }
 
 /// Waits for work. Empty: there is none and there will be none.

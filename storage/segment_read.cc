@@ -2,6 +2,8 @@
 // since nothing that stands in a segment is ever overwritten.
 #include <leasehold/storage/segment_store.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,8 +24,9 @@ void Collector::add(raft::Entry entry) {
 
 Result<std::vector<raft::Entry>> Collector::finish() {
   if (!entries_.empty()) return std::move(entries_);
-  return Error{ErrorCode::not_found, "entry " + std::to_string(request_.first.value()) +
-                                         " is not in the log: it was cut or truncated"};
+  return Error{
+      ErrorCode::not_found,
+      fmt::format("entry {} is not in the log: it was cut or truncated", request_.first.value())};
 }
 
 ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t bytes_max) {
@@ -122,10 +125,10 @@ Result<void> SegmentStore::read_runs(const ReadPlan::Part& part, Collector& out)
         const raft::Index index(runs[at].first.value() + i);
         const auto entry = take_entry(rest);
         if (!entry || entry.value().id.index != index) {
-          return Error{ErrorCode::corrupted, "the file " + segment_name(part.number) + ", byte " +
-                                                 std::to_string(runs[at].offset) + ": entry " +
-                                                 std::to_string(index.value()) +
-                                                 " was damaged since it was written"};
+          return Error{
+              ErrorCode::corrupted,
+              fmt::format("the file {}, byte {}: entry {} was damaged since it was written",
+                          segment_name(part.number), runs[at].offset, index.value())};
         }
         if (index < out.next() || index > part.last || out.full()) continue;
         out.add({entry.value().id, entry.value().kind, Bytes(entry.value().payload)});

@@ -15,6 +15,8 @@
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_store.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -23,11 +25,9 @@ namespace {
 
 /// How fast segments grow to their full size.
 constexpr std::uint64_t kSegmentGrowth = 4;
+
 std::string name_of(std::uint64_t cluster_id, raft::NodeId id) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex(16, '0');
-  for (std::size_t i = hex.size(); i-- > 0; cluster_id >>= 4U) hex[i] = kDigits[cluster_id & 0xfU];
-  return "node " + std::to_string(id.value()) + " of cluster " + hex;
+  return fmt::format("node {} of cluster {:016x}", id.value(), cluster_id);
 }
 
 /// The mark of a folder that may be used by this node; a new one if the folder is blank.
@@ -39,16 +39,17 @@ Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options
     if (!mark) return mark;
     const auto& found = mark.value();
     if (found.cluster_id == options.cluster_id && found.id == options.id) return mark;
-    return Error{ErrorCode::wrong_cluster,
-                 "it belongs to " + name_of(found.cluster_id, found.id) + ", but this is " +
-                     name_of(options.cluster_id, options.id) +
-                     ": give this node its own folder, or start it with the id, the cluster name "
-                     "and the initial peers it was made with"};
+    return Error{
+        ErrorCode::wrong_cluster,
+        fmt::format("it belongs to {}, but this is {}: give this node its own folder, or "
+                    "start it with the id, the cluster name and the initial peers it was "
+                    "made with",
+                    name_of(found.cluster_id, found.id), name_of(options.cluster_id, options.id))};
   }
   const auto names = disk.list();
   if (!names) return names.error();
   for (const std::string& name : names.value()) {
-    if (name == std::string(kMarkName) + std::string(kNewSuffix)) continue;
+    if (name == fmt::format("{}{}", kMarkName, kNewSuffix)) continue;
     return Error{ErrorCode::corrupted,
                  "it is not empty and holds no file LEASEHOLD: it is no log, or has lost its mark"};
   }
@@ -83,13 +84,11 @@ Result<void> check_options(const SegmentLogOptions& options) {
 }  // namespace
 
 Error SegmentStore::in_folder(const std::string& dir, const Error& error) {
-  std::string message = "the log in " + dir + ": " + error.message;
-  if (error.code == ErrorCode::corrupted) {
-    message +=
-        ". This log cannot be trusted: wipe the node's data folder and let the node join again as "
-        "a new member";
-  }
-  return {final_code(error.code), std::move(message)};
+  const char* advice = error.code == ErrorCode::corrupted
+                           ? ". This log cannot be trusted: wipe the node's data folder and let "
+                             "the node join again as a new member"
+                           : "";
+  return {final_code(error.code), fmt::format("the log in {}: {}{}", dir, error.message, advice)};
 }
 
 // Opening and closing.
@@ -208,9 +207,9 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
     const auto left = disk_->free_bytes();
     if (!left) return Error{ErrorCode::io, left.error().message};
     if (left.value() < options_.free_bytes_min + bytes) {
-      return Error{kNoSpace, "its disk has " + std::to_string(left.value()) + " bytes left, and " +
-                                 std::to_string(options_.free_bytes_min) +
-                                 " have to stay free beside a file of " + std::to_string(bytes)};
+      return Error{kNoSpace, fmt::format("its disk has {} bytes left, and {} have to stay free "
+                                         "beside a file of {}",
+                                         left.value(), options_.free_bytes_min, bytes)};
     }
   }
   Segment segment;
@@ -330,7 +329,7 @@ bool SegmentStore::remove_dropped(Lock& lock) {
   return false;
 }
 
-void SegmentStore::preparer_failed(Lock& lock, Error error) {
+void SegmentStore::preparer_failed(Lock& lock, const Error& error) {
   prepare_error_ = error;
   prepared_.notify_all();
   lock.unlock();

@@ -83,7 +83,7 @@ class SegmentStore {
     /// The disk is full (told before the reserve is touched), or the reserve is whole again.
     std::function<void(bool full)> space = [](bool) {};
     /// A segment could not be made, or one could not be removed, for another reason than space.
-    std::function<void(Error error)> failed = [](Error) {};
+    std::function<void(const Error& error)> failed = [](const Error&) {};
   };
 
   /// Errors: as SegmentLog::open.
@@ -148,7 +148,7 @@ class SegmentStore {
   void look_at_space(Lock& lock);
   bool prepare(Lock& lock);
   bool remove_dropped(Lock& lock);
-  void preparer_failed(Lock& lock, Error error);
+  void preparer_failed(Lock& lock, const Error& error);
   void drop_front();
   std::size_t ahead() const { return segments_.size() - 1 - current_; }
   bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }

@@ -2,6 +2,8 @@
 
 #include <leasehold/raft/membership.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <initializer_list>
 #include <string>
@@ -211,7 +213,7 @@ Result<void> check_message(const wire::PeerMessage& message) {
   const Verdict verdict = std::visit(Check{}, message.payload);
   if (verdict == kHolds) return {};
   return Error{ErrorCode::malformed,
-               "malformed message: invariant " + std::string(verdict) + " (see wire/check.h)"};
+               fmt::format("malformed message: invariant {} (see wire/check.h)", verdict)};
 }
 
 }  // namespace leasehold::wire

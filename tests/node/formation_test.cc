@@ -179,7 +179,7 @@ TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
   const auto judged = world.node(1).judge(NodeId(3), world.directory(3).uuid);
   ASSERT_FALSE(judged.ok());
   EXPECT_EQ(judged.error().code, ErrorCode::wrong_cluster);
-  EXPECT_NE(judged.error().message.find("start anew"), std::string::npos);
+  EXPECT_NE(judged.error().message.find("start again"), std::string::npos);
   // Node 2, which has not confirmed, meets the new one, and hears the old set from 1.
   world.handshake(2, 3);
   world.node(1).repeat();
