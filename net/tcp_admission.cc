@@ -1,4 +1,5 @@
-// Who may talk: a hello is judged, a peer let in, refused or thrown out, and the user hears why.
+// Which peers may talk: judges a hello, accepts, refuses or disconnects a peer, and tells the user
+// why.
 #include <leasehold/base/assert.h>
 #include <leasehold/net/tcp_impl.h>
 #include <leasehold/net/tcp_introduction.h>
@@ -48,7 +49,7 @@ ErrorCode error_code_of(RejectReason reason) {
   LEASEHOLD_UNREACHABLE();
 }
 
-/// Members, and nodes that this one does not know to be members yet.
+/// Limits members and nodes that this one does not know as members yet.
 constexpr std::size_t kLinksMax = 2 * wire::kMembersMax;
 
 }  // namespace
@@ -159,7 +160,7 @@ void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::
   if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
   if (connection.closed()) return;
   if (refusal) return refuse(connection, hello.from, *refusal);
-  // As with a refusal: it fits into the empty buffer of a fresh connection.
+  // As with a refusal: the answer fits into the empty buffer of a fresh connection.
   wire::encode_hello(my_hello(hello.from, hello.purpose), connection.out());
   connection.flush();
   remove(connection);
@@ -199,8 +200,8 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   ++counters_.accepts;
   if (for_snapshots) return;
 
-  // It is alive, so dial back at once: it pauses no longer, and a connection to an earlier process
-  // of it, or an attempt that began before it came back, would only be noticed later.
+  // It is alive, so dial back at once, without a pause. A connection to an earlier process of it,
+  // or an attempt that began before it came back, would be noticed only later.
   const bool to_earlier_process = link->up && (link->out->peer->uuid != hello.uuid ||
                                                link->out->peer->incarnation != hello.incarnation);
   if (link->waiting || link->dialling || to_earlier_process) {
@@ -218,7 +219,7 @@ void TcpTransport::Impl::on_refusal(TcpConnection& connection, const wire::Frame
   if (!refusal.ok()) {
     return reject(connection, RejectReason::malformed, rejection.peer, refusal.error());
   }
-  // Somebody unknown can refuse nothing: only who was dialled, or has said a hello that was taken.
+  // An unknown peer cannot refuse: only one that was dialled, or whose hello was accepted, can.
   if (rejection.peer == raft::kNobody) {
     return reject(connection, RejectReason::malformed, raft::kNobody,
                   Error{ErrorCode::malformed, "malformed stream: a refusal before the hello"});

@@ -163,7 +163,7 @@ void TcpTransport::Impl::connected_to(Link& link) {
 }
 
 void TcpTransport::Impl::dial_timed_out(Link& link) {
-  // Nobody there is no rejection; somebody who takes the connection and stays silent is.
+  // An unreachable peer is not a rejection; one that accepts the connection and stays silent is.
   if (!link.out) return redial_later(link);
   reject(*ConnectionPtr(link.out), RejectReason::handshake_timeout, link.id,
          Error{ErrorCode::timed_out,

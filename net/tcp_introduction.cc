@@ -26,7 +26,7 @@ ErrorCode error_code_of(wire::RefusalCode code) {
     case wire::RefusalCode::duplicate_process: return ErrorCode::in_use;
     case wire::RefusalCode::wrong_cluster:
     case wire::RefusalCode::wrong_target: return ErrorCode::wrong_cluster;
-    // A person may change what these stand for while the node waits.
+    // A person may remove the cause of these while the node waits.
     case wire::RefusalCode::too_many:
     case wire::RefusalCode::removed:
     case wire::RefusalCode::unknown_peer:
@@ -60,7 +60,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error) self->finish(self->nobody("no answer in time"));
     });
-    // Numeric addresses take this way too: asio resolves them without asking anybody.
+    // Numeric addresses too: asio resolves them without a name server.
     resolver_.async_resolve(target.value().host, std::to_string(target.value().port),
                             [self = shared_from_this()](const asio::error_code& error,
                                                         const Tcp::resolver::results_type& found) {

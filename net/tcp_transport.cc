@@ -74,7 +74,7 @@ Result<void> TcpTransport::Impl::start() {
   scratch_.resize(kScratchBytes);
   accept();
   for (const PeerAddress& peer : options_.peers) {
-    // One that was set before the start has the newer address.
+    // A peer that was set before the start has the newer address.
     if (find(peer.id) == nullptr) {
       const Result<void> set = set_peer(peer);
       LEASEHOLD_ASSERT(set.ok());

@@ -72,7 +72,7 @@ void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
                                    [peer](const raft::Member& m) { return m.id == peer; });
   if (member == members_.end()) return;
   if (!confirmed_.empty()) {
-    // The peer has just become reachable: it may not have heard.
+    // The peer has just become reachable: it may not know.
     if (!formed_ && peer != self_) send(peer);
     return;
   }
@@ -99,7 +99,7 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
   if (sender == nullptr || from == self_) return {};
   const raft::Member* me = find(message.members, self_);
   if (me == nullptr || me->uuid != uuid_) {
-    if (formed_) return {};  // a leftover of another life of the sender: the handshake sorts it out
+    if (formed_) return {};  // sent by an earlier directory of the sender: the handshake decides
     return Error{
         ErrorCode::wrong_cluster,
         message.formed
@@ -123,8 +123,7 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
                                "rolled back or the members differ. Check --peers on both",
                                name(from), name(self_))};
     }
-    // The sender saw everybody; that is as good as having seen them, because each must still
-    // confirm for itself.
+    // The sender knows all members. That is enough, because each must still confirm for itself.
     confirm(message.members);
   }
   if (message.members != confirmed_) {

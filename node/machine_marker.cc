@@ -30,7 +30,7 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kMarkerAt = 16;
 constexpr std::uint32_t kMagic = 0x4b4c4356;  // "VCLK"
 constexpr std::uint16_t kVersion = 1;
-/// Of the kernel's event sockets: those that the kernel itself sends, not udev.
+/// The group of events that the kernel itself sends, not udev.
 constexpr std::uint32_t kKernelEvents = 1;
 
 std::string reason() {
@@ -115,12 +115,12 @@ Result<void> MachineMarker::map(const std::string& path) {
                            version, kVersion)};
 }
 
-/// In the host's order of bytes: it is only compared.
+/// Not converted to the host's byte order: it is only compared.
 std::uint64_t MachineMarker::marker() const {
   return *reinterpret_cast<const volatile std::uint64_t*>(page_ + kMarkerAt);
 }
 
-/// Where there is no such socket, as in some containers, nothing is listened to.
+/// Where there is no such socket, as in some containers, this does nothing.
 void MachineMarker::listen() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
@@ -141,7 +141,7 @@ void MachineMarker::listen() {
       socklen_t length = sizeof(sender);
       const ssize_t size = ::recvfrom(events_, event.data(), event.size(), 0,
                                       reinterpret_cast<sockaddr*>(&sender), &length);
-      // Events were lost, and one may have been ours: to start anew costs less than a wrong read.
+      // Events were lost, and one may have been ours: a restart costs less than a wrong read.
       const bool lost = size < 0 && errno == ENOBUFS;
       // Only the kernel has the number 0.
       const bool told = size > 0 && sender.nl_pid == 0 &&

@@ -69,7 +69,7 @@ void NodeShell::wake() {
 void NodeShell::fail(Error error) {
   if (failure_) return;
   if (driver_) {
-    // Before whatever came with it: nothing is judged any more.
+    // First of all: after stop() nothing else of the turn is handled.
     batch_.insert(batch_.begin(), replica::StorageFailed{std::move(error)});
   } else {
     failure_ = std::move(error);
@@ -121,7 +121,7 @@ void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
     return;
   }
   if (!driver_) return;  // as if it had been lost
-  // Filled in place: g++ 12 takes the move of a temporary for a read of what is not there.
+  // Filled in place: g++ 12 warns that a moved temporary is uninitialised.
   replica::Event& event = batch_.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
   replica::PeerMessageReceived& taken = std::get<replica::PeerMessageReceived>(event);
   taken.from = from;
@@ -191,7 +191,7 @@ void NodeShell::stop_now() {
     post_task([this] { stop_on_loop(); });
     thread_.join();
   }
-  // Before the mailbox is closed: what these threads call goes into it, and waits for nobody.
+  // Before the mailbox is closed: the calls of these threads go into it, and do not wait.
   if (applier_) applier_->stop();
   if (snapshots_) snapshots_->stop();
   // From here on this is the only thread that runs the shell; tasks that come now wait for it.

@@ -145,7 +145,7 @@ Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
     const Result<wire::Hello> answer = net::introduce_and_wait(std::move(introduction));
     if (answer.ok() && answer.value().cluster_id != 0) return answer.value().cluster_id;
     if (answer.ok()) continue;
-    // What somebody refuses is more telling than that somebody else is not there.
+    // A refusal tells more than a node that does not answer.
     if (!problem || problem->code == ErrorCode::unavailable) problem = answer.error();
     if (answer.error().code != ErrorCode::unavailable) break;
   }

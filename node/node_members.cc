@@ -12,9 +12,8 @@ namespace leasehold::node {
 
 namespace {
 
-/// A removed node stays for so long: its last messages leave (a removed leader transfers the
-/// leadership), and a node that is being brought up may pass memberships of the past that did not
-/// have it.
+/// How long a removed node still runs: its last messages leave (a removed leader transfers the
+/// leadership), and a node that catches up may pass older memberships that did not name it.
 constexpr lease::Duration kFarewell = std::chrono::seconds(1);
 
 std::string name(raft::NodeId id) {
@@ -64,7 +63,7 @@ bool Members::names_self(const raft::Membership& membership) const {
   return self != nullptr && self->uuid == self_.uuid;
 }
 
-// ---- Whom this node dials ----
+// ---- Which nodes it dials ----
 
 void Members::look(const raft::Core& core, lease::Now now) {
   core_ = &core;
@@ -76,7 +75,8 @@ void Members::look(const raft::Core& core, lease::Now now) {
   place_ = place;
   settled_ = settled;
   follow(core, place, settled, now);
-  // At a start the last membership with this node may be the one before, or where the log begins.
+  // After a restart the last membership that names this node may be the one before, or the one at
+  // the log's base.
   const raft::Log& log = core.log();
   was_member_ = was_member_ || names_self(newest) ||
                 names_self(log.membership_at(place.index.prev())) ||
@@ -91,7 +91,7 @@ void Members::look(const raft::Core& core, lease::Now now) {
   }
 }
 
-/// Others count on a full member for the state, and send a witness none.
+/// Other nodes rely on a full member for the state, and send a witness no state.
 void Members::check_kind(const raft::Membership& newest) {
   const bool witness = newest.is_witness(self_.id);
   if (!names_self(newest) || witness == self_.witness || other_kind_) return;
@@ -107,10 +107,10 @@ void Members::follow(const raft::Core& core, raft::LogId place, bool settled, le
   const raft::Member* self = newest.find(self_.id);
   transport_.describe(names_self(newest) ? self->address : self_.address, place);
   for (const raft::Member& member : newest.members) {
-    // A member whose address is none is not reached, which its status shows.
+    // A member with an invalid address cannot be reached; its status shows that.
     static_cast<void>(transport_.set_peer({member.id, member.address}));
   }
-  // Before anybody is in it: this node waits to be added, and talks to whoever talks to it.
+  // An empty membership: this node waits to be added, and talks to every node that talks to it.
   if (!settled || newest.members.empty()) return;
   for (const net::PeerAddress& peer : transport_.peers()) {
     if (newest.find(peer.id) == nullptr) removed_.try_emplace(peer.id, now.promise + kFarewell);
@@ -124,7 +124,7 @@ void Members::dismiss_removed(const raft::Membership& newest, lease::Now now) {
       ++peer;
       continue;
     }
-    // Who knows a newer membership than this node may be a member again.
+    // A peer that knows a newer membership than this node may be a member again.
     const auto known = transport_.known_membership(peer->first);
     if (!back && !(known && *known > *place_)) {
       transport_.dismiss_peer(peer->first, removed_since(peer->first, *place_));
@@ -170,7 +170,7 @@ std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
 
 std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
                                                          const wire::Hello& hello) const {
-  // Who knows the cluster's id is a member that is about to add this node.
+  // A sender that knows the cluster's id is a member that is about to add this node.
   if (hello.cluster_id != 0) return std::nullopt;
   if (core == nullptr || core->membership().members.empty()) {
     return refusal(wire::RefusalCode::refused_by_node,
@@ -185,7 +185,7 @@ std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
 
 void Members::told_removed(const raft::Core& core, const net::Rejection& rejection,
                            lease::Now now) {
-  // Of a node that was never a member, or was added again since, the peer is behind.
+  // This node was never a member, or was added again since: the peer is behind.
   if (!was_member_ || membership_place(core) > rejection.membership) return;
   leave(now, rejection.membership, fmt::format(", says {}", name(rejection.peer)));
 }
@@ -282,8 +282,8 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   if (const auto* refused = std::get_if<raft::ChangeRefused>(&wanted)) {
     return finish(change, members_refused(*refused, leader));
   }
-  // From here on the driver answers, whatever comes. No other change can come between: the core
-  // takes one only when the newest membership is committed.
+  // From here on the driver answers. No other change can come in between: the core accepts one only
+  // when the newest membership is committed.
   replica::ChangeMembers event;
   event.wanted = std::move(*std::get_if<raft::WantedMembers>(&wanted));
   event.deadline = change->deadline;

@@ -5,7 +5,7 @@
 //   index 4711
 //   check 8 hex digits     CRC32C of everything above
 //
-// Of RESTORING it matters only that it is there.
+// Only the existence of RESTORING matters, not its content.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/wire/crc32c.h>
@@ -48,7 +48,7 @@ Error system_error(const std::string& what, int code) {
   return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
-/// Closes it at the end.
+/// Closes the descriptor at the end of its scope.
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -64,7 +64,7 @@ Result<void> sync_folder(const std::string& path) {
   return {};
 }
 
-/// Not its name.
+/// Makes the content durable, not the name.
 Result<void> write_file(const std::string& path, std::string_view text) {
   const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   const bool written =
@@ -94,7 +94,7 @@ Result<Restored> decode_restored(const std::string& text) {
   Restored restored;
   restored.generation = number_behind(text, "\ngeneration ", 16);
   restored.base = raft::Index(number_behind(text, "\nindex ", 10));
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above are lenient; this accepts only the exact text that encode_restored() writes.
   if (restored.generation == 0 || encode_restored(restored) != text) {
     return Error{ErrorCode::corrupted,
                  "it is damaged: restore this directory again from the backup"};
@@ -139,7 +139,7 @@ Result<void> begin_restoration(const std::string& data_dir) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path = fs::absolute(data_dir, error).lexically_normal();
-  // What is durable inside must not hang on a name that is not.
+  // A durable file needs durable names of all folders above it.
   std::vector<fs::path> parents;
   for (fs::path at = path; !error && at.has_relative_path() && !fs::exists(at, error);
        at = at.parent_path()) {

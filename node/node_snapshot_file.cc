@@ -25,8 +25,8 @@ constexpr std::size_t kFixedBytes = 52;
 constexpr std::uint64_t kDataAt = 65536;
 constexpr std::uint64_t kBlockBytes = 256U << 10U;
 
-/// The disk is told to begin to write this often, and waited for when it is so far behind: then a
-/// sync never finds a gigabyte to write, behind which the syncs of the log would stand.
+/// The disk is asked to begin writing after this many bytes, and waited for when it is that far
+/// behind: so a sync never has a gigabyte to write, which would delay the syncs of the log.
 constexpr std::uint64_t kWritebackBytes = 1U << 20U;
 constexpr std::uint64_t kWritebackBehind = 8U << 20U;
 
@@ -188,7 +188,7 @@ Result<void> SnapshotFile::end_block() {
   return write(check_at(head_, (received_ - 1) / kBlockBytes), check);
 }
 
-/// Hints: a system without them still works.
+/// These calls are hints: a system without them still works.
 void SnapshotFile::start_writeback() {
 #ifdef SYNC_FILE_RANGE_WRITE
   while (received_ - writeback_ >= kWritebackBytes) {

@@ -17,7 +17,7 @@
 namespace leasehold::node {
 namespace {
 
-/// Of the thread, from 0 (like everybody) to 19: reads come before a snapshot.
+/// The thread's niceness, from 0 (normal) to 19: reads come before a snapshot.
 constexpr int kNiceness = 10;
 
 std::string folder_of(const std::string& data_dir) {
@@ -93,7 +93,7 @@ void SnapshotThread::stop() {
 }
 
 void SnapshotThread::run() {
-  // Of this thread alone, on Linux. A hint: it works without.
+  // On Linux this affects this thread alone. A hint: everything works without it.
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
   recover();
   for (;;) {
@@ -186,8 +186,8 @@ Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft:
                            data_dir, base.index.value(), machine.durable_index().value(), why)};
 }
 
-/// What an earlier process left. One that was complete, but had not taken the place of the log when
-/// that process ended, only waits to be offered again.
+/// Handles what an earlier process left. A complete snapshot that was not installed when that
+/// process ended waits to be offered again.
 void SnapshotThread::recover() {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
@@ -236,7 +236,7 @@ SnapshotThread::Place SnapshotThread::store_now(const raft::SnapshotChunk& chunk
     fail(added.error());
     return place;
   }
-  // The space is given back: the log needs it more.
+  // Frees the space: the log needs it more.
   remove(incoming_in(folder_));
   place.refused = true;
   return place;

@@ -18,9 +18,8 @@ namespace leasehold::node {
 
 namespace {
 
-/// Under load the next append carries the news of a commit, and takes a quarter of the messages off
-/// each write's way. A follower that waits for a commit is told at once all the same
-/// (Core::listens).
+/// Under load the next append carries the news of a commit, which saves a quarter of the messages
+/// of each write. A follower that waits for a commit still hears of it at once (Core::listens).
 constexpr lease::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
 
 std::uint64_t random_u64() {
