@@ -49,7 +49,7 @@ ErrorCode error_code_of(RejectReason reason) {
   LEASEHOLD_UNREACHABLE();
 }
 
-/// Limits members and nodes that this one does not know as members yet.
+/// Links to members, and to nodes that this one does not know as members yet.
 constexpr std::size_t kLinksMax = 2 * wire::kMembersMax;
 
 }  // namespace

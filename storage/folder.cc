@@ -102,7 +102,7 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   const Error damaged{ErrorCode::corrupted, "the file LEASEHOLD is damaged"};
   Lines in(bytes);
   const std::uint64_t format = in.decimal(kHeading);
-  // A format is believed only from a whole file: a damaged one is damage.
+  // The format counts only when the check holds: a damaged file is reported as damaged.
   if (!in.ok() || !check_holds(bytes)) return damaged;
   if (format != kLogFormat) return unsupported_format("the log", format);
 
@@ -129,7 +129,7 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   in.expect("predecessor ");
   mark.predecessor.salt = in.number(16, 16);
   mark.predecessor.sequence = in.decimal(" ");
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above are lenient; this accepts only the exact text that encode_mark() writes.
   if (!in.ok() || encode_mark(mark) != bytes) return damaged;
   return mark;
 }

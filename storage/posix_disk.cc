@@ -19,8 +19,8 @@
 namespace leasehold::storage {
 namespace {
 
-/// How much is zeroed between two syncs: a large file must not fill the disk's queue, where the
-/// writes of a running log wait behind it.
+/// How much is zeroed between two syncs: a large file must not fill the disk's queue and delay the
+/// writes of a running log.
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
 
 Error system_error(const std::string& what, int number) {
@@ -81,8 +81,8 @@ class PosixFile final : public DiskFile {
     return {};
   }
 
-  /// Asks for the space of all of it before any of it is written: a disk that is full says so at
-  /// once. Not every file system can tell.
+  /// Asks for the space of all of it before any of it is written: a full disk reports it at once.
+  /// Not every file system can.
   Result<void> reserve() {
     if (::fallocate(file_.get(), 0, 0, static_cast<off_t>(size_)) == 0) return {};
     if (errno != ENOSPC && errno != EDQUOT) return {};
@@ -160,7 +160,7 @@ class PosixDisk final : public Disk {
       made = failed("make", name);
     }
     if (!made) {
-      // What is missing may be space.
+      // It may have failed because there is no space.
       ::unlinkat(folder_.get(), fresh.c_str(), 0);
       return made.error();
     }

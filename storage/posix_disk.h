@@ -1,4 +1,5 @@
-// Disk over the operating system's files. The door to the operating system.
+// Disk over the operating system's files. The only part of this room that calls the operating
+// system.
 #pragma once
 
 #include <leasehold/storage/disk.h>

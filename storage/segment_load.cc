@@ -23,7 +23,7 @@ Error stray(raft::Index index) {
   return corrupted(fmt::format("entry {} does not follow from the one before", index.value()));
 }
 
-/// The number in a segment's name; none if it is no such name.
+/// The number in a segment's name; none if it is not the name of a segment.
 std::optional<std::uint64_t> segment_number(const std::string& name) {
   std::uint64_t number = 0;
   for (const char c : name.substr(0, kNameDigits)) {
@@ -101,8 +101,8 @@ class Loader {
   const raft::GroupId group_;
   LoadedLog log_;
   std::uint64_t previous_salt_;
-  /// The beginning of the log is not known yet: its shape stands on what the frames say of what is
-  /// gone.
+  /// The beginning of the log is not known yet: its shape rests on what the frames say of the part
+  /// that was cut off.
   bool floating_;
   bool begun_ = false;                       ///< a frame was taken
   std::deque<std::uint32_t> payload_sizes_;  ///< of the entries of the shape
@@ -215,7 +215,7 @@ Result<void> Loader::take_frame(std::string_view body, std::uint64_t body_offset
   return lay(batch.foundation);
 }
 
-/// What the batch hangs on.
+/// Checks the entry before the batch, and finds where a floating log begins.
 Result<void> Loader::find_place(const BatchBody& batch) {
   if (batch.first == raft::Index(0)) return stray(batch.first);
   const raft::LogId before{batch.previous_term, batch.first.prev()};
@@ -223,7 +223,7 @@ Result<void> Loader::find_place(const BatchBody& batch) {
   if (floating_ && (!base || before.index >= base->id.index) &&
       (!begun_ || before.index < log_.shape.base().index)) {
     begin_at(before);
-    // Everything that stood above the base and is gone was taken back.
+    // The entries above the base that are gone were truncated.
     if (base && before == base->id) floating_ = false;
   }
   begun_ = true;
@@ -270,7 +270,7 @@ Result<void> Loader::cut(const raft::LogBase& base) {
   const auto& known = log_.foundation.base;
   const raft::LogId begin = log_.shape.base();
   const bool back = known && base.id.index < known->id.index;
-  // A cut that left something of what a later one took: the later one says where the log begins.
+  // An earlier cut; a later one has removed more, and says where the log begins.
   const bool gone = floating_ && base.id.index < begin.index;
   if (back || (!gone && log_.shape.term_at(base.id.index) != base.id.term)) {
     return corrupted(fmt::format("the log cannot begin behind entry {}: it is not there",
@@ -293,7 +293,7 @@ Result<void> Loader::cut(const raft::LogBase& base) {
   return {};
 }
 
-/// Nothing that was taken so far is of the log.
+/// No entry taken so far belongs to the log.
 void Loader::begin_at(raft::LogId base) {
   log_.shape = Shape(base, {}, base);
   log_.memberships.clear();
@@ -376,7 +376,7 @@ void Shape::append(raft::LogId id) {
   LEASEHOLD_ASSERT(id.index == last_.index.next());
   LEASEHOLD_ASSERT(id.term >= last_.term);
   LEASEHOLD_ASSERT(id.term > raft::Term(0));
-  // A run of the base's own term begins anew: the runs cover what the log holds.
+  // A run of the base's own term begins again at this entry: the runs cover what the log holds.
   if (runs_.empty() || runs_.back().term != id.term) runs_.push_back({id.term, id.index});
   last_ = id;
 }
@@ -430,7 +430,7 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
   Loader loader(mark, group);
   for (const std::string& name : names.value()) {
     if (name == kMarkName) continue;
-    // The remains of a file that was being made.
+    // The rest of a file that create() did not finish.
     if (name.size() > kNewSuffix.size() &&
         name.compare(name.size() - kNewSuffix.size(), std::string::npos, kNewSuffix) == 0) {
       continue;

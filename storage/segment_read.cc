@@ -1,5 +1,5 @@
-// Reading, on any thread: a plan is made of where entries stand, and then read without a lock,
-// since nothing that stands in a segment is ever overwritten.
+// Reading, on any thread: a plan records where entries stand, and is then read without a lock,
+// since stored entries are never overwritten.
 #include <leasehold/storage/segment_store.h>
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace leasehold::storage {
 namespace {
 
-/// What one read takes in, when many small runs stand side by side.
+/// How much one read covers, when many small runs are adjacent.
 constexpr std::uint64_t kReadBytes = std::uint64_t{256} << 10U;
 }  // namespace
 

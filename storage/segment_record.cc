@@ -67,7 +67,8 @@ std::optional<StateRecord> take_state(BigReader& in) {
   return record;
 }
 
-// Of no members: no bytes. It stands where a node has joined a group that it knows nothing of yet.
+// A membership without members has no bytes. A node writes it when it joins a group that it does
+// not know yet.
 void put_membership(BigWriter& to, const raft::Membership& membership) {
   if (membership.members.empty()) return to.u32(0);
   to.sized(raft::encode_membership(membership).view());

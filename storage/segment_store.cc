@@ -1,4 +1,4 @@
-// Opening is a row of steps, each of which a crash may interrupt:
+// Opening is a sequence of steps, each of which a crash may interrupt:
 //
 //   1. read the mark, or make one with a new uuid; compare it with the caller
 //   2. read and judge every segment; nothing was touched so far
@@ -182,19 +182,19 @@ Result<void> SegmentStore::write_mark() {
   const auto made = disk_->create(name, bytes, bytes.size());
   if (made) return {};
   if (made.error().code != kNoSpace) return made.error();
-  // On a full disk the old one gives its space: it lies inside one sector, so that a crash leaves
-  // the one or the other.
+  // On a full disk, overwrite the old mark: it fits one sector, so that after a crash either the
+  // old or the new one is there.
   auto old = disk_->open(name);
   if (!old || old.value()->size() != bytes.size()) return made.error();
   auto done = old.value()->write(0, bytes);
   if (done) done = old.value()->sync();
-  // Whatever the reason, it is not known what is there now.
+  // Whatever the reason, the content of the file is unknown now.
   return done ? done : Error{ErrorCode::io, done.error().message};
 }
 
 // Making and removing segments.
 
-/// Makes a segment and says so in the mark: from now on it has to be there. Errors: kNoSpace, io.
+/// Makes a segment and records it in the mark: from now on it has to exist. Errors: kNoSpace, io.
 Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t previous_salt,
                                            std::uint64_t bytes_min) {
   std::uint64_t bytes = options_.first_segment_bytes;
@@ -254,7 +254,7 @@ void SegmentStore::prepare_loop() {
     } else {
       prepare_wanted_.wait(lock, work);
     }
-    // What this gives back is what a full disk waits for.
+    // Removing these frees the space that a full disk waits for.
     if (!dropped_.empty() && !remove_dropped(lock)) return;
     if (stopping_) return;
     if (!segment_wanted()) {
@@ -265,11 +265,11 @@ void SegmentStore::prepare_loop() {
   }
 }
 
-/// Everything is made, and somebody else may fill the disk. A look that fails says nothing: the
-/// next file that is made finds out.
+/// No segment is wanted, but other programs may fill the disk. A check that fails is ignored: the
+/// next file that is made shows.
 void SegmentStore::look_at_space(Lock& lock) {
   if (options_.free_bytes_min == 0) return;
-  // More than what makes it full, or it would be both in turn.
+  // "Not full" needs more space than "full", or the state would flap.
   const std::uint64_t enough = options_.free_bytes_min + (full_ ? options_.segment_bytes : 0);
   lock.unlock();
   const auto left = disk_->free_bytes();
@@ -292,7 +292,7 @@ bool SegmentStore::prepare(Lock& lock) {
   lock.unlock();
   auto made = make_segment(number, salt, bytes);
   const bool full = !made && made.error().code == kNoSpace;
-  // Told before the writer may touch the reserve.
+  // Reported before the writer may touch the reserve.
   if (full && !was_full) listener_.space(true);
   lock.lock();
   if (!made && !full) {
@@ -302,7 +302,7 @@ bool SegmentStore::prepare(Lock& lock) {
   if (made) segments_.push_back(std::move(made).value());
   const bool whole = ahead() >= kAhead;
   full_ = full || (was_full && !whole);
-  urgent_ = urgent_ || (full_ && !full);  // there is some space again: on with the rest
+  urgent_ = urgent_ || (full_ && !full);  // there is some space again: make the rest
   ++attempts_;
   prepared_.notify_all();
   if (was_full && !full_) {
@@ -337,7 +337,8 @@ void SegmentStore::preparer_failed(Lock& lock, const Error& error) {
   lock.lock();
 }
 
-/// Sets aside for removal what lies in front and holds nothing of the log any more. Under mutex_.
+/// Moves the segments at the front that hold no entry of the log any more to dropped_. Under
+/// mutex_.
 void SegmentStore::drop_front() {
   while (segments_.front().number < base_segment_ && !segments_.front().has_entries()) {
     LEASEHOLD_ASSERT(current_ > 0);

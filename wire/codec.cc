@@ -125,7 +125,7 @@ Result<wire::PeerMessage> decode_message(const Frame& frame) {
       !form->ParseFromArray(frame.protobuf.data(), static_cast<int>(frame.protobuf.size()))) {
     return malformed("the protobuf part does not parse");
   }
-  // Made where it is returned: g++ 12 takes a moved variant for uninitialised.
+  // Made where it is returned: g++ 12 warns that a moved variant is uninitialised.
   Result<wire::PeerMessage> decoded = wire::PeerMessage{};
   wire::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());

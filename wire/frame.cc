@@ -163,7 +163,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     Result<FrameHeader> header = checked_header(chunk_);
     if (!header.ok()) return header.error();
     if (chunk_.size() >= header.value().frame_bytes()) {
-      // The usual case: the frame lies complete in what one read has brought.
+      // The usual case: one read has brought the whole frame.
       frame.header = header.value();
       const std::string_view whole = chunk_.substr(0, frame.header.frame_bytes());
       chunk_.remove_prefix(whole.size());
