@@ -84,7 +84,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
     return {Verdict::out_of_range, request.id};
   }
   if (const Lease* other = find(request.id); other != nullptr) {
-    // Who always asks with the same id and name is refused the name, too.
+    // A client that always asks with the same id and name is refused the name, too.
     if (other->terms.soft && other->name == request.name) wanted_.insert(other->id);
     return {Verdict::id_taken, other->id};
   }
