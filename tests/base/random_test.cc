@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
-// The sequences were computed by another implementation, in Python. They are pinned: a seed that
-// somebody noted has to give the same simulation for ever.
+// The sequences were computed by another implementation, in Python. They are pinned: a seed that a
+// person noted has to give the same simulation forever.
 TEST(Random, OneSeedGivesOneSequenceForEver) {
   struct Golden {
     std::uint64_t seed;

@@ -39,8 +39,8 @@ TEST(ClusterId, Golden) {
   EXPECT_EQ(cluster_id("default", {PeerAddress{NodeId(1), "a:1"}}), 0xdfc7be45ec049ddaU);
 }
 
-// A group that was restored from a backup is another cluster than the one of the backup, and than
-// one that was restored from another backup.
+// A group that was restored from a backup is not the cluster of the backup, nor one that was
+// restored from another backup.
 TEST(ClusterId, DependsOnTheBackupThatTheGroupWasRestoredFrom) {
   const std::vector<PeerAddress> peers = {PeerAddress{NodeId(1), "a:1"}};
   EXPECT_EQ(cluster_id("default", peers, 0), cluster_id("default", peers));

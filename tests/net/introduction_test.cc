@@ -1,4 +1,4 @@
-// Nodes that do not know each other yet, and those that shall know each other no more.
+// Nodes that do not know each other yet, and nodes that were removed.
 #include <leasehold/net/tcp_introduction.h>
 
 #include <leasehold/tests/net/tcp_rig.h>

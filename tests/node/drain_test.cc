@@ -37,7 +37,7 @@ class DrainTest : public ::testing::Test {
     }
     cluster_.settle();
   }
-  /// Until it is answered; false: a minute was not enough.
+  /// Runs turns until the drain is answered; false: a minute was not enough.
   bool drained(Rig& rig) {
     for (int step = 0; step < 12'000 && answer_.calls == 0; ++step) {
       turn(rig);

@@ -54,7 +54,7 @@ class World {
   std::vector<std::pair<NodeId, Formation::Send>>& sent() { return sent_; }
   std::vector<Error>& errors() { return errors_; }
 
-  /// Both learn who the other is, unless one lets the other not in.
+  /// Both learn who the other is, unless one refuses the other.
   bool handshake(std::uint64_t a, std::uint64_t b) {
     const bool let_in = node(a).judge(NodeId(b), directory(b).uuid).ok() &&
                         node(b).judge(NodeId(a), directory(a).uuid).ok();
@@ -120,7 +120,7 @@ TEST(Formation, ThreeNodesForm) {
   EXPECT_EQ(world.node(1).missing(), ids({1, 2, 3}));
   world.handshake(1, 2);
   world.handshake(1, 3);
-  EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows everybody and has confirmed";
+  EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows all members and has confirmed";
   EXPECT_FALSE(world.directory(1).formed);
   EXPECT_TRUE(world.directory(2).confirmed.empty());
   world.deliver_all();
@@ -136,7 +136,7 @@ TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
   world.handshake(1, 2);
   world.handshake(1, 3);
   world.handshake(2, 3);
-  // What 3 says is lost.
+  // The messages of 3 are lost.
   while (!world.sent().empty()) {
     if (world.sent()[0].first == NodeId(3)) {
       world.sent().erase(world.sent().begin());

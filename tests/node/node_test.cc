@@ -276,10 +276,10 @@ TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
   std::optional<replica::LeaseChange> lease;
   for (const replica::Change& change : observer.changes()) {
     if (const auto* now = std::get_if<replica::LeadershipChange>(&change)) {
-      EXPECT_NE(leadership, *now) << "told twice";
+      EXPECT_NE(leadership, *now) << "reported twice";
       leadership = *now;
     } else if (const auto* now_lease = std::get_if<replica::LeaseChange>(&change)) {
-      EXPECT_NE(lease, *now_lease) << "told twice";
+      EXPECT_NE(lease, *now_lease) << "reported twice";
       lease = *now_lease;
     }
   }

@@ -1,4 +1,4 @@
-// The leadership moves to where it is wanted, and rests there.
+// The leadership moves to the preferred node, and stays there.
 #include <leasehold/node/preference.h>
 #include <leasehold/tests/replica/driver_cluster.h>
 
@@ -21,7 +21,7 @@ constexpr lease::Duration kSettle = std::chrono::seconds(10);
 
 class PreferenceTest : public ::testing::Test {
  protected:
-  /// Every node has the same wish.
+  /// Every node has the same preferences.
   void want(std::vector<std::uint64_t> ids) {
     std::vector<raft::NodeId> wanted;
     for (const std::uint64_t id : ids) wanted.emplace_back(id);

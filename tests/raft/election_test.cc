@@ -102,7 +102,7 @@ TEST(Election, ACandidateAsksForVotesAndCountsItsOwnOnlyWhenItsVoteIsDurable) {
   bool asked = false;
   three.filter = [&asked](const Envelope& e) {
     if (std::holds_alternative<VoteRequest>(e.message) && e.from == NodeId(1)) asked = true;
-    // Nobody else campaigns.
+    // No other node campaigns.
     return e.from == NodeId(1) || !std::holds_alternative<PreVoteRequest>(e.message);
   };
   for (int i = 0; i < 100 && three.core(1).role() != Role::candidate; ++i) three.run(ms(10));

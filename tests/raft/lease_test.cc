@@ -103,7 +103,7 @@ TEST(Lease, OnlyAPromiseOfThisTermCounts) {
   EXPECT_EQ(group.core(leader).lease_end(), before);
 }
 
-// H6: a new leader has no lease that nobody granted.
+// H6: a new leader has no lease until a quorum has granted it.
 TEST(Lease, ANewLeaderThatIsCutOffHasNone) {
   Group group(3);
   group.filter = [](const Envelope& e) { return !std::holds_alternative<AppendReply>(e.message); };

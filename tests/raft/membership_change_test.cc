@@ -1,5 +1,5 @@
-// What follows what: the plan of a change, as a table, and that no two neighbours in a log can have
-// quorums without a common voter.
+// The plan of a change, as a table, and a proof that two neighbours in a log never have quorums
+// without a common voter.
 
 #include <leasehold/base/random.h>
 #include <leasehold/raft/membership_change.h>
@@ -71,7 +71,7 @@ struct Row {
   const char* newest;
   const char* wanted;
   std::string plan;
-  const char* after;  ///< the joint state, if that is what the plan is
+  const char* after;  ///< the joint state, if the plan has one
 };
 
 TEST(MembershipChange, Plans) {

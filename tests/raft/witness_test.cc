@@ -106,7 +106,7 @@ TEST(Witness, LeadsUntilAFullMemberHasEverythingAndHandsOver) {
 TEST(Witness, ServesNothingWhileItLeads) {
   Three three;
   leave_an_entry_to_the_witness(three);
-  // It is elected, and nobody comes to have everything.
+  // It is elected, and no full voter gets everything.
   three.group.filter = [](const Envelope& e) {
     const auto* append = std::get_if<AppendRequest>(&e.message);
     return append == nullptr || append->entries.empty();
@@ -180,7 +180,7 @@ TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
   const Index committed = three.core(three.leader).commit_index();
   EXPECT_EQ(committed, before + 3);
   EXPECT_EQ(three.core(kWitness).commit_index(), before);
-  // What the leader itself has cut off can come from nobody any more.
+  // No node can send any more what the leader itself has cut off.
   three.group.cut_log(three.leader, before + 2);
   three.group.run(seconds(1));
   EXPECT_EQ(three.core(kWitness).commit_index(), before + 2);
@@ -247,7 +247,7 @@ TEST(Witness, AFullMemberTakesNoBeginningWithoutAState) {
   const Envelope& answer = three.group.in_flight().back();
   ASSERT_TRUE(std::holds_alternative<SnapshotReply>(answer.message));
   EXPECT_TRUE(std::get<SnapshotReply>(answer.message).refused);
-  // And a witness takes no state.
+  // And a witness accepts no state.
   chunk.size = 1;
   chunk.data = Bytes("s");
   three.group.step(three.leader, kWitness, chunk);
@@ -397,8 +397,8 @@ TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
 }
 
 // The entries are cut off at the witnesses, since the leader of then was to stay. The next one has
-// them, promotes a learner, and is gone; who takes over as a witness can bring it up by the other
-// one that leaves, and by nobody else.
+// them, promotes a learner, and is gone; the witness that leads next can bring it up only with the
+// help of the other one that leaves.
 TEST(Witness, HandsOverToOneThatLeavesIfOnlyThatOneHasTheState) {
   Group group(4, {}, 1, Duration(0), {2, 3});
   const int first = group.elect();

@@ -477,7 +477,8 @@ TEST(SegmentLogCrash, EverythingAcknowledgedIsThereAfterKill) {
     child.kill();
     while (const auto number = child.next()) acknowledged = *number;
 
-    // How far it came: the term of the hard state. Exactly the batches up to there are in the log.
+    // The term of the hard state shows how far it got. Exactly the batches up to there are in the
+    // log.
     std::uint64_t reached = 0;
     {
       auto log = open_log(log_options(dir));

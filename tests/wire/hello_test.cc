@@ -99,7 +99,7 @@ TEST(Hello, EveryZeroIsRefused) {
   EXPECT_FALSE(refused([](Hello& h) { h.process = 0; }));
 }
 
-// A new node knows its number and nothing else; who answers it says more.
+// A new node knows only its number; the node that answers it says more.
 TEST(Hello, AnIntroductionMayLackWhatIsNotKnown) {
   Hello hello = good_hello();
   hello.purpose = Purpose::introduction;
