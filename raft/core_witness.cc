@@ -92,7 +92,7 @@ bool Core::Impl::state_stays() const {
 
 // The witness needs entries that are gone. There is no state to bring it up with and it needs none:
 // what is cut off is committed, so every later leader knows its effect or has its entries.
-// Test: Witness.BeginsAnewWhereTheLeadersLogBegins.
+// Test: Witness.BeginsAgainWhereTheLeadersLogBegins.
 void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   const Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);

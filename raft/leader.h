@@ -152,7 +152,7 @@ void Leader::take_answered_reads(bool lease_valid, const Answer& answer) {
   if (!lease_valid || lease_reads == 0) return;
   // They wait only while there is no lease, so they are few, or this one has just arrived: it
   // stands at the end.
-  // Test: LeaderReads.ALeaseAnswersThoseThatAreContentWithIt.
+  // Test: LeaderReads.ALeaseAnswersTheReadsThatAcceptIt.
   auto from = reads.end();
   for (std::size_t left = lease_reads; left > 0;) {
     --from;

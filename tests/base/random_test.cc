@@ -15,7 +15,7 @@ constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
 // The sequences were computed by another implementation, in Python. They are pinned: a seed that a
 // person noted has to give the same simulation forever.
-TEST(Random, OneSeedGivesOneSequenceForEver) {
+TEST(Random, OneSeedAlwaysGivesOneSequence) {
   struct Golden {
     std::uint64_t seed;
     std::array<std::uint64_t, 5> sequence;

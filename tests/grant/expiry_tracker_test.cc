@@ -60,7 +60,7 @@ TEST(ExpiryTracker, WhatWasNotNamedForLackOfRoomIsRenewed) {
   EXPECT_EQ(tracker.renew(2, at(10)), Renewed::renewed);
 }
 
-TEST(ExpiryTracker, WhoBeginsGivesTheWholeTime) {
+TEST(ExpiryTracker, ANewLeaderGivesTheWholeTime) {
   ExpiryTracker tracker;
   tracker.see(1, 5, {seconds(10)}, at(0));
   tracker.see(2, 6, {seconds(10)}, at(0));

@@ -54,7 +54,7 @@ TEST(HeldLease, AnswersInAnotherOrderTakeNothingBack) {
   EXPECT_EQ(lease.deadline(), at(seconds(13)));
 }
 
-TEST(HeldLease, TheWordOfTheStoreAndTheEndOfTheTimeAreTwoThings) {
+TEST(HeldLease, LostAndExpiredAreTwoStates) {
   HeldLease lost(exact(), seconds(10), at(seconds(0)), 1);
   lost.lost();
   EXPECT_EQ(lost.look(at(seconds(1))), State::lost);
@@ -146,7 +146,7 @@ TEST(HeldLease, ARenewalThatWasSentBeforeTheGracePeriodGivesItBackTillItsOwnDead
 
 // The answer took so long that its own time is over. The store has the lease still, and for longer
 // than was known.
-TEST(HeldLease, AnAnswerBehindItsOwnDeadlineGivesNothingBackButHope) {
+TEST(HeldLease, AnAnswerAfterItsOwnDeadlineOnlyExtendsTheTries) {
   HeldLease lease = with_grace();
   lease.renewed(at(seconds(4)), seconds(10), at(seconds(13)));
   EXPECT_EQ(lease.look(at(seconds(13))), State::in_grace);
@@ -170,7 +170,7 @@ TEST(HeldLease, BehindTheGracePeriodNothingGivesItBack) {
 }
 
 // It tries until a slow store has ended it, by a holder's clock that is fast.
-TEST(HeldLease, TriesForAsLongAsThereIsHope) {
+TEST(HeldLease, TriesWhileTheStoreMayHaveIt) {
   HolderTiming timing;
   timing.max_clock_drift_ppm = 200'000;
   timing.margin = lease::Duration(0);
@@ -203,7 +203,7 @@ TEST(HeldLease, WhatEndsItEndsItInTheGracePeriodToo) {
   EXPECT_EQ(released.look(at(seconds(11))), State::released);
 }
 
-TEST(HeldLease, AGracePeriodThatNobodyWaitsForIsNone) {
+TEST(HeldLease, AGracePeriodThatNoCallerWaitsForIsIgnored) {
   HeldLease early = with_grace();
   early.forgo_grace();
   EXPECT_EQ(early.look(at(seconds(9)) - lease::Duration(1)), State::held);

@@ -57,7 +57,7 @@ TEST(LeaseTable, AnIdThatTheTableChoseIsNeverGivenAgain) {
   EXPECT_EQ(table.grant(named("a"), FencingToken(2)).id, kFirst.next());
 }
 
-TEST(LeaseTable, ExpiryLosesAgainstWhateverCameSince) {
+TEST(LeaseTable, AnExpiryIsVoidAfterARenewalOrAGrant) {
   LeaseTable table;
   table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(1));
   const std::uint64_t seen = table.find(LeaseId(7))->stamp;
@@ -228,7 +228,7 @@ TEST(LeaseTable, ARevokedLeaseHasNoLockDelay) {
   EXPECT_EQ(table.size(), 0U);
 }
 
-TEST(LeaseTable, OfASoftLimitItTellsWhatIsWanted) {
+TEST(LeaseTable, ReportsWantedLeasesWithASoftLimit) {
   LeaseTable table;
   table.grant(with("a", {kSome, {}, true}), FencingToken(1));
   table.grant({LeaseId(8), "b", "me", seconds(1), {kSome, {}, false}}, FencingToken(1));

@@ -67,7 +67,7 @@ TEST(JudgeHello, TwoThatMeantEachOtherMayTalk) {
   EXPECT_FALSE(judge_hello(hello(1, 0), hello(2, 1)));  // accepted
 }
 
-TEST(JudgeHello, DisjointVersionsAreToldWithBothRanges) {
+TEST(JudgeHello, DisjointVersionsAreRefusedWithBothRanges) {
   wire::Hello theirs = hello(2, 1);
   theirs.versions = wire::VersionRange{4, 9};
   const auto refusal = judge_hello(hello(1, 2), theirs);
@@ -109,7 +109,7 @@ TEST(PeerHistory, ANewerStartReplacesAnOlderOneForGood) {
   EXPECT_EQ(history.judge(hello(2, 1), false)->code, RefusalCode::older_incarnation);
 }
 
-TEST(PeerHistory, TwoProcessesOfOneStartAreNotBothLetIn) {
+TEST(PeerHistory, TwoProcessesOfOneStartAreNotBothAccepted) {
   PeerHistory history;
   history.let_in(hello(2, 1));
   wire::Hello copy = hello(2, 1);

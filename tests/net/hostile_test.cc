@@ -190,7 +190,7 @@ TEST_F(Hostile, ASlowHandshakeIsEndedByItsDeadline) {
   expect_undisturbed();
 }
 
-TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNobodyOut) {
+TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNoPeerOut) {
   TcpLimits limits = TcpRig::options(1).limits;
   limits.handshakes_max = 8;
   limits.handshake_timeout = std::chrono::minutes(10);

@@ -185,7 +185,7 @@ TEST(TcpTransport, AnUnknownPeerIsRefused) {
       [&] { return one.transport->connected(NodeId(2)) && two.transport->connected(NodeId(1)); }));
 }
 
-TEST(TcpTransport, AWrongAddressIsTold) {
+TEST(TcpTransport, AWrongAddressIsReported) {
   TcpRig rig;
   TestNode& one = rig.start(1);
   TestNode& two = rig.start(2);
@@ -206,7 +206,7 @@ TEST(TcpTransport, AWrongAddressIsTold) {
 }
 
 // Two processes claim to be node 2. The first stays connected and is not disturbed.
-TEST(TcpTransport, ASecondNodeWithTheSameIdDisturbsNobody) {
+TEST(TcpTransport, ASecondNodeWithTheSameIdDisturbsNoPeer) {
   TcpRig rig;
   TcpRig other_rig;  // only to give the second process of node 2 another port
   TestNode& one = rig.start(1);
@@ -400,7 +400,7 @@ TEST(TcpTransport, BadOptionsSayWhatToDo) {
   EXPECT_EQ(start_error(options).code, ErrorCode::invalid_argument);
 }
 
-TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
+TEST(TcpTransport, AConnectionForSnapshotsDoesNotReplaceTheOther) {
   TcpRig rig;
   TestNode& one = rig.start(1);
   TestNode& two = rig.start(2);

@@ -149,7 +149,7 @@ TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
   EXPECT_EQ(world.node(1).missing(), ids({3}));
 }
 
-TEST(Formation, ALateOneLearnsThatTheGroupIsFormed) {
+TEST(Formation, ALateMemberLearnsThatTheGroupIsFormed) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);
@@ -169,7 +169,7 @@ TEST(Formation, ALateOneLearnsThatTheGroupIsFormed) {
   EXPECT_TRUE(world.directory(3).formed);
 }
 
-TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
+TEST(Formation, AMemberWipedAfterAConfirmationIsRefused) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);
@@ -189,7 +189,7 @@ TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
   for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_FALSE(world.directory(id).formed);
 }
 
-TEST(Formation, AMemberWipedBeforeAnybodyConfirmedJoinsUnderItsNewUuid) {
+TEST(Formation, AMemberWipedBeforeAnyConfirmationJoinsUnderItsNewUuid) {
   World world(3);
   world.handshake(1, 3);
   world.wipe(NodeId(3));
@@ -200,7 +200,7 @@ TEST(Formation, AMemberWipedBeforeAnybodyConfirmedJoinsUnderItsNewUuid) {
   for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_TRUE(world.directory(id).formed);
 }
 
-TEST(Formation, AMemberWipedAfterFormationIsRefusedAndToldWhy) {
+TEST(Formation, AMemberWipedAfterFormationIsRefusedWithTheReason) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);

@@ -45,7 +45,7 @@ struct Told {
   std::thread::id by;
 };
 
-TEST(ApplyThread, TellsTheCallerItselfOnceTheEffectShows) {
+TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;
@@ -70,7 +70,7 @@ TEST(ApplyThread, TellsTheCallerItselfOnceTheEffectShows) {
   EXPECT_EQ(applied.value().own, (std::vector<std::uint64_t>{9}));
 }
 
-TEST(ApplyThread, ACommandThatDoesNotDecodeTellsNobodyButTheNode) {
+TEST(ApplyThread, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;

@@ -208,7 +208,7 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
   EXPECT_NE(replica(3).failure.get().message.find("witness"), std::string::npos);
 }
 
-TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
+TEST_F(NodeMembersTest, AWitnessIsNotAnInitialMember) {
   NodeOptions witness = initial(1, 2);
   witness.witness = true;
   Replica replica;
@@ -217,7 +217,7 @@ TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
   EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
 }
 
-TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
+TEST_F(NodeMembersTest, AddingANodeThatDoesNotAnswerIsRefusedWithTheReason) {
   start_group();
   const MembersResult nobody = replica(leader()).node->change_members_and_wait({add(4)}, kLong);
   EXPECT_EQ(nobody.status, replica::GroupCallStatus::refused);
@@ -252,7 +252,7 @@ TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
       ChangeObstacle::too_late);
 }
 
-TEST_F(NodeMembersTest, ARemovedNodeIsToldAndEnds) {
+TEST_F(NodeMembersTest, ARemovedNodeLearnsItAndEnds) {
   start_group();
   const std::uint64_t gone = leader() == 3 ? 2 : 3;
   ASSERT_TRUE(changed({edit(What::remove, gone)}));
@@ -269,7 +269,7 @@ TEST_F(NodeMembersTest, ARemovedNodeIsToldAndEnds) {
   EXPECT_EQ(replica(gone).failure.get().code, ErrorCode::removed);
 }
 
-TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayIsToldWhenItReturns) {
+TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayLearnsItWhenItReturns) {
   start_group();
   const std::uint64_t gone = leader() == 3 ? 2 : 3;
   stop(gone);
@@ -282,7 +282,7 @@ TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayIsToldWhenItReturns) {
   EXPECT_TRUE(write(leader(), "undisturbed"));
 }
 
-TEST_F(NodeMembersTest, ARemovedLeaderHandsOverAndEnds) {
+TEST_F(NodeMembersTest, ARemovedLeaderTransfersAndEnds) {
   start_group();
   ASSERT_TRUE(write(leader(), "a"));
   const std::uint64_t old = leader();

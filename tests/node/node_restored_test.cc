@@ -41,7 +41,7 @@ TEST_F(RestoredTest, ADirectoryThatWasNeverRestoredHasNone) {
   EXPECT_EQ(load_restored(dir()).value(), std::nullopt);
 }
 
-TEST_F(RestoredTest, OneThatWasBegunIsRefusedUntilItIsFinished) {
+TEST_F(RestoredTest, ARestorationThatWasBegunIsRefusedUntilItIsFinished) {
   EXPECT_FALSE(restoration_begun(dir()).value());
   ASSERT_TRUE(begin_restoration(dir()));
   EXPECT_TRUE(restoration_begun(dir()).value());
@@ -74,7 +74,7 @@ TEST(RestoredFormat, AnotherFormatNamesBothNumbers) {
   EXPECT_NE(refused.error().message.find("format 2, this build knows 1"), std::string::npos);
 }
 
-TEST(RestoredFormat, OnlyTheOneTrueSpellingIsAccepted) {
+TEST(RestoredFormat, OnlyTheExactTextIsAccepted) {
   const std::string good = encode_restored(kRestored);
   const auto refused = [](const std::string& text) {
     const auto decoded = decode_restored(text);

@@ -233,7 +233,7 @@ TEST(SnapshotThread, ADamagedHeadIsNoPart) {
   EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 1000U);
 }
 
-TEST(SnapshotThread, ACompleteOneThatTookNoPlaceIsOfferedAgain) {
+TEST(SnapshotThread, ACompleteSnapshotThatWasNotInstalledIsOfferedAgain) {
   const TemporaryFolder folder;
   const std::string text = text_of(10'000);
   { EXPECT_TRUE(Store(folder).put(9, text, 0, 10'000).complete.has_value()); }

@@ -65,7 +65,7 @@ TEST_F(NodeTransferTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
   }
 }
 
-TEST_F(NodeTransferTest, WhatCannotBeIsRefusedAndNothingBegins) {
+TEST_F(NodeTransferTest, ATransferThatCannotBeIsRefused) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t follower = follower_of(leader);
@@ -96,7 +96,7 @@ TEST_F(NodeTransferTest, ATargetThatIsDownDoesNotTakeOver) {
   EXPECT_EQ(replica(leader).propose("y").status, replica::ProposeStatus::committed);
 }
 
-TEST_F(NodeTransferTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
+TEST_F(NodeTransferTest, ADrainedLeaderHasTransferredAndAnsweredItsCalls) {
   start_all();
   const std::uint64_t leader = await_leader();
   std::atomic<int> committed{0};

@@ -87,7 +87,7 @@ TEST(Catchup, OneIntentIsOpenAndTheNextWaitsForARound) {
   EXPECT_EQ(chunk.lease, ms(1000));
 }
 
-TEST(Catchup, NobodySendsSnapshotsToAPeerThatIsAway) {
+TEST(Catchup, APeerThatIsAwayGetsNoSnapshot) {
   Behind b(false);
   std::vector<SnapshotIntent>& intents = b.group.replica(b.leader).intents;
   b.group.core(b.leader).snapshot_ended(b.group.now(), b.find_out());

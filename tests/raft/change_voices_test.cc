@@ -9,7 +9,7 @@ namespace {
 
 // ---- Removed members ----
 
-TEST(Change, ARemovedFollowerIsToldAndStaysQuiet) {
+TEST(Change, ARemovedFollowerLearnsItAndStaysQuiet) {
   Group group(3);
   const int leader = group.elect();
   group.run(ms(200));

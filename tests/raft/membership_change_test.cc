@@ -116,7 +116,7 @@ TEST(MembershipChange, Plans) {
   }
 }
 
-TEST(MembershipChange, RefusesMembersThatAreNone) {
+TEST(MembershipChange, RefusesInvalidMembers) {
   const Membership newest = plain("1 2 3");
   const auto with = [&newest](WantedMember member) {
     WantedMembers members = parse("1 2 3");
@@ -177,7 +177,7 @@ TEST(MembershipChange, TheNumberOfMembersIsBounded) {
   EXPECT_EQ(show(plan_change(newest, members)), refused(ChangeObstacle::too_many, 0));
 }
 
-TEST(MembershipChange, WhatMayFollowWhat) {
+TEST(MembershipChange, WhichMembershipsMayFollow) {
   Membership joint = plain("1 2 3 4");
   joint.outgoing_voters = plain("1 2 3").voters;
   EXPECT_TRUE(may_follow(plain("1 2 3/4"), joint));

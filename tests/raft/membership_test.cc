@@ -80,7 +80,7 @@ TEST(MembershipTest, OnlyOneWithAWitnessIsInFormatTwo) {
   EXPECT_FALSE(decode_membership(bytes).ok());
 }
 
-TEST(MembershipTest, OneVoterAtLeastIsNoWitness) {
+TEST(MembershipTest, AtLeastOneVoterIsNotAWitness) {
   Membership m = sample();
   m.witnesses = {NodeId(2), NodeId(3)};
   EXPECT_FALSE(decode_membership(encode_membership(m).view()).ok());

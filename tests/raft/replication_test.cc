@@ -31,7 +31,7 @@ const AppendReply& last_reply(Group& group) {
   return std::get<AppendReply>(group.in_flight().back().message);
 }
 
-TEST(Replication, AWriteReachesEverybodyAndIsAppliedEverywhere) {
+TEST(Replication, AWriteReachesAllNodesAndIsAppliedEverywhere) {
   Group group(3);
   const int leader = group.elect();
   group.settle();
@@ -92,7 +92,7 @@ TEST(Replication, APeerWhoseCallersWaitHearsOfACommitAtOnce) {
   EXPECT_EQ(group.core(other).commit_index(), Index(1));
 }
 
-TEST(Replication, TheFirstCommitOfATermIsToldAtOnce) {
+TEST(Replication, TheFirstCommitOfATermIsAnnouncedAtOnce) {
   Group group(3, {}, 1, ms(5));
   const int old_leader = group.elect();
   group.run(ms(20));

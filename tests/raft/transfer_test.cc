@@ -71,7 +71,7 @@ TEST(Transfer, TheTargetLeadsWithoutTimePassing) {
             TransferOutcome::left_role);
 }
 
-TEST(Transfer, TheMostAdvancedVoterFollowsWhenNobodyIsNamed) {
+TEST(Transfer, TheMostAdvancedVoterFollowsWhenNoTargetIsNamed) {
   Three three;
   three.group.cut(three.leader, three.target);
   three.group.propose(three.leader, "x");
@@ -360,7 +360,7 @@ TEST(Transfer, ARestartedVoterLetsTheTokenPassToo) {
 
 // H27, H21: a leader that is removed transfers the leadership, so that no node waits for its lease
 // to end.
-TEST(Transfer, ARemovedLeaderHandsOverWhenItLeaves) {
+TEST(Transfer, ARemovedLeaderTransfersWhenItLeaves) {
   Three three;
   WantedMembers wanted;
   for (std::uint64_t id = 1; id <= 3; ++id) {

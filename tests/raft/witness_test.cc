@@ -90,7 +90,7 @@ TEST(Witness, TwoFullMembersAndAWitnessLiveThroughTheLossOfAnyOne) {
   }
 }
 
-TEST(Witness, LeadsUntilAFullMemberHasEverythingAndHandsOver) {
+TEST(Witness, LeadsUntilAFullMemberHasEverythingAndTransfers) {
   Three three;
   const LogId at = leave_an_entry_to_the_witness(three);
   three.group.run(seconds(5));
@@ -124,7 +124,7 @@ TEST(Witness, ServesNothingWhileItLeads) {
   }
 }
 
-TEST(Witness, HandsOverAgainWhenTheTargetWasNotElected) {
+TEST(Witness, TransfersAgainWhenTheTargetWasNotElected) {
   Three three;
   leave_an_entry_to_the_witness(three);
   int tokens = 0;
@@ -145,7 +145,7 @@ TEST(Witness, LetsAFullMemberGoFirst) {
   }
 }
 
-TEST(Witness, IsNoTargetOfATransfer) {
+TEST(Witness, IsNeverTheTargetOfATransfer) {
   Three three;
   const auto refused = three.core(three.leader).transfer(three.group.now(), node(kWitness));
   ASSERT_TRUE(refused);
@@ -169,7 +169,7 @@ TEST(Witness, UsesNoToken) {
   EXPECT_EQ(events_of<TokenUnused>(three.group.replica(kWitness)).size(), 1U);
 }
 
-TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
+TEST(Witness, LearnsOnlyCommitsThatEveryFullMemberHolds) {
   Three three;
   three.group.run(ms(300));
   const Index before = three.core(three.leader).commit_index();
@@ -210,7 +210,7 @@ TEST(Witness, MayNotCutWhatItCommitsWithOthersAlone) {
   EXPECT_EQ(group.core(2).cut_limit(), group.core(1).commit_index());
 }
 
-TEST(Witness, BeginsAnewWhereTheLeadersLogBegins) {
+TEST(Witness, BeginsAgainWhereTheLeadersLogBegins) {
   Three three;
   three.group.isolate(kWitness);
   for (int i = 0; i < 5; ++i) three.group.propose(three.leader, "x");
@@ -279,7 +279,7 @@ TEST(Witness, ThatLeadsSendsNoSnapshot) {
             three.core(three.leader).log().last_index());
 }
 
-TEST(Witness, OneVoterAtLeastHasAState) {
+TEST(Witness, AtLeastOneVoterHasAState) {
   Three three;
   const WantedMembers only_witnesses = {witness(3)};
   EXPECT_EQ(obstacle(three.group.change(three.leader, only_witnesses)),
@@ -380,7 +380,7 @@ struct Replacement {
 };
 
 // Its own log does not reach back, and its state goes with it: the witnesses keep the entries.
-TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
+TEST(Witness, LearnsFromALeavingLeaderOnlyWhatTheOthersHold) {
   Replacement replacement;
   Group& group = replacement.group;
   const Index held = group.core(4).durable_index();
@@ -399,7 +399,7 @@ TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
 // The entries are cut off at the witnesses, since the leader of then was to stay. The next one has
 // them, promotes a learner, and is gone; the witness that leads next can bring it up only with the
 // help of the other one that leaves.
-TEST(Witness, HandsOverToOneThatLeavesIfOnlyThatOneHasTheState) {
+TEST(Witness, TransfersToALeavingMemberIfOnlyThatHasTheState) {
   Group group(4, {}, 1, Duration(0), {2, 3});
   const int first = group.elect();
   const int second = 5 - first;

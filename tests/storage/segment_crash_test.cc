@@ -58,7 +58,7 @@ TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
   expect_every_crash_survived(kPlain);
 }
 
-TEST(SegmentCrash, SoDoesALogThatBeginsBehindWhatWasRestored) {
+TEST(SegmentCrash, ALogThatBeginsBehindABackupOpensWithWhatWasAcknowledged) {
   expect_every_crash_survived({72, Cuts::some, {raft::Term(1), raft::Index(500)}});
 }
 

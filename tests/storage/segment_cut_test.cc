@@ -79,7 +79,7 @@ bool wait_reserve(const DiskHistory& history) {
 }
 
 // On a disk that is full from time to time: the mark is overwritten in its place.
-TEST(SegmentCutCrash, AFullDiskChangesNothingOfThat) {
+TEST(SegmentCutCrash, EveryStateOnAFullDiskOpensWithWhatWasAcknowledged) {
   constexpr std::uint64_t kBatches = 120;
   const Story story{105, Cuts::many};
   auto options = small_options();
@@ -377,7 +377,7 @@ TEST(SegmentCutDamage, ALogWhoseCutVanishedIsRefused) {
 
 // Reads.
 
-TEST(SegmentCutRead, AReadThatACutOvertakesIsAnsweredAllTheSame) {
+TEST(SegmentCutRead, AReadThatACutOvertakesIsStillAnswered) {
   const auto history = std::make_shared<DiskHistory>();
   RecordingSink sink;
   auto log = std::move(open_on(history)).value();

@@ -163,7 +163,7 @@ TEST(SegmentLogFolder, OptionsAreChecked) {
   EXPECT_EQ(SegmentLog::open(options).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(SegmentLogFormation, OneSetForEver) {
+TEST(SegmentLogFormation, AConfirmedSetNeverChanges) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   {
@@ -199,7 +199,7 @@ TEST(SegmentLogFormation, OneSetForEver) {
   EXPECT_EQ(state.last_index, raft::Index(0));
 }
 
-TEST(SegmentLogFormation, ANodeThatJoinsKnowsNobody) {
+TEST(SegmentLogFormation, ANodeThatJoinsKnowsNoMembers) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   for (int life = 0; life < 2; ++life) {
@@ -301,7 +301,7 @@ TEST(SegmentLog, WhatWaitsSharesOneSync) {
   log.reset();
 }
 
-TEST(SegmentLog, TheDestructorFinishesWhatWasHandedOver) {
+TEST(SegmentLog, TheDestructorStoresWhatWaits) {
   const TemporaryFolder folder;
   Sequence sequence(81);
   RecordingSink sink;

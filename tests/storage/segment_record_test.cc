@@ -317,7 +317,7 @@ TEST(FolderMark, EveryFlippedBitAndEveryCutIsRefused) {
   EXPECT_FALSE(decode_mark(good + "\n"));
 }
 
-TEST(FolderMark, AnotherFormatIsBelievedOnlyOfAWholeFile) {
+TEST(FolderMark, AnotherFormatIsReportedOnlyOfAWholeFile) {
   std::string bad = encode_mark(some_mark());
   bad.replace(bad.find(" 3"), 2, " 7");
   EXPECT_EQ(decode_mark(bad).error().code, ErrorCode::corrupted);

@@ -116,7 +116,7 @@ std::uint64_t newest_written(const DiskHistory& disk) {
   return number;
 }
 
-TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
+TEST(SegmentSpace, AFullDiskIsReportedBeforeTheReserveIsTouched) {
   Rig rig(Rig::options());
   rig.start();
   ASSERT_TRUE(rig.wait_made(3));
@@ -175,7 +175,7 @@ TEST(SegmentSpace, TheReserveIsNotTouchedWhileASegmentIsMade) {
 }
 
 // The writer may be faster than the thread that makes segments: it waits for the result.
-TEST(SegmentSpace, TheReserveIsNotTouchedUnannouncedHoweverFastTheWriter) {
+TEST(SegmentSpace, AFastWriterDoesNotTouchTheReserveBeforeTheReport) {
   for (int round = 0; round < 20; ++round) {
     Rig rig(Rig::options());
     rig.disk().set_capacity(used(rig.disk()) + 2 * 16384);  // one more, or two
@@ -192,7 +192,7 @@ TEST(SegmentSpace, TheReserveIsNotTouchedUnannouncedHoweverFastTheWriter) {
   }
 }
 
-TEST(SegmentSpace, SpaceIsToldWhenTheReserveIsWholeAgain) {
+TEST(SegmentSpace, SpaceIsReportedWhenTheReserveIsWholeAgain) {
   Rig rig(Rig::options());
   rig.disk().fill_up(true);
   rig.start();
@@ -207,7 +207,8 @@ TEST(SegmentSpace, SpaceIsToldWhenTheReserveIsWholeAgain) {
   EXPECT_TRUE(rig.sink().full());
   rig.disk().fill_up(false);
   ASSERT_TRUE(rig.sink().wait_space(false));
-  EXPECT_GT(rig.disk().now().count(segment_name(3)), 0U) << "the file is there when the sink hears of it";
+  EXPECT_GT(rig.disk().now().count(segment_name(3)), 0U)
+      << "the file is there when the sink hears of it";
   for (int i = 0; i < 400; ++i) rig.append();
   ASSERT_TRUE(rig.append_durably());
   EXPECT_FALSE(rig.sink().full());

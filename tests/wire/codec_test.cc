@@ -66,7 +66,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-TEST(Codec, EveryKindComesBackAsItWent) {
+TEST(Codec, EveryKindRoundTrips) {
   Random random(11);
   for (std::uint64_t kind = 0; kind < kMessageKinds; ++kind) {
     for (int i = 0; i < 1000; ++i) {

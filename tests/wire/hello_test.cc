@@ -170,7 +170,7 @@ TEST(Refusal, ReasonsAreCutAndMadePrintable) {
   EXPECT_EQ(through_the_wire(refusal).value().reason, std::string(kReasonBytesMax, 'x'));
 }
 
-TEST(Refusal, AnUnknownCodeIsTheNodesOwn) {
+TEST(Refusal, AnUnknownCodeCountsAsRefusedByTheNode) {
   const Refusal refusal{static_cast<RefusalCode>(77), "new", VersionRange{}};
   EXPECT_EQ(through_the_wire(refusal).value().code, RefusalCode::refused_by_node);
 }
