@@ -86,7 +86,7 @@ Result<void> MachineMarker::map(const std::string& path) {
   if (::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
       about.st_size < static_cast<off_t>(kPageBytes)) {
     return Error{ErrorCode::malformed,
-                 fmt::format("{} is no VM clock: it is shorter than a page", path)};
+                 fmt::format("{} is not a VM clock: it is shorter than a page", path)};
   }
   void* const mapped = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) {
@@ -108,7 +108,7 @@ Result<void> MachineMarker::map(const std::string& path) {
   page_ = nullptr;
   if (!ours) {
     return Error{ErrorCode::malformed,
-                 fmt::format("{} is no VM clock: other bytes begin it", path)};
+                 fmt::format("{} is not a VM clock: it begins with other bytes", path)};
   }
   return Error{ErrorCode::unsupported_format,
                fmt::format("{} is a VM clock of version {}; this build knows version {}", path,

@@ -88,7 +88,7 @@ Result<void> may_join(const NodeOptions& options) {
                     options.data_dir));
   }
   if (!options.listen.empty()) return {};
-  return invalid("a node that joins has to be told where its peer port listens");
+  return invalid("a node that joins needs an address for its peer port: say where it listens");
 }
 
 Result<std::string> own_address(const NodeOptions& options,
@@ -150,7 +150,7 @@ Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
     if (answer.error().code != ErrorCode::unavailable) break;
   }
   if (problem) return *problem;
-  return Error{ErrorCode::unavailable, "nobody that was asked knows the cluster's id"};
+  return Error{ErrorCode::unavailable, "no node that was asked knows the cluster's id"};
 }
 
 }  // namespace leasehold::node

@@ -31,7 +31,7 @@ wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
 wire::Refusal removed_since(raft::NodeId peer, raft::LogId place) {
   wire::Refusal told =
       refusal(wire::RefusalCode::removed,
-              fmt::format("{} is no member of the group as of {}", name(peer), entry(place)));
+              fmt::format("{} is not a member of the group as of {}", name(peer), entry(place)));
   told.membership = place;
   return told;
 }
@@ -260,7 +260,7 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
     MembersResult result =
         members_refused({raft::ChangeObstacle::other_kind, added.id}, core_->leader());
     result.reason = fmt::format(
-        "{} runs as {}, and is to be added as {}. Say --witness both where "
+        "{} runs as {}, and is to be added as {}. Give --witness both where "
         "it is started and where it is added, or nowhere",
         name(added.id), kind(!added.witness), kind(added.witness));
     return finish(change, std::move(result));

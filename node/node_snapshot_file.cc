@@ -70,7 +70,7 @@ std::string encode_snapshot_head(const SnapshotHead& head) {
 Result<SnapshotHead> decode_snapshot_head(std::string_view bytes) {
   LittleReader in(bytes);
   if (bytes.size() < kFixedBytes + 4 || in.take(kMagic.size()) != kMagic) {
-    return damaged("it is too short, or no snapshot at all");
+    return damaged("it is too short, or not a snapshot");
   }
   const std::uint8_t format = in.u8();
   if (format != kFormat) {

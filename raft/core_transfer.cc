@@ -139,7 +139,7 @@ std::string text_of(const TransferRefused& refused) {
     case TransferObstacle::not_a_voter:
       return node + " is not a voter of this group; name one, or promote it first";
     case TransferObstacle::witness:
-      return node + " is a witness and cannot lead; name a voter that is none";
+      return node + " is a witness and cannot lead; name a voter that is not a witness";
     case TransferObstacle::nobody_to_follow:
       return "no other voter that could lead has answered; start one, or stop without a transfer";
     case TransferObstacle::too_late:

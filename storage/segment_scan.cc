@@ -82,7 +82,8 @@ Tail judge_tail(std::string_view segment, std::uint64_t salt, std::uint64_t at,
                 std::uint64_t sequence) {
   if (all_zero(part(segment, at, segment.size()))) return {};
   if (was_durable(segment, salt, at, sequence)) {
-    return damaged("a frame that had been durable is damaged: what stands behind it says so");
+    return damaged(
+        "a frame that had been durable is damaged: what follows it shows that it was durable");
   }
   const std::uint64_t sector_end = align_up(at + 1, kSectorBytes);
   const auto header = header_at(segment, salt, at);

@@ -50,8 +50,9 @@ Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options
   if (!names) return names.error();
   for (const std::string& name : names.value()) {
     if (name == fmt::format("{}{}", kMarkName, kNewSuffix)) continue;
-    return Error{ErrorCode::corrupted,
-                 "it is not empty and holds no file LEASEHOLD: it is no log, or has lost its mark"};
+    return Error{
+        ErrorCode::corrupted,
+        "it is not empty and holds no file LEASEHOLD: it is not a log, or has lost its mark"};
   }
   FolderMark mark;
   mark.cluster_id = options.cluster_id;
@@ -208,7 +209,7 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
     if (!left) return Error{ErrorCode::io, left.error().message};
     if (left.value() < options_.free_bytes_min + bytes) {
       return Error{kNoSpace, fmt::format("its disk has {} bytes left, and {} have to stay free "
-                                         "beside a file of {}",
+                                         "next to a file of {}",
                                          left.value(), options_.free_bytes_min, bytes)};
     }
   }
