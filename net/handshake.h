@@ -1,5 +1,4 @@
-// The handshake: what two nodes tell each other before the first message, and how each judges the
-// other.
+// The handshake: what two nodes tell each other before the first message, and when one refuses.
 //
 // Pure: no sockets here. The bytes are wire/hello.h's.
 #pragma once

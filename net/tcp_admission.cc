@@ -1,5 +1,4 @@
-// Which peers may talk: judges a hello, accepts, refuses or disconnects a peer, and tells the user
-// why.
+// Which peers may talk: judges a hello; accepts, refuses or disconnects a peer; reports why.
 #include <leasehold/base/assert.h>
 #include <leasehold/net/tcp_impl.h>
 #include <leasehold/net/tcp_introduction.h>

@@ -319,8 +319,7 @@ void TcpTransport::Impl::on_end(TcpConnection& connection, std::optional<RejectR
 TcpTransport::TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks)
     : impl_(std::make_shared<Impl>(io, std::move(options), std::move(callbacks))) {}
 
-// NOLINTNEXTLINE(bugprone-exception-escape): a timer's cancel() may throw by its type, and never
-// does
+// NOLINTNEXTLINE(bugprone-exception-escape): asio's cancel() of a timer never fails
 TcpTransport::~TcpTransport() {
   stop();
 }

@@ -1,5 +1,4 @@
-// What a node finds in its data directory when it starts, and writes there when the directory is
-// new.
+// What a node finds in its data directory when it starts, and writes into a new one.
 #pragma once
 
 #include <leasehold/base/result.h>

@@ -1,5 +1,4 @@
-// What a data directory knows of the backup that it was made from: the files RESTORING and
-// RESTORED.
+// What a data directory knows of the backup that it came from: the files RESTORING and RESTORED.
 #pragma once
 
 #include <leasehold/base/result.h>

@@ -1,5 +1,4 @@
-// Disk over the operating system's files. The only part of this room that calls the operating
-// system.
+// Disk over the operating system's files. Only this part of the room calls the operating system.
 #pragma once
 
 #include <leasehold/storage/disk.h>
