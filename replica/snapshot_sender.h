@@ -14,10 +14,9 @@ namespace leasehold::replica {
 /// There is one snapshot at a time, shared by all peers that need one, and used again while its
 /// last entry is at or above the log's base. To each peer it goes in chunks:
 ///
-///     waits ──heard from the peer, and a snapshot is there──> sends ──all of it, or refused──>
-///     rests
-///       ^ ──────────── the log was cut above the snapshot ─────┤                                │
-///       └── a new intent <── Core::snapshot_ended() <── no progress for snapshot_patience ──────┘
+///     waits ──heard from the peer, and a snapshot is there──> sends ──all, or refused──> rests
+///       ^ ──────────── the log was cut above the snapshot ──────┤                          │
+///       └── a new intent <── Core::snapshot_ended() <── no progress for snapshot_patience ─┘
 ///
 /// While it `sends`, one read of the snapshot is under way at a time, and at most a window of bytes
 /// that the peer has not confirmed. At first, and after a silence, a single chunk goes out, whose
