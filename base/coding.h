@@ -1,8 +1,8 @@
 // The one reader and the one writer of integers in bytes. Every format of this project, on disk and
-// on the wire, is written and read through them; the layout of each stands at its own decoder.
+// on the wire, is written and read through them; each decoder documents its own layout.
 //
 // A format has one byte order, and the name of the type says which: "little" puts the lowest byte
-// first, "big" the highest. Integers are unsigned; a signed one goes through as two's complement.
+// first, "big" the highest. Integers are unsigned; a signed one is stored as two's complement.
 #pragma once
 
 #include <leasehold/base/assert.h>
@@ -65,9 +65,9 @@ enum class ReadState : std::uint8_t {
 };
 
 /// Takes values off the front of bytes that come from outside. A read that wants more bytes than
-/// are left gives 0 or nothing, and so does each one after it; state() then stays cut_short. So a
-/// decoder may read all its fields first and look at the state once, before it uses them. What it
-/// takes as strings are views of the caller's bytes.
+/// are left gives 0 or nothing, and so does each read after it; state() then stays cut_short. So a
+/// decoder may read all its fields first and check the state once, before it uses them. Strings
+/// that it returns are views of the caller's bytes.
 template <ByteOrder order>
 class ByteReader {
  public:

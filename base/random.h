@@ -31,12 +31,13 @@ class Random {
     return result;
   }
 
-  /// Uniform in [0, bound). `bound` is above 0. Unbiased: values in the ragged end are drawn again.
+  /// Uniform in [0, bound). `bound` is above 0. Unbiased: values in the incomplete last part of the
+  /// range are drawn again.
   std::uint64_t below(std::uint64_t bound) {
     LEASEHOLD_ASSERT(bound > 0);
     for (;;) {
       const std::uint64_t draw = next();
-      // The ragged end is shorter than `bound`, so its length is rarely needed.
+      // That part is shorter than `bound`, so its length is rarely needed.
       if (draw >= bound || draw >= (0 - bound) % bound) return draw % bound;
     }
   }

@@ -25,8 +25,8 @@ enum class ErrorCode {
   unavailable,         ///< no leader, or not formed yet; nothing was done, try again
   timed_out,           ///< the deadline passed
   stopped,             ///< the node is stopping
-  removed,             ///< this node is no member of its group any more
-  clock_disrupted,     ///< this machine was stopped unseen by its clocks; start again
+  removed,             ///< this node is not a member of its group any more
+  clock_disrupted,     ///< this machine was stopped, and its clocks may not show it; start again
 };
 
 /// The code's name in logs: "wrong_cluster".

@@ -14,13 +14,13 @@
 
 namespace leasehold::grant {
 
-/// Times things by one clock, the leader's: each has a number, a *stamp* that changes whenever its
-/// time begins again, and the length of that time. It decides nothing. The leader proposes a
-/// command for each thing that is due; the command names the stamp, and does nothing if the stamp
-/// has changed when it is applied.
+/// Measures the time of things on one clock, the leader's: each has a number, a *stamp* that
+/// changes whenever its time begins again, and the length of that time. It decides nothing. The
+/// leader proposes a command for each thing that is due; the command names the stamp, and does
+/// nothing if the stamp has changed when it is applied.
 ///
-/// Deadlines are on the clock that stands still in suspend (instant.h): a leader that slept waits
-/// longer, which is safe. Not thread-safe.
+/// Deadlines are on the clock that stands still in suspend (instant.h): a leader that was suspended
+/// waits longer, which is safe. Not thread-safe.
 class ExpiryTracker {
  public:
   struct Due {
@@ -29,16 +29,16 @@ class ExpiryTracker {
     friend bool operator==(const Due&, const Due&) = default;
   };
 
-  /// Everything has its whole time from `now` on: a new leader has to give it, because it does not
-  /// know what the leader before has granted. `forget_named`: things that were named as due may be
-  /// renewed again. Only if no proposal to end them can take effect any more.
+  /// Gives everything its whole time again, from `now` on. A new leader has to do this, because it
+  /// does not know what the leader before has granted. `forget_named`: things that were named as
+  /// due may be renewed again. Only if no proposal to end them can take effect any more.
   void begin(lease::PromiseInstant now, bool forget_named);
 
   struct Times {
     lease::Duration ttl{0};
     /// It is due this much later, and may be renewed until then.
     LeaseTerms::Milliseconds grace{0};
-    /// Rises when a client wants the timed thing. In its grace period it is then due at once;
+    /// Rises each time a client wants the timed thing. In its grace period it is then due at once;
     /// before the end of its time the wish has no effect, and the client has to ask again.
     std::uint32_t wants = 0;
     bool renewable = true;
@@ -64,7 +64,7 @@ class ExpiryTracker {
 
   /// The last one that was seen; none: there is no such thing.
   std::optional<std::uint64_t> stamp(std::uint64_t id) const;
-  /// How long its time is; none: there is no such thing.
+  /// The length of its time; none: there is no such thing.
   std::optional<lease::Duration> ttl(std::uint64_t id) const;
   /// The rest of its time, as ttl().
   std::optional<lease::Duration> left(std::uint64_t id, lease::PromiseInstant now) const;

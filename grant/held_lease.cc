@@ -19,14 +19,14 @@ void HeldLease::renewed(lease::HolderInstant sent, lease::Duration ttl, lease::H
   in_doubt_ = false;
   deadline_ = std::max(deadline_, sent + timing_.usable(ttl));
   hope_ = std::max(hope_, hope(sent, ttl));
-  // Otherwise the answer was so long on its way that nothing of it is left: one more is asked for.
+  // Otherwise the answer took so long that none of its time is left: send another request.
   if (now < deadline_) state_ = State::held;
   plan(sent, timing_.renewal);
 }
 
 void HeldLease::failed(lease::HolderInstant now) {
   in_doubt_ = true;
-  // Not all at once, when it was the store that failed.
+  // Holders must not all retry at once when the store has failed.
   plan(now, std::min(timing_.renewal, timing_.max_round_trip));
 }
 

@@ -57,7 +57,7 @@ class HeldLease {
   /// The store says that there is no such lease.
   void lost();
   void released();
-  /// Nobody will wait for the grace period: at the deadline the lease is expired, now or later.
+  /// Ends waiting for the grace period: the lease expires at its deadline, now or later.
   void forgo_grace();
 
   /// Compares with the clock: after its deadline a lease is in its grace period, and without one or
@@ -72,7 +72,7 @@ class HeldLease {
   /// it has to stop before. A grace period makes it no later: after the time to live the store may
   /// end a lease with a soft limit at any moment.
   lease::HolderInstant end() const { return deadline_ + timing_.margin; }
-  /// Until when look() says the same, if nothing happens but time. Of a lease that is not over.
+  /// Until when look() gives the same answer, if only time passes. For a lease that is not over.
   lease::HolderInstant stays_until() const { return state_ == State::held ? deadline_ : hope_; }
   /// When the next renewal is to be sent.
   lease::HolderInstant next_renewal() const { return next_renewal_; }
@@ -93,7 +93,7 @@ class HeldLease {
   bool in_doubt_ = false;
   /// Invariant: moves forward only. Each answer justifies its own deadline.
   lease::HolderInstant deadline_;
-  lease::Duration grace_;  ///< 0: none, or nobody waits for it
+  lease::Duration grace_;  ///< 0: none, or no caller waits for it
   /// Moves forward only. Without a grace period it means nothing.
   lease::HolderInstant hope_;
   lease::HolderInstant next_renewal_;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kDriftMaxPpm = 500'000;
 constexpr lease::Duration kMillisecond = std::chrono::milliseconds(1);
-/// What a fitted set leaves even if everything was measured as nothing.
+/// The least that a fitted set allows, even if every measurement is zero.
 constexpr lease::Duration kRoundTripMin = std::chrono::milliseconds(10);
 
 std::string milliseconds(lease::Duration duration) {
@@ -64,7 +64,7 @@ Result<void> HolderTiming::validate() const {
         std::to_string(max_clock_drift_ppm) + " ppm, margin sigma = " + milliseconds(margin) +
         "; raise the time to live or lower the margin");
   }
-  // Written so that no sum overflows: each term is below U where it counts.
+  // Written so that no sum overflows: each term is below U where the sum matters.
   if (renewal > u / 3 || max_round_trip >= u - 2 * renewal) {
     return invalid("unavailable lease: R + rtt + R = " + milliseconds(renewal) + " + " +
                    milliseconds(max_round_trip) + " + " + milliseconds(renewal) +
@@ -94,7 +94,7 @@ Result<HolderTiming> HolderTiming::fit(const Measured& measured) {
   timing.renewal = third;
   const std::int64_t up = kMillion + timing.max_clock_drift_ppm;
   const std::int64_t down = kMillion - timing.max_clock_drift_ppm;
-  // Up to the next millisecond: a division that was rounded down is made good with the remainder.
+  // Up to the next millisecond: the remainder corrects a division that was rounded down.
   const lease::Duration exact(scaled((3 * third + timing.margin).count(), up, down));
   timing.ttl = (exact / kMillisecond + 1) * kMillisecond;
   if (timing.usable() < 3 * third) timing.ttl += kMillisecond;

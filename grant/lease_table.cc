@@ -84,7 +84,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
     return {Verdict::out_of_range, request.id};
   }
   if (const Lease* other = find(request.id); other != nullptr) {
-    // Who always asks with the same id and name is refused the name, too.
+    // A client that always asks with the same id and name is refused the name, too.
     if (other->terms.soft && other->name == request.name) wanted_.insert(other->id);
     return {Verdict::id_taken, other->id};
   }
@@ -267,19 +267,19 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
       is_of_key(lease.id) ? LeaseId(kKeyLeaseIdMin.value() | lease.stamp) : newest_;
   if (lease.id == LeaseId(0) || lease.id > highest) return malformed("its id was never given");
   if (is_of_key(lease.id) && !(lease.name.empty() && lease.holder.empty() && keys.size() <= 1)) {
-    return malformed("that of a key has a name, a holder or another key");
+    return malformed("the lease of a key has a name, a holder or another key");
   }
   if (!fits(lease.name, lease.holder, lease.ttl)) return malformed("it is beyond a limit");
   if (const char* problem = lease.terms.problem(!lease.name.empty())) return malformed(problem);
   if (lease.delayed && (lease.terms.delay == LeaseTerms::Milliseconds(0) || !keys.empty())) {
-    return malformed("a delayed one has no lock delay, or a key");
+    return malformed("a delayed lease has no lock delay, or a key");
   }
   if (lease.stamp > newest_stamp_) return malformed("its stamp was never given");
   if (lease.token == FencingToken(0)) return malformed("it has no token");
   if (find(lease.id) != nullptr) return malformed("named twice");
   if (find(lease.name) != nullptr) return malformed("two have the same name");
-  if (size() >= kLeasesMax) return malformed("there are more than may be");
-  if (keys.size() > kLeaseKeysMax) return malformed("it has more keys than it may");
+  if (size() >= kLeasesMax) return malformed("there are too many leases");
+  if (keys.size() > kLeaseKeysMax) return malformed("it has too many keys");
   leases_.insert(lease);
   put_keys(lease.id, std::move(keys));
   return {};
@@ -287,10 +287,10 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
 
 Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
   const Lease* lease = find(id);
-  if (lease == nullptr) return malformed("a key is attached to one that there is not");
-  if (lease->delayed) return malformed("a key is attached to a delayed one");
+  if (lease == nullptr) return malformed("a key is attached to a lease that does not exist");
+  if (lease->delayed) return malformed("a key is attached to a delayed lease");
   const std::size_t most = is_of_key(id) ? 1 : kLeaseKeysMax;
-  if (keys(id)->size() >= most) return malformed("it has more keys than it may");
+  if (keys(id)->size() >= most) return malformed("it has too many keys");
   if (!keys_[id].emplace(key).second) return malformed("a key is attached twice");
   return {};
 }
@@ -298,7 +298,7 @@ Result<void> LeaseTable::restore_key(LeaseId id, std::string_view key) {
 Result<void> LeaseTable::restored() const {
   const Leases::ById& all = leases_.by_id();
   for (auto at = all.lower_bound(kKeyLeaseIdMin); at != all.end(); ++at) {
-    if (keys_.count(at->first) == 0) return malformed("that of a key has no key");
+    if (keys_.count(at->first) == 0) return malformed("the lease of a key has no key");
   }
   return {};
 }

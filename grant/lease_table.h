@@ -26,10 +26,10 @@ using LeaseId = StrongInt<struct LeaseIdTag>;
 /// one. 0: none.
 using FencingToken = StrongInt<struct FencingTokenTag>;
 
-// The limits are constants and no settings, because every replica has to decide alike.
+// The limits are constants, not settings, because all replicas have to decide the same.
 
 inline constexpr std::size_t kLeasesMax = std::size_t{1} << 18U;
-/// Keys that are attached to one lease: they go in one step.
+/// Keys that are attached to one lease: they are removed in one step.
 inline constexpr std::size_t kLeaseKeysMax = std::size_t{1} << 14U;
 inline constexpr std::size_t kLeaseNameBytesMax = 255;
 inline constexpr std::size_t kLeaseHolderBytesMax = 255;
@@ -91,7 +91,7 @@ class LeaseTable {
     /// A number that no other grant and no other renewal in the log has: an expiry that names it is
     /// void if either has happened since.
     std::uint64_t stamp = 0;
-    std::int64_t asked_at_ms = 0;  ///< as the request said; shown, and nothing else
+    std::int64_t asked_at_ms = 0;  ///< as the request said; only shown
     LeaseTerms terms;
     /// It has expired. It has no keys and no holder, and only reserves its name until terms.delay
     /// is over.
@@ -157,7 +157,7 @@ class LeaseTable {
   void keep();
   void roll_back();
   /// The leases with a soft limit whose name was refused to a client since the last call, also in a
-  /// step that was rolled back. No part of the state.
+  /// step that was rolled back. Not part of the state.
   std::set<LeaseId> take_wanted() { return std::exchange(wanted_, {}); }
 
   const Lease* find(LeaseId id) const { return leases_.find(id); }

@@ -9,7 +9,7 @@ namespace leasehold::grant {
 
 /// A holder's ordinary pauses, of its program or its network, are shorter than this.
 inline constexpr lease::Duration kTtlWarnedBelow = std::chrono::seconds(3);
-/// Others wait for a dead holder no longer than this.
+/// Others should wait for a dead holder no longer than this.
 inline constexpr lease::Duration kTtlWarnedAbove = std::chrono::hours(1);
 
 /// A warning for a person who asks for a lease with this time to live; null: none.

@@ -56,7 +56,7 @@ class Instant {
     return Instant(Duration(sum));
   }
   friend constexpr Instant operator-(Instant a, Duration d) {
-    LEASEHOLD_ASSERT(d != Duration::min());  // has no opposite
+    LEASEHOLD_ASSERT(d != Duration::min());  // cannot be negated
     return a + Duration(-d.count());
   }
   friend constexpr Duration operator-(Instant a, Instant b) {

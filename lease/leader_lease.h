@@ -1,4 +1,4 @@
-// The leader's side of the lease: until when it may serve reads on its own.
+// The leader's side of the lease: until when it may serve reads without asking other nodes.
 #pragma once
 
 #include <leasehold/base/assert.h>
@@ -18,7 +18,7 @@ class LeaderLease {
     if (end > end_) end_ = end;
     LEASEHOLD_ASSERT(end_ >= end);
   }
-  /// Gives the lease up, until it is extended again.
+  /// Drops the lease, until it is extended again.
   void revoke() {
     end_ = HolderInstant::earliest();
     LEASEHOLD_ASSERT(!valid(end_));

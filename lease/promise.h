@@ -1,11 +1,11 @@
-// The voter's side of the lease: until when this node elects nobody else.
+// The voter's side of the lease: until when this node elects no other node.
 #pragma once
 
 #include <leasehold/lease/instant.h>
 
 namespace leasehold::lease {
 
-/// One promise, bounded by time. The consensus core keeps its holder and its term beside it.
+/// One promise, bounded by time. The consensus core keeps its holder and its term next to it.
 ///
 /// Time ends a promise, or a promise to a newer leader replaces it. `until` is in memory only. A
 /// restart needs the longest duration that may still bind this node: the remembered D, which is

@@ -1,7 +1,7 @@
 // The leader's broadcast rounds: numbered, each with the instant at which it began.
 //
 // No instant crosses the wire. A message carries the number of the newest round, the reply echoes
-// it, and the ring tells what the number means on this node's clock. An acknowledgement is
+// it, and the ring maps the number to an instant of this node's clock. An acknowledgement is
 // therefore always counted from before the send, never from its receipt, and an old one can never
 // pass for a newer one.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace leasehold::lease {
 
-/// Number of a round. Rises by one within a term; starts at 1. Zero is no round.
+/// Number of a round. Rises by one within a term; starts at 1. Zero means "no round".
 using Round = StrongInt<struct RoundTag>;
 
 /// What a leader remembers of a round.
@@ -30,7 +30,7 @@ struct RoundStart {
 };
 
 /// The newest rounds of one term. Older ones are forgotten; an acknowledgement of a forgotten round
-/// counts for nothing, which is safe.
+/// is ignored, which is safe.
 class RoundRing {
  public:
   static constexpr std::size_t kCapacity = 256;

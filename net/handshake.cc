@@ -1,5 +1,7 @@
 #include <leasehold/net/handshake.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,28 +23,15 @@ class Fnv {
   std::uint64_t hash_ = 0xcbf29ce484222325U;
 };
 
-void append_hex(std::uint64_t value, std::string& out) {
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    out.push_back("0123456789abcdef"[(value >> static_cast<unsigned>(shift)) & 0xfU]);
-  }
-}
-
-std::string hex(std::uint64_t value) {
-  std::string text;
-  append_hex(value, text);
-  return text;
-}
-
-std::string range_text(const wire::VersionRange& range) {
-  return std::to_string(range.min) + " to " + std::to_string(range.max);
-}
-
-std::string id_text(raft::NodeId id) {
-  return std::to_string(id.value());
-}
-
 wire::Refusal refuse(wire::RefusalCode code, std::string reason) {
   return wire::Refusal{code, std::move(reason), wire::VersionRange{}};
+}
+
+wire::Refusal same_id(const wire::Hello& mine) {
+  return refuse(wire::RefusalCode::same_id,
+                fmt::format("node id {} is taken by the node with uuid {}: give each node its own "
+                            "id",
+                            mine.from.value(), uuid_text(mine.uuid)));
 }
 
 }  // namespace
@@ -80,9 +69,9 @@ std::uint64_t cluster_id(std::string_view name, std::vector<PeerAddress> peers,
 
 Result<HostPort> parse_address(std::string_view address) {
   const auto refuse = [address](const char* why) {
-    return Error{ErrorCode::invalid_argument, "address \"" + std::string(address.substr(0, 256)) +
-                                                  "\": " + why +
-                                                  "; write host:port, for example 127.0.0.1:7101"};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("address \"{}\": {}; write host:port, for example 127.0.0.1:7101",
+                             address.substr(0, 256), why)};
   };
   const std::size_t colon = address.rfind(':');
   if (colon == std::string_view::npos) return refuse("the port is missing");
@@ -108,10 +97,7 @@ Result<HostPort> parse_address(std::string_view address) {
 }
 
 std::string uuid_text(const raft::Uuid& uuid) {
-  std::string text;
-  append_hex(uuid.high, text);
-  append_hex(uuid.low, text);
-  return text;
+  return fmt::format("{:016x}{:016x}", uuid.high, uuid.low);
 }
 
 namespace {
@@ -121,9 +107,10 @@ std::optional<wire::Refusal> judge_versions(const wire::Hello& mine, const wire:
     return std::nullopt;
   }
   return refuse(wire::RefusalCode::version,
-                "node " + id_text(mine.from) + " speaks wire versions " +
-                    range_text(mine.versions) + " and node " + id_text(theirs.from) + " " +
-                    range_text(theirs.versions) + ": upgrade the older one");
+                fmt::format("node {} speaks wire versions {} to {} and node {} {} to {}: upgrade "
+                            "the older one",
+                            mine.from.value(), mine.versions.min, mine.versions.max,
+                            theirs.from.value(), theirs.versions.min, theirs.versions.max));
 }
 
 }  // namespace
@@ -133,26 +120,24 @@ std::optional<wire::Refusal> judge_introduction(const wire::Hello& mine,
   using wire::RefusalCode;
   if (auto refusal = judge_versions(mine, theirs)) return refusal;
   if (!mine.cluster.empty() && !theirs.cluster.empty() && mine.cluster != theirs.cluster) {
-    return refuse(RefusalCode::wrong_cluster, "node " + id_text(mine.from) + " is of cluster '" +
-                                                  mine.cluster + "', and node " +
-                                                  id_text(theirs.from) + " was started with '" +
-                                                  theirs.cluster + "': correct --cluster there");
+    return refuse(
+        RefusalCode::wrong_cluster,
+        fmt::format("node {} is of cluster '{}', and node {} was started with '{}': "
+                    "correct --cluster there",
+                    mine.from.value(), mine.cluster, theirs.from.value(), theirs.cluster));
   }
   if (mine.cluster_id != 0 && theirs.cluster_id != 0 && mine.cluster_id != theirs.cluster_id) {
-    return refuse(RefusalCode::wrong_cluster,
-                  "node " + id_text(mine.from) + " is of cluster " + hex(mine.cluster_id) +
-                      " and node " + id_text(theirs.from) + " of cluster " +
-                      hex(theirs.cluster_id) + ": these are two groups");
+    return refuse(
+        RefusalCode::wrong_cluster,
+        fmt::format("node {} is of cluster {:016x} and node {} of cluster {:016x}: these "
+                    "are two groups",
+                    mine.from.value(), mine.cluster_id, theirs.from.value(), theirs.cluster_id));
   }
-  if (theirs.from == mine.from) {
-    return refuse(RefusalCode::same_id, "node id " + id_text(mine.from) +
-                                            " is taken by the node with uuid " +
-                                            uuid_text(mine.uuid) + ": give each node its own id");
-  }
+  if (theirs.from == mine.from) return same_id(mine);
   if (theirs.to != raft::kNobody && theirs.to != mine.from) {
-    return refuse(RefusalCode::wrong_target, "this is node " + id_text(mine.from) + ", not node " +
-                                                 id_text(theirs.to) +
-                                                 ": correct the address of that node");
+    return refuse(RefusalCode::wrong_target,
+                  fmt::format("this is node {}, not node {}: correct the address of that node",
+                              mine.from.value(), theirs.to.value()));
   }
   return std::nullopt;
 }
@@ -161,31 +146,30 @@ std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::He
   using wire::RefusalCode;
   if (auto refusal = judge_versions(mine, theirs)) return refusal;
   if (mine.cluster_id != theirs.cluster_id) {
-    return refuse(RefusalCode::wrong_cluster,
-                  "node " + id_text(mine.from) + " is of cluster " + hex(mine.cluster_id) +
-                      " and node " + id_text(theirs.from) + " of cluster " +
-                      hex(theirs.cluster_id) +
-                      ": start every node with the same cluster name and initial peers");
+    return refuse(
+        RefusalCode::wrong_cluster,
+        fmt::format("node {} is of cluster {:016x} and node {} of cluster {:016x}: start "
+                    "every node with the same cluster name and initial peers",
+                    mine.from.value(), mine.cluster_id, theirs.from.value(), theirs.cluster_id));
   }
   if (theirs.from == mine.from) {
     if (theirs.uuid == mine.uuid && theirs.process == mine.process) {
-      return refuse(RefusalCode::same_id, "node " + id_text(mine.from) +
-                                              " has reached itself: the address of a peer is "
-                                              "its own");
+      return refuse(RefusalCode::same_id,
+                    fmt::format("node {} has reached itself: the address of a peer is its own",
+                                mine.from.value()));
     }
-    return refuse(RefusalCode::same_id, "node id " + id_text(mine.from) +
-                                            " is taken by the node with uuid " +
-                                            uuid_text(mine.uuid) + ": give each node its own id");
+    return same_id(mine);
   }
   if (theirs.to != mine.from) {
-    return refuse(RefusalCode::wrong_target, "this is node " + id_text(mine.from) + ", not node " +
-                                                 id_text(theirs.to) +
-                                                 ": correct the address of that peer");
+    return refuse(RefusalCode::wrong_target,
+                  fmt::format("this is node {}, not node {}: correct the address of that peer",
+                              mine.from.value(), theirs.to.value()));
   }
   if (mine.to != raft::kNobody && theirs.from != mine.to) {
     return refuse(RefusalCode::wrong_target,
-                  "node " + id_text(theirs.from) + " answers at the address of node " +
-                      id_text(mine.to) + ": correct the address of that peer");
+                  fmt::format("node {} answers at the address of node {}: correct the address of "
+                              "that peer",
+                              theirs.from.value(), mine.to.value()));
   }
   return std::nullopt;
 }
@@ -196,20 +180,21 @@ std::optional<wire::Refusal> PeerHistory::judge(const wire::Hello& hello, bool c
   if (hello.uuid != last_->uuid) {
     if (!connected) return std::nullopt;
     return refuse(RefusalCode::duplicate_process,
-                  "node " + id_text(hello.from) + " is connected under the uuid " +
-                      uuid_text(last_->uuid) + ", not " + uuid_text(hello.uuid) +
-                      ": two directories use one node id");
+                  fmt::format("node {} is connected under the uuid {}, not {}: two directories use "
+                              "one node id",
+                              hello.from.value(), uuid_text(last_->uuid), uuid_text(hello.uuid)));
   }
   if (hello.incarnation < last_->incarnation) {
-    return refuse(RefusalCode::older_incarnation,
-                  "start " + std::to_string(hello.incarnation.value()) + " of node " +
-                      id_text(hello.from) + " was replaced by start " +
-                      std::to_string(last_->incarnation.value()) + ": stop the older process");
+    return refuse(
+        RefusalCode::older_incarnation,
+        fmt::format("start {} of node {} was replaced by start {}: stop the older process",
+                    hello.incarnation.value(), hello.from.value(), last_->incarnation.value()));
   }
   if (hello.incarnation == last_->incarnation && hello.process != last_->process) {
     return refuse(RefusalCode::duplicate_process,
-                  "another process runs on a copy of the directory of node " + id_text(hello.from) +
-                      ": stop one of them and wipe its directory");
+                  fmt::format("another process runs on a copy of the directory of node {}: stop "
+                              "one of them and wipe its directory",
+                              hello.from.value()));
   }
   return std::nullopt;
 }

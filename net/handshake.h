@@ -1,5 +1,4 @@
-// Who is on the other end: what two nodes tell each other before the first message, and how one
-// judges the other.
+// The handshake: what two nodes tell each other before the first message, and when one refuses.
 //
 // Pure: no sockets here. The bytes are wire/hello.h's.
 #pragma once
@@ -42,20 +41,19 @@ std::string uuid_text(const raft::Uuid& uuid);
 
 /// Compares what the other side said with what this side says (or would say). `mine.to` is the node
 /// that was dialled; kNobody: the connection was accepted. None: they may talk, as far as the two
-/// hellos tell; whether the peer is known and not replaced is for the transport and the node to
-/// say.
+/// hellos show; the transport and the node check whether the peer is known and not replaced.
 std::optional<wire::Refusal> judge_hello(const wire::Hello& mine, const wire::Hello& theirs);
 
 /// The same of an introduction (wire::Purpose::introduction): zeros and empty names, which say "not
 /// known", fit everything.
 std::optional<wire::Refusal> judge_introduction(const wire::Hello& mine, const wire::Hello& theirs);
 
-/// Who was let in last under one node id.
+/// The peer that was accepted last under one node id.
 class PeerHistory {
  public:
-  /// Refuses an older incarnation of the directory that was let in last, and a second process that
-  /// claims the same one. Another uuid is refused while `connected`; whether it may follow the old
-  /// one at all is for the node to say.
+  /// Refuses an older incarnation of the directory that was accepted last, and a second process
+  /// that claims the same one. Another uuid is refused while `connected`; the node decides whether
+  /// it may replace the old one at all.
   std::optional<wire::Refusal> judge(const wire::Hello& hello, bool connected) const;
   void let_in(const wire::Hello& hello) { last_ = hello; }
   const std::optional<wire::Hello>& last() const { return last_; }

@@ -1,8 +1,10 @@
-// Who may talk: a hello is judged, a peer let in, refused or thrown out, and the user hears why.
+// Which peers may talk: judges a hello; accepts, refuses or disconnects a peer; reports why.
 #include <leasehold/base/assert.h>
 #include <leasehold/net/tcp_impl.h>
 #include <leasehold/net/tcp_introduction.h>
 #include <leasehold/wire/check.h>
+
+#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -46,7 +48,7 @@ ErrorCode error_code_of(RejectReason reason) {
   LEASEHOLD_UNREACHABLE();
 }
 
-/// Members, and nodes that this one does not know to be members yet.
+/// Links to members, and to nodes that this one does not know as members yet.
 constexpr std::size_t kLinksMax = 2 * wire::kMembersMax;
 
 }  // namespace
@@ -140,11 +142,11 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnect
   const bool may_ask = callbacks_.judge_stranger != nullptr && !hello.address.empty() &&
                        connection.side() == TcpConnection::Side::accepted;
   if (!may_ask || !parse_address(hello.address).ok()) {
-    return wire::Refusal{RefusalCode::unknown_peer,
-                         "node " + std::to_string(hello.from.value()) +
-                             " is not among the peers of node " +
-                             std::to_string(options_.id.value()) + ": add it there first",
-                         wire::VersionRange{}};
+    return wire::Refusal{
+        RefusalCode::unknown_peer,
+        fmt::format("node {} is not among the peers of node {}: add it there first",
+                    hello.from.value(), options_.id.value()),
+        wire::VersionRange{}};
   }
   if (auto refusal = callbacks_.judge_stranger(hello)) return refusal;
   if (links_.size() < kLinksMax) return std::nullopt;
@@ -157,7 +159,7 @@ void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::
   if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
   if (connection.closed()) return;
   if (refusal) return refuse(connection, hello.from, *refusal);
-  // As with a refusal: it fits into the empty buffer of a fresh connection.
+  // As with a refusal: the answer fits into the empty buffer of a fresh connection.
   wire::encode_hello(my_hello(hello.from, hello.purpose), connection.out());
   connection.flush();
   remove(connection);
@@ -197,8 +199,8 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   ++counters_.accepts;
   if (for_snapshots) return;
 
-  // It is alive, so dial back at once: it pauses no longer, and a connection to an earlier process
-  // of it, or an attempt that began before it came back, would only be noticed later.
+  // It is alive, so dial back at once, without a pause. A connection to an earlier process of it,
+  // or an attempt that began before it came back, would be noticed only later.
   const bool to_earlier_process = link->up && (link->out->peer->uuid != hello.uuid ||
                                                link->out->peer->incarnation != hello.incarnation);
   if (link->waiting || link->dialling || to_earlier_process) {
@@ -216,17 +218,16 @@ void TcpTransport::Impl::on_refusal(TcpConnection& connection, const wire::Frame
   if (!refusal.ok()) {
     return reject(connection, RejectReason::malformed, rejection.peer, refusal.error());
   }
-  // Somebody unknown can refuse nothing: only who was dialled, or has said a hello that was taken.
+  // An unknown peer cannot refuse: only one that was dialled, or whose hello was accepted, can.
   if (rejection.peer == raft::kNobody) {
     return reject(connection, RejectReason::malformed, raft::kNobody,
                   Error{ErrorCode::malformed, "malformed stream: a refusal before the hello"});
   }
   rejection.by_peer = true;
   rejection.reason = reason_of(refusal.value().code);
-  rejection.error =
-      Error{error_code_of(rejection.reason), "node " + std::to_string(rejection.peer.value()) +
-                                                 " at " + connection.address() +
-                                                 " refuses this node: " + refusal.value().reason};
+  rejection.error = Error{error_code_of(rejection.reason),
+                          fmt::format("node {} at {} refuses this node: {}", rejection.peer.value(),
+                                      connection.address(), refusal.value().reason)};
   rejection.membership = refusal.value().membership;
   ++counters_.refused_by_peers;
   remove(connection);

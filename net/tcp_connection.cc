@@ -1,5 +1,7 @@
 #include <leasehold/net/tcp_connection.h>
 
+#include <fmt/format.h>
+
 #include <asio/buffer.hpp>
 #include <asio/post.hpp>
 
@@ -19,8 +21,8 @@ constexpr std::size_t kPiecesPerWrite = 64;
 /// Written or read before others get a turn.
 constexpr std::size_t kBytesPerTurn = std::size_t{1} << 20U;
 
-/// An accepted connection that is silent for so long is asked whether it still exists, so many
-/// times, with such pauses. A dialled one is always written to and needs only the timeout of
+/// Keep-alive: after this much silence the kernel probes an accepted connection, this many times,
+/// with these pauses. A dialled connection is always written to and needs only the timeout of
 /// unacknowledged bytes.
 constexpr int kKeepAliveIdleSeconds = 5;
 constexpr int kKeepAlivePauseSeconds = 1;
@@ -79,8 +81,8 @@ void TcpConnection::start(const TcpLimits& limits) {
   const asio::ip::tcp::endpoint remote = socket_.remote_endpoint(error);
   if (!error) {
     const std::string host = remote.address().to_string();
-    address_ =
-        (remote.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(remote.port());
+    address_ = remote.address().is_v6() ? fmt::format("[{}]:{}", host, remote.port())
+                                        : fmt::format("{}:{}", host, remote.port());
   }
   socket_.non_blocking(true, error);
   if (error) {
@@ -103,7 +105,7 @@ void TcpConnection::start(const TcpLimits& limits) {
 void TcpConnection::wait_readable() {
   socket_.async_wait(asio::socket_base::wait_read,
                      [self = shared_from_this()](const asio::error_code& error) {
-                       // A wait that failed is told by the read that follows.
+                       // The read that follows reports a wait that failed.
                        if (error != asio::error::operation_aborted) self->read();
                      });
 }

@@ -1,6 +1,6 @@
 // One socket to a peer: frames in, queued bytes out.
 //
-// It knows nothing of who may talk; tcp_admission.cc decides that.
+// It does not know which peers may talk; tcp_admission.cc decides that.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -26,16 +26,15 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
   enum class Side : std::uint8_t { dialled, accepted };
 
-  /// Told what happens, from io handlers only. Both may close the connection.
+  /// Hears what happens, from io handlers only. Both calls may close the connection.
   class Owner {
    public:
+    virtual ~Owner() = default;
     virtual void on_frame(TcpConnection& connection, wire::Frame frame) = 0;
-    /// The stream has ended or failed. With a reason: what came in was refused. Nothing follows.
+    /// The stream has ended or failed. With a reason: the received bytes were refused. No call
+    /// follows.
     virtual void on_end(TcpConnection& connection, std::optional<RejectReason> reason,
                         Error error) = 0;
-
-   protected:
-    ~Owner() = default;
   };
 
   /// `scratch` and `counters` outlive the connection; `owner` outlives it or calls close().
@@ -51,7 +50,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   /// What waits to be sent; flush() after adding.
   wire::SendBuffer& out() { return out_; }
   const wire::SendBuffer& out() const { return out_; }
-  /// Gives the kernel what it takes now and sees to the rest later.
+  /// Gives the kernel what it accepts now and sends the rest later.
   void flush();
   /// Closes at once; the owner hears nothing more.
   void close();
@@ -63,7 +62,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
 
   /// Closes the connection when the handshake has not ended in time. The owner arms and cancels it.
   asio::steady_timer deadline;
-  /// What the other side said, once it is let in.
+  /// The hello of the other side, once it is accepted.
   std::optional<wire::Hello> peer;
 
  private:

@@ -1,6 +1,8 @@
 // How connections come and go: listening, dialling, pauses between dials.
 #include <leasehold/net/tcp_impl.h>
 
+#include <fmt/format.h>
+
 #include <asio/connect.hpp>
 #include <asio/ip/address.hpp>
 #include <asio/socket_base.hpp>
@@ -17,10 +19,12 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 
 Error cannot_listen(const std::string& address, const asio::error_code& error) {
   if (error == asio::error::address_in_use) {
-    return Error{ErrorCode::in_use, "peer address " + address +
-                                        " is in use: stop the other process or choose another"};
+    return Error{ErrorCode::in_use,
+                 fmt::format("peer address {} is in use: stop the other process or choose another",
+                             address)};
   }
-  return Error{ErrorCode::io, "cannot listen for peers on " + address + ": " + error.message()};
+  return Error{ErrorCode::io,
+               fmt::format("cannot listen for peers on {}: {}", address, error.message())};
 }
 
 }  // namespace
@@ -39,8 +43,9 @@ Result<void> TcpTransport::Impl::listen() {
     const auto found = resolver.resolve(parsed.value().host, std::to_string(parsed.value().port),
                                         Tcp::resolver::passive, error);
     if (error || found.empty()) {
-      return Error{ErrorCode::invalid_argument, "the host of peer address " + options_.listen +
-                                                    " is not known: " + error.message()};
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("the host of peer address {} is not known: {}", options_.listen,
+                               error.message())};
     }
     endpoint = found.begin()->endpoint();
   }
@@ -158,11 +163,11 @@ void TcpTransport::Impl::connected_to(Link& link) {
 }
 
 void TcpTransport::Impl::dial_timed_out(Link& link) {
-  // Nobody there is no rejection; somebody who takes the connection and stays silent is.
+  // An unreachable peer is not a rejection; one that accepts the connection and stays silent is.
   if (!link.out) return redial_later(link);
   reject(*ConnectionPtr(link.out), RejectReason::handshake_timeout, link.id,
          Error{ErrorCode::timed_out,
-               "node " + std::to_string(link.id.value()) + " does not answer the hello"});
+               fmt::format("node {} does not answer the hello", link.id.value())});
 }
 
 void TcpTransport::Impl::forgive_later(Link& link) {

@@ -69,13 +69,13 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
     bool waiting = false;  ///< for the next dial
     /// The handshake on `out` is done.
     bool up = false;
-    /// Dials that did not lead to a connection that stood for a while.
+    /// Failed dials: those without a connection that lasted for a while.
     std::uint32_t failures = 0;
     /// Names the dial under way; handlers of an earlier one find another number here and do
     /// nothing.
     std::uint64_t attempt = 0;
-    /// End of the pause before the next dial, deadline of the one under way, or the instant from
-    /// which the connection counts as a success.
+    /// The end of the pause before the next dial, deadline of the one under way, or the instant
+    /// from which the connection counts as a success.
     asio::steady_timer timer;
     Tcp::resolver resolver;
 
@@ -121,7 +121,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void dial_timed_out(Link& link);
   /// A connection that stands for reconnect_max was a success; one that is lost before was not.
   void forgive_later(Link& link);
-  /// Hangs up a connection for snapshots when it was not used since this was called.
+  /// Later closes a connection for snapshots, if it was not used since this call.
   void hang_up_idle(Link& link);
   /// Ends what is under way on the dialled side.
   void hang_up(Link& link);

@@ -3,6 +3,8 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/net/tcp_connection.h>
 
+#include <fmt/format.h>
+
 #include <asio/connect.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -24,7 +26,7 @@ ErrorCode error_code_of(wire::RefusalCode code) {
     case wire::RefusalCode::duplicate_process: return ErrorCode::in_use;
     case wire::RefusalCode::wrong_cluster:
     case wire::RefusalCode::wrong_target: return ErrorCode::wrong_cluster;
-    // A person may change what these stand for while the node waits.
+    // A person may remove the cause of these while the node waits.
     case wire::RefusalCode::too_many:
     case wire::RefusalCode::removed:
     case wire::RefusalCode::unknown_peer:
@@ -58,7 +60,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     timer_.async_wait([self = shared_from_this()](const asio::error_code& error) {
       if (!error) self->finish(self->nobody("no answer in time"));
     });
-    // Numeric addresses take this way too: asio resolves them without asking anybody.
+    // Numeric addresses too: asio resolves them without a name server.
     resolver_.async_resolve(target.value().host, std::to_string(target.value().port),
                             [self = shared_from_this()](const asio::error_code& error,
                                                         const Tcp::resolver::results_type& found) {
@@ -70,9 +72,9 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     if (frame.header.kind == wire::FrameKind::refusal) {
       const Result<wire::Refusal> refusal = wire::decode_refusal(frame);
       if (!refusal.ok()) return finish(refusal.error());
-      return finish(
-          Error{error_code_of(refusal.value().code),
-                "the node at " + introduction_.address + " refuses: " + refusal.value().reason});
+      return finish(Error{error_code_of(refusal.value().code),
+                          fmt::format("the node at {} refuses: {}", introduction_.address,
+                                      refusal.value().reason)});
     }
     if (frame.header.kind != wire::FrameKind::hello) {
       return finish(nobody("something else than a hello came back"));
@@ -81,14 +83,14 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     if (!hello.ok()) return finish(hello.error());
     if (const auto refusal = judge_introduction(introduction_.hello, hello.value())) {
       return finish(Error{error_code_of(refusal->code),
-                          "at " + introduction_.address + ": " + refusal->reason});
+                          fmt::format("at {}: {}", introduction_.address, refusal->reason)});
     }
     if (introduction_.hello.to != raft::kNobody && hello.value().from != introduction_.hello.to) {
       return finish(Error{ErrorCode::wrong_cluster,
-                          "node " + std::to_string(hello.value().from.value()) + " answers at " +
-                              introduction_.address + ", not node " +
-                              std::to_string(introduction_.hello.to.value()) +
-                              ": correct the id or the address"});
+                          fmt::format("node {} answers at {}, not node {}: correct the id or the "
+                                      "address",
+                                      hello.value().from.value(), introduction_.address,
+                                      introduction_.hello.to.value())});
     }
     finish(hello.value());
   }
@@ -100,14 +102,15 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
  private:
   Error nobody(const std::string& why) const {
     return Error{ErrorCode::unavailable,
-                 "no Leasehold node answers at " + introduction_.address + ": " + why};
+                 fmt::format("no Leasehold node answers at {}: {}", introduction_.address, why)};
   }
 
   void resolved(const asio::error_code& error, const Tcp::resolver::results_type& found) {
     if (!done_) return;
     if (error) {
-      return finish(Error{ErrorCode::invalid_argument, "the host of " + introduction_.address +
-                                                           " is not known: " + error.message()});
+      return finish(Error{
+          ErrorCode::invalid_argument,
+          fmt::format("the host of {} is not known: {}", introduction_.address, error.message())});
     }
     asio::async_connect(
         socket_, found,

@@ -1,4 +1,4 @@
-// Asks who answers at an address: two hellos, and the end. Not for other programs than a node.
+// Asks which node answers at an address: two hellos, and the end. Only for use by a node.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -22,10 +22,10 @@ struct Introduction {
 
 /// Dials, says the hello, and completes with the answer's, once, on the thread that runs `io`;
 /// never inside this call. The answer fits the question (judge_introduction). Not completed when
-/// `io` is destroyed before. Errors: invalid_argument (the address is none, or its host is not
-/// known), unavailable (nobody answers, or a build that does not know introductions, or the node
+/// `io` is destroyed before. Errors: invalid_argument (the address is not valid, or its host is not
+/// known), unavailable (no node answers, or one of a build without introductions, or the node
 /// refuses for a reason that may pass), wrong_cluster (the cluster, or another node), in_use (the
-/// id), unsupported_format (versions); the message says who refused and why.
+/// id), unsupported_format (versions); the message says which node refused and why.
 void introduce(asio::io_context& io, Introduction introduction,
                std::function<void(Result<wire::Hello>)> done);
 

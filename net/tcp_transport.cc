@@ -6,6 +6,8 @@
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/codec.h>
 
+#include <fmt/format.h>
+
 #include <asio/post.hpp>
 
 #include <set>
@@ -40,13 +42,13 @@ Result<void> TcpTransport::Impl::validate() const {
     return invalid("a timeout of the transport is not positive, or reconnect_max < reconnect_min");
   }
   if (options_.peers.size() > wire::kMembersMax) {
-    return invalid("more than " + std::to_string(wire::kMembersMax) + " peers");
+    return invalid(fmt::format("more than {} peers", wire::kMembersMax));
   }
   std::set<raft::NodeId> ids;
   for (const PeerAddress& peer : options_.peers) {
     if (peer.id == raft::kNobody) return invalid("the id of a peer is zero");
     if (!ids.insert(peer.id).second) {
-      return invalid("node id " + std::to_string(peer.id.value()) + " is given to two peers");
+      return invalid(fmt::format("node id {} is given to two peers", peer.id.value()));
     }
     if (Result<HostPort> parsed = parse_address(peer.address); !parsed.ok()) return parsed.error();
   }
@@ -72,7 +74,7 @@ Result<void> TcpTransport::Impl::start() {
   scratch_.resize(kScratchBytes);
   accept();
   for (const PeerAddress& peer : options_.peers) {
-    // One that was set before the start has the newer address.
+    // A peer that was set before the start has the newer address.
     if (find(peer.id) == nullptr) {
       const Result<void> set = set_peer(peer);
       LEASEHOLD_ASSERT(set.ok());
@@ -317,6 +319,7 @@ void TcpTransport::Impl::on_end(TcpConnection& connection, std::optional<RejectR
 TcpTransport::TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks)
     : impl_(std::make_shared<Impl>(io, std::move(options), std::move(callbacks))) {}
 
+// NOLINTNEXTLINE(bugprone-exception-escape): asio's cancel() of a timer never fails
 TcpTransport::~TcpTransport() {
   stop();
 }

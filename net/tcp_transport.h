@@ -33,26 +33,26 @@ struct TcpLimits {
   /// The same for chunks of snapshots, which have a connection of their own. Above
   /// Limits::snapshot_window_bytes.
   std::size_t snapshot_queue_bytes_max = std::size_t{4} << 20U;
-  /// One frame, header included, in either direction. A longer one closes the connection before any
-  /// of it is stored; one's own is dropped. Must be the same on every node, and above the largest
-  /// append message plus the largest command.
+  /// One frame, header included, in either direction. A longer one that arrives closes the
+  /// connection before any of it is stored; a longer one to send is dropped. Must be the same on
+  /// every node, and above the largest append message plus the largest command.
   std::size_t frame_bytes_max = std::size_t{32} << 20U;
   /// Accepted connections that have completed the handshake. There is one per peer, and another one
   /// while it sends a snapshot.
   std::size_t connections_max = 64;
-  /// Accepted connections that have not. Past it the oldest of them is closed for a newer one, so
-  /// that silent ones cannot keep a peer out.
+  /// Accepted connections that have not completed it. Above this limit the oldest of them is closed
+  /// for a newer one, so that silent ones cannot keep a peer out.
   std::size_t handshakes_max = 64;
   /// From connect or accept to the end of the handshake.
   std::chrono::milliseconds handshake_timeout{2000};
-  /// A dialled connection on which sent bytes stay unacknowledged for so long is dead and is
-  /// dialled anew. Short, so that TCP's own backoff does not outlast a healed partition.
+  /// A dialled connection on which sent bytes stay unacknowledged for this time is dead and is
+  /// dialled again. Short, so that TCP's own backoff does not outlast a healed partition.
   std::chrono::milliseconds unacknowledged_timeout{2000};
   /// Pause before the next dial: doubles from the first to the second with each failure, and is
   /// drawn from the upper half of that. A peer that dials this node is dialled back at once.
   std::chrono::milliseconds reconnect_min{20};
   std::chrono::milliseconds reconnect_max{1000};
-  /// A connection for snapshots on which nothing is sent for so long is closed.
+  /// A connection for snapshots on which nothing is sent for this time is closed.
   std::chrono::milliseconds snapshot_idle{10'000};
 };
 
@@ -61,14 +61,14 @@ struct TcpOptions {
   raft::NodeId id;                ///< not kNobody
   raft::Uuid uuid;                ///< not zero
   raft::Incarnation incarnation;  ///< starts at 1
-  /// Drawn anew at each start of the process: tells two processes on copies of one directory apart,
+  /// Drawn at each start of the process: distinguishes two processes on copies of one directory,
   /// and seeds the jitter of reconnects.
   std::uint64_t process = 0;
   std::string listen;    ///< host:port to bind; port 0: any free one, see port()
-  std::string cluster;   ///< the cluster's name; empty: it is not said in introductions
+  std::string cluster;   ///< the cluster's name; empty: introductions do not say it
   std::string address;   ///< where peers reach this node; see describe()
   bool witness = false;  ///< what this node says of itself in a hello
-  /// Whom to dial and whom to let in. This node itself may be among them and is skipped.
+  /// The peers to dial and to accept. This node itself may be among them and is skipped.
   std::vector<PeerAddress> peers;
   TcpLimits limits;
 };
@@ -90,11 +90,10 @@ enum class RejectReason : std::uint8_t {
   removed,            ///< the peer is no member any more
 };
 inline constexpr std::size_t kRejectReasons = 13;
-/// As it stands in logs and metrics: "wrong_cluster".
+/// As logs and metrics show it: "wrong_cluster".
 const char* reject_reason_name(RejectReason reason);
 
-/// One refusal, for logs. `by_peer`: the other side refused this node, with its own words in
-/// `error`.
+/// One refusal, for logs. `by_peer`: the other side refused this node; `error` has its words.
 struct Rejection {
   RejectReason reason = RejectReason::malformed;
   bool by_peer = false;
@@ -114,19 +113,19 @@ struct TcpCallbacks {
   /// sent before were dropped.
   std::function<void(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)> on_peer;
   /// May a peer of the right cluster and a known id talk to this node? Asked once per handshake, in
-  /// both directions. The error's message is told to the peer. The transport itself already refuses
-  /// older incarnations of the same uuid. Empty: everybody may.
+  /// both directions. The peer receives the error's message. The transport itself already refuses
+  /// older incarnations of the same uuid. Empty: all may.
   std::function<Result<void>(raft::NodeId peer, raft::Uuid uuid, raft::Incarnation incarnation)>
       accept_peer;
   /// May a node of the right cluster that is not among the peers connect, and be dialled back at
-  /// the address that it gives? Asked before accept_peer, for accepted connections. A peer that is
-  /// let in is a peer from then on. Empty: nobody may.
+  /// the address that it gives? Asked before accept_peer, for accepted connections. A node that is
+  /// accepted is a peer from then on. Empty: none may.
   std::function<std::optional<wire::Refusal>(const wire::Hello& hello)> judge_stranger;
-  /// May a node be told who this one is, and of which cluster? Its number may be that of a peer.
-  /// Empty: everybody of the right cluster's name may.
+  /// May a node learn this node's identity and cluster? Its number may be that of a peer. Empty:
+  /// all that give the right cluster name may.
   std::function<std::optional<wire::Refusal>(const wire::Hello& hello)> judge_introduction;
   /// A frame or a connection was refused. A node that is refused `by_peer` as older_incarnation has
-  /// been replaced by a newer self and should stop. At most one call per connection.
+  /// been replaced by a newer process and should stop. At most one call per connection.
   std::function<void(const Rejection& rejection)> on_reject;
 };
 
@@ -158,15 +157,15 @@ struct TcpCounters {
 /// the constructor is called on it (or while nobody runs `io`). The transport may be destroyed
 /// before `io`; handlers that are still queued then do nothing.
 ///
-/// Chunks of snapshots travel on a connection of their own, which is dialled when the first one is
-/// sent (that one is lost) and closed when none is: heartbeats never wait behind them.
+/// Chunks of snapshots travel on a separate connection, which is dialled when the first chunk is
+/// sent (that chunk is lost) and closed when no more are: heartbeats never wait behind them.
 ///
 /// send() queues, and everything queued in one turn leaves with one gathered write. A connection
 /// that misbehaves is closed and counted, and nothing else is disturbed.
 class TcpTransport final : public Transport {
  public:
   TcpTransport(asio::io_context& io, TcpOptions options, TcpCallbacks callbacks);
-  ~TcpTransport() override;
+  ~TcpTransport() override;  // NOLINT(bugprone-exception-escape): see its definition
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
 
@@ -178,22 +177,21 @@ class TcpTransport final : public Transport {
 
   void send(raft::NodeId to, wire::PeerMessage message) override;
 
-  /// Adds a peer, or gives it another address (it is then dialled anew).
+  /// Adds a peer, or gives it another address (it is then dialled again).
   Result<void> set_peer(PeerAddress peer);
   /// Closes its connections and forgets it.
   void remove_peer(raft::NodeId peer);
   /// The same, and tells it why, as far as one frame can.
   void dismiss_peer(raft::NodeId peer, const wire::Refusal& refusal);
-  /// Whom this transport dials and lets in, ascending.
+  /// The peers that this transport dials and accepts, ascending.
   std::vector<PeerAddress> peers() const;
   /// Which membership the newest hello of `peer` knew; none if it never said one.
   std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
-  /// What hellos say from now on: where this node is reached, and where its newest membership
-  /// stands.
+  /// What hellos say from now on: this node's address, and the log id of its newest membership.
   void describe(std::string address, raft::LogId membership);
-  /// Asks who answers at `peer.address`, on a connection of its own; whoever answers has to be
-  /// `peer.id` and of this cluster. `done` is called once, unless the transport is stopped before.
-  /// Errors: invalid_argument (the address), unavailable (nobody answers), and what a refusal says.
+  /// Asks which node answers at `peer.address`, on a separate connection; the node has to be
+  /// `peer.id` and of this cluster. Calls `done` once, unless the transport is stopped before.
+  /// Errors: invalid_argument (the address), unavailable (no node answers), and those of a refusal.
   void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   /// Whether send() would reach `peer`.

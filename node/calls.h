@@ -1,4 +1,4 @@
-// The calls of a node beside those of replica/calls.h, and their results.
+// The calls of a node in addition to those of replica/calls.h, and their results.
 #pragma once
 
 #include <leasehold/base/bytes.h>

@@ -24,7 +24,7 @@ void Drain::look(lease::Now now, const replica::Driver& driver,
   const raft::NodeId next = leads ? successor(core, connected) : raft::kNobody;
   if (next != raft::kNobody && !asked_ && next_try_ == raft::PromiseInstant::earliest()) {
     asked_ = true;
-    // Its own end is bounded; the deadline of the drain is looked at here.
+    // A transfer has its own timeout; the deadline of the drain is checked here.
     events.emplace_back(replica::TransferLeadership{
         next, raft::PromiseInstant::never(), [this](const replica::TransferResult& result) {
           asked_ = false;
@@ -56,9 +56,8 @@ raft::PromiseInstant Drain::next_deadline() const {
   return due;
 }
 
-// The voter, no witness, with the longest log among those that are reached: what the core would
-// choose, but a node that has ended already is known here by its connection, and in the core only
-// by its silence.
+// The reachable voter, not a witness, with the longest log. The core would choose the same, but it
+// notices an ended node only by its silence, and here the closed connection shows it.
 raft::NodeId Drain::successor(const raft::Core& core,
                               const std::function<bool(raft::NodeId)>& connected) {
   using Rank = std::pair<raft::Index, raft::Round>;

@@ -31,7 +31,7 @@ class Drain {
   /// Answers now: nothing is left to do (`complete`), or the node stops.
   void end(bool complete);
 
-  /// When to call look() though nothing happened.
+  /// When to call look() even if nothing happened.
   raft::PromiseInstant next_deadline() const;
 
  private:
@@ -48,7 +48,7 @@ class Drain {
   std::vector<DrainCompletion> waiting_;
   /// A TransferLeadership is under way.
   bool asked_ = false;
-  bool failed_ = false;  ///< the last TransferLeadership; until look() has seen it
+  bool failed_ = false;  ///< the last TransferLeadership failed; reset when look() has seen it
   raft::PromiseInstant next_try_ = raft::PromiseInstant::earliest();
 };
 

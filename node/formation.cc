@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/formation.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,7 +12,7 @@ namespace leasehold::node {
 namespace {
 
 std::string name(raft::NodeId id) {
-  return "node " + std::to_string(id.value());
+  return fmt::format("node {}", id.value());
 }
 
 const raft::Member* find(const std::vector<raft::Member>& members, raft::NodeId id) {
@@ -54,14 +56,15 @@ Result<void> Formation::judge(raft::NodeId peer, raft::Uuid uuid) const {
   if (member == nullptr || member->uuid == uuid) return {};
   if (formed_) {
     return Error{ErrorCode::wrong_cluster,
-                 name(peer) +
-                     " is known under another uuid: its directory was wiped or replaced. "
-                     "Remove it from the group and add it again as a new member"};
+                 fmt::format("{} is known under another uuid: its directory was wiped or replaced. "
+                             "Remove it from the group and add it again as a new member",
+                             name(peer))};
   }
   return Error{ErrorCode::wrong_cluster,
-               name(peer) + " was wiped while the group was forming: " + name(self_) +
-                   " has confirmed its old directory. Stop all initial members, remove all their "
-                   "directories and start anew; nothing can be lost, the group never existed"};
+               fmt::format("{} was wiped while the group was forming: {} has confirmed its old "
+                           "directory. Stop all initial members, remove all their directories and "
+                           "start again; nothing can be lost, the group never existed",
+                           name(peer), name(self_))};
 }
 
 void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
@@ -69,7 +72,7 @@ void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
                                    [peer](const raft::Member& m) { return m.id == peer; });
   if (member == members_.end()) return;
   if (!confirmed_.empty()) {
-    // The peer has just become reachable: it may not have heard.
+    // The peer has just become reachable: it may not know.
     if (!formed_ && peer != self_) send(peer);
     return;
   }
@@ -96,16 +99,18 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
   if (sender == nullptr || from == self_) return {};
   const raft::Member* me = find(message.members, self_);
   if (me == nullptr || me->uuid != uuid_) {
-    if (formed_) return {};  // a leftover of another life of the sender: the handshake sorts it out
+    if (formed_) return {};  // sent by an earlier directory of the sender: the handshake decides
     return Error{
         ErrorCode::wrong_cluster,
         message.formed
-            ? "the group exists and knows " + name(self_) +
-                  " under another uuid: this directory is new or not its own. Restore the "
-                  "directory, or remove the node from the group and add it again"
-            : name(from) + " has confirmed another directory of " + name(self_) +
-                  ". Stop all initial members, remove all their directories and start anew; "
-                  "nothing can be lost, the group never existed"};
+            ? fmt::format("the group exists and knows {} under another uuid: this directory is new "
+                          "or not its own. Restore the directory, or remove the node from the "
+                          "group and add it again",
+                          name(self_))
+            : fmt::format("{} has confirmed another directory of {}. Stop all initial members, "
+                          "remove all their directories and start again; nothing can be lost, the "
+                          "group never existed",
+                          name(from), name(self_))};
   }
   if (formed_) {
     if (!message.formed && message.members == confirmed_) send(from);
@@ -114,20 +119,21 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
   if (confirmed_.empty()) {
     if (!same_addresses(message.members, members_) || message.formed) {
       return Error{ErrorCode::wrong_cluster,
-                   name(from) + " has confirmed a set that " + name(self_) +
-                       " cannot confirm: its directory was rolled back or the members differ. "
-                       "Check --peers on both"};
+                   fmt::format("{} has confirmed a set that {} cannot confirm: its directory was "
+                               "rolled back or the members differ. Check --peers on both",
+                               name(from), name(self_))};
     }
-    // The sender saw everybody; that is as good as having seen them, because each must still
-    // confirm for itself.
+    // The sender knows all members. That is enough, because each must still confirm for itself.
     confirm(message.members);
   }
   if (message.members != confirmed_) {
-    return Error{ErrorCode::wrong_cluster,
-                 name(from) + " and " + name(self_) +
-                     " have confirmed different sets of directories: one was wiped while the group "
-                     "was forming. Stop all initial members, remove all their directories and "
-                     "start anew; nothing can be lost, the group never existed"};
+    return Error{
+        ErrorCode::wrong_cluster,
+        fmt::format("{} and {} have confirmed different sets of directories: one was wiped "
+                    "while the group was forming. Stop all initial members, remove all "
+                    "their directories and start again; nothing can be lost, the group "
+                    "never existed",
+                    name(from), name(self_))};
   }
   confirmed_by_.insert(from);
   if (message.formed) {

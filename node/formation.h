@@ -1,7 +1,7 @@
 // How a group forms, once: every initial member durably confirms one set of members and never
 // another, and the group exists when all have confirmed that same set.
 //
-// Why so careful: whoever could vote with an empty directory could vote twice in one term, once
+// Why so careful: a node that could vote with an empty directory could vote twice in one term, once
 // before its disk was wiped and once after. A set names each member by its uuid, which is lost with
 // the directory, so a wiped member cannot be mistaken for the one that confirmed.
 #pragma once
@@ -32,7 +32,7 @@ class Formation {
     wire::FormationConfirm message;
     friend bool operator==(const Send&, const Send&) = default;
   };
-  /// Everybody has confirmed: form the group, durably, before acting on the next output.
+  /// All members have confirmed: form the group, durably, before acting on the next output.
   struct Form {
     friend bool operator==(const Form&, const Form&) = default;
   };
@@ -46,16 +46,16 @@ class Formation {
   /// Whether a peer that says it is `peer` under `uuid` may talk to this node. Errors:
   /// wrong_cluster, when another uuid was confirmed under that id.
   Result<void> judge(raft::NodeId peer, raft::Uuid uuid) const;
-  /// A handshake told who `peer` is: judge() has let it in.
+  /// A handshake has shown who `peer` is, and judge() has accepted it.
   void learned(raft::NodeId peer, raft::Uuid uuid);
   /// Errors: wrong_cluster. This directory can never be part of the group that `from` has
   /// confirmed; the message says why and what to do. Nothing has changed.
   Result<void> received(raft::NodeId from, const wire::FormationConfirm& message);
-  /// Says again what this node has confirmed, to everybody who may not know. Call it now and then
-  /// while the group is not formed.
+  /// Says again what this node has confirmed, to every member that may not know. Call it now and
+  /// then while the group is not formed.
   void repeat();
 
-  /// What there is to do, in order. The list is then empty.
+  /// Takes what there is to do, in order; the list is empty afterwards.
   std::vector<Output> take_outputs();
 
   bool formed() const { return formed_; }
@@ -75,9 +75,9 @@ class Formation {
   /// Ascending by id. The uuids of those in known_ are valid.
   std::vector<raft::Member> members_;
   std::set<raft::NodeId> known_;
-  /// Empty, or the one set; it never changes then.
+  /// Empty, or the one set, which then never changes.
   std::vector<raft::Member> confirmed_;
-  /// Who has confirmed the same set, this node included.
+  /// The members that have confirmed the same set, this node included.
   std::set<raft::NodeId> confirmed_by_;
   bool formed_ = false;
   std::vector<Output> outputs_;

@@ -9,9 +9,9 @@
 
 namespace leasehold::node {
 
-/// The clocks of SystemClock, with a marker that shows whether they may have stood still. Give it
-/// to a Node in place of SystemClock if the replica may run in a virtual machine that is paused,
-/// moved or restored. It adds two loads from memory to a lease check.
+/// The clocks of SystemClock, with a marker that shows whether they may have stood still. Use it
+/// instead of SystemClock if the replica may run in a virtual machine that is paused, moved or
+/// restored. It adds two loads from memory to a lease check.
 class MachineClock final : public SystemClock {
  public:
   explicit MachineClock(std::unique_ptr<MachineMarker> marker) : marker_(std::move(marker)) {}

@@ -1,6 +1,8 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/node/machine_marker.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <poll.h>
@@ -28,7 +30,7 @@ constexpr std::size_t kPageBytes = 4096;
 constexpr std::size_t kMarkerAt = 16;
 constexpr std::uint32_t kMagic = 0x4b4c4356;  // "VCLK"
 constexpr std::uint16_t kVersion = 1;
-/// Of the kernel's event sockets: those that the kernel itself sends, not udev.
+/// The group of events that the kernel itself sends, not udev.
 constexpr std::uint32_t kKernelEvents = 1;
 
 std::string reason() {
@@ -76,18 +78,19 @@ MachineMarker::~MachineMarker() {
 Result<void> MachineMarker::map(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    return Error{ErrorCode::io, path + ": " + reason() +
-                                    ". This machine may have no VM clock device; --vm-clock off "
-                                    "goes on without it"};
+    return Error{ErrorCode::io, fmt::format("{}: {}. This machine may have no VM clock device; "
+                                            "--vm-clock off goes on without it",
+                                            path, reason())};
   }
   struct stat about {};
   if (::fstat(file.get(), &about) == 0 && S_ISREG(about.st_mode) &&
       about.st_size < static_cast<off_t>(kPageBytes)) {
-    return Error{ErrorCode::malformed, path + " is no VM clock: it is shorter than a page"};
+    return Error{ErrorCode::malformed,
+                 fmt::format("{} is not a VM clock: it is shorter than a page", path)};
   }
   void* const mapped = ::mmap(nullptr, kPageBytes, PROT_READ, MAP_SHARED, file.get(), 0);
   if (mapped == MAP_FAILED) {
-    return Error{ErrorCode::io, path + " cannot be mapped: " + reason()};
+    return Error{ErrorCode::io, fmt::format("{} cannot be mapped: {}", path, reason())};
   }
   page_ = static_cast<const volatile unsigned char*>(mapped);
   path_ = path;
@@ -103,18 +106,21 @@ Result<void> MachineMarker::map(const std::string& path) {
   }
   ::munmap(mapped, kPageBytes);
   page_ = nullptr;
-  if (!ours) return Error{ErrorCode::malformed, path + " is no VM clock: other bytes begin it"};
+  if (!ours) {
+    return Error{ErrorCode::malformed,
+                 fmt::format("{} is not a VM clock: it begins with other bytes", path)};
+  }
   return Error{ErrorCode::unsupported_format,
-               path + " is a VM clock of version " + std::to_string(version) +
-                   "; this build knows version " + std::to_string(kVersion)};
+               fmt::format("{} is a VM clock of version {}; this build knows version {}", path,
+                           version, kVersion)};
 }
 
-/// In the host's order of bytes: it is only compared.
+/// Not converted to the host's byte order: it is only compared.
 std::uint64_t MachineMarker::marker() const {
   return *reinterpret_cast<const volatile std::uint64_t*>(page_ + kMarkerAt);
 }
 
-/// Where there is no such socket, as in some containers, nothing is listened to.
+/// Where there is no such socket, as in some containers, this does nothing.
 void MachineMarker::listen() {
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
@@ -135,7 +141,7 @@ void MachineMarker::listen() {
       socklen_t length = sizeof(sender);
       const ssize_t size = ::recvfrom(events_, event.data(), event.size(), 0,
                                       reinterpret_cast<sockaddr*>(&sender), &length);
-      // Events were lost, and one may have been ours: to start anew costs less than a wrong read.
+      // Events were lost, and one may have been ours: a restart costs less than a wrong read.
       const bool lost = size < 0 && errno == ENOBUFS;
       // Only the kernel has the number 0.
       const bool told = size > 0 && sender.nl_pid == 0 &&
@@ -146,12 +152,10 @@ void MachineMarker::listen() {
 }
 
 std::string MachineMarker::watched() const {
-  std::string out = page_ != nullptr ? "the VM clock " + path_ : "";
-  if (listener_.joinable()) {
-    out += out.empty() ? "" : " and ";
-    out += "the kernel's VM generation";
-  }
-  return out.empty() ? "nothing" : out;
+  constexpr const char* kGeneration = "the kernel's VM generation";
+  if (page_ == nullptr) return listener_.joinable() ? kGeneration : "nothing";
+  if (!listener_.joinable()) return fmt::format("the VM clock {}", path_);
+  return fmt::format("the VM clock {} and {}", path_, kGeneration);
 }
 
 /// "change@/devices/…", and then assignments, each with a zero byte behind it.

@@ -11,7 +11,7 @@
 
 namespace leasehold::node {
 
-/// A guest cannot see on its clocks how long its host had stopped it: they may continue as if
+/// A guest cannot see from its clocks how long its host had stopped it: they may continue as if
 /// nothing had happened. Two devices show it. The VM clock device (/dev/vmclock0, Linux 6.14) is a
 /// page of memory that the host writes; a counter in it, the disruption marker, changes with each
 /// stop that the clocks may have missed. The VM generation device makes the kernel send an event
@@ -21,7 +21,7 @@ class MachineMarker {
   struct Options {
     /// The page of the VM clock device. Empty: it is not used.
     std::string vm_clock;
-    /// False: a missing `vm_clock` is no error.
+    /// False: a missing `vm_clock` is not an error.
     bool vm_clock_required = false;
     /// Whether to listen for the kernel's events of a new generation, which takes a thread.
     bool generation_events = true;

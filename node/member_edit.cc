@@ -106,7 +106,7 @@ MembersResult members_result(const replica::ChangeResult& result) {
   told.leader = result.leader;
   if (result.status != replica::GroupCallStatus::done) {
     told.reason =
-        "the change was begun and was not seen to end: it may yet be made; look at the members";
+        "the change was begun, and its end is not known: it may still be made; look at the members";
   }
   return told;
 }

@@ -50,7 +50,7 @@ using MembersCompletion = std::function<void(MembersResult)>;
 
 /// The first id whose edits contradict each other: it is to be promoted and demoted, or to be at
 /// two addresses, or to be removed and to be something else as well. Naming the same edit twice is
-/// no contradiction, and neither is to add a node and to promote it.
+/// not a contradiction, nor is adding a node and promoting it.
 std::optional<raft::NodeId> contradiction(const MemberEdits& edits);
 
 /// The members after making `edits` to `now`, which is not joint; or what is wrong with them:

@@ -5,6 +5,8 @@
 #include <leasehold/node/node_shell.h>
 #include <leasehold/replica/refusal.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <asio/post.hpp>
 #include <string>
@@ -67,7 +69,7 @@ void NodeShell::wake() {
 void NodeShell::fail(Error error) {
   if (failure_) return;
   if (driver_) {
-    // Before whatever came with it: nothing is judged any more.
+    // First of all: after stop() nothing else of the turn is handled.
     batch_.insert(batch_.begin(), replica::StorageFailed{std::move(error)});
   } else {
     failure_ = std::move(error);
@@ -119,7 +121,7 @@ void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
     return;
   }
   if (!driver_) return;  // as if it had been lost
-  // Filled in place: g++ 12 takes the move of a temporary for a read of what is not there.
+  // Filled in place: g++ 12 warns that a moved temporary is uninitialised.
   replica::Event& event = batch_.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
   replica::PeerMessageReceived& taken = std::get<replica::PeerMessageReceived>(event);
   taken.from = from;
@@ -135,15 +137,16 @@ void NodeShell::rejected(const net::Rejection& rejection) {
                         rejection.reason == net::RejectReason::duplicate_process;
   if (replaced) {
     fail({ErrorCode::in_use,
-          "another process runs as this node, with a directory like this one; "
-          "only one may: " +
-              rejection.error.message});
+          fmt::format("another process runs as this node, with a directory like this one; "
+                      "only one may: {}",
+                      rejection.error.message)});
   } else if (rejection.reason == net::RejectReason::removed && driver_) {
     members_->told_removed(driver_->core(), rejection, clock_.now());
     schedule_turn();
   } else if (rejection.reason == net::RejectReason::removed) {
     fail({ErrorCode::wrong_cluster,
-          rejection.error.message + ". The group exists already: a new node joins it (--join)"});
+          fmt::format("{}. The group exists already: a new node joins it (--join)",
+                      rejection.error.message)});
   } else if (rejection.reason == net::RejectReason::refused_by_node && !driver_) {
     fail({ErrorCode::wrong_cluster, rejection.error.message});
   }
@@ -188,7 +191,7 @@ void NodeShell::stop_now() {
     post_task([this] { stop_on_loop(); });
     thread_.join();
   }
-  // Before the mailbox is closed: what these threads call goes into it, and waits for nobody.
+  // Before the mailbox is closed: the calls of these threads go into it, and do not wait.
   if (applier_) applier_->stop();
   if (snapshots_) snapshots_->stop();
   // From here on this is the only thread that runs the shell; tasks that come now wait for it.

@@ -37,7 +37,7 @@ struct NodeOptions {
   /// check the directory at later ones; from then on the log has the members. Empty: the directory
   /// is part of a group already, or joins one.
   std::vector<Peer> peers;
-  /// For a directory that is new: peer addresses of members of a group to join, which are asked for
+  /// For a new directory: peer addresses of members of the group to join; the node asks them for
   /// the cluster's id. The node waits until it is added (Node::change_members() at the leader).
   /// Later starts ignore it.
   std::vector<std::string> join;
@@ -47,10 +47,9 @@ struct NodeOptions {
   /// needs it at its first start.
   std::string listen;
   lease::Timing timing;
-  /// The preferred leaders: the first rather than the second, and these rather than others; the
-  /// same on every node. A leader transfers to a voter that is before it in the list once that one
-  /// has been well (connected, caught up, answering) for preference_settle without a break. Empty:
-  /// no preference.
+  /// The preferred leaders, best first; nodes not listed come last. The same on every node. A
+  /// leader transfers to a voter that is before it in the list once that voter has been well
+  /// (connected, caught up, answering) for preference_settle without a break. Empty: no preference.
   std::vector<raft::NodeId> preferred_leaders;
   /// This node keeps the log and no state: it votes once it is promoted, refuses reads and commands
   /// (the answer names a member to ask), and does not call the state machine of open(): pass a
@@ -85,13 +84,13 @@ struct NodeStatus {
   bool joining = false;  ///< this node waits to be added to a group; then it is not formed either
   std::string address;   ///< where peers reach this node, as far as it knows
   /// The newest refusal between this node and a peer, in words; empty when there was none, when the
-  /// two are connected since, and when nothing was refused for ten seconds.
+  /// two have connected since, or when nothing was refused for ten seconds.
   std::string problem;
   raft::Role role = raft::Role::follower;
   raft::Term term;
   raft::NodeId leader;
-  /// Who led last, as far as this process knows: `leader` where that is known. While an election is
-  /// under way it tells others where to look first.
+  /// The last leader that this process knows of; equals `leader` when that is known. During an
+  /// election, others look there first.
   raft::NodeId last_leader;
   raft::Index commit, applied, last, durable;
   raft::Index first;            ///< of the log: entries below were cut off; 0 until formed
@@ -115,11 +114,11 @@ struct NodeStatus {
 ///
 /// Threads: "lh-node" runs the core, the driver and the peer connections; "lh-apply" calls the
 /// state machine, and "lh-snap" takes and stores snapshots; the log has its own. Every method may
-/// be called from any thread, those that wait from any but the node's. Completions are called
-/// exactly once, never inside the call that took them: on lh-apply when a command was applied, on
-/// lh-node in every other case, so two may run at the same time. They must be quick and must not
-/// block. Once stop() has returned there is no such thread: then a call answers at once, inside
-/// itself.
+/// be called from any thread, except that those that wait must not be called from the node's own
+/// threads. Completions are called exactly once, never inside the call that took them: on lh-apply
+/// when a command was applied, on lh-node in every other case, so two may run at the same time.
+/// They must be quick and must not block. Once stop() has returned these threads are gone: a call
+/// then completes at once, inside itself.
 ///
 /// A call whose timeout passes, or that is cancelled, ends at once: a proposal as unknown if it may
 /// have been appended and else as dropped, a read without an index.
@@ -141,8 +140,8 @@ class Node {
   /// Replicates a command.
   virtual void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) = 0;
   /// Replicates many, in this order: they share the way to the node's thread, and at the leader an
-  /// append and a disk write. No transaction: each ends by itself, and one that has to be sent
-  /// again may come after later ones.
+  /// append and a disk write. This is not a transaction: each ends by itself, and one that has to
+  /// be sent again may come after later ones.
   virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
   /// Completes when the state machine may be read linearizably.
   virtual void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
@@ -161,10 +160,10 @@ class Node {
 
   /// Transfers the leadership to `to`, or to the most advanced voter (kNobody), in a few round
   /// trips and without waiting for the lease to end. Only at the leader. Meanwhile commands and
-  /// reads wait, at every node, and the next leader answers them. `done`: with the new leader, also
-  /// if `to` leads already; `refused`: nothing was begun, and why; `failed`: the target did not
-  /// become leader within two election timeouts, and this node still leads; `unknown`: the timeout
-  /// passed first.
+  /// reads wait, at every node, until the next leader answers them. `done`: with the new leader,
+  /// also if `to` leads already; `refused`: nothing was begun, and why; `failed`: the target did
+  /// not become leader within two election timeouts, and this node still leads; `unknown`: the
+  /// timeout passed first.
   virtual void transfer_leadership(raft::NodeId to, CallOptions options,
                                    replica::TransferCompletion done) = 0;
 
@@ -187,7 +186,7 @@ class Node {
   MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);
 
   /// Makes the state machine durable as it is now and cuts the log to its tail (CutLog). The node
-  /// would do it later by itself; this does it now. Completes on lh-node, however long it takes.
+  /// does this by itself later; this call does it now. Completes on lh-node, however long it takes.
   /// Errors: unavailable (the group has not formed), and those of LogCutCompletion.
   virtual void cut_log(replica::LogCutCompletion done) = 0;
 

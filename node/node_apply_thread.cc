@@ -72,7 +72,7 @@ void ApplyThread::run() {
     for (const Call& call : calls) {
       Result<replica::AppliedEntries> applied = run(call);
       if (!applied.ok()) return done_(applied.error());
-      // The state machine shows the effects before anybody is told that they are there.
+      // The state machine shows the effects before any caller hears of them.
       view_.publish_applied(applied.value().last);
       done_(replica::complete(std::move(applied).value(), callers_));
     }

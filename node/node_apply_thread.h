@@ -1,4 +1,4 @@
-// The thread that applies.
+// The thread that applies committed entries to the state machine.
 #pragma once
 
 #include <leasehold/base/result.h>

@@ -1,4 +1,4 @@
-// What the observer was last told, to see what is different now.
+// What the observer last heard, to see what is different now.
 #pragma once
 
 #include <leasehold/replica/driver.h>
@@ -13,7 +13,7 @@ class Changes {
  public:
   explicit Changes(replica::Observer& observer) : observer_(observer) {}
 
-  /// Tells of what differs. `serving`: the node takes part; one that stopped or failed holds no
+  /// Reports what differs. `serving`: the node takes part; one that stopped or failed holds no
   /// lease.
   void look(const raft::Core& core, raft::HolderInstant now, bool serving) {
     const replica::LeadershipChange leadership{core.role(), core.term(), core.leader()};
@@ -32,7 +32,7 @@ class Changes {
     observer_.on_change(replica::MembershipChange{index, core.membership()});
   }
 
-  /// Who was known to lead last, as of the last look(); kNobody: nobody yet.
+  /// The last known leader, as of the last look(); kNobody: none yet.
   raft::NodeId last_leader() const { return last_leader_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a node finds in its data directory when it starts, and lays down there when it is new.
+// What a node finds in its data directory when it starts, and writes into a new one.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -25,7 +25,8 @@ struct Ground {
   std::unique_ptr<storage::SegmentLog> log;
   /// Taken out of `log`, if that is formed.
   std::optional<raft::InitialState> initial;
-  /// With whom the group forms, or formed; empty at a node that joins, or joined.
+  /// The initial members with which the group forms, or formed; empty at a node that joins, or
+  /// joined.
   std::vector<raft::Member> members;
   std::string address;  ///< where peers reach this node
 };

@@ -4,6 +4,8 @@
 #include <leasehold/node/node_restored.h>
 #include <leasehold/storage/folder.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,12 +26,12 @@ Error invalid(std::string message) {
 
 /// The mark of the log in the data directory; none if there is no log.
 Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir) {
-  const std::string path = data_dir + "/log/" + std::string(storage::kMarkName);
+  const std::string path = fmt::format("{}/log/{}", data_dir, storage::kMarkName);
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<storage::FolderMark>();
     return Error{ErrorCode::io,
-                 "cannot open " + path + ": " + std::generic_category().message(errno)};
+                 fmt::format("cannot open {}: {}", path, std::generic_category().message(errno))};
   }
   std::string bytes(storage::kMarkBytes + 1, '\0');
   const ssize_t length = ::read(file, bytes.data(), bytes.size());
@@ -37,11 +39,13 @@ Result<std::optional<storage::FolderMark>> load_mark(const std::string& data_dir
   ::close(file);
   if (length < 0) {
     return Error{ErrorCode::io,
-                 "cannot read " + path + ": " + std::generic_category().message(code)};
+                 fmt::format("cannot read {}: {}", path, std::generic_category().message(code))};
   }
   bytes.resize(static_cast<std::size_t>(length));
   auto mark = storage::decode_mark(bytes);
-  if (!mark.ok()) return Error{mark.error().code, path + ": " + mark.error().message};
+  if (!mark.ok()) {
+    return Error{mark.error().code, fmt::format("{}: {}", path, mark.error().message)};
+  }
   return std::optional<storage::FolderMark>(std::move(mark).value());
 }
 
@@ -52,15 +56,18 @@ Result<void> validate_options(const NodeOptions& options) {
   if (options.data_dir.empty()) return invalid("no data directory given");
   std::set<raft::NodeId> ids;
   for (const Peer& peer : options.peers) {
-    const std::string number = std::to_string(peer.id.value());
+    const std::uint64_t id = peer.id.value();
     if (peer.id == raft::kNobody) return invalid("peers: id 0: choose numbers from 1 on");
-    if (!ids.insert(peer.id).second) return invalid("peers: id " + number + " is there twice");
+    if (!ids.insert(peer.id).second) {
+      return invalid(fmt::format("peers: id {} is there twice", id));
+    }
     const auto address = net::parse_address(peer.address);
-    if (!address.ok()) return invalid("peers: " + number + ": " + address.error().message);
+    if (!address.ok()) return invalid(fmt::format("peers: {}: {}", id, address.error().message));
   }
   if (!options.peers.empty() && ids.count(options.id) == 0) {
-    return invalid("peers: node " + std::to_string(options.id.value()) +
-                   " itself is not among them; list every initial member, this node included");
+    return invalid(fmt::format(
+        "peers: node {} itself is not among them; list every initial member, this node included",
+        options.id.value()));
   }
   for (const std::string& address : options.join) {
     const auto parsed = net::parse_address(address);
@@ -76,11 +83,12 @@ Result<void> validate_options(const NodeOptions& options) {
 
 Result<void> may_join(const NodeOptions& options) {
   if (options.join.empty() && options.cluster_id == 0) {
-    return invalid(options.data_dir +
-                   ": the group of this directory has not formed yet: give the initial peers");
+    return invalid(
+        fmt::format("{}: the group of this directory has not formed yet: give the initial peers",
+                    options.data_dir));
   }
   if (!options.listen.empty()) return {};
-  return invalid("a node that joins has to be told where its peer port listens");
+  return invalid("a node that joins needs an address for its peer port: say where it listens");
 }
 
 Result<std::string> own_address(const NodeOptions& options,
@@ -95,8 +103,9 @@ Result<std::string> own_address(const NodeOptions& options,
     if (member.id == options.id) return member.address;
   }
   if (!options.listen.empty()) return options.listen;
-  return invalid(options.data_dir +
-                 ": no member's address is known for this node: say where its peer port listens");
+  return invalid(
+      fmt::format("{}: no member's address is known for this node: say where its peer port listens",
+                  options.data_dir));
 }
 
 Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options) {
@@ -116,9 +125,10 @@ Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options
   if (mark.value()) return std::optional(mark.value()->cluster_id);
   if (options.cluster_id != 0) return std::optional(options.cluster_id);
   if (options.join.empty()) {
-    return invalid(options.data_dir +
-                   " is new: give the initial peers of a new group, this node included, or the "
-                   "addresses of members of a group to join");
+    return invalid(
+        fmt::format("{} is new: give the initial peers of a new group, this node "
+                    "included, or the addresses of members of a group to join",
+                    options.data_dir));
   }
   return std::optional<std::uint64_t>();
 }
@@ -135,12 +145,12 @@ Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
     const Result<wire::Hello> answer = net::introduce_and_wait(std::move(introduction));
     if (answer.ok() && answer.value().cluster_id != 0) return answer.value().cluster_id;
     if (answer.ok()) continue;
-    // What somebody refuses is more telling than that somebody else is not there.
+    // A refusal tells more than a node that does not answer.
     if (!problem || problem->code == ErrorCode::unavailable) problem = answer.error();
     if (answer.error().code != ErrorCode::unavailable) break;
   }
   if (problem) return *problem;
-  return Error{ErrorCode::unavailable, "nobody that was asked knows the cluster's id"};
+  return Error{ErrorCode::unavailable, "no node that was asked knows the cluster's id"};
 }
 
 }  // namespace leasehold::node

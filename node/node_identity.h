@@ -1,5 +1,5 @@
-// Which cluster a node's directory is of: by its initial peers, by what stands in the directory,
-// or, for one that is to join, by what a member says.
+// Which cluster a node's directory belongs to: from its initial peers, from what the directory
+// holds, or, for a node that is to join, from what a member says.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -13,9 +13,9 @@
 
 namespace leasehold::node {
 
-/// What can be said of options alone. Errors: invalid_argument.
+/// Checks the options alone, without the directory. Errors: invalid_argument.
 Result<void> validate_options(const NodeOptions& options);
-/// Whether a node on a directory without a group can join one. Errors: invalid_argument.
+/// Whether a node whose directory has no group yet can join one. Errors: invalid_argument.
 Result<void> may_join(const NodeOptions& options);
 /// Where peers reach this node: what its log says, else what it was formed with (`initial`), else
 /// where it listens. Errors: invalid_argument, when nothing is known.
@@ -23,13 +23,13 @@ Result<std::string> own_address(const NodeOptions& options,
                                 const std::optional<raft::InitialState>& log,
                                 const std::vector<raft::Member>& initial);
 
-/// Without asking anybody. None: the directory is new and `options.join` names whom to ask.
+/// Asks no other node. None: the directory is new and `options.join` names the nodes to ask.
 /// Errors: invalid_argument (what options lack, or what contradicts), and those of reading the
 /// directory: corrupted, unsupported_format, io.
 Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options);
 
 /// Asks each address of `options.join`, in order, until one answers; waits up to two seconds for
-/// each. Errors: unavailable (nobody answers, or who does cannot say yet: ask again later),
+/// each. Errors: unavailable (no node answers, or none that answers knows yet: ask again later),
 /// wrong_cluster (another cluster's name), in_use (the id is taken by a node that runs),
 /// unsupported_format.
 Result<std::uint64_t> ask_cluster_id(const NodeOptions& options);

@@ -1,4 +1,4 @@
-// How other threads reach the node's thread: one lock, and one wake-up for everything that gathers
+// How other threads reach the node's thread: one lock, and one wake-up for everything that arrives
 // while the thread is busy.
 #pragma once
 
@@ -19,8 +19,8 @@ class Mailbox {
  public:
   using Task = std::function<void()>;
   enum class Added : std::uint8_t {
-    first,   ///< the node's thread has to be woken
-    behind,  ///< it will come by anyway
+    first,   ///< the caller has to wake the node's thread
+    behind,  ///< a turn of the node's thread will take it anyway
     closed,  ///< refused and left untouched: the node has stopped
   };
   /// Whether an event is worth a wake-up of its own.
@@ -56,7 +56,7 @@ class Mailbox {
     return added();
   }
 
-  /// Moves everything behind what the vectors hold already. Node's thread.
+  /// Appends everything to what the vectors hold already. Node's thread.
   void take(std::vector<replica::Event>& events, std::vector<Task>& tasks) {
     const std::lock_guard<std::mutex> lock(mutex_);
     awaited_ = false;
@@ -70,13 +70,13 @@ class Mailbox {
     tasks_.clear();
   }
   /// Whether events of Haste::when_awaited need a turn of their own from now on. True: one that
-  /// came before is still here, and the caller sees to the turn. Node's thread.
+  /// came before is still here, and the caller has to start the turn. Node's thread.
   bool set_awaiting(bool awaiting) {
     const std::lock_guard<std::mutex> lock(mutex_);
     awaiting_ = awaiting;
     return awaiting && !events_.empty() && !std::exchange(awaited_, true);
   }
-  /// Nothing is taken in after this.
+  /// Refuses everything after this.
   void close() {
     const std::lock_guard<std::mutex> lock(mutex_);
     closed_ = true;

@@ -2,6 +2,8 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_members.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -10,17 +12,16 @@ namespace leasehold::node {
 
 namespace {
 
-/// A removed node stays for so long: its last messages leave (a removed leader transfers the
-/// leadership), and a node that is being brought up may pass memberships of the past that did not
-/// have it.
+/// How long a removed node still runs: its last messages leave (a removed leader transfers the
+/// leadership), and a node that catches up may pass older memberships that did not name it.
 constexpr lease::Duration kFarewell = std::chrono::seconds(1);
 
 std::string name(raft::NodeId id) {
-  return "node " + std::to_string(id.value());
+  return fmt::format("node {}", id.value());
 }
 
 std::string entry(raft::LogId place) {
-  return "entry " + std::to_string(place.index.value());
+  return fmt::format("entry {}", place.index.value());
 }
 
 wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
@@ -28,8 +29,9 @@ wire::Refusal refusal(wire::RefusalCode code, std::string reason) {
 }
 
 wire::Refusal removed_since(raft::NodeId peer, raft::LogId place) {
-  wire::Refusal told = refusal(wire::RefusalCode::removed,
-                               name(peer) + " is no member of the group as of " + entry(place));
+  wire::Refusal told =
+      refusal(wire::RefusalCode::removed,
+              fmt::format("{} is not a member of the group as of {}", name(peer), entry(place)));
   told.membership = place;
   return told;
 }
@@ -39,11 +41,11 @@ const char* kind(bool witness) {
 }
 
 std::string wiped_text(raft::NodeId peer) {
-  return name(peer) +
-         " is a member under another uuid: its directory was wiped or replaced. Remove it from the "
-         "group and add it again as a new member: leasehold member remove " +
-         std::to_string(peer.value()) + ", then leasehold member add " +
-         std::to_string(peer.value()) + "=HOST:PORT";
+  return fmt::format(
+      "node {0} is a member under another uuid: its directory was wiped or replaced. Remove it "
+      "from the group and add it again as a new member: leasehold member remove {0}, then "
+      "leasehold member add {0}=HOST:PORT",
+      peer.value());
 }
 
 }  // namespace
@@ -61,7 +63,7 @@ bool Members::names_self(const raft::Membership& membership) const {
   return self != nullptr && self->uuid == self_.uuid;
 }
 
-// ---- Whom this node dials ----
+// ---- Which nodes it dials ----
 
 void Members::look(const raft::Core& core, lease::Now now) {
   core_ = &core;
@@ -73,7 +75,8 @@ void Members::look(const raft::Core& core, lease::Now now) {
   place_ = place;
   settled_ = settled;
   follow(core, place, settled, now);
-  // At a start the last membership with this node may be the one before, or where the log begins.
+  // After a restart the last membership that names this node may be the one before, or the one at
+  // the log's base.
   const raft::Log& log = core.log();
   was_member_ = was_member_ || names_self(newest) ||
                 names_self(log.membership_at(place.index.prev())) ||
@@ -88,15 +91,15 @@ void Members::look(const raft::Core& core, lease::Now now) {
   }
 }
 
-/// Others count on a full member for the state, and send a witness none.
+/// Other nodes rely on a full member for the state, and send a witness no state.
 void Members::check_kind(const raft::Membership& newest) {
   const bool witness = newest.is_witness(self_.id);
   if (!names_self(newest) || witness == self_.witness || other_kind_) return;
   other_kind_ = Error{ErrorCode::invalid_argument,
-                      "the group has " + name(self_.id) + " as " + kind(witness) +
-                          ", and it runs as " + kind(self_.witness) +
-                          ". Start it as what it was added as, or remove it and add it again with "
-                          "an empty directory"};
+                      fmt::format("the group has {} as {}, and it runs as {}. Start it as what it "
+                                  "was added as, or remove it and add it again with an empty "
+                                  "directory",
+                                  name(self_.id), kind(witness), kind(self_.witness))};
 }
 
 void Members::follow(const raft::Core& core, raft::LogId place, bool settled, lease::Now now) {
@@ -104,10 +107,10 @@ void Members::follow(const raft::Core& core, raft::LogId place, bool settled, le
   const raft::Member* self = newest.find(self_.id);
   transport_.describe(names_self(newest) ? self->address : self_.address, place);
   for (const raft::Member& member : newest.members) {
-    // A member whose address is none is not reached, which its status shows.
+    // A member with an invalid address cannot be reached; its status shows that.
     static_cast<void>(transport_.set_peer({member.id, member.address}));
   }
-  // Before anybody is in it: this node waits to be added, and talks to whoever talks to it.
+  // An empty membership: this node waits to be added, and talks to every node that talks to it.
   if (!settled || newest.members.empty()) return;
   for (const net::PeerAddress& peer : transport_.peers()) {
     if (newest.find(peer.id) == nullptr) removed_.try_emplace(peer.id, now.promise + kFarewell);
@@ -121,7 +124,7 @@ void Members::dismiss_removed(const raft::Membership& newest, lease::Now now) {
       ++peer;
       continue;
     }
-    // Who knows a newer membership than this node may be a member again.
+    // A peer that knows a newer membership than this node may be a member again.
     const auto known = transport_.known_membership(peer->first);
     if (!back && !(known && *known > *place_)) {
       transport_.dismiss_peer(peer->first, removed_since(peer->first, *place_));
@@ -151,8 +154,9 @@ std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
                                                      const wire::Hello& hello) const {
   if (core == nullptr) {
     return refusal(wire::RefusalCode::unknown_peer,
-                   name(hello.from) + " is not among the initial members of " + name(self_.id) +
-                       ", whose group has not formed");
+                   fmt::format("{} is not among the initial members of {}, whose group has not "
+                               "formed",
+                               name(hello.from), name(self_.id)));
   }
   const raft::LogId place = membership_place(*core);
   if (hello.membership > place) return std::nullopt;
@@ -160,13 +164,13 @@ std::optional<wire::Refusal> Members::judge_stranger(const raft::Core* core,
   if (newest.find(hello.from) != nullptr) return std::nullopt;
   const bool settled = !newest.joint() && place.index <= core->commit_index();
   if (settled && !newest.members.empty()) return removed_since(hello.from, place);
-  return refusal(wire::RefusalCode::unknown_peer,
-                 name(self_.id) + " does not know " + name(hello.from) + " as a member yet");
+  return refusal(wire::RefusalCode::unknown_peer, fmt::format("{} does not know {} as a member yet",
+                                                              name(self_.id), name(hello.from)));
 }
 
 std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
                                                          const wire::Hello& hello) const {
-  // Who knows the cluster's id is a member that is about to add this node.
+  // A sender that knows the cluster's id is a member that is about to add this node.
   if (hello.cluster_id != 0) return std::nullopt;
   if (core == nullptr || core->membership().members.empty()) {
     return refusal(wire::RefusalCode::refused_by_node,
@@ -181,18 +185,20 @@ std::optional<wire::Refusal> Members::judge_introduction(const raft::Core* core,
 
 void Members::told_removed(const raft::Core& core, const net::Rejection& rejection,
                            lease::Now now) {
-  // Of a node that was never a member, or was added again since, the peer is behind.
+  // This node was never a member, or was added again since: the peer is behind.
   if (!was_member_ || membership_place(core) > rejection.membership) return;
-  leave(now, rejection.membership, ", says " + name(rejection.peer));
+  leave(now, rejection.membership, fmt::format(", says {}", name(rejection.peer)));
 }
 
 void Members::leave(lease::Now now, raft::LogId place, const std::string& who) {
   if (leaves_at_ != raft::PromiseInstant::never()) return;
   seated_ = false;
   leaves_at_ = now.promise + kFarewell;
-  farewell_ = name(self_.id) + " was removed from the group with " + entry(place) + who +
-              ". It stops, and does not come back by itself: to make it a member again, give it an "
-              "empty directory, start it with --join, and run leasehold member add";
+  farewell_ = fmt::format(
+      "{} was removed from the group with {}{}. It stops, and does not come back by itself: to "
+      "make it a member again, give it an empty directory, start it with --join, and run leasehold "
+      "member add",
+      name(self_.id), entry(place), who);
 }
 
 std::optional<Error> Members::gone(lease::Now now) const {
@@ -243,18 +249,20 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
   if (!answer.ok()) {
     MembersResult result =
         members_refused({raft::ChangeObstacle::no_answer, change->edits[edit].id}, core_->leader());
-    result.reason = answer.error().message + ". Start it first: leasehold serve --id " +
-                    std::to_string(change->edits[edit].id.value()) +
-                    " --join with the address of a member, so that it waits to be added";
+    result.reason = fmt::format(
+        "{}. Start it first: leasehold serve --id {} --join with the "
+        "address of a member, so that it waits to be added",
+        answer.error().message, change->edits[edit].id.value());
     return finish(change, std::move(result));
   }
   const MemberEdit& added = change->edits[edit];
   if (answer.value().witness != added.witness) {
     MembersResult result =
         members_refused({raft::ChangeObstacle::other_kind, added.id}, core_->leader());
-    result.reason = name(added.id) + " runs as " + kind(!added.witness) +
-                    ", and is to be added as " + kind(added.witness) +
-                    ". Say --witness both where it is started and where it is added, or nowhere";
+    result.reason = fmt::format(
+        "{} runs as {}, and is to be added as {}. Give --witness both where "
+        "it is started and where it is added, or nowhere",
+        name(added.id), kind(!added.witness), kind(added.witness));
     return finish(change, std::move(result));
   }
   change->edits[edit].uuid = answer.value().uuid;
@@ -274,8 +282,8 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   if (const auto* refused = std::get_if<raft::ChangeRefused>(&wanted)) {
     return finish(change, members_refused(*refused, leader));
   }
-  // From here on the driver answers, whatever comes. No other change can come between: the core
-  // takes one only when the newest membership is committed.
+  // From here on the driver answers. No other change can come in between: the core accepts one only
+  // when the newest membership is committed.
   replica::ChangeMembers event;
   event.wanted = std::move(*std::get_if<raft::WantedMembers>(&wanted));
   event.deadline = change->deadline;

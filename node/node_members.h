@@ -1,5 +1,5 @@
-// What a running node does about its group's members: whom it dials and lets in, what it tells
-// those who are none, and changes that people ask for.
+// What a running node does about its group's members: which nodes it dials and accepts, what it
+// tells nodes that are not members, and changes that people ask for.
 #pragma once
 
 #include <leasehold/lease/clock.h>
@@ -18,17 +18,18 @@
 namespace leasehold::node {
 
 /// On the node's thread only. The membership is always the newest of the log (it counts from the
-/// moment it is appended); nobody is turned away before the one without him is committed.
+/// moment it is appended); no node is turned away before the membership without it is committed.
 ///
-/// Who is a stranger to this node's membership may yet be a member: added by entries that this node
-/// lacks. So a hello says which membership its sender's log knows, by term and index, and the newer
-/// one wins. Terms first: an entry that was overruled is of an older term than what overruled it.
+/// A node that this node's membership does not name may still be a member: added by entries that
+/// this node lacks. So a hello says which membership its sender's log knows, by term and index, and
+/// the newer one wins. Terms first: an entry that was replaced is of an older term than the one
+/// that replaced it.
 class Members {
  public:
   struct Self {
     raft::NodeId id;
     raft::Uuid uuid;
-    std::string address;  ///< where peers reach this node, while no membership says it
+    std::string address;  ///< where peers reach this node, until a membership says it
     bool witness = false;
   };
   /// `feed` hands an event to the driver. `transport` outlives this.
@@ -36,11 +37,12 @@ class Members {
 
   /// Once a turn: a few comparisons when nothing changed.
   void look(const raft::Core& core, lease::Now now);
-  /// The log names this node as a member that stays. Else it takes no calls: who waits to be added
-  /// cannot answer them, and what who leaves has taken might never be told.
+  /// The log names this node as a member that stays. Otherwise it accepts no calls: a node that
+  /// waits to be added cannot answer them, and the callers of a node that leaves might never get an
+  /// answer.
   bool seated() const { return seated_; }
-  /// Set once this node has been removed and had time to tell others what follows from it: it
-  /// stops. At once when the group takes it for a witness and it is none, or the other way round.
+  /// Set once this node has been removed and has had time to send its last messages: it then stops.
+  /// Set at once when the group has it as a witness and it is not one, or the other way round.
   std::optional<Error> gone(lease::Now now) const;
   /// When look() and gone() are to be asked again, whatever happens.
   raft::PromiseInstant due() const;
@@ -55,10 +57,10 @@ class Members {
   /// A peer says that this node is no member any more.
   void told_removed(const raft::Core& core, const net::Rejection& rejection, lease::Now now);
 
-  /// Makes the change, at the leader. Who is added without a uuid is asked for it first.
+  /// Makes the change, at the leader. A node that is added without a uuid is asked for it first.
   void change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
               replica::CallGroup group, MembersCompletion done);
-  /// The node stops: refuses the changes that still ask for uuids.
+  /// The node stops: refuses the changes that still wait for uuids.
   void complete_all();
 
   /// Fills what NodeStatus says of the members.
@@ -89,7 +91,7 @@ class Members {
   std::function<void(replica::Event)> feed_;
   /// Of the driver that runs; set by look().
   const raft::Core* core_ = nullptr;
-  /// What was acted upon last.
+  /// The membership that was acted upon last.
   std::optional<raft::LogId> place_;
   bool settled_ = false;  ///< that membership is committed, and not joint
   /// This node has been a member, as far as its log knows.
@@ -99,9 +101,10 @@ class Members {
   /// Invariant: set exactly while leaves_at_ is not never().
   std::string farewell_;
   raft::PromiseInstant leaves_at_ = raft::PromiseInstant::never();
-  /// Who was removed, and when this node hangs up on it. Until then it learns that from its own
-  /// log, as a rule, and is told what became of the commands that it had on their way: on a
-  /// connection that is closed at once they would be lost, and their outcome unknown.
+  /// The nodes that were removed, and when this node closes the connection to each. Until then a
+  /// removed node usually learns of its removal from its own log, and gets the outcome of the
+  /// commands that it had sent: if the connection closed at once, these answers would be lost and
+  /// the outcomes unknown.
   std::map<raft::NodeId, raft::PromiseInstant> removed_;
   std::vector<std::shared_ptr<Change>> changes_;
 };

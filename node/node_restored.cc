@@ -5,10 +5,12 @@
 //   index 4711
 //   check 8 hex digits     CRC32C of everything above
 //
-// Of RESTORING it matters only that it is there.
+// Only the existence of RESTORING matters, not its content.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/wire/crc32c.h>
+
+#include <fmt/format.h>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -32,12 +34,6 @@ constexpr std::string_view kBegunText =
     "leasehold restore began here and has not finished: run it again.\n";
 constexpr std::size_t kBytesMax = 1024;
 
-std::string hex(std::uint64_t value, std::size_t digits) {
-  std::string out(digits, '0');
-  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
-  return out;
-}
-
 /// The number behind `name`; 0 if there is none.
 std::uint64_t number_behind(std::string_view text, std::string_view name, int base) {
   const std::size_t at = text.find(name);
@@ -49,10 +45,10 @@ std::uint64_t number_behind(std::string_view text, std::string_view name, int ba
 }
 
 Error system_error(const std::string& what, int code) {
-  return {ErrorCode::io, what + ": " + std::generic_category().message(code)};
+  return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
-/// Closes it at the end.
+/// Closes the descriptor at the end of its scope.
 struct Descriptor {
   int number;
   ~Descriptor() {
@@ -63,12 +59,12 @@ struct Descriptor {
 Result<void> sync_folder(const std::string& path) {
   const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.number < 0 || ::fsync(folder.number) != 0) {
-    return system_error("cannot make the folder " + path + " durable", errno);
+    return system_error(fmt::format("cannot make the folder {} durable", path), errno);
   }
   return {};
 }
 
-/// Not its name.
+/// Makes the content durable, not the name.
 Result<void> write_file(const std::string& path, std::string_view text) {
   const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   const bool written =
@@ -82,24 +78,23 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string encode_restored(const Restored& restored) {
-  std::string out = std::string(kHeading) + std::to_string(kFormat) + "\n";
-  out += "generation " + hex(restored.generation, 16) + "\n";
-  out += "index " + std::to_string(restored.base.value()) + "\n";
-  return out + "check " + hex(wire::crc32c(out), 8) + "\n";
+  const std::string body = fmt::format("{}{}\ngeneration {:016x}\nindex {}\n", kHeading, kFormat,
+                                       restored.generation, restored.base.value());
+  return fmt::format("{}check {:08x}\n", body, wire::crc32c(body));
 }
 
 Result<Restored> decode_restored(const std::string& text) {
   const std::uint64_t format = number_behind(text, kHeading, 10);
-  const bool plain = text.find(std::string(kHeading) + std::to_string(format) + "\n") == 0;
+  const bool plain = text.find(fmt::format("{}{}\n", kHeading, format)) == 0;
   if (plain && format != kFormat) {
-    return Error{ErrorCode::unsupported_format,
-                 "it has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
+    return Error{
+        ErrorCode::unsupported_format,
+        fmt::format("it has format {}, this build knows {}: use a newer build", format, kFormat)};
   }
   Restored restored;
   restored.generation = number_behind(text, "\ngeneration ", 16);
   restored.base = raft::Index(number_behind(text, "\nindex ", 10));
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above are lenient; this accepts only the exact text that encode_restored() writes.
   if (restored.generation == 0 || encode_restored(restored) != text) {
     return Error{ErrorCode::corrupted,
                  "it is damaged: restore this directory again from the backup"};
@@ -112,9 +107,9 @@ Result<std::optional<Restored>> load_restored(const std::string& data_dir) {
   if (!begun.ok()) return begun.error();
   if (begun.value()) {
     return Error{ErrorCode::corrupted,
-                 data_dir +
-                     ": a backup was being restored to this directory and it never ended: run the "
-                     "same leasehold restore again, or remove the directory"};
+                 fmt::format("{}: a backup was being restored to this directory and it never "
+                             "ended: run the same leasehold restore again, or remove the directory",
+                             data_dir)};
   }
   const std::string path = data_dir + kName;
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
@@ -127,7 +122,9 @@ Result<std::optional<Restored>> load_restored(const std::string& data_dir) {
   if (length < 0) return system_error("cannot read " + path, errno);
   text.resize(static_cast<std::size_t>(length));
   const auto restored = decode_restored(text);
-  if (!restored.ok()) return Error{restored.error().code, path + ": " + restored.error().message};
+  if (!restored.ok()) {
+    return Error{restored.error().code, fmt::format("{}: {}", path, restored.error().message)};
+  }
   return std::optional<Restored>(restored.value());
 }
 
@@ -142,7 +139,7 @@ Result<void> begin_restoration(const std::string& data_dir) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path path = fs::absolute(data_dir, error).lexically_normal();
-  // What is durable inside must not hang on a name that is not.
+  // A durable file needs durable names of all folders above it.
   std::vector<fs::path> parents;
   for (fs::path at = path; !error && at.has_relative_path() && !fs::exists(at, error);
        at = at.parent_path()) {
@@ -150,7 +147,8 @@ Result<void> begin_restoration(const std::string& data_dir) {
   }
   if (!error) fs::create_directories(path, error);
   if (error) {
-    return Error{ErrorCode::io, "cannot make the folder " + data_dir + ": " + error.message()};
+    return Error{ErrorCode::io,
+                 fmt::format("cannot make the folder {}: {}", data_dir, error.message())};
   }
   for (const fs::path& parent : parents) {
     if (auto synced = sync_folder(parent.string()); !synced.ok()) return synced;
@@ -178,14 +176,14 @@ Result<void> check_new_log(const std::string& data_dir, const std::optional<Rest
   if (durable == (restored ? restored->base : raft::Index(0))) return {};
   if (restored) {
     return Error{ErrorCode::corrupted,
-                 data_dir + ": restored up to " + std::to_string(restored->base.value()) +
-                     ", but the state machine holds data up to " + std::to_string(durable.value()) +
-                     ": remove this directory and restore it again"};
+                 fmt::format("{}: restored up to {}, but the state machine holds data up to {}: "
+                             "remove this directory and restore it again",
+                             data_dir, restored->base.value(), durable.value())};
   }
   return Error{ErrorCode::wrong_cluster,
-               data_dir + ": the log is new, but the state machine holds data up to " +
-                   std::to_string(durable.value()) +
-                   "; restore the log's folder, or remove the state machine's"};
+               fmt::format("{}: the log is new, but the state machine holds data up to {}; restore "
+                           "the log's folder, or remove the state machine's",
+                           data_dir, durable.value())};
 }
 
 }  // namespace leasehold::node

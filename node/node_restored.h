@@ -1,4 +1,4 @@
-// What a data directory knows of the backup that it was made of: the files RESTORING and RESTORED.
+// What a data directory knows of the backup that it came from: the files RESTORING and RESTORED.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -10,8 +10,8 @@
 
 namespace leasehold::node {
 
-/// A group that was restored is another group than the one of the backup, though its name and its
-/// members may be the same: see docs/decisions/0008-a-restored-group-is-a-new-group.md.
+/// A restored group is a different group from that of the backup, even if its name and its members
+/// are the same: see docs/decisions/0008-a-restored-group-is-a-new-group.md.
 struct Restored {
   /// Names the backup: equal for equal bytes. Above 0. Part of the cluster id.
   std::uint64_t generation = 0;
@@ -24,9 +24,9 @@ struct Restored {
   friend bool operator==(const Restored&, const Restored&) = default;
 };
 
-/// Of a data directory that was never restored, or does not exist: none. Errors: corrupted (the
-/// file is damaged, or a restoration was begun here and never finished), unsupported_format (with
-/// both numbers), io.
+/// None: the data directory was never restored, or does not exist. Errors: corrupted (the file is
+/// damaged, or a restoration was begun here and never finished), unsupported_format (with both
+/// numbers), io.
 Result<std::optional<Restored>> load_restored(const std::string& data_dir);
 
 // A restoration, in this order. A crash at any moment leaves a directory that load_restored()
@@ -34,18 +34,18 @@ Result<std::optional<Restored>> load_restored(const std::string& data_dir);
 
 /// Whether a restoration was begun here and not finished. Errors: io.
 Result<bool> restoration_begun(const std::string& data_dir);
-/// Makes the directory, with its parents, if it does not exist, and says that what is in it is of
-/// no use. Durable on return. Errors: io.
+/// Makes the directory, with its parents, if it does not exist, and marks its content as
+/// incomplete. Durable on return. Errors: io.
 Result<void> begin_restoration(const std::string& data_dir);
-/// Says what the directory was made of. Everything else in it has to be durable. Durable on return.
-/// Errors: io.
+/// Records which backup the directory was made from. Everything else in it has to be durable.
+/// Durable on return. Errors: io.
 Result<void> finish_restoration(const std::string& data_dir, const Restored& restored);
 
 /// The text of RESTORED, and back. Errors: corrupted, unsupported_format (with both numbers).
 std::string encode_restored(const Restored& restored);
 Result<Restored> decode_restored(const std::string& text);
 
-/// Whether a group may form here, whose log is new: it begins with nothing, or behind what all its
+/// Whether a group with a new log may form here: the log begins empty, or behind what all its
 /// members were restored from. `durable` is what the state machine holds. Errors: wrong_cluster,
 /// corrupted.
 Result<void> check_new_log(const std::string& data_dir, const std::optional<Restored>& restored,

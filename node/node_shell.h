@@ -136,7 +136,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void stop_on_loop();
 
   NodeOptions options_;
-  /// In place of the caller's, at a witness.
+  /// Replaces the caller's state machine, at a witness.
   WitnessMachine witness_machine_;
   replica::StateMachine& machine_;
   const lease::Clock& clock_;
@@ -150,7 +150,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer timer_;
   /// What timer_ is set to; never() when it is not set. It may be earlier than what is due: then a
-  /// turn finds nothing to do and sets it anew, which is cheaper than moving it with each turn.
+  /// turn finds nothing to do and sets it again, which is cheaper than moving it with each turn.
   raft::PromiseInstant armed_for_ = raft::PromiseInstant::never();
 
   std::uint64_t cluster_id_ = 0;
@@ -158,7 +158,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::unique_ptr<storage::SegmentLog> log_;
   /// Of a log that is formed; until the driver starts.
   std::optional<raft::InitialState> initial_;
-  /// None at a node that joins, or joined.
+  /// Null at a node that joins, or joined.
   std::unique_ptr<Formation> formation_;
   std::unique_ptr<net::TcpTransport> transport_;
   std::unique_ptr<Members> members_;
@@ -167,7 +167,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   // They outlive the driver, which calls them back.
   Drain drain_;
   Preference preference_;
-  /// None until the group is formed.
+  /// Null until the group is formed.
   std::unique_ptr<replica::Driver> driver_;
 
   /// Events of this turn.
@@ -186,7 +186,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   LastRefusal refusal_;
 
   std::once_flag stopped_once_;
-  /// Held while the shell is taken apart, and by each task that runs on its caller's thread after
+  /// Held while the shell is destroyed, and by each task that runs on its caller's thread after
   /// that. Such a task may call the node again.
   std::recursive_mutex ending_;
   std::thread thread_;

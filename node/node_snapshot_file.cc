@@ -3,6 +3,8 @@
 #include <leasehold/node/node_snapshot_file.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -23,8 +25,8 @@ constexpr std::size_t kFixedBytes = 52;
 constexpr std::uint64_t kDataAt = 65536;
 constexpr std::uint64_t kBlockBytes = 256U << 10U;
 
-/// The disk is told to begin to write this often, and waited for when it is so far behind: then a
-/// sync never finds a gigabyte to write, behind which the syncs of the log would stand.
+/// The disk is asked to begin writing after this many bytes, and waited for when it is that far
+/// behind: so a sync never has a gigabyte to write, which would delay the syncs of the log.
 constexpr std::uint64_t kWritebackBytes = 1U << 20U;
 constexpr std::uint64_t kWritebackBehind = 8U << 20U;
 
@@ -34,12 +36,12 @@ constexpr std::uint64_t kSpareBytes = 16U << 20U;
 Error system_error(const std::string& what, int number) {
   const bool space = number == ENOSPC || number == EDQUOT;
   return {space ? ErrorCode::overloaded : ErrorCode::io,
-          what + ": " + std::generic_category().message(number) +
-              (space ? ": free some space on its disk" : "")};
+          fmt::format("{}: {}{}", what, std::generic_category().message(number),
+                      space ? ": free some space on its disk" : "")};
 }
 
 Error damaged(const char* what) {
-  return {ErrorCode::corrupted, std::string("the head of the snapshot is damaged: ") + what};
+  return {ErrorCode::corrupted, fmt::format("the head of the snapshot is damaged: {}", what)};
 }
 
 std::uint64_t check_at(const SnapshotHead& head, std::uint64_t block) {
@@ -68,13 +70,13 @@ std::string encode_snapshot_head(const SnapshotHead& head) {
 Result<SnapshotHead> decode_snapshot_head(std::string_view bytes) {
   LittleReader in(bytes);
   if (bytes.size() < kFixedBytes + 4 || in.take(kMagic.size()) != kMagic) {
-    return damaged("it is too short, or no snapshot at all");
+    return damaged("it is too short, or not a snapshot");
   }
   const std::uint8_t format = in.u8();
   if (format != kFormat) {
-    return Error{ErrorCode::unsupported_format,
-                 "the snapshot has format " + std::to_string(format) +
-                     ", this build knows format " + std::to_string(kFormat)};
+    return Error{
+        ErrorCode::unsupported_format,
+        fmt::format("the snapshot has format {}, this build knows format {}", format, kFormat)};
   }
   const std::string_view reserved = in.take(kReserved.size());
   SnapshotHead head;
@@ -103,8 +105,7 @@ Result<std::unique_ptr<SnapshotFile>> SnapshotFile::create(const std::string& pa
     const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
     if (free < kSpareBytes || free - kSpareBytes < head.size) {
       return system_error(
-          "no room in " + folder + " for a snapshot of " + std::to_string(head.size) + " bytes",
-          ENOSPC);
+          fmt::format("no room in {} for a snapshot of {} bytes", folder, head.size), ENOSPC);
     }
   }
   const int opened = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -130,7 +131,9 @@ Result<std::unique_ptr<SnapshotFile>> SnapshotFile::open(const std::string& path
     return read.error();
   }
   Result<SnapshotHead> head = decode_snapshot_head(bytes);
-  if (!head.ok()) return Error{head.error().code, path + ": " + head.error().message};
+  if (!head.ok()) {
+    return Error{head.error().code, fmt::format("{}: {}", path, head.error().message)};
+  }
   file->head_ = std::move(head).value();
   if (const auto verified = file->verify(); !verified.ok()) return verified.error();
   return file;
@@ -185,7 +188,7 @@ Result<void> SnapshotFile::end_block() {
   return write(check_at(head_, (received_ - 1) / kBlockBytes), check);
 }
 
-/// Hints: a system without them still works.
+/// These calls are hints: a system without them still works.
 void SnapshotFile::start_writeback() {
 #ifdef SYNC_FILE_RANGE_WRITE
   while (received_ - writeback_ >= kWritebackBytes) {
@@ -226,7 +229,9 @@ Result<void> SnapshotFile::read_at(std::uint64_t at, char* to, std::size_t bytes
     const ssize_t count = ::pread(file_, to, bytes, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return system_error("cannot read " + path_, errno);
-    if (count == 0) return Error{ErrorCode::io, path_ + " is shorter than it has to be"};
+    if (count == 0) {
+      return Error{ErrorCode::io, fmt::format("{} is shorter than it has to be", path_)};
+    }
     to += count;
     at += static_cast<std::uint64_t>(count);
     bytes -= static_cast<std::size_t>(count);

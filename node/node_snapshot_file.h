@@ -1,5 +1,5 @@
-// A snapshot that arrives, as a file: what is there survives a crash, and what a crash damaged is
-// noticed.
+// A snapshot that arrives, as a file: what was stored survives a crash, and damage by a crash is
+// detected.
 //
 //   offset       size  field (integers little-endian)
 //        0          4  magic "LHSN"
@@ -16,7 +16,7 @@
 //   65536+size  4 * b  CRC32C of each of its b blocks of 256 KiB, the last may be shorter
 //
 // A block counts as arrived when its checksum is right. So nothing has to be synced while the
-// snapshot arrives: what a power cut takes away is asked for again.
+// snapshot arrives: what a power cut destroys is requested again.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -56,7 +56,7 @@ class SnapshotFile {
   static Result<std::unique_ptr<SnapshotFile>> create(const std::string& path,
                                                       const SnapshotHead& head);
   /// Opens what is there and reads it through, to see how much of it is whole. Errors: not_found;
-  /// unsupported_format and corrupted: it is of no use; io.
+  /// unsupported_format and corrupted: the file is useless; io.
   static Result<std::unique_ptr<SnapshotFile>> open(const std::string& path);
   ~SnapshotFile();
   SnapshotFile(const SnapshotFile&) = delete;
@@ -89,11 +89,11 @@ class SnapshotFile {
   std::uint64_t received_ = 0;
   /// Of the block that is not full yet.
   std::uint32_t block_crc_ = 0;
-  /// The disk was told to write what is below.
+  /// The disk was asked to write everything below this.
   std::uint64_t writeback_ = 0;
 };
 
-/// A complete file as the state machine is given it.
+/// A complete file, in the form that the state machine gets.
 class StagedSnapshot final : public replica::Snapshot {
  public:
   explicit StagedSnapshot(std::unique_ptr<SnapshotFile> file) : file_(std::move(file)) {}

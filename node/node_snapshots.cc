@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_snapshots.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -15,7 +17,7 @@
 namespace leasehold::node {
 namespace {
 
-/// Of the thread, from 0 (like everybody) to 19: reads come before a snapshot.
+/// The thread's niceness, from 0 (normal) to 19: reads come before a snapshot.
 constexpr int kNiceness = 10;
 
 std::string folder_of(const std::string& data_dir) {
@@ -34,14 +36,16 @@ Result<void> sync_folder(const std::string& folder) {
   const int number = errno;
   if (opened >= 0) ::close(opened);
   if (synced) return {};
-  return Error{ErrorCode::io,
-               "cannot sync the folder " + folder + ": " + std::generic_category().message(number)};
+  return Error{ErrorCode::io, fmt::format("cannot sync the folder {}: {}", folder,
+                                          std::generic_category().message(number))};
 }
 
 Result<void> rename_in(const std::string& folder, const std::string& from, const std::string& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
-  if (error) return Error{ErrorCode::io, "cannot rename " + from + ": " + error.message()};
+  if (error) {
+    return Error{ErrorCode::io, fmt::format("cannot rename {}: {}", from, error.message())};
+  }
   return sync_folder(folder);
 }
 
@@ -56,7 +60,7 @@ std::uint64_t random_tag() {
 
 }  // namespace
 
-SnapshotThread::SnapshotThread(replica::StateMachine& machine, std::string data_dir,
+SnapshotThread::SnapshotThread(replica::StateMachine& machine, const std::string& data_dir,
                                std::uint64_t cluster_id, raft::Index durable, Post post)
     : machine_(machine),
       folder_(folder_of(data_dir)),
@@ -89,7 +93,7 @@ void SnapshotThread::stop() {
 }
 
 void SnapshotThread::run() {
-  // Of this thread alone, on Linux. A hint: it works without.
+  // On Linux this affects this thread alone. A hint: everything works without it.
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
   recover();
   for (;;) {
@@ -158,7 +162,7 @@ Result<std::shared_ptr<const StagedSnapshot>> SnapshotThread::complete(
   if (!file.ok()) return file.error();
   if (!file.value()->complete()) {
     return Error{ErrorCode::corrupted,
-                 path + " is damaged behind byte " + std::to_string(file.value()->received())};
+                 fmt::format("{} is damaged behind byte {}", path, file.value()->received())};
   }
   return std::shared_ptr<const StagedSnapshot>(
       std::make_shared<StagedSnapshot>(std::move(file).value()));
@@ -175,22 +179,20 @@ Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft:
   const std::string why =
       staged.ok() ? "the one that is there does not fit" : staged.error().message;
   return Error{ErrorCode::corrupted,
-               data_dir + ": the log begins behind entry " + std::to_string(base.index.value()) +
-                   ", but the state machine holds only " +
-                   std::to_string(machine.durable_index().value()) +
-                   ", and no snapshot fills the gap (" + why +
-                   "): they do not belong together, or the state machine's files were lost. "
-                   "Restore both from one backup, or remove this node from the group and add it "
-                   "anew"};
+               fmt::format("{}: the log begins behind entry {}, but the state machine holds only "
+                           "{}, and no snapshot fills the gap ({}): they do not belong together, "
+                           "or the state machine's files were lost. Restore both from one backup, "
+                           "or remove this node from the group and add it again",
+                           data_dir, base.index.value(), machine.durable_index().value(), why)};
 }
 
-/// What an earlier process left. One that was complete, but had not taken the place of the log when
-/// that process ended, only waits to be offered again.
+/// Handles what an earlier process left. A complete snapshot that was not installed when that
+/// process ended waits to be offered again.
 void SnapshotThread::recover() {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) {
-    fail({ErrorCode::io, "cannot make the folder " + folder_ + ": " + error.message()});
+    fail({ErrorCode::io, fmt::format("cannot make the folder {}: {}", folder_, error.message())});
     return;
   }
   if (!std::filesystem::exists(complete_in(folder_), error)) return;
@@ -234,7 +236,7 @@ SnapshotThread::Place SnapshotThread::store_now(const raft::SnapshotChunk& chunk
     fail(added.error());
     return place;
   }
-  // The space is given back: the log needs it more.
+  // Frees the space: the log needs it more.
   remove(incoming_in(folder_));
   place.refused = true;
   return place;

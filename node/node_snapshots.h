@@ -19,9 +19,9 @@
 
 namespace leasehold::node {
 
-/// Works on a thread of its own, "lh-snap", behind every other one of the process: it asks for less
-/// of the processor. What arrives stands in the folder `snapshot`: in the file `incoming`, which
-/// becomes `complete` when all of it is there and durable, until it is installed.
+/// Works on a thread of its own, "lh-snap", with a lower priority than every other thread of the
+/// process. What arrives stands in the folder `snapshot`: in the file `incoming`, which becomes
+/// `complete` when all of it is there and durable, until it is installed.
 ///
 /// Its queue is bounded by what a Driver asks for at once: one make_durable(), one take(), one
 /// read() for each peer, and Limits::chunks_storing_max chunks.
@@ -31,8 +31,8 @@ class SnapshotThread final : public replica::Snapshots {
   using Post = std::function<void(replica::Event)>;
 
   /// `machine` outlives it. `durable`: what it has made durable.
-  SnapshotThread(replica::StateMachine& machine, std::string data_dir, std::uint64_t cluster_id,
-                 raft::Index durable, Post post);
+  SnapshotThread(replica::StateMachine& machine, const std::string& data_dir,
+                 std::uint64_t cluster_id, raft::Index durable, Post post);
   /// Calls stop().
   ~SnapshotThread() override;
   SnapshotThread(const SnapshotThread&) = delete;
@@ -50,8 +50,8 @@ class SnapshotThread final : public replica::Snapshots {
   /// unsupported_format, io.
   static Result<std::shared_ptr<const StagedSnapshot>> complete(const std::string& data_dir);
   /// Before anything runs: the log begins behind `base`, and the state machine, which ends below
-  /// it, is given the snapshot on which the log stands. Errors: those of complete() and of the
-  /// state machine; corrupted: there is no such snapshot.
+  /// it, gets the snapshot on which the log begins. Errors: those of complete() and of the state
+  /// machine; corrupted: there is no such snapshot.
   static Result<void> install_at_start(const std::string& data_dir, raft::LogId base,
                                        replica::StateMachine& machine);
   /// The complete one is in the state machine, durably. Any thread.
@@ -62,7 +62,7 @@ class SnapshotThread final : public replica::Snapshots {
 
  private:
   using Task = std::function<void()>;
-  /// Where a chunk leaves the file.
+  /// The state of the file after a chunk.
   struct Place {
     std::uint64_t offset = 0;
     bool refused = false;
@@ -88,9 +88,9 @@ class SnapshotThread final : public replica::Snapshots {
   // Of the thread.
   std::map<std::uint64_t, std::shared_ptr<const replica::Snapshot>> taken_;  ///< by tag
   std::unique_ptr<SnapshotFile> incoming_;
-  /// Whether there is one of an earlier process has been looked at.
+  /// The file of an earlier process was looked for.
   bool looked_ = false;
-  /// The one that waits to be installed.
+  /// The complete snapshot that waits to be installed.
   std::optional<raft::SnapshotId> complete_;
   bool failed_ = false;
 

@@ -5,6 +5,8 @@
 #include <leasehold/node/node_identity.h>
 #include <leasehold/node/node_shell.h>
 
+#include <fmt/format.h>
+
 #include <pthread.h>
 
 #include <algorithm>
@@ -16,9 +18,8 @@ namespace leasehold::node {
 
 namespace {
 
-/// Under load the next append carries the news of a commit, and takes a quarter of the messages off
-/// each write's way. A follower that waits for a commit is told at once all the same
-/// (Core::listens).
+/// Under load the next append carries the news of a commit, which saves a quarter of the messages
+/// of each write. A follower that waits for a commit still hears of it at once (Core::listens).
 constexpr lease::Duration kCommitNewsDelay = std::chrono::milliseconds(5);
 
 std::uint64_t random_u64() {
@@ -96,12 +97,12 @@ Result<void> NodeShell::start_driver() {
   }
   initial.applied = machine_.durable_index();
   if (initial.applied > initial.last_index) {
-    return Error{ErrorCode::corrupted,
-                 options_.data_dir + ": the state machine has applied entry " +
-                     std::to_string(initial.applied.value()) + ", but the log ends at " +
-                     std::to_string(initial.last_index.value()) +
-                     ": they do not belong together, or the log lost entries. Restore both from "
-                     "one backup, or remove this node from the group and add it anew"};
+    return Error{
+        ErrorCode::corrupted,
+        fmt::format("{}: the state machine has applied entry {}, but the log ends at {}: "
+                    "they do not belong together, or the log lost entries. Restore both "
+                    "from one backup, or remove this node from the group and add it again",
+                    options_.data_dir, initial.applied.value(), initial.last_index.value())};
   }
   replica::DriverOptions options;
   static_cast<replica::Limits&>(options) = options_.limits;

@@ -1,5 +1,8 @@
 #include <leasehold/node/node_status.h>
 
+#include <fmt/format.h>
+
+#include <iterator>
 #include <utility>
 
 namespace leasehold::node {
@@ -25,11 +28,16 @@ void describe(const replica::Driver& driver, lease::HolderInstant now, bool fail
 
 std::string text_of(const net::Rejection& rejection) {
   std::string text = rejection.by_peer ? "refused by " : "refused ";
-  text += rejection.peer == raft::kNobody ? std::string("a connection")
-                                          : "node " + std::to_string(rejection.peer.value());
-  if (!rejection.address.empty()) text += " at " + rejection.address;
-  return text + " (" + std::string(net::reject_reason_name(rejection.reason)) +
-         "): " + rejection.error.message;
+  const auto out = std::back_inserter(text);
+  if (rejection.peer == raft::kNobody) {
+    fmt::format_to(out, "a connection");
+  } else {
+    fmt::format_to(out, "node {}", rejection.peer.value());
+  }
+  if (!rejection.address.empty()) fmt::format_to(out, " at {}", rejection.address);
+  fmt::format_to(out, " ({}): {}", net::reject_reason_name(rejection.reason),
+                 rejection.error.message);
+  return text;
 }
 
 void LastRefusal::note(const net::Rejection& rejection, raft::PromiseInstant now) {
@@ -49,9 +57,11 @@ std::string LastRefusal::text(raft::PromiseInstant now) const {
 void LogNotices::look(const replica::Driver& driver, const std::string& data_dir,
                       replica::Observer& observer) {
   if (driver.disk_full() != std::exchange(told_full_, driver.disk_full())) {
-    observer.on_notice(told_full_ ? "the disk of " + data_dir +
-                                        " is full: no command is taken until it has space again"
-                                  : "the disk of " + data_dir + " has space again");
+    observer.on_notice(
+        told_full_
+            ? fmt::format("the disk of {} is full: no command is taken until it has space again",
+                          data_dir)
+            : fmt::format("the disk of {} has space again", data_dir));
   }
   if (driver.log_never_cut() && !std::exchange(told_never_cut_, true)) {
     observer.on_notice(

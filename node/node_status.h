@@ -12,11 +12,11 @@
 
 namespace leasehold::node {
 
-/// Fills what NodeStatus says of the group's state, but for the members. `failed`: it has no lease.
+/// Fills what NodeStatus says of the group's state, except the members. `failed`: it has no lease.
 void describe(const replica::Driver& driver, lease::HolderInstant now, bool failed,
               NodeStatus& status);
 
-/// A connection that was refused, here or there, and why.
+/// A connection that this node or the peer refused, and why.
 std::string text_of(const net::Rejection& rejection);
 
 /// The newest refusal between this node and a peer, while a person may have to act on it.
@@ -38,7 +38,7 @@ class LastRefusal {
   raft::PromiseInstant until_;
 };
 
-/// What a person has to know about the log, once each time.
+/// Reports what a person has to know about the log, once per event.
 class LogNotices {
  public:
   void look(const replica::Driver& driver, const std::string& data_dir,

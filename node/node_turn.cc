@@ -50,8 +50,8 @@ void NodeShell::turn() {
   if (stopping_) return;
   look_at_leadership(now);
   arm_timer(now);
-  // At a follower nobody waits for what is applied, as a rule: its news comes along with the next
-  // message, and each write costs a wake-up less.
+  // At a follower usually no caller waits for what is applied: the news waits for the next message,
+  // which saves one wake-up per write.
   const bool awaited = driver_ && (drain_.begun() || driver_->awaits_applied());
   if (driver_ && mailbox_.set_awaiting(awaited)) wake();
 }
@@ -95,7 +95,7 @@ void NodeShell::look_at_leadership(lease::Now now) {
   if (!batch_.empty()) schedule_turn();
 }
 
-/// Kept too: it may be full before there is a driver.
+/// Remembered too: the disk may be full before there is a driver.
 void NodeShell::feed_machine_space(bool full) {
   machine_full_ = full;
   if (!driver_) return;

@@ -1,4 +1,4 @@
-// The calls of a Node that wait for their answer, made of those that do not.
+// The calls of a Node that wait for their answer, built on those that do not.
 #include <leasehold/node/node.h>
 
 #include <future>

@@ -15,10 +15,10 @@ class UnformedCalls {
  public:
   explicit UnformedCalls(std::size_t calls_max) : calls_max_(calls_max) {}
 
-  /// Takes in `events` and leaves it empty; refuses what is cancelled or too late, and what only a
-  /// leader does. `closed`: there will be no driver, and everything is refused.
+  /// Takes the calls in `events` and leaves it empty; refuses what is cancelled or too late, and
+  /// what only a leader does. `closed`: there will be no driver, and everything is refused.
   void take(lease::Now now, std::vector<replica::Event>& events, bool closed);
-  /// The driver is there: moves everything behind what `events` holds already.
+  /// The driver is there: appends everything to `events`.
   void release(std::vector<replica::Event>& events);
 
  private:

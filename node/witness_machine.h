@@ -1,4 +1,4 @@
-// A witness has this in place of a state machine.
+// The state machine of a witness.
 #pragma once
 
 #include <leasehold/replica/state_machine.h>

@@ -16,7 +16,7 @@ namespace leasehold::raft {
 /// - `void publish(const LeaseState&)`: to readers on other threads.
 /// - `void send(NodeId to, Message)`
 /// - `void write(PersistBatch&, const std::vector<AppendIntent>&)`: makes the entries of the batch
-///   readable, then fills the intents, which may ask for these very entries, and last hands the
+///   readable, then fills the intents, which may ask for these very entries, and last gives the
 ///   batch to storage unless it is empty: a leader's appends overtake its own disk. Either may be
 ///   empty.
 /// - `void hold(HeldMessage)`: until a batch is durable.

@@ -9,7 +9,7 @@
 namespace leasehold::raft {
 namespace {
 
-// One member after the other: std::swap() would move the whole of it three times.
+// Member by member: std::swap() would move everything three times.
 void swap_members(Ready& a, Ready& b) {
   std::swap(a.id, b.id);
   std::swap(a.lease, b.lease);
@@ -51,8 +51,8 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   handed_out_ = log_.last_index();
   announced_commit_ = commit_;
   announced_apply_ = commit_;
-  // Whatever the vote says: a node that ever promised may still be bound, and no longer knows since
-  // when.
+  // Independent of the vote: a node that ever promised may still be bound, and no longer knows
+  // since when.
   promise_ = lease::VoterPromise::restarted(hard_state_.promise.duration, now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
@@ -115,7 +115,7 @@ void Core::Impl::end_input() {
   check_invariants();
 }
 
-// A leader learns from the time alone that it may lead no longer; every input starts with that.
+// The time alone can show a leader that it must step down; so every input begins with this check.
 void Core::Impl::observe_time() {
   const Leader* leader = as_leader();
   if (leader == nullptr) return;
@@ -147,8 +147,8 @@ void Core::Impl::tick(Now now) {
 
 PromiseInstant Core::Impl::next_deadline() const {
   if (const Leader* leader = as_leader()) {
-    // The holder's clock is the faster of the two: what it still has to go is at least what the
-    // timers have to go.
+    // The holder's clock is the faster of the two: the rest on it is at least the rest on the
+    // timers' clock.
     PromiseInstant due =
         std::min(leader->next_round, now_.promise + (leader->quorum_deadline() - now_.holder));
     if (leader->transfer) due = std::min(due, leader->transfer->ends);
@@ -170,15 +170,16 @@ PromiseInstant Core::Impl::next_deadline() const {
 
 void Core::Impl::step(Now now, const Peer& from, Message& message) {
   begin_input(now);
-  // A message from nobody or from this node itself is a fault of the transport; it means nothing.
+  // A message without a sender or from this node itself is a fault of the transport; it is ignored.
   if (from.id != kNobody && from.id != options_.id && !from_impostor(from, message)) {
     std::visit([this, from](auto& m) { handle(from.id, m); }, message);
   }
   end_input();
 }
 
-// A leader that no longer votes leads only until its removal is committed. It takes nothing new, so
-// that the entry that is committed then is its last, and a voter that has it can follow at once.
+// A leader that no longer votes leads only until its removal is committed. It accepts no new
+// entries, so that the entry of its removal is its last, and a voter that has it can follow at
+// once.
 bool Core::Impl::takes_proposals() const {
   const Leader* leader = as_leader();
   return leader != nullptr && !leader->transfer && own_seat() && !options_.witness;
@@ -204,7 +205,7 @@ void Core::Impl::persisted(Now now, ReadyId id) {
     const UnansweredBatch& batch = unanswered_.front();
     durable_ = std::max(durable_, batch.last);
     if (batch.installs) {
-      // Nothing below it was announced since the snapshot came in, and nothing will be.
+      // Nothing below it was announced since the snapshot arrived, and nothing will be.
       LEASEHOLD_ASSERT(announced_apply_ < batch.installs->last.index);
       announced_apply_ = batch.installs->last.index;
       pending_.install = batch.installs;
@@ -240,8 +241,9 @@ void Core::Impl::truncate_log(Index from) {
   const bool falls_back = log_.membership_index() >= from;
   log_.truncate(from);
   if (falls_back) note_membership();  // Test: Change.ATruncatedMembershipFallsBackToTheOneBefore.
-  // A completion that is still to come speaks of what stood there when the batch was handed out
-  // (the A-B-A race). Test: Replication.ACompletionOfReplacedEntriesMovesNoMatch.
+  // A completion that is still to come refers to the entries that the log had when the batch was
+  // issued (the A-B-A race).
+  // Test: Replication.ACompletionOfReplacedEntriesMovesNoMatch.
   durable_ = std::min(durable_, from.prev());
   for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, from.prev());
   auto& entries = pending_.persist.entries;
@@ -292,7 +294,7 @@ void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {
   LEASEHOLD_ASSERT(term > log_.last_term());
   const Leader* leader = as_leader();
   const bool led = leader != nullptr;
-  // Most likely the target's own campaign, which this node would undo by another.
+  // Most likely the target's campaign, which a campaign of this node would disturb.
   // Test: Transfer.TheLeaderDoesNotCampaignAgainstItsTarget.
   const bool handing_over = led && leader->transfer && leader->transfer->token;
   hard_state_.term = term;
@@ -336,7 +338,7 @@ void Core::Impl::send_now(NodeId to, Message message) {
 }
 
 // etcd's queue keeps such messages back for the same reason: a vote, a promise or a match that is
-// told before it is durable can be forgotten by a crash and given again to somebody else.
+// sent before it is durable can be forgotten in a crash and then given to another node.
 void Core::Impl::send_after(ReadyId after, NodeId to, Message message) {
   LEASEHOLD_ASSERT(after <= next_ready_);  // the batch that the next Ready holds, at the latest
   LEASEHOLD_ASSERT(to != options_.id);
@@ -372,7 +374,7 @@ bool Core::Impl::take_ready(Ready& ready) {
   }
   if (commit_ > announced_commit_) pending_.commit = announced_commit_ = commit_;
   // Only what is durable here is applied: the state machine never runs ahead of the own log.
-  // What a snapshot replaces is gone from the log and is applied no more.
+  // Entries that a snapshot replaced are gone from the log and are not applied.
   const Index apply_to = std::min(commit_, durable_);
   if (apply_to > announced_apply_ && !resetting()) {
     pending_.apply_to = announced_apply_ = apply_to;

@@ -73,7 +73,7 @@ class Core {
  public:
   Core(const CoreOptions& options, InitialState initial, Now now);
   Core(const Core& other);
-  Core(Core&& other) noexcept;  ///< `other` may only be assigned to, or end
+  Core(Core&& other) noexcept;  ///< `other` may only be assigned to or destroyed
   Core& operator=(const Core& other);
   Core& operator=(Core&& other) noexcept;
   ~Core();
@@ -88,12 +88,12 @@ class Core {
   /// none when this node does not take_proposals() (nothing is appended; leader() hints where to
   /// go).
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
-  /// Whether propose() appends: this node leads, and is not on its way out.
+  /// Whether propose() appends: this node leads, and is not about to stop leading.
   bool takes_proposals() const;
   /// Begins a change to exactly the members of `wanted`; returns the id of the first entry. When
   /// that is joint, the one that completes the change follows by itself; the change is made when
-  /// the newest membership is not joint and known to be committed. It may be lost with this
-  /// leadership, and its second half is then the next leader's.
+  /// the newest membership is not joint and known to be committed. If this node loses the
+  /// leadership, the change may be lost; if it is not, the next leader completes it.
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
   /// Transfers the leadership to `to`, a voter; kNobody: to the most advanced one. None: the
   /// transfer is under way. It ends when this node no longer leads, or an election timeout after

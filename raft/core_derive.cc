@@ -1,6 +1,6 @@
 // What follows from an input at a leader: derived once, at the end of the input, in one order. A
-// handler only takes in what came: it notes an acknowledgement, a durable batch, a read, a round,
-// and in Leader::due which of them there were.
+// handler only records its input: an acknowledgement, a durable batch, a read, a round; Leader::due
+// says which of them came.
 //
 //   1. the acknowledgements of all voters                 Leader::matched(), acknowledged()
 //   2. the commit index                                   from the durable matches
@@ -26,9 +26,9 @@ void Core::Impl::derive() {
     LEASEHOLD_ASSERT(!leader->due.matches && !leader->due.rounds && !leader->due.reads);
     settle_membership();
   }
-  // The leader may have been removed, and have left.
+  // The leader may have been removed, and have stepped down.
   if (Leader* leader = as_leader()) {
-    // If the joint state was left just now, the lease stands on one half alone.
+    // If the joint state was left just now, the lease rests on one half alone.
     derive_quorum(*leader);
     if (options_.witness) transfer_as_witness();
     advance_transfer();
@@ -45,7 +45,7 @@ void Core::Impl::derive_quorum(Leader& leader) {
 
 void Core::Impl::derive_commit(Leader& leader, bool votes) {
   leader.due.matches = false;
-  // The own match is the durable prefix that still stands, never an index that a completion names.
+  // The own match is the durable prefix of the present log, never an index that a completion names.
   const std::optional<Index> own_match = votes ? std::optional<Index>(durable_) : std::nullopt;
   const std::optional<Index> match = leader.matched(log_.membership(), own_match);
   // Entries of earlier terms are committed by one of this term, never by counting (section 5.4.2,
@@ -54,7 +54,7 @@ void Core::Impl::derive_commit(Leader& leader, bool votes) {
   advance_commit(*match);
   LEASEHOLD_ASSERT(commit_ == *match);
   leader.due.reads = true;
-  // The token may be worth nothing from now on.
+  // The token may be void from now on.
   if (leader.token_index.value() != 0) leader.due.rounds = true;
 }
 
@@ -63,8 +63,7 @@ void Core::Impl::derive_lease(Leader& leader, bool votes) {
   const QuorumAcknowledged acknowledged =
       leader.acknowledged(log_.membership(), votes, options_.timing);
   // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
-  // once the token is worth nothing. A witness could answer nothing by a lease, and has no other
-  // use for one.
+  // once the token is void. A witness answers no reads, so it has no use for a lease.
   if (acknowledged.lease_end && !leader.token_alive(commit_) && !options_.witness) {
     leader.lease.extend(*acknowledged.lease_end);
   }
@@ -82,7 +81,7 @@ void Core::Impl::derive_reads(Leader& leader) {
   if (!leader.due.reads) return;
   leader.due.reads = false;
   if (leader.reads.empty() || commit_ < leader.first_index) return;
-  LEASEHOLD_ASSERT(!options_.witness);  // it takes no reads in
+  LEASEHOLD_ASSERT(!options_.witness);  // it accepts no reads
   leader.take_answered_reads(
       leader.lease.valid(now_.holder), [this](const LeaderRead& read, bool by_lease) {
         answer(read, commit_, by_lease ? ReadBasis::lease : ReadBasis::quorum);

@@ -9,13 +9,15 @@
 
 namespace leasehold::raft {
 
-// Changing the term or the vote, granting or refusing: none of it ends a promise. Time does.
+// Changing the term or the vote, granting or refusing a vote: none of these ends a promise. Only
+// time does.
 bool Core::Impl::promised_to_other_than(NodeId candidate) const {
   return promise_.live(now_.promise) && hard_state_.promise.holder != candidate;
 }
 
 // While a promise lives, a follower or candidate ignores higher terms, except from a leader and in
-// what passes the promise: or a stranded node would take the voters of a healthy leader with it.
+// a message that may pass the promise: otherwise a stranded node would take the voters from a
+// healthy leader.
 bool Core::Impl::ignores_higher_terms() const {
   return promised_to_other_than(options_.id);
 }
@@ -23,7 +25,8 @@ bool Core::Impl::ignores_higher_terms() const {
 bool Core::Impl::eligible() const {
   if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
-  // needed. Test: Change.ANodeMayCampaignWhileItsRemovalIsNotKnownToBeCommitted.
+  // needed.
+  // Test: Change.ANodeMayCampaignWhileItsRemovalIsNotKnownToBeCommitted.
   return log_.membership_index() > commit_ &&
          log_.membership_at(log_.membership_index().prev()).is_voter(options_.id, options_.uuid);
 }
@@ -33,8 +36,9 @@ bool Core::Impl::may_campaign() const {
          !promised_to_other_than(options_.id);
 }
 
-// A committed vote says that a leader was there: wait its promise out, and an election timeout on
-// top. With an uncommitted one there is only a candidate: wait an election timeout since the vote.
+// A committed vote shows that there was a leader: wait until the promise to it ends, and then an
+// election timeout. An uncommitted one shows only a candidate: wait an election timeout since the
+// vote.
 PromiseInstant Core::Impl::election_deadline() const {
   PromiseInstant from = vote_updated_;
   if (hard_state_.vote_committed) from = std::max(from, promise_.until());
@@ -47,7 +51,7 @@ void Core::Impl::restart_election_timer() {
   vote_updated_ = now_.promise;
   const std::int64_t timeout = options_.timing.election_timeout.count();
   election_timeout_ = Duration(random_.between(timeout, 2 * timeout));
-  // Whoever has a state goes first, and wins unless it lacks something that is committed.
+  // A node with a state machine campaigns first, and wins unless it lacks a committed entry.
   if (options_.witness) election_timeout_ += options_.timing.election_timeout;
 }
 
@@ -117,7 +121,7 @@ void Core::Impl::count_votes() {
 
 void Core::Impl::become_leader() {
   LEASEHOLD_ASSERT(hard_state_.voted_for == options_.id);
-  // Won by a quorum: the promises to lower terms have ended, or their holders gave them up.
+  // A quorum granted it: the promises to lower terms have ended, or their holders gave them up.
   promise_.drop();
   hard_state_.promise = StoredPromise{};
   hard_state_.vote_committed = true;
@@ -144,7 +148,7 @@ bool Core::Impl::learn_term_from_reply(Term term) {
   return true;
 }
 
-// Why a vote (or a pre-vote) in `term` has to be refused, on what is known now.
+// Why this node has to refuse a vote (or a pre-vote) in `term` now.
 std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId last, bool pre_vote,
                                              const std::optional<TransferToken>& token) const {
   if (newcomer()) return VoteRefusal::no_member;
@@ -152,8 +156,8 @@ std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId 
   if (leader != nullptr && leader->lease.valid(now_.holder)) return VoteRefusal::own_lease_valid;
   const bool bound = promised_to_other_than(candidate);
   if (bound && !passes_promise(token, candidate, term, last)) return VoteRefusal::promised;
-  // The holder itself, in a newer term: it has given its lease up. A pre-vote proves nothing, but
-  // binds nobody.
+  // The holder itself, in a newer term: it has dropped its lease. A pre-vote does not prove that,
+  // but binds no node.
   if (promise_.live(now_.promise) && !pre_vote && term <= hard_state_.promise.term) {
     return VoteRefusal::promised;
   }
@@ -166,8 +170,8 @@ std::optional<VoteRefusal> Core::Impl::judge(NodeId candidate, Term term, LogId 
   } else if (last < log_.last()) {
     refusal = VoteRefusal::log_behind;
   }
-  // A token passes the promise only if the vote is granted. Otherwise the promise stands, and
-  // nothing changes for its sake, not even the term.
+  // A token passes the promise only if the vote is granted. Otherwise the promise binds, and so
+  // nothing changes, not even the term.
   return refusal && bound ? VoteRefusal::promised : refusal;
 }
 
@@ -195,7 +199,7 @@ void Core::Impl::handle(NodeId from, const VoteRequest& m) {
   std::optional<VoteRefusal> refusal = judge(from, m.term, m.last, false, m.token);
   const bool barred = refusal == VoteRefusal::own_lease_valid || refusal == VoteRefusal::promised ||
                       refusal == VoteRefusal::no_member;
-  // A refusal for a promise's sake changes nothing, not even the term.
+  // A refusal because of a promise changes nothing, not even the term.
   if (!barred && m.term > hard_state_.term) {
     adopt_term(m.term, RoleChangeReason::higher_term);
     refusal = judge(from, m.term, m.last, false, m.token);

@@ -58,10 +58,10 @@ class Core::Impl {
   /// A durable write that was handed out and not answered.
   struct UnansweredBatch {
     ReadyId id;
-    /// The last entry of the batch that still stands in the log; 0 if it has none (any more).
+    /// The last entry of the batch that is still in the log; 0 if it has none (any more).
     Index last;
     PromiseInstant handed_out;
-    /// The snapshot that takes the place of the log with it.
+    /// The snapshot that replaces the log with this batch.
     std::optional<SnapshotId> installs;
   };
 
@@ -205,7 +205,8 @@ class Core::Impl {
   lease::VoterPromise promise_;
   NodeId leader_;
   std::variant<Follower, Candidate, Leader> state_;
-  /// When the vote was last updated, or what else restarts the wait for an own election.
+  /// When the vote was last updated, or when another event restarted the wait before an own
+  /// election.
   PromiseInstant vote_updated_;
   /// Drawn again for each wait, from [ET, 2 ET).
   Duration election_timeout_{0};
@@ -217,11 +218,11 @@ class Core::Impl {
   Log log_;
   /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
   Index commit_;
-  Index held_;  ///< of a witness: cut_limit(), which never moves back either
-  /// The durable prefix of the log that still stands. Invariant: durable_ <= log_.last_index(), and
-  /// it is below the log's base exactly while a snapshot's place there is not durable.
+  Index held_;  ///< at a witness: cut_limit(), which never moves back either
+  /// The durable prefix of the present log. Invariant: durable_ <= log_.last_index(), and it is
+  /// below the log's base exactly while a snapshot's place there is not durable.
   Index durable_;
-  /// The last entry that was handed to storage and still stands.
+  /// The last entry that storage got and that is still in the log.
   Index handed_out_;
   std::deque<UnansweredBatch> unanswered_;
   /// The snapshot of pending_.persist.reset.
@@ -242,7 +243,7 @@ class Core::Impl {
   Index announced_commit_;
   Index announced_apply_;
 
-  /// What the last check saw: for the invariants of a step.
+  /// The state at the last check: for the invariants of a step.
   struct {
     Term term;
     Index base;

@@ -1,15 +1,15 @@
-// What must hold after every input: of a state, and of the step from the last one checked.
+// What must hold after every input: in the state, and for the step from the state checked last.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
 
 namespace leasehold::raft {
 
-// Of a leader: one change at a time, and nobody forgotten.
+// At a leader: one change at a time, and every member has its progress.
 void Core::Impl::check_members(const Leader& leader) const {
   const Membership& newest = log_.membership();
   const bool known = log_.membership_index() <= commit_ && commit_ >= leader.first_index;
-  // What this leader appended stands on a committed membership.
+  // What this leader appended follows a committed membership.
   if (log_.membership_index() >= leader.first_index) {
     LEASEHOLD_ASSERT(commit_ >= leader.first_index);
     LEASEHOLD_ASSERT(log_.memberships_above(commit_) <= 1);
@@ -25,7 +25,7 @@ void Core::Impl::check_members(const Leader& leader) const {
     while (peer != leader.progress.end() && peer->first < member.id) ++peer;
     LEASEHOLD_ASSERT(peer != leader.progress.end() && peer->first == member.id);
   }
-  // Nobody else receives the log, but for those whose removal is not committed.
+  // No other node receives the log, except those whose removal is not committed.
   if (known) LEASEHOLD_ASSERT(leader.progress.size() == others);
 }
 
@@ -104,7 +104,7 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
-    // It never moves back; a token takes it away.
+    // It never moves back; a token removes it.
     LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_));
   }
   checked_.term = hard_state_.term;

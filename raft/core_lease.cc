@@ -1,4 +1,4 @@
-// Both sides of the leader lease: a leader's rounds, a voter's promises. The lease that stands on
+// Both sides of the leader lease: a leader's rounds, a voter's promises. The lease that rests on
 // them is derived in core_derive.cc. lease/README.md argues each rule.
 
 #include <leasehold/base/assert.h>
@@ -15,8 +15,7 @@ void Core::Impl::begin_round() {
   LEASEHOLD_ASSERT(leader != nullptr);
   // now_ was sampled before this input was handled: before anything of the round can be sent.
   leader->begin_round(now_, options_.timing);
-  // An empty append to everybody, whatever flow control says: it is answered without waiting for a
-  // disk.
+  // An empty append to all peers, without flow control: they answer it without waiting for a disk.
   for (auto& [id, progress] : leader->progress) {
     if (progress.state != ProgressState::snapshot) progress.paused = false;
     send_now(id, empty_append(progress));

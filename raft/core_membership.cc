@@ -2,10 +2,11 @@
 // chapter 4).
 //
 // A change, leaving the joint state included, is appended only when the newest membership and an
-// entry of the leader's own term are committed. The first keeps two changes from standing on each
-// other: neighbours in the log share a voter in every pair of quorums, neighbours of neighbours
-// need not. The second keeps a leader from building on a membership that an earlier leader never
-// committed and somebody else's may yet overrule.
+// entry of the leader's own term are committed. The first keeps a change from following an
+// uncommitted one: two memberships next to each other in the log share a voter in every pair of
+// quorums, two that are further apart need not. The second keeps a leader from building on a
+// membership that an earlier leader never committed and that the entry of another leader may still
+// replace.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -19,17 +20,18 @@ bool Core::Impl::own_seat() const {
   return log_.membership().is_voter(options_.id, options_.uuid);
 }
 
-// This node's directory was made to join a group, and no leader has counted it in yet: only a
-// leader of which it is a member, under its own uuid, sends it anything. A vote of it would be the
-// vote of nobody. Its log may still be empty when it has heard: it may be needed as a voter before
-// it knows. Test: Change.ANewcomerVotesOnlyWhenALeaderHasSpokenToIt.
+// This node's directory was made to join a group, and no leader has it as a member yet: a leader
+// sends messages only to its members, under their own uuid. Its vote would not be a member's vote.
+// Its log may still be empty when it has heard from a leader: the group may need it as a voter
+// before it knows of its membership.
+// Test: Change.ANewcomerVotesOnlyWhenALeaderHasSpokenToIt.
 bool Core::Impl::newcomer() const {
   return hard_state_.promise.holder == kNobody && !log_.ever_names(options_.id, options_.uuid);
 }
 
-// An answer from a directory that is not the one that the newest membership names: it has forgotten
-// what the other has promised, voted and stored. Questions are judged whoever asks: this node's own
-// membership may be the older one.
+// An answer from another directory than the newest membership names: it has forgotten what the
+// named one has promised, voted and stored. Requests are handled whichever directory sends them:
+// this node's own membership may be the older one.
 bool Core::Impl::from_impostor(const Peer& from, const Message& message) const {
   const bool answer = std::holds_alternative<PreVoteReply>(message) ||
                       std::holds_alternative<VoteReply>(message) ||
@@ -73,9 +75,9 @@ std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers&
   return log_.last();
 }
 
-// The group must not come to wait for a new voter: for the entries that it lacks, nor for its voice
-// in the lease and in elections. What was cut off comes as a snapshot, which may take hours however
-// few the entries are.
+// The group must not have to wait for a new voter: neither for the entries that it lacks, nor for
+// its part in the lease and in elections. Entries that were cut off come as a snapshot, which may
+// take hours even if the entries are few.
 bool Core::Impl::caught_up(const Progress& progress) const {
   if (progress.match_index < log_.base().index) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
@@ -95,14 +97,14 @@ void Core::Impl::append_membership(const Membership& next) {
     if (member.id == options_.id) continue;
     leader->add_peer(member.id, next.is_witness(member.id), log_.last_index());
   }
-  // A membership counts from its append on.
+  // A membership is in effect from its append on.
   leader->due.rounds = true;
   LEASEHOLD_ASSERT(log_.membership_index() == log_.last_index());
 }
 
 // ---- A change is committed ----
 
-// What follows from the newest membership being committed.
+// What follows when the newest membership is committed.
 void Core::Impl::settle_membership() {
   Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
@@ -111,7 +113,7 @@ void Core::Impl::settle_membership() {
   if (index == leader->settled_membership || index > commit_ || commit_ < leader->first_index) {
     return;
   }
-  // Who was removed is told that it is so, as far as one message can, and no more.
+  // A removed node gets one message with the commit of its removal, and no more.
   auto& peers = leader->progress;
   for (auto peer = peers.begin(); peer != peers.end();) {
     if (log_.membership().find(peer->first) != nullptr) {
@@ -121,7 +123,7 @@ void Core::Impl::settle_membership() {
     send_now(peer->first, empty_append(peer->second));
     peer = peers.erase(peer);
   }
-  // Nothing is appended while the leadership is transferred; the next leader may do it.
+  // Nothing is appended during a transfer; the next leader may do it.
   if (log_.membership().joint() && (leader->transfer || !state_stays())) return;
   leader->settled_membership = index;
   if (log_.membership().joint()) {

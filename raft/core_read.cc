@@ -9,7 +9,7 @@
 namespace leasehold::raft {
 namespace {
 
-/// Remote reads that wait at a leader. A healthy follower has at most two out.
+/// Remote reads that wait at a leader. A healthy follower has at most two pending.
 constexpr std::size_t kRemoteReadsMax = 1024;
 
 }  // namespace
@@ -83,8 +83,7 @@ void Core::Impl::handle(NodeId from, const ReadIndexReply& m) {
   }
 }
 
-// Leadership is lost, this node's or the one that it followed: nothing that waits may wait for
-// ever.
+// This node lost the leadership, or its leader did: no read may wait forever.
 void Core::Impl::refuse_reads() {
   if (Leader* leader = as_leader()) {
     leader->take_reads(

@@ -9,15 +9,15 @@
 namespace leasehold::raft {
 namespace {
 
-/// How long a peer whose callers wait hears of commits at once.
+/// How long a peer whose callers wait gets commit news at once.
 constexpr Duration kListens = std::chrono::seconds(1);
 
 }  // namespace
 
 // ---- The follower ----
 
-// What an append and a snapshot chunk have in common: they show that `from` leads `term`. False: no
-// longer, the term is old.
+// The common part of an append and a snapshot chunk: they show that `from` leads `term`. False: the
+// term is old.
 bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
   if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
@@ -44,7 +44,7 @@ bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
 
 void Core::Impl::handle(NodeId from, AppendRequest& m) {
   if (!hear_leader(from, m.term, m.lease)) {
-    // The sender learns the newer term from this, and campaigns beyond it. It is no promise.
+    // The sender learns the newer term from this, and campaigns beyond it. It is not a promise.
     AppendReply reply;
     reply.request_term = m.term;
     reply.term = hard_state_.term;
@@ -61,8 +61,8 @@ void Core::Impl::handle(NodeId from, AppendRequest& m) {
   }
 }
 
-// What is cut off was committed, so the log of every later leader has it (section 5.4.3): the base
-// matches, whether this is a late copy or a leader that probes low.
+// Entries that were cut off were committed, so the log of every later leader has them (section
+// 5.4.3): the base matches, whether this is a late copy or a leader that probes at a low index.
 // Test: CutLog.AnAppendAcrossTheBaseAppendsTheRest.
 void Core::Impl::skip_below_base(AppendRequest& m) const {
   const LogId base = log_.base();
@@ -102,14 +102,14 @@ void Core::Impl::append_from_leader(NodeId from, AppendRequest& m) {
   reply.promised = true;
   reply.round = m.round;
   reply.matched = true;
-  // A heartbeat claims what is durable already, and is answered as soon as the promise is: a slow
-  // disk costs no lease.
+  // The answer to a heartbeat claims only what is durable already, and leaves as soon as the
+  // promise is durable: so a slow disk does not cost the lease.
   reply.index = heartbeat ? std::min(last, durable_) : last;
   const ReadyId after = heartbeat ? ReadyId() : entries_ready(last);
   send_after(std::max(after, hard_state_ready()), from, reply);
 }
 
-// The leader's log and this one part somewhere before m.prev:
+// The leader's log and this one differ from some entry before m.prev on:
 //
 //   leader:    1 1 2 2 4 4 4     prev = (4, 7)
 //   follower:  1 1 2 3 3         hint = (2, 3): nothing above it can be in a log whose entry 7 is
@@ -169,14 +169,15 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
     if (progress.state == ProgressState::replicate) {
       if (news) progress.paused = false;
     } else if (progress.match_index >= log_.base().index && m.index >= progress.match_index) {
-      // No answer to what was sent before what is known by now: a late copy would open the window
-      // again, and each message of that which overtakes another would be refused and do so again.
+      // Only an answer to a message sent after the present state was known: a late copy would open
+      // the window again, and each message in it that overtakes another would be refused and do the
+      // same.
       // Test: Replication.ALateCopyOfAnAnswerDoesNotEndAProbe.
       progress.become_replicate();
     }
     if (news) leader->due.matches = true;
   } else if (m.rejected_prev > progress.match_index) {
-    // What was refused and has been acknowledged since is old news.
+    // Else the peer has acknowledged the refused index since: an old answer.
     handle_refusal(progress, m);
   }
   leader->due.reads = true;
@@ -192,14 +193,14 @@ void Core::Impl::handle_refusal(Progress& progress, const AppendReply& m) {
       progress.become_probe(base);
       break;
     case ProgressState::snapshot:
-      // It still lacks the base.
+      // The peer still lacks the base.
       if (m.rejected_prev <= base && m.round > progress.snapshot_ended) progress.paused = false;
       break;
     case ProgressState::probe: {
       if (m.rejected_prev != progress.next_index.prev()) break;  // not the probe that is out
       const Index limit = std::max(progress.match_index, std::min(m.index, m.rejected_prev.prev()));
       if (limit < base) {
-        // The logs part below the base, and so does everything that could be probed.
+        // The logs differ from below the base on: no entry that could be probed can match.
         // Test: Catchup.AProbeThatEndsBelowTheBaseEndsInASnapshot.
         progress.become_snapshot(base);
         break;
@@ -247,13 +248,13 @@ void Core::Impl::filled(Now now, const AppendIntent& intent, Index last, std::si
   end_input();
 }
 
-// A commit index that the peer was not sent and could use.
+// Whether there is a commit index that the peer could use and that was not sent to it.
 bool Core::Impl::keeps_news(const Progress& progress) const {
   return progress.intent == 0 && progress.state == ProgressState::replicate &&
          progress.sent_commit < commit_for(progress);
 }
 
-// At the end of a turn, so that everything that was proposed in it travels together.
+// At the end of a turn, so that everything proposed in it is sent together.
 void Core::Impl::emit_intents() {
   Leader* leader = as_leader();
   for (auto& [id, progress] : leader->progress) {
@@ -264,7 +265,7 @@ void Core::Impl::emit_intents() {
         send_beginning(id, progress);
         continue;
       }
-      // A witness has no state to send: this peer waits for another leader.
+      // A witness cannot send a state: this peer waits for another leader.
       // Test: Witness.ThatLeadsSendsNoSnapshot.
       if (options_.witness) continue;
       progress.intent = next_intent_++;
@@ -281,9 +282,9 @@ void Core::Impl::emit_intents() {
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
                                   head.commit, head.round, head.lease});
     } else if (keeps_news(progress)) {
-      // Nothing to carry the news: a follower that waits for its own apply must not wait for the
-      // next heartbeat.
-      // Who waited through the election waits for the first commit of the term, at any node.
+      // No append carries the news, and a follower that waits for its own apply must not wait for
+      // the next heartbeat. Callers that waited during the election wait for the first commit of
+      // the term, at any node.
       const bool listens =
           now_.promise < progress.listens_until || progress.sent_commit < leader->first_index;
       const PromiseInstant due =

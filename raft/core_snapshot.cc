@@ -1,9 +1,9 @@
 // The log is cut at the front, and a peer that needs what was cut off gets a snapshot (Raft paper,
 // section 7).
 //
-// The core knows of a snapshot only its name. Bytes are the driver's: it sends the chunks, stores
-// those that come in, and says what became of them. What a chunk means for the term, the promise
-// and the lease is decided here, by the same rules as for an append.
+// The core knows only the name of a snapshot. The driver has the bytes: it sends the chunks, stores
+// those that arrive, and reports the outcome. This file decides what a chunk means for the term,
+// the promise and the lease, by the same rules as for an append.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -18,7 +18,8 @@ namespace leasehold::raft {
 void Core::Impl::cut_log(Now now, Index to) {
   begin_input(now);
   if (to > log_.base().index) {
-    // Of what is not committed nothing is applied, and what is not durable may yet be needed whole.
+    // Entries that are not committed are not applied, and entries that are not durable may still be
+    // needed as a whole.
     LEASEHOLD_ASSERT(to <= commit_ && to <= cut_limit());
     LEASEHOLD_ASSERT(to <= durable_);
     log_.cut(to);
@@ -102,8 +103,8 @@ void Core::Impl::chunk_stored(Now now, const StoredChunk& stored) {
   SnapshotReply reply;
   reply.request_term = stored.request_term;
   reply.term = hard_state_.term;
-  // The chunk renewed the promise when it came in, and storing it took time: the promise may have
-  // gone to a later leader since, and this one's round must not be echoed then.
+  // The chunk renewed the promise when it arrived, and storing it took time: since then the promise
+  // may have gone to a later leader, and then the round of this one must not be echoed.
   const StoredPromise& promise = hard_state_.promise;
   reply.promised = hard_state_.term == stored.request_term && promise.term == stored.request_term &&
                    promise.holder == stored.from;
@@ -132,9 +133,9 @@ bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& members
     advance_commit(id.last.index);
     return false;
   }
-  // The durable prefix is no longer than what was committed before, until the snapshot stands in
-  // its place: a batch that is still under way may speak of entries that are now gone, and could
-  // differ from what the snapshot stands for (the A-B-A race, as in truncate_log()).
+  // Until the snapshot has replaced it durably, the durable prefix ends at the old commit index at
+  // most: a batch that is still under way may name entries that are now gone, and that could differ
+  // from those in the snapshot (the A-B-A race, as in truncate_log()).
   durable_ = std::min(durable_, commit_);
   for (UnansweredBatch& batch : unanswered_) batch.last = std::min(batch.last, commit_);
   const bool differs = !(membership == log_.membership());
@@ -142,7 +143,8 @@ bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& members
   if (differs) note_membership();
   commit_ = id.last.index;
   handed_out_ = id.last.index;
-  // Also of a snapshot that came in this turn. Test: Snapshot.ReplacesAnotherOfTheSameTurn.
+  // Also of a snapshot that came in this turn.
+  // Test: Snapshot.ReplacesAnotherOfTheSameTurn.
   PersistBatch& batch = pending_.persist;
   batch.reset = LogBase{id.last, membership};
   batch.truncate_from.reset();
@@ -155,7 +157,7 @@ bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& members
   return true;
 }
 
-/// A snapshot has taken the place of the log, and that is not durable yet.
+/// A snapshot has replaced the log, and that is not durable yet.
 bool Core::Impl::resetting() const {
   return received_.has_value() ||
          std::any_of(unanswered_.begin(), unanswered_.end(),

@@ -1,13 +1,13 @@
-// The leadership is transferred (dissertation 3.10) in a few round trips, without waiting for any
-// promise to end. lease/README.md argues why that is safe.
+// Transfers the leadership (dissertation 3.10) in a few round trips, without waiting for a promise
+// to end. lease/README.md argues why that is safe.
 //
 //   leader:  stop taking proposals -> bring the target up to date -> fix the token: nothing is
 //            appended from here on, and the loss of the lease is published -> TimeoutNow
 //   target:  token test -> a campaign without a pre-vote, with the token in its vote requests
 //   voter:   token test -> the vote, although its promise to the leader lives
 //
-// The token is (term, target, last index). It dies with the first entry beyond its last index that
-// is committed: whoever has that entry refuses a candidate that has not.
+// The token is (term, target, last index). It is void once an entry beyond its last index is
+// committed: a voter that has that entry refuses a candidate without it.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -31,7 +31,7 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   if (leader->transfer) {
     return TransferRefused{TransferObstacle::transfer_under_way, leader->transfer->target};
   }
-  // On its way out it transfers the leadership by itself.
+  // A leader that is leaving the voters transfers the leadership by itself.
   if (!own_seat()) return TransferRefused{TransferObstacle::transfer_under_way, kNobody};
   if (to == kNobody) to = leader->most_advanced(log_.membership().voters);
   if (to == kNobody) return TransferRefused{TransferObstacle::nobody_to_follow, kNobody};
@@ -47,7 +47,7 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   return std::nullopt;
 }
 
-// The target may have caught up.
+// The target may have caught up already.
 void Core::Impl::advance_transfer() {
   Leader* leader = as_leader();
   if (!leader->transfer || leader->transfer->token) return;
@@ -82,11 +82,11 @@ void Core::Impl::end_transfer() {
     return;
   }
   emit(TransferEnded{ended.target, TransferOutcome::not_elected});
-  // Once it is committed the token is worth nothing, and the lease may be held again.
+  // Once it is committed the token is void, and the leader may hold the lease again.
   append_entry(EntryKind::empty, Bytes());
 }
 
-// The own removal is committed. Nothing was proposed since it was appended, so a voter that has
+// This node's removal is committed. Nothing was proposed since it was appended, so a voter that has
 // answered is likely to have everything.
 void Core::Impl::leave_as_removed() {
   const Leader& leader = *as_leader();
@@ -118,8 +118,8 @@ void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
 
 // ---- The voter ----
 
-// Whether a token lets a candidate pass the promise of this node. The leader that promise was given
-// to has issued it, and held no lease from then on.
+// Whether a token lets a candidate pass the promise of this node. The leader that holds the promise
+// has issued the token, and held no lease from then on.
 bool Core::Impl::passes_promise(const std::optional<TransferToken>& token, NodeId candidate,
                                 Term term, LogId last) const {
   return token && token->term == hard_state_.promise.term && token->target == candidate &&
@@ -139,7 +139,7 @@ std::string text_of(const TransferRefused& refused) {
     case TransferObstacle::not_a_voter:
       return node + " is not a voter of this group; name one, or promote it first";
     case TransferObstacle::witness:
-      return node + " is a witness and cannot lead; name a voter that is none";
+      return node + " is a witness and cannot lead; name a voter that is not a witness";
     case TransferObstacle::nobody_to_follow:
       return "no other voter that could lead has answered; start one, or stop without a transfer";
     case TransferObstacle::too_late:

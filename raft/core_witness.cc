@@ -1,19 +1,20 @@
-// Witnesses: members that vote and keep the log, and have no state machine. What a database with
-// two full replicas has as its third vote. docs/decisions/0013 argues the rules.
+// Witnesses: members that vote and keep the log, and have no state machine. A database with two
+// full replicas uses one as its third vote. docs/decisions/0013 argues the rules.
 //
 // In elections, promises and quorums a witness is a voter like any other: it stores every entry
 // with its payload before it acknowledges it. What is different:
 //
-//   - It answers no reads and takes no proposals, at no time, and holds no lease.
-//   - It may have an entry that is committed and that no full voter has which is left. Then only it
-//     can be elected. It leads until a full voter has all of its log, and transfers the leadership
-//     to that one.
-//   - So its log has to hold what a full member lacks. It cuts only what it was told to be
-//     committed, and a leader tells it of a commit only what every full member holds durably (or
-//     what the leader's own log has lost as well). What it commits as a leader, perhaps by the
-//     votes of witnesses alone, it may not cut before every full member has it.
+//   - It never answers reads, never accepts proposals, and holds no lease.
+//   - It may have a committed entry that none of the remaining full voters has. Then only it can be
+//     elected. It leads until a full voter has all of its log, and transfers the leadership to that
+//     one.
+//   - So its log has to hold what a full member lacks. It cuts only what a leader announced to it
+//     as committed, and a leader announces to it only what every full member holds durably (or what
+//     the leader's own log has lost as well). What it commits as a leader, perhaps by the votes of
+//     witnesses alone, it may not cut before every full member has it.
 //   - A change of the voters is completed only when a full voter that stays has everything.
-//   - It needs no snapshot. One that is behind the leader's log begins anew where that begins.
+//   - It needs no snapshot. If it is behind the leader's log, its log begins again where the
+//     leader's begins.
 
 #include <leasehold/base/assert.h>
 #include <leasehold/raft/core_impl.h>
@@ -24,7 +25,7 @@ namespace leasehold::raft {
 
 namespace {
 
-/// Of the newest membership, and not only of the one that is being left.
+/// Whether `id` votes in the newest membership, not only in the one that is being left.
 bool stays_voter(const Membership& membership, NodeId id) {
   return std::binary_search(membership.voters.begin(), membership.voters.end(), id);
 }
@@ -39,8 +40,8 @@ void Core::Impl::transfer_as_witness() {
   LEASEHOLD_ASSERT(options_.witness);
   held_ = std::max(held_, held_by_all());
   if (leader->transfer || !own_seat()) return;
-  // Nothing is appended meanwhile, so somebody comes to have everything if anybody can. While joint
-  // that may be one that leaves, with the only state that can bring up one that stays.
+  // Nothing is appended meanwhile, so some full voter gets everything if any can. While joint that
+  // may be one that leaves, with the only state that can bring up one that stays.
   NodeId next = kNobody;
   for (const auto& [id, progress] : leader->progress) {
     const bool complete = progress.acked_round && progress.match_index == log_.last_index();
@@ -54,7 +55,8 @@ void Core::Impl::transfer_as_witness() {
   emit(TransferStarted{next});
 }
 
-// What every full member holds durably, of what is committed. Witnesses commit without one of them.
+// The committed prefix that every full member holds durably. With witnesses, a commit may lack one
+// of them.
 Index Core::Impl::held_by_all() const {
   LEASEHOLD_ASSERT(as_leader() != nullptr);
   Index held = commit_;
@@ -65,10 +67,11 @@ Index Core::Impl::held_by_all() const {
   return held;
 }
 
-// The commit index that the peer is told. A witness cuts its log up to there. What is above it may
-// be all that a full member can be brought up with when this leader is gone: but what this log has
-// cut off already cannot be, and would make a witness's log grow for as long as a member is away. A
-// leader that leaves the group takes its state along, with which that member could be brought up.
+// The commit index that the peer gets. A witness cuts its log up to there. When this leader is
+// gone, the entries above it may be the only means to bring up a full member. Entries that this log
+// has already cut off cannot serve for that, and would make a witness's log grow while a member is
+// away. A leader that leaves the group takes its state along, with which that member could be
+// brought up.
 Index Core::Impl::commit_for(const Progress& progress) const {
   if (!progress.witness) return commit_;
   const bool stays = stays_voter(log_.membership(), options_.id);
@@ -76,9 +79,10 @@ Index Core::Impl::commit_for(const Progress& progress) const {
 }
 
 // Whether the state outlives the joint membership: a full voter that stays has everything that a
-// witness may have cut, which is committed and below the entry that begins the change, or that an
-// earlier leader told it. Witnesses alone can make up a quorum of both halves, and who leaves may
-// be the last one that has what is cut off. Without witnesses every quorum has such a voter.
+// witness may have cut, which is committed and below the entry that begins the change, or which an
+// earlier leader announced to it. Witnesses alone can be a quorum of both halves, and a member that
+// leaves may be the last one that has what is cut off. Without witnesses every quorum has such a
+// voter.
 bool Core::Impl::state_stays() const {
   const Membership& newest = log_.membership();
   if (newest.witnesses.empty()) return true;
@@ -90,9 +94,9 @@ bool Core::Impl::state_stays() const {
   });
 }
 
-// The witness needs entries that are gone. There is no state to bring it up with and it needs none:
-// what is cut off is committed, so every later leader knows its effect or has its entries.
-// Test: Witness.BeginsAnewWhereTheLeadersLogBegins.
+// The witness needs entries that are gone. It needs no state: what is cut off is committed, so
+// every later leader knows its effect or has its entries.
+// Test: Witness.BeginsAgainWhereTheLeadersLogBegins.
 void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   const Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
@@ -105,7 +109,7 @@ void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   m.lease = newest.duration;
   m.id.last = log_.base();
   m.membership = log_.membership_at(m.id.last.index);
-  // Again when it refuses a heartbeat of a newer round.
+  // Sent again when it refuses a heartbeat of a newer round.
   progress.paused = true;
   progress.snapshot_ended = m.round;
   send_now(to, std::move(m));
@@ -113,8 +117,8 @@ void Core::Impl::send_beginning(NodeId to, Progress& progress) {
 
 // ---- The follower ----
 
-// A full member that began its log without the state of what is before it would serve a state that
-// never was; a witness can do nothing with a state.
+// A full member that began its log without the state before it would serve a state that never
+// existed; a witness has no use for a state.
 // Test: Witness.AFullMemberTakesNoBeginningWithoutAState.
 void Core::Impl::take_beginning(NodeId from, const SnapshotChunk& m) {
   LEASEHOLD_ASSERT(m.term == hard_state_.term);

@@ -1,5 +1,5 @@
 // The steps of the protocol, as a closed set of values. Events feed logs, metrics, traces and
-// golden tests alike.
+// golden tests.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -40,11 +40,11 @@ struct VoteGranted {
 };
 enum class VoteRefusal : std::uint8_t {
   own_lease_valid,  ///< this node leads and its lease is valid
-  promised,         ///< a promise to another lives
+  promised,         ///< a promise to another node binds this one
   old_term,
   voted_for_other,
   log_behind,  ///< the candidate's log is less up to date
-  no_member,   ///< this node waits to be added to its group, and has heard of no leader
+  no_member,   ///< this node waits to be added to its group, and has not heard from a leader
 };
 struct VoteRefused {
   NodeId candidate;
@@ -64,9 +64,9 @@ struct LeaseGained {
   HolderInstant end;
   friend bool operator==(const LeaseGained&, const LeaseGained&) = default;
 };
-/// A leader gave its lease up. (A lease that runs out ends by time alone, without an event.)
+/// A leader dropped its lease. (A lease that expires ends without an event.)
 struct LeaseLost {
-  HolderInstant end;  ///< the end of the lease that it gave up
+  HolderInstant end;  ///< the end of the lease that it dropped
   friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
 };
 /// A leader of this term promised another duration than this node's own setting.
@@ -98,7 +98,7 @@ struct TransferStarted {
   NodeId target;
   friend bool operator==(const TransferStarted&, const TransferStarted&) = default;
 };
-/// A leader has given its lease up and lets the target campaign.
+/// A leader has dropped its lease and lets the target campaign.
 struct TokenIssued {
   NodeId target;
   Index last;  ///< nothing is appended after it until the transfer ends
@@ -113,7 +113,7 @@ struct TokenUnused {
 };
 enum class TransferOutcome : std::uint8_t {
   left_role,      ///< this node no longer leads: the target does, unless something else happened
-  target_behind,  ///< the target did not catch up in time; nothing was given up
+  target_behind,  ///< the target did not catch up in time; the lease was not dropped
   not_elected,    ///< the target did not campaign, or lost
 };
 struct TransferEnded {
@@ -121,8 +121,8 @@ struct TransferEnded {
   TransferOutcome outcome = TransferOutcome::left_role;
   friend bool operator==(const TransferEnded&, const TransferEnded&) = default;
 };
-/// Another membership counts on this node from now on: its entry was appended, or cut away again,
-/// or it came with a snapshot.
+/// Another membership is in effect on this node from now on: a membership entry was appended or
+/// truncated, or a snapshot brought one.
 struct MembershipChanged {
   Index index;  ///< its place in the log
   std::uint32_t voters = 0;

@@ -31,7 +31,7 @@ struct Fingerprint {
 /// same on the same inputs, as long as their election timeouts are drawn alike: instants are taken
 /// as distances from `now`, past ones are all one, names of batches and intents count from the
 /// oldest that is still in use, and the state of the random generator is left out. Call it when
-/// take_ready() has nothing more.
+/// take_ready() has returned false.
 void add_core(const Core& core, Now now, Fingerprint& fingerprint);
 void add_message(const Message& message, Fingerprint& fingerprint);
 void add_hard_state(const HardState& state, Fingerprint& fingerprint);

@@ -1,5 +1,5 @@
-// The state of the role leader, and what can be said from it alone. It dies with the role: nothing
-// of one term's leadership is known in the next.
+// The state of the role leader, and what follows from it alone. It ends with the role: the next
+// leadership starts without it.
 #pragma once
 
 #include <leasehold/lease/leader_lease.h>
@@ -53,11 +53,11 @@ struct Leader {
   /// What is known of `peer`; null for a node that does not receive the log, and for the leader.
   Progress* find(NodeId peer);
   const Progress* find(NodeId peer) const;
-  /// Receives the log from `next_index` on, unless it does already. Nothing is known of it: no
-  /// acknowledgement comes from a default.
+  /// Makes the peer receive the log from `next_index` on, unless it does already. Nothing is known
+  /// of it: no acknowledgement comes from a default.
   void add_peer(NodeId peer, bool witness, Index next_index);
-  /// The most advanced of `voters` that has answered in this term, witnesses aside; kNobody if none
-  /// has.
+  /// The most advanced of `voters` that has answered in this term, except witnesses; kNobody if
+  /// none has.
   NodeId most_advanced(const std::vector<NodeId>& voters) const;
 
   // ---- Rounds and acknowledgements ----
@@ -65,8 +65,8 @@ struct Leader {
   /// The next round begins. `now` was sampled before anything of it is sent.
   void begin_round(Now now, const lease::Timing& timing);
   lease::RoundStart newest_round() const;
-  /// The peer has promised with `round`. What is forgotten, or older than what it has acknowledged,
-  /// changes nothing.
+  /// The peer has promised with `round`. A round that is forgotten, or older than one it has
+  /// acknowledged, changes nothing.
   void acknowledge(Progress& peer, Round round);
   /// What a quorum holds durably. `own_match` is the leader's durable prefix; none: it does not
   /// vote.
@@ -75,8 +75,8 @@ struct Leader {
   /// round as it begins, if it `votes`.
   QuorumAcknowledged acknowledged(const Membership& membership, bool votes,
                                   const lease::Timing& timing) const;
-  /// When a leader that hears from no quorum has to leave, so that it does not hold a minority's
-  /// promises for ever.
+  /// When a leader that hears from no quorum has to step down, so that it does not hold a
+  /// minority's promises forever.
   HolderInstant quorum_deadline() const;
   /// A voter may still let the newest token pass its promise.
   bool token_alive(Index commit) const;
@@ -85,11 +85,11 @@ struct Leader {
 
   void add_read(const LeaderRead& read);
   /// Takes the reads that are answered, in the order of their arrival, and calls `answer` for each:
-  /// those whose round a quorum has acknowledged, and by a valid lease all that are content with
-  /// it.
+  /// those whose round a quorum has acknowledged, and under a valid lease all that accept the
+  /// lease.
   template <class Answer>
   void take_answered_reads(bool lease_valid, const Answer& answer);
-  /// Takes all of them.
+  /// Takes all reads.
   template <class Answer>
   void take_reads(const Answer& answer);
   /// A read waits for a round that has not begun, and the newest one has been acknowledged.
@@ -103,7 +103,7 @@ struct Leader {
   Index first_index;
   lease::RoundRing rounds;
   PromiseInstant next_round;
-  /// Invariant: its end never moves back, but for a token, which takes it away.
+  /// Invariant: its end never moves back, except that a token removes the lease.
   lease::LeaderLease lease;
   /// When the newest round that a quorum has acknowledged began. Invariant: never moves back; no
   /// later than the beginning of the newest round.
@@ -111,21 +111,21 @@ struct Leader {
   /// The newest round that a quorum of the newest membership has acknowledged. Invariant: at most
   /// rounds.newest().
   std::optional<Round> confirmed;
-  /// Everybody that receives the log, this node excepted: the members of the newest membership,
-  /// and those that it removes until it is committed.
+  /// All nodes that receive the log, except this one: the members of the newest membership, and
+  /// those that it removes until it is committed.
   std::map<NodeId, Progress> progress;
   std::optional<Transfer> transfer;
   /// The last index of the newest token of this term; 0: none. There is no lease before an entry
   /// beyond it is committed.
   Index token_index;
-  /// The newest membership whose consequences were drawn (see core_membership.cc).
+  /// The newest membership whose commit was acted upon (see core_membership.cc).
   Index settled_membership;
   /// In the order of their arrival. Invariant: their rounds never fall, so what a quorum confirms
   /// is a prefix.
   std::deque<LeaderRead> reads;
-  /// Of these, asked by followers.
+  /// Of these, those of followers.
   std::size_t remote_reads = 0;
-  /// Of these, content with the lease. Invariant: none, once they were looked at under a valid one.
+  /// Of these, those that accept the lease. Invariant: none after a check under a valid lease.
   std::size_t lease_reads = 0;
 
   /// What an input has changed, for Core::Impl::derive() at its end. Invariant: all false between
@@ -151,7 +151,8 @@ void Leader::take_answered_reads(bool lease_valid, const Answer& answer) {
   }
   if (!lease_valid || lease_reads == 0) return;
   // They wait only while there is no lease, so they are few, or this one has just arrived: it
-  // stands at the end. Test: LeaderReads.ALeaseAnswersThoseThatAreContentWithIt.
+  // stands at the end.
+  // Test: LeaderReads.ALeaseAnswersTheReadsThatAcceptIt.
   auto from = reads.end();
   for (std::size_t left = lease_reads; left > 0;) {
     --from;

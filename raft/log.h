@@ -33,7 +33,7 @@ struct InitialState {
   LogId base;
   /// The membership at `base`; for a log that was never cut, the one that the group was formed
   /// with, or an empty one at a node that has joined later: such a node neither votes nor campaigns
-  /// before it has learned that it is a member.
+  /// until it has learned that it is a member.
   Membership base_membership;
   /// Ascending by index and by term; the first starts at base.index + 1. Empty for an empty log.
   std::vector<TermRun> runs;
@@ -59,13 +59,13 @@ class Log {
   Index last_index() const { return last_; }
   LogId last() const { return {last_term(), last_}; }
   Term last_term() const;
-  /// The term of the entry at `index`; none below the base and above the last entry.
+  /// The term of the entry at `index`; none: below the base, or above the last entry.
   std::optional<Term> term_at(Index index) const;
   /// Whether the entry is in this log. Log Matching (section 5.3): then everything before it is
   /// equal too.
   bool matches(LogId id) const { return term_at(id.index) == id.term; }
-  /// The largest index up to `limit` whose term is at most `term`: where logs that differ may agree
-  /// again.
+  /// The largest index up to `limit` whose term is at most `term`: the place where differing logs
+  /// may agree.
   Index last_index_with_term_at_most(Term term, Index limit) const;
 
   /// Appends one entry of `term` after the last. The membership is given when the entry holds one.
@@ -77,11 +77,11 @@ class Log {
   /// Empties the log; it begins, and ends, at `base`.
   void reset(LogId base, Membership membership);
 
-  /// The newest membership, committed or not: the one that counts (section 6).
+  /// The newest membership, committed or not: the one in effect (section 6).
   const Membership& membership() const;
   Index membership_index() const;
-  /// Whether any membership of this log names the directory `uuid` under `id`. Also when the log
-  /// begins with members at all: only a node that has joined begins without.
+  /// Whether any membership of this log names the directory `uuid` under `id`. True also when the
+  /// log begins with any members: only the log of a node that has joined begins without.
   bool ever_names(NodeId id, const Uuid& uuid) const;
   /// How many entries above `index` hold a membership.
   std::size_t memberships_above(Index index) const;

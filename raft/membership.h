@@ -12,7 +12,7 @@
 
 namespace leasehold::raft {
 
-/// Of one membership, including members that are leaving.
+/// The limit of one membership, including members that are leaving.
 inline constexpr std::size_t kMembersMax = 64;
 
 /// One member. A voter under another uuid neither votes nor counts: its directory was wiped.
@@ -39,7 +39,7 @@ struct Membership {
   std::vector<NodeId> leaving;
   /// Members that keep the log and no state machine, voters or not: see core.h. A member's kind
   /// never changes. Invariant: a sorted subset of the ids of `members`; at least one of `voters` is
-  /// none.
+  /// not a witness.
   std::vector<NodeId> witnesses{};
 
   bool joint() const { return !outgoing_voters.empty(); }

@@ -139,10 +139,10 @@ std::string text_of(const ChangeRefused& refused) {
       return "the leader has just been elected and has committed nothing yet; ask again";
     case ChangeObstacle::already_so: return "the group has exactly these members already";
     case ChangeObstacle::no_voter:
-      return "nobody would vote; keep at least one voter, better three or five";
+      return "there would be no voter; keep at least one, better three or five";
     case ChangeObstacle::no_full_voter:
-      return "only witnesses would vote, and they keep no state and answer nobody; keep at least "
-             "one voter that is no witness, better two";
+      return "only witnesses would vote, and they keep no state and answer no calls; keep at least "
+             "one voter that is not a witness, better two";
     case ChangeObstacle::too_many:
       return "a group has at most " + std::to_string(kMembersMax) +
              " members, those included that leave with this change; remove some first";
@@ -157,8 +157,8 @@ std::string text_of(const ChangeRefused& refused) {
              "the group and add it again as a new member";
     case ChangeObstacle::other_kind:
       return node +
-             " cannot become a witness, or stop being one: what is in its directory is not what it "
-             "would need. Remove it from the group and add it again with an empty directory";
+             " cannot become a witness, or stop being one: its directory does not hold what it would "
+             "need. Remove it from the group and add it again with an empty directory";
     case ChangeObstacle::not_a_learner:
       return node + " is not a member yet; add it as a learner first, and let it catch up";
     case ChangeObstacle::learner_behind:
@@ -166,7 +166,7 @@ std::string text_of(const ChangeRefused& refused) {
              " entries, or waits for a snapshot, or has not answered lately; promote it when it "
              "has caught up";
     case ChangeObstacle::not_a_member:
-      return node + " is no member of this group; the list of the members shows who is";
+      return node + " is not a member of this group; see the list of the members";
     case ChangeObstacle::already_member:
       return node + " is a member already, at another address; move it, or choose another id";
     case ChangeObstacle::no_answer:
@@ -174,7 +174,7 @@ std::string text_of(const ChangeRefused& refused) {
     case ChangeObstacle::too_late: return "the time for the change was over before it was begun";
     case ChangeObstacle::contradiction:
       return node +
-             " is named more than once, and what is wanted of it contradicts itself. Name it once, "
+             " is named more than once, with changes that contradict each other. Name it once, "
              "or make one change after the other: to give a member an empty directory under the "
              "same number, remove it first and then add it";
   }

@@ -37,22 +37,22 @@ using WantedMembers = std::vector<WantedMember>;
 /// Why a change was not begun. Nothing was appended.
 enum class ChangeObstacle : std::uint8_t {
   not_leader,          ///< ask `member`, if it is known
-  transfer_under_way,  ///< of the leadership, or this leader is on its way out
+  transfer_under_way,  ///< of the leadership, or this leader is about to stop leading
   change_under_way,    ///< the newest membership is joint, or not known to be committed
   leader_is_new,       ///< it has committed nothing of its own term yet
-  already_so,          ///< the group has exactly these members
+  already_so,          ///< the group already has exactly these members
   no_voter,            ///< there would be no voter
   no_full_voter,       ///< only witnesses would vote: none could lead, and none has the state
   too_many,            ///< more than kMembersMax, those included that leave
-  invalid_member,      ///< `member` has no id, no uuid, or an address that is none
+  invalid_member,      ///< `member` has no id, no uuid, or no valid address
   duplicate,           ///< `member` has the id, the uuid or the address of another
   other_uuid,          ///< `member` is a member under another uuid
-  other_kind,          ///< `member` is a witness and shall be none, or the other way round
-  not_a_learner,       ///< `member` is to vote and has not been brought up as a learner
-  learner_behind,      ///< `member` is to vote and lacks too much, or has not answered lately
-  // Found by a node before it asks its core.
-  not_a_member,    ///< `member` is not there, and cannot be changed
-  already_member,  ///< `member` is there, at another address
+  other_kind,      ///< `member` is a witness and would become a full member, or the other way round
+  not_a_learner,   ///< `member` is to vote and has not been a learner before
+  learner_behind,  ///< `member` is to vote and lacks too much, or has not answered lately
+  // A node finds these before it asks its core.
+  not_a_member,    ///< `member` is not a member, and cannot be changed
+  already_member,  ///< `member` is a member, at another address
   no_answer,       ///< no node answers at the address of `member`, or another one
   too_late,        ///< the caller's time was over before the change was begun
   contradiction,   ///< the edits of `member` contradict each other
@@ -80,7 +80,7 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
 /// The members that vote in `next` and not in `before`.
 std::vector<NodeId> promoted(const Membership& before, const Membership& next);
 
-/// The membership after a joint one.
+/// The membership that follows a joint one.
 Membership without_outgoing(const Membership& joint);
 
 /// Whether `next` may follow `before` in a log: every quorum of the one then shares a voter with

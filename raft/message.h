@@ -13,7 +13,7 @@
 
 namespace leasehold::raft {
 
-/// "Would you vote for me in `term`?" Binds nobody and changes nothing (dissertation 9.6).
+/// "Would you vote for me in `term`?" Binds no node and changes nothing (dissertation 9.6).
 struct PreVoteRequest {
   Term term;   ///< the term that the sender would campaign in: its own plus one
   LogId last;  ///< the sender's last entry
@@ -28,8 +28,9 @@ struct PreVoteReply {
   friend bool operator==(const PreVoteReply&, const PreVoteReply&) = default;
 };
 
-/// A leader's permission for one campaign: `target` may be elected although the promises to the
-/// leader live. Fixed once the leader appends nothing more and has published the loss of its lease.
+/// A leader's permission for one campaign: `target` may be elected although promises to the leader
+/// are still in force. Fixed once the leader appends nothing more and has published the loss of its
+/// lease.
 struct TransferToken {
   Term term;  ///< the leader's; the campaign is one above it
   NodeId target;
@@ -128,7 +129,7 @@ struct SnapshotReply {
   bool promised = false;  ///< the responder promised at least the round's D
   Round round;            ///< echo of the chunk's round
   SnapshotId id;          ///< echo
-  /// The responder does not want this snapshot: it needs none, or it cannot store one now.
+  /// The responder does not want this snapshot: it does not need one, or cannot store one now.
   bool refused = false;
   /// The responder holds everything of the snapshot below this offset; send on from here.
   std::uint64_t offset = 0;

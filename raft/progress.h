@@ -33,7 +33,8 @@ struct Progress {
   /// The first entry to send next.
   Index next_index{1};
   /// No entries until the next round or the next acknowledgement: a probe is out, or the driver had
-  /// nothing to send. In state `snapshot`: no other one until the peer says that it still needs it.
+  /// nothing to send. In state `snapshot`: no other snapshot until the peer says that it still
+  /// needs one.
   bool paused = false;
   /// Sent in state `replicate`. Invariant: ascending; at most CoreOptions::inflight_messages_max.
   std::deque<Inflight> inflights;
@@ -45,10 +46,10 @@ struct Progress {
   Round snapshot_ended;
   /// The newest commit index that was sent.
   Index sent_commit;
-  /// When a newer one has to be sent, unless an append carries it before; never() when there is
-  /// none.
+  /// When a newer commit index has to be sent, unless an append carries it before; never() when
+  /// there is none.
   PromiseInstant news_due = PromiseInstant::never();
-  /// Until then it is sent at once.
+  /// Until then a newer commit index is sent at once.
   PromiseInstant listens_until = PromiseInstant::earliest();
   /// The newest round that the peer has acknowledged with a promise. Empty at each election and for
   /// a new member: an acknowledgement never comes from a default.
@@ -64,7 +65,7 @@ struct Progress {
   /// until one of them matches. If the peer is in this state already, `base` has moved forward, and
   /// a snapshot that is being sent continues.
   void become_snapshot(Index base);
-  /// The peer holds everything up to `index` durably. True if that is news.
+  /// The peer holds everything up to `index` durably. True if that is new.
   bool acknowledged(Index index);
 };
 

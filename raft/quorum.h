@@ -16,21 +16,21 @@
 
 namespace leasehold::raft {
 
-/// What the voters of one half have reached of one kind, without an allocation: a half has at most
-/// kMembersMax voters.
+/// The values that the voters of one half have reached, of one kind, without an allocation: a half
+/// has at most kMembersMax voters.
 template <class T>
 class ReachedValues {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  /// Leaves the places as they are: filling 64 with zeroes would cost more than all else.
+  /// Leaves the slots uninitialised: filling 64 with zeroes would cost more than everything else.
   ReachedValues() {}  // NOLINT(modernize-use-equals-default): a default one may be zeroed first
 
-  /// None is below every value.
+  /// Adds one voter's value; none is below every value.
   void add(const std::optional<T>& value) {
     if (!value) return;
     LEASEHOLD_ASSERT(size_ < kMembersMax);
-    // Three or five voters are the rule, so the value is put in its place at once.
+    // Groups usually have three or five voters, so this is an insertion sort.
     std::size_t place = size_++;
     for (; place > 0 && slots_[place - 1].value < *value; --place) {
       slots_[place].value = slots_[place - 1].value;
@@ -51,8 +51,8 @@ class ReachedValues {
     T value;
   };
   std::array<Slot, kMembersMax> slots_;
-  /// Invariant: the first size_ slots hold values, descending: what stands at the last of n places
-  /// has been reached by n.
+  /// Invariant: the first size_ slots hold values, descending: n voters have reached the value in
+  /// slot n - 1.
   std::size_t size_ = 0;
 };
 

@@ -15,7 +15,8 @@ namespace leasehold::raft {
 /// The part of a promise that has to survive a restart. Its end is not stored: after a restart the
 /// promise runs in full again.
 struct StoredPromise {
-  NodeId holder;  ///< kNobody: no promise was ever given, or it was dropped on becoming leader
+  NodeId holder;  ///< kNobody: no promise was ever given, or this node dropped it when it became
+                  ///< leader
   Term term;      ///< the holder's term
   Duration duration{0};  ///< the remembered D
   friend bool operator==(const StoredPromise&, const StoredPromise&) = default;
@@ -24,8 +25,9 @@ struct StoredPromise {
 /// The state that a node must not forget (Raft paper, figure 2), and what the lease adds to it.
 struct HardState {
   Term term;
-  NodeId voted_for;             ///< in `term`; kNobody if it voted for none
-  bool vote_committed = false;  ///< the leader of `term` was heard from, or this node is or was it
+  NodeId voted_for;  ///< in `term`; kNobody if it voted for none
+  bool vote_committed =
+      false;  ///< this node heard from the leader of `term`, or is or was that leader
   StoredPromise promise;
   friend bool operator==(const HardState&, const HardState&) = default;
 };
@@ -46,12 +48,12 @@ struct LogBase {
   friend bool operator==(const LogBase&, const LogBase&) = default;
 };
 
-/// One atomic, durable write. Batches become durable in the order in which the core gave them out.
+/// One atomic, durable write. Batches become durable in the order in which the core issued them.
 struct PersistBatch {
   ReadyId id;
   std::optional<HardState> hard_state;
-  /// A snapshot replaces the whole log: nothing of it stays, and it begins (and ends) at this base.
-  /// Comes before everything below. Never together with `cut`.
+  /// A snapshot replaces the whole log, which then begins (and ends) at this base. Done before
+  /// everything below. Never together with `cut`.
   std::optional<LogBase> reset;
   /// Removes this index and all above it, before `entries` are appended.
   std::optional<Index> truncate_from;
@@ -131,11 +133,12 @@ struct Ready {
   std::vector<SnapshotIntent> snapshots;
   /// 3. One durable write; answered with persisted(persist.id). Not given to storage when empty().
   PersistBatch persist;
-  /// 4. Each waits for the durable write that it names (which may be an earlier one).
+  /// 4. Each waits for the durable write that it names, which may be an earlier one.
   std::vector<HeldMessage> held;
-  /// To store, in order; at any time.
+  /// Chunks to store, in order; at any time.
   std::vector<ReceivedChunk> chunks;
-  /// 5. First replace the state machine's state by that of this snapshot, which has arrived whole:
+  /// 5. First replace the state machine's state by that of this snapshot, which has arrived
+  /// completely:
   ///    the log begins after it, durably.
   std::optional<SnapshotId> install;
   /// Then apply up to here: committed, and durable on this node. Zero: no news.

@@ -13,9 +13,9 @@ enum class TransferObstacle : std::uint8_t {
   not_leader,          ///< ask `node`, if it is known
   transfer_under_way,  ///< to `node`
   already_leads,
-  not_a_voter,       ///< `node` is none
+  not_a_voter,       ///< `node` is not a voter
   witness,           ///< `node` is a witness: it never leads for long
-  nobody_to_follow,  ///< no other voter that is no witness has answered in this term
+  nobody_to_follow,  ///< no other voter, witnesses excepted, has answered in this term
   too_late,          ///< of a driver: the caller's deadline had passed
 };
 struct TransferRefused {

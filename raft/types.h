@@ -41,15 +41,15 @@ struct Uuid {
   friend auto operator<=>(const Uuid&, const Uuid&) = default;
 };
 
-/// Who sent a message: the number, and the directory that the transport has seen it prove.
+/// Who sent a message: the number, and the directory's uuid, which the transport has checked.
 struct Peer {
   NodeId id;
   Uuid uuid;
   friend bool operator==(const Peer&, const Peer&) = default;
 };
 
-/// Where an entry stands and who wrote it. Ordered by term, then index: the order of "up to date"
-/// (section 5.4.1).
+/// The position of an entry and the term that wrote it. Ordered by term, then index: the order of
+/// "up to date" (section 5.4.1).
 struct LogId {
   Term term;
   Index index;

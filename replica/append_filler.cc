@@ -46,7 +46,7 @@ bool AppendFiller::entries_read(lease::Now now, EntriesRead& event, std::optiona
     return true;
   }
   if (pending.first <= context_.core.log().base().index) {
-    // The log was cut while the disk was read. Nothing is sent: the core sees to the peer anew.
+    // The log was cut while the disk was read. Nothing is sent: the core handles the peer again.
     context_.core.filled(now, intent, intent.prev.index, 0);
     return true;
   }

@@ -11,15 +11,15 @@
 namespace leasehold::replica {
 
 /// The core knows the shape of its log, not the payloads. An intent is filled from the cache, or,
-/// for a peer that lags behind the cache, from the storage: one read a peer at a time, so memory
-/// stays bounded however many intents replace each other meanwhile.
+/// for a peer that lags behind the cache, from the storage: one read per peer at a time, so memory
+/// stays bounded even if many intents replace each other meanwhile.
 class AppendFiller {
  public:
   AppendFiller(DriverContext& context, const EntryCache& cache)
       : context_(context), cache_(cache) {}
 
   void fill(lease::Now now, const raft::AppendIntent& intent);
-  /// The answer to a read of this part. False: the token is not one of this part's. An error in
+  /// The answer to a read of this part. False: the token is not from this part. An error in
   /// `failure` means that the log on disk contradicts the core.
   bool entries_read(lease::Now now, EntriesRead& event, std::optional<Error>& failure);
 

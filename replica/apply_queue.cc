@@ -40,7 +40,7 @@ void ApplyQueue::install(const raft::SnapshotId& id) {
   LEASEHOLD_ASSERT(installing_.empty() || context_.options.core.witness);
   handed_ = id.last.index;
   raise_target(handed_);
-  token_ = 0;  // what it reads is in the snapshot
+  token_ = 0;  // the snapshot has what it reads
   installing_.push_back(id.last);
   ++under_way_;
   context_.ports.applier.install(id);
@@ -58,7 +58,7 @@ std::optional<raft::LogId> ApplyQueue::applied(raft::Index last) {
 bool ApplyQueue::entries_read(EntriesRead& event, std::optional<Error>& failure) {
   if (token_ == 0 || event.token != token_) return false;
   token_ = 0;
-  // A snapshot took the place of the log meanwhile: install() follows.
+  // A snapshot has replaced the log meanwhile: install() follows.
   if (handed_ < context_.core.log().base().index) return true;
   if (!event.entries.ok()) {
     failure = event.entries.error();

@@ -1,5 +1,5 @@
-// What stands around a command in the log: who proposed it. So the origin finds it in its own
-// applied log and answers its caller from there, whoever appended it.
+// What surrounds a command in the log: which node proposed it. So the origin finds it in its own
+// applied log and answers its caller from there, whichever leader appended it.
 #pragma once
 
 #include <leasehold/base/bytes.h>

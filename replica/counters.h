@@ -24,7 +24,7 @@ struct DriverCounters {
   std::uint64_t batches_persisted = 0;  ///< batches given to storage
   std::uint64_t elections_won = 0;
   std::uint64_t log_cuts = 0;
-  std::uint64_t snapshots_taken = 0;      ///< by this node's state machine, to be sent
+  std::uint64_t snapshots_taken = 0;      ///< by this node's state machine, for peers
   std::uint64_t snapshots_sent = 0;       ///< whole, to one peer each
   std::uint64_t snapshots_installed = 0;  ///< here
   std::uint64_t chunks_sent = 0;
@@ -33,7 +33,7 @@ struct DriverCounters {
   std::uint64_t chunks_dropped = 0;  ///< received, but there was no room: see chunks_storing_max
 };
 
-/// A snapshot on its way, for people.
+/// A snapshot that is being transferred, for people.
 struct SnapshotTransfer {
   raft::NodeId peer;        ///< the other end
   bool sending = false;     ///< from this node to the peer; else to this node

@@ -10,7 +10,7 @@
 
 namespace leasehold::replica {
 
-/// A run of entries without a gap that ends with the last entry handed to the storage.
+/// A run of entries without a gap that ends with the last entry given to the storage.
 class EntryCache {
  public:
   /// `bytes_max`: see Limits::cache_bytes_max. Each entry counts its payload and itself.
@@ -32,10 +32,10 @@ class EntryCache {
     entries_.clear();
     bytes_ = 0;
   }
-  /// Removes the oldest entries until the limit is met. An entry above `durable` stays whatever
-  /// the limit says, because no other copy of it can be trusted to exist. An entry above `handed`
-  /// (not yet given to the applier) stays up to twice the limit; past it the applier reads it back
-  /// from the disk, so that a slow state machine cannot fill the memory.
+  /// Removes the oldest entries until the limit is met. An entry above `durable` stays in spite of
+  /// the limit, because no other copy of it is sure to exist. An entry above `handed` (not yet
+  /// given to the applier) stays up to twice the limit; above that the applier reads it back from
+  /// the disk, so that a slow state machine cannot fill the memory.
   void trim(raft::Index durable, raft::Index handed);
   /// Appends the entries first..last to `out`, as many as fit into `bytes_max` of payload but at
   /// least one. `first` is in the cache. Returns the payload bytes.

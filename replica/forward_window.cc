@@ -13,7 +13,8 @@ bool ForwardWindow::take(const raft::Peer& origin, raft::Incarnation incarnation
     state.newest = sequence;
     state.seen.assign(kWindow / kBits, 0);
   }
-  // A process that has been replaced: nobody waits for it, and it may have been taken already.
+  // From a process that has been replaced: no caller waits for it, and it may have been accepted
+  // already.
   if (incarnation < state.incarnation) return false;
   if (sequence > state.newest) {
     const std::uint64_t skipped = sequence - state.newest;

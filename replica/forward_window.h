@@ -11,26 +11,26 @@
 namespace leasehold::replica {
 
 /// Remembers the newest kWindow sequences of each origin. A sequence that was seen, accepted or
-/// refused, is never taken again in the term, so neither a duplicate nor a replay can execute
-/// twice. What is older than the window may have been seen, so it is not taken either, and not
-/// answered: a refusal would tell the origin that the command was never appended.
+/// refused, is never accepted again in the term, so neither a duplicate nor a replay can execute
+/// twice. A sequence older than the window may have been seen, so it is not accepted either, and
+/// not answered: a refusal would tell the origin that the command was never appended.
 class ForwardWindow {
  public:
   static constexpr std::uint64_t kWindow = 65536;
 
   /// A new term begins.
   void clear() { origins_.clear(); }
-  /// Whether the command may be taken; it is seen from now on.
+  /// Whether the command may be accepted; it counts as seen from now on.
   bool take(const raft::Peer& origin, raft::Incarnation incarnation, std::uint64_t sequence);
 
  private:
   struct Origin {
     raft::Incarnation incarnation;
     std::uint64_t newest = 0;
-    /// One bit a sequence, at sequence % kWindow; those above newest - kWindow count.
+    /// One bit per sequence, at sequence % kWindow; only those above newest - kWindow count.
     std::vector<std::uint64_t> seen;
   };
-  /// By number and directory: another one under a number begins with incarnation 1 again.
+  /// By node id and directory: another directory under the same id begins with incarnation 1 again.
   std::map<std::pair<raft::NodeId, raft::Uuid>, Origin> origins_;
 };
 

@@ -105,7 +105,7 @@ void GroupCalls::look() {
     if (settled() && core.membership() == call->second.goal) {
       finish(call, GroupCallStatus::done);
     } else if (!leads_on) {
-      // The next leader may complete it, or never have heard of it.
+      // The next leader may complete it, or may not have the entry at all.
       finish(call, GroupCallStatus::unknown);
     }
     call = next;

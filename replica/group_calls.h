@@ -1,5 +1,5 @@
-// Calls about the group itself, on their way: changes of the members, and transfers of the
-// leadership. Taken by the leader only.
+// Pending calls about the group itself: changes of the members, and transfers of the leadership.
+// Only the leader accepts them.
 #pragma once
 
 #include <leasehold/replica/driver_context.h>
@@ -10,8 +10,8 @@
 
 namespace leasehold::replica {
 
-/// A call is answered by what this node sees happen, and never sent elsewhere: the caller knows
-/// best whether it still wants it when somebody else leads.
+/// A call is answered by what this node sees happen, and never sent to another node: the caller
+/// knows best whether it still wants the call when another node leads.
 class GroupCalls {
  public:
   explicit GroupCalls(DriverContext& context) : context_(context) {}
@@ -21,7 +21,8 @@ class GroupCalls {
 
   /// An event of the core, in order.
   void on_event(const raft::Event& event);
-  /// After the effects of a turn: what is done is answered, and what nobody here can know any more.
+  /// After the effects of a turn: answers the calls that are done, and those whose outcome this
+  /// node can no longer learn.
   void look();
 
   void expired(std::uint64_t number);
@@ -37,14 +38,14 @@ class GroupCalls {
   struct Change {
     CallGroup group;
     ChangeCompletion done;
-    raft::Term term;        ///< of the leadership that took it
+    raft::Term term;        ///< of the leadership that accepted it
     raft::Membership goal;  ///< complete when it is the newest, and committed
   };
   struct Transfer {
     CallGroup group;
     TransferCompletion done;
     raft::Term term;
-    bool left = false;  ///< this node leads no more; who does is not known yet
+    bool left = false;  ///< this node leads no more; the new leader is not known yet
   };
 
   void finish(std::map<std::uint64_t, Change>::iterator call, GroupCallStatus status);

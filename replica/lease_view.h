@@ -1,4 +1,4 @@
-// The lock-free door to the lease: how a thread that is not the node's learns that it may serve a
+// The lock-free door to the lease: how a thread other than the node's learns that it may serve a
 // read.
 #pragma once
 
@@ -43,9 +43,9 @@ struct LeaseLook {
 ///   load of `latest_` gives k + 1 at least, and it drops the copy.
 /// The values of `latest_` only rise, so no thread sees an older publication than it saw before.
 ///
-/// Why nobody waits. The second load differs from k only if publication k + 1 has ended since the
-/// first load. So a reader tries again only if the writer has made progress. If the writer stops,
-/// before any of its stores, the reader's next try succeeds.
+/// Why no thread waits. The second load differs from k only if publication k + 1 has ended since
+/// the first load. So a reader tries again only if the writer has made progress. If the writer
+/// stops, before any of its stores, the reader's next try succeeds.
 ///
 /// The proof uses only the order that atomic variables give. There are no fences, because the
 /// thread sanitizer does not follow them.
@@ -83,7 +83,7 @@ class LeaseView {
   }
 
  private:
-  friend class LeaseViewSteps;  ///< of the tests: stops a writer or a reader between two steps
+  friend class LeaseViewSteps;  ///< in the tests: stops a writer or a reader between two steps
 
   struct Slot {
     std::atomic<std::uint64_t> term{0};
@@ -94,7 +94,7 @@ class LeaseView {
   /// `step` is called before each store.
   template <class Step>
   void publish(const raft::LeaseState& state, const Step& step) {
-    // One writer: nobody else moves the number.
+    // One writer: no other thread changes the number.
     const std::uint64_t next = latest_.load(std::memory_order_relaxed) + 1;
     Slot& slot = slots_[next % 2];
     step();

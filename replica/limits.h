@@ -24,8 +24,8 @@ struct Limits {
   /// as overloaded.
   std::size_t proposals_max = 65536;
   std::size_t proposal_bytes_max = 64U << 20U;
-  /// One command. A larger one is dropped, however often it is tried: it would not fit into the
-  /// frames between the nodes.
+  /// One command. A larger one is always dropped: it would not fit into the frames between the
+  /// nodes.
   std::size_t command_bytes_max = 24U << 20U;
   /// Reads that wait. Beyond it a read is refused as overloaded.
   std::size_t reads_max = 262144;
@@ -53,7 +53,8 @@ struct Limits {
   std::size_t snapshot_window_bytes = 1U << 20U;
   /// The rate of all outgoing snapshots together. 0: no limit.
   std::uint64_t snapshot_bytes_per_second = 0;
-  /// A peer that confirms nothing for this time is given up until it is heard from again.
+  /// The sending to a peer that confirms nothing for this time ends until the peer is heard from
+  /// again.
   lease::Duration snapshot_patience = std::chrono::seconds(30);
   /// A snapshot that no peer needs any more is kept for this time, for another peer.
   lease::Duration snapshot_keep = std::chrono::seconds(10);

@@ -8,9 +8,9 @@ namespace leasehold::replica {
 namespace {
 
 constexpr std::size_t kMarksMax = 1024;
-/// What an entry without a payload weighs in the log.
+/// The weight of an entry without a payload in the log.
 constexpr std::uint64_t kEntryBytes = 32;
-/// Between two questions to the state machine.
+/// The pause between two questions to the state machine.
 constexpr lease::Duration kAskPause = std::chrono::seconds(1);
 
 }  // namespace
@@ -39,7 +39,7 @@ void LogKeeper::appended(lease::Now now, const std::vector<raft::Entry>& entries
   }
 }
 
-/// A log that is kept for ever has marks ever further apart.
+/// In a log that is never cut the marks get further and further apart.
 void LogKeeper::thin_out() {
   std::deque<Mark> kept;
   for (std::size_t i = 0; i < marks_.size(); i += 2) kept.push_back(marks_[i]);
@@ -72,7 +72,7 @@ std::uint64_t LogKeeper::bytes_up_to(raft::Index index) const {
   return std::min(low.bytes + each * (index - low.index), high.bytes);
 }
 
-/// The last index with at most so many bytes up to it.
+/// The last index with at most this many bytes up to it.
 raft::Index LogKeeper::index_at(std::uint64_t bytes) const {
   if (bytes <= marks_.front().bytes) return marks_.front().index;
   if (bytes >= tail_.bytes) return tail_.index;
@@ -98,7 +98,7 @@ raft::Index LogKeeper::old_up_to(lease::Now now) const {
   return old;
 }
 
-/// Nothing goes that is not applied, or that a peer needs behind the snapshot it is sent.
+/// Never cuts an entry that is not applied, or that a peer needs after the snapshot that it gets.
 raft::Index LogKeeper::allowed(raft::Index want, std::optional<raft::Index> holds) const {
   want = std::min({want, context_.applied, context_.core.cut_limit()});
   if (holds && tail_.bytes - bytes_up_to(*holds) <= context_.options.log_held_bytes_max) {
@@ -147,7 +147,7 @@ void LogKeeper::demanded(CutLog& event) {
   }
 }
 
-/// True: the core was told something.
+/// True: the core got an input.
 bool LogKeeper::meet_demands(lease::Now now, std::optional<raft::Index> holds) {
   LogCut done;
   done.durable = machine_durable_;
@@ -179,7 +179,7 @@ void LogKeeper::complete_all() {
 }
 
 bool LogKeeper::turn(lease::Now now, std::optional<raft::Index> holds) {
-  // On a full disk to ask could only fail: what is durable already may go.
+  // On a full disk the question could only fail: cut what is durable already.
   if (context_.disk_full) demands_answered_ = demands_.size();
   if (demands_answered_ > 0 && meet_demands(now, holds)) return true;
   if (unsupported_ || asking_) return false;
@@ -196,7 +196,7 @@ bool LogKeeper::turn(lease::Now now, std::optional<raft::Index> holds) {
     cut(now, to);
     return true;
   }
-  // On a full disk it could only fail.
+  // On a full disk the question could only fail.
   if (machine_durable_ < *want && !context_.disk_full && now.promise >= ask_at_) {
     ask(now);
   }

@@ -11,10 +11,10 @@
 namespace leasehold::replica {
 
 /// Cuts what is older than the tail that slow followers may need, and nothing that the state
-/// machine has not made durable. It asks the state machine first, once it is worth it, and then
-/// cuts.
+/// machine has not made durable. It first asks the state machine, once a cut is worthwhile, and
+/// then cuts.
 ///
-/// How many bytes lie before an entry it knows from a bounded number of marks:
+/// A bounded number of marks shows how many bytes lie before an entry:
 ///
 ///     base                                  tail
 ///      |----------|----------|----------|----|
@@ -25,23 +25,23 @@ class LogKeeper {
   /// made durable.
   LogKeeper(DriverContext& context, lease::Now now, std::uint64_t bytes, raft::Index durable);
 
-  // What was handed to the storage.
+  // What the storage got.
   void appended(lease::Now now, const std::vector<raft::Entry>& entries);
   void truncated(raft::Index from);
   void reset(lease::Now now, raft::Index base);
 
-  /// `holds`: see SnapshotSender. True: the core was told something.
+  /// `holds`: see SnapshotSender. True: the core got an input.
   bool turn(lease::Now now, std::optional<raft::Index> holds);
   /// An error in `failure` means that the node has to stop.
   void answered(MachineDurable& event, std::optional<Error>& failure);
-  /// The state machine was given a snapshot, durably.
+  /// The state machine has installed a snapshot, durably.
   void installed(raft::Index index);
-  /// Somebody wants the log cut now; completed when it is.
+  /// A caller wants the log cut now; completes the demand when it is.
   void demanded(CutLog& event);
-  /// The node stops: nobody is left waiting.
+  /// The node stops: completes all demands.
   void complete_all();
 
-  /// The state machine does not make anything durable by itself: the log is kept for ever.
+  /// The state machine cannot make itself durable: the whole log is kept.
   bool never_cuts() const { return unsupported_; }
   /// Of the entries that the log holds, about.
   std::uint64_t bytes() const { return tail_.bytes - marks_.front().bytes; }
@@ -50,7 +50,7 @@ class LogKeeper {
  private:
   struct Mark {
     raft::Index index;
-    std::uint64_t bytes = 0;  ///< of the entries up to `index`, counted from some fixed one on
+    std::uint64_t bytes = 0;  ///< of the entries up to `index`, counted from a fixed one on
     raft::PromiseInstant at;  ///< those entries were appended at or before this
   };
 
@@ -74,13 +74,13 @@ class LogKeeper {
   raft::Index machine_durable_;
   bool asking_ = false;
   bool unsupported_ = false;
-  /// Not asked again before this.
+  /// The state machine is not asked again before this.
   raft::PromiseInstant ask_at_ = raft::PromiseInstant::earliest();
-  /// Who waits for a cut, in order: first those whose question the state machine has answered, then
-  /// those for whom it was asked, then the others.
+  /// The callers that wait for a cut, in order: first those whose question the state machine has
+  /// answered, then those for which it was asked, then the others.
   std::vector<LogCutCompletion> demands_;
-  std::size_t demands_asked_ = 0;     ///< the first so many were there when it was asked
-  std::size_t demands_answered_ = 0;  ///< and of these, so many may be met
+  std::size_t demands_asked_ = 0;     ///< this many, the first, were there when it was asked
+  std::size_t demands_answered_ = 0;  ///< of these, this many may be met
 };
 
 }  // namespace leasehold::replica

@@ -1,5 +1,4 @@
-// What a node tells the program around it: who leads, whether it holds the lease, who the members
-// are.
+// What a node reports to its host program: the leader, whether it holds the lease, and the members.
 #pragma once
 
 #include <leasehold/raft/event.h>
@@ -21,7 +20,7 @@ struct LeadershipChange {
 
 /// This node has a lease now, or no longer. For people and for background work: a read uses the
 /// LeaseView, which is exact, while this change comes when the node's thread runs (within a
-/// heartbeat after a lease has run out).
+/// heartbeat after a lease has expired).
 struct LeaseChange {
   raft::Term term;
   bool held = false;

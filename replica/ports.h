@@ -1,5 +1,5 @@
-// The ports of a Driver besides storage and transport: the state machine on its own thread, and
-// snapshots.
+// The ports of a Driver in addition to storage and transport: the state machine on its own thread,
+// and snapshots.
 #pragma once
 
 #include <leasehold/raft/entry.h>
@@ -24,8 +24,8 @@ class Applier {
   virtual void install(const raft::SnapshotId& id) = 0;
 };
 
-/// Snapshots of the state machine: taken, read for a peer, and received from one. The work is done
-/// on another thread (or at other simulated instants); each call that has an answer gets one event.
+/// Snapshots of the state machine: taken, read for a peer, and received from one. They work on
+/// another thread (or at other simulated instants); each call that has an answer gets one event.
 class Snapshots {
  public:
   virtual ~Snapshots() = default;

@@ -1,4 +1,4 @@
-// Where the numbers begin by which a process names the commands that it forwards.
+// The first of the numbers by which a process names the commands that it forwards.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -15,10 +15,10 @@ constexpr std::uint64_t mix_bits(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-/// No two processes share a stretch of numbers but by a chance of 2^-30: neither two incarnations
-/// of a directory, nor two directories that are members under one id one after the other, whose
-/// incarnations both begin at 1. So the command of one is never taken for the other's: not in the
-/// log, where those of both stand, nor by a leader that has seen those of both.
+/// Two processes share a range of numbers only with a chance of 2^-30: neither two incarnations of
+/// a directory, nor two directories that are members under one id one after the other, whose
+/// incarnations both begin at 1. So the command of one is never mistaken for the other's: neither
+/// in the log, which has commands of both, nor by a leader that has seen those of both.
 constexpr std::uint64_t first_request(const raft::Uuid& uuid, raft::Incarnation incarnation) {
   const std::uint64_t mixed =
       mix_bits(mix_bits(mix_bits(uuid.high) ^ uuid.low) ^ incarnation.value());

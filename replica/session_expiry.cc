@@ -15,7 +15,7 @@ std::vector<SessionExpiry::Idle> SessionExpiry::look(
     tracker_.see(session.id.value(), session.activity, {idle_max_}, now);
   }
   tracker_.forget_others(ids);
-  // Nothing but a command renews a session, and whatever command comes first wins.
+  // Only a command renews a session, and the command that comes first wins.
   if (begins) tracker_.begin(now, true);
   for (const grant::ExpiryTracker::Due& due : tracker_.due(now, ids.size())) {
     idle.push_back({SessionId(due.id), due.stamp});

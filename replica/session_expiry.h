@@ -1,4 +1,4 @@
-// When a leader may end a session as idle for too long.
+// Decides when a leader may end a session because it was idle for too long.
 #pragma once
 
 #include <leasehold/grant/expiry_tracker.h>
@@ -11,9 +11,9 @@
 
 namespace leasehold::replica {
 
-/// Times the sessions of a table by one clock: the leader's. The leader proposes a command for each
-/// session that is due, and SessionTable::expire() checks it again; no other part decides. A new
-/// leader, and a new process, give every session its whole time again.
+/// Measures how long the sessions of a table are idle, on one clock: the leader's. The leader
+/// proposes a command for each session that is due, and SessionTable::expire() checks it again; no
+/// other part decides. A new leader, and a new process, give every session its whole time again.
 class SessionExpiry {
  public:
   /// A session to close, if nothing has happened since.

@@ -79,7 +79,7 @@ SessionTable::Begun SessionTable::begin(SessionId id, std::uint64_t sequence,
   if (found == sessions_.end()) return {Verdict::no_session, {}};
   Entry& entry = found->second;
   ++entry.activity;
-  // What is asked for again is not answered yet, whatever the client says.
+  // A repeated sequence counts as not answered, even if the client says otherwise.
   entry.answered_below = std::max(entry.answered_below, std::min(answered_below, sequence));
   while (!entry.results.empty() && entry.results.begin()->first < entry.answered_below) {
     entry.bytes -= entry.results.begin()->second.size();
@@ -98,7 +98,7 @@ void SessionTable::finish(SessionId id, std::uint64_t sequence, Bytes result) {
   const auto found = sessions_.find(id);
   LEASEHOLD_ASSERT(found != sessions_.end());
   Entry& entry = found->second;
-  // It would push all others out, and then itself.
+  // It would evict all others, and then itself.
   if (result.size() > kSessionResultBytesMax) result = Bytes();
   entry.bytes += result.size();
   const bool added = entry.results.emplace(sequence, std::move(result)).second;

@@ -18,7 +18,7 @@ namespace leasehold::replica {
 /// that was restored from a backup. 0: none.
 using SessionId = StrongInt<struct SessionIdTag>;
 
-// The limits are constants and no settings, because every replica has to decide alike. Together
+// The limits are constants, not settings, because all replicas have to decide the same. Together
 // they allow some 160 MiB.
 
 /// Sessions that are open.
@@ -69,7 +69,7 @@ class SessionTable {
   std::optional<SessionId> open();
   /// False: there is no such session.
   bool close(SessionId id);
-  /// Counts as activity, and does nothing else. False: there is no such session.
+  /// Only counts as activity. False: there is no such session.
   bool touch(SessionId id);
   /// Closes the session if it has seen no activity beyond `activity`. So a leader that has seen it
   /// idle, by its own clock, can propose this, and a command that comes first wins.
@@ -103,7 +103,7 @@ class SessionTable {
  private:
   struct Entry {
     std::uint64_t activity = 0;
-    /// Everything below is executed or given up, and its result is not kept.
+    /// Everything below is executed or abandoned, and its result is not kept.
     std::uint64_t answered_below = 1;
     /// Results at and above it, by sequence; empty: gone.
     std::map<std::uint64_t, Bytes> results;

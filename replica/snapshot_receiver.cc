@@ -6,7 +6,7 @@ namespace leasehold::replica {
 void SnapshotReceiver::received(lease::Now now, const raft::ReceivedChunk& received) {
   const raft::SnapshotChunk& chunk = received.chunk;
   if (context_.disk_full) {
-    // What space there is belongs to the log.
+    // The log needs the remaining space.
     raft::Core::StoredChunk refused;
     refused.from = received.from;
     refused.request_term = chunk.term;

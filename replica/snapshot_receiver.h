@@ -1,4 +1,4 @@
-// Takes in a snapshot that the leader sends.
+// Receives a snapshot that the leader sends.
 #pragma once
 
 #include <leasehold/replica/driver_context.h>
@@ -10,20 +10,20 @@
 namespace leasehold::replica {
 
 /// Chunks go to the Snapshots port in order, a bounded number at a time; one that comes too early
-/// is as good as lost, and the leader sends it again.
+/// is dropped, and the leader sends it again.
 class SnapshotReceiver {
  public:
   explicit SnapshotReceiver(DriverContext& context) : context_(context) {}
 
   void received(lease::Now now, const raft::ReceivedChunk& received);
   void stored(lease::Now now, ChunkStored& event);
-  /// What is on its way, for people.
+  /// The snapshot that is arriving, for people.
   void status(std::vector<SnapshotTransfer>& out) const;
 
  private:
   DriverContext& context_;
   std::size_t storing_ = 0;
-  /// The newest that was stored of.
+  /// The newest snapshot of which a chunk was stored.
   std::optional<SnapshotTransfer> transfer_;
 };
 

@@ -9,14 +9,14 @@ namespace {
 
 // In heartbeats.
 
-/// An answer that is missing for so long makes a chunk go out again; the silence before the next
-/// one doubles up to the second.
+/// After this time without an answer a chunk is sent again; the pause before the next one doubles,
+/// up to the second constant.
 constexpr int kResendFirst = 2;
 constexpr int kResendLast = 16;
-/// Between the end of a sending and the next one to the same peer.
+/// The pause between the end of a sending and the next one to the same peer.
 constexpr int kRest = 10;
 
-/// A sender that was late may send so much sooner to make up for it.
+/// A sender that was late may send this much sooner to make up for it.
 constexpr lease::Duration kPaceSlack = std::chrono::milliseconds(20);
 
 }  // namespace
@@ -69,7 +69,7 @@ void SnapshotSender::taken(lease::Now now, SnapshotTaken& event) {
   const raft::Log& log = context_.core.log();
   const std::optional<raft::Term> term = log.term_at(taken.last);
   if (!term) {
-    // The log was cut, or another snapshot took its place, while this one was made.
+    // The log was cut, or another snapshot replaced it, while this one was made.
     context_.ports.snapshots.release(taken.tag);
     return;
   }
@@ -96,9 +96,10 @@ void SnapshotSender::read(lease::Now now, SnapshotRead& event) {
   Sending& sending = found->second;
   sending.token = 0;
   sending.progress_at = sending.progress_at + (now.promise - sending.read_at);
-  if (sending.step != Step::sends || sending.reading != sending.sent) return;  // it went elsewhere
+  if (sending.step != Step::sends || sending.reading != sending.sent)
+    return;  // the sending has moved to another offset
   if (!event.data.ok()) {
-    // Another one may be whole.
+    // Another snapshot may be intact.
     drop_snapshot();
     take_again_at_ = now.promise + heartbeats(kRest);
     return;
@@ -138,7 +139,7 @@ void SnapshotSender::replied(lease::Now now, raft::NodeId from, const raft::Snap
     sending.resend_after = heartbeats(kResendFirst);
   }
   if (sending.probing) {
-    // Only here it may go back: the peer has lost what it had.
+    // Only here `acked` may go back: the peer has lost what it had.
     sending.probing = false;
     sending.acked = sending.sent = reply.offset;
   } else if (reply.offset > sending.acked) {
@@ -168,7 +169,7 @@ bool SnapshotSender::awaits_answer(const Sending& sending) const {
 void SnapshotSender::pump(lease::Now now, Sending& sending) {
   if (!wants_to_read(sending)) return;
   if (now.promise < pace_) {
-    // It waits for itself, and not for the peer.
+    // The sender waits for itself, not for the peer.
     sending.progress_at = std::max(sending.progress_at, pace_);
     return;
   }
@@ -185,7 +186,7 @@ void SnapshotSender::pump(lease::Now now, Sending& sending) {
 bool SnapshotSender::pass_time(lease::Now now, Sending& sending) {
   if (sending.step == Step::rests) return now.promise < sending.rests_until;
   if (sending.step != Step::sends) return true;
-  // While it reads, the peer waits for it.
+  // While it reads, the peer waits for this node.
   const bool waits = sending.token == 0;
   if (waits && now.promise >= sending.progress_at + context_.options.snapshot_patience)
     return false;
@@ -252,7 +253,7 @@ raft::PromiseInstant SnapshotSender::next_deadline() const {
 std::optional<raft::Index> SnapshotSender::holds() const {
   for (const auto& [peer, sending] : sendings_) {
     if (held_ && (sending.step == Step::sends || sending.complete)) return held_->id.last.index;
-    // The one that is being made begins somewhere in the log.
+    // The snapshot that is being made ends somewhere in the log.
     if (taking_ && sending.heard) return context_.core.log().base().index;
   }
   return std::nullopt;

@@ -1,4 +1,4 @@
-// Brings peers up to date by a snapshot, for which the leader has cut off what they need.
+// Sends snapshots to peers that need entries which the leader has cut off.
 #pragma once
 
 #include <leasehold/replica/driver_context.h>
@@ -11,38 +11,37 @@
 
 namespace leasehold::replica {
 
-/// One snapshot is there at a time, shared by all peers that need one, and used again while its
+/// There is one snapshot at a time, shared by all peers that need one, and used again while its
 /// last entry is at or above the log's base. To each peer it goes in chunks:
 ///
-///     waits ──heard from the peer, and a snapshot is there──> sends ──all of it, or refused──>
-///     rests
-///       ^ ──────────── the log was cut above the snapshot ─────┤                                │
-///       └── a new intent <── Core::snapshot_ended() <── no progress for snapshot_patience ──────┘
+///     waits ──heard from the peer, and a snapshot is there──> sends ──all, or refused──> rests
+///       ^ ──────────── the log was cut above the snapshot ──────┤                          │
+///       └── a new intent <── Core::snapshot_ended() <── no progress for snapshot_patience ─┘
 ///
 /// While it `sends`, one read of the snapshot is under way at a time, and at most a window of bytes
 /// that the peer has not confirmed. At first, and after a silence, a single chunk goes out, whose
 /// answer says where to go on (`probing`): the peer may hold a part from before, or may have lost
 /// one. So a chunk or an answer may be lost, doubled or late at any point.
 ///
-/// A peer that says nothing costs nothing: no snapshot is taken for it, and no log is kept.
+/// A silent peer costs nothing: no snapshot is taken for it, and no log is kept.
 class SnapshotSender {
  public:
   explicit SnapshotSender(DriverContext& context) : context_(context) {}
 
   void send(const raft::SnapshotIntent& intent);
-  /// Anything came from `peer`.
+  /// A message arrived from `peer`.
   void heard(raft::NodeId peer);
   void replied(lease::Now now, raft::NodeId from, const raft::SnapshotReply& reply);
   void taken(lease::Now now, SnapshotTaken& event);
   void read(lease::Now now, SnapshotRead& event);
-  /// Lets time pass and does what can be done. True: the core was told something.
+  /// Lets time pass and does what can be done. True: the core got an input.
   bool turn(lease::Now now);
   raft::PromiseInstant next_deadline() const;
 
   /// The log is needed from the entry after this one on, for the peers to go on with after their
-  /// snapshot. None: as far as this part goes it may be cut anywhere.
+  /// snapshot. None: this part does not need the log.
   std::optional<raft::Index> holds() const;
-  /// What is on its way, for people.
+  /// The snapshots that are being sent, for people.
   void status(std::vector<SnapshotTransfer>& out) const;
 
  private:
@@ -62,12 +61,12 @@ class SnapshotSender {
     raft::PromiseInstant read_at;  ///< when it began
     lease::Duration resend_after{0};
     raft::PromiseInstant resend_at;
-    /// When `best` last rose; later by all the time that the peer waited for this node: for its
+    /// When `best` last rose, plus the time since then that the peer waited for this node: for its
     /// rate limit, and for its disk.
     raft::PromiseInstant progress_at;
     raft::PromiseInstant rests_until;
   };
-  /// The snapshot that is there.
+  /// The present snapshot.
   struct Held {
     raft::SnapshotId id;
     raft::Membership membership;
@@ -89,14 +88,14 @@ class SnapshotSender {
   std::map<raft::NodeId, Sending> sendings_;
   std::optional<Held> held_;
   bool taking_ = false;
-  /// The state machine takes none.
+  /// The state machine cannot take snapshots.
   bool unsupported_ = false;
   std::uint64_t last_token_ = 0;
-  /// A take that failed is tried again then.
+  /// When to try again after a take that failed.
   raft::PromiseInstant take_again_at_ = raft::PromiseInstant::earliest();
-  /// The rate limit lets the next chunk leave then.
+  /// When the rate limit lets the next chunk leave.
   raft::PromiseInstant pace_ = raft::PromiseInstant::earliest();
-  /// Nobody needs held_ any more: it is released then.
+  /// When to release held_, which no peer needs any more.
   raft::PromiseInstant release_at_ = raft::PromiseInstant::never();
 };
 

@@ -20,8 +20,8 @@ struct Command {
   std::string_view bytes;  ///< as proposed; valid during the call
 };
 
-/// The state of a state machine at one instant, as a sequence of bytes that never changes, whatever
-/// is applied meanwhile.
+/// The state of a state machine at one instant, as a sequence of bytes that never changes, even
+/// while more is applied.
 class Snapshot {
  public:
   virtual ~Snapshot() = default;
@@ -46,7 +46,7 @@ class StateMachine {
   /// this was opened; 0 when empty. Commands above it are applied again after a restart.
   virtual raft::Index durable_index() const = 0;
 
-  /// Applies a run of consecutive committed entries, of which only the commands are given; `last`
+  /// Applies a run of consecutive committed entries, of which only the commands are passed; `last`
   /// is the index of the last entry of the run, which may be none of the commands. The state after
   /// the call, and `last` with it, must be visible to readers that arrive later. Returns one result
   /// per command, in order. A command that does not decode or breaks a rule has a result that says
@@ -67,10 +67,10 @@ class StateMachine {
   }
 
   /// Replaces everything by the state of `snapshot`, which came from another member. Durable on
-  /// return; after a crash at any moment before, the next start finds the old state or the new one,
-  /// and nothing between. Readers see one or the other. Called on the thread of apply(), between
-  /// two calls, or before the first. Errors: unsupported, corrupted (the bytes are no snapshot of
-  /// this state machine; the old state stays), io.
+  /// return; after a crash at any moment before, the next start finds either the old state or the
+  /// new one. Readers see one or the other. Called on the thread of apply(), between two calls, or
+  /// before the first. Errors: unsupported, corrupted (the bytes are not a snapshot of this state
+  /// machine; the old state stays), io.
   virtual Result<void> install_snapshot(const Snapshot& /*snapshot*/) {
     return unsupported("install snapshots");
   }

@@ -16,8 +16,8 @@ namespace leasehold::storage {
 
 /// How create() says that there is no space: full, nothing was done, and it may be tried again.
 inline constexpr ErrorCode kNoSpace = ErrorCode::overloaded;
-/// What a user of the log hears for it: what is overloaded may be tried again, a log that has
-/// failed may not.
+/// The code that a user of the log gets: `overloaded` would mean "try again", and a log that has
+/// failed must not be tried again.
 constexpr ErrorCode final_code(ErrorCode code) {
   return code == kNoSpace ? ErrorCode::io : code;
 }
@@ -29,9 +29,9 @@ class DiskFile {
   virtual std::uint64_t size() const = 0;
   /// All of `bytes`, or an error. Errors: io.
   virtual Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const = 0;
-  /// Overwrites all of it; durable after the next sync(). Never past size(). Errors: io.
+  /// Writes all of `bytes`; durable after the next sync(). Never past size(). Errors: io.
   virtual Result<void> write(std::uint64_t offset, std::string_view bytes) = 0;
-  /// Errors: io. After one nobody knows what is on the disk, and another try proves nothing.
+  /// Errors: io. After an error the content of the disk is unknown, and another try proves nothing.
   virtual Result<void> sync() = 0;
 };
 
@@ -53,14 +53,14 @@ class Disk {
   /// kNoSpace (nothing of it stays), io.
   virtual Result<std::shared_ptr<DiskFile>> create(const std::string& name, std::string_view head,
                                                    std::uint64_t size) = 0;
-  /// Removes a file, which stays readable where it is open. Durable at the latest after the next
+  /// Removes a file; it stays readable where it is open. Durable at the latest after the next
   /// create(). A success when there is none. Errors: io.
   virtual Result<void> remove(const std::string& name) = 0;
-  /// How much more may be stored, by this process and the others of its user. Errors: io.
+  /// How many bytes may still be stored, by this process and the others of its user. Errors: io.
   virtual Result<std::uint64_t> free_bytes() const = 0;
 };
 
-/// Names that end so are what a crash left of create(); the next one takes their place.
+/// Files with this suffix are what a crash left of create(); the next create() replaces them.
 inline constexpr std::string_view kNewSuffix = ".new";
 
 }  // namespace leasehold::storage

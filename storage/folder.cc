@@ -15,19 +15,16 @@
 #include <leasehold/storage/segment_record.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 namespace leasehold::storage {
 namespace {
 
 constexpr std::string_view kHeading = "leasehold-log ";
-
-std::string hex(std::uint64_t value, std::size_t digits) {
-  std::string out(digits, '0');
-  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
-  return out;
-}
 
 /// Reads "name value\n" lines. A line that is not as expected gives zero and clears ok().
 class Lines {
@@ -60,25 +57,26 @@ class Lines {
 };
 
 std::string body_of(const FolderMark& mark) {
-  std::string out(kHeading);
-  out += std::to_string(kLogFormat) + "\n";
-  out += "cluster " + hex(mark.cluster_id, 16) + "\n";
-  out += "node " + std::to_string(mark.id.value()) + "\n";
-  out += "uuid " + hex(mark.uuid.high, 16) + hex(mark.uuid.low, 16) + "\n";
-  out += "incarnation " + std::to_string(mark.incarnation.value()) + "\n";
-  out += "segments " + std::to_string(mark.first_segment) + " " + std::to_string(mark.last_segment);
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "{}{}\n", kHeading, kLogFormat);
+  fmt::format_to(out, "cluster {:016x}\n", mark.cluster_id);
+  fmt::format_to(out, "node {}\n", mark.id.value());
+  fmt::format_to(out, "uuid {:016x}{:016x}\n", mark.uuid.high, mark.uuid.low);
+  fmt::format_to(out, "incarnation {}\n", mark.incarnation.value());
+  fmt::format_to(out, "segments {} {} ", mark.first_segment, mark.last_segment);
   if (mark.closed) {
-    out += " closed " + std::to_string(mark.closed->segment) + " " +
-           std::to_string(mark.closed->end) + " " + std::to_string(mark.closed->sequence) + "\n";
+    const ClosedAt& closed = *mark.closed;
+    fmt::format_to(out, "closed {} {} {}\n", closed.segment, closed.end, closed.sequence);
   } else {
-    out += " open\n";
+    fmt::format_to(out, "open\n");
   }
-  return out + "predecessor " + hex(mark.predecessor.salt, 16) + " " +
-         std::to_string(mark.predecessor.sequence) + "\n";
+  fmt::format_to(out, "predecessor {:016x} {}\n", mark.predecessor.salt, mark.predecessor.sequence);
+  return text;
 }
 
 std::string check_line(std::string_view lines) {
-  return "check " + hex(wire::crc32c(lines), 8) + "\n";
+  return fmt::format("check {:08x}\n", wire::crc32c(lines));
 }
 
 /// The check is the last line of every format; only spaces follow it.
@@ -104,7 +102,7 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   const Error damaged{ErrorCode::corrupted, "the file LEASEHOLD is damaged"};
   Lines in(bytes);
   const std::uint64_t format = in.decimal(kHeading);
-  // A format is believed only from a whole file: a damaged one is damage.
+  // The format counts only when the check holds: a damaged file is reported as damaged.
   if (!in.ok() || !check_holds(bytes)) return damaged;
   if (format != kLogFormat) return unsupported_format("the log", format);
 
@@ -131,7 +129,7 @@ Result<FolderMark> decode_mark(std::string_view bytes) {
   in.expect("predecessor ");
   mark.predecessor.salt = in.number(16, 16);
   mark.predecessor.sequence = in.decimal(" ");
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above are lenient; this accepts only the exact text that encode_mark() writes.
   if (!in.ok() || encode_mark(mark) != bytes) return damaged;
   return mark;
 }

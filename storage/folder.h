@@ -20,7 +20,7 @@ struct ClosedAt {
   friend bool operator==(const ClosedAt&, const ClosedAt&) = default;
 };
 
-/// What stood in front of the first segment. It is gone, but it can be told that nothing is missing
+/// What stood in front of the first segment. That is gone, but this shows that nothing is missing
 /// behind it.
 struct Predecessor {
   std::uint64_t salt = 0;      ///< of the segment before; 0 before the first of all
@@ -37,7 +37,7 @@ struct FolderMark {
   raft::Uuid uuid;
   raft::Incarnation incarnation;  ///< of the newest open
   /// The segments first..last have to exist; last is 0 before the first one was made. Those below
-  /// the first were cut off: where one is left, it is removed.
+  /// the first were cut off: open() removes any that are left.
   std::uint64_t first_segment = 1;
   std::uint64_t last_segment = 0;
   Predecessor predecessor;
@@ -47,8 +47,8 @@ struct FolderMark {
 };
 
 inline constexpr std::string_view kMarkName = "LEASEHOLD";
-/// The size of every mark: one sector, so that a full disk, on which no second file can be made,
-/// takes another one in its place.
+/// The size of every mark: one sector, so that on a full disk, where no second file can be made, a
+/// new mark can overwrite the old one.
 inline constexpr std::size_t kMarkBytes = 512;
 
 std::string encode_mark(const FolderMark& mark);

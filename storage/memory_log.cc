@@ -63,7 +63,7 @@ void MemoryLog::read(const ReadRequest& request) {
 
 bool MemoryLog::pump(std::size_t batches_max) {
   LEASEHOLD_ASSERT(sink_ != nullptr);
-  // What the sink asks for from inside its callbacks belongs to the next pump.
+  // What the sink requests inside its callbacks belongs to the next pump().
   const std::size_t reads = reads_.size();
   const std::size_t batches = std::min(batches_max, waiting_.size());
   if (batches > 0) {

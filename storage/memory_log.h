@@ -30,8 +30,8 @@ class MemoryLog final : public Storage {
   /// them, then answers every read that was asked for before the call. Returns whether anything was
   /// delivered.
   bool pump(std::size_t batches_max = static_cast<std::size_t>(-1));
-  /// Delivers space(full), as from a full disk, or from one that has space again. The log takes
-  /// everything as before.
+  /// Delivers space(full), as from a full disk, or from one that has space again. The log still
+  /// accepts everything.
   void announce_space(bool full);
   /// Delivers failed(error); from now on nothing is persisted and reads are answered with
   /// `stopped`.

@@ -12,7 +12,7 @@
 
 namespace leasehold::storage {
 
-/// A batch that waits for the disk, with what the writer has to know of the log at its place.
+/// A batch that waits for the disk, with what the writer has to know of the log before it.
 struct Pending {
   raft::PersistBatch batch;
   raft::Term previous_term;  ///< of the entry before the first one
@@ -33,8 +33,8 @@ struct Pending {
 };
 using PendingList = std::deque<std::shared_ptr<const Pending>>;
 
-/// What one sync makes durable of the batches of `group`: where the log is cut first, what follows,
-/// and where it begins. Entries that a later batch of the group takes back are left out.
+/// Merges the batches of `group` into what one sync makes durable: where the log is cut first, what
+/// follows, and where it begins. Leaves out entries that a later batch of the group truncates.
 WriteGroup merge(const std::vector<std::shared_ptr<const Pending>>& group);
 
 }  // namespace leasehold::storage

@@ -9,8 +9,8 @@
 
 namespace leasehold::storage {
 
-/// Entries that stand one behind the other: `count` of them from `first` on, in `bytes` bytes from
-/// `offset` on.
+/// Entries that are stored one behind the other: `count` of them from `first` on, in `bytes` bytes
+/// from `offset` on.
 struct Run {
   raft::Index first;
   std::uint64_t offset = 0;
@@ -20,7 +20,7 @@ struct Run {
 };
 
 /// The runs of a segment, ascending by index and by offset, without gaps. One run per batch, or one
-/// per kRunBytes of a large batch: small enough to be read for the sake of one entry.
+/// per kRunBytes of a large batch: small enough to be read for one entry.
 class Positions {
  public:
   static constexpr std::uint64_t kRunBytes = std::uint64_t{64} << 10U;

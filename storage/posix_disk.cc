@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/posix_disk.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -17,8 +19,8 @@
 namespace leasehold::storage {
 namespace {
 
-/// How much is zeroed between two syncs: a large file must not fill the disk's queue, where the
-/// writes of a running log wait behind it.
+/// How much is zeroed between two syncs: a large file must not fill the disk's queue and delay the
+/// writes of a running log.
 constexpr std::size_t kZeroBytes = std::size_t{1} << 20U;
 
 Error system_error(const std::string& what, int number) {
@@ -27,7 +29,7 @@ Error system_error(const std::string& what, int number) {
   const bool full = number == ENOSPC || number == EDQUOT;
   if (full) hint = ": free some space on its disk";
   return {full ? kNoSpace : ErrorCode::io,
-          what + ": " + std::generic_category().message(number) + hint};
+          fmt::format("{}: {}{}", what, std::generic_category().message(number), hint)};
 }
 
 class Descriptor {
@@ -56,7 +58,9 @@ class PosixFile final : public DiskFile {
       const ssize_t count = ::pread(file_.get(), to, bytes, static_cast<off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return system_error("cannot read " + path_, errno);
-      if (count == 0) return Error{ErrorCode::io, path_ + " became shorter while it was open"};
+      if (count == 0) {
+        return Error{ErrorCode::io, fmt::format("{} became shorter while it was open", path_)};
+      }
       to += count;
       offset += static_cast<std::uint64_t>(count);
       bytes -= static_cast<std::size_t>(count);
@@ -77,8 +81,8 @@ class PosixFile final : public DiskFile {
     return {};
   }
 
-  /// Asks for the space of all of it before any of it is written: a disk that is full says so at
-  /// once. Not every file system can tell.
+  /// Asks for the space of all of it before any of it is written: a full disk reports it at once.
+  /// Not every file system can.
   Result<void> reserve() {
     if (::fallocate(file_.get(), 0, 0, static_cast<off_t>(size_)) == 0) return {};
     if (errno != ENOSPC && errno != EDQUOT) return {};
@@ -156,7 +160,7 @@ class PosixDisk final : public Disk {
       made = failed("make", name);
     }
     if (!made) {
-      // What is missing may be space.
+      // It may have failed because there is no space.
       ::unlinkat(folder_.get(), fresh.c_str(), 0);
       return made.error();
     }
@@ -181,9 +185,9 @@ class PosixDisk final : public Disk {
   }
 
  private:
-  std::string full(const std::string& name) const { return path_ + "/" + name; }
+  std::string full(const std::string& name) const { return fmt::format("{}/{}", path_, name); }
   Error failed(const char* verb, const std::string& name) const {
-    return system_error(std::string("cannot ") + verb + " " + full(name), errno);
+    return system_error(fmt::format("cannot {} {}", verb, full(name)), errno);
   }
 
   static Result<void> fill(PosixFile& file, std::string_view head) {
@@ -218,8 +222,10 @@ Result<std::unique_ptr<Disk>> open_posix_disk(const std::string& path) {
   if (folder.get() < 0) return system_error("cannot open the folder " + path, errno);
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_error("cannot lock the folder " + path, errno);
-    return Error{ErrorCode::in_use, "another process uses the folder " + path +
-                                        ": stop it, or give this node a folder of its own"};
+    return Error{ErrorCode::in_use,
+                 fmt::format("another process uses the folder {}: stop it, or give this node a "
+                             "folder of its own",
+                             path)};
   }
   if (made) {
     const std::string parent = std::filesystem::absolute(path, error).parent_path().string();

@@ -1,4 +1,4 @@
-// Disk over the operating system's files. The door to the operating system.
+// Disk over the operating system's files. Only this part of the room calls the operating system.
 #pragma once
 
 #include <leasehold/storage/disk.h>

@@ -3,6 +3,8 @@
 #include <leasehold/storage/segment_scan.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -17,7 +19,11 @@ Error corrupted(const std::string& message) {
   return {ErrorCode::corrupted, message};
 }
 
-/// The number in a segment's name; none if it is no such name.
+Error stray(raft::Index index) {
+  return corrupted(fmt::format("entry {} does not follow from the one before", index.value()));
+}
+
+/// The number in a segment's name; none if it is not the name of a segment.
 std::optional<std::uint64_t> segment_number(const std::string& name) {
   std::uint64_t number = 0;
   for (const char c : name.substr(0, kNameDigits)) {
@@ -87,16 +93,16 @@ class Loader {
   void truncate(raft::Index from);
   void begin_at(raft::LogId base);
   Error in_segment(const Error& error, std::uint64_t at) const {
-    return {error.code, "the file " + segment_name(log_.segments.back().number) + ", byte " +
-                            std::to_string(at) + ": " + error.message};
+    return {error.code, fmt::format("the file {}, byte {}: {}",
+                                    segment_name(log_.segments.back().number), at, error.message)};
   }
 
   const FolderMark& mark_;
   const raft::GroupId group_;
   LoadedLog log_;
   std::uint64_t previous_salt_;
-  /// The beginning of the log is not known yet: its shape stands on what the frames say of what is
-  /// gone.
+  /// The beginning of the log is not known yet: its shape rests on what the frames say of the part
+  /// that was cut off.
   bool floating_;
   bool begun_ = false;                       ///< a frame was taken
   std::deque<std::uint32_t> payload_sizes_;  ///< of the entries of the shape
@@ -145,8 +151,8 @@ Result<void> Loader::read_head(Segment& segment) const {
   expected.uuid = mark_.uuid;
   expected.group = group_;
   if (head.value().segment_bytes != expected.segment_bytes) {
-    return corrupted("it has " + std::to_string(expected.segment_bytes) + " bytes instead of " +
-                     std::to_string(head.value().segment_bytes));
+    return corrupted(fmt::format("it has {} bytes instead of {}", expected.segment_bytes,
+                                 head.value().segment_bytes));
   }
   if (!(head.value() == expected)) return corrupted("it belongs to another log or another place");
   segment.salt = header.header->salt;
@@ -161,10 +167,9 @@ Result<void> Loader::take_frames(std::string_view bytes) {
     if (!good) return in_segment(good.error(), walk.at());
     if (!good.value()) break;
     if (torn_ || walk.header().sequence != log_.sequence + 1) {
-      return in_segment(
-          corrupted("frame " + std::to_string(walk.header().sequence) + " stands where frame " +
-                    std::to_string(log_.sequence + 1) + " has to be"),
-          walk.at());
+      return in_segment(corrupted(fmt::format("frame {} stands where frame {} has to be",
+                                              walk.header().sequence, log_.sequence + 1)),
+                        walk.at());
     }
     if (walk.at() == kFramesBegin) {
       // Only the newest segment with frames keeps its positions in memory.
@@ -210,26 +215,22 @@ Result<void> Loader::take_frame(std::string_view body, std::uint64_t body_offset
   return lay(batch.foundation);
 }
 
-/// What the batch hangs on.
+/// Checks the entry before the batch, and finds where a floating log begins.
 Result<void> Loader::find_place(const BatchBody& batch) {
-  const auto stray = [&batch] {
-    return corrupted("entry " + std::to_string(batch.first.value()) +
-                     " does not follow from the one before");
-  };
-  if (batch.first == raft::Index(0)) return stray();
+  if (batch.first == raft::Index(0)) return stray(batch.first);
   const raft::LogId before{batch.previous_term, batch.first.prev()};
   const auto& base = log_.foundation.base;
   if (floating_ && (!base || before.index >= base->id.index) &&
       (!begun_ || before.index < log_.shape.base().index)) {
     begin_at(before);
-    // Everything that stood above the base and is gone was taken back.
+    // The entries above the base that are gone were truncated.
     if (base && before == base->id) floating_ = false;
   }
   begun_ = true;
   if (!base && !floating_ && !batch.reset && batch.count > 0) {
     return corrupted("entries stand before the group was formed");
   }
-  if (log_.shape.term_at(before.index) != before.term) return stray();
+  if (log_.shape.term_at(before.index) != before.term) return stray(batch.first);
   return {};
 }
 
@@ -237,8 +238,7 @@ Result<void> Loader::append(const EntryView& entry) {
   const raft::LogId id = entry.id;
   if (id.index != log_.shape.last().index.next() || id.term < log_.shape.last().term ||
       id.term == raft::Term(0) || id.index == raft::Index(0)) {
-    return corrupted("entry " + std::to_string(id.index.value()) +
-                     " does not follow from the one before");
+    return stray(id.index);
   }
   if (entry.kind == raft::EntryKind::membership) {
     auto membership = raft::decode_membership(entry.payload);
@@ -246,7 +246,7 @@ Result<void> Loader::append(const EntryView& entry) {
       return Error{membership.error().code == ErrorCode::unsupported_format
                        ? ErrorCode::unsupported_format
                        : ErrorCode::corrupted,
-                   "entry " + std::to_string(id.index.value()) + ": " + membership.error().message};
+                   fmt::format("entry {}: {}", id.index.value(), membership.error().message)};
     }
     log_.memberships.push_back({id.index, std::move(membership).value()});
   }
@@ -270,11 +270,11 @@ Result<void> Loader::cut(const raft::LogBase& base) {
   const auto& known = log_.foundation.base;
   const raft::LogId begin = log_.shape.base();
   const bool back = known && base.id.index < known->id.index;
-  // A cut that left something of what a later one took: the later one says where the log begins.
+  // An earlier cut; a later one has removed more, and says where the log begins.
   const bool gone = floating_ && base.id.index < begin.index;
   if (back || (!gone && log_.shape.term_at(base.id.index) != base.id.term)) {
-    return corrupted("the log cannot begin behind entry " + std::to_string(base.id.index.value()) +
-                     ": it is not there");
+    return corrupted(fmt::format("the log cannot begin behind entry {}: it is not there",
+                                 base.id.index.value()));
   }
   log_.foundation.base = base;
   log_.base_segment = log_.segments.back().number;
@@ -293,7 +293,7 @@ Result<void> Loader::cut(const raft::LogBase& base) {
   return {};
 }
 
-/// Nothing that was taken so far is of the log.
+/// No entry taken so far belongs to the log.
 void Loader::begin_at(raft::LogId base) {
   log_.shape = Shape(base, {}, base);
   log_.memberships.clear();
@@ -337,8 +337,8 @@ Result<LoadedLog> Loader::finish() {
     Segment& current = log_.segments[log_.current];
     const ClosedAt end{current.number, current.end, log_.sequence};
     if (mark_.closed && !(*mark_.closed == end)) {
-      return corrupted("the log was closed behind frame " + std::to_string(mark_.closed->sequence) +
-                       ", but ends behind frame " + std::to_string(end.sequence));
+      return corrupted(fmt::format("the log was closed behind frame {}, but ends behind frame {}",
+                                   mark_.closed->sequence, end.sequence));
     }
     if (!current.positions) current.positions.emplace();
   }
@@ -351,9 +351,7 @@ Result<LoadedLog> Loader::finish() {
 }  // namespace
 
 std::string segment_name(std::uint64_t number) {
-  const std::string digits = std::to_string(number);
-  return std::string(kNameDigits - std::min(kNameDigits, digits.size()), '0') + digits +
-         std::string(kSegmentSuffix);
+  return fmt::format("{:0{}}{}", number, kNameDigits, kSegmentSuffix);
 }
 
 // Shape.
@@ -378,7 +376,7 @@ void Shape::append(raft::LogId id) {
   LEASEHOLD_ASSERT(id.index == last_.index.next());
   LEASEHOLD_ASSERT(id.term >= last_.term);
   LEASEHOLD_ASSERT(id.term > raft::Term(0));
-  // A run of the base's own term begins anew: the runs cover what the log holds.
+  // A run of the base's own term begins again at this entry: the runs cover what the log holds.
   if (runs_.empty() || runs_.back().term != id.term) runs_.push_back({id.term, id.index});
   last_ = id;
 }
@@ -432,13 +430,15 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
   Loader loader(mark, group);
   for (const std::string& name : names.value()) {
     if (name == kMarkName) continue;
-    // The remains of a file that was being made.
+    // The rest of a file that create() did not finish.
     if (name.size() > kNewSuffix.size() &&
         name.compare(name.size() - kNewSuffix.size(), std::string::npos, kNewSuffix) == 0) {
       continue;
     }
     const auto number = segment_number(name);
-    if (!number) return corrupted("it holds the file " + name + ", which is not the log's");
+    if (!number) {
+      return corrupted(fmt::format("it holds the file {}, which is not the log's", name));
+    }
     if (*number < mark.first_segment) {
       leftovers.push_back(name);
       continue;
@@ -446,7 +446,8 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
     // One more than the mark knows: a crash came before the mark was written.
     if (*number != next || *number > mark.last_segment + 1) {
       if (*number > next && next <= mark.last_segment) break;
-      return corrupted("it holds the file " + name + ", which does not belong to this log");
+      return corrupted(
+          fmt::format("it holds the file {}, which does not belong to this log", name));
     }
     auto file = disk.open(name);
     if (!file) return file.error();
@@ -454,7 +455,7 @@ Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::
     ++next;
   }
   if (next <= mark.last_segment) {
-    return corrupted("the file " + segment_name(next) + " is missing");
+    return corrupted(fmt::format("the file {} is missing", segment_name(next)));
   }
   auto log = loader.finish();
   if (log) log.value().leftovers = std::move(leftovers);
@@ -468,8 +469,9 @@ Result<Positions> read_positions(const DiskFile& file, std::uint64_t number, std
   Positions positions;
   FrameWalk walk(bytes, salt);
   const auto damaged = [&] {
-    return corrupted("the file " + segment_name(number) + ", byte " + std::to_string(walk.at()) +
-                     ": a frame was damaged since the log was opened");
+    return corrupted(
+        fmt::format("the file {}, byte {}: a frame was damaged since the log was opened",
+                    segment_name(number), walk.at()));
   };
   while (walk.at() < end) {
     const auto good = walk.look();

@@ -35,7 +35,7 @@ class Shape {
   raft::LogId base() const { return base_; }
   raft::LogId last() const { return last_; }
   const std::vector<raft::TermRun>& runs() const { return runs_; }
-  /// None below the base and above the last entry.
+  /// None: below the base, or above the last entry.
   std::optional<raft::Term> term_at(raft::Index index) const;
 
   /// Removes `from` and everything above it. Asserts that it is above the base and at most one
@@ -69,18 +69,18 @@ struct Segment {
   std::uint64_t used = 0;  ///< when the positions were last asked for
 
   bool has_entries() const { return first <= last; }
-  /// `from` and everything above it was taken back.
+  /// `from` and everything above it was truncated.
   void truncate(raft::Index from);
   /// Everything up to `base` is gone.
   void cut(raft::Index base);
-  /// Nothing that stands here is of the log any more.
+  /// No entry in this segment belongs to the log any more.
   void clear();
   /// An entry was appended to the log.
   void add(raft::Index index, std::uint64_t offset, std::uint64_t bytes);
 };
 
-/// What has to be written before the log may be relied on, after a crash: bytes that were read, but
-/// maybe only from memory, and zeroes over what was torn.
+/// What has to be written after a crash before the log may be relied on: bytes that were read, but
+/// maybe only from the kernel's memory, and zeroes over a torn frame.
 struct Repair {
   std::size_t segment = 0;  ///< place in `segments`
   std::uint64_t offset = 0;
@@ -103,14 +103,14 @@ struct LoadedLog {
 
 /// Reads every byte of every segment that the mark names, and of one more.
 ///
-/// Where the front was cut off, the first segment begins in the middle of a log: what its first
-/// frames hang on is gone, and is taken at their word until the frame of the cut, which has to
-/// come, says where the log begins.
+/// Where the front was cut off, the first segment begins in the middle of a log: the predecessors
+/// of its first frames are gone, and what these frames say of them is believed until the frame of
+/// the cut, which has to come, says where the log begins.
 ///
-/// A group of batches whose sync never returned may be torn; it was never acknowledged, and is left
-/// out. Anything else that is not as it was written is refused: a damaged frame that had been
+/// A group of batches whose sync never returned may be torn; it was never acknowledged, and is
+/// ignored. Anything else that is not as it was written is refused: a damaged frame that had been
 /// durable, a missing, shortened, foreign or reordered file. See docs/formats/log.md for how the
-/// two are told apart, and for what cannot be told.
+/// two are distinguished, and for what cannot be distinguished.
 ///
 /// Errors: corrupted (names the file and the offset), unsupported_format, io.
 Result<LoadedLog> load_segments(const Disk& disk, const FolderMark& mark, raft::GroupId group);

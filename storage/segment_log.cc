@@ -1,10 +1,12 @@
-// The threads of the log: the caller hands batches over, the writer stores them in groups and tells
-// the sink, the reader answers from what is stored and from what still waits.
+// The threads of the log: the caller queues batches, the writer stores them in groups and notifies
+// the sink, the reader answers from the stored and from the waiting entries.
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/pending.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_log.h>
 #include <leasehold/storage/segment_store.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -64,8 +66,8 @@ class SegmentLog::Impl {
   raft::HardState hard_state_;
   bool state_taken_ = false;
 
-  /// Held while the sink hears of durability, so that nothing is persisted after failed(). Taken
-  /// before mutex_.
+  /// Held while persisted() is called, so that nothing is persisted after failed(). Taken before
+  /// mutex_.
   std::mutex delivery_;
   bool failure_delivered_ = false;
 
@@ -123,7 +125,7 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
   if (self == nullptr || self->uuid != store_->identity().uuid) {
     return Error{ErrorCode::invalid_argument, "this node is not in the set of initial members"};
   }
-  // The decoder knows what a membership has to be; nothing is stored that it would refuse.
+  // Stores nothing that the decoder would refuse.
   if (const auto decoded = raft::decode_membership(raft::encode_membership(set).view()); !decoded) {
     return Error{ErrorCode::invalid_argument,
                  "the set of initial members is not valid: " + decoded.error().message};
@@ -234,9 +236,9 @@ void SegmentLog::Impl::persist(raft::PersistBatch batch) {
     return;
   }
   fail(Error{ErrorCode::overloaded,
-             "the log in " + store_->path() + ": more than " +
-                 std::to_string(options_.queue_bytes_max) +
-                 " bytes wait for the disk, which does not keep up: check the disk"});
+             fmt::format("the log in {}: more than {} bytes wait for the disk, which does not keep "
+                         "up: check the disk",
+                         store_->path(), options_.queue_bytes_max)});
 }
 
 /// Waits for work. Empty: there is none and there will be none.
@@ -368,7 +370,7 @@ void SegmentLog::Impl::read_loop() {
     sink_->entries_read(request.token, answer(request));
     lock.lock();
   }
-  // The writer may hang in the disk: a failure that others found is told from here.
+  // The writer may hang in the disk: a failure that another thread found is delivered here.
   if (failure_) {
     lock.unlock();
     deliver_failure();
@@ -388,12 +390,12 @@ void SegmentLog::Impl::read_loop() {
 Result<std::vector<raft::Entry>> SegmentLog::Impl::answer(const ReadRequest& request) {
   PendingList pending;
   ReadPlan plan;
-  // Entries from `touched` on are those of the pending batches, or are gone; so are those up to
-  // `base`.
+  // Entries from `touched` on come from the pending batches, or are gone; those up to `base` are
+  // gone, too.
   raft::Index touched = request.last.next();
   raft::Index base;
   {
-    // Each batch that was handed over stands in one of the two, or in both, which is the same.
+    // Each batch is in one of the two, or in both with the same content.
     const Lock lock(mutex_);
     pending = pending_;
     for (const auto& at : pending) {

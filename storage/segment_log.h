@@ -31,19 +31,18 @@ struct NodeIdentity {
 inline constexpr std::uint64_t kSegmentBytesMin = 4096;
 
 struct SegmentLogOptions {
-  /// The log's own folder. Made, with its parents, if it does not exist. Nothing else may live in
-  /// it.
+  /// The log's own folder. Made, with its parents, if it does not exist. It must hold nothing else.
   std::string dir;
   raft::GroupId group;
   std::uint64_t cluster_id = 0;
   raft::NodeId id;  ///< of this node, above 0
-  /// Bytes that wait for the disk, bookkeeping included. Past it the log gives up with failed()
-  /// (overloaded): the caller bounds its own appends well below this, so only a disk that stands
-  /// still gets here.
+  /// Bytes that wait for the disk, bookkeeping included. Above this limit the log ends with
+  /// failed() (overloaded): the caller bounds its own appends well below it, so only a disk that
+  /// hangs leads to this.
   std::size_t queue_bytes_max = 256U << 20U;
-  /// What one sync takes along at most; one batch may exceed it.
+  /// What one sync covers at most; one batch may exceed it.
   std::size_t sync_bytes_max = 16U << 20U;
-  /// Reads that wait. Past it a read is answered with overloaded.
+  /// Reads that wait. Above this limit a read is answered with overloaded.
   std::size_t reads_max = 4096;
   /// Size of a file of the log; a batch that is larger gets a larger one. The next two files are
   /// made while one is being filled, so the disk holds up to twice this much that is still empty:
@@ -54,40 +53,40 @@ struct SegmentLogOptions {
   /// starts at once, however slow its disk.
   std::uint64_t first_segment_bytes = 256U << 10U;
   /// With less free space than this, the disk counts as full: no file of the log is made that would
-  /// leave less. It is for the state machine that lives beside the log, which has to be able to
-  /// store what was applied before the log can be cut: the default is sixteen memtables of the one
-  /// that ships. 0: the log takes all there is.
+  /// leave less. It is for the state machine on the same disk, which has to be able to store what
+  /// was applied before the log can be cut: the default is sixteen memtables of the one that ships.
+  /// 0: the log takes all there is.
   std::uint64_t free_bytes_min = 64U << 20U;
   /// How often the free space is looked at while no file has to be made: others may use it up.
   /// Above 0; without meaning when free_bytes_min is 0.
   std::chrono::milliseconds space_look{250};
-  /// How long after it failed for want of space the making of a file is tried again. Above 0.
+  /// The pause before the log tries again to make a file, when there was no space for it. Above 0.
   std::chrono::milliseconds space_retry{1000};
 };
 
 /// The log of one group in segments: files of fixed size, filled with zeroes before they are used.
-/// A write overwrites zeroes, so its sync stores data and nothing else. Damage is told from a torn
-/// write and refused (docs/formats/log.md says how, and what cannot be told).
+/// A write overwrites zeroes, so its sync stores data and nothing else. Damage is distinguished
+/// from a torn write and refused (docs/formats/log.md says how, and what cannot be distinguished).
 ///
 /// Life: open() → (confirm_set() → form(), or join(), when formed() is false) →
 /// take_initial_state() → start() → persist() and read() → destructor. Everything is called on one
 /// thread at a time; syncs() on any. The calls before start() block on the disk, those after it
 /// never do.
 ///
-/// Threads: start() makes one writer, which commits everything that waits with one sync, one
+/// Threads: start() makes one writer, which makes everything that waits durable with one sync, one
 /// reader, and one that makes and removes files. The sink's persisted() arrives on the writer,
 /// entries_read() on the reader, space() on the thread of the files, failed() on any of the first
-/// two. The destructor makes what was handed over durable (unless
-/// the log has failed), delivers its completions, answers reads that wait with `stopped`, and joins
-/// them; the sink outlives it.
+/// two. The destructor makes what persist() took durable (unless the log has failed), delivers its
+/// completions, answers reads that wait with `stopped`, and joins the threads; the sink outlives
+/// it.
 ///
-/// A write or a sync that fails is never tried again: nobody knows what the kernel still holds.
+/// A write or a sync that fails is never tried again: what the kernel still holds is unknown.
 ///
-/// A full disk is noticed when a file is to be made, which happens two files ahead, and by a look
-/// at the free space now and then (free_bytes_min; space again means room for one file more). The
-/// sink hears space(true) before the last of them, the reserve, is touched; from then on the log
-/// takes what it is given until the reserve is used up, and fails only then. It tries to make a
-/// file again from time to time, and whenever a cut has given space back; when the reserve is whole
+/// The log notices a full disk when it makes a file, which happens two files ahead, and when it
+/// checks the free space now and then (free_bytes_min; space again means room for one file more).
+/// The sink hears space(true) before the last of them, the reserve, is touched; from then on the
+/// log accepts batches until the reserve is used up, and fails only then. It tries to make a file
+/// again from time to time, and whenever a cut has given space back; when the reserve is whole
 /// again, the sink hears space(false).
 ///
 /// A cut gives back the files that lie wholly below the base, on the thread that makes files.
@@ -122,11 +121,11 @@ class SegmentLog final : public Storage {
   Result<void> confirm_set(std::vector<raft::Member> members);
   /// Forms the group: the confirmed set, all of them voters, becomes the membership at `base`,
   /// where the log begins: at nothing, or behind what the members were restored from. Durable on
-  /// return; a success without a write when already formed. Errors:
-  /// invalid_argument when no set was confirmed, io.
+  /// return; a success without a write when already formed. Errors: invalid_argument when no set
+  /// was confirmed, io.
   Result<void> form(raft::LogId base = {});
   /// Instead of confirm_set() and form(): this node joins a group that exists, and knows none of
-  /// its members yet. Its log begins at nothing, with a membership of nobody. Durable on return; a
+  /// its members yet. Its log begins at nothing, with an empty membership. Durable on return; a
   /// success without a write when it has joined already. Errors: wrong_cluster when a set was
   /// confirmed here or the group was formed, io.
   Result<void> join();
@@ -134,7 +133,7 @@ class SegmentLog final : public Storage {
   /// The log began with join().
   bool joined() const;
 
-  /// What the core starts from, `applied` left at 0: that is the state machine's to say. Asserts
+  /// What the core starts from. `applied` is 0 here: only the state machine knows it. Asserts
   /// formed(). Call it once, before start().
   raft::InitialState take_initial_state();
 

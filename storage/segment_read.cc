@@ -1,6 +1,8 @@
-// Reading, on any thread: a plan is made of where entries stand, and then read without a lock,
-// since nothing that stands in a segment is ever overwritten.
+// Reading, on any thread: a plan records where entries stand, and is then read without a lock,
+// since stored entries are never overwritten.
 #include <leasehold/storage/segment_store.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +10,7 @@
 namespace leasehold::storage {
 namespace {
 
-/// What one read takes in, when many small runs stand side by side.
+/// How much one read covers, when many small runs are adjacent.
 constexpr std::uint64_t kReadBytes = std::uint64_t{256} << 10U;
 }  // namespace
 
@@ -22,8 +24,9 @@ void Collector::add(raft::Entry entry) {
 
 Result<std::vector<raft::Entry>> Collector::finish() {
   if (!entries_.empty()) return std::move(entries_);
-  return Error{ErrorCode::not_found, "entry " + std::to_string(request_.first.value()) +
-                                         " is not in the log: it was cut or truncated"};
+  return Error{
+      ErrorCode::not_found,
+      fmt::format("entry {} is not in the log: it was cut or truncated", request_.first.value())};
 }
 
 ReadPlan SegmentStore::plan(raft::Index first, raft::Index last, std::size_t bytes_max) {
@@ -122,10 +125,10 @@ Result<void> SegmentStore::read_runs(const ReadPlan::Part& part, Collector& out)
         const raft::Index index(runs[at].first.value() + i);
         const auto entry = take_entry(rest);
         if (!entry || entry.value().id.index != index) {
-          return Error{ErrorCode::corrupted, "the file " + segment_name(part.number) + ", byte " +
-                                                 std::to_string(runs[at].offset) + ": entry " +
-                                                 std::to_string(index.value()) +
-                                                 " was damaged since it was written"};
+          return Error{
+              ErrorCode::corrupted,
+              fmt::format("the file {}, byte {}: entry {} was damaged since it was written",
+                          segment_name(part.number), runs[at].offset, index.value())};
         }
         if (index < out.next() || index > part.last || out.full()) continue;
         out.add({entry.value().id, entry.value().kind, Bytes(entry.value().payload)});

@@ -19,6 +19,8 @@
 #include <leasehold/storage/segment_record.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace leasehold::storage {
@@ -31,7 +33,7 @@ constexpr std::uint8_t kResetFlag = 4;
 constexpr std::size_t kHeaderCheckOffset = 4;
 
 Error damaged(std::string_view what) {
-  return {ErrorCode::corrupted, "the " + std::string(what) + " is damaged"};
+  return {ErrorCode::corrupted, fmt::format("the {} is damaged", what)};
 }
 
 void put_state(BigWriter& to, const StateRecord& record) {
@@ -65,7 +67,8 @@ std::optional<StateRecord> take_state(BigReader& in) {
   return record;
 }
 
-// Of no members: no bytes. It stands where a node has joined a group that it knows nothing of yet.
+// A membership without members has no bytes. A node writes it when it joins a group that it does
+// not know yet.
 void put_membership(BigWriter& to, const raft::Membership& membership) {
   if (membership.members.empty()) return to.u32(0);
   to.sized(raft::encode_membership(membership).view());
@@ -80,7 +83,7 @@ Result<raft::Membership> take_membership(std::string_view what, BigReader& in) {
   return Error{membership.error().code == ErrorCode::unsupported_format
                    ? ErrorCode::unsupported_format
                    : ErrorCode::corrupted,
-               "the " + std::string(what) + ": " + membership.error().message};
+               fmt::format("the {}: {}", what, membership.error().message)};
 }
 
 std::string header_bytes(const FrameHeader& header) {
@@ -107,12 +110,11 @@ std::string header_bytes(const FrameHeader& header) {
 
 Error unsupported_format(std::string_view what, unsigned long found) {
   return {ErrorCode::unsupported_format,
-          std::string(what) + " has format " + std::to_string(found) + ", this build knows " +
-              std::to_string(kLogFormat) +
-              (found > kLogFormat
-                   ? ": use a newer build"
-                   : ": go on with the build that wrote it, or wipe the node's data folder and let "
-                     "the node join again as a new member")};
+          fmt::format("{} has format {}, this build knows {}: {}", what, found, kLogFormat,
+                      found > kLogFormat
+                          ? "use a newer build"
+                          : "go on with the build that wrote it, or wipe the node's data folder "
+                            "and let the node join again as a new member")};
 }
 
 std::string encode_frame(FrameHeader header, std::string_view body) {

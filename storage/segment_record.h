@@ -23,10 +23,10 @@ inline constexpr std::uint8_t kLogFormat = 3;
 /// "NAME has format 3, this build knows 2: …", with what to do.
 Error unsupported_format(std::string_view what, unsigned long found);
 
-/// What a disk writes at once or not at all.
+/// What a disk writes as a whole or not at all.
 inline constexpr std::uint64_t kSectorBytes = 512;
 /// Frames begin at multiples of this. A header therefore never spans two sectors: after a crash it
-/// is all there or not at all.
+/// is there as a whole or not at all.
 inline constexpr std::uint64_t kFrameAlignment = 64;
 inline constexpr std::size_t kFrameHeaderBytes = 64;
 static_assert(kSectorBytes % kFrameAlignment == 0 && kFrameHeaderBytes == kFrameAlignment);
@@ -44,7 +44,8 @@ enum class FrameKind : std::uint8_t {
 
 struct FrameHeader {
   FrameKind kind = FrameKind::mark;
-  /// The segment's, chosen at random: a frame of another segment is never taken for one of this.
+  /// The segment's, chosen at random: a frame of another segment is never mistaken for one of this
+  /// segment.
   std::uint64_t salt = 0;
   std::uint64_t sequence = 0;  ///< one more with each frame of the log; a mark repeats the last one
   /// All frames up to this one were durable when this one was written.
@@ -79,7 +80,7 @@ struct HeadBody {
 
 /// How a group was formed and where its log begins: what stays when entries are cut off.
 struct Foundation {
-  /// The confirmed set of initial members, as a membership of which all vote. Of a node that joined
+  /// The confirmed set of initial members, as a membership in which all vote. At a node that joined
   /// later: a membership without members.
   std::optional<raft::Membership> confirmed;
   /// Where the log begins; present once the group is formed.
@@ -92,24 +93,24 @@ struct Foundation {
 struct BatchBody {
   StateRecord state;
   raft::Index first;
-  /// Of the entry before `first`. By Log Matching, entries that hang on the right predecessor have
+  /// Of the entry before `first`. By Log Matching, entries that follow the right predecessor have
   /// the right log before them.
   raft::Term previous_term;
   std::uint32_t count = 0;
-  /// What changed of it; a base stands with the confirmed set, so that nothing before the frame is
-  /// needed for either.
+  /// The changed parts of the foundation; a base always comes with the confirmed set, so that
+  /// neither needs anything before the frame.
   Foundation foundation;
-  /// Nothing of the log before this frame stays: the entries follow the base.
+  /// The whole log before this frame is dropped: the entries follow the base.
   bool reset = false;
   friend bool operator==(const BatchBody&, const BatchBody&) = default;
 };
-/// Without the foundation.
+/// The size without the foundation.
 inline constexpr std::size_t kBatchBodyBytes = 78;
 
-/// Before each entry's payload. Entries have checksums of their own, because they are read one by
-/// one.
+/// The bytes before each entry's payload. Entries have checksums of their own, because they are
+/// read one by one.
 inline constexpr std::size_t kEntryHeadBytes = 25;
-/// What an entry's length field can say.
+/// The largest value of an entry's length field.
 inline constexpr std::uint64_t kPayloadBytesMax = 0xffffffffU;
 
 /// An entry inside a batch, its payload a part of the bytes that were decoded.
@@ -138,8 +139,8 @@ class BatchEncoder {
   std::string& out_;
 };
 
-/// Decodes a header from the first kFrameHeaderBytes of `bytes`. None: these are no header's bytes,
-/// or damaged ones. A good header of another format is said to be one.
+/// Decodes a header from the first kFrameHeaderBytes of `bytes`. None: these bytes are not a
+/// header, or are damaged. A good header of another format is reported as such.
 struct HeaderRead {
   std::optional<FrameHeader> header;
   std::optional<unsigned> other_format;

@@ -22,7 +22,7 @@ std::string_view part(std::string_view segment, std::uint64_t from, std::uint64_
 std::optional<FrameHeader> header_at(std::string_view segment, std::uint64_t salt,
                                      std::uint64_t at) {
   const std::string_view bytes = part(segment, at, at + kFrameHeaderBytes);
-  // Most places hold none, and a checksum costs more than a look.
+  // Most places hold none, and comparing a few bytes is cheaper than a checksum.
   if (bytes.size() < kFrameHeaderBytes || bytes[0] != static_cast<char>(kLogFormat)) return {};
   const auto header = decode_header(bytes).header;
   if (!header || header->salt != salt) return std::nullopt;
@@ -82,14 +82,15 @@ Tail judge_tail(std::string_view segment, std::uint64_t salt, std::uint64_t at,
                 std::uint64_t sequence) {
   if (all_zero(part(segment, at, segment.size()))) return {};
   if (was_durable(segment, salt, at, sequence)) {
-    return damaged("a frame that had been durable is damaged: what stands behind it says so");
+    return damaged(
+        "a frame that had been durable is damaged: what follows it shows that it was durable");
   }
   const std::uint64_t sector_end = align_up(at + 1, kSectorBytes);
   const auto header = header_at(segment, salt, at);
   if (header && header->kind != FrameKind::mark) {
     return judge_body(segment, salt, at, sequence, *header);
   }
-  // The header shares its sector with what follows it there: if it did not arrive, nothing did.
+  // The rest of the header's sector arrives with it: if the header did not arrive, nothing did.
   if (!untouched(segment, salt, at, sector_end)) {
     return damaged("the header of a frame is damaged");
   }

@@ -1,4 +1,4 @@
-// Opening is a row of steps, each of which a crash may interrupt:
+// Opening is a sequence of steps, each of which a crash may interrupt:
 //
 //   1. read the mark, or make one with a new uuid; compare it with the caller
 //   2. read and judge every segment; nothing was touched so far
@@ -15,6 +15,8 @@
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_store.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -23,11 +25,9 @@ namespace {
 
 /// How fast segments grow to their full size.
 constexpr std::uint64_t kSegmentGrowth = 4;
+
 std::string name_of(std::uint64_t cluster_id, raft::NodeId id) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string hex(16, '0');
-  for (std::size_t i = hex.size(); i-- > 0; cluster_id >>= 4U) hex[i] = kDigits[cluster_id & 0xfU];
-  return "node " + std::to_string(id.value()) + " of cluster " + hex;
+  return fmt::format("node {} of cluster {:016x}", id.value(), cluster_id);
 }
 
 /// The mark of a folder that may be used by this node; a new one if the folder is blank.
@@ -39,18 +39,20 @@ Result<FolderMark> adopt_mark(const Disk& disk, const SegmentLogOptions& options
     if (!mark) return mark;
     const auto& found = mark.value();
     if (found.cluster_id == options.cluster_id && found.id == options.id) return mark;
-    return Error{ErrorCode::wrong_cluster,
-                 "it belongs to " + name_of(found.cluster_id, found.id) + ", but this is " +
-                     name_of(options.cluster_id, options.id) +
-                     ": give this node its own folder, or start it with the id, the cluster name "
-                     "and the initial peers it was made with"};
+    return Error{
+        ErrorCode::wrong_cluster,
+        fmt::format("it belongs to {}, but this is {}: give this node its own folder, or "
+                    "start it with the id, the cluster name and the initial peers it was "
+                    "made with",
+                    name_of(found.cluster_id, found.id), name_of(options.cluster_id, options.id))};
   }
   const auto names = disk.list();
   if (!names) return names.error();
   for (const std::string& name : names.value()) {
-    if (name == std::string(kMarkName) + std::string(kNewSuffix)) continue;
-    return Error{ErrorCode::corrupted,
-                 "it is not empty and holds no file LEASEHOLD: it is no log, or has lost its mark"};
+    if (name == fmt::format("{}{}", kMarkName, kNewSuffix)) continue;
+    return Error{
+        ErrorCode::corrupted,
+        "it is not empty and holds no file LEASEHOLD: it is not a log, or has lost its mark"};
   }
   FolderMark mark;
   mark.cluster_id = options.cluster_id;
@@ -83,13 +85,11 @@ Result<void> check_options(const SegmentLogOptions& options) {
 }  // namespace
 
 Error SegmentStore::in_folder(const std::string& dir, const Error& error) {
-  std::string message = "the log in " + dir + ": " + error.message;
-  if (error.code == ErrorCode::corrupted) {
-    message +=
-        ". This log cannot be trusted: wipe the node's data folder and let the node join again as "
-        "a new member";
-  }
-  return {final_code(error.code), std::move(message)};
+  const char* advice = error.code == ErrorCode::corrupted
+                           ? ". This log cannot be trusted: wipe the node's data folder and let "
+                             "the node join again as a new member"
+                           : "";
+  return {final_code(error.code), fmt::format("the log in {}: {}{}", dir, error.message, advice)};
 }
 
 // Opening and closing.
@@ -183,19 +183,19 @@ Result<void> SegmentStore::write_mark() {
   const auto made = disk_->create(name, bytes, bytes.size());
   if (made) return {};
   if (made.error().code != kNoSpace) return made.error();
-  // On a full disk the old one gives its space: it lies inside one sector, so that a crash leaves
-  // the one or the other.
+  // On a full disk, overwrite the old mark: it fits one sector, so that after a crash either the
+  // old or the new one is there.
   auto old = disk_->open(name);
   if (!old || old.value()->size() != bytes.size()) return made.error();
   auto done = old.value()->write(0, bytes);
   if (done) done = old.value()->sync();
-  // Whatever the reason, it is not known what is there now.
+  // Whatever the reason, the content of the file is unknown now.
   return done ? done : Error{ErrorCode::io, done.error().message};
 }
 
 // Making and removing segments.
 
-/// Makes a segment and says so in the mark: from now on it has to be there. Errors: kNoSpace, io.
+/// Makes a segment and records it in the mark: from now on it has to exist. Errors: kNoSpace, io.
 Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t previous_salt,
                                            std::uint64_t bytes_min) {
   std::uint64_t bytes = options_.first_segment_bytes;
@@ -208,9 +208,9 @@ Result<Segment> SegmentStore::make_segment(std::uint64_t number, std::uint64_t p
     const auto left = disk_->free_bytes();
     if (!left) return Error{ErrorCode::io, left.error().message};
     if (left.value() < options_.free_bytes_min + bytes) {
-      return Error{kNoSpace, "its disk has " + std::to_string(left.value()) + " bytes left, and " +
-                                 std::to_string(options_.free_bytes_min) +
-                                 " have to stay free beside a file of " + std::to_string(bytes)};
+      return Error{kNoSpace, fmt::format("its disk has {} bytes left, and {} have to stay free "
+                                         "next to a file of {}",
+                                         left.value(), options_.free_bytes_min, bytes)};
     }
   }
   Segment segment;
@@ -255,7 +255,7 @@ void SegmentStore::prepare_loop() {
     } else {
       prepare_wanted_.wait(lock, work);
     }
-    // What this gives back is what a full disk waits for.
+    // Removing these frees the space that a full disk waits for.
     if (!dropped_.empty() && !remove_dropped(lock)) return;
     if (stopping_) return;
     if (!segment_wanted()) {
@@ -266,11 +266,11 @@ void SegmentStore::prepare_loop() {
   }
 }
 
-/// Everything is made, and somebody else may fill the disk. A look that fails says nothing: the
-/// next file that is made finds out.
+/// No segment is wanted, but other programs may fill the disk. A check that fails is ignored: the
+/// next file that is made shows.
 void SegmentStore::look_at_space(Lock& lock) {
   if (options_.free_bytes_min == 0) return;
-  // More than what makes it full, or it would be both in turn.
+  // "Not full" needs more space than "full", or the state would flap.
   const std::uint64_t enough = options_.free_bytes_min + (full_ ? options_.segment_bytes : 0);
   lock.unlock();
   const auto left = disk_->free_bytes();
@@ -293,7 +293,7 @@ bool SegmentStore::prepare(Lock& lock) {
   lock.unlock();
   auto made = make_segment(number, salt, bytes);
   const bool full = !made && made.error().code == kNoSpace;
-  // Told before the writer may touch the reserve.
+  // Reported before the writer may touch the reserve.
   if (full && !was_full) listener_.space(true);
   lock.lock();
   if (!made && !full) {
@@ -303,7 +303,7 @@ bool SegmentStore::prepare(Lock& lock) {
   if (made) segments_.push_back(std::move(made).value());
   const bool whole = ahead() >= kAhead;
   full_ = full || (was_full && !whole);
-  urgent_ = urgent_ || (full_ && !full);  // there is some space again: on with the rest
+  urgent_ = urgent_ || (full_ && !full);  // there is some space again: make the rest
   ++attempts_;
   prepared_.notify_all();
   if (was_full && !full_) {
@@ -330,7 +330,7 @@ bool SegmentStore::remove_dropped(Lock& lock) {
   return false;
 }
 
-void SegmentStore::preparer_failed(Lock& lock, Error error) {
+void SegmentStore::preparer_failed(Lock& lock, const Error& error) {
   prepare_error_ = error;
   prepared_.notify_all();
   lock.unlock();
@@ -338,7 +338,8 @@ void SegmentStore::preparer_failed(Lock& lock, Error error) {
   lock.lock();
 }
 
-/// Sets aside for removal what lies in front and holds nothing of the log any more. Under mutex_.
+/// Moves the segments at the front that hold no entry of the log any more to dropped_. Under
+/// mutex_.
 void SegmentStore::drop_front() {
   while (segments_.front().number < base_segment_ && !segments_.front().has_entries()) {
     LEASEHOLD_ASSERT(current_ > 0);

@@ -38,7 +38,7 @@ class Collector {
   bool full() const { return full_ || next_ > request_.last; }
   std::size_t bytes_max() const { return request_.bytes_max; }
   void add(raft::Entry entry);
-  /// What was collected; not_found if it is nothing.
+  /// What was collected; not_found if there is nothing.
   Result<std::vector<raft::Entry>> finish();
 
  private:
@@ -49,8 +49,7 @@ class Collector {
   bool full_ = false;
 };
 
-/// Where the entries of a part of the log stood at one moment. Nothing that stands there is ever
-/// overwritten.
+/// Where the entries of a part of the log stood at one moment. These bytes are never overwritten.
 struct ReadPlan {
   struct Part {
     std::shared_ptr<DiskFile> file;
@@ -70,20 +69,20 @@ struct ReadPlan {
 /// removes them.
 class SegmentStore {
  public:
-  /// Segments whose positions are kept in memory beside the newest one's. Some 2 MiB each when
-  /// every batch has one tiny entry, far less otherwise.
+  /// Segments whose positions are kept in memory in addition to the newest one's. Some 2 MiB each
+  /// when every batch has one tiny entry, far less otherwise.
   static constexpr std::size_t kPositionsMax = 4;
   /// Segments that are made ahead of the one that is being written. The last of them is the
   /// reserve: it is entered only when another one stands behind it, or when the disk is known to be
   /// full.
   static constexpr std::size_t kAhead = 2;
 
-  /// What the preparer tells, from its own thread.
+  /// What the preparer reports, from its own thread.
   struct Listener {
-    /// The disk is full (told before the reserve is touched), or the reserve is whole again.
+    /// The disk is full (reported before the reserve is touched), or the reserve is whole again.
     std::function<void(bool full)> space = [](bool) {};
     /// A segment could not be made, or one could not be removed, for another reason than space.
-    std::function<void(Error error)> failed = [](Error) {};
+    std::function<void(const Error& error)> failed = [](const Error&) {};
   };
 
   /// Errors: as SegmentLog::open.
@@ -97,7 +96,7 @@ class SegmentStore {
   const NodeIdentity& identity() const { return identity_; }
   const std::string& path() const { return disk_->path(); }
 
-  // As it was when it was opened; the foundation follows lay().
+  // The log as open() found it; lay() changes the foundation.
   const raft::HardState& hard_state() const { return hard_state_; }
   const Foundation& foundation() const { return foundation_; }
   const Shape& shape() const { return shape_; }
@@ -110,17 +109,17 @@ class SegmentStore {
 
   /// Starts to make segments ahead, and to remove what a cut has left.
   void start(Listener listener);
-  /// Ends that, when nothing more is appended: the listener hears nothing any more.
+  /// Ends the preparer, after the last append: no more calls of the listener.
   void stop();
-  /// Writes and syncs. Errors: kNoSpace (the disk is full, and the group does not fit into what is
-  /// set aside: nothing was written, and a smaller group may fit), io (nothing more may be
-  /// written).
+  /// Writes and syncs. Errors: kNoSpace (the disk is full, and the group does not fit into the
+  /// segments that are made: nothing was written, and a smaller group may fit), io (nothing more
+  /// may be written).
   Result<void> append(const WriteGroup& group);
-  /// How large a group may be in memory, if it has at least `bytes_min`, to fit into what is set
-  /// aside: no limit while the disk has space. Any thread.
+  /// How large a group may be in memory, if it has at least `bytes_min`, to fit into the segments
+  /// that are made: no limit while the disk has space. Any thread.
   std::size_t group_bytes_max(std::size_t bytes_min);
-  /// There is nothing to write for now: leaves a mark behind the last frame which says that it is
-  /// durable. Errors: io.
+  /// Call when there is nothing to write for now: writes a mark behind the last frame, which says
+  /// that the frame is durable. Errors: io.
   Result<void> rest();
   /// Successful syncs of frames so far. Any thread.
   std::uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }
@@ -135,7 +134,7 @@ class SegmentStore {
   using Lock = std::unique_lock<std::mutex>;
 
   SegmentStore(const SegmentLogOptions& options, std::unique_ptr<Disk> disk, FolderMark mark);
-  /// Says which folder, and for damage what to do.
+  /// Adds the folder to the message, and for damage what to do.
   static Error in_folder(const std::string& dir, const Error& error);
 
   // segment_store.cc
@@ -148,7 +147,7 @@ class SegmentStore {
   void look_at_space(Lock& lock);
   bool prepare(Lock& lock);
   bool remove_dropped(Lock& lock);
-  void preparer_failed(Lock& lock, Error error);
+  void preparer_failed(Lock& lock, const Error& error);
   void drop_front();
   std::size_t ahead() const { return segments_.size() - 1 - current_; }
   bool segment_wanted() const { return ahead() < kAhead || bytes_wanted_ > 0; }
@@ -177,7 +176,7 @@ class SegmentStore {
   std::uint64_t payload_bytes_ = 0;
   Listener listener_;
 
-  // The writer's.
+  // Of the writer.
   std::string frame_;
   std::uint64_t sequence_ = 0;
   std::uint64_t marked_ = 0;  ///< the sequence that the newest mark names
@@ -190,9 +189,9 @@ class SegmentStore {
   // Under mutex_. The writer alone moves `current_` and the end of the segment that it names.
   std::deque<Segment> segments_;
   std::size_t current_ = 0;
-  std::uint64_t bytes_wanted_ = 0;  ///< above 0: another segment is wanted, of at least so many
+  std::uint64_t bytes_wanted_ = 0;  ///< above 0: another segment is wanted, of at least this size
   std::optional<Error> prepare_error_;
-  std::uint64_t attempts_ = 0;  ///< to make a segment, that have ended
+  std::uint64_t attempts_ = 0;  ///< finished attempts to make a segment
   bool urgent_ = false;         ///< the writer waits: try now, even if the disk is full
   bool full_ = false;           ///< and the listener knows
   raft::Index base_;

@@ -1,5 +1,6 @@
-// Writing: a frame goes to the end of the newest segment that has room for it, and is synced. The
-// segments that the preparer makes ahead, and the last of them, the reserve, are entered here.
+// Writing: a frame goes to the end of the newest segment that has room for it, and is synced. This
+// file also decides when to enter a segment that was made ahead, and when the last of them, the
+// reserve.
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/segment_store.h>
 
@@ -10,7 +11,7 @@
 namespace leasehold::storage {
 namespace {
 
-/// A frame's buffer that is larger is given back.
+/// A frame's buffer that is larger is freed.
 constexpr std::size_t kFrameKeptBytes = std::size_t{1} << 20U;
 
 /// How large a frame fits at the end of `segment`, with a mark behind it.
@@ -47,7 +48,7 @@ Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
     if (prepare_error_) return *prepare_error_;
     const bool exists = place < segments_.size();
     if (exists && (full_ || place + 1 < segments_.size())) {
-      // One that was made ahead may be too small for a large frame: it stays without frames.
+      // A segment that was made ahead may be too small for a large frame: it stays without frames.
       while (current_ < place) {
         ++current_;
         segments_[current_].first_sequence = sequence_ + 1;
@@ -61,12 +62,13 @@ Result<Segment*> SegmentStore::room_for(std::uint64_t frame_bytes) {
     const bool was_full = full_;
     const std::uint64_t attempts = attempts_;
     const std::uint64_t newest = segments_.back().number;
-    // One to write to, or any that stands behind the reserve.
+    // One to write to, or any behind the reserve.
     bytes_wanted_ = exists ? 1 : kFramesBegin + align_up(frame_bytes, kSectorBytes) + kSectorBytes;
     urgent_ = true;
     prepare_wanted_.notify_all();
     prepared_.wait(lock, [&] { return attempts_ != attempts || prepare_error_; });
-    // What was made may do, even if the disk stays full because it is no whole reserve.
+    // The segment that was made may be large enough, even if the disk counts as full because the
+    // reserve is not whole.
     if (!exists && was_full && full_ && segments_.back().number == newest) {
       return Error{kNoSpace,
                    "the disk is full, and the space that was set aside is used up: free some space "
@@ -114,7 +116,7 @@ Result<void> SegmentStore::lay(Foundation foundation) {
     body.state.last = base;
     // The group has had this term, but nobody has voted in it.
     body.state.hard_state.term = std::max(hard_state_.term, base.term);
-    // Entries that were never here: the frame itself says that the log begins behind them.
+    // This node never had these entries: the frame itself says that the log begins behind them.
     body.reset = base.index > raft::Index(0);
   }
   body.first = body.state.last.index.next();

@@ -20,8 +20,8 @@ struct ReadRequest {
   std::size_t bytes_max = 0;
 };
 
-/// Receives completions. Called on a thread of the storage's choice: an implementation passes them
-/// to its own loop.
+/// Receives completions. Called on a thread of the storage's choice: the receiver passes them to
+/// its own loop.
 class StorageSink {
  public:
   virtual ~StorageSink() = default;
@@ -32,7 +32,7 @@ class StorageSink {
   /// were given to persist() before the read, durable or not. Error not_found: the log was cut,
   /// truncated or reset meanwhile.
   virtual void entries_read(std::uint64_t token, Result<std::vector<raft::Entry>> entries) = 0;
-  /// The disk is full, or has space again. While it is full the log still takes everything, using
+  /// The disk is full, or has space again. While it is full the log still accepts everything, using
   /// its reserve, but the node should stop appending commands: when the reserve is used up,
   /// failed() follows.
   virtual void space(bool full) = 0;
@@ -45,7 +45,7 @@ class StorageSink {
 class Storage {
  public:
   virtual ~Storage() = default;
-  /// Takes one batch. Batches become durable in the order of the calls, each atomically, and all
+  /// Accepts one batch. Batches become durable in the order of the calls, each atomically, and all
   /// waiting batches share one sync.
   virtual void persist(raft::PersistBatch batch) = 0;
   virtual void read(const ReadRequest& request) = 0;

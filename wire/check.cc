@@ -2,6 +2,8 @@
 
 #include <leasehold/raft/membership.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <initializer_list>
 #include <string>
@@ -177,7 +179,7 @@ struct Check {
     if (const Verdict verdict = check_round(m.round, m.lease)) return verdict;
     if (m.id.last.index.value() == 0 || !whole(m.id.last)) return "I11: the empty log's snapshot";
     if (m.id.last.term > m.term) return "I11: the snapshot's term is above the message's";
-    // No bytes of no snapshot: where a witness begins its log.
+    // An empty snapshot without bytes: it tells a witness where its log begins.
     if (m.data.empty() != (m.size == 0)) return "I11: no bytes";
     if (m.size == 0 && m.id.tag != 0) return "I11: a snapshot of no bytes has a name";
     if (m.offset > m.size || m.data.size() > m.size - m.offset) {
@@ -211,7 +213,7 @@ Result<void> check_message(const wire::PeerMessage& message) {
   const Verdict verdict = std::visit(Check{}, message.payload);
   if (verdict == kHolds) return {};
   return Error{ErrorCode::malformed,
-               "malformed message: invariant " + std::string(verdict) + " (see wire/check.h)"};
+               fmt::format("malformed message: invariant {} (see wire/check.h)", verdict)};
 }
 
 }  // namespace leasehold::wire

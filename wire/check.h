@@ -1,6 +1,6 @@
-// What is true of every message that a peer may send: the invariants that the rest of Leasehold
-// relies upon without looking again. decode_message() checks them of what comes in,
-// encode_message() asserts them of what goes out.
+// The invariants of every message that a peer may send. The rest of Leasehold relies on them
+// without checking again: decode_message() checks them on incoming messages, encode_message()
+// asserts them on outgoing ones.
 //
 // A position is a term, an index, a round, an incarnation.
 //
@@ -21,8 +21,8 @@
 //  I12 TimeoutNow, VoteRequest: a token has a term, a target and a last index of at least 1; in a
 //      VoteRequest its term is one below the request's, and its last index is the candidate's.
 //
-// What they do not promise: that the numbers fit the receiver's own log or term. The core expects
-// any of them, late, twice and out of order.
+// They do not promise that the numbers fit the receiver's own log or term. The core expects any of
+// them, late, twice and out of order.
 #pragma once
 
 #include <leasehold/base/result.h>

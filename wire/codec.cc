@@ -7,6 +7,8 @@
 #include <leasehold/wire/form.h>
 #include <leasehold/wire/raft.pb.h>
 
+#include <fmt/format.h>
+
 #include <google/protobuf/arena.h>
 
 #include <array>
@@ -82,9 +84,9 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
   }
   const std::size_t frame = kFrameHeaderBytes + protobuf + payload;
   if (form == nullptr || frame > frame_bytes_max) {
-    return Error{ErrorCode::overloaded, "a message of " + std::to_string(frame) +
-                                            " bytes is above the frame limit of " +
-                                            std::to_string(frame_bytes_max)};
+    return Error{ErrorCode::overloaded,
+                 fmt::format("a message of {} bytes is above the frame limit of {}", frame,
+                             frame_bytes_max)};
   }
 
   // Header and protobuf part go to one run of copied bytes; the header is written when the checksum
@@ -123,7 +125,7 @@ Result<wire::PeerMessage> decode_message(const Frame& frame) {
       !form->ParseFromArray(frame.protobuf.data(), static_cast<int>(frame.protobuf.size()))) {
     return malformed("the protobuf part does not parse");
   }
-  // Made where it is returned: g++ 12 takes a moved variant for uninitialised.
+  // Made where it is returned: g++ 12 warns that a moved variant is uninitialised.
   Result<wire::PeerMessage> decoded = wire::PeerMessage{};
   wire::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());

@@ -1,7 +1,7 @@
 // The one gateway between peer bytes and trusted values.
 //
 // Payloads (entries, commands) never pass through protobuf and are never copied when they are
-// large: the encoder queues them beside their frame, the decoder hands out slices of the one
+// large: the encoder queues them next to their frame, the decoder returns slices of the one
 // received buffer.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace leasehold::wire {
 
-/// The payload bytes of `message`: what its frame is longer than by little more than a header.
+/// The payload bytes of `message`; its frame is longer by little more than a header.
 std::size_t payload_bytes(const wire::PeerMessage& message);
 
 /// Appends the frame of `message` to `out` and returns its length. Asserts the invariants of

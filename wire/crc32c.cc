@@ -16,7 +16,7 @@ namespace {
 /// The Castagnoli polynomial with its bits reversed.
 constexpr std::uint32_t kPolynomial = 0x82f63b78U;
 
-/// Slicing by eight: row k is the effect of a byte that k zero bytes follow.
+/// Slicing by eight: row k is the effect of a byte followed by k zero bytes.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables make_tables() {

@@ -11,7 +11,7 @@ namespace leasehold::wire {
 /// one.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t previous = 0);
 
-/// The same by tables alone, for processors without the instruction; tests compare the two.
+/// The same with tables only, for processors without the instruction; tests compare the two.
 std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t previous = 0);
 
 }  // namespace leasehold::wire

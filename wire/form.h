@@ -1,7 +1,7 @@
-// Between the messages of peers and their protobuf forms. Not for other rooms.
+// Converts between the messages of peers and their protobuf forms. Not for other rooms.
 //
-// form_write.cc writes a form, form_read.cc reads one and refuses what no build writes; codec.cc
-// makes frames of forms.
+// form_write.cc writes a form, form_read.cc reads one and refuses forms that no build writes;
+// codec.cc makes frames of forms.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -17,7 +17,7 @@ namespace pb {
 class Message;
 }  // namespace pb
 
-/// Everything of a payload but the bytes that stand in the payload part of its frame.
+/// Writes everything of a payload except the bytes of the frame's payload part.
 void write_form(const Payload& payload, pb::Message& form);
 /// `payload`: the payload part of the frame. Errors: malformed.
 Result<void> read_form(const pb::Message& form, const Bytes& payload, Payload& to);

@@ -1,4 +1,4 @@
-// What the protobuf form of each message says, if it says nothing that this build does not know.
+// Reads the protobuf form of each message, and refuses fields that this build does not know.
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/form.h>
 #include <leasehold/wire/raft.pb.h>

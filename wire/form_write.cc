@@ -1,4 +1,4 @@
-// What each message looks like in protobuf.
+// Writes each message in its protobuf form.
 #include <leasehold/wire/form.h>
 #include <leasehold/wire/raft.pb.h>
 

@@ -4,6 +4,8 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::wire {
@@ -53,9 +55,9 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
   const bool spoken = header.version >= kWireVersionMin && header.version <= kWireVersionMax;
   if (!spoken && header.version != kHandshakeVersion) {
     return Error{ErrorCode::unsupported_format,
-                 "frame of wire version " + std::to_string(header.version) +
-                     "; this build speaks " + std::to_string(kWireVersionMin) + " to " +
-                     std::to_string(kWireVersionMax) + ": run one release on all nodes"};
+                 fmt::format("frame of wire version {}; this build speaks {} to {}: run one "
+                             "release on all nodes",
+                             header.version, kWireVersionMin, kWireVersionMax)};
   }
   const std::uint8_t kind = in.u8();
   const std::uint8_t reserved = in.u8();
@@ -66,8 +68,7 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
     return malformed("the header's checksum is wrong");
   }
   if (!kind_belongs(header.version, kind)) {
-    return malformed("kind " + std::to_string(kind) + " is not one of version " +
-                     std::to_string(header.version));
+    return malformed(fmt::format("kind {} is not one of version {}", kind, header.version));
   }
   header.kind = static_cast<FrameKind>(kind);
   if (reserved != 0) return malformed("the reserved byte is not zero");
@@ -141,9 +142,9 @@ void FrameReader::feed(std::string_view chunk) {
 Result<FrameHeader> FrameReader::checked_header(std::string_view bytes) const {
   Result<FrameHeader> header = decode_header(bytes);
   if (header.ok() && header.value().frame_bytes() > frame_bytes_max_) {
-    return Error{ErrorCode::overloaded, "frame of " + std::to_string(header.value().frame_bytes()) +
-                                            " bytes is above the limit of " +
-                                            std::to_string(frame_bytes_max_)};
+    return Error{ErrorCode::overloaded,
+                 fmt::format("frame of {} bytes is above the limit of {}",
+                             header.value().frame_bytes(), frame_bytes_max_)};
   }
   return header;
 }
@@ -162,7 +163,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     Result<FrameHeader> header = checked_header(chunk_);
     if (!header.ok()) return header.error();
     if (chunk_.size() >= header.value().frame_bytes()) {
-      // The usual case: the frame lies complete in what one read has brought.
+      // The usual case: one read has brought the whole frame.
       frame.header = header.value();
       const std::string_view whole = chunk_.substr(0, frame.header.frame_bytes());
       chunk_.remove_prefix(whole.size());

@@ -12,7 +12,7 @@
 //       24        the protobuf part, then the payload part
 //
 // The header has a checksum of its own, so that a length is trusted only when it is what the sender
-// wrote. Magic and version stand where they are for ever. The page for people is docs/wire.md.
+// wrote. Magic and version never change their place. The page for people is docs/wire.md.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -30,7 +30,7 @@ namespace leasehold::wire {
 /// The versions of the message format that this build speaks.
 inline constexpr std::uint16_t kWireVersionMin = 3;
 inline constexpr std::uint16_t kWireVersionMax = 3;
-/// The first one with chunks of snapshots; a peer that does not speak it is sent none.
+/// The first one with chunks of snapshots; a peer that does not speak it gets none.
 inline constexpr std::uint16_t kSnapshotVersion = 2;
 /// Frames of the handshake carry this one; every build reads it.
 inline constexpr std::uint16_t kHandshakeVersion = 0;
@@ -71,7 +71,7 @@ class SendBuffer {
   /// A buffer of copied bytes takes no more once it has reached this size.
   static constexpr std::size_t kBlockBytes = std::size_t{64} << 10U;
 
-  /// The buffer to append copied bytes to; grow() tells how many were.
+  /// The buffer to append copied bytes to; then grow() records how many.
   std::string& tail();
   void grow(std::size_t bytes) { bytes_ += bytes; }
   void append(const Bytes& payload);
@@ -99,7 +99,7 @@ class SendBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// A frame whose lengths and checksums are right; nothing else has been looked at.
+/// A frame whose lengths and checksums are right; nothing else has been checked.
 struct Frame {
   FrameHeader header;
   std::string_view protobuf;  ///< valid until the reader is used again

@@ -1,8 +1,8 @@
 // The two frames of the handshake. The dialler speaks first; the other side answers with its own
 // hello or with a refusal; the dialler may still refuse the answer.
 //
-// Their format is pinned for ever (frame version 0), so that builds of any two versions can tell
-// each other why they do not talk.
+// Their format never changes (frame version 0), so that builds of any two versions can tell each
+// other why they do not talk.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -28,19 +28,19 @@ struct VersionRange {
   friend bool operator==(const VersionRange&, const VersionRange&) = default;
 };
 
-/// What a connection is for. Pinned. Only a peer that speaks version 2 or above is told of
-/// snapshots.
+/// What a connection is for. Pinned. Only a peer that speaks version 2 or above gets `snapshots`.
 enum class Purpose : std::uint32_t {
   messages = 0,
   snapshots = 1,  ///< chunks of snapshots, so that nothing else waits behind them
-  /// Two hellos and the end: who answers at an address, and of which cluster it is. So a new node
-  /// learns the cluster id, and a leader the uuid of a node that is to be added.
+  /// Two hellos and the end: they say which node answers at an address, and of which cluster. So a
+  /// new node learns the cluster id, and a leader learns the uuid of a node that is to be added.
   introduction = 2,
 };
 
-/// "This is who I am, and whom I want to reach."
+/// "This is who I am, and which node I want to reach."
+///
 /// Invariants, checked by decode_hello: 1 <= versions.min <= versions.max; from not zero;
-/// cluster_id, to, uuid and incarnation not zero, but in an introduction, where zero says "not
+/// cluster_id, to, uuid and incarnation not zero, except in an introduction, where zero says "not
 /// known"; incarnation and membership at most kPositionMax; cluster and address within their
 /// bounds, the address of printable ASCII.
 struct Hello {
@@ -79,8 +79,8 @@ enum class RefusalCode : std::uint32_t {
 
 struct Refusal {
   RefusalCode code = RefusalCode::refused_by_node;
-  /// For a person. What a peer sent is cut to kReasonBytesMax, and what is not printable ASCII is
-  /// shown as '?'.
+  /// For a person. A received reason is cut to kReasonBytesMax, and characters that are not
+  /// printable ASCII become '?'.
   std::string reason;
   VersionRange versions;  ///< that the refusing side speaks
   /// removed: the committed membership without the peer, at the refusing side.

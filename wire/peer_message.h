@@ -12,7 +12,7 @@
 
 namespace leasehold::wire {
 
-/// A follower sends a command to the leader. The leader takes it only while it leads exactly
+/// A follower sends a command to the leader. The leader accepts it only while it leads exactly
 /// `term`, and at most once per (sender, incarnation, sequence) in that term: so a duplicate or a
 /// replay never executes twice. There is no reply on success: the origin finds the command in its
 /// own applied log.

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
-// The sequences were computed by another implementation, in Python. They are pinned: a seed that
-// somebody noted has to give the same simulation for ever.
-TEST(Random, OneSeedGivesOneSequenceForEver) {
+// The sequences were computed by another implementation, in Python. They are pinned: a seed that a
+// person noted has to give the same simulation forever.
+TEST(Random, OneSeedAlwaysGivesOneSequence) {
   struct Golden {
     std::uint64_t seed;
     std::array<std::uint64_t, 5> sequence;

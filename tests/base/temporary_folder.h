@@ -9,7 +9,7 @@
 
 namespace leasehold {
 
-/// A folder of its own, removed at the end with all that is in it.
+/// A new folder, removed at the end with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -25,7 +25,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
   std::string path() const { return path_.string(); }
-  /// Of something in it; may have several parts.
+  /// The path of something in it; `inner` may have several parts.
   std::string path(const std::string& inner) const { return (path_ / inner).string(); }
 
  private:

@@ -60,7 +60,7 @@ TEST(ExpiryTracker, WhatWasNotNamedForLackOfRoomIsRenewed) {
   EXPECT_EQ(tracker.renew(2, at(10)), Renewed::renewed);
 }
 
-TEST(ExpiryTracker, WhoBeginsGivesTheWholeTime) {
+TEST(ExpiryTracker, ANewLeaderGivesTheWholeTime) {
   ExpiryTracker tracker;
   tracker.see(1, 5, {seconds(10)}, at(0));
   tracker.see(2, 6, {seconds(10)}, at(0));
@@ -93,7 +93,7 @@ TEST(ExpiryTracker, WhatIsWantedIsDueInItsGracePeriod) {
   tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(9));
   EXPECT_EQ(tracker.due(at(20), 9), Due{}) << "its time was not over when it was wanted";
   tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(20));
-  EXPECT_EQ(tracker.due(at(20), 9), Due{}) << "nobody wanted it since";
+  EXPECT_EQ(tracker.due(at(20), 9), Due{}) << "no client wanted it since";
   tracker.see(1, 5, {seconds(10), seconds(50), 2}, at(20));
   EXPECT_EQ(tracker.due(at(20), 9), (Due{{1, 5}}));
   EXPECT_EQ(tracker.renew(1, at(20)), Renewed::too_late);
@@ -103,7 +103,7 @@ TEST(ExpiryTracker, ARenewalIsStrongerThanAWishBeforeIt) {
   ExpiryTracker tracker;
   tracker.see(1, 5, {seconds(10), seconds(50)}, at(0));
   tracker.see(1, 5, {seconds(10), seconds(50), 1}, at(20));
-  EXPECT_EQ(tracker.renew(1, at(20)), Renewed::renewed) << "nobody has named it yet";
+  EXPECT_EQ(tracker.renew(1, at(20)), Renewed::renewed) << "due() has not named it yet";
   EXPECT_EQ(tracker.due(at(79), 9), Due{});
   tracker.see(1, 5, {seconds(10), seconds(50), 2}, at(79));
   tracker.see(1, 6, {seconds(10), seconds(50), 2}, at(79));

@@ -54,7 +54,7 @@ TEST(HeldLease, AnswersInAnotherOrderTakeNothingBack) {
   EXPECT_EQ(lease.deadline(), at(seconds(13)));
 }
 
-TEST(HeldLease, TheWordOfTheStoreAndTheEndOfTheTimeAreTwoThings) {
+TEST(HeldLease, LostAndExpiredAreTwoStates) {
   HeldLease lost(exact(), seconds(10), at(seconds(0)), 1);
   lost.lost();
   EXPECT_EQ(lost.look(at(seconds(1))), State::lost);
@@ -144,9 +144,9 @@ TEST(HeldLease, ARenewalThatWasSentBeforeTheGracePeriodGivesItBackTillItsOwnDead
   EXPECT_EQ(lease.deadline(), at(seconds(13)));
 }
 
-// The answer was so long on its way that its own time is over. The store has the lease still, and
-// for longer than was known.
-TEST(HeldLease, AnAnswerBehindItsOwnDeadlineGivesNothingBackButHope) {
+// The answer took so long that its own time is over. The store has the lease still, and for longer
+// than was known.
+TEST(HeldLease, AnAnswerAfterItsOwnDeadlineOnlyExtendsTheTries) {
   HeldLease lease = with_grace();
   lease.renewed(at(seconds(4)), seconds(10), at(seconds(13)));
   EXPECT_EQ(lease.look(at(seconds(13))), State::in_grace);
@@ -163,14 +163,14 @@ TEST(HeldLease, BehindTheGracePeriodNothingGivesItBack) {
   lease.renewed(at(seconds(15)), seconds(10), at(seconds(15)));
   EXPECT_EQ(lease.look(at(seconds(15))), State::expired);
 
-  // Nobody had looked since it was held: whoever asks next is told that it is over.
+  // No call came since it was held: the next caller learns that it is over.
   HeldLease slept = with_grace();
   slept.renewed(at(seconds(14)), seconds(10), at(seconds(15)));
   EXPECT_EQ(slept.look(at(seconds(15))), State::expired);
 }
 
 // It tries until a slow store has ended it, by a holder's clock that is fast.
-TEST(HeldLease, TriesForAsLongAsThereIsHope) {
+TEST(HeldLease, TriesWhileTheStoreMayHaveIt) {
   HolderTiming timing;
   timing.max_clock_drift_ppm = 200'000;
   timing.margin = lease::Duration(0);
@@ -203,7 +203,7 @@ TEST(HeldLease, WhatEndsItEndsItInTheGracePeriodToo) {
   EXPECT_EQ(released.look(at(seconds(11))), State::released);
 }
 
-TEST(HeldLease, AGracePeriodThatNobodyWaitsForIsNone) {
+TEST(HeldLease, AGracePeriodThatNoCallerWaitsForIsIgnored) {
   HeldLease early = with_grace();
   early.forgo_grace();
   EXPECT_EQ(early.look(at(seconds(9)) - lease::Duration(1)), State::held);
@@ -365,21 +365,21 @@ TEST(HeldLease, TheHolderStopsBeforeTheStoreEndsTheLease) {
   EXPECT_EQ(seen.given_back, 0);
 }
 
-// The control: who allows for no drift acts on a lease that the store has ended.
+// The control: a holder that ignores drift acts on a lease that the store has ended.
 TEST(HeldLease, WithoutAllowanceForDriftTheHolderIsLate) {
   HolderTiming timing = at_its_worst();
   timing.max_clock_drift_ppm = 0;
   EXPECT_LT(endings(timing).least_left, lease::Duration(0));
 }
 
-// Leases come back, others are ended in the grace period; and nobody acts behind the end.
+// Leases come back, others are ended in the grace period; and no holder acts after the end.
 TEST(HeldLease, WithAGracePeriodTheHolderStopsBeforeAnotherMayHaveIt) {
   const Endings seen = endings(at_its_worst(), seconds(6));
   EXPECT_GE(seen.least_left, lease::Duration(0));
   EXPECT_GT(seen.given_back, 100);
   EXPECT_GT(seen.lost, 100);
   EXPECT_GT(seen.expired, 100);
-  // The control: who acts in the grace period acts beside another.
+  // The control: a holder that acts in the grace period acts at the same time as another.
   EXPECT_LT(seen.least_left_of_bold_ones, lease::Duration(0));
 }
 

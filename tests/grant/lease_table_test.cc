@@ -57,7 +57,7 @@ TEST(LeaseTable, AnIdThatTheTableChoseIsNeverGivenAgain) {
   EXPECT_EQ(table.grant(named("a"), FencingToken(2)).id, kFirst.next());
 }
 
-TEST(LeaseTable, ExpiryLosesAgainstWhateverCameSince) {
+TEST(LeaseTable, AnExpiryIsVoidAfterARenewalOrAGrant) {
   LeaseTable table;
   table.grant({LeaseId(7), "a", "", seconds(1)}, FencingToken(1));
   const std::uint64_t seen = table.find(LeaseId(7))->stamp;
@@ -228,7 +228,7 @@ TEST(LeaseTable, ARevokedLeaseHasNoLockDelay) {
   EXPECT_EQ(table.size(), 0U);
 }
 
-TEST(LeaseTable, OfASoftLimitItTellsWhatIsWanted) {
+TEST(LeaseTable, ReportsWantedLeasesWithASoftLimit) {
   LeaseTable table;
   table.grant(with("a", {kSome, {}, true}), FencingToken(1));
   table.grant({LeaseId(8), "b", "me", seconds(1), {kSome, {}, false}}, FencingToken(1));
@@ -242,7 +242,7 @@ TEST(LeaseTable, OfASoftLimitItTellsWhatIsWanted) {
   EXPECT_EQ(table.grant(with("a", {}), FencingToken(2)).verdict, Verdict::id_taken);
   EXPECT_EQ(table.take_wanted(), std::set<LeaseId>{LeaseId(7)}) << "who has an id for each name";
   EXPECT_EQ(table.grant(with("c", {}), FencingToken(2)).verdict, Verdict::id_taken);
-  EXPECT_TRUE(table.take_wanted().empty()) << "nobody has asked for the name";
+  EXPECT_TRUE(table.take_wanted().empty()) << "no client has asked for the name";
 }
 
 TEST(LeaseTable, WhatIsRestoredHasTermsThatMakeSense) {
@@ -419,7 +419,7 @@ TEST(LeaseTable, AStepThatIsRolledBackNeverWas) {
   EXPECT_GT(undone, 1000U);
 }
 
-// Names are looked for in the very leases that have them.
+// Names are looked up in the leases that have them.
 TEST(LeaseTable, ACopyIsATableOfItsOwn) {
   const std::string longer(100, 'n');
   auto first = std::make_unique<LeaseTable>();

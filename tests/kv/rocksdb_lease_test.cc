@@ -176,7 +176,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   wrong[33] = 4;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("unknown flags"));
   wrong[33] = 2;
-  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("a delayed one has no lock delay"));
+  EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("a delayed lease has no lock delay"));
   EXPECT_THAT(refusal_of(eighth + "x", lease), HasSubstr("the key of a lease record"));
   EXPECT_THAT(refusal_of(kNewestLeaseKey, "x"), HasSubstr("the newest lease record has format"));
   const std::string loose = std::string(kAttachedSpace) + std::string("\0\0\0\0\0\0\0\10k", 9);
@@ -188,7 +188,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_THAT(refusal_of(of_key, lease), HasSubstr("not of this format"));
   EXPECT_THAT(refusal_of(of_key, time + "x"), HasSubstr("its length is wrong"));
   EXPECT_THAT(refusal_of(eighth, time), HasSubstr("not of this format"));
-  EXPECT_THAT(refusal_of(of_key, time), HasSubstr("that of a key has no key"));
+  EXPECT_THAT(refusal_of(of_key, time), HasSubstr("the lease of a key has no key"));
 }
 
 // What was written before there were leases is read, and written alike as long as there are none.

@@ -12,7 +12,7 @@ PromiseInstant at(std::int64_t ms) {
   return PromiseInstant(milliseconds(ms));
 }
 
-TEST(VoterPromise, NoneBindsNobody) {
+TEST(VoterPromise, WithoutAPromiseANodeIsFree) {
   EXPECT_FALSE(VoterPromise().live(at(0)));
   EXPECT_EQ(VoterPromise().remembered(), Duration(0));
 }

@@ -39,8 +39,8 @@ TEST(ClusterId, Golden) {
   EXPECT_EQ(cluster_id("default", {PeerAddress{NodeId(1), "a:1"}}), 0xdfc7be45ec049ddaU);
 }
 
-// A group that was restored from a backup is another cluster than the one of the backup, and than
-// one that was restored from another backup.
+// A group that was restored from a backup is not the cluster of the backup, nor one that was
+// restored from another backup.
 TEST(ClusterId, DependsOnTheBackupThatTheGroupWasRestoredFrom) {
   const std::vector<PeerAddress> peers = {PeerAddress{NodeId(1), "a:1"}};
   EXPECT_EQ(cluster_id("default", peers, 0), cluster_id("default", peers));
@@ -67,7 +67,7 @@ TEST(JudgeHello, TwoThatMeantEachOtherMayTalk) {
   EXPECT_FALSE(judge_hello(hello(1, 0), hello(2, 1)));  // accepted
 }
 
-TEST(JudgeHello, DisjointVersionsAreToldWithBothRanges) {
+TEST(JudgeHello, DisjointVersionsAreRefusedWithBothRanges) {
   wire::Hello theirs = hello(2, 1);
   theirs.versions = wire::VersionRange{4, 9};
   const auto refusal = judge_hello(hello(1, 2), theirs);
@@ -109,7 +109,7 @@ TEST(PeerHistory, ANewerStartReplacesAnOlderOneForGood) {
   EXPECT_EQ(history.judge(hello(2, 1), false)->code, RefusalCode::older_incarnation);
 }
 
-TEST(PeerHistory, TwoProcessesOfOneStartAreNotBothLetIn) {
+TEST(PeerHistory, TwoProcessesOfOneStartAreNotBothAccepted) {
   PeerHistory history;
   history.let_in(hello(2, 1));
   wire::Hello copy = hello(2, 1);

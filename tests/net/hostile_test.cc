@@ -1,4 +1,4 @@
-// What a stranger on the peer port can do: nothing, and it is counted.
+// A stranger on the peer port can do nothing, and its attempts are counted.
 #include <leasehold/base/random.h>
 #include <leasehold/net/tcp_transport.h>
 #include <leasehold/tests/net/tcp_rig.h>
@@ -190,7 +190,7 @@ TEST_F(Hostile, ASlowHandshakeIsEndedByItsDeadline) {
   expect_undisturbed();
 }
 
-TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNobodyOut) {
+TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNoPeerOut) {
   TcpLimits limits = TcpRig::options(1).limits;
   limits.handshakes_max = 8;
   limits.handshake_timeout = std::chrono::minutes(10);
@@ -202,7 +202,7 @@ TEST_F(Hostile, AFloodOfSilentConnectionsKeepsNobodyOut) {
   }
   EXPECT_TRUE(rig.run_until([&] { return victim->rejected(RejectReason::too_many) == 392; }));
   expect_undisturbed();
-  // And one that means it gets in, although the flood is still there.
+  // And an honest peer gets in during the flood.
   ASSERT_TRUE(victim->transport->set_peer(PeerAddress{NodeId(3), "127.0.0.1:1"}).ok());
   rig.introduce(*victim, rig.start(3));
   EXPECT_TRUE(rig.run_until([&] { return rig.node(3).transport->connected(NodeId(1)); }));

@@ -1,4 +1,4 @@
-// Nodes that do not know each other yet, and those that shall know each other no more.
+// Nodes that do not know each other yet, and nodes that were removed.
 #include <leasehold/net/tcp_introduction.h>
 
 #include <leasehold/tests/net/tcp_rig.h>
@@ -47,7 +47,7 @@ Result<wire::Hello> ask(TcpRig& rig, const std::string& address, const wire::Hel
   return *answer;
 }
 
-TEST(Introduction, ANewNodeLearnsTheClusterIdFromWhoIsOfItsClustersName) {
+TEST(Introduction, ANewNodeLearnsTheClusterIdFromAMemberOfItsCluster) {
   TcpRig rig;
   TestNode& one = start_of(rig, 1);
   const auto answer = ask(rig, address_of(one), newcomer(4));
@@ -88,7 +88,7 @@ TEST(Introduction, TheNodeMayRefuse) {
   EXPECT_THAT(answer.error().message, HasSubstr("not now"));
 }
 
-TEST(Introduction, NobodyThereIsUnavailable) {
+TEST(Introduction, ANodeThatDoesNotAnswerIsUnavailable) {
   TcpRig rig;
   const auto answer = ask(rig, "127.0.0.1:1", newcomer(4));
   ASSERT_FALSE(answer.ok());
@@ -97,7 +97,7 @@ TEST(Introduction, NobodyThereIsUnavailable) {
 }
 
 // How the leader learns the uuid of a node that is to be added.
-TEST(Introduction, ATransportAsksWhoAnswersAtAnAddress) {
+TEST(Introduction, ATransportAsksWhichNodeAnswersAtAnAddress) {
   TcpRig rig;
   TestNode& one = start_of(rig, 1);
   TestNode& four = start_of(rig, 4);
@@ -128,7 +128,7 @@ TEST(Strangers, OneThatIsLetInIsDialledBackAtTheAddressItGives) {
   ASSERT_TRUE(rig.run_until([&] { return !one.received.empty(); }));
 }
 
-TEST(Strangers, AreToldByTheNodeWhyNot) {
+TEST(Strangers, LearnFromTheNodeWhyTheyAreRefused) {
   TcpRig rig;
   TestNode& one = start_of(rig, 1);
   TestNode& four = start_of(rig, 4);
@@ -149,7 +149,7 @@ TEST(Strangers, AreToldByTheNodeWhyNot) {
   EXPECT_THAT(four.transport->peers(), IsEmpty());
 }
 
-TEST(Strangers, ADismissedPeerIsToldAtOnce) {
+TEST(Strangers, ADismissedPeerLearnsItAtOnce) {
   TcpRig rig;
   TestNode& one = rig.start(1);
   TestNode& two = rig.start(2);

@@ -1,4 +1,4 @@
-// Several TcpTransports on loopback in one io_context, and a stranger that may send what it likes.
+// Several TcpTransports on loopback in one io_context, and a stranger that may send any bytes.
 #pragma once
 
 #include <leasehold/net/tcp_transport.h>
@@ -30,9 +30,9 @@ struct TestNode {
   std::vector<std::pair<raft::NodeId, wire::PeerMessage>> received;
   std::vector<raft::NodeId> peers_up;
   std::vector<Rejection> rejections;
-  /// What accept_peer answers; empty: everybody may.
+  /// What accept_peer answers; empty: it accepts all.
   std::function<Result<void>(raft::NodeId, raft::Uuid, raft::Incarnation)> accept;
-  /// What judge_stranger and judge_introduction answer; empty: everybody may.
+  /// What judge_stranger and judge_introduction answer; empty: they accept all.
   std::function<std::optional<wire::Refusal>(const wire::Hello&)> stranger;
   std::function<std::optional<wire::Refusal>(const wire::Hello&)> introduction;
   /// Called after a message is remembered.
@@ -45,18 +45,18 @@ struct TestNode {
 
 class TcpRig {
  public:
-  /// What every node starts from; change `limits` before start().
+  /// The options of every node; change `limits` before start().
   static TcpOptions options(std::uint64_t id);
 
   /// Starts a transport of `options`. A node of the same number that was stopped before keeps its
-  /// port. Nobody is told of it: see introduce().
+  /// port. The other nodes do not know it: see introduce().
   TestNode& start(TcpOptions options);
   TestNode& start(std::uint64_t id) { return start(options(id)); }
   /// The process is gone, its connections with it.
   void kill(std::uint64_t id);
   /// Tells `to` where `peer` listens.
   void introduce(TestNode& peer, TestNode& to);
-  /// Tells all nodes of all others.
+  /// Tells all nodes about all others.
   void introduce_all();
   TestNode& node(std::uint64_t id) { return *nodes_.at(id); }
 
@@ -79,7 +79,7 @@ class Stranger {
   explicit Stranger(std::uint16_t port);
   /// False: the connection is gone.
   bool send(std::string_view bytes);
-  /// Whether the other side has ended the connection. Takes in what has come so far.
+  /// Whether the other side has ended the connection. Reads what has arrived so far.
   bool ended();
   /// Everything that came; see ended().
   const std::string& received() const { return received_; }
@@ -96,7 +96,7 @@ wire::Hello test_hello(std::uint64_t from, std::uint64_t to);
 std::string hello_bytes(const wire::Hello& hello);
 std::string message_bytes(const wire::PeerMessage& message);
 
-/// A message that is told apart by its number.
+/// A message with a number of its own.
 wire::PeerMessage numbered(std::uint64_t number);
 wire::PeerMessage with_payload(std::uint64_t number, std::size_t bytes);
 std::uint64_t number_of(const wire::PeerMessage& message);

@@ -185,7 +185,7 @@ TEST(TcpTransport, AnUnknownPeerIsRefused) {
       [&] { return one.transport->connected(NodeId(2)) && two.transport->connected(NodeId(1)); }));
 }
 
-TEST(TcpTransport, AWrongAddressIsTold) {
+TEST(TcpTransport, AWrongAddressIsReported) {
   TcpRig rig;
   TestNode& one = rig.start(1);
   TestNode& two = rig.start(2);
@@ -206,7 +206,7 @@ TEST(TcpTransport, AWrongAddressIsTold) {
 }
 
 // Two processes claim to be node 2. The first stays connected and is not disturbed.
-TEST(TcpTransport, ASecondNodeWithTheSameIdDisturbsNobody) {
+TEST(TcpTransport, ASecondNodeWithTheSameIdDisturbsNoPeer) {
   TcpRig rig;
   TcpRig other_rig;  // only to give the second process of node 2 another port
   TestNode& one = rig.start(1);
@@ -400,7 +400,7 @@ TEST(TcpTransport, BadOptionsSayWhatToDo) {
   EXPECT_EQ(start_error(options).code, ErrorCode::invalid_argument);
 }
 
-TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
+TEST(TcpTransport, AConnectionForSnapshotsDoesNotReplaceTheOther) {
   TcpRig rig;
   TestNode& one = rig.start(1);
   TestNode& two = rig.start(2);
@@ -421,7 +421,7 @@ TEST(TcpTransport, AConnectionForSnapshotsStandsBesideTheOther) {
   EXPECT_EQ(two.transport->counters().disconnects, 0U);
   EXPECT_FALSE(second.ended());
 
-  // A newer one takes its place, and only its place.
+  // A newer one replaces it, and nothing else.
   Stranger third(one.transport->port());
   third.send(hello_bytes(hello));
   EXPECT_TRUE(rig.run_until([&] { return second.ended(); }));
@@ -457,7 +457,7 @@ TEST(TcpTransport, ChunksOfSnapshotsDialAConnectionOfTheirOwn) {
   ASSERT_TRUE(rig.run_until([&] { return one.transport->counters().connects == 2; }));
   EXPECT_EQ(one.peers_up.size(), 1U) << "the peer was reached before";
 
-  // More than the queue takes, and a message that does not wait behind it.
+  // More than the queue holds, and a message that does not wait behind it.
   for (int i = 0; i < 10; ++i) one.transport->send(NodeId(2), chunk_of(100'000));
   EXPECT_GT(one.transport->counters().dropped_full, 0U);
   EXPECT_LT(one.transport->queued_bytes(NodeId(2)), 1000U);

@@ -37,7 +37,7 @@ class DrainTest : public ::testing::Test {
     }
     cluster_.settle();
   }
-  /// Until it is answered; false: a minute was not enough.
+  /// Runs turns until the drain is answered; false: a minute was not enough.
   bool drained(Rig& rig) {
     for (int step = 0; step < 12'000 && answer_.calls == 0; ++step) {
       turn(rig);
@@ -61,7 +61,7 @@ class DrainTest : public ::testing::Test {
   };
 };
 
-TEST_F(DrainTest, ALeaderHandsOverAndIsDone) {
+TEST_F(DrainTest, ALeaderTransfersAndIsDone) {
   begin();
   ASSERT_TRUE(drained(leader_));
   EXPECT_TRUE(answer_.value.complete);
@@ -141,7 +141,7 @@ TEST_F(DrainTest, ANodeThatHasEndedIsNotChosen) {
   EXPECT_EQ(asked_, 1);
 }
 
-TEST_F(DrainTest, AHandOverThatFailsIsTriedAgainAfterAPause) {
+TEST_F(DrainTest, ATransferThatFailsIsTriedAgainAfterAPause) {
   cluster_.lose = [this](raft::NodeId, const Rig::Sent& sent) {
     const auto* message = std::get_if<raft::Message>(&sent.message.payload);
     return asked_ < 3 && message != nullptr && std::holds_alternative<raft::TimeoutNow>(*message);
@@ -154,7 +154,7 @@ TEST_F(DrainTest, AHandOverThatFailsIsTriedAgainAfterAPause) {
   EXPECT_GE(cluster_.now().promise - begun, 2 * kPause);
 }
 
-TEST_F(DrainTest, TheLastOneWaitsForNobody) {
+TEST_F(DrainTest, TheLastNodeDoesNotWait) {
   for (std::uint64_t id = 1; id <= 3; ++id) {
     if (raft::NodeId(id) == leader_.id()) continue;
     cluster_.cut(id);
@@ -202,7 +202,7 @@ TEST_F(DrainTest, WhenTheTimeIsOverItSaysWhatIsLeft) {
   EXPECT_EQ(drain_.next_deadline(), raft::PromiseInstant::never());
 }
 
-TEST_F(DrainTest, EverybodyWhoAsksIsAnsweredOnce) {
+TEST_F(DrainTest, EveryCallerIsAnsweredOnce) {
   begin();
   Answer<DrainResult> second;
   drain_.begin(cluster_.in(milliseconds(1)), second.completion());
@@ -216,7 +216,7 @@ TEST_F(DrainTest, EverybodyWhoAsksIsAnsweredOnce) {
   EXPECT_EQ(answer_.calls + second.calls + late.calls, 3);
 }
 
-TEST_F(DrainTest, OneThatIsElectedAgainHandsOverAgain) {
+TEST_F(DrainTest, ANodeThatIsElectedAgainTransfersAgain) {
   begin();
   ASSERT_TRUE(drained(leader_));
   Rig& other = cluster_.node(answer_.value.leader.value());

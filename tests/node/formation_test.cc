@@ -54,7 +54,7 @@ class World {
   std::vector<std::pair<NodeId, Formation::Send>>& sent() { return sent_; }
   std::vector<Error>& errors() { return errors_; }
 
-  /// Both learn who the other is, unless one lets the other not in.
+  /// Both learn who the other is, unless one refuses the other.
   bool handshake(std::uint64_t a, std::uint64_t b) {
     const bool let_in = node(a).judge(NodeId(b), directory(b).uuid).ok() &&
                         node(b).judge(NodeId(a), directory(a).uuid).ok();
@@ -120,7 +120,7 @@ TEST(Formation, ThreeNodesForm) {
   EXPECT_EQ(world.node(1).missing(), ids({1, 2, 3}));
   world.handshake(1, 2);
   world.handshake(1, 3);
-  EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows everybody and has confirmed";
+  EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows all members and has confirmed";
   EXPECT_FALSE(world.directory(1).formed);
   EXPECT_TRUE(world.directory(2).confirmed.empty());
   world.deliver_all();
@@ -136,7 +136,7 @@ TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
   world.handshake(1, 2);
   world.handshake(1, 3);
   world.handshake(2, 3);
-  // What 3 says is lost.
+  // The messages of 3 are lost.
   while (!world.sent().empty()) {
     if (world.sent()[0].first == NodeId(3)) {
       world.sent().erase(world.sent().begin());
@@ -149,7 +149,7 @@ TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
   EXPECT_EQ(world.node(1).missing(), ids({3}));
 }
 
-TEST(Formation, ALateOneLearnsThatTheGroupIsFormed) {
+TEST(Formation, ALateMemberLearnsThatTheGroupIsFormed) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);
@@ -169,7 +169,7 @@ TEST(Formation, ALateOneLearnsThatTheGroupIsFormed) {
   EXPECT_TRUE(world.directory(3).formed);
 }
 
-TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
+TEST(Formation, AMemberWipedAfterAConfirmationIsRefused) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);
@@ -179,7 +179,7 @@ TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
   const auto judged = world.node(1).judge(NodeId(3), world.directory(3).uuid);
   ASSERT_FALSE(judged.ok());
   EXPECT_EQ(judged.error().code, ErrorCode::wrong_cluster);
-  EXPECT_NE(judged.error().message.find("start anew"), std::string::npos);
+  EXPECT_NE(judged.error().message.find("start again"), std::string::npos);
   // Node 2, which has not confirmed, meets the new one, and hears the old set from 1.
   world.handshake(2, 3);
   world.node(1).repeat();
@@ -189,7 +189,7 @@ TEST(Formation, AMemberWipedAfterSomebodyConfirmedIsRefused) {
   for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_FALSE(world.directory(id).formed);
 }
 
-TEST(Formation, AMemberWipedBeforeAnybodyConfirmedJoinsUnderItsNewUuid) {
+TEST(Formation, AMemberWipedBeforeAnyConfirmationJoinsUnderItsNewUuid) {
   World world(3);
   world.handshake(1, 3);
   world.wipe(NodeId(3));
@@ -200,7 +200,7 @@ TEST(Formation, AMemberWipedBeforeAnybodyConfirmedJoinsUnderItsNewUuid) {
   for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_TRUE(world.directory(id).formed);
 }
 
-TEST(Formation, AMemberWipedAfterFormationIsRefusedAndToldWhy) {
+TEST(Formation, AMemberWipedAfterFormationIsRefusedWithTheReason) {
   World world(3);
   world.handshake(1, 2);
   world.handshake(1, 3);

@@ -1,4 +1,4 @@
-// Ports of the loopback interface that nobody used a moment ago.
+// Ports of the loopback interface that were free a moment ago.
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -1,4 +1,4 @@
-// What tells of a machine that was stopped from outside; a file stands in for the device's page.
+// The marker shows that the machine was stopped from outside; a file replaces the device's page.
 #include <leasehold/node/machine_clock.h>
 #include <leasehold/tests/base/temporary_folder.h>
 

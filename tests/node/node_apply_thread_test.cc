@@ -1,4 +1,4 @@
-// What is true when the apply thread tells those who wait.
+// What holds when the apply thread completes the waiting callers.
 #include <leasehold/node/node_apply_thread.h>
 #include <leasehold/replica/command_envelope.h>
 
@@ -45,7 +45,7 @@ struct Told {
   std::thread::id by;
 };
 
-TEST(ApplyThread, TellsTheCallerItselfOnceTheEffectShows) {
+TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;
@@ -63,14 +63,14 @@ TEST(ApplyThread, TellsTheCallerItselfOnceTheEffectShows) {
   EXPECT_EQ(first.result.status, replica::ProposeStatus::committed);
   EXPECT_EQ(first.result.id, (raft::LogId{raft::Term(1), raft::Index(5)}));
   EXPECT_EQ(first.result.result.view(), "x");
-  EXPECT_EQ(first.applied, raft::Index(5)) << "who is told may read it";
+  EXPECT_EQ(first.applied, raft::Index(5)) << "a caller that gets the answer may read it";
   EXPECT_NE(first.by, std::this_thread::get_id());
   const Result<replica::Applied> applied = news.get_future().get();
   ASSERT_TRUE(applied.ok());
   EXPECT_EQ(applied.value().own, (std::vector<std::uint64_t>{9}));
 }
 
-TEST(ApplyThread, ACommandThatDoesNotDecodeTellsNobodyButTheNode) {
+TEST(ApplyThread, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;

@@ -52,7 +52,7 @@ class ListMachine : public replica::StateMachine {
   std::vector<std::string> list_;
 };
 
-/// Remembers what it was told, and by which thread.
+/// Records the calls that it gets, and the thread of each.
 class RecordingObserver : public replica::Observer {
  public:
   void on_change(const replica::Change& change) override {

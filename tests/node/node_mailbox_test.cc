@@ -26,7 +26,7 @@ std::size_t taken(Mailbox& mailbox) {
   return events.size();
 }
 
-TEST(Mailbox, OneWakeUpForEverythingThatGathers) {
+TEST(Mailbox, OneWakeUpForEverythingThatArrivesMeanwhile) {
   Mailbox mailbox;
   EXPECT_EQ(add(mailbox, replica::Tick{}), Added::first);
   EXPECT_EQ(add(mailbox, replica::Tick{}), Added::behind);
@@ -34,7 +34,7 @@ TEST(Mailbox, OneWakeUpForEverythingThatGathers) {
   EXPECT_EQ(add(mailbox, replica::Tick{}), Added::first);
 }
 
-TEST(Mailbox, WhatNobodyAwaitsComesWithTheNextTurn) {
+TEST(Mailbox, AnEventWithoutAWaiterComesWithTheNextTurn) {
   Mailbox mailbox;
   EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::behind);
   EXPECT_EQ(add(mailbox, applied(2), Haste::when_awaited), Added::behind);
@@ -49,7 +49,7 @@ TEST(Mailbox, WhatIsAwaitedWakesByItself) {
   EXPECT_EQ(add(mailbox, applied(2), Haste::when_awaited), Added::behind);
 }
 
-TEST(Mailbox, AWaiterThatComesLaterIsToldOfWhatLiesThere) {
+TEST(Mailbox, ALaterWaiterLearnsOfWaitingEvents) {
   Mailbox mailbox;
   EXPECT_FALSE(mailbox.set_awaiting(false));
   EXPECT_EQ(add(mailbox, applied(1), Haste::when_awaited), Added::behind);

@@ -94,7 +94,7 @@ class NodeMembersTest : public ::testing::Test {
     }));
     return found;
   }
-  /// At the leader, whoever that is, until it is taken or refused for good.
+  /// At the present leader, until it is accepted or refused for good.
   MembersResult change(const MemberEdits& edits) {
     MembersResult result;
     EXPECT_TRUE(eventually([&] {
@@ -139,7 +139,7 @@ TEST_F(NodeMembersTest, AJoinerWaitsIsAddedAndVotes) {
   start(joiner(4));
   const NodeStatus waits = status(4);
   EXPECT_TRUE(waits.joining);
-  // At once: whoever waited for the end of this time would not see the end of the test.
+  // At once: a test that waited for this time to pass would not end.
   EXPECT_EQ(replica(4).node->propose_and_wait(Bytes("too early"), std::chrono::hours(1)).status,
             replica::ProposeStatus::dropped);
   EXPECT_FALSE(waits.formed);
@@ -174,7 +174,7 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
   witness.join = {address(1), address(2)};
   witness.witness = true;
   start(witness);
-  // It says what it is, and is added as nothing else.
+  // It says its kind, and can be added only as that kind.
   const MembersResult wrong = change({add(3)});
   EXPECT_EQ(wrong.refused.obstacle, ChangeObstacle::other_kind);
   EXPECT_FALSE(wrong.retryable);
@@ -186,7 +186,7 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
   EXPECT_TRUE(status(leader()).members[2].witness);
   EXPECT_TRUE(eventually([&] { return status(3).witness && seats(3) == "1v 2v 3v"; }));
 
-  // Whoever asks it is sent to somebody else at once.
+  // A caller that asks it is sent to another node at once.
   const auto refused = replica(3).node->propose_and_wait(Bytes("no"), std::chrono::hours(1));
   EXPECT_EQ(refused.status, replica::ProposeStatus::dropped);
   EXPECT_NE(refused.leader, raft::kNobody);
@@ -201,14 +201,14 @@ TEST_F(NodeMembersTest, TwoMembersAndAWitnessLiveThroughTheLossOfOne) {
   start(options(lost));
   EXPECT_TRUE(has(lost, {"a", "b"}));
 
-  // Without the flag it would serve from nothing.
+  // Without the flag it would serve an empty state.
   stop(3);
   NodeOptions plain = options(3);
   start(plain);
   EXPECT_NE(replica(3).failure.get().message.find("witness"), std::string::npos);
 }
 
-TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
+TEST_F(NodeMembersTest, AWitnessIsNotAnInitialMember) {
   NodeOptions witness = initial(1, 2);
   witness.witness = true;
   Replica replica;
@@ -217,7 +217,7 @@ TEST_F(NodeMembersTest, AWitnessIsNoFirstMember) {
   EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
 }
 
-TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
+TEST_F(NodeMembersTest, AddingANodeThatDoesNotAnswerIsRefusedWithTheReason) {
   start_group();
   const MembersResult nobody = replica(leader()).node->change_members_and_wait({add(4)}, kLong);
   EXPECT_EQ(nobody.status, replica::GroupCallStatus::refused);
@@ -233,7 +233,7 @@ TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
   EXPECT_NE(elsewhere.leader, raft::kNobody);
 
   EXPECT_EQ(change({edit(What::remove, 9)}).refused.obstacle, ChangeObstacle::not_a_member);
-  // Before anybody is asked for a uuid.
+  // Before any node is asked for its uuid.
   EXPECT_EQ(change({edit(What::promote, 2), edit(What::remove, 2), add(4)}).refused.obstacle,
             ChangeObstacle::contradiction);
   MemberEdit nowhere = add(4);
@@ -242,7 +242,7 @@ TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
   EXPECT_EQ(change({edit(What::remove, 1), edit(What::remove, 2), edit(What::remove, 3)})
                 .refused.obstacle,
             ChangeObstacle::no_voter);
-  // A member that answers is another one.
+  // The node that answers is another member.
   MemberEdit wrong = add(5);
   wrong.address = address(leader() == 2 ? 3 : 2);
   EXPECT_EQ(replica(leader()).node->change_members_and_wait({wrong}, kLong).refused.obstacle,
@@ -252,7 +252,7 @@ TEST_F(NodeMembersTest, AddingNobodyIsRefusedInWords) {
       ChangeObstacle::too_late);
 }
 
-TEST_F(NodeMembersTest, ARemovedNodeIsToldAndEnds) {
+TEST_F(NodeMembersTest, ARemovedNodeLearnsItAndEnds) {
   start_group();
   const std::uint64_t gone = leader() == 3 ? 2 : 3;
   ASSERT_TRUE(changed({edit(What::remove, gone)}));
@@ -263,13 +263,13 @@ TEST_F(NodeMembersTest, ARemovedNodeIsToldAndEnds) {
   stop(gone);
   ASSERT_TRUE(write(leader(), "without"));
 
-  // It does not know it from its own log, perhaps: a peer says so, each time.
+  // Its own log may not show the removal: a peer tells it, each time.
   start(initial(gone));
   ASSERT_EQ(replica(gone).failure.wait_for(kPatience), std::future_status::ready);
   EXPECT_EQ(replica(gone).failure.get().code, ErrorCode::removed);
 }
 
-TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayIsToldWhenItReturns) {
+TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayLearnsItWhenItReturns) {
   start_group();
   const std::uint64_t gone = leader() == 3 ? 2 : 3;
   stop(gone);
@@ -282,7 +282,7 @@ TEST_F(NodeMembersTest, ARemovedNodeThatWasAwayIsToldWhenItReturns) {
   EXPECT_TRUE(write(leader(), "undisturbed"));
 }
 
-TEST_F(NodeMembersTest, ARemovedLeaderHandsOverAndEnds) {
+TEST_F(NodeMembersTest, ARemovedLeaderTransfersAndEnds) {
   start_group();
   ASSERT_TRUE(write(leader(), "a"));
   const std::uint64_t old = leader();
@@ -294,7 +294,7 @@ TEST_F(NodeMembersTest, ARemovedLeaderHandsOverAndEnds) {
   EXPECT_TRUE(write(leader(), "b"));
 }
 
-// A wiped node is nobody until it was removed and added again.
+// A wiped node is not a member until it was removed and added again.
 TEST_F(NodeMembersTest, AWipedNodeIsRefusedUntilItIsRemovedAndAdded) {
   start_group();
   const std::uint64_t wiped = leader() == 3 ? 2 : 3;
@@ -347,7 +347,7 @@ TEST_F(NodeMembersTest, EveryMemberIsReplaced) {
   }
   EXPECT_EQ(seats(leader()), "4v 5v 6v");
   for (std::uint64_t id = 4; id <= 6; ++id) EXPECT_TRUE(has(id, list));
-  // Nobody of the first three is left, and their addresses are nowhere.
+  // None of the first three is left, and no node has their addresses.
   for (std::uint64_t id = 4; id <= 6; ++id) stop(id);
   for (std::uint64_t id = 4; id <= 6; ++id) start(options(id));
   ASSERT_TRUE(write(leader(), "after"));

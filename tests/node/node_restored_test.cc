@@ -41,7 +41,7 @@ TEST_F(RestoredTest, ADirectoryThatWasNeverRestoredHasNone) {
   EXPECT_EQ(load_restored(dir()).value(), std::nullopt);
 }
 
-TEST_F(RestoredTest, OneThatWasBegunIsRefusedUntilItIsFinished) {
+TEST_F(RestoredTest, ARestorationThatWasBegunIsRefusedUntilItIsFinished) {
   EXPECT_FALSE(restoration_begun(dir()).value());
   ASSERT_TRUE(begin_restoration(dir()));
   EXPECT_TRUE(restoration_begun(dir()).value());
@@ -50,7 +50,7 @@ TEST_F(RestoredTest, OneThatWasBegunIsRefusedUntilItIsFinished) {
   EXPECT_EQ(half.error().code, ErrorCode::corrupted);
   EXPECT_NE(half.error().message.find("run the same leasehold restore again"), std::string::npos);
   EXPECT_NE(half.error().message.find(dir()), std::string::npos);
-  // A crash came between the two files of the end: it is begun anew.
+  // A crash between the two files at the end: the restoration begins again.
   std::ofstream(dir() + "/RESTORED") << encode_restored(kRestored);
   EXPECT_FALSE(load_restored(dir()));
   ASSERT_TRUE(begin_restoration(dir()));
@@ -74,7 +74,7 @@ TEST(RestoredFormat, AnotherFormatNamesBothNumbers) {
   EXPECT_NE(refused.error().message.find("format 2, this build knows 1"), std::string::npos);
 }
 
-TEST(RestoredFormat, OnlyTheOneTrueSpellingIsAccepted) {
+TEST(RestoredFormat, OnlyTheExactTextIsAccepted) {
   const std::string good = encode_restored(kRestored);
   const auto refused = [](const std::string& text) {
     const auto decoded = decode_restored(text);
@@ -119,7 +119,7 @@ TEST_F(RestoredTest, WhatTheStateMachineHoldsHasToFit) {
 
 // ---- A node on such a directory ----
 
-/// What it was restored to is durable, and everything that it applies.
+/// The restored state is durable, and everything that it applies.
 class CountingMachine final : public replica::StateMachine {
  public:
   explicit CountingMachine(raft::Index restored) : last_(restored.value()) {}

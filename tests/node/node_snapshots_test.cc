@@ -206,7 +206,7 @@ TEST(SnapshotThread, APartSurvivesTheProcess) {
     EXPECT_EQ(store.put(9, text, 2 * kBlock, 300'000).stored.offset, 2 * kBlock + 300'000);
   }
   {
-    // What the disk lost is noticed.
+    // A loss on the disk is detected.
     std::fstream file(folder.path("snapshot/incoming"),
                       std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(65536 + static_cast<std::streamoff>(kBlock) + 5);
@@ -233,7 +233,7 @@ TEST(SnapshotThread, ADamagedHeadIsNoPart) {
   EXPECT_EQ(store.put(9, text, 0, 1000).stored.offset, 1000U);
 }
 
-TEST(SnapshotThread, ACompleteOneThatTookNoPlaceIsOfferedAgain) {
+TEST(SnapshotThread, ACompleteSnapshotThatWasNotInstalledIsOfferedAgain) {
   const TemporaryFolder folder;
   const std::string text = text_of(10'000);
   { EXPECT_TRUE(Store(folder).put(9, text, 0, 10'000).complete.has_value()); }

@@ -141,7 +141,7 @@ TEST_F(NodeTest, ManyProposalsFromManyThreadsAllEndOnce) {
   EXPECT_TRUE(eventually([&] { return replica(3).machine.list() == replica(1).machine.list(); }));
 }
 
-TEST_F(NodeTest, BeforeItIsFormedItSaysWhoIsMissing) {
+TEST_F(NodeTest, BeforeFormationTheStatusNamesTheMissingMembers) {
   start(1);
   EXPECT_TRUE(eventually([&] { return replica(1).status().missing.size() == 3; }));
   EXPECT_FALSE(replica(1).status().formed);
@@ -209,7 +209,7 @@ TEST_F(NodeTest, CallsThatWait) {
   EXPECT_FALSE(follower.read_point(raft::ReadMode::quorum, 0s).index.has_value());
 }
 
-TEST_F(NodeTest, ALeaseReadPointAsksNobody) {
+TEST_F(NodeTest, ALeaseReadPointAsksNoNode) {
   start_all();
   const std::uint64_t leader = await_leader();
   Replica& node = replica(leader);
@@ -253,7 +253,7 @@ TEST_F(NodeTest, CancelEndsWhatWaitsBeforeFormation) {
   EXPECT_EQ(others.load(), 1);
 }
 
-TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
+TEST_F(NodeTest, AnObserverHearsOfLeadershipLeaseAndMembers) {
   start_all();
   const std::uint64_t first = await_leader();
   for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -276,10 +276,10 @@ TEST_F(NodeTest, AnObserverIsToldOfLeadershipLeaseAndMembers) {
   std::optional<replica::LeaseChange> lease;
   for (const replica::Change& change : observer.changes()) {
     if (const auto* now = std::get_if<replica::LeadershipChange>(&change)) {
-      EXPECT_NE(leadership, *now) << "told twice";
+      EXPECT_NE(leadership, *now) << "reported twice";
       leadership = *now;
     } else if (const auto* now_lease = std::get_if<replica::LeaseChange>(&change)) {
-      EXPECT_NE(lease, *now_lease) << "told twice";
+      EXPECT_NE(lease, *now_lease) << "reported twice";
       lease = *now_lease;
     }
   }
@@ -297,7 +297,7 @@ TEST_F(NodeTest, TheLastLeaderIsRememberedWhileThereIsNone) {
   EXPECT_EQ(replica(left).status().last_leader, raft::NodeId(leader));
 }
 
-TEST_F(NodeTest, StopAnswersEverybodyWhoWaits) {
+TEST_F(NodeTest, StopAnswersEveryWaitingCall) {
   start(1);  // forms no group: what is asked waits
   std::atomic<int> answers{0};
   replica(1).node->propose(Bytes(std::string("x")), kLong,
@@ -348,7 +348,7 @@ TEST_F(NodeTest, ADirectoryInUseIsRefused) {
   EXPECT_EQ(opened.error().code, ErrorCode::in_use);
 }
 
-TEST_F(NodeTest, APeerOfAnotherClusterIsRefusedAndDisturbsNobody) {
+TEST_F(NodeTest, APeerOfAnotherClusterIsRefusedAndDisturbsNoPeer) {
   start(1);
   start(2);
   NodeOptions stranger = options(3);
@@ -362,7 +362,7 @@ TEST_F(NodeTest, APeerOfAnotherClusterIsRefusedAndDisturbsNobody) {
   EXPECT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
 }
 
-TEST_F(NodeTest, AWipedNodeIsRefusedAndToldSo) {
+TEST_F(NodeTest, AWipedNodeIsRefusedAndLearnsWhy) {
   start_all();
   ASSERT_EQ(replica(1).propose("x").status, replica::ProposeStatus::committed);
   stop(3);

@@ -1,4 +1,4 @@
-// The leadership of running nodes changes by plan.
+// Planned transfers of the leadership of running nodes.
 #include <leasehold/tests/node/node_fixture.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ TEST_F(NodeTransferTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
   std::uint64_t leader = await_leader();
   int written = 0;
   for (int round = 0; round < 6; ++round) {
-    // Six times in a row: one that follows may be asked before it has heard of the one before.
+    // Six times in a row: the next leader may be asked before it has heard of the transfer before.
     const std::uint64_t target = leader % 3 + 1;
     std::atomic<int> committed{0};
     constexpr int kEach = 20;
@@ -65,7 +65,7 @@ TEST_F(NodeTransferTest, TheNamedNodeLeadsAndWhatWaitedIsAnswered) {
   }
 }
 
-TEST_F(NodeTransferTest, WhatCannotBeIsRefusedAndNothingBegins) {
+TEST_F(NodeTransferTest, ATransferThatCannotBeIsRefused) {
   start_all();
   const std::uint64_t leader = await_leader();
   const std::uint64_t follower = follower_of(leader);
@@ -96,7 +96,7 @@ TEST_F(NodeTransferTest, ATargetThatIsDownDoesNotTakeOver) {
   EXPECT_EQ(replica(leader).propose("y").status, replica::ProposeStatus::committed);
 }
 
-TEST_F(NodeTransferTest, ADrainedLeaderHasHandedOverAndAnsweredWhatItTook) {
+TEST_F(NodeTransferTest, ADrainedLeaderHasTransferredAndAnsweredItsCalls) {
   start_all();
   const std::uint64_t leader = await_leader();
   std::atomic<int> committed{0};
@@ -135,7 +135,7 @@ TEST_F(NodeTransferTest, AllDrainAtOnce) {
 
 TEST_F(NodeTransferTest, ADrainOfANodeThatStopsOrNeverBeganIsAnswered) {
   start(1);
-  EXPECT_TRUE(drain(1).complete) << "no group, nobody waits";
+  EXPECT_TRUE(drain(1).complete) << "no group, no caller waits";
   replica(1).node->stop();
   EXPECT_TRUE(drain(1).complete);
 }

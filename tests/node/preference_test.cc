@@ -1,4 +1,4 @@
-// The leadership moves to where it is wanted, and rests there.
+// The leadership moves to the preferred node, and stays there.
 #include <leasehold/node/preference.h>
 #include <leasehold/tests/replica/driver_cluster.h>
 
@@ -21,7 +21,7 @@ constexpr lease::Duration kSettle = std::chrono::seconds(10);
 
 class PreferenceTest : public ::testing::Test {
  protected:
-  /// Every node has the same wish.
+  /// Every node has the same preferences.
   void want(std::vector<std::uint64_t> ids) {
     std::vector<raft::NodeId> wanted;
     for (const std::uint64_t id : ids) wanted.emplace_back(id);
@@ -63,7 +63,7 @@ TEST_F(PreferenceTest, WithoutAWishNothingMoves) {
   EXPECT_TRUE(asked_.empty());
 }
 
-TEST_F(PreferenceTest, TheBestLeadsAfterAWhileAndItRestsThere) {
+TEST_F(PreferenceTest, ThePreferredNodeLeadsAfterAWhileAndKeepsTheLeadership) {
   const std::uint64_t best = leader_ % 3 + 1;
   want({best, leader_});
   run(kSettle - milliseconds(100));
@@ -102,7 +102,7 @@ TEST_F(PreferenceTest, OneThatIsAwayOrBehindIsNotWell) {
   EXPECT_EQ(asked_.size(), 2U);
 }
 
-TEST_F(PreferenceTest, WhatFailsIsTriedEverMoreRarely) {
+TEST_F(PreferenceTest, AFailedTransferIsTriedMoreAndMoreRarely) {
   const std::uint64_t best = leader_ % 3 + 1;
   want({best});
   cluster_.lose = [](raft::NodeId, const Rig::Sent& sent) {
@@ -114,7 +114,7 @@ TEST_F(PreferenceTest, WhatFailsIsTriedEverMoreRarely) {
   EXPECT_TRUE(cluster_.node(leader_).leads());
 }
 
-TEST_F(PreferenceTest, WishesThatContradictMoveItAtMostOnceInTheTime) {
+TEST_F(PreferenceTest, ContradictingPreferencesMoveItAtMostOncePerSettleTime) {
   want({});
   const std::uint64_t other = leader_ % 3 + 1;
   preferences_[leader_ - 1] = std::make_unique<Preference>(

@@ -25,7 +25,7 @@ TEST(SystemClock, TheHoldersClockCountsSuspend) {
   EXPECT_LE(both, after);
 }
 
-// Where the machine has never been suspended the two clocks agree, and this shows less.
+// If the machine was never suspended the two clocks agree, and this test shows less.
 TEST(SystemClock, TheVotersClockStopsInSuspend) {
   const SystemClock clock;
   const lease::Duration before = read(CLOCK_MONOTONIC);

@@ -15,7 +15,7 @@ using replica::testing::Cluster;
 
 constexpr lease::Duration kLong = std::chrono::seconds(30);
 
-TEST(UnformedCalls, BeforeThereIsAGroupNobodyLeadsIt) {
+TEST(UnformedCalls, BeforeThereIsAGroupThereIsNoLeader) {
   Cluster cluster(3);
   UnformedCalls unformed(10);
   Answer<replica::ChangeResult> changed;

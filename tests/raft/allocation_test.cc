@@ -1,4 +1,4 @@
-// A leader takes in an acknowledgement without an allocation, whatever waits.
+// A leader handles an acknowledgement without an allocation, whatever waits.
 #include <gtest/gtest.h>
 #include <leasehold/raft/core.h>
 
@@ -98,7 +98,7 @@ class Allocation : public testing::Test {
 };
 
 TEST_F(Allocation, NoneForAnAcknowledgement) {
-  // The vectors of a Ready come to their sizes first.
+  // First the vectors of a Ready grow to their sizes.
   for (int i = 0; i < 3; ++i) {
     core_.propose(now_, {Bytes(std::string("a"))});
     drain();

@@ -56,7 +56,7 @@ TEST(Catchup, HeartbeatsGoOnAndCarryTheLease) {
   const int other = 6 - b.leader - b.behind;
   b.group.cut(b.leader, other);
   b.group.run(ms(3000));
-  // The lease stands on the peer that has no log to speak of.
+  // The lease rests on the peer that has almost no log.
   EXPECT_EQ(b.group.core(b.leader).role(), Role::leader);
   EXPECT_GT(b.group.core(b.leader).lease_end(), b.group.now().holder);
   EXPECT_EQ(b.progress().state, ProgressState::snapshot);
@@ -87,7 +87,7 @@ TEST(Catchup, OneIntentIsOpenAndTheNextWaitsForARound) {
   EXPECT_EQ(chunk.lease, ms(1000));
 }
 
-TEST(Catchup, NobodySendsSnapshotsToAPeerThatIsAway) {
+TEST(Catchup, APeerThatIsAwayGetsNoSnapshot) {
   Behind b(false);
   std::vector<SnapshotIntent>& intents = b.group.replica(b.leader).intents;
   b.group.core(b.leader).snapshot_ended(b.group.now(), b.find_out());
@@ -134,7 +134,7 @@ TEST(Catchup, ALaggingPeerIsProbedAtTheBaseFirst) {
   EXPECT_EQ(group.core(slow).commit_index(), group.core(leader).commit_index());
 }
 
-// A new leader looks for the place where the logs part, and it has cut that off.
+// A new leader looks for the place where the logs differ, but has cut it off.
 TEST(Catchup, AProbeThatEndsBelowTheBaseEndsInASnapshot) {
   Group group(3);
   const int first = group.elect();
@@ -192,7 +192,7 @@ TEST(Catchup, ALeaderThatIsReplacedSendsNoMore) {
   EXPECT_FALSE(b.group.core(b.leader).current(intent));
   EXPECT_FALSE(b.group.core(b.leader).stamp(intent, chunk));
   b.group.core(b.leader).snapshot_ended(b.group.now(), intent);
-  // Whoever leads next brings the peer up to date.
+  // The next leader brings the peer up to date.
   b.group.sends_snapshots = true;
   b.group.heal();
   b.group.run(ms(6000));

@@ -47,7 +47,7 @@ inline void complete(Group& group, const WantedMembers& wanted) {
   group.run(ms(500));
 }
 
-/// Nodes 1 .. size vote, nodes up to `all` have learned everything.
+/// Nodes 1 .. size vote, the nodes up to `all` are learners that have everything.
 inline void grow(Group& group, std::uint64_t size, std::uint64_t all) {
   WantedMembers wanted;
   for (std::uint64_t id = 1; id <= size; ++id) wanted.push_back(voter(id));

@@ -1,4 +1,4 @@
-// Membership changes: what becomes of a member that is removed, and whose voice counts.
+// Membership changes: what happens to a member that is removed, and whose votes and answers count.
 
 #include "change_support.h"
 
@@ -7,9 +7,9 @@
 namespace leasehold::raft::test {
 namespace {
 
-// ---- Who is removed ----
+// ---- Removed members ----
 
-TEST(Change, ARemovedFollowerIsToldAndStaysQuiet) {
+TEST(Change, ARemovedFollowerLearnsItAndStaysQuiet) {
   Group group(3);
   const int leader = group.elect();
   group.run(ms(200));
@@ -59,7 +59,7 @@ TEST(Change, ARemovedLeaderStopsCountingItselfAndLeavesWhenThatIsCommitted) {
   EXPECT_LT(group.core(leader).commit_index(), removal);
   EXPECT_FALSE(group.core(leader).takes_proposals());
   EXPECT_FALSE(group.propose(leader, "not by me").has_value());
-  // Its lease stands on the two others alone.
+  // Its lease rests on the two others alone.
   EXPECT_GT(group.core(leader).lease_end(), group.now().holder);
   group.isolate(two);
   group.run(ms(900));
@@ -99,7 +99,7 @@ TEST(Change, ANodeMayCampaignWhileItsRemovalIsNotKnownToBeCommitted) {
   group.run(ms(200));
   ASSERT_FALSE(
       group.core(removed).membership().is_voter(NodeId(static_cast<std::uint64_t>(removed))));
-  // It cannot know that nobody else has the entry, nor that the others have committed it.
+  // It cannot know whether another node has the entry, or whether the others have committed it.
   group.isolate(removed);
   group.run(ms(4000));
   bool tried = false;
@@ -138,7 +138,7 @@ TEST(Change, AVoterUnderAnotherUuidDoesNotCount) {
   group.step(Peer{NodeId(id), Uuid{77, 77}}, leader, reply);
   EXPECT_LT(core.commit_index(), core.log().last_index());
   EXPECT_EQ(core.lease_end(), lease);
-  // Nor does it depose anybody.
+  // Nor does it depose the leader.
   reply.term = core.term().next();
   group.step(Peer{NodeId(id), Uuid{77, 77}}, leader, reply);
   EXPECT_EQ(core.role(), Role::leader);
@@ -190,7 +190,7 @@ TEST(Change, AVoteIsJudgedWhateverTheVotersOwnMembershipSays) {
   EXPECT_EQ(group.core(4).hard_state().voted_for, NodeId(1));
 }
 
-// One that waits to be added: nobody has counted it in, so it has no voice.
+// A node that waits to be added: no leader has it as a member, so its vote does not count.
 TEST(Change, ANewcomerVotesOnlyWhenALeaderHasSpokenToIt) {
   Group group(3);
   group.add(4);
@@ -211,9 +211,9 @@ TEST(Change, ANewMemberHasAcknowledgedNothing) {
   complete(group, voters({1, 2, 3}));
   group.isolate(4);
   ASSERT_EQ(obstacle(group.change(leader, with(voters({1, 2, 3}), learner(4)))), std::nullopt);
-  const Progress& anew = group.core(leader).progress().at(NodeId(4));
-  EXPECT_FALSE(anew.acked_round.has_value());
-  EXPECT_EQ(anew.match_index, Index(0));
+  const Progress& again = group.core(leader).progress().at(NodeId(4));
+  EXPECT_FALSE(again.acked_round.has_value());
+  EXPECT_EQ(again.match_index, Index(0));
 }
 
 // H26: it promised as a learner, so what it acknowledged counts when it votes.

@@ -14,7 +14,7 @@ TEST(Election, AGroupOfOneElectsItself) {
   EXPECT_GT(group.core(1).lease_end(), group.now().holder);
 }
 
-TEST(Election, AGroupElectsOneLeaderThatEverybodyKnows) {
+TEST(Election, AGroupElectsOneLeaderThatAllNodesKnow) {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     Group group(5, {}, seed);
     const int leader = group.elect();
@@ -26,7 +26,7 @@ TEST(Election, AGroupElectsOneLeaderThatEverybodyKnows) {
   }
 }
 
-TEST(Election, TheTimeoutIsDrawnAnewFromOneToTwoElectionTimeouts) {
+TEST(Election, TheTimeoutIsDrawnAgainFromOneToTwoElectionTimeouts) {
   std::set<std::int64_t> waits;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     Group group(3, {}, seed);
@@ -102,7 +102,7 @@ TEST(Election, ACandidateAsksForVotesAndCountsItsOwnOnlyWhenItsVoteIsDurable) {
   bool asked = false;
   three.filter = [&asked](const Envelope& e) {
     if (std::holds_alternative<VoteRequest>(e.message) && e.from == NodeId(1)) asked = true;
-    // Nobody else campaigns.
+    // No other node campaigns.
     return e.from == NodeId(1) || !std::holds_alternative<PreVoteRequest>(e.message);
   };
   for (int i = 0; i < 100 && three.core(1).role() != Role::candidate; ++i) three.run(ms(10));
@@ -121,7 +121,7 @@ TEST(Election, ANewLeaderCommitsAnEmptyEntryOfItsTerm) {
   EXPECT_EQ(group.core(leader).commit_index(), Index(1));
 }
 
-TEST(Election, ANodeThatComesBackFromAPartitionDeposesNobody) {
+TEST(Election, ANodeThatComesBackFromAPartitionDoesNotDeposeTheLeader) {
   Group group(3);
   const int leader = group.elect();
   const Term term = group.core(leader).term();

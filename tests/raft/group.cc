@@ -153,7 +153,7 @@ void Group::step(int from, int to, Message message) {
 }
 
 void Group::step(const Peer& sender, int to, Message message) {
-  // There is nobody behind the address, or not any more.
+  // There is no node behind the address, or not any more.
   const auto at = replicas_.find(NodeId(static_cast<std::uint64_t>(to)));
   if (at == replicas_.end() || !at->second.up) return;
   const auto* reply = std::get_if<SnapshotReply>(&message);
@@ -201,7 +201,7 @@ void Group::drain(int id) {
       replica.unsynced.push_back(ready.persist);
       if (replica.auto_sync) sync(id);
     }
-    // What these lead to comes with the next Ready.
+    // The effects of these come with the next Ready.
     for (const SnapshotIntent& intent : ready.snapshots) {
       if (sends_snapshots) {
         send_snapshot(id, intent);

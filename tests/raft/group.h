@@ -39,7 +39,7 @@ struct Arriving {
   std::uint64_t offset = 0;
 };
 
-/// One core with its disk and what it has told the world.
+/// One core with its disk and its outputs.
 struct Replica {
   std::unique_ptr<Core> core;
   CoreOptions options;
@@ -51,7 +51,7 @@ struct Replica {
   Machine disk_machine;
   /// Complete and not installed.
   std::optional<SnapshotId> disk_snapshot;
-  /// Everything that was handed to storage, durable or not.
+  /// Everything that storage got, durable or not.
   Index base;
   std::vector<Entry> log;
   std::deque<PersistBatch> unsynced;
@@ -63,7 +63,7 @@ struct Replica {
   LeaseState view;
   Index applied;
   Machine machine;
-  /// Intents that no sending serves: all of them while Group::sends_snapshots is off.
+  /// Intents that no sending has taken: all of them while Group::sends_snapshots is off.
   std::vector<SnapshotIntent> intents;
   std::map<NodeId, Sending> sendings;
   std::optional<Arriving> arriving;
@@ -82,18 +82,18 @@ class Group {
   Replica& replica(int id) { return replicas_.at(NodeId(static_cast<std::uint64_t>(id))); }
 
   Now now() const { return now_; }
-  /// Moves every clock by `step` in one jump, and ticks nobody.
+  /// Moves every clock by `step` in one jump, without a tick.
   void jump(Duration step);
   /// Lets time pass: ticks fall when they are due, messages arrive at once.
   void run(Duration span);
   /// Delivers everything that is on its way, and what follows from it, without letting time pass.
   void settle();
-  /// Until somebody leads and has committed an entry of its term. Returns its number.
+  /// Runs until a node leads and has committed an entry of its term. Returns its number.
   int elect();
-  /// One that is no member yet: an empty log, and nobody it knows. Members are "nodeN" under the
-  /// uuid {N, N}.
+  /// Adds a node that is not a member yet: its log is empty, and it knows no members. Members are
+  /// "nodeN" under the uuid {N, N}.
   void add(int id, bool witness = false);
-  /// Makes `id` campaign as soon as it may, nobody else: the others are cut off from their ticks.
+  /// Makes `id` campaign as soon as it may, and no other node: the others get no ticks.
   void tick(int id);
 
   /// Messages that a test keeps back or throws away: called for each; false drops it.
@@ -110,13 +110,13 @@ class Group {
 
   /// Makes the state machine durable and cuts the log up to and including `to`.
   void cut_log(int id, Index to);
-  /// Each snapshot has so many bytes, and each chunk one.
+  /// Each snapshot has this many bytes, and each chunk one.
   static constexpr std::uint64_t kSnapshotBytes = 3;
   /// Off: the intents wait in Replica::intents for send_snapshot().
   bool sends_snapshots = true;
   /// Takes a snapshot of what `id` has applied and sends its first chunk.
   void send_snapshot(int id, const SnapshotIntent& intent);
-  /// What `id` has applied, under a name that any replica can install it by.
+  /// What `id` has applied, under an id by which any replica can install it.
   SnapshotId take_snapshot(int id) { return add_snapshot(replica(id).machine); }
   SnapshotId add_snapshot(Machine machine);
   /// A chunk as the leader `from` would send it now. Asserts that the intent is open.
@@ -133,7 +133,7 @@ class Group {
   /// Asks, settles, and returns the answer if there is one.
   std::optional<ReadAnswer> read(int id, ReadMode mode);
   void ask(int id, std::uint64_t read, ReadMode mode);
-  /// Acts on what the core has to say.
+  /// Carries out the effects of the core.
   void drain(int id);
 
  private:
@@ -173,7 +173,7 @@ inline WantedMember learner(std::uint64_t id, std::uint64_t uuid = 0) {
   return member;
 }
 
-/// Who member `id` of a Group shows to be.
+/// The identity that member `id` of a Group shows.
 inline Peer peer(NodeId id) {
   return {id, Uuid{id.value(), id.value()}};
 }

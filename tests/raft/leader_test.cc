@@ -115,7 +115,7 @@ TEST(LeaderReads, AQuorumConfirmsAPrefix) {
   EXPECT_EQ(leader.lease_reads, 0U);
 }
 
-TEST(LeaderReads, ALeaseAnswersThoseThatAreContentWithIt) {
+TEST(LeaderReads, ALeaseAnswersTheReadsThatAcceptIt) {
   Three three;
   Leader& leader = three.leader;
   three.begin_rounds(1);

@@ -103,7 +103,7 @@ TEST(Lease, OnlyAPromiseOfThisTermCounts) {
   EXPECT_EQ(group.core(leader).lease_end(), before);
 }
 
-// H6: a new leader has no lease that nobody granted.
+// H6: a new leader has no lease until a quorum has granted it.
 TEST(Lease, ANewLeaderThatIsCutOffHasNone) {
   Group group(3);
   group.filter = [](const Envelope& e) { return !std::holds_alternative<AppendReply>(e.message); };
@@ -167,7 +167,7 @@ TEST(Promise, AnOwnElectionWaitsForThePromiseAndAnElectionTimeout) {
 
 // seeds: with an uncommitted vote, requests are handled at any time; the own election waits for an
 // election timeout.
-TEST(Promise, AnUncommittedVoteBindsNobody) {
+TEST(Promise, AnUncommittedVoteDoesNotBind) {
   Group group(3);
   group.step(1, 3, VoteRequest{Term(1), LogId{}});
   EXPECT_TRUE(granted(group));
@@ -289,7 +289,7 @@ TEST(Lease, TheLossIsPublishedWithTheFirstMessageAfterIt) {
 }
 
 // H10 and the remembered D.
-TEST(Promise, ARestartedVoterPromisesTheRememberedDurationAnew) {
+TEST(Promise, ARestartedVoterPromisesTheRememberedDurationAgain) {
   Group group(3);
   group.step(1, 3, heartbeat(4, 1, ms(2500)));
   group.jump(ms(100));

@@ -106,7 +106,7 @@ TEST(LogTest, ACutKeepsTheTermOfItsBaseAndWhatIsAbove) {
   EXPECT_TRUE(log.matches(at(5, 6)));
 }
 
-TEST(LogTest, ACutKeepsTheMembershipThatCounts) {
+TEST(LogTest, ACutKeepsTheMembershipInEffect) {
   Log log({}, {}, {}, Index(), {});
   Membership first;
   first.members = {{NodeId(1), Uuid{1, 1}, "a"}};

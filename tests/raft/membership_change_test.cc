@@ -1,5 +1,5 @@
-// What follows what: the plan of a change, as a table, and that no two neighbours in a log can have
-// quorums without a common voter.
+// The plan of a change, as a table, and a proof that two neighbours in a log never have quorums
+// without a common voter.
 
 #include <leasehold/base/random.h>
 #include <leasehold/raft/membership_change.h>
@@ -71,7 +71,7 @@ struct Row {
   const char* newest;
   const char* wanted;
   std::string plan;
-  const char* after;  ///< the joint state, if that is what the plan is
+  const char* after;  ///< the joint state, if the plan has one
 };
 
 TEST(MembershipChange, Plans) {
@@ -116,7 +116,7 @@ TEST(MembershipChange, Plans) {
   }
 }
 
-TEST(MembershipChange, RefusesMembersThatAreNone) {
+TEST(MembershipChange, RefusesInvalidMembers) {
   const Membership newest = plain("1 2 3");
   const auto with = [&newest](WantedMember member) {
     WantedMembers members = parse("1 2 3");
@@ -177,7 +177,7 @@ TEST(MembershipChange, TheNumberOfMembersIsBounded) {
   EXPECT_EQ(show(plan_change(newest, members)), refused(ChangeObstacle::too_many, 0));
 }
 
-TEST(MembershipChange, WhatMayFollowWhat) {
+TEST(MembershipChange, WhichMembershipsMayFollow) {
   Membership joint = plain("1 2 3 4");
   joint.outgoing_voters = plain("1 2 3").voters;
   EXPECT_TRUE(may_follow(plain("1 2 3/4"), joint));

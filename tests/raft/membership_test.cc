@@ -72,7 +72,7 @@ TEST(MembershipTest, OnlyOneWithAWitnessIsInFormatTwo) {
   EXPECT_EQ(decode_membership(bytes).value(), m);
   EXPECT_TRUE(m.is_witness(NodeId(3)));
   EXPECT_FALSE(m.is_witness(NodeId(2)));
-  // A build that reads format 1 only would take it for what it is not.
+  // A build that reads only format 1 would mistake it for a full member.
   bytes[0] = 1;
   EXPECT_FALSE(decode_membership(bytes).ok());
   bytes = std::string(encode_membership(sample()).view());
@@ -80,7 +80,7 @@ TEST(MembershipTest, OnlyOneWithAWitnessIsInFormatTwo) {
   EXPECT_FALSE(decode_membership(bytes).ok());
 }
 
-TEST(MembershipTest, OneVoterAtLeastIsNoWitness) {
+TEST(MembershipTest, AtLeastOneVoterIsNotAWitness) {
   Membership m = sample();
   m.witnesses = {NodeId(2), NodeId(3)};
   EXPECT_FALSE(decode_membership(encode_membership(m).view()).ok());

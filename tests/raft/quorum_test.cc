@@ -81,7 +81,7 @@ TEST(QuorumTest, AsManyVotersAsAMembershipMayHave) {
   EXPECT_EQ(quorum_value<std::uint64_t>(membership, value_of), kMembersMax - 32);
 }
 
-TEST(QuorumTest, NobodyIsNoQuorum) {
+TEST(QuorumTest, NoVotersAreNoQuorum) {
   EXPECT_EQ(quorum_value<int>(Membership{}, [](NodeId) { return std::optional<int>(1); }),
             std::nullopt);
 }

@@ -121,7 +121,7 @@ TEST(Read, ALostRequestIsSentAgain) {
   EXPECT_TRUE(group.replica(follower).reads.back().index.has_value());
 }
 
-// H36: nothing that waits waits for ever.
+// H36: no read waits forever.
 TEST(Read, EveryPendingReadCompletesWhenLeadershipIsLost) {
   Group group(3);
   const int leader = group.elect();

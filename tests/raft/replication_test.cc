@@ -31,7 +31,7 @@ const AppendReply& last_reply(Group& group) {
   return std::get<AppendReply>(group.in_flight().back().message);
 }
 
-TEST(Replication, AWriteReachesEverybodyAndIsAppliedEverywhere) {
+TEST(Replication, AWriteReachesAllNodesAndIsAppliedEverywhere) {
   Group group(3);
   const int leader = group.elect();
   group.settle();
@@ -92,7 +92,7 @@ TEST(Replication, APeerWhoseCallersWaitHearsOfACommitAtOnce) {
   EXPECT_EQ(group.core(other).commit_index(), Index(1));
 }
 
-TEST(Replication, TheFirstCommitOfATermIsToldAtOnce) {
+TEST(Replication, TheFirstCommitOfATermIsAnnouncedAtOnce) {
   Group group(3, {}, 1, ms(5));
   const int old_leader = group.elect();
   group.run(ms(20));
@@ -141,7 +141,7 @@ TEST(Replication, AQuorumOfOthersCommitsWithoutTheLeadersDisk) {
   group.propose(leader, "a");
   group.settle();
   EXPECT_EQ(group.core(leader).commit_index(), Index(2));
-  // Its own state machine waits all the same.
+  // Its own state machine still waits.
   EXPECT_EQ(group.replica(leader).applied, Index(1));
   group.sync(leader);
   EXPECT_EQ(group.replica(leader).applied, Index(2));
@@ -248,7 +248,7 @@ TEST(Replication, Figure8OldEntriesAreNotCommittedByCounting) {
     group.replica(id).disk_log.push_back({at(2, 1), EntryKind::command, Bytes()});
     group.restart(id);
   }
-  // The term's own entry does not get through: everybody holds entry 1, and nobody commits it.
+  // The term's own entry does not get through: all nodes hold entry 1, and none commits it.
   group.filter = [](const Envelope& e) {
     const auto* m = std::get_if<AppendRequest>(&e.message);
     return m == nullptr || m->entries.empty();
@@ -277,8 +277,9 @@ TEST(Replication, EntriesThatWereLostAreSentAgain) {
   for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(6)) << id;
 }
 
-// A reply that was sent before what is known by now, and comes late or twice. With many of them on
-// their way each would send everything once more, and what of that overtakes something is refused.
+// A reply that was sent before the leader's present knowledge, and comes late or twice. With many
+// of them under way each would make the leader send everything once more, and a message that
+// overtakes another is refused.
 TEST(Replication, ALateCopyOfAnAnswerDoesNotEndAProbe) {
   Group group(3);
   const int leader = group.elect();

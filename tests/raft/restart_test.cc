@@ -37,7 +37,7 @@ TEST(Restart, AcknowledgementsOfAnEarlierLifeCountForNothing) {
   EXPECT_EQ(group.core(leader).role(), Role::follower);
 }
 
-TEST(Restart, CommittedEntriesSurviveACrashOfEverybody) {
+TEST(Restart, CommittedEntriesSurviveACrashOfAllNodes) {
   Group group(3);
   const int leader = group.elect();
   for (int i = 0; i < 20; ++i) group.propose(leader, std::to_string(i));
@@ -53,7 +53,7 @@ TEST(Restart, CommittedEntriesSurviveACrashOfEverybody) {
   }
 }
 
-TEST(Restart, AnUnsyncedVoteIsForgottenAndWasNeverTold) {
+TEST(Restart, AnUnsyncedVoteIsForgottenAndWasNeverSent) {
   Group group(3);
   group.replica(3).auto_sync = false;
   group.step(1, 3, VoteRequest{Term(1), LogId{}});

@@ -1,5 +1,5 @@
 // A log that is cut, and snapshots in its place: a test for each sentence of the Raft paper's
-// section 7 that a core has a part in, and for each odd case.
+// section 7 that concerns a core, and for each odd case.
 
 #include "group.h"
 
@@ -274,7 +274,7 @@ TEST(Snapshot, IsInstalledWhenItsPlaceInTheLogIsDurable) {
   group.step(1, 2, append(3, at(2, 5), {3}, 6));
   const Core& core = group.core(2);
   EXPECT_EQ(core.commit_index(), Index(6));
-  // The first batches speak of the old log: entries 3 to 8 are gone, whatever they say.
+  // The first batches refer to the old log: entries 3 to 8 are gone, whatever they say.
   while (!group.replica(2).unsynced.front().reset) {
     group.sync_one(2);
     group.drain(2);

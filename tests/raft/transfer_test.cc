@@ -71,7 +71,7 @@ TEST(Transfer, TheTargetLeadsWithoutTimePassing) {
             TransferOutcome::left_role);
 }
 
-TEST(Transfer, TheMostAdvancedVoterFollowsWhenNobodyIsNamed) {
+TEST(Transfer, TheMostAdvancedVoterFollowsWhenNoTargetIsNamed) {
   Three three;
   three.group.cut(three.leader, three.target);
   three.group.propose(three.leader, "x");
@@ -113,7 +113,7 @@ TEST(Transfer, NothingIsTakenWhileTheTargetIsBroughtUpToDate) {
   const auto change = three.group.change(three.leader, {voter(1), voter(2)});
   EXPECT_EQ(std::get<ChangeRefused>(change).obstacle, ChangeObstacle::transfer_under_way);
   EXPECT_EQ(three.core().log().last_index(), last);
-  // Nothing was given up yet: reads go on by the lease.
+  // The lease was not dropped yet: reads still use it.
   EXPECT_GT(three.lease(), three.group.now().holder);
   three.group.heal();
   three.group.run(ms(150));
@@ -134,7 +134,7 @@ TEST(Transfer, ATargetThatDoesNotCatchUpCostsNoLease) {
   EXPECT_TRUE(events_of<TokenIssued>(three.group.replica(three.leader)).empty());
 }
 
-// H20, H22: the loss of the lease is published first, and by a lease nothing is read from then on.
+// H20, H22: the loss of the lease is published first, and from then on no read uses a lease.
 TEST(Transfer, TheLossOfTheLeaseIsPublishedBeforeTimeoutNow) {
   Three three;
   Core& core = three.core();
@@ -158,8 +158,8 @@ TEST(Transfer, ReadsGoByAQuorumWhileTheTokenIsOut) {
   EXPECT_EQ(answer->basis, ReadBasis::quorum);
 }
 
-// H20 (iii): as long as a token may pass a promise there is no lease, however many rounds are
-// acknowledged; and it is worthless once an entry beyond it is committed.
+// H20 (iii): while a token may pass a promise there is no lease, however many rounds are
+// acknowledged; and it is void once an entry beyond it is committed.
 TEST(Transfer, AfterATransferThatFailedTheLeaseComesBackWithAnEntryBeyondTheToken) {
   Three three;
   const TransferToken token = three.issue();
@@ -358,9 +358,9 @@ TEST(Transfer, ARestartedVoterLetsTheTokenPassToo) {
 
 // ---- With changes of the members ----
 
-// H27, H21: a leader that is removed transfers the leadership, so that nobody waits for its lease
+// H27, H21: a leader that is removed transfers the leadership, so that no node waits for its lease
 // to end.
-TEST(Transfer, ARemovedLeaderHandsOverWhenItLeaves) {
+TEST(Transfer, ARemovedLeaderTransfersWhenItLeaves) {
   Three three;
   WantedMembers wanted;
   for (std::uint64_t id = 1; id <= 3; ++id) {

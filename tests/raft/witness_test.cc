@@ -90,7 +90,7 @@ TEST(Witness, TwoFullMembersAndAWitnessLiveThroughTheLossOfAnyOne) {
   }
 }
 
-TEST(Witness, LeadsUntilAFullMemberHasEverythingAndHandsOver) {
+TEST(Witness, LeadsUntilAFullMemberHasEverythingAndTransfers) {
   Three three;
   const LogId at = leave_an_entry_to_the_witness(three);
   three.group.run(seconds(5));
@@ -106,7 +106,7 @@ TEST(Witness, LeadsUntilAFullMemberHasEverythingAndHandsOver) {
 TEST(Witness, ServesNothingWhileItLeads) {
   Three three;
   leave_an_entry_to_the_witness(three);
-  // It is elected, and nobody comes to have everything.
+  // It is elected, and no full voter gets everything.
   three.group.filter = [](const Envelope& e) {
     const auto* append = std::get_if<AppendRequest>(&e.message);
     return append == nullptr || append->entries.empty();
@@ -124,7 +124,7 @@ TEST(Witness, ServesNothingWhileItLeads) {
   }
 }
 
-TEST(Witness, HandsOverAgainWhenTheTargetWasNotElected) {
+TEST(Witness, TransfersAgainWhenTheTargetWasNotElected) {
   Three three;
   leave_an_entry_to_the_witness(three);
   int tokens = 0;
@@ -145,7 +145,7 @@ TEST(Witness, LetsAFullMemberGoFirst) {
   }
 }
 
-TEST(Witness, IsNoTargetOfATransfer) {
+TEST(Witness, IsNeverTheTargetOfATransfer) {
   Three three;
   const auto refused = three.core(three.leader).transfer(three.group.now(), node(kWitness));
   ASSERT_TRUE(refused);
@@ -169,7 +169,7 @@ TEST(Witness, UsesNoToken) {
   EXPECT_EQ(events_of<TokenUnused>(three.group.replica(kWitness)).size(), 1U);
 }
 
-TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
+TEST(Witness, LearnsOnlyCommitsThatEveryFullMemberHolds) {
   Three three;
   three.group.run(ms(300));
   const Index before = three.core(three.leader).commit_index();
@@ -180,7 +180,7 @@ TEST(Witness, IsToldOfACommitOnlyWhatEveryFullMemberHolds) {
   const Index committed = three.core(three.leader).commit_index();
   EXPECT_EQ(committed, before + 3);
   EXPECT_EQ(three.core(kWitness).commit_index(), before);
-  // What the leader itself has cut off can come from nobody any more.
+  // No node can send any more what the leader itself has cut off.
   three.group.cut_log(three.leader, before + 2);
   three.group.run(seconds(1));
   EXPECT_EQ(three.core(kWitness).commit_index(), before + 2);
@@ -210,7 +210,7 @@ TEST(Witness, MayNotCutWhatItCommitsWithOthersAlone) {
   EXPECT_EQ(group.core(2).cut_limit(), group.core(1).commit_index());
 }
 
-TEST(Witness, BeginsAnewWhereTheLeadersLogBegins) {
+TEST(Witness, BeginsAgainWhereTheLeadersLogBegins) {
   Three three;
   three.group.isolate(kWitness);
   for (int i = 0; i < 5; ++i) three.group.propose(three.leader, "x");
@@ -247,7 +247,7 @@ TEST(Witness, AFullMemberTakesNoBeginningWithoutAState) {
   const Envelope& answer = three.group.in_flight().back();
   ASSERT_TRUE(std::holds_alternative<SnapshotReply>(answer.message));
   EXPECT_TRUE(std::get<SnapshotReply>(answer.message).refused);
-  // And a witness takes no state.
+  // And a witness accepts no state.
   chunk.size = 1;
   chunk.data = Bytes("s");
   three.group.step(three.leader, kWitness, chunk);
@@ -279,7 +279,7 @@ TEST(Witness, ThatLeadsSendsNoSnapshot) {
             three.core(three.leader).log().last_index());
 }
 
-TEST(Witness, OneVoterAtLeastHasAState) {
+TEST(Witness, AtLeastOneVoterHasAState) {
   Three three;
   const WantedMembers only_witnesses = {witness(3)};
   EXPECT_EQ(obstacle(three.group.change(three.leader, only_witnesses)),
@@ -380,7 +380,7 @@ struct Replacement {
 };
 
 // Its own log does not reach back, and its state goes with it: the witnesses keep the entries.
-TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
+TEST(Witness, LearnsFromALeavingLeaderOnlyWhatTheOthersHold) {
   Replacement replacement;
   Group& group = replacement.group;
   const Index held = group.core(4).durable_index();
@@ -397,9 +397,9 @@ TEST(Witness, IsToldByALeaderThatLeavesOnlyWhatWhoStaysHolds) {
 }
 
 // The entries are cut off at the witnesses, since the leader of then was to stay. The next one has
-// them, promotes a learner, and is gone; who takes over as a witness can bring it up by the other
-// one that leaves, and by nobody else.
-TEST(Witness, HandsOverToOneThatLeavesIfOnlyThatOneHasTheState) {
+// them, promotes a learner, and is gone; the witness that leads next can bring it up only with the
+// help of the other one that leaves.
+TEST(Witness, TransfersToALeavingMemberIfOnlyThatHasTheState) {
   Group group(4, {}, 1, Duration(0), {2, 3});
   const int first = group.elect();
   const int second = 5 - first;

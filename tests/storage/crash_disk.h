@@ -36,7 +36,7 @@ class DiskHistory {
   /// a sync stores nothing of the difference, as after a sync that failed.
   DiskHistory(Image durable, Image cached) : before_(std::move(durable)), now_(std::move(cached)) {}
 
-  /// What the tests want to find in the row of events: "batch 7 was acknowledged".
+  /// What the tests want to find in the list of events: "batch 7 was acknowledged".
   void note(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     events_.push_back({DiskEvent::Kind::note, {}, number, {}});
@@ -46,7 +46,7 @@ class DiskHistory {
     const std::lock_guard lock(mutex_);
     return now_;
   }
-  /// From now on the files together have at most so many bytes.
+  /// From now on the files together have at most this many bytes.
   void set_capacity(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     capacity_ = bytes;
@@ -54,12 +54,12 @@ class DiskHistory {
   /// From now on no file can be made, as on a full disk.
   void fill_up(bool full) { set_capacity(full ? 0 : kEndless); }
   /// The next `count` syncs fail, and store nothing of what was written before them, now or ever:
-  /// so it is on Linux, where another sync after that succeeds.
+  /// Linux does the same, and there a later sync succeeds.
   void break_syncs(std::uint64_t count) {
     const std::lock_guard lock(mutex_);
     broken_syncs_ = count;
   }
-  /// From now on making a file fails, and not for want of space.
+  /// From now on making a file fails, for another reason than space.
   void break_creation() {
     const std::lock_guard lock(mutex_);
     creation_broken_ = true;
@@ -100,7 +100,7 @@ class DiskHistory {
   mutable std::mutex mutex_;
   Image before_;
   Image now_;
-  Image removed_;  ///< files that are read although they are gone
+  Image removed_;  ///< removed files that are still read
   std::vector<DiskEvent> events_;
   static constexpr std::uint64_t kEndless = std::uint64_t{1} << 50U;
   std::uint64_t left() const {

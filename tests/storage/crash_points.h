@@ -1,4 +1,4 @@
-// Every state that a crash could have left of a disk.
+// All states in which a crash could leave a disk.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -38,7 +38,7 @@ class CrashPoints {
         waiting_.erase(event.name);
         lingering_.clear();
       } else if (event.kind == DiskEvent::Kind::remove) {
-        // Of a file that nobody names any more, the last writes do not matter.
+        // The last writes of a file without a name do not matter.
         lingering_[event.name] = std::move(durable_.at(event.name));
         durable_.erase(event.name);
         waiting_.erase(event.name);
@@ -56,7 +56,7 @@ class CrashPoints {
     }
   }
 
-  /// At the moment that visit() shows: what is on the disk for sure.
+  /// At the moment that visit() shows: what is certainly on the disk.
   const Image& durable() const { return durable_; }
   /// At that moment, with every write.
   Image cached() const {

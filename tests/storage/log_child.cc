@@ -2,7 +2,7 @@
 //
 //   log_child DIR SEED
 //
-// Opens the log (and forms the group if need be), continues with random batches and prints, for
+// Opens the log (and forms the group if necessary), continues with random batches and prints, for
 // each completion, one line with the number of the newest batch that is durable. The batches depend
 // on SEED and on the log's own content alone, so the parent can tell what has to be there.
 #include <leasehold/storage/segment_log.h>

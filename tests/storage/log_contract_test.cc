@@ -100,7 +100,7 @@ class LogContract : public ::testing::TestWithParam<Kind> {
     }
   }
 
-  /// Hands over entries first..last of `term`, each with its index as payload.
+  /// Persists entries first..last of `term`, each with its index as payload.
   raft::ReadyId append(std::uint64_t first, std::uint64_t last, std::uint64_t term,
                        bool truncate = false) {
     raft::PersistBatch batch;

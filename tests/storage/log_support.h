@@ -1,4 +1,4 @@
-// What the tests of the logs share: a sink that remembers, a folder that goes away, a dumb model.
+// What the tests of the logs share: a sink that records, a temporary folder, a simple model.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -66,7 +66,7 @@ class RecordingSink final : public StorageSink {
     const std::lock_guard lock(mutex_);
     return full_;
   }
-  /// How often it was told that there is space again.
+  /// How often it heard that there is space again.
   int spaces() {
     const std::lock_guard lock(mutex_);
     return spaces_;
@@ -174,7 +174,7 @@ inline raft::PersistBatch random_batch(Random& random, const Model& model, std::
   raft::Index next = model.last().index.next();
   const std::uint64_t odds = cuts == Cuts::many ? 8 : 30;
   if (cuts != Cuts::none && random.chance(1, odds * 2)) {
-    // Far ahead, or in the middle of the log, as that of a leader that has the rest otherwise.
+    // Far ahead, or in the middle of the log, like that of a leader whose log differs after it.
     const std::uint64_t step = random.chance(1, 2) ? random.below(1000) : random.below(5);
     batch.reset = raft::LogBase{{raft::Term(term), model.base.id.index + step},
                                 three_voters({random.next(), 8})};

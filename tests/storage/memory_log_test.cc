@@ -1,4 +1,4 @@
-// What only the log in memory has: a disk that works when it is told to.
+// What only the log in memory has: a disk that works when the test calls it.
 #include <leasehold/storage/memory_log.h>
 #include <leasehold/tests/storage/log_support.h>
 

@@ -1,5 +1,5 @@
-// What a crash and what damage leave of a log: everything that was acknowledged and nothing that
-// was invented, or a refusal.
+// What a log has after a crash or after damage: everything that was acknowledged and nothing that
+// was invented; or it is refused.
 #include <leasehold/storage/segment_load.h>
 #include <leasehold/tests/storage/crash_points.h>
 #include <leasehold/tests/storage/segment_rig.h>
@@ -28,8 +28,8 @@ void expect_every_crash_survived(const Story& story) {
       std::uint64_t reached = 0;
       ASSERT_EQ(examine(left, note, kBatches, reached, story), Outcome::opened)
           << open_on(std::make_shared<DiskHistory>(image)).error().message;
-      // What was opened was perhaps told to others: another crash does not take it away, wherever
-      // it comes. While it was being opened, what was acknowledged before still counts.
+      // An opened log may have answered others: a later crash must not lose any of it, at any
+      // point. While the log opens, what was acknowledged before still counts.
       if (!random.chance(1, 40)) return;
       auto again = std::make_shared<DiskHistory>(image);
       {
@@ -58,7 +58,7 @@ TEST(SegmentCrash, EveryStateThatACrashCanLeaveOpensWithWhatWasAcknowledged) {
   expect_every_crash_survived(kPlain);
 }
 
-TEST(SegmentCrash, SoDoesALogThatBeginsBehindWhatWasRestored) {
+TEST(SegmentCrash, ALogThatBeginsBehindABackupOpensWithWhatWasAcknowledged) {
   expect_every_crash_survived({72, Cuts::some, {raft::Term(1), raft::Index(500)}});
 }
 
@@ -151,7 +151,7 @@ void expect_refused_or_harmless(const Image& image, Tally& tally, const std::str
   ASSERT_FALSE(::testing::Test::HasFailure()) << what;
 }
 
-/// The two ways in which a log may stand on a disk that nobody uses.
+/// The two states of a log on an unused disk.
 std::vector<std::pair<std::string, Image>> finished_logs() {
   Image crashed;
   const auto history = live(kDamagedBatches, 3, &crashed);
@@ -217,8 +217,8 @@ void forget(std::string& segment, std::size_t frames) {
   segment.replace(from, segment.size() - from, segment.size() - from, '\0');
 }
 
-// Lost without a trace in its own segment, and without an entry whose gap would be seen: what
-// follows, and the mark of a clean close, know better.
+// A loss without a trace in its own segment, and without an entry whose gap would show: what
+// follows, and the mark of a clean close, show it.
 TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
   const auto history = std::make_shared<DiskHistory>();
   RecordingSink sink;
@@ -275,7 +275,7 @@ TEST(SegmentDamage, AVoteThatVanishedIsMissed) {
 }
 
 // What the mark of an idle log is for: without it, a lost sector at the very end looks like a write
-// that was never made. Nothing but the last frame can be lost so.
+// that was never made. Only the last frame can be lost in this way.
 TEST(SegmentDamage, WithoutTheMarkOnlyTheLastFrameIsInDoubt) {
   Image image;
   live(kDamagedBatches, 3, &image);

@@ -79,7 +79,7 @@ bool wait_reserve(const DiskHistory& history) {
 }
 
 // On a disk that is full from time to time: the mark is overwritten in its place.
-TEST(SegmentCutCrash, AFullDiskChangesNothingOfThat) {
+TEST(SegmentCutCrash, EveryStateOnAFullDiskOpensWithWhatWasAcknowledged) {
   constexpr std::uint64_t kBatches = 120;
   const Story story{105, Cuts::many};
   auto options = small_options();
@@ -173,7 +173,7 @@ struct Finished {
   raft::InitialState state;
 };
 
-/// Waits until the log has removed what it was told to, and has made what it makes ahead.
+/// Waits until the log has removed what was cut off, and has made its segments ahead.
 Image settled(const DiskHistory& history, const std::string& first) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
@@ -331,7 +331,7 @@ TEST(SegmentCutDamage, FilesThatAreMissingOrForeignAreRefused) {
         refused(image, "another log or another place");
       }
     }
-    // Below the first, anything that is called like a segment was cut off.
+    // Below the first, any file with the name of a segment was cut off.
     Image image = log.image;
     image[segment_name(1)] = "what a crash left";
     EXPECT_TRUE(opens_as(image, log));
@@ -348,7 +348,7 @@ TEST(SegmentCutDamage, ALogWhoseCutVanishedIsRefused) {
   for (const Finished& log : finished_logs()) {
     if (log.name != "cut, crashed") continue;
     Image image = log.image;
-    // The segments that the first one leans on were really there.
+    // The segments before the first one really existed.
     const auto mark = decode_mark(image.at(std::string(kMarkName)));
     ASSERT_TRUE(mark);
     ASSERT_EQ(mark.value().first_segment, 2U);
@@ -377,7 +377,7 @@ TEST(SegmentCutDamage, ALogWhoseCutVanishedIsRefused) {
 
 // Reads.
 
-TEST(SegmentCutRead, AReadThatACutOvertakesIsAnsweredAllTheSame) {
+TEST(SegmentCutRead, AReadThatACutOvertakesIsStillAnswered) {
   const auto history = std::make_shared<DiskHistory>();
   RecordingSink sink;
   auto log = std::move(open_on(history)).value();

@@ -163,7 +163,7 @@ TEST(SegmentLogFolder, OptionsAreChecked) {
   EXPECT_EQ(SegmentLog::open(options).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(SegmentLogFormation, OneSetForEver) {
+TEST(SegmentLogFormation, AConfirmedSetNeverChanges) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   {
@@ -199,7 +199,7 @@ TEST(SegmentLogFormation, OneSetForEver) {
   EXPECT_EQ(state.last_index, raft::Index(0));
 }
 
-TEST(SegmentLogFormation, ANodeThatJoinsKnowsNobody) {
+TEST(SegmentLogFormation, ANodeThatJoinsKnowsNoMembers) {
   const TemporaryFolder folder;
   const auto options = log_options(folder.path("log"));
   for (int life = 0; life < 2; ++life) {
@@ -301,7 +301,7 @@ TEST(SegmentLog, WhatWaitsSharesOneSync) {
   log.reset();
 }
 
-TEST(SegmentLog, TheDestructorFinishesWhatWasHandedOver) {
+TEST(SegmentLog, TheDestructorStoresWhatWaits) {
   const TemporaryFolder folder;
   Sequence sequence(81);
   RecordingSink sink;
@@ -477,7 +477,8 @@ TEST(SegmentLogCrash, EverythingAcknowledgedIsThereAfterKill) {
     child.kill();
     while (const auto number = child.next()) acknowledged = *number;
 
-    // How far it came: the term of the hard state. Exactly the batches up to there are in the log.
+    // The term of the hard state shows how far it got. Exactly the batches up to there are in the
+    // log.
     std::uint64_t reached = 0;
     {
       auto log = open_log(log_options(dir));

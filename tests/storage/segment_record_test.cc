@@ -243,7 +243,7 @@ TEST(FrameCodec, BytesTooManyOrUnknownAreCorrupted) {
   vote_flags[16] = 2;
   EXPECT_EQ(decode_batch(vote_flags).error().code, ErrorCode::corrupted);
   std::string flags = encode_batch(some_cut());
-  // A base without the confirmed set, a reset without a base, and a flag that nobody knows.
+  // A base without the confirmed set, a reset without a base, and an unknown flag.
   for (const char bad : {'\2', '\5', '\13'}) {
     flags[kBatchBodyBytes - 1] = bad;
     EXPECT_EQ(decode_batch(flags).error().code, ErrorCode::corrupted);
@@ -317,7 +317,7 @@ TEST(FolderMark, EveryFlippedBitAndEveryCutIsRefused) {
   EXPECT_FALSE(decode_mark(good + "\n"));
 }
 
-TEST(FolderMark, AnotherFormatIsBelievedOnlyOfAWholeFile) {
+TEST(FolderMark, AnotherFormatIsReportedOnlyOfAWholeFile) {
   std::string bad = encode_mark(some_mark());
   bad.replace(bad.find(" 3"), 2, " 7");
   EXPECT_EQ(decode_mark(bad).error().code, ErrorCode::corrupted);

@@ -1,5 +1,5 @@
-// A log on a disk in memory, with a life that one seed determines and a judgement of what a crash
-// or damage left of it.
+// A log on a disk in memory, with a life that one seed determines, and a check of what a crash or
+// damage has left.
 #pragma once
 
 #include <leasehold/storage/segment_log.h>
@@ -118,7 +118,7 @@ inline std::shared_ptr<DiskHistory> live(std::uint64_t batches, std::uint64_t se
 enum class Outcome { refused, opened };
 
 /// Opens what is left, and proves that it is the model after `reached` batches, at least those that
-/// were acknowledged. A refusal is for the caller to judge.
+/// were acknowledged. The caller decides whether a refusal is right.
 inline Outcome examine(const std::shared_ptr<DiskHistory>& history, std::uint64_t acknowledged,
                        std::uint64_t batches, std::uint64_t& reached, const Story& story = kPlain) {
   auto opened = open_on(history);

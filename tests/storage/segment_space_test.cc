@@ -1,5 +1,5 @@
-// Disks that refuse: full ones, on which the log goes on for a while, and broken ones, on which it
-// does not.
+// Disks that refuse writes: full ones, on which the log continues for a while, and broken ones, on
+// which it does not.
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/segment_load.h>
 #include <leasehold/storage/segment_store.h>
@@ -43,7 +43,7 @@ class Rig {
   void start() { log_->start(sink_); }
   void close() { log_.reset(); }
 
-  /// Hands over one entry of `bytes` bytes.
+  /// Persists one entry of `bytes` bytes.
   raft::ReadyId append(std::size_t bytes = 100) {
     raft::PersistBatch batch;
     batch.id = raft::ReadyId(++ready_);
@@ -64,7 +64,7 @@ class Rig {
     log_->persist(batch);
     return batch.id;
   }
-  /// Appends until the log gives up; false: it did not.
+  /// Appends until the log fails; false: it did not.
   bool append_until_it_fails(std::size_t bytes = 100) {
     for (int i = 0; i < 10000 && !sink_.failure(); ++i) append(bytes);
     return sink_.wait_failed();
@@ -116,7 +116,7 @@ std::uint64_t newest_written(const DiskHistory& disk) {
   return number;
 }
 
-TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
+TEST(SegmentSpace, AFullDiskIsReportedBeforeTheReserveIsTouched) {
   Rig rig(Rig::options());
   rig.start();
   ASSERT_TRUE(rig.wait_made(3));
@@ -126,7 +126,7 @@ TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
   while (newest_written(rig.disk()) < 2) ASSERT_TRUE(rig.append_durably());
   ASSERT_TRUE(rig.sink().wait_space(true));
   EXPECT_EQ(newest_written(rig.disk()), 2U) << "the reserve is untouched";
-  // All that is set aside can still be used: most of two segments of 16 KiB.
+  // The segments made ahead can still be used: most of two segments of 16 KiB.
   const std::uint64_t said_at = rig.index();
   ASSERT_TRUE(rig.append_until_it_fails());
   EXPECT_EQ(newest_written(rig.disk()), 3U);
@@ -150,8 +150,8 @@ TEST(SegmentSpace, AFullDiskIsToldBeforeTheReserveIsTouched) {
   ASSERT_TRUE(again.append_durably());
 }
 
-// The thread that makes segments stands still in the middle of it, and nobody knows yet that there
-// is no space: the writer waits for its word, however long that takes.
+// The thread that makes segments hangs in the middle of it, and no other thread knows yet that
+// there is no space: the writer waits for the result, however long that takes.
 TEST(SegmentSpace, TheReserveIsNotTouchedWhileASegmentIsMade) {
   Rig rig(Rig::options());
   rig.start();
@@ -174,8 +174,8 @@ TEST(SegmentSpace, TheReserveIsNotTouchedWhileASegmentIsMade) {
   EXPECT_TRUE(Rig::wait([&] { return newest_written(rig.disk()) == 3; }));
 }
 
-// The writer may be faster than the thread that makes segments: it waits for its word.
-TEST(SegmentSpace, TheReserveIsNotTouchedUnannouncedHoweverFastTheWriter) {
+// The writer may be faster than the thread that makes segments: it waits for the result.
+TEST(SegmentSpace, AFastWriterDoesNotTouchTheReserveBeforeTheReport) {
   for (int round = 0; round < 20; ++round) {
     Rig rig(Rig::options());
     rig.disk().set_capacity(used(rig.disk()) + 2 * 16384);  // one more, or two
@@ -192,7 +192,7 @@ TEST(SegmentSpace, TheReserveIsNotTouchedUnannouncedHoweverFastTheWriter) {
   }
 }
 
-TEST(SegmentSpace, SpaceIsToldWhenTheReserveIsWholeAgain) {
+TEST(SegmentSpace, SpaceIsReportedWhenTheReserveIsWholeAgain) {
   Rig rig(Rig::options());
   rig.disk().fill_up(true);
   rig.start();
@@ -203,11 +203,12 @@ TEST(SegmentSpace, SpaceIsToldWhenTheReserveIsWholeAgain) {
   ASSERT_TRUE(rig.wait_made(2));
   const auto asked = rig.disk().creations_asked();
   ASSERT_TRUE(rig.wait([&] { return rig.disk().creations_asked() >= asked + 3; }));
-  EXPECT_EQ(rig.sink().spaces(), 0) << "nor is it told for a moment";
+  EXPECT_EQ(rig.sink().spaces(), 0) << "nor does it hear so for a moment";
   EXPECT_TRUE(rig.sink().full());
   rig.disk().fill_up(false);
   ASSERT_TRUE(rig.sink().wait_space(false));
-  EXPECT_GT(rig.disk().now().count(segment_name(3)), 0U) << "it is there when it is told";
+  EXPECT_GT(rig.disk().now().count(segment_name(3)), 0U)
+      << "the file is there when the sink hears of it";
   for (int i = 0; i < 400; ++i) rig.append();
   ASSERT_TRUE(rig.append_durably());
   EXPECT_FALSE(rig.sink().full());
@@ -270,8 +271,8 @@ TEST(SegmentSpace, ACutGivesSpaceBackWhileTheDiskIsFull) {
   EXPECT_EQ(again.state().base.index.value(), rig.index() - 3);
 }
 
-// Space for one segment came back. That is no whole reserve, so the disk stays full, but what waits
-// has its place.
+// Space for one segment came back. That is not a whole reserve, so the disk still counts as full,
+// but the waiting batches fit.
 TEST(SegmentSpace, WhatIsMadeAtTheLastMomentIsUsed) {
   auto options = Rig::options();
   options.space_retry = std::chrono::hours(1);  // the writer's need alone is a reason to try
@@ -291,7 +292,7 @@ TEST(SegmentSpace, WhatWaitsIsDividedIntoWhatStillFits) {
   rig.start();
   ASSERT_TRUE(rig.wait_made(3));
   rig.disk().fill_up(true);
-  // Most of segment 2 is left beside the reserve.
+  // Most of segment 2 is left in addition to the reserve.
   while (newest_written(rig.disk()) < 2) ASSERT_TRUE(rig.append_durably());
   ASSERT_TRUE(rig.sink().wait_space(true));
   raft::ReadyId last;
@@ -299,7 +300,8 @@ TEST(SegmentSpace, WhatWaitsIsDividedIntoWhatStillFits) {
   ASSERT_TRUE(rig.sink().wait_persisted(last)) << rig.failure();
 }
 
-// The group was made while nobody knew that the disk is full, and a free one would have taken it.
+// The group was made before the log knew that the disk is full, and a disk with space would have
+// taken it.
 TEST(SegmentSpace, AGroupThatFindsTheDiskFullIsDivided) {
   Rig rig(Rig::options());
   rig.start();
@@ -320,8 +322,8 @@ TEST(SegmentSpace, AGroupThatFindsTheDiskFullIsDivided) {
   EXPECT_EQ(again.state().last_index.value(), rig.index());
 }
 
-// A batch that fits into nothing that is set aside ends the log; the file that it would need is
-// asked for once more before that.
+// A batch that fits into no segment made ahead ends the log; before that the log tries once more to
+// make the file that it needs.
 TEST(SegmentSpace, ABatchThatIsTooLargeForTheReserveEndsTheLog) {
   Rig rig(Rig::options());
   rig.start();
@@ -346,7 +348,7 @@ TEST(SegmentSpace, ALargeBatchGetsALargeFile) {
 
 // Disks that fail.
 
-// Only one sync fails: the next one would succeed, and prove nothing.
+// Only one sync fails: the next one would succeed, but prove nothing.
 TEST(SegmentDisk, AFailedSyncIsTheLastOne) {
   Rig rig;
   rig.start();
@@ -367,7 +369,7 @@ TEST(SegmentDisk, AFailedSyncIsTheLastOne) {
   EXPECT_EQ(rig.disk().syncs_asked(), syncs) << "nothing is synced any more";
   const auto mark = decode_mark(rig.disk().now().at(std::string(kMarkName)));
   ASSERT_TRUE(mark) << mark.error().message;
-  EXPECT_FALSE(mark.value().closed) << "nobody says that it ended well";
+  EXPECT_FALSE(mark.value().closed) << "the log did not end well";
 }
 
 TEST(SegmentDisk, ASegmentThatCannotBeMadeEndsTheLogAtOnce) {

@@ -66,7 +66,7 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-TEST(Codec, EveryKindComesBackAsItWent) {
+TEST(Codec, EveryKindRoundTrips) {
   Random random(11);
   for (std::uint64_t kind = 0; kind < kMessageKinds; ++kind) {
     for (int i = 0; i < 1000; ++i) {
@@ -97,13 +97,14 @@ TEST(Codec, EverySingleBitFlipIsRefused) {
     for (std::size_t bit = 0; bit < frame.size() * 8; ++bit) {
       std::string flipped = frame;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
-      // What follows must not make it whole again, whatever length the flip pretends.
+      // The bytes that follow must not complete it, whatever length the flipped bit gives.
       ASSERT_FALSE(decoded(flipped + frame).ok()) << "kind " << kind << " bit " << bit;
     }
   }
 }
 
-// The checksum cannot help against a sender that means it: change the protobuf part and seal it.
+// The checksum does not protect against a hostile sender: change the protobuf part and set the
+// right checksum.
 TEST(Codec, WhateverIsDecodedSatisfiesTheInvariants) {
   Random random(14);
   int accepted = 0;
@@ -225,7 +226,7 @@ TEST(Codec, PayloadPartsHaveToFit) {
   EXPECT_THAT(decoded(sealed(part, "abc")).error().message, HasSubstr("do not add up"));
 }
 
-// Pinned: what stands here is what older builds send. A change is a new wire version.
+// Pinned: older builds send these bytes. A change needs a new wire version.
 TEST(Codec, GoldenBytes) {
   using namespace std::chrono_literals;
   const auto golden = [](wire::Payload payload) {

@@ -62,7 +62,7 @@ TEST(FrameHeader, BytesArePinned) {
             std::string("<LHP1\3\0\3\0\4\3\2\1\10\7\6\5\x0c\x0b\x0a\x09", 21) + "\x95\xba\xc9\xe6");
 }
 
-TEST(FrameHeader, AnotherProtocolIsTold) {
+TEST(FrameHeader, AnotherProtocolIsReported) {
   const Error error = refusal_of("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(error.code, ErrorCode::malformed);
   EXPECT_THAT(error.message, HasSubstr("something else talking"));

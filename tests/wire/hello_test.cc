@@ -99,7 +99,7 @@ TEST(Hello, EveryZeroIsRefused) {
   EXPECT_FALSE(refused([](Hello& h) { h.process = 0; }));
 }
 
-// A new node knows its number and nothing else; who answers it says more.
+// A new node knows only its number; the node that answers it says more.
 TEST(Hello, AnIntroductionMayLackWhatIsNotKnown) {
   Hello hello = good_hello();
   hello.purpose = Purpose::introduction;
@@ -170,7 +170,7 @@ TEST(Refusal, ReasonsAreCutAndMadePrintable) {
   EXPECT_EQ(through_the_wire(refusal).value().reason, std::string(kReasonBytesMax, 'x'));
 }
 
-TEST(Refusal, AnUnknownCodeIsTheNodesOwn) {
+TEST(Refusal, AnUnknownCodeCountsAsRefusedByTheNode) {
   const Refusal refusal{static_cast<RefusalCode>(77), "new", VersionRange{}};
   EXPECT_EQ(through_the_wire(refusal).value().code, RefusalCode::refused_by_node);
 }

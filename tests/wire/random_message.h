@@ -9,7 +9,7 @@ namespace leasehold::wire {
 inline constexpr std::uint64_t kMessageKinds = 14;
 
 /// A message of kind 0 .. kMessageKinds - 1. Small numbers are more likely than large ones; every
-/// optional part is there and missing often enough.
+/// optional part is present often enough, and missing often enough.
 wire::PeerMessage random_message(Random& random, std::uint64_t kind);
 wire::PeerMessage random_message(Random& random);
 
