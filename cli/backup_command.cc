@@ -3,6 +3,7 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -101,22 +102,24 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
       auto client = client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
-        last = server + ": " + client.error().message;
+        last = fmt::format("{}: {}", server, client.error().message);
         continue;
       }
-      Progress progress("backup " + name + " at " + server);
+      Progress progress(fmt::format("backup {} at {}", name, server));
       const auto reply = call_and_watch(client.value(), words, server, progress);
       if (!reply) {
-        return Error{ErrorCode::unavailable,
-                     server + ": " + reply.error().message +
-                         "; a backup that it has begun may yet become complete: look for " + name +
-                         " in its folder backups"};
+        return Error{
+            ErrorCode::unavailable,
+            fmt::format(
+                "{}: {}; a backup that it has begun may yet become complete: look for {} in "
+                "its folder backups",
+                server, reply.error().message, name)};
       }
       if (reply.value().kind == client::RespValue::Kind::bulk) {
         Json made = Json::parse(reply.value().text, nullptr, false);
         if (made.is_object()) return Taken{server, std::move(made)};
       }
-      last = server + ": " + reply.value().text;
+      last = fmt::format("{}: {}", server, reply.value().text);
       if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
     }
     if (Clock::now() + kRetryPause >= deadline) {
@@ -153,16 +156,18 @@ Json ask_for_snapshot(const std::string& server, Timeout timeout) {
 
 std::string line_of(const Json& node) {
   const std::string server = node.at("server").get<std::string>();
-  if (node.contains("error")) return server + "  " + node.at("error").get<std::string>();
+  if (node.contains("error"))
+    return fmt::format("{}  {}", server, node.at("error").get<std::string>());
   const std::uint64_t before = number(node, "first_before");
   const std::uint64_t first = number(node, "first");
   const std::string left = bytes_text(number(node, "log_bytes"));
   std::string out =
-      server + "  the store is durable up to index " + std::to_string(number(node, "index"));
-  if (first == before) return out + "; nothing to cut: the log has " + left + " (see --log-tail)";
+      fmt::format("{}  the store is durable up to index {}", server, number(node, "index"));
+  if (first == before)
+    return fmt::format("{}; nothing to cut: the log has {} (see --log-tail)", out, left);
   const std::uint64_t gone = number(node, "log_bytes_before") - number(node, "log_bytes");
-  return out + "; cut entries " + std::to_string(before) + " to " + std::to_string(first - 1) +
-         " of the log, " + bytes_text(gone) + "; " + left + " left";
+  return fmt::format("{}; cut entries {} to {} of the log, {}; {} left", out, before, first - 1,
+                     bytes_text(gone), left);
 }
 
 /// Asks one node after another to write a backup, until one takes it, and waits until it is

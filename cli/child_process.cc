@@ -1,5 +1,7 @@
 #include <leasehold/cli/child_process.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -65,7 +67,7 @@ std::vector<std::string> merged(const std::map<std::string, std::string>& added)
     const std::string text = *entry;
     if (added.count(text.substr(0, text.find('='))) == 0) all.push_back(text);
   }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : added) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 
@@ -79,7 +81,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 Error system_error(const std::string& what, int number) {
   return {number == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-          what + ": " + std::strerror(number)};
+          fmt::format("{}: {}", what, std::strerror(number))};
 }
 
 }  // namespace

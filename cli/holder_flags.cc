@@ -2,6 +2,8 @@
 #include <leasehold/cli/holder_flags.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,8 +31,7 @@ std::string host_name() {
 /// What no other holder has, though two may give the same text: the process, and when it began by
 /// the clock that counts. A grant whose answer was lost is recognised by it.
 std::string own_name(const std::string& text, const lease::Clock& clock) {
-  return text + ":" + std::to_string(getpid()) + ":" +
-         std::to_string(clock.holder_now().since_origin().count());
+  return fmt::format("{}:{}:{}", text, getpid(), clock.holder_now().since_origin().count());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/server/front/lease_word.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -76,12 +77,12 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
       auto client = client::RespClient::connect(server, std::min(left(), kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
-        last = server + ": " + client.error().message;
+        last = fmt::format("{}: {}", server, client.error().message);
         continue;
       }
       const bool numbered = repeat == Repeat::numbered;
       auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
-      last = server + ": " + (reply ? reply.value().text : reply.error().message);
+      last = fmt::format("{}: {}", server, reply ? reply.value().text : reply.error().message);
       if (reply && reply.value().not_executed()) continue;
       if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
         return unknown("the session ended too early; the last answer: " + last);

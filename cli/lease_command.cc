@@ -6,6 +6,7 @@
 #include <leasehold/grant/ttl_warning.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -90,8 +91,8 @@ std::string duration_of(const Json& milliseconds) {
 }
 
 std::string line_of(const Json& lease) {
-  std::string line = lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
-                     duration_of(lease.at("ttl_ms"));
+  std::string line = fmt::format("{}  token {}  ttl {}", lease.at("id").dump(),
+                                 lease.at("token").dump(), duration_of(lease.at("ttl_ms")));
   if (const Json left = lease.value("left_ms", Json()); left.is_number()) {
     const bool graced = left < 0 && lease.at("grace_ms") != 0;
     line += graced ? "  in its grace period" : "  left " + duration_of(std::max(left, Json(0)));
@@ -101,7 +102,7 @@ std::string line_of(const Json& lease) {
   if (lease.at("delay_ms") != 0) line += "  delay " + duration_of(lease.at("delay_ms"));
   for (const char* field : {"name", "holder"}) {
     const auto text = lease.value(field, std::string());
-    if (!text.empty()) line += "  " + std::string(field) + " " + text;
+    if (!text.empty()) line += fmt::format("  {} {}", field, text);
   }
   if (lease.at("delayed") == true) line += "  expired, its lock delay keeps the name";
   for (const Json& key : lease.value("keys", Json::array())) {
@@ -139,9 +140,9 @@ class LeaseCommand {
     if (action == "list" && words.empty()) return list();
     static const Words kActions = {"grant", "renew", "revoke", "info", "list", "attach", "detach"};
     const bool known = std::find(kActions.begin(), kActions.end(), action) != kActions.end();
-    return misused("lease", "'" + action + "' " +
-                                (known ? "has other arguments"
-                                       : "is no action" + did_you_mean(action, kActions)));
+    return misused("lease", fmt::format("'{}' {}", action,
+                                        known ? "has other arguments"
+                                              : "is no action" + did_you_mean(action, kActions)));
   }
 
  private:

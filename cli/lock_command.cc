@@ -9,6 +9,8 @@
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -217,7 +219,7 @@ Run add_lock(Flags& flags) {
               const auto permits = server::parse_integer(text);
               if (!permits || *permits < 1 || *permits > kPermitsMax) {
                 return Error{ErrorCode::invalid_argument,
-                             "expected a number from 1 to " + std::to_string(kPermitsMax)};
+                             fmt::format("expected a number from 1 to {}", kPermitsMax)};
               }
               wanted->permits = static_cast<std::uint32_t>(*permits);
               return {};

@@ -1,5 +1,7 @@
 #include <leasehold/cli/manual.h>
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <sstream>
 
@@ -71,7 +73,8 @@ void roff_flag(std::ostream& out, const FlagHelp& flag) {
 
 /// Between single quotes in bash and zsh.
 std::string quoted(std::string_view text) {
-  return "'" + replaced(text, [](char c) { return c == '\'' ? "'\\''" : std::string(1, c); }) + "'";
+  return fmt::format(
+      "'{}'", replaced(text, [](char c) { return c == '\'' ? "'\\''" : std::string(1, c); }));
 }
 
 std::string bash_script(const std::vector<CommandHelp>& commands) {
@@ -123,7 +126,7 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
       << "  local -a commands\n"
       << "  commands=(\n";
   for (const CommandHelp& command : commands) {
-    out << "    " << quoted(command.name + ":" + plain(command.about)) << "\n";
+    out << "    " << quoted(fmt::format("{}:{}", command.name, plain(command.about))) << "\n";
   }
   out << "  )\n"
       << "  if (( CURRENT == 2 )); then\n"
@@ -138,13 +141,13 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
     out << "    " << command.name << ")\n      _arguments";
     for (const FlagHelp& flag : command.flags) {
       std::string action;
-      if (!flag.choices.empty()) action = "(" + joined(flag.choices) + ")";
+      if (!flag.choices.empty()) action = fmt::format("({})", joined(flag.choices));
       if (takes_file(flag)) action = "_files";
       if (flag.positional()) {
-        out << " \\\n        " << quoted(":" + plain(flag.help) + ":" + action);
+        out << " \\\n        " << quoted(fmt::format(":{}:{}", plain(flag.help), action));
       } else {
-        std::string spec = flag.name + "[" + plain(flag.help) + "]";
-        if (!flag.value.empty()) spec += ":" + plain(flag.value) + ":" + action;
+        std::string spec = fmt::format("{}[{}]", flag.name, plain(flag.help));
+        if (!flag.value.empty()) spec += fmt::format(":{}:{}", plain(flag.value), action);
         out << " \\\n        " << quoted(spec);
       }
     }
@@ -158,13 +161,10 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
 
 std::string fish_script(const std::vector<CommandHelp>& commands) {
   const auto single = [](std::string_view text) {
-    return "'" +
-           replaced(text,
-                    [](char c) -> std::string {
-                      if (c == '\'' || c == '\\') return std::string("\\") + c;
-                      return {c};
-                    }) +
-           "'";
+    return fmt::format("'{}'", replaced(text, [](char c) -> std::string {
+                         if (c == '\'' || c == '\\') return std::string("\\") + c;
+                         return {c};
+                       }));
   };
   std::ostringstream out;
   out << "# fish completion for leasehold\n";
@@ -246,7 +246,7 @@ Result<std::string> completion_script(const std::vector<CommandHelp>& commands,
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
   return Error{ErrorCode::invalid_argument,
-               "no completion for '" + std::string(shell) + "'; choose bash, zsh or fish"};
+               fmt::format("no completion for '{}'; choose bash, zsh or fish", shell)};
 }
 
 }  // namespace leasehold::cli

@@ -4,6 +4,7 @@
 #include <leasehold/cli/nearest_word.h>
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -140,10 +141,10 @@ class MemberCommand {
     Words command = {"LEASEHOLD", "MEMBER", action};
     command.insert(command.end(), words.begin(), words.end());
     auto client = client::RespClient::connect(view->server, kAskTimeout);
-    last_ = view->server + ": " + (client ? "" : client.error().message);
+    last_ = fmt::format("{}: {}", view->server, client ? "" : client.error().message);
     if (!client) return Step::again;
     const auto reply = client.value().call(command, options_.timeout + kAskTimeout);
-    last_ = view->server + ": " + (reply ? reply.value().text : reply.error().message);
+    last_ = fmt::format("{}: {}", view->server, reply ? reply.value().text : reply.error().message);
     if (reply && reply.value().kind == client::RespValue::Kind::simple) return Step::done;
     if (reply && reply.value().is_error("ERR"))
       return made_before(goal) ? Step::done : Step::refused;
@@ -232,7 +233,7 @@ class MemberCommand {
     for (std::size_t i = 0; view && i < pairs.size(); i += 2) {
       if (view->is_member(pairs[i])) continue;
       return fail(kNotExecuted,
-                  "node " + pairs[i] + " is no member of this group: see member list");
+                  fmt::format("node {} is no member of this group: see member list", pairs[i]));
     }
     if (const int status = send_add(added)) return status;
     const Goal goal = [pairs](const View& after) {
@@ -282,7 +283,7 @@ class MemberCommand {
     std::string text;
     for (const std::string& id : ids) {
       if (!text.empty()) text += ", ";
-      text += "learner " + id + ": ";
+      text += fmt::format("learner {}: ", id);
       const Json* member = view.member(id);
       std::optional<std::uint64_t> percent;
       for (const Json& snapshot : view.status.value("snapshots", Json::array())) {
@@ -294,7 +295,7 @@ class MemberCommand {
       } else if (!member->at("connected").get<bool>()) {
         text += "not reached at " + member->at("address").get<std::string>();
       } else if (percent) {
-        text += std::to_string(*percent) + " % of a snapshot";
+        text += fmt::format("{} % of a snapshot", *percent);
       } else {
         text += grouped(view.behind(id)) + " entries behind";
       }
@@ -349,8 +350,9 @@ bool fits_action(const Options& options, std::string& wrong) {
   const std::string& action = options.action;
   static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
   if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
-    wrong = action.empty() ? "the action is missing"
-                           : "unknown action '" + action + "'" + did_you_mean(action, kActions);
+    wrong = action.empty()
+                ? "the action is missing"
+                : fmt::format("unknown action '{}'{}", action, did_you_mean(action, kActions));
     return false;
   }
   if (action == "list") {
@@ -358,8 +360,9 @@ bool fits_action(const Options& options, std::string& wrong) {
     return wrong.empty();
   }
   if (options.words.empty() || (action == "replace" && options.words.size() % 2 != 0)) {
-    wrong = action + ": " +
-            (action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
+    wrong =
+        fmt::format("{}: {}", action,
+                    action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
     return false;
   }
   std::set<raft::NodeId> named;
@@ -372,7 +375,7 @@ bool fits_action(const Options& options, std::string& wrong) {
         peer && peer.value().size() == 1 && placed == (word.find('=') != std::string::npos);
     if (fits && named.insert(peer.value().front().id).second) continue;
     if (fits) {
-      wrong = "node " + id_of(word) + " is named twice";
+      wrong = fmt::format("node {} is named twice", id_of(word));
       // To exchange a member's directory under its number takes two changes: the group would
       // otherwise have to trust a directory that may have forgotten what it promised.
       wrong += action == "replace"
@@ -381,8 +384,9 @@ bool fits_action(const Options& options, std::string& wrong) {
                    : ": name each node once";
       return false;
     }
-    wrong = "'" + word + "': write " +
-            (placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
+    wrong = fmt::format(
+        "'{}': write {}", word,
+        placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
     return false;
   }
   return true;

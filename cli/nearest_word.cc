@@ -1,5 +1,7 @@
 #include <leasehold/cli/nearest_word.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -39,7 +41,7 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
     least = edits;
     nearest = &word;
   }
-  return nearest == nullptr ? "" : "; did you mean " + *nearest + "?";
+  return nearest == nullptr ? "" : fmt::format("; did you mean {}?", *nearest);
 }
 
 }  // namespace leasehold::cli

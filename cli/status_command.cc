@@ -3,6 +3,7 @@
 #include <leasehold/cli/status_command.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -73,14 +74,15 @@ Row row_of(const Json& status) {
 /// keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
   if (node.value("disk_full", false)) {
-    const std::string text = "node " + node.at("id").dump() +
-                             ": its disk is full, it takes no commands until it has space again";
+    const std::string text =
+        fmt::format("node {}: its disk is full, it takes no commands until it has space again",
+                    node.at("id").dump());
     lines.push_back(server::painted(text, server::Paint::red, color));
   }
   for (const Json& snapshot : node.value("snapshots", Json::array())) {
     if (!snapshot.at("sending").get<bool>()) continue;
-    lines.push_back("node " + node.at("id").dump() + " sends node " + snapshot.at("peer").dump() +
-                    " a snapshot: " + snapshot.at("percent").dump() + " %");
+    lines.push_back(fmt::format("node {} sends node {} a snapshot: {} %", node.at("id").dump(),
+                                snapshot.at("peer").dump(), snapshot.at("percent").dump()));
   }
 }
 
@@ -94,7 +96,7 @@ void print_json(const ClusterStatus& status, bool one_line) {
 std::string age(std::chrono::steady_clock::time_point start) {
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
-  return std::to_string(seconds.count()) + " s";
+  return fmt::format("{} s", seconds.count());
 }
 
 /// Waits for a signal to end, or until `span` is over. True: a signal came.
@@ -121,9 +123,11 @@ int watch(const StatusOptions& options, bool color) {
       std::string text = screen ? kClearScreen : "";
       for (const std::string& line : status_table(status, color)) text += line + "\n";
       const char* const verdict = status.healthy ? "healthy" : "not healthy";
-      text += server::painted(verdict, status.healthy ? server::Paint::green : server::Paint::red,
-                              color) +
-              ", after " + age(start) + (screen ? "; Ctrl-C ends\n" : "\n\n");
+      text += fmt::format(
+          "{}, after {}{}",
+          server::painted(verdict, status.healthy ? server::Paint::green : server::Paint::red,
+                          color),
+          age(start), screen ? "; Ctrl-C ends\n" : "\n\n");
       std::cout << text << std::flush;
     }
     if (!std::cout) return 1;  // whoever read this has gone

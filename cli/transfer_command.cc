@@ -3,6 +3,7 @@
 #include <leasehold/cli/leader.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -84,11 +85,11 @@ int transfer(const Wanted& wanted) {
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
-          return fail(leader->server + ": " + reply.error().message +
-                          "; the transfer may yet happen: look with leasehold status",
+          return fail(fmt::format("{}: {}; the transfer may yet happen: look with leasehold status",
+                                  leader->server, reply.error().message),
                       kOutcomeUnknown);
         }
-        const std::string text = leader->server + ": " + reply.value().text;
+        const std::string text = fmt::format("{}: {}", leader->server, reply.value().text);
         if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);
         if (reply.value().kind == client::RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
@@ -100,7 +101,7 @@ int transfer(const Wanted& wanted) {
         if (!reply.value().is_error("NOLEADER")) return fail(text, kNotExecuted);
         trouble = text;
       } else {
-        trouble = leader->server + ": " + client.error().message;
+        trouble = fmt::format("{}: {}", leader->server, client.error().message);
       }
     }
     if (Clock::now() + kRetryPause >= deadline) return fail(trouble, kNotExecuted);
@@ -117,7 +118,8 @@ Run add_transfer(Flags& flags) {
             [wanted](const std::string& text) -> Result<void> {
               const auto id = server::parse_integer(text);
               if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-                return Error{ErrorCode::invalid_argument, "'" + text + "' is no number of a node"};
+                return Error{ErrorCode::invalid_argument,
+                             fmt::format("'{}' is no number of a node", text)};
               }
               wanted->to = text;
               return {};

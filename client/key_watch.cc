@@ -1,5 +1,7 @@
 #include <leasehold/client/key_watch.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -103,7 +105,7 @@ Result<std::vector<Event>> KeyWatch::next(lease::Duration timeout) {
 
 void KeyWatch::go_elsewhere(const Error& why) {
   client_.reset();
-  options_.trouble(options_.servers[at_] + ": " + why.message);
+  options_.trouble(fmt::format("{}: {}", options_.servers[at_], why.message));
   at_ = (at_ + 1) % options_.servers.size();
 }
 

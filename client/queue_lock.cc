@@ -1,5 +1,7 @@
 #include <leasehold/client/queue_lock.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -113,7 +115,7 @@ class Queueing {
   /// the attempt.
   Result<grant::FencingToken> wait_turn(LeaseHolder& lease) {
     const std::string key = prefix_ + id_text(lease.id());
-    const std::string value = kind_ + " " + options_.lease.holder;
+    const std::string value = fmt::format("{} {}", kind_, options_.lease.holder);
     Error last{ErrorCode::unavailable, "the group was not asked"};
     bool stands = false;
     while (lease.may_act()) {
@@ -175,9 +177,10 @@ class Queueing {
       found.token = mine->token;
       return found;
     }
-    found.held.message = "'" + options_.lease.name + "' is held by " + before.front()->holder;
+    found.held.message =
+        fmt::format("'{}' is held by {}", options_.lease.name, before.front()->holder);
     if (before.size() > room) {
-      found.held.message += ", and " + std::to_string(before.size() - room) + " wait before this";
+      found.held.message += fmt::format(", and {} wait before this", before.size() - room);
     }
     // Of a semaphore whoever ends makes room; else the one before has its turn first.
     found.next = room > 1 ? KeyService::Interest{prefix_, true}
@@ -186,9 +189,9 @@ class Queueing {
   }
 
   Error other_kind(const Place& other) const {
-    return {ErrorCode::invalid_argument, "'" + options_.lease.name +
-                                             "' is another kind of lock for " + other.holder +
-                                             ": " + other.kind + " there, " + kind_ + " here"};
+    return {ErrorCode::invalid_argument,
+            fmt::format("'{}' is another kind of lock for {}: {} there, {} here",
+                        options_.lease.name, other.holder, other.kind, kind_)};
   }
 
   /// Returns how long nothing is worth a look.
@@ -219,8 +222,8 @@ Result<void> validate(const QueueLock::Options& options) {
   };
   if (options.lease.name.empty()) return wrong("a lock needs a name");
   if (options.lease.name.size() + options.lease.holder.size() > kNamesBytesMax) {
-    return wrong("the names of a lock and of its holder have at most " +
-                 std::to_string(kNamesBytesMax) + " bytes together");
+    return wrong(fmt::format("the names of a lock and of its holder have at most {} bytes together",
+                             kNamesBytesMax));
   }
   // Whoever stands in the queue has no name that another asks for, and its place would be held
   // through a grace period by nobody who may act.
@@ -236,7 +239,7 @@ Result<void> validate(const QueueLock::Options& options) {
 }  // namespace
 
 std::string queue_prefix(const std::string& name) {
-  return "leasehold/queue/" + name + "/";
+  return fmt::format("leasehold/queue/{}/", name);
 }
 
 Result<std::vector<Place>> QueueLock::queue(KeyService& keys, const std::string& name,
@@ -259,7 +262,7 @@ Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyS
   for (;;) {
     // Nobody else asks for that name: it makes a lost answer known.
     LeaseHolder::Options own = options.lease;
-    own.name = "queue " + options.lease.name + " " + options.lease.holder;
+    own.name = fmt::format("queue {} {}", options.lease.name, options.lease.holder);
     own.wait = std::max(give_up_at - clock.holder_now(), Duration(0));
     auto lease = LeaseHolder::acquire(leases, clock, own);
     if (!lease) return lease.error();

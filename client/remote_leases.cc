@@ -1,5 +1,7 @@
 #include <leasehold/client/remote_leases.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <initializer_list>
@@ -70,7 +72,7 @@ Result<client::LeaseService::Found> RemoteLeases::find(const std::string& name,
   if (!reply) return reply.error();
   const RespValue& value = reply.value();
   if (value.kind == Kind::null) {
-    return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
+    return Error{ErrorCode::not_found, fmt::format("nobody holds '{}'", name)};
   }
   if (!begins_with(value, {Kind::integer, Kind::integer, Kind::integer, Kind::bulk, Kind::bulk})) {
     return unexpected(value);
@@ -86,7 +88,7 @@ Result<lease::Duration> RemoteLeases::renew(grant::LeaseId id, lease::Duration t
       group_.call({"LEASE.RENEW", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
   if (begins_with(reply.value(), {Kind::null})) {
-    return Error{ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
+    return Error{ErrorCode::not_found, fmt::format("there is no lease {}", id.value())};
   }
   if (!begins_with(reply.value(), {Kind::integer})) return unexpected(reply.value());
   const auto ttl = ttl_of(reply.value().items[0]);

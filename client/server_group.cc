@@ -1,5 +1,7 @@
 #include <leasehold/client/server_group.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -27,7 +29,7 @@ Error sorted(const RespValue& reply) {
 
 /// The text behind "KEY:" of what INFO says.
 std::string_view field(std::string_view info, std::string_view key) {
-  const std::string line = "\n" + std::string(key) + ":";
+  const std::string line = fmt::format("\n{}:", key);
   const std::size_t at = info.find(line);
   if (at == std::string_view::npos) return {};
   info.remove_prefix(at + line.size());
@@ -78,11 +80,12 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
         if (error.code != ErrorCode::timed_out || repeat == Repeat::never) return error;
       } else if (!reply && repeat == Repeat::never) {
         client_.reset();
-        return Error{ErrorCode::timed_out,
-                     servers_[at_] + ": " + reply.error().message + "; it may be executed"};
+        return Error{ErrorCode::timed_out, fmt::format("{}: {}; it may be executed", servers_[at_],
+                                                       reply.error().message)};
       }
       may_be_done = may_be_done || !refused;
-      last.message = servers_[at_] + ": " + (reply ? reply.value().text : reply.error().message);
+      last.message =
+          fmt::format("{}: {}", servers_[at_], reply ? reply.value().text : reply.error().message);
     }
     drop();
     if (Clock::now() + kRetryPause >= deadline) {
@@ -112,7 +115,8 @@ Result<void> ServerGroup::connect(Timeout timeout) {
   // One that does not answer must not use up the time of the others.
   auto client =
       RespClient::connect(servers_[at_], others ? std::max(timeout / 2, Timeout(1)) : timeout);
-  if (!client) return Error{client.error().code, servers_[at_] + ": " + client.error().message};
+  if (!client)
+    return Error{client.error().code, fmt::format("{}: {}", servers_[at_], client.error().message)};
   client_.emplace(std::move(client).value());
   return {};
 }

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/query.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -72,8 +74,9 @@ Reply answer(const FoundLease& found) {
   for (const std::string& key : found.keys) {
     bytes += key.size();
     if (bytes > kReplyBytesMax) {
-      return ErrorReply{ErrorKind::limit, "the keys of the lease have more than " +
-                                              std::to_string(kReplyBytesMax) + " bytes together"};
+      return ErrorReply{
+          ErrorKind::limit,
+          fmt::format("the keys of the lease have more than {} bytes together", kReplyBytesMax)};
     }
     keys.items.push_back(encode_reply(ValueReply{Bytes(key)}));
   }

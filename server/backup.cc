@@ -2,6 +2,8 @@
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -33,7 +35,8 @@ constexpr int kNiceness = 10;
 Error system_error(const std::string& what, int code) {
   const std::string advice =
       code == ENOSPC || code == EDQUOT ? ": free some space on its disk" : "";
-  return {ErrorCode::io, what + ": " + std::generic_category().message(code) + advice};
+  return {ErrorCode::io,
+          fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
 }
 
 /// Closes it at the end.
@@ -57,7 +60,7 @@ Result<void> write_all(int file, const std::string& path, std::string_view bytes
 Result<void> sync_folder(const std::string& path) {
   const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.number < 0 || ::fsync(folder.number) != 0) {
-    return system_error("cannot make the folder " + path + " durable", errno);
+    return system_error(fmt::format("cannot make the folder {} durable", path), errno);
   }
   return {};
 }
@@ -132,10 +135,10 @@ void Backups::start(std::string_view name, bool stale, Done done) {
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
         Result<BackupDone> written = write(path, stale);
         if (options_.notice) {
-          options_.notice(written ? "the backup " + path + " is complete: index " +
-                                        std::to_string(written.value().manifest.index.value()) +
-                                        ", " + std::to_string(written.value().bytes) + " bytes"
-                                  : "the backup " + path + " failed: " + written.error().message);
+          options_.notice(
+              written ? fmt::format("the backup {} is complete: index {}, {} bytes", path,
+                                    written.value().manifest.index.value(), written.value().bytes)
+                      : fmt::format("the backup {} failed: {}", path, written.error().message));
         }
         {
           const std::lock_guard ending(mutex_);
@@ -163,7 +166,7 @@ Result<std::string> Backups::path_of(std::string_view name) const {
                  "a backup's name has 1 to 128 letters, digits, dots, dashes and underscores, "
                  "begins with no dot and does not end in .part"};
   }
-  std::string path = folder_ + "/" + std::string(name);
+  std::string path = fmt::format("{}/{}", folder_, name);
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error))) {
     return Error{ErrorCode::in_use, path + " exists: choose another name"};
@@ -198,10 +201,11 @@ Result<void> Backups::check_space(std::uint64_t bytes) const {
   const auto space = fs::space(folder_, error);
   // A file system that does not tell is tried.
   if (error || space.available >= bytes + kSpareBytes) return {};
-  return Error{ErrorCode::io, "the backup has " + std::to_string(bytes) + " bytes, and " +
-                                  std::to_string(kSpareBytes) + " stay free beside it, but the " +
-                                  "disk of " + folder_ + " has " + std::to_string(space.available) +
-                                  ": free some space on it, or move older backups away"};
+  return Error{
+      ErrorCode::io,
+      fmt::format("the backup has {} bytes, and {} stay free beside it, but the disk of {} has "
+                  "{}: free some space on it, or move older backups away",
+                  bytes, kSpareBytes, folder_, space.available)};
 }
 
 Result<BackupDone> Backups::write(const std::string& path, bool stale) {
@@ -263,7 +267,8 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
       flushed = at;
     }
   }
-  if (::fsync(file.number) != 0) return system_error("cannot make " + fresh + " durable", errno);
+  if (::fsync(file.number) != 0)
+    return system_error(fmt::format("cannot make {} durable", fresh), errno);
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error))) {
     return Error{ErrorCode::in_use, path + " exists: choose another name"};

@@ -1,6 +1,8 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,8 +47,8 @@ Result<void> check_together(ServeSettings& settings) {
       node.peers.empty() || std::any_of(node.peers.begin(), node.peers.end(),
                                         [&](const node::Peer& peer) { return peer.id == node.id; });
   if (!member) {
-    return invalid("--peers does not name this node, which has --id " +
-                   std::to_string(node.id.value()));
+    return invalid(
+        fmt::format("--peers does not name this node, which has --id {}", node.id.value()));
   }
   if (auto timing = node.timing.validate(); !timing) return timing;
   return {};
@@ -100,7 +102,7 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
     const std::string text = found != texts.end() ? found->second : spec.default_text;
     if (found == texts.end() && text.empty()) continue;
     if (auto applied = spec.apply(settings, text); !applied) {
-      return invalid("--" + std::string(spec.name) + ": " + applied.error().message);
+      return invalid(fmt::format("--{}: {}", spec.name, applied.error().message));
     }
   }
   if (auto checked = check_together(settings); !checked) return checked.error();

@@ -13,6 +13,7 @@
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
 
+#include <fmt/format.h>
 #include <spdlog/async.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -65,8 +66,8 @@ void start_logging(const ServeSettings& settings) {
                                              spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(
       spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
-  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node " +
-                      std::to_string(settings.node.id.value()) + ": %v");
+  logger->set_pattern(
+      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %v", settings.node.id.value()));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
@@ -210,11 +211,11 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
 
 std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
   std::string out = result.complete ? "" : "the time is over; ";
-  if (result.waiting > 0) out += std::to_string(result.waiting) + " calls still wait; ";
+  if (result.waiting > 0) out += fmt::format("{} calls still wait; ", result.waiting);
   if (result.leader == self) return out + "this node leads, and no other could follow";
   if (result.leader == raft::kNobody) return out + "no leader is known";
-  return out + (result.transferred ? "leadership transferred: " : "") + "node " +
-         std::to_string(result.leader.value()) + " leads";
+  return fmt::format("{}{}node {} leads", out, result.transferred ? "leadership transferred: " : "",
+                     result.leader.value());
 }
 
 /// What is in flight is answered, another node leads, and clients have been told: within the time
@@ -302,8 +303,9 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   std::error_code failed;
   std::filesystem::create_directories(settings.data_dir, failed);
   if (!failed) return {};
-  return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
-                                  failed.message() + ". Choose another --data-dir"};
+  return Error{ErrorCode::io,
+               fmt::format("cannot make the folder {}: {}. Choose another --data-dir",
+                           settings.data_dir, failed.message())};
 }
 
 Result<int> serve(const ServeSettings& settings) {

@@ -1,5 +1,7 @@
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -16,7 +18,7 @@ Error invalid(std::string message) {
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 
 std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
+  return fmt::format("'{}'", text);
 }
 
 bool all_digits(std::string_view text) {
@@ -28,8 +30,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std
   std::uint64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!all_digits(text) || result.ec != std::errc() || value < low || value > high) {
-    return invalid(quoted(text) + " is no number from " + std::to_string(low) + " to " +
-                   std::to_string(high));
+    return invalid(fmt::format("{} is no number from {} to {}", quoted(text), low, high));
   }
   return value;
 }
@@ -208,7 +209,7 @@ Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& t
                                  std::numeric_limits<std::uint32_t>::max());
     if (!id) return id.error();
     if (std::find(wanted.begin(), wanted.end(), raft::NodeId(id.value())) != wanted.end()) {
-      return invalid("node " + std::to_string(id.value()) + " is named twice");
+      return invalid(fmt::format("node {} is named twice", id.value()));
     }
     wanted.emplace_back(id.value());
     begin = end + 1;
@@ -387,7 +388,7 @@ Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
     const std::string address(part.substr(equals + 1));
     if (auto checked = check_address(address, 1); !checked) return checked.error();
     if (!ids.insert(id.value()).second) {
-      return invalid("the peer " + std::to_string(id.value()) + " is named twice");
+      return invalid(fmt::format("the peer {} is named twice", id.value()));
     }
     if (!addresses.insert(address).second) {
       return invalid("two peers have the address " + address);

@@ -1,5 +1,7 @@
 #include <leasehold/kv/local/local_group.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <variant>
@@ -19,7 +21,7 @@ Error error_of(const kv::ErrorReply& reply) {
 /// Whom to look at, for people.
 std::string leader_hint(raft::NodeId leader) {
   if (leader == raft::kNobody) return "no leader is known";
-  return "node " + std::to_string(leader.value()) + " leads, as far as this node knows";
+  return fmt::format("node {} leads, as far as this node knows", leader.value());
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -165,10 +167,10 @@ void format_nodes(const node::NodeStatus& status, const ServerState& state, Prot
   std::string text;
   for (const ClusterNode& node : known_nodes(status, state)) {
     const bool leads = node.name == master;
-    text += node.name + " " + node.host + ":" + std::to_string(node.port) + "@0 ";
+    text += fmt::format("{} {}:{}@0 ", node.name, node.host, node.port);
     text += node.self ? "myself," : "";
-    text += leads ? "master - " : "slave " + (master.empty() ? "-" : master) + " ";
-    text += "0 0 " + std::to_string(status.term.value());
+    text += leads ? "master - " : fmt::format("slave {} ", master.empty() ? "-" : master);
+    text += fmt::format("0 0 {}", status.term.value());
     text += node.connected || node.self ? " connected" : " disconnected";
     text += leads ? " 0-16383\n" : "\n";
   }
@@ -181,12 +183,10 @@ void format_info(const node::NodeStatus& status, const ServerState& state, Proto
   const std::string slots = ok ? "16384" : "0";
   append_bulk(
       out,
-      std::string("cluster_enabled:1\r\ncluster_state:") + (ok ? "ok" : "fail") +
-          "\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:" + slots +
-          "\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:" + (ok ? "0" : "16384") +
-          "\r\ncluster_known_nodes:" + std::to_string(known_nodes(status, state).size()) +
-          "\r\ncluster_size:1\r\ncluster_current_epoch:" + std::to_string(status.term.value()) +
-          "\r\ncluster_my_epoch:" + std::to_string(status.term.value()) + "\r\n");
+      fmt::format(
+          "cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\ncluster_known_nodes:{}\r\ncluster_size:1\r\ncluster_current_epoch:{}\r\ncluster_my_epoch:{}\r\n",
+          ok ? "ok" : "fail", slots, ok ? "0" : "16384", known_nodes(status, state).size(),
+          status.term.value(), status.term.value()));
 }
 
 void format_role(const node::NodeStatus& status, const ServerState& state, Protocol,
@@ -256,8 +256,9 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto keys = reader.store.keys_after(std::nullopt, kCountedKeysMax + 1);
   if (!keys) return append_error(out, "ERR the store failed: " + keys.error().message);
   if (keys.value().size() > kCountedKeysMax) {
-    return reader.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
-                                  " keys, too many to be counted by slot");
+    return reader.refuse(
+        out, fmt::format("ERR there are more than {} keys, too many to be counted by slot",
+                         kCountedKeysMax));
   }
   kv::GiveWay way;
   const auto in_slot =

@@ -4,6 +4,8 @@
 #include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <random>
 
 namespace leasehold::server {
@@ -30,7 +32,7 @@ std::string parse_scan_options(const Arguments& args, ScanOptions& options) {
     if (equals_ignoring_case(args[i], "match")) {
       options.pattern = args[i + 1];
       if (options.pattern.size() > kPatternBytesMax) {
-        return "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes";
+        return fmt::format("ERR the pattern is longer than {} bytes", kPatternBytesMax);
       }
     } else if (equals_ignoring_case(args[i], "count")) {
       const auto count = parse_integer(args[i + 1]);
@@ -124,14 +126,16 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
 
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   if (args[1].size() > kPatternBytesMax) {
-    return reader.refuse(
-        out, "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes");
+    return reader.refuse(out,
+                         fmt::format("ERR the pattern is longer than {} bytes", kPatternBytesMax));
   }
   auto keys = reader.store.keys_after(std::nullopt, kKeysMax + 1);
   if (!keys) return store_failed(out, keys.error());
   if (keys.value().size() > kKeysMax) {
-    return reader.refuse(out, "ERR there are more than " + std::to_string(kKeysMax) +
-                                  " keys: use SCAN, which goes through them in steps");
+    return reader.refuse(
+        out,
+        fmt::format("ERR there are more than {} keys: use SCAN, which goes through them in steps",
+                    kKeysMax));
   }
   std::vector<std::string_view> found;
   std::size_t bytes = 0;

@@ -5,6 +5,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -27,7 +29,7 @@ std::optional<std::uint64_t> parse_number(std::string_view word, std::int64_t le
 }
 
 std::string no_id(std::string_view word) {
-  return "ERR " + quoted(word) + " is no id of a lease";
+  return fmt::format("ERR {} is no id of a lease", quoted(word));
 }
 
 /// Whole milliseconds. None: not a number above 0, or more than the type holds.

@@ -5,6 +5,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
@@ -83,8 +85,8 @@ void run_help(Session&, const Arguments& args, std::string& out) {
   append_array(out, 1 + subcommands.size());
   append_simple(out, upper(container->name) + " <subcommand> [<arg> ...]. Subcommands are:");
   for (const CommandSpec* spec : subcommands) {
-    append_simple(out,
-                  upper(spec->name.substr(container->name.size() + 1)) + " -- " + spec->summary);
+    append_simple(out, fmt::format("{} -- {}", upper(spec->name.substr(container->name.size() + 1)),
+                                   spec->summary));
   }
 }
 

@@ -3,6 +3,8 @@
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace leasehold::server {
@@ -66,10 +68,11 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   const bool writes = spec != nullptr && spec->effect == CommandEffect::write;
   if (!writes || (!exec && spec->make == nullptr)) {
-    return "ERR " + quoted(words[0]) + " is no command that writes keys; it was not executed";
+    return fmt::format("ERR {} is no command that writes keys; it was not executed",
+                       quoted(words[0]));
   }
   if (!arity_fits(*spec, words.size())) {
-    return "ERR wrong number of arguments for '" + std::string(spec->name) + "' command";
+    return fmt::format("ERR wrong number of arguments for '{}' command", spec->name);
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;
@@ -94,7 +97,8 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
     return session.refuse(out, kSessionForms);
   }
   const auto number = parse_number(args[3]);
-  if (!number) return session.refuse(out, "ERR " + quoted(args[3]) + " is no id of a session");
+  if (!number)
+    return session.refuse(out, fmt::format("ERR {} is no id of a session", quoted(args[3])));
   const replica::SessionId id(*number);
   if (closes) return propose_plain(session, kv::CloseSession{id}, out);
   propose_plain(session, kv::TouchSession{id}, out);
@@ -103,9 +107,10 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out) {
   const auto id = parse_number(args[2]);
   const auto sequence = parse_number(args[3]);
-  if (!id) return session.refuse(out, "ERR " + quoted(args[2]) + " is no id of a session");
+  if (!id) return session.refuse(out, fmt::format("ERR {} is no id of a session", quoted(args[2])));
   if (!sequence) {
-    return session.refuse(out, "ERR " + quoted(args[3]) + " is no sequence: they begin at 1");
+    return session.refuse(out,
+                          fmt::format("ERR {} is no sequence: they begin at 1", quoted(args[3])));
   }
   auto answered = sequence;
   std::size_t at = 4;

@@ -3,6 +3,8 @@
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
@@ -76,7 +78,7 @@ constexpr Refusal kRefusals[] = {
 
 const char* reason_of_refusal(std::string_view name) {
   if (name.empty() || name.size() > kQuotedBytesMax) return nullptr;
-  const std::string wanted = " " + lowered(name) + " ";
+  const std::string wanted = fmt::format(" {} ", lowered(name));
   if (wanted.find(' ', 1) != wanted.size() - 1) return nullptr;
   for (const Refusal& refusal : kRefusals) {
     if (refusal.names.find(wanted) != std::string_view::npos) return refusal.reason;
@@ -89,12 +91,12 @@ std::string problem_of_unknown(const Arguments& args) {
   if (container != nullptr && args.size() > 1) {
     std::string upper(container->name);
     for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
-    return "ERR unknown subcommand " + quoted(args[1]) + ". Try " + upper + " HELP.";
+    return fmt::format("ERR unknown subcommand {}. Try {} HELP.", quoted(args[1]), upper);
   }
   if (const char* reason = reason_of_refusal(args[0])) {
-    return "ERR " + quoted(args[0]) + " is not supported: " + reason;
+    return fmt::format("ERR {} is not supported: {}", quoted(args[0]), reason);
   }
-  return "ERR unknown command " + quoted(args[0]) + ". COMMAND lists what is known here";
+  return fmt::format("ERR unknown command {}. COMMAND lists what is known here", quoted(args[0]));
 }
 
 }  // namespace leasehold::server

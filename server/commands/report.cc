@@ -1,5 +1,6 @@
 #include <leasehold/server/commands/report.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
@@ -291,7 +292,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("keyspace")) {
     const std::uint64_t keys = store.size();
     lines.section("Keyspace");
-    if (keys > 0) lines.add("db0", "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
+    if (keys > 0) lines.add("db0", fmt::format("keys={},expires=0,avg_ttl=0", keys));
   }
   return lines.take();
 }

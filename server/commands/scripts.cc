@@ -2,6 +2,7 @@
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nettle/sha1.h>
 
 #include <algorithm>
@@ -226,7 +227,7 @@ std::string make_script_call(const Script& script, const Arguments& keys, Argume
   const Action action = script.action;
   const std::size_t wanted = arguments_of(action) + (script.database_first ? 1 : 0);
   if (keys.empty() || args.size() < wanted) {
-    return "ERR this script takes a key and " + std::to_string(wanted) + " arguments at least";
+    return fmt::format("ERR this script takes a key and {} arguments at least", wanted);
   }
   if (script.database_first) {
     if (args[0] != "0") return "ERR DB index is out of range: there is one database";

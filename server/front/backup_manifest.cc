@@ -18,6 +18,8 @@
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <system_error>
 
@@ -98,18 +100,18 @@ bool valid(const BackupManifest& manifest) {
 
 std::string spelled(const BackupManifest& manifest) {
   std::string out(kHeading);
-  out += std::to_string(kFormat) + "\n";
-  out += "cluster " + escaped(manifest.cluster) + "\n";
-  out += "cluster-id " + hex(manifest.cluster_id, 16) + "\n";
-  out += "generation " + hex(manifest.generation, 16) + "\n";
-  out += "node " + std::to_string(manifest.node.value()) + "\n";
-  out += "term " + std::to_string(manifest.term.value()) + "\n";
-  out += "index " + std::to_string(manifest.index.value()) + "\n";
-  out += "revision " + std::to_string(manifest.revision) + "\n";
-  out += "keys " + std::to_string(manifest.keys) + "\n";
-  out += "taken " + std::to_string(manifest.taken_s) + "\n";
-  out += "bytes " + std::to_string(manifest.archive_bytes) + "\n";
-  out += std::string(kCheck) + hex(wire::crc32c(out), kCheckDigits) + "\n";
+  out += fmt::format("{}\n", kFormat);
+  out += fmt::format("cluster {}\n", escaped(manifest.cluster));
+  out += fmt::format("cluster-id {}\n", hex(manifest.cluster_id, 16));
+  out += fmt::format("generation {}\n", hex(manifest.generation, 16));
+  out += fmt::format("node {}\n", manifest.node.value());
+  out += fmt::format("term {}\n", manifest.term.value());
+  out += fmt::format("index {}\n", manifest.index.value());
+  out += fmt::format("revision {}\n", manifest.revision);
+  out += fmt::format("keys {}\n", manifest.keys);
+  out += fmt::format("taken {}\n", manifest.taken_s);
+  out += fmt::format("bytes {}\n", manifest.archive_bytes);
+  out += fmt::format("{}{}\n", kCheck, hex(wire::crc32c(out), kCheckDigits));
   LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
   out.resize(kManifestBytes, '\n');
   return out;
@@ -146,8 +148,8 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   const std::uint64_t format = in.number(kHeading);
   if (in.ok() && format != kFormat) {
     return Error{ErrorCode::unsupported_format,
-                 "the backup has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
+                 fmt::format("the backup has format {}, this build knows {}: use a newer build",
+                             format, kFormat)};
   }
   BackupManifest manifest;
   manifest.cluster = unescaped(in.value("cluster "));

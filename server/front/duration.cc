@@ -1,5 +1,7 @@
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -54,9 +56,10 @@ Result<lease::Duration> parse_duration(std::string_view text) {
       }
     }
   }
-  return Error{ErrorCode::invalid_argument,
-               "'" + std::string(text) +
-                   "' is no duration: write a number and one of ns, us, ms, s, m, as in 250ms"};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is no duration: write a number and one of ns, us, ms, s, m, as in 250ms",
+                  text)};
 }
 
 std::string format_duration(lease::Duration duration) {
@@ -65,7 +68,7 @@ std::string format_duration(lease::Duration duration) {
       return std::to_string(duration.count() / unit.nanoseconds) + std::string(unit.name);
     }
   }
-  return std::to_string(duration.count()) + "ns";
+  return fmt::format("{}ns", duration.count());
 }
 
 }  // namespace leasehold::server

@@ -2,6 +2,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -32,7 +34,7 @@ std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_vie
                            bool positive, kv::KeyTime& ttl) {
   const auto number = parse_integer(word);
   if (!number) return kNotAnInteger;
-  const std::string invalid = "ERR invalid expire time in '" + std::string(command) + "' command";
+  const std::string invalid = fmt::format("ERR invalid expire time in '{}' command", command);
   using Limits = std::numeric_limits<std::int64_t>;
   const std::int64_t scale = unit.seconds ? 1000 : 1;
   if (positive && *number <= 0) return invalid;

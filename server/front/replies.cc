@@ -3,6 +3,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replies.h>
 
+#include <fmt/format.h>
+
 #include <variant>
 
 namespace leasehold::server {
@@ -143,7 +145,7 @@ std::string witness_refusal(const ServerState& state) {
   const raft::NodeId member(state.full_member.load(std::memory_order_relaxed));
   std::string ask = "a member that is none";
   if (member != raft::kNobody) {
-    ask = "node " + std::to_string(member.value());
+    ask = fmt::format("node {}", member.value());
     const auto at = state.options.client_addresses.find(member);
     if (at != state.options.client_addresses.end()) ask += " at " + at->second;
   }

@@ -8,6 +8,8 @@
 #include <leasehold/server/front/store_reader.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -135,15 +137,16 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     return refuse(out, context_.state.commands.problem_of_unknown(args));
   }
   if (listening_ && !may_run_while_listening(*spec)) {
-    return refuse(out,
-                  std::string("ERR Can't execute '") + std::string(spec->name) +
-                      "': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD UNWATCH / PING / QUIT "
-                      "/ RESET are allowed in this context. After HELLO 3 all are");
+    return refuse(
+        out,
+        fmt::format("ERR Can't execute '{}': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD "
+                    "UNWATCH / PING / QUIT / RESET are allowed in this context. After HELLO 3 all "
+                    "are",
+                    spec->name));
   }
   if (!arity_fits(*spec, args.size())) {
     if (multi_.open()) multi_.spoil();
-    return refuse(out,
-                  "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+    return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   if (multi_.open() && spec->in_multi != InMulti::run) {
     const std::string problem = queue(*spec, args);
@@ -161,9 +164,10 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
 
 std::string Session::queue(const CommandSpec& spec, const Arguments& args) {
   if (spec.in_multi == InMulti::refused) {
-    return "ERR " + quoted(spec.name) +
-           " cannot stand in a transaction: only commands on keys can, without scans, and PING, "
-           "ECHO and TIME";
+    return fmt::format(
+        "ERR {} cannot stand in a transaction: only commands on keys can, without "
+        "scans, and PING, ECHO and TIME",
+        quoted(spec.name));
   }
   kv::Operation operation;
   const bool here = spec.in_multi == InMulti::here;
@@ -211,16 +215,15 @@ void Session::set_reply_wish(ReplyWish wish) {
 
 std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
-  return "id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name +
-         " age=" + std::to_string(age.count()) + " idle=" + std::to_string(idle_seconds) +
-         " flags=" +
-         (multi_.open() ? "x"
-          : listening_  ? "P"
-                        : "N") +
-         " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
-         " under-way=" + std::to_string(line_.size()) +
-         " resp=" + std::to_string(static_cast<int>(protocol)) +
-         " readmode=" + read_policy_name(policy_) + "\n";
+  return fmt::format(
+      "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
+      "resp={} readmode={}\n",
+      id_, address_, name, age.count(), idle_seconds,
+      multi_.open() ? "x"
+      : listening_  ? "P"
+                    : "N",
+      multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
+      static_cast<int>(protocol), read_policy_name(policy_));
 }
 
 // The line of replies.
@@ -321,8 +324,9 @@ void Session::warn_of_ttl(const kv::GrantLease& grant) const {
       !state.next_ttl_warning.compare_exchange_strong(next, now + kTtlWarningPause.count())) {
     return;
   }
-  state.options.notice(address_ + " asks for a lease of " + format_duration(grant.ttl) + ": " +
-                       warning + ". This is said once a minute at most");
+  state.options.notice(
+      fmt::format("{} asks for a lease of {}: {}. This is said once a minute at most", address_,
+                  format_duration(grant.ttl), warning));
 }
 
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
@@ -365,9 +369,9 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
     case replica::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();
       if (result.disk_full_at != raft::kNobody) {
-        append_error(reply, "TRYAGAIN the disk of node " +
-                                std::to_string(result.disk_full_at.value()) +
-                                " is full; the command was not executed");
+        append_error(
+            reply, fmt::format("TRYAGAIN the disk of node {} is full; the command was not executed",
+                               result.disk_full_at.value()));
       } else {
         append_not_executed(reply, result.overloaded, result.leader);
       }

@@ -5,6 +5,8 @@
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/store_reader.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +21,7 @@ bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std:
   if (fit) return true;
   // The client may go on as if it watched the key.
   if (spec.group == CommandGroup::transactions) multi_.fail_watch();
-  refuse(out, "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes");
+  refuse(out, fmt::format("ERR the key is longer than {} bytes", kv::kKeyBytesMax));
   return false;
 }
 
