@@ -257,10 +257,12 @@ class Demo {
       if (i != killed_) survivors.push_back(i);
     }
     std::vector<Probe> probes;
+    probes.reserve(survivors.size());
     for (const std::size_t at : survivors) probes.push_back({at, connect(at), {}, {}, {}});
     const auto killed_at = Clock::now();
     victim.process.signal(SIGKILL);
     std::vector<std::thread> threads;
+    threads.reserve(probes.size());
     std::atomic<bool> written{false};
     for (Probe& probe : probes) {
       threads.emplace_back([this, &probe, &written] { probe_writes(probe, written); });

@@ -48,6 +48,7 @@ bool can_bind(int port) {
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   execv(argv[0], argv.data());

@@ -3,7 +3,7 @@
 
 #include <leasehold/lease/instant.h>
 
-#include <signal.h>
+#include <csignal>
 
 namespace leasehold::cli {
 

@@ -259,7 +259,7 @@ int Parser::run(const std::vector<std::string>& given) {
 }
 
 int Parser::run_command(Entry& entry, const std::vector<std::string>& given) {
-  const std::string name = given.front();
+  const std::string& name = given.front();
   std::vector<std::string> words = entry.flags.begin(given);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {

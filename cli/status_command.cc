@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <thread>
@@ -49,8 +48,7 @@ Row row_of(const Json& status) {
             server::Paint::red};
   }
   const double lease_ms = status.at("lease_left").get<double>();
-  char lease[32] = "-";
-  if (lease_ms > 0) std::snprintf(lease, sizeof(lease), "%.0f ms", lease_ms);
+  const std::string lease = lease_ms > 0 ? fmt::format("{:.0f} ms", lease_ms) : "-";
   const auto leader = status.at("leader").get<std::uint64_t>();
   std::string members = members_text(status.at("members"));
   server::Paint paint = leader == 0 ? server::Paint::yellow : server::Paint::plain;

@@ -77,7 +77,8 @@ class Acquisition {
     if (!found) return found.error().code == ErrorCode::not_found ? held : found.error();
     if (found.value().holder != options_.holder) return held;
     // Nobody knows how much of its time is over: a renewal makes it known.
-    Taken taken{found.value(), clock_.holder_now()};
+    const Granted& granted = found.value();
+    Taken taken{granted, clock_.holder_now()};
     const auto renewed = service_.renew(taken.id, timeout());
     if (!renewed) return renewed.error().code == ErrorCode::not_found ? held : renewed.error();
     taken.ttl = renewed.value();
@@ -121,7 +122,7 @@ Result<std::unique_ptr<LeaseHolder>> LeaseHolder::acquire(LeaseService& service,
   const auto taken = Acquisition(service, clock, options).run();
   if (!taken) return taken.error();
   return std::unique_ptr<LeaseHolder>(
-      new LeaseHolder(service, clock, options, taken.value(), taken.value().sent));
+      new LeaseHolder(service, clock, std::move(options), taken.value(), taken.value().sent));
 }
 
 LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const Options& options,

@@ -255,7 +255,8 @@ Result<std::vector<Place>> QueueLock::queue(KeyService& keys, const std::string&
 }
 
 Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyService& keys,
-                                                      const lease::Clock& clock, Options options) {
+                                                      const lease::Clock& clock,
+                                                      const Options& options) {
   if (auto valid = validate(options); !valid) return valid.error();
   const HolderInstant give_up_at = clock.holder_now() + options.lease.wait;
   Queueing queue(keys, clock, options, give_up_at);

@@ -1,5 +1,7 @@
 #include <leasehold/client/resp_client.h>
 
+#include <fmt/format.h>
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,7 +27,7 @@ constexpr std::int64_t kReplyItemsMax = 1 << 20;
 constexpr std::size_t kLineBytesMax = 64U << 10U;
 
 Error broken(const char* what, int code) {
-  return {ErrorCode::unavailable, std::string(what) + ": " + std::strerror(code)};
+  return {ErrorCode::unavailable, fmt::format("{}: {}", what, std::strerror(code))};
 }
 
 /// An array of bulk strings.
@@ -52,7 +54,7 @@ Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
     return Error{ErrorCode::invalid_argument,
-                 "'" + address + "' is no address: write host:port, as in 127.0.0.1:7201"};
+                 fmt::format("'{}' is no address: write host:port, as in 127.0.0.1:7201", address)};
   }
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
@@ -65,7 +67,7 @@ Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string
   const int code = getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found);
   if (code != 0) {
     return Error{ErrorCode::invalid_argument,
-                 "cannot resolve '" + address + "': " + gai_strerror(code)};
+                 fmt::format("cannot resolve '{}': {}", address, gai_strerror(code))};
   }
   return std::unique_ptr<addrinfo, void (*)(addrinfo*)>(found, freeaddrinfo);
 }
@@ -178,7 +180,7 @@ RespClient& RespClient::operator=(RespClient&& other) noexcept {
 }
 
 Result<void> RespClient::send(const std::vector<std::vector<std::string>>& commands,
-                              Timeout timeout) {
+                              Timeout timeout) const {
   const auto deadline = Clock::now() + timeout;
   std::string bytes;
   for (const auto& words : commands) append_command(bytes, words);

@@ -56,7 +56,7 @@ class RespClient {
   /// broke): the command may or may not have been executed; malformed.
   Result<RespValue> call(const std::vector<std::string>& words, Timeout timeout);
   /// Sends without waiting; one reply() for each.
-  Result<void> send(const std::vector<std::vector<std::string>>& commands, Timeout timeout);
+  Result<void> send(const std::vector<std::vector<std::string>>& commands, Timeout timeout) const;
   Result<RespValue> reply(Timeout timeout);
 
  private:

@@ -113,7 +113,7 @@ std::optional<BackupProgress> Backups::progress() const {
   return BackupProgress{name_, written_.load(), size_.load()};
 }
 
-void Backups::start(std::string_view name, bool stale, Done done) {
+void Backups::start(std::string_view name, bool stale, const Done& done) {
   auto path = path_of(name);
   if (!path) return done(path.error());
   const char* refusal = nullptr;

@@ -48,7 +48,7 @@ class Backups {
   /// Errors: invalid_argument (the name), in_use (it exists), overloaded (another backup is being
   /// written, or the leader changed), unavailable (no leader), stopped, io (a full disk among
   /// others: then nothing is left behind), and those of taking a snapshot.
-  void start(std::string_view name, bool stale, Done done);
+  void start(std::string_view name, bool stale, const Done& done);
   /// The one that is being written.
   std::optional<BackupProgress> progress() const;
   /// Ends a backup that is being written, and refuses others. Idempotent. A node that has stopped

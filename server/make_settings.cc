@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace leasehold::server {
 namespace {
@@ -56,9 +55,8 @@ Result<void> check_together(ServeSettings& settings) {
 
 void describe(ServeSettings& settings) {
   const lease::Timing& timing = settings.node.timing;
-  char drift[32];
-  std::snprintf(drift, sizeof(drift), "%.6f",
-                static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
+  const std::string drift =
+      fmt::format("{:.6f}", static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
   settings.server.config = {
       {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
       {"databases", "1"},

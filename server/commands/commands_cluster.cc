@@ -12,8 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
+#include <iterator>
 
 namespace leasehold::server {
 namespace {
@@ -56,9 +55,7 @@ struct ClusterNode {
 };
 
 std::string node_name(std::uint64_t cluster, raft::NodeId id) {
-  char name[41];
-  std::snprintf(name, sizeof(name), "%016" PRIx64 "%08x%016" PRIx64, cluster, 0U, id.value());
-  return name;
+  return fmt::format("{:016x}{:08x}{:016x}", cluster, 0, id.value());
 }
 
 /// The nodes whose client address is known, first the one that leads or has led last.
@@ -167,12 +164,12 @@ void format_nodes(const node::NodeStatus& status, const ServerState& state, Prot
   std::string text;
   for (const ClusterNode& node : known_nodes(status, state)) {
     const bool leads = node.name == master;
-    text += fmt::format("{} {}:{}@0 ", node.name, node.host, node.port);
-    text += node.self ? "myself," : "";
-    text += leads ? "master - " : fmt::format("slave {} ", master.empty() ? "-" : master);
-    text += fmt::format("0 0 {}", status.term.value());
-    text += node.connected || node.self ? " connected" : " disconnected";
-    text += leads ? " 0-16383\n" : "\n";
+    const std::string_view follows = leads || master.empty() ? "-" : std::string_view(master);
+    fmt::format_to(std::back_inserter(text), "{} {}:{}@0 {}{} {} 0 0 {} {}{}\n", node.name,
+                   node.host, node.port, node.self ? "myself," : "", leads ? "master" : "slave",
+                   follows, status.term.value(),
+                   node.connected || node.self ? "connected" : "disconnected",
+                   leads ? " 0-16383" : "");
   }
   append_bulk(out, text);
 }
@@ -180,13 +177,14 @@ void format_nodes(const node::NodeStatus& status, const ServerState& state, Prot
 void format_info(const node::NodeStatus& status, const ServerState& state, Protocol,
                  std::string& out) {
   const bool ok = status.leader != raft::kNobody;
-  const std::string slots = ok ? "16384" : "0";
   append_bulk(
       out,
-      fmt::format(
-          "cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\ncluster_known_nodes:{}\r\ncluster_size:1\r\ncluster_current_epoch:{}\r\ncluster_my_epoch:{}\r\n",
-          ok ? "ok" : "fail", slots, ok ? "0" : "16384", known_nodes(status, state).size(),
-          status.term.value(), status.term.value()));
+      fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"
+                  "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
+                  "cluster_known_nodes:{}\r\ncluster_size:1\r\ncluster_current_epoch:{}\r\n"
+                  "cluster_my_epoch:{}\r\n",
+                  ok ? "ok" : "fail", ok ? kSlots : 0, ok ? 0 : kSlots,
+                  known_nodes(status, state).size(), status.term.value(), status.term.value()));
 }
 
 void format_role(const node::NodeStatus& status, const ServerState& state, Protocol,

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 namespace leasehold::server {
@@ -30,12 +31,12 @@ void propose_plain(Session& session, const kv::Command& command, std::string& ou
 void list_sessions(const Session& session, std::string& out) {
   const auto sessions = session.context().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
-  std::string text = R"({"open":)" + std::to_string(sessions.value().size()) + R"(,"open_max":)" +
-                     std::to_string(replica::kSessionsMax) + R"(,"sessions":[)";
+  std::string text = fmt::format(R"({{"open":{},"open_max":{},"sessions":[)",
+                                 sessions.value().size(), replica::kSessionsMax);
   for (const replica::SessionTable::Session& one : sessions.value()) {
     if (text.back() != '[') text += ',';
-    text += R"({"id":)" + std::to_string(one.id.value()) + R"(,"activity":)" +
-            std::to_string(one.activity) + R"(,"results":)" + std::to_string(one.results) + '}';
+    fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{}}})",
+                   one.id.value(), one.activity, one.results);
   }
   append_bulk(out, text + "]}");
 }

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <utility>
 
@@ -26,7 +25,9 @@ std::int64_t uptime_seconds(const ServerState& state) {
 }
 
 double milliseconds(lease::Duration duration) {
-  return static_cast<double>(duration.count() / 1000) / 1000.0;
+  return static_cast<double>(
+             std::chrono::duration_cast<std::chrono::microseconds>(duration).count()) /
+         1000.0;
 }
 
 /// Resident memory of this process; 0 if the system does not tell.
@@ -41,9 +42,7 @@ std::uint64_t resident_bytes() {
 }
 
 std::string hex(const raft::Uuid& uuid) {
-  char digits[33];
-  std::snprintf(digits, sizeof(digits), "%016" PRIx64 "%016" PRIx64, uuid.high, uuid.low);
-  return digits;
+  return fmt::format("{:016x}{:016x}", uuid.high, uuid.low);
 }
 
 struct NamedCount {

@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 namespace leasehold::server {
@@ -31,12 +32,6 @@ constexpr std::string_view kHeading = "leasehold-backup ";
 constexpr std::string_view kCheck = "check ";
 constexpr std::size_t kCheckDigits = 8;
 
-std::string hex(std::uint64_t value, std::size_t digits) {
-  std::string out(digits, '0');
-  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
-  return out;
-}
-
 std::string escaped(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -44,7 +39,7 @@ std::string escaped(std::string_view name) {
     if (byte > ' ' && byte < 0x7f && c != '%') {
       out.push_back(c);
     } else {
-      out += "%" + hex(byte, 2);
+      fmt::format_to(std::back_inserter(out), "%{:02x}", byte);
     }
   }
   return out;
@@ -99,19 +94,13 @@ bool valid(const BackupManifest& manifest) {
 }
 
 std::string spelled(const BackupManifest& manifest) {
-  std::string out(kHeading);
-  out += fmt::format("{}\n", kFormat);
-  out += fmt::format("cluster {}\n", escaped(manifest.cluster));
-  out += fmt::format("cluster-id {}\n", hex(manifest.cluster_id, 16));
-  out += fmt::format("generation {}\n", hex(manifest.generation, 16));
-  out += fmt::format("node {}\n", manifest.node.value());
-  out += fmt::format("term {}\n", manifest.term.value());
-  out += fmt::format("index {}\n", manifest.index.value());
-  out += fmt::format("revision {}\n", manifest.revision);
-  out += fmt::format("keys {}\n", manifest.keys);
-  out += fmt::format("taken {}\n", manifest.taken_s);
-  out += fmt::format("bytes {}\n", manifest.archive_bytes);
-  out += fmt::format("{}{}\n", kCheck, hex(wire::crc32c(out), kCheckDigits));
+  std::string out = fmt::format(
+      "{}{}\ncluster {}\ncluster-id {:016x}\ngeneration {:016x}\n"
+      "node {}\nterm {}\nindex {}\nrevision {}\nkeys {}\ntaken {}\nbytes {}\n",
+      kHeading, kFormat, escaped(manifest.cluster), manifest.cluster_id, manifest.generation,
+      manifest.node.value(), manifest.term.value(), manifest.index.value(), manifest.revision,
+      manifest.keys, manifest.taken_s, manifest.archive_bytes);
+  out += fmt::format("{}{:0{}x}\n", kCheck, wire::crc32c(out), kCheckDigits);
   LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
   out.resize(kManifestBytes, '\n');
   return out;

@@ -65,7 +65,7 @@ Result<lease::Duration> parse_duration(std::string_view text) {
 std::string format_duration(lease::Duration duration) {
   for (const Unit& unit : kUnits) {
     if (duration.count() % unit.nanoseconds == 0 && (duration.count() != 0 || unit.name == "s")) {
-      return std::to_string(duration.count() / unit.nanoseconds) + std::string(unit.name);
+      return fmt::format("{}{}", duration.count() / unit.nanoseconds, unit.name);
     }
   }
   return fmt::format("{}ns", duration.count());

@@ -71,7 +71,7 @@ kv::EventHistory::Batch EventHub::read(const EventReader& reader, std::size_t co
   return history_.read(reader.next, std::min<std::uint64_t>(count, cursor_ - reader.next));
 }
 
-void EventHub::took(EventReader& reader, std::uint64_t next) {
+void EventHub::took(EventReader& reader, std::uint64_t next) const {
   LEASEHOLD_ASSERT(next > reader.next && next <= cursor_);
   reader.next = next;
   reader.current = next == cursor_;

@@ -57,7 +57,7 @@ class EventHub {
   /// Of a reader that is not current: what comes next, at most `count` revisions.
   kv::EventHistory::Batch read(const EventReader& reader, std::size_t count) const;
   /// The reader has everything below `next`.
-  void took(EventReader& reader, std::uint64_t next);
+  void took(EventReader& reader, std::uint64_t next) const;
   /// The first revision that was not looked at yet. A current reader has everything below it.
   std::uint64_t cursor() const { return cursor_; }
   std::uint64_t head() const { return history_.head(); }

@@ -153,9 +153,8 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
       if (bytes[position_] != '$') {
         const auto code = static_cast<unsigned char>(bytes[position_]);
         const bool printable = code > 0x20 && code < 0x7f;
-        return malformed("expected '$', got " +
-                         (printable ? fmt::format("'{}'", std::string(1, bytes[position_]))
-                                    : fmt::format("byte {}", code)));
+        return malformed(printable ? fmt::format("expected '$', got '{}'", bytes[position_])
+                                   : fmt::format("expected '$', got byte {}", code));
       }
       switch (read_length(bytes, "bulk", kBulkBytesMax, number)) {
         case LineStatus::incomplete: return ParseStatus::incomplete;
