@@ -26,14 +26,14 @@ using Timeout = client::RespClient::Timeout;
 
 constexpr const char* kBackupExamples = R"(Examples:
   leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 monday
-writes a snapshot to backups/monday in the data directory of the node that takes it, while reads and
-writes go on, and prints the path. Everything that was acknowledged before is in it. Copy the file
-to another machine; leasehold restore makes a new group of it.)";
+writes a snapshot to backups/monday in the data directory of the node that makes it, while reads and
+writes go on, and prints the path. It contains everything that was acknowledged before. Copy the
+file to another machine; leasehold restore makes a new group of it.)";
 
 constexpr const char* kSnapshotExamples = R"(Examples:
   leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
-Each node makes its store durable as it is now and cuts its log down to --log-tail, which it does by
-itself when there is --log-cut more.)";
+Each node makes its store durable as it is now, and cuts its log down to --log-tail. A node does so
+by itself when the log is larger by --log-cut.)";
 
 struct BackupOptions {
   std::vector<std::string> servers;
@@ -111,7 +111,7 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
         return Error{
             ErrorCode::unavailable,
             fmt::format(
-                "{}: {}; a backup that it has begun may yet become complete: look for {} in "
+                "{}: {}; a backup that has begun there may still be completed: look for {} in "
                 "its folder backups",
                 server, reply.error().message, name)};
       }
@@ -123,7 +123,7 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
       if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
     }
     if (Clock::now() + kRetryPause >= deadline) {
-      return Error{ErrorCode::timed_out, "no node took the backup; the last answer: " + last};
+      return Error{ErrorCode::timed_out, "no node made the backup; the last answer: " + last};
     }
     std::this_thread::sleep_for(kRetryPause);
   }
@@ -227,10 +227,11 @@ Run add_backup(Flags& flags) {
   const auto options = std::make_shared<BackupOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"name", "NAME", "The file's name; without one it tells the time"}, options->name);
-  flags.add({"--stale", "", "What the node has, though it may lack writes; needs no leader"},
+  flags.add({"name", "NAME", "Name of the file; default: the time"}, options->name);
+  flags.add({"--stale", "",
+             "Back up the state of this node, which may lack the latest writes; needs no leader"},
             options->stale);
-  flags.add({"--json", "", "One object instead of a sentence"}, options->json);
+  flags.add({"--json", "", "Print a JSON object instead of a sentence"}, options->json);
   flags.set_footer(kBackupExamples);
   return [options] { return run_backup(*options); };
 }
@@ -239,7 +240,7 @@ Run add_snapshot(Flags& flags) {
   const auto options = std::make_shared<SnapshotOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"--json", "", "A list of objects instead of sentences"}, options->json);
+  flags.add({"--json", "", "Print a JSON list instead of sentences"}, options->json);
   flags.set_footer(kSnapshotExamples);
   return [options] { return run_snapshot(*options); };
 }

@@ -56,7 +56,7 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   if (!reply) return reply.error();
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
-    return Error{ErrorCode::malformed, "this is no Leasehold server: " + reply.value().text};
+    return Error{ErrorCode::malformed, "this is not a Leasehold server: " + reply.value().text};
   }
   return status;
 }
@@ -93,7 +93,7 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
     }
     if (Clock::now() + kRetryPause >= deadline) {
       if (may_be_executed) return unknown("no answer in time; the last one: " + last);
-      return Error{ErrorCode::timed_out, "nobody took the command; the last answer: " + last};
+      return Error{ErrorCode::timed_out, "no node took the command; the last answer: " + last};
     }
     if (!told && Clock::now() > start + kPatience) {
       told = true;
@@ -224,12 +224,11 @@ Run add_put(Flags& flags) {
   Flag value{"value", "VALUE", "The value"};
   value.required = true;
   flags.add(value, wanted->value);
-  flags.add({"--if-absent", "", "Only if the key does not exist"}, wanted->if_absent);
-  Flag sequential{"--sequential", "",
-                  "KEY is the beginning of a new key, a number that rises its end; tells the key"};
+  flags.add({"--if-absent", "", "Write only if the key does not exist"}, wanted->if_absent);
+  Flag sequential{"--sequential", "", "Write a new key, KEY and a rising number, and print it"};
   sequential.excludes = "--if-absent";
   flags.add(sequential, wanted->sequential);
-  flags.add({"--lease", "LEASE", "The key goes with the lease of this id or name"},
+  flags.add({"--lease", "LEASE", "Delete the key when the lease of this id or name ends"},
             [wanted](const std::string& text) -> Result<void> {
               kv::LeaseRef lease;
               if (const std::string problem = server::parse_lease(text, lease); !problem.empty()) {

@@ -24,17 +24,17 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. Who
-asked first has it first. The command is stopped before the lock can end without it: by
-SIGTERM when it could not be renewed in time, and by SIGKILL when the margin is nearly over.
-In its environment it finds LEASEHOLD_LOCK and LEASEHOLD_LEASE, and
-LEASEHOLD_TOKEN, the fencing token: a store that keeps the largest token that has written, and
-refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.
-All that COMMAND starts ends with it, and with this process, but for what leaves its group
-(setsid, a daemon).
+Takes the lock NAME, which has one holder at a time, and runs COMMAND while it holds the lock.
+Clients get the lock in the order in which they asked. COMMAND is stopped before the lock can
+end: by SIGTERM when the lock could not be renewed in time, and by SIGKILL when the margin is
+nearly over. The environment of COMMAND has LEASEHOLD_LOCK, LEASEHOLD_LEASE and
+LEASEHOLD_TOKEN, the fencing token: a store that remembers the largest token and refuses
+smaller ones (SET ... TOKEN) is safe even from a command that woke up too late.
+All processes that COMMAND starts end with it, and with this process, except those that leave
+its process group (setsid, a daemon).
 
-Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes
-were not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127
+Exit status: that of COMMAND; or 1 another holds the lock, 2 a flag is wrong, 4 the nodes
+were not reached, 6 the lock ended, and COMMAND was stopped if it still ran, 126 or 127
 COMMAND cannot be run.
 
 Example:
@@ -212,9 +212,10 @@ Run add_lock(Flags& flags) {
   wanted->holder.add_wait(flags);
   flags.add(
       {"--shared", "",
-       "With others that are shared; later exclusive ones wait, and shared ones behind those"},
+       "Hold it together with other shared holders; an exclusive request makes later requests wait"},
       wanted->shared);
-  flags.add({"--permits", "N", "A semaphore: N hold it at once. The same N for all"},
+  flags.add({"--permits", "N",
+             "A semaphore: up to N clients hold it at once. All clients give the same N"},
             [wanted](const std::string& text) -> Result<void> {
               const auto permits = server::parse_integer(text);
               if (!permits || *permits < 1 || *permits > kPermitsMax) {
@@ -224,7 +225,9 @@ Run add_lock(Flags& flags) {
               wanted->permits = static_cast<std::uint32_t>(*permits);
               return {};
             });
-  flags.add({"--show", "", "Who holds it and who waits, in their order; no COMMAND"}, wanted->show);
+  flags.add(
+      {"--show", "", "Show the holders and the waiting clients in their order, and run no COMMAND"},
+      wanted->show);
   flags.set_footer(kText);
   return [wanted] { return run(*wanted); };
 }

@@ -24,16 +24,16 @@ namespace {
 
 constexpr const char* kText = R"(
 Actions:
-  list                      who the members are, and how far each is behind
+  list                      show the members, and how far each is behind
   add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:
-                            each is brought up as a learner and then made a voter
-  promote ID ...            make voters of learners that have caught up
-  demote ID ...             make learners of voters
+                            each catches up as a learner, and then becomes a voter
+  promote ID ...            make learners that have caught up voters
+  demote ID ...             make voters learners
   remove ID ...             remove members; their processes end with status 5
   replace OLD NEW=HOST:PORT ...
-                            bring up NEW, then exchange the two in one change
-  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now
-Every step may be repeated: what is done already is done.
+                            let NEW catch up, then exchange the two in one change
+  move ID=HOST:PORT ...     set the new address of a member's peer port
+Every step may be repeated: a step that is done already changes nothing.
 
 Example:
   leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
@@ -173,7 +173,7 @@ class MemberCommand {
 
   int give_up() {
     if (!may_be_made_) return fail(kNotExecuted, "not done: " + last_);
-    return fail(kOutcomeUnknown, last_ + "; it may yet be done: leasehold member list shows it");
+    return fail(kOutcomeUnknown, last_ + "; it may still be done: leasehold member list shows it");
   }
 
   Goal goal_of_action() const {
@@ -233,7 +233,7 @@ class MemberCommand {
     for (std::size_t i = 0; view && i < pairs.size(); i += 2) {
       if (view->is_member(pairs[i])) continue;
       return fail(kNotExecuted,
-                  fmt::format("node {} is no member of this group: see member list", pairs[i]));
+                  fmt::format("node {} is not a member of this group: see member list", pairs[i]));
     }
     if (const int status = send_add(added)) return status;
     const Goal goal = [pairs](const View& after) {
@@ -415,14 +415,15 @@ Run add_member(Flags& flags) {
   const auto options = std::make_shared<Options>();
   flags.add_words(*words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
   flags.add_servers(options->servers);
-  flags.add({"--learner", "", "add: leave them learners"}, options->learner);
-  flags.add({"--witness", "",
-             "add, replace: they vote and keep the log, and no state (serve --witness on)"},
-            options->witness);
+  flags.add({"--learner", "", "add: the new members stay learners"}, options->learner);
+  flags.add(
+      {"--witness", "",
+       "add, replace: the new members vote and keep the log, but no state (serve --witness on)"},
+      options->witness);
   flags.add({"--timeout", "DURATION", "How long to try each step", "10s"}, options->timeout);
   flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
             options->catch_up);
-  flags.add({"--json", "", "list: one object instead of a table"}, options->json);
+  flags.add({"--json", "", "list: print a JSON object instead of a table"}, options->json);
   flags.set_footer(kText);
   return [words, options] { return run(*words, *options); };
 }

@@ -288,7 +288,7 @@ int Parser::run_without_command(std::vector<std::string> given) {
 int Parser::refuse_command(const std::string& word) const {
   std::vector<std::string> names;
   for (const auto& entry : entries_) names.push_back(entry->app.get_name());
-  std::cerr << "leasehold: '" << word << "' is no command" << did_you_mean(word, names)
+  std::cerr << "leasehold: '" << word << "' is not a command" << did_you_mean(word, names)
             << "\nleasehold --help lists the commands.\n";
   return kUsage;
 }

@@ -34,8 +34,8 @@ constexpr const char* kExamples = R"(Examples:
 
 Do this for every member, with the same file and the same --peers and --cluster, then start them.
 They form a new group: its nodes and those of the group that was backed up refuse each other, even
-under the same names and addresses. Everything is checked before anything is written; a restoration
-that was interrupted is begun again with the same command.)";
+with the same names and addresses. The whole backup is checked before anything is written; after an
+interruption give the same command again.)";
 
 namespace fs = std::filesystem;
 
@@ -138,7 +138,7 @@ Result<Backup> verified_backup(const std::string& from) {
   if (info.value() !=
       kv::ArchiveInfo{manifest.cluster_id, manifest.index, manifest.revision, manifest.keys}) {
     return Error{ErrorCode::corrupted,
-                 from + " is damaged: its manifest and what follows are of two backups"};
+                 from + " is damaged: its manifest and its archive are of two backups"};
   }
   return backup;
 }
@@ -272,7 +272,8 @@ Run add_restore(Flags& flags) {
   Flag from{"--from", "FILE", "The backup"};
   from.required = true;
   flags.add(from, wanted->from);
-  flags.add({"--check", "", "Only check the backup, and tell what is in it"}, wanted->check);
+  flags.add({"--check", "", "Only check the backup, and print its contents in short"},
+            wanted->check);
   for (const server::SettingSpec& spec : server::setting_specs()) {
     const std::string_view name = spec.name;
     if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster") {

@@ -210,8 +210,8 @@ Run add_status(Flags& flags) {
   const auto options = std::make_shared<StatusOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"--json", "", "A list of objects instead of a table"}, options->json);
-  Flag watch{"--watch", "[DURATION]", "Ask again and again, with this pause (1s), until Ctrl-C"};
+  flags.add({"--json", "", "Print a JSON list instead of a table"}, options->json);
+  Flag watch{"--watch", "[DURATION]", "Repeat, with this pause (1s), until Ctrl-C"};
   watch.bare = "1s";
   flags.add(watch, [options](const std::string& text) -> Result<void> {
     const auto pause = server::parse_duration(text);
@@ -220,8 +220,7 @@ Run add_status(Flags& flags) {
     return {};
   });
   Flag color{"--color", "WHEN",
-             "Colours: auto, always or never; auto is on a terminal, unless NO_COLOR is set",
-             "auto"};
+             "Colours: auto, always or never; auto: on a terminal, unless NO_COLOR is set", "auto"};
   color.choices = {"auto", "always", "never"};
   flags.add(color, [options](const std::string& text) -> Result<void> {
     options->color = text == "always"  ? server::Color::always

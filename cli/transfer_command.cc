@@ -22,9 +22,9 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Transfers the leadership, in a few round trips and without waiting for the lease: commands
-wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads
-then. A node that is ended by SIGTERM does the same by itself.)";
+Transfers the leadership in a few round trips, without waiting for the lease to end: commands
+wait during that time, and none is lost. It finds the leader among the servers, and prints who
+leads afterwards. A leader that gets SIGTERM transfers the leadership by itself.)";
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
@@ -114,19 +114,21 @@ int transfer(const Wanted& wanted) {
 Run add_transfer(Flags& flags) {
   const auto wanted = std::make_shared<Wanted>();
   flags.add_servers(wanted->servers);
-  flags.add({"--to", "ID", "Who shall lead; without it the voter that has most of the log"},
-            [wanted](const std::string& text) -> Result<void> {
-              const auto id = server::parse_integer(text);
-              if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-                return Error{ErrorCode::invalid_argument,
-                             fmt::format("'{}' is no number of a node", text)};
-              }
-              wanted->to = text;
-              return {};
-            });
-  flags.add({"--timeout", "DURATION", "How long to look for a leader that takes it", "5s"},
-            wanted->timeout);
-  flags.add({"--json", "", "One object instead of a sentence"}, wanted->json);
+  flags.add(
+      {"--to", "ID", "The node that is to lead; without it the voter that has most of the log"},
+      [wanted](const std::string& text) -> Result<void> {
+        const auto id = server::parse_integer(text);
+        if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
+          return Error{ErrorCode::invalid_argument,
+                       fmt::format("'{}' is not the number of a node", text)};
+        }
+        wanted->to = text;
+        return {};
+      });
+  flags.add(
+      {"--timeout", "DURATION", "How long to look for a leader that accepts the command", "5s"},
+      wanted->timeout);
+  flags.add({"--json", "", "Print a JSON object instead of a sentence"}, wanted->json);
   flags.set_footer(kText);
   return [wanted] { return transfer(*wanted); };
 }

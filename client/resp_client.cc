@@ -53,8 +53,9 @@ Result<void> wait_ready(int socket, short events, Clock::time_point deadline) {
 Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("'{}' is no address: write host:port, as in 127.0.0.1:7201", address)};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not an address: write host:port, as in 127.0.0.1:7201", address)};
   }
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {

@@ -35,7 +35,7 @@ const char* refusal_text(raft::VoteRefusal reason) {
     case raft::VoteRefusal::old_term: return "its term is old";
     case raft::VoteRefusal::voted_for_other: return "this node voted for another";
     case raft::VoteRefusal::log_behind: return "its log is behind";
-    case raft::VoteRefusal::no_member: return "this node is no member yet";
+    case raft::VoteRefusal::no_member: return "this node is not a member yet";
   }
   LEASEHOLD_UNREACHABLE();
 }

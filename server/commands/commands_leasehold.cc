@@ -158,7 +158,7 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
   if (spec == nullptr || spec->effect != CommandEffect::read ||
       spec->group == CommandGroup::transactions) {
     return session.refuse(out,
-                          fmt::format("ERR {} is no command that reads keys", quoted(words[0])));
+                          fmt::format("ERR {} is not a command that reads keys", quoted(words[0])));
   }
   if (!arity_fits(*spec, words.size())) {
     return session.refuse(

@@ -29,7 +29,7 @@ std::optional<std::uint64_t> parse_number(std::string_view word, std::int64_t le
 }
 
 std::string no_id(std::string_view word) {
-  return fmt::format("ERR {} is no id of a lease", quoted(word));
+  return fmt::format("ERR {} is not the id of a lease", quoted(word));
 }
 
 /// Whole milliseconds. None: not a number above 0, or more than the type holds.

@@ -89,9 +89,10 @@ void run_leasehold_expect(Session& session, const Arguments& args, std::string& 
     if (!revision || *revision < 0) {
       return refuse_watch(
           session,
-          fmt::format("ERR {} is no revision: that of the key's last write, or 0 if there is to be "
-                      "no such key",
-                      quoted(args[i + 1])),
+          fmt::format(
+              "ERR {} is not a revision: that of the key's last write, or 0 if there is to be "
+              "no such key",
+              quoted(args[i + 1])),
           out);
     }
     const auto watched = session.multi().watch({args[i], static_cast<std::uint64_t>(*revision)});

@@ -69,7 +69,7 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   const bool writes = spec != nullptr && spec->effect == CommandEffect::write;
   if (!writes || (!exec && spec->make == nullptr)) {
-    return fmt::format("ERR {} is no command that writes keys; it was not executed",
+    return fmt::format("ERR {} is not a command that writes keys; it was not executed",
                        quoted(words[0]));
   }
   if (!arity_fits(*spec, words.size())) {
@@ -99,7 +99,7 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
   }
   const auto number = parse_number(args[3]);
   if (!number)
-    return session.refuse(out, fmt::format("ERR {} is no id of a session", quoted(args[3])));
+    return session.refuse(out, fmt::format("ERR {} is not the id of a session", quoted(args[3])));
   const replica::SessionId id(*number);
   if (closes) return propose_plain(session, kv::CloseSession{id}, out);
   propose_plain(session, kv::TouchSession{id}, out);
@@ -108,10 +108,11 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out) {
   const auto id = parse_number(args[2]);
   const auto sequence = parse_number(args[3]);
-  if (!id) return session.refuse(out, fmt::format("ERR {} is no id of a session", quoted(args[2])));
+  if (!id)
+    return session.refuse(out, fmt::format("ERR {} is not the id of a session", quoted(args[2])));
   if (!sequence) {
-    return session.refuse(out,
-                          fmt::format("ERR {} is no sequence: they begin at 1", quoted(args[3])));
+    return session.refuse(
+        out, fmt::format("ERR {} is not a sequence number: they begin at 1", quoted(args[3])));
   }
   auto answered = sequence;
   std::size_t at = 4;

@@ -129,7 +129,8 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
     } else if (i + 1 < args.size() && command.token == grant::FencingToken(0) &&
                equals_ignoring_case(args[i], "token")) {
       const auto token = parse_integer(args[++i]);
-      if (!token || *token < 1) return fmt::format("ERR {} is no fencing token", quoted(args[i]));
+      if (!token || *token < 1)
+        return fmt::format("ERR {} is not a fencing token", quoted(args[i]));
       command.token = grant::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
       return fmt::format(

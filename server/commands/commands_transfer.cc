@@ -76,7 +76,8 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
   if (args.size() == 3) {
     const auto id = parse_integer(args[2]);
     if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-      return session.refuse(out, fmt::format("ERR {} is no number of a node", quoted(args[2])));
+      return session.refuse(out,
+                            fmt::format("ERR {} is not the number of a node", quoted(args[2])));
     }
     to = raft::NodeId(static_cast<std::uint64_t>(*id));
   }

@@ -39,7 +39,7 @@ std::string parse_watch(const Arguments& args, Wish& wish) {
     if (equals_ignoring_case(word, "from")) {
       const auto from = parse_integer(args[i]);
       if (!from || *from < 1)
-        return fmt::format("ERR {} is no revision: they begin at 1", quoted(args[i]));
+        return fmt::format("ERR {} is not a revision: they begin at 1", quoted(args[i]));
       wish.from = static_cast<std::uint64_t>(*from);
       continue;
     }

@@ -58,7 +58,7 @@ Result<lease::Duration> parse_duration(std::string_view text) {
   }
   return Error{
       ErrorCode::invalid_argument,
-      fmt::format("'{}' is no duration: write a number and one of ns, us, ms, s, m, as in 250ms",
+      fmt::format("'{}' is not a duration: write a number and one of ns, us, ms, s, m, as in 250ms",
                   text)};
 }
 

@@ -26,7 +26,7 @@ std::string parse_lease(std::string_view word, kv::LeaseRef& lease) {
     return {};
   }
   const auto id = parse_integer(word);
-  if (!id || *id < 1) return fmt::format("ERR {} is no id of a lease", quoted(word));
+  if (!id || *id < 1) return fmt::format("ERR {} is not the id of a lease", quoted(word));
   lease = {grant::LeaseId(static_cast<std::uint64_t>(*id)), {}};
   return {};
 }

@@ -218,7 +218,7 @@ TEST_F(ParserTest, HelpIsAskedForBeforeTheCommand) {
 }
 
 TEST_F(ParserTest, ACommandThatIsNoneIsRefused) {
-  EXPECT_THAT(refusal({"tyr"}), HasSubstr("leasehold: 'tyr' is no command; did you mean try?"));
+  EXPECT_THAT(refusal({"tyr"}), HasSubstr("leasehold: 'tyr' is not a command; did you mean try?"));
   EXPECT_THAT(refusal({}), HasSubstr("the command is missing"));
   EXPECT_THAT(refusal({"--json", "try"}), HasSubstr("unknown option '--json'"));
 }

@@ -178,7 +178,7 @@ TEST(RemoteLeases, OneAddressThatIsNoneDoesNotKeepFromTheOthers) {
   const auto renewed = RemoteLeases({"nowhere", "neither"}).renew(kId, kTimeout);
   ASSERT_FALSE(renewed.ok());
   EXPECT_EQ(renewed.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(renewed.error().message, HasSubstr("is no address"));
+  EXPECT_THAT(renewed.error().message, HasSubstr("is not an address"));
 }
 
 TEST(RemoteLeases, SilenceTakesNoLongerThanItMay) {

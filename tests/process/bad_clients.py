@@ -68,7 +68,7 @@ REFUSED = [
     (("LEASEHOLD", "NOSUCH"), "ERR unknown subcommand"),
     (("LEASEHOLD", "READMODE", "fast"), "ERR unknown read mode"),
     (("LEASEHOLD", "READMODE", "stale"), "ERR stale needs a bound"),
-    (("LEASEHOLD", "READMODE", "stale", "2x"), "ERR '2x' is no duration"),
+    (("LEASEHOLD", "READMODE", "stale", "2x"), "ERR '2x' is not a duration"),
     (("GET", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
     (("EXISTS", "a", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
     (("SET", b"k" * (KEY_MAX + 1), "v"), "ERR"),

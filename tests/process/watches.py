@@ -556,8 +556,8 @@ def shell(options):
         refused(2, "--from: expected a revision", "--servers", address, "--from", "0")
         refused(2, "choose one", "--servers", address, "--from", "1", "--existing")
         refused(2, "unknown option", "--servers", address, "--what")
-        refused(2, "a key stands behind --key", "--servers", address, "k")
-        refused(2, "is no address", "--servers", "nowhere")
+        refused(2, "write a key after --key", "--servers", address, "k")
+        refused(2, "is not an address", "--servers", "nowhere")
         refused(4, "the key is longer", "--servers", address, "--key", "k" * 70000)
         node.terminate()
         # Nobody is there, and it waits.

@@ -188,8 +188,8 @@ TEST_F(SessionEvents, AWatchThatIsWrongIsRefused) {
   EXPECT_THAT(refusal({"KEY", "a", "FROM"}), StartsWith("ERR expected LEASEHOLD WATCH"));
   EXPECT_THAT(refusal({"VALUES", "VALUES"}), StartsWith("ERR expected LEASEHOLD WATCH"));
   EXPECT_THAT(refusal({"WHAT", "a"}), StartsWith("ERR expected LEASEHOLD WATCH"));
-  EXPECT_THAT(refusal({"KEY", "a", "FROM", "0"}), StartsWith("ERR '0' is no revision"));
-  EXPECT_THAT(refusal({"KEY", "a", "FROM", "x"}), StartsWith("ERR 'x' is no revision"));
+  EXPECT_THAT(refusal({"KEY", "a", "FROM", "0"}), StartsWith("ERR '0' is not a revision"));
+  EXPECT_THAT(refusal({"KEY", "a", "FROM", "x"}), StartsWith("ERR 'x' is not a revision"));
   std::vector<std::string> many;
   for (std::size_t i = 0; i <= kInterestsMax; ++i) {
     many.insert(many.end(), {"KEY", std::to_string(i)});
