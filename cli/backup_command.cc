@@ -39,7 +39,7 @@ struct BackupOptions {
   std::vector<std::string> servers;
   /// How long to look for a node that takes the backup; the backup itself may take any time.
   Timeout timeout{5000};
-  std::string name;    ///< empty: one that tells the time
+  std::string name;    ///< empty: made from the time
   bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
   bool json = false;
 };
@@ -197,7 +197,7 @@ int run_backup(const BackupOptions& options) {
   return 0;
 }
 
-/// Asks every node at once to make its store durable and cut its log, and tells what they did.
+/// Asks every node at once to make its store durable and cut its log, and prints what they did.
 int run_snapshot(const SnapshotOptions& options) {
   std::vector<std::future<Json>> answers;
   for (const std::string& server : options.servers) {

@@ -214,7 +214,7 @@ class Demo {
         latencies.text().c_str());
   }
 
-  /// The leadership goes round, while every node is read and written.
+  /// Transfers the leadership around the group, while clients read and write at every node.
   void transfer() {
     Waits waits("node1:0", ledger_.at("node1:0"));
     std::vector<std::string> addresses;

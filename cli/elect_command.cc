@@ -36,7 +36,7 @@ using Json = nlohmann::ordered_json;
 
 /// How often a signal is looked for, and whether the office is still held.
 constexpr Duration kLook = std::chrono::milliseconds(50);
-/// Between two questions who leads.
+/// Pause between two questions who leads.
 constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
 int fail(const std::string& text, int status) {

@@ -28,8 +28,8 @@ std::string host_name() {
   return host;
 }
 
-/// What no other holder has, though two may give the same text: the process, and when it began by
-/// the clock that counts. A grant whose answer was lost is recognised by it.
+/// A unique name, although two holders may give the same text: it adds the process id and the start
+/// of the process by the holder clock. A grant whose answer was lost is recognised by it.
 std::string own_name(const std::string& text, const lease::Clock& clock) {
   return fmt::format("{}:{}:{}", text, getpid(), clock.holder_now().since_origin().count());
 }

@@ -28,11 +28,11 @@ using Json = nlohmann::ordered_json;
 
 /// Pause after every server has been tried once.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
-/// One server may take so long of the whole time.
+/// The part of the whole time limit that one server may take.
 constexpr Timeout kConnectTimeout{1000};
 /// How long one server is waited for if the command may be sent to another one too.
 constexpr Timeout kTry{1000};
-/// After this a person is told what takes so long.
+/// After this time the user reads what the command waits for.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 Error unknown(const std::string& why) {
@@ -113,7 +113,8 @@ struct KeyCommand {
   bool exactly_once = false;
 };
 
-/// A session that is opened twice costs nothing: the one that nobody knows of ends by being idle.
+/// Opening a session twice does no harm: the session whose id was lost ends when its idle time is
+/// over.
 Result<client::RespValue> run_once(const KeyCommand& command) {
   const auto deadline = Clock::now() + command.timeout;
   const auto left = [deadline] {
@@ -136,7 +137,7 @@ Result<client::RespValue> run_once(const KeyCommand& command) {
 }
 
 /// Exit status: 0 done; 1 no such key (for put --if-absent: it exists); 2 a wrong address; 3
-/// outcome unknown; 4 not executed: refused, or nobody took it.
+/// outcome unknown; 4 not executed: refused, or no node took it.
 int run_key_command(const KeyCommand& command) {
   const bool read = command.words.front() == "GET";
   const auto reply = command.exactly_once

@@ -40,7 +40,7 @@ using Words = std::vector<std::string>;
 
 /// As many as the store lists at once.
 constexpr std::size_t kPage = 4096;
-/// Items of a lease, where its keys are not told.
+/// Items of a lease in an answer without its keys.
 constexpr std::size_t kListed = 10;
 
 int fail(const std::string& text, int status) {
@@ -148,7 +148,7 @@ class LeaseCommand {
  private:
   static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
 
-  /// None: it was told, and status_ is what to end with.
+  /// None: the failure is printed, and status_ is the exit status.
   std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
     auto reply = run_anywhere(wanted_.servers, words, wanted_.timeout, repeat);
     if (!reply) {

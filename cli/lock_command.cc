@@ -50,9 +50,9 @@ constexpr int kCannotExecute = 126;
 constexpr int kNoSuchProgram = 127;
 /// How often the lock is looked at, if no signal comes.
 constexpr Duration kLook = milliseconds(50);
-/// SIGKILL comes so long before the lock can end.
+/// SIGKILL comes this long before the lock can end.
 constexpr Duration kKillReserve = milliseconds(100);
-/// Of --show.
+/// Time limit of --show.
 constexpr Duration kShowTimeout = std::chrono::seconds(5);
 constexpr std::int64_t kPermitsMax = 10'000;
 
@@ -101,12 +101,12 @@ class Execution {
 
  private:
   int finish(int status) {
-    // Nothing that the command left behind goes on without the lock.
+    // No process that the command left behind may run on without the lock.
     child_.end_all();
     const bool lost = lock_.state() == LeaseHolder::State::lost;
     const bool late = clock_.holder_now() >= lock_.end();
     if (!told_ && !lost && !late) return status;
-    // Not before: whoever reads this may let it wait, and the command must not.
+    // Not earlier: the reader of this output may block it, and the command must not wait for that.
     std::cerr << "leasehold lock: "
               << (lost ? "the lock was ended at the nodes, and may be another's"
                        : "the lock could not be renewed in time")
@@ -210,10 +210,9 @@ Run add_lock(Flags& flags) {
   flags.add_rest(wanted->command);
   wanted->holder.add(flags);
   wanted->holder.add_wait(flags);
-  flags.add(
-      {"--shared", "",
-       "Hold it together with other shared holders; an exclusive request makes later requests wait"},
-      wanted->shared);
+  flags.add({"--shared", "",
+             "Hold it with other shared holders; an exclusive request makes later requests wait"},
+            wanted->shared);
   flags.add({"--permits", "N",
              "A semaphore: up to N clients hold it at once. All clients give the same N"},
             [wanted](const std::string& text) -> Result<void> {

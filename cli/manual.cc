@@ -49,7 +49,7 @@ std::string roff(std::string_view text) {
   });
 }
 
-/// Lines as they stand. A line that begins with a dot would be a request.
+/// Lines as they are. A line that begins with a dot would be a request.
 void verbatim(std::ostream& out, const std::string& text) {
   out << ".nf\n";
   std::istringstream lines(text);

@@ -46,7 +46,7 @@ using Words = std::vector<std::string>;
 constexpr auto kRetryPause = std::chrono::milliseconds(100);
 /// One question to one server.
 constexpr Timeout kAskTimeout{2000};
-/// How often a person is told how far a learner is.
+/// Pause between two reports of how far a learner is.
 constexpr auto kTellPause = std::chrono::seconds(1);
 /// Nobody asks for the promotion of a learner that lacks more.
 constexpr std::uint64_t kNearlyThere = 1000;
@@ -135,8 +135,7 @@ class MemberCommand {
     const std::optional<View> view = look();
     last_ = why_;
     if (!view) return Step::again;
-    // The first time it is sent whatever the group is like: what is named wrongly has to be
-    // refused.
+    // The first time it is sent in any state of the group: a wrong name has to be refused.
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
     Words command = {"LEASEHOLD", "MEMBER", action};
     command.insert(command.end(), words.begin(), words.end());

@@ -9,7 +9,7 @@ namespace leasehold::cli {
 namespace {
 
 constexpr std::size_t kEditsMax = 2;
-/// No command has a longer name; a longer word is no slip of one.
+/// No command has a longer name; a longer word is not a misspelt command.
 constexpr std::size_t kWordBytesMax = 32;
 
 }  // namespace

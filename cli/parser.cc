@@ -26,7 +26,7 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
       "");
 }
 
-/// With the usage line that a command may have of its own.
+/// Uses a command's own usage line, if it has one.
 class HelpText final : public CLI::Formatter {
  public:
   explicit HelpText(const std::string& usage) : usage_(usage) {}
@@ -43,7 +43,7 @@ bool begins_with_dash(const std::string& word) {
   return word.rfind('-', 0) == 0;
 }
 
-/// In the words of the other messages.
+/// The error in the style of the other messages.
 std::string text_of(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string required = " is required";

@@ -39,7 +39,7 @@ interruption give the same command again.)";
 
 namespace fs = std::filesystem;
 
-/// What an interrupted restoration may have left in the directory, beside RESTORING.
+/// What an interrupted restoration may have left in the directory, in addition to RESTORING.
 constexpr std::string_view kState = "state";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
@@ -217,9 +217,9 @@ std::string summary(const server::BackupManifest& manifest) {
                      manifest.revision);
 }
 
-/// Makes settings.data_dir of the backup in the file `from`, and tells a person what it did. The
-/// directory must not exist, be empty, or be what an interrupted restoration has left. Everything
-/// of the backup is checked before anything is touched.
+/// Makes settings.data_dir from the backup in the file `from`, and prints what it did. The
+/// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
+/// whole backup is checked before anything is changed.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
   const auto restored = restore(settings, from);
   if (!restored) {
@@ -234,7 +234,7 @@ int run_restore(const server::ServeSettings& settings, const std::string& from) 
   return 0;
 }
 
-/// Checks a backup to its last byte and tells what is in it.
+/// Checks a backup to its last byte and prints its contents in short.
 int run_verify(const std::string& from) {
   const auto backup = verified_backup(from);
   if (!backup) {

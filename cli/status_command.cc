@@ -68,8 +68,7 @@ Row row_of(const Json& status) {
           paint};
 }
 
-/// What stands in no column. A node of an earlier version, or one that did not answer, lacks the
-/// keys.
+/// Lines below the table. A node of an earlier version, or one that did not answer, lacks the keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
   if (node.value("disk_full", false)) {
     const std::string text =
@@ -128,7 +127,7 @@ int watch(const StatusOptions& options, bool color) {
           age(start), screen ? "; Ctrl-C ends\n" : "\n\n");
       std::cout << text << std::flush;
     }
-    if (!std::cout) return 1;  // whoever read this has gone
+    if (!std::cout) return 1;  // the reader of the output has gone
     if (interrupted_within(signals, *options.watch)) return status.healthy ? 0 : 1;
   }
 }

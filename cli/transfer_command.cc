@@ -32,7 +32,7 @@ using Timeout = client::RespClient::Timeout;
 
 /// Between two looks for a leader.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
-/// One server may take so long to say who it is.
+/// The time that one server may take to answer with its status.
 constexpr Timeout kStatusTimeout{1000};
 /// For the answer of a leader that has begun: above its --command-timeout, as a rule.
 constexpr Timeout kAnswerTimeout{60000};

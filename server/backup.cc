@@ -23,13 +23,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
-/// After so much the disk is told to begin: or the sync at the end would hold up everybody's.
+/// After this many bytes the disk begins to write them: otherwise the sync at the end would delay
+/// all other syncs.
 constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20U;
-/// What a backup leaves of the disk: what the log and the store need before they call it full.
+/// Free space that a backup leaves on the disk: the log and the store need it before they treat the
+/// disk as full.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{128} << 20U;
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::string_view kPartSuffix = ".part";
-/// Of the thread, from 0 (like everybody) to 19: clients come first.
+/// Niceness of the thread, from 0 (as the others) to 19: clients come first.
 constexpr int kNiceness = 10;
 
 Error system_error(const std::string& what, int code) {
@@ -124,14 +126,14 @@ void Backups::start(std::string_view name, bool stale, const Done& done) {
     } else if (busy_) {
       refusal = "another backup is being written";
     } else {
-      if (thread_.joinable()) thread_.join();  // it has ended, but for its last answer
+      if (thread_.joinable()) thread_.join();  // it has ended, except for its last answer
       busy_ = true;
       name_ = std::string(name);
       written_ = 0;
       size_ = 0;
       thread_ = std::thread([this, path = std::move(path).value(), stale, done]() mutable {
         pthread_setname_np(pthread_self(), "lh-backup");
-        // Of this thread alone, on Linux. A hint: it works without.
+        // On Linux this affects only this thread. A hint: the backup also works without it.
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
         Result<BackupDone> written = write(path, stale);
         if (options_.notice) {
@@ -199,7 +201,7 @@ Result<void> Backups::wait_for_all_acknowledged() {
 Result<void> Backups::check_space(std::uint64_t bytes) const {
   std::error_code error;
   const auto space = fs::space(folder_, error);
-  // A file system that does not tell is tried.
+  // If the file system does not report it, the backup is tried.
   if (error || space.available >= bytes + kSpareBytes) return {};
   return Error{
       ErrorCode::io,

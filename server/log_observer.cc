@@ -137,7 +137,7 @@ void LogObserver::on_event(const raft::Event& event) {
 }
 
 void LogObserver::on_notice(const std::string& text) {
-  // What strangers send may stand in it: it is data, not a format.
+  // It may contain text that strangers sent: it is data, not a format.
   spdlog::info("{}", text);
 }
 

@@ -60,7 +60,7 @@ void describe(ServeSettings& settings) {
   settings.server.config = {
       {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
       {"databases", "1"},
-      {"notify-keyspace-events", "g$xKE"},  // always, for those who subscribe
+      {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
       {"maxclients", std::to_string(settings.server.clients_max)},
       {"save", ""},
       {"id", std::to_string(settings.node.id.value())},

@@ -49,10 +49,10 @@ constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 constexpr timespec kWatchInterval{0, 200'000'000};
 /// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
 constexpr timespec kDrainInterval{0, 1'000'000};
-/// Clients that are connected are refused for so long at least before they are hung up on. Who
-/// sends a request at the moment at which its connection closes cannot know that nobody executed
-/// it; a refusal says so, and who gets one leaves. So only who asks less often can still meet that
-/// moment.
+/// Connected clients get refusals for at least this time before their connections are closed. A
+/// client whose request arrives while its connection closes cannot know that the request was not
+/// executed; a refusal says so, and a client that gets one leaves. So only a client that asks less
+/// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
 
 void start_logging(const ServeSettings& settings) {
@@ -94,7 +94,7 @@ void end_at_the_next_signal() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-/// The first failure that the node or its store reports, from whatever thread.
+/// The first failure that the node or its store reports. Any thread.
 class Failure {
  public:
   void set(Error error) {
@@ -151,7 +151,7 @@ Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& sett
 constexpr timespec kAskPause{1, 0};
 constexpr int kAsksPerLine = 10;
 
-/// Of what cluster this node is; asks the members to join until one says it. None: a signal came.
+/// The id of this node's cluster; asks the --join members until one answers. None: a signal came.
 Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& options) {
   auto known = node::known_cluster_id(options);
   if (!known || known.value()) return known;
@@ -173,7 +173,7 @@ Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& op
   }
 }
 
-/// Whom a witness sends its clients to: the leader, or somebody who finds it.
+/// The node to which a witness sends its clients: the leader, or a member that can find it.
 raft::NodeId full_member(const node::NodeStatus& status) {
   raft::NodeId found = raft::kNobody;
   for (const node::MemberStatus& member : status.members) {
@@ -218,8 +218,8 @@ std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
                      result.leader.value());
 }
 
-/// What is in flight is answered, another node leads, and clients have been told: within the time
-/// limit, and until another signal or a failure. False: a failure.
+/// Answers the requests in flight, transfers the leadership and refuses further requests: within
+/// the time limit, and until another signal or a failure. False: a failure.
 bool drain(node::Node& node, const ServeSettings& settings, const ServerState& state,
            const Failure& failure) {
   using Clock = std::chrono::steady_clock;
@@ -265,7 +265,7 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
                        "a witness. Remove it from the group, and start a witness with an empty "
                        "directory"};
     }
-    // Nothing is ever applied to it, and nobody gets to read it.
+    // No command is ever applied to it, and no client can read it.
     return OpenStore{std::make_unique<kv::MemoryStore>(), nullptr};
   }
   store_options.cluster_id = cluster_id;
@@ -366,8 +366,8 @@ Result<int> serve(const ServeSettings& settings) {
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();
   if (on_disk != nullptr) on_disk->interrupt();  // or a full disk would hold the apply thread
-  // Clients are refused until the last moment: a request that is left unread would be a broken
-  // connection, of which nobody knows what it did.
+  // Clients are refused until the last moment: a request that is left unread would end in a broken
+  // connection, and its client could not know whether it was executed.
   node.value()->stop();
   if (backups) backups->stop();
   front.value()->stop();

@@ -3,9 +3,9 @@
 
 // Errors are results here, not exceptions.
 #define TOML_EXCEPTIONS 0
-// Nor is a file from outside a reason to abort. Where toml++ asserts and a file can get there (a
-// table whose name begins with '?'), it goes on to refuse the file; with NDEBUG it would tell the
-// compiler that this cannot be.
+// A file from outside must not abort the process either. Where a file can reach an assertion of
+// toml++ (a table whose name begins with '?'), toml++ continues and refuses the file; with NDEBUG
+// it would declare that place unreachable to the compiler.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
 #include <fmt/format.h>

@@ -12,9 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The same sentence is said at most so often.
+/// Pause before the same sentence is logged again.
 constexpr auto kSayAgain = std::chrono::seconds(10);
-/// An election takes a moment: nothing is said of one that succeeds.
+/// An election takes a moment: one that succeeds in this time is not logged.
 constexpr auto kElectionPatience = std::chrono::seconds(3);
 
 std::string member_text(const node::NodeStatus& status, raft::NodeId id) {

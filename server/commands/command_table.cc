@@ -49,7 +49,7 @@ constexpr CommandSpec renewal(std::string_view name, int arity, Make make, Run r
           run};
 }
 
-/// A read of the store that may stand in a transaction too. `run`: the same by a shorter way.
+/// A read of the store that may also be in a transaction. `run`: a shorter way to do the same.
 constexpr CommandSpec query(std::string_view name, int arity, Group group, Keys keys, Make make,
                             Form form, const char* summary, Run run = nullptr) {
   return {name, arity,   Effect::read, group, InMulti::queued, keys.first, keys.last, keys.step,
@@ -212,7 +212,7 @@ constexpr CommandSpec kCommands[] = {
     other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,
           "How this connection's reads are justified: [lease | quorum | log | stale BOUND]"),
     other("leasehold|session", -3, Effect::after_all, Group::leasehold, run_leasehold_session,
-          "Sessions, which number writes that are executed once: OPEN | CLOSE id | TOUCH id | LIST"),
+          "Sessions, which number writes to execute once: OPEN | CLOSE id | TOUCH id | LIST"),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
           "Makes this node's store durable and cuts its log to the tail"),
     other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,

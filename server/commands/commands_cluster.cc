@@ -1,9 +1,9 @@
 // What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
 // redirect: all slots are one range, which the leader serves as the master and the others as its
-// replicas. A client that is told so sends its writes to where they are cheapest.
+// replicas. A client that learns this sends its writes to the node where they are cheapest.
 //
-// While no leader is known, which lasts for about an election timeout, the last one is named in its
-// place: clients keep an empty layout for good, and ask again when a node does not answer.
+// While no leader is known, which lasts for about an election timeout, the last known leader is
+// named: clients keep an empty layout forever, but ask again when a node does not answer.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
@@ -82,8 +82,8 @@ std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const Serve
   return nodes;
 }
 
-/// Who serves, the master first. A leader that is not known, or whose client address is not, cannot
-/// be named; then this node stands in its place, since it serves every key as well.
+/// The nodes that serve, the master first. If the leader or its client address is not known, this
+/// node is named as the master, since it serves every key as well.
 std::vector<ClusterNode> serving_nodes(const node::NodeStatus& status, const ServerState& state) {
   std::vector<ClusterNode> nodes = known_nodes(status, state);
   if (!nodes.empty() && nodes.front().leads) return nodes;

@@ -1,4 +1,4 @@
-// Commands on keys, whatever stands under them.
+// Commands on keys of any type.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/glob.h>

@@ -59,12 +59,12 @@ std::int64_t microseconds(lease::Duration duration) {
   return duration.count() / 1000;
 }
 
-/// Paths are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+/// Paths are text of the operator: bytes that are not UTF-8 are replaced, and throw nothing.
 std::string json_text(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// The first word of a refusal, by what a client shall do: look elsewhere, or not.
+/// The first word of a refusal tells the client whether to try another node.
 std::string error_word(const Error& error) {
   switch (error.code) {
     case ErrorCode::unavailable: return "NOLEADER ";

@@ -7,7 +7,7 @@
 namespace leasehold::server {
 namespace {
 
-/// EXEC will refuse, too: whoever pipelines has sent it already.
+/// EXEC will refuse, too: a client that pipelines has sent it already.
 void refuse_watch(Session& session, const std::string& text, std::string& out) {
   session.multi().fail_watch();
   session.refuse(out, text);

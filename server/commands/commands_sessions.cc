@@ -41,7 +41,7 @@ void list_sessions(const Session& session, std::string& out) {
   append_bulk(out, text + "]}");
 }
 
-/// What ONCE carries: encoded, and how its result is told.
+/// The command inside ONCE: encoded, and the form of its reply.
 struct Carried {
   Bytes command;
   ReplyForm form = ReplyForm::plain;

@@ -1,4 +1,4 @@
-// LEASEHOLD TRANSFER: the leadership is transferred because somebody asks for it.
+// LEASEHOLD TRANSFER: a client asks for a transfer of the leadership.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
@@ -21,7 +21,7 @@ std::string who_leads(raft::NodeId leader, const ServerOptions& options) {
   return out;
 }
 
-/// The first word by what a client shall do: look for the leader, try again here, or not.
+/// The first word tells the client what to do: look for the leader, try again here, or give up.
 std::string text_of_refusal(const replica::TransferResult& result, const ServerOptions& options) {
   const raft::TransferRefused refused = result.refused.value_or(raft::TransferRefused{});
   switch (refused.obstacle) {

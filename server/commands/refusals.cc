@@ -1,5 +1,5 @@
-// Commands of Redis that are not here, and why: so that a client is told what to do instead of
-// "unknown command".
+// Commands of Redis that are not here, and why: the client reads what to do, and not only "unknown
+// command".
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/front/words.h>
 

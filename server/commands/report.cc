@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The Redis whose protocol this is: some clients look for it.
+/// The version of Redis whose protocol this is: some clients look for it.
 constexpr const char* kRedisVersion = "7.0.0";
 
 std::int64_t uptime_seconds(const ServerState& state) {
@@ -30,7 +30,7 @@ double milliseconds(lease::Duration duration) {
          1000.0;
 }
 
-/// Resident memory of this process; 0 if the system does not tell.
+/// Resident memory of this process; 0 if the system does not report it.
 std::uint64_t resident_bytes() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
@@ -320,7 +320,7 @@ nlohmann::ordered_json membership_place(const node::NodeStatus& status) {
           {"committed", status.membership_committed}};
 }
 
-/// Addresses are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+/// Addresses are text of the operator: bytes that are not UTF-8 are replaced, and throw nothing.
 std::string text_of(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -32,6 +32,10 @@ constexpr std::string_view kHeading = "leasehold-backup ";
 constexpr std::string_view kCheck = "check ";
 constexpr std::size_t kCheckDigits = 8;
 
+std::string check_text(std::string_view bytes) {
+  return fmt::format("{:08x}", wire::crc32c(bytes));
+}
+
 std::string escaped(std::string_view name) {
   std::string out;
   for (const char c : name) {
@@ -45,7 +49,7 @@ std::string escaped(std::string_view name) {
   return out;
 }
 
-/// Whatever it lets through is compared with escaped().
+/// Its result is compared with escaped() later, so it may accept too much.
 std::string unescaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -100,20 +104,19 @@ std::string spelled(const BackupManifest& manifest) {
       kHeading, kFormat, escaped(manifest.cluster), manifest.cluster_id, manifest.generation,
       manifest.node.value(), manifest.term.value(), manifest.index.value(), manifest.revision,
       manifest.keys, manifest.taken_s, manifest.archive_bytes);
-  out += fmt::format("{}{:0{}x}\n", kCheck, wire::crc32c(out), kCheckDigits);
+  out += fmt::format("{}{}\n", kCheck, check_text(out));
   LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
   out.resize(kManifestBytes, '\n');
   return out;
 }
 
-/// A format is believed only when its manifest has a good check: a damaged one is damage.
+/// The format number counts only if the check is right: otherwise the manifest is damaged.
 bool check_holds(std::string_view bytes) {
   const std::size_t end = bytes.find_last_not_of('\n');
   if (end == std::string_view::npos || end + 1 < kCheck.size() + kCheckDigits) return false;
   const std::size_t at = end + 1 - kCheckDigits - kCheck.size();
   return bytes.substr(at, kCheck.size()) == kCheck &&
-         bytes.substr(at + kCheck.size(), kCheckDigits) ==
-             hex(wire::crc32c(bytes.substr(0, at)), kCheckDigits);
+         bytes.substr(at + kCheck.size(), kCheckDigits) == check_text(bytes.substr(0, at));
 }
 
 }  // namespace
@@ -151,13 +154,13 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   manifest.keys = in.number("keys ");
   manifest.taken_s = in.number("taken ");
   manifest.archive_bytes = in.number("bytes ");
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above may accept several spellings; only the canonical one passes here.
   if (!in.ok() || !valid(manifest) || spelled(manifest) != bytes) return damaged;
   return manifest;
 }
 
 std::string generation_text(std::uint64_t generation) {
-  return hex(generation, 16);
+  return fmt::format("{:016x}", generation);
 }
 
 }  // namespace leasehold::server

@@ -87,7 +87,7 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
   lease::Duration left(integer_at(*array, 2));
   if (keeper != nullptr) {
     const auto known = keeper->left(id);
-    // With another stamp, or none, the key has got another time since: then it had the whole of it.
+    // With another stamp, or none, the key has got another time since: `left` is the whole of it.
     if (known && known.value() && known.value()->stamp == stamp) left = known.value()->left;
   }
   left = std::max(left, lease::Duration(0));

@@ -20,8 +20,8 @@ namespace {
 /// Between two warnings of a time to live in the log.
 constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
 
-/// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
-/// well.
+/// Cost of a place in addition to its bytes, so that the limit in bytes also holds for a flood of
+/// empty commands.
 constexpr std::size_t kPlaceBytes = 256;
 
 }  // namespace
@@ -90,7 +90,7 @@ std::size_t Session::process(std::string_view input) {
   }
   submit_reads();
   flush_line();
-  // A reply whose place is the first may be held back by a full output, or by the end of the turn.
+  // A full output or the end of the turn may hold back the reply of the first place.
   if (!line_.empty() && line_.front().state != PlaceState::waiting) {
     (output_.size() >= kOutputBytesMax ? stalled_ : turn_over_) = true;
   }
@@ -303,7 +303,7 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
   context_.state.slow_log.add(std::move(entry));
 }
 
-// Writes, and what the node is asked beside.
+// Writes, and other requests to the node.
 
 std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {

@@ -129,7 +129,8 @@ void Session::submit_reads() {
                                read_completion(std::exchange(waiting_, {})));
   }
   if (!asking_.places.empty()) {
-    // Before the node is asked: whatever was committed by now is in the index that it will give.
+    // Before the node is asked: everything that is committed by now is within the index that it
+    // will return.
     asking_.began = context_.node.clock().holder_now();
     const raft::ReadMode mode = asking_.mode;
     context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));

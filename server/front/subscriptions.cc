@@ -11,7 +11,7 @@ bool begins_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-/// What stands in a pattern before anything that is not itself.
+/// The beginning of a pattern, up to its first special character.
 std::string_view literal_part(std::string_view pattern) {
   return pattern.substr(0, pattern.find_first_of("*?[\\"));
 }

@@ -17,7 +17,7 @@ namespace {
 
 using asio::ip::tcp;
 
-/// Refused connections are told to the log at most so often.
+/// Pause between two log lines about refused connections.
 constexpr auto kSayAgain = std::chrono::seconds(10);
 /// Pause after a failed accept: the process is out of file descriptors.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
@@ -146,7 +146,7 @@ class TcpFront::Impl final : public ClientDirectory {
     });
   }
 
-  /// The log is told of refused connections, but not of each.
+  /// The log reports refused connections, but not each one.
   void note_refused() {
     ++refused_;
     const auto now = coarse_now();
