@@ -7,7 +7,7 @@ namespace {
 
 using lease::Duration;
 
-/// Nobody waits longer in one go, as in LeaseHolder.
+/// Longest single wait, as in LeaseHolder.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Behind what went wrong.
 constexpr Duration kAgain = std::chrono::milliseconds(200);
@@ -65,7 +65,7 @@ void Registration::run() {
     const auto kept = keep();
     if (kept) continue;
     tell(State::registering, kept.error().message);
-    // It will be refused again; but limits change, and whoever looks is told why.
+    // It will be refused again; but limits change, and meanwhile the reason can be read.
     pause(may_pass(kept.error().code) ? kAgain : 10 * kAgain);
   }
 }

@@ -25,7 +25,7 @@ bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
                     [](Kind kind, const RespValue& item) { return item.kind == kind; });
 }
 
-/// Of a lease that there is. None: these are no id and no token.
+/// The id and token of an existing lease. None: the reply has no id and token.
 std::optional<client::LeaseService::Granted> granted_of(const RespValue& reply,
                                                         lease::Duration ttl) {
   const std::int64_t id = reply.items[0].integer;
@@ -97,7 +97,7 @@ Result<lease::Duration> RemoteLeases::renew(grant::LeaseId id, lease::Duration t
 }
 
 Result<void> RemoteLeases::revoke(grant::LeaseId id, lease::Duration timeout) {
-  // The store never gives an id twice, so nobody else's lease is ended by the second time.
+  // The store never gives an id twice, so a second call cannot end another client's lease.
   const auto reply =
       group_.call({"LEASE.REVOKE", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();

@@ -88,8 +88,8 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   return check_time(expire.ttl);
 }
 
-/// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
-/// and no command of sessions.
+/// The command inside Once is checked when it is evaluated, except for this: its format is known,
+/// and it is not a command of sessions.
 inline Result<void> check_carried(std::string_view command) {
   BigReader in(command);
   const std::uint8_t format = in.u8();

@@ -15,7 +15,7 @@
 namespace leasehold::kv {
 namespace {
 
-// Which command a watcher is told of, beside what became of the key.
+// The cause that a watcher sees, in addition to the change of the key.
 template <class Other>
 EventCause cause_of(const Other&) {
   return EventCause::none;

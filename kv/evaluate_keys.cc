@@ -83,7 +83,7 @@ Result<Reply> run(const Set& set, Draft& draft) {
 Result<Reply> run(const SetSequential& set, Draft& draft) {
   const std::uint64_t number = draft.revision();
   std::string key = sequential_key(set.prefix, number);
-  // Also if the key is gone again: a client knows its number.
+  // Also if the key was deleted again: a client knows its number.
   if (draft.has_made(key)) {
     return key_exists("one transaction makes one sequential key of a prefix; nothing was done");
   }

@@ -75,7 +75,7 @@ lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime&
   return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
 }
 
-/// `left`: none: the key lives for ever.
+/// `left`: none: the key lives forever.
 bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
   switch (condition) {
     case TimeCondition::none: return true;

@@ -55,7 +55,7 @@ ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
            value(lease.holder)}};
 }
 
-/// What stands behind these, and behind the keys where they are told.
+/// The items after these, and after the keys if they are included.
 void append_terms(const grant::LeaseTable::Lease& lease, ArrayReply& array) {
   const grant::LeaseTerms& terms = lease.terms;
   for (const std::uint64_t number :
@@ -100,7 +100,7 @@ Reply answer(const std::vector<grant::LeaseTable::Lease>& leases) {
 
 bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query) {
   if (grant::is_of_key(lease.id)) return false;
-  // By its name nobody holds it.
+  // During its lock delay the name has no holder.
   return !lease.delayed || query.id != grant::LeaseId(0);
 }
 
@@ -151,8 +151,8 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
 
 namespace {
 
-/// A key and its lease are two reads. When the lease is not there any more, the key has left it or
-/// gone with it since the first read: a second one finds something newer.
+/// A key and its lease are two reads. If the lease no longer exists, the key was detached or
+/// deleted since the first read: a second read finds something newer.
 Result<Reply> find_key_lease(const KeyLease& query, const Store& store) {
   for (;;) {
     const auto value = store.get(query.key);

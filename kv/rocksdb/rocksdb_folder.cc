@@ -60,7 +60,7 @@ std::uint64_t number_at(std::string_view text) {
 
 Result<std::uint64_t> decode_live(std::string_view text) {
   const Error damaged{ErrorCode::corrupted, "the file LIVE is damaged"};
-  // A format is believed only from a whole file: a damaged one is damage.
+  // The format number counts only if the check is right: otherwise the file is damaged.
   if (!begins(text, kHeading) || !check_holds(text)) return damaged;
   const std::uint64_t format = number_at(text.substr(kHeading.size()));
   if (format != kFormat) {

@@ -27,7 +27,8 @@ std::string lease_key(grant::LeaseId id) {
 std::string name_key(std::string_view name) {
   return std::string(kLeaseNameSpace).append(name);
 }
-/// Of everything that is attached to the lease, if `key` is empty: of the first one.
+/// The row of a key that is attached to the lease; with an empty `key`, the prefix of all such
+/// rows.
 std::string attached_key(grant::LeaseId id, std::string_view key) {
   std::string out(kAttachedSpace);
   BigWriter(out).u64(id.value());
@@ -69,7 +70,7 @@ Result<void> for_each(rocksdb::DB& db, const rocksdb::ReadOptions& options, std:
   return {};
 }
 
-/// A record of one number; 0: none.
+/// A record of one number; 0: there is none.
 Result<std::uint64_t> read_number(rocksdb::DB& db, const rocksdb::ReadOptions& options,
                                   const std::string& key, std::string_view what) {
   std::string bytes;

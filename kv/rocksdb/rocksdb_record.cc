@@ -10,7 +10,7 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::uint8_t kFormat = 1;
-/// Of a value that is attached to a lease: builds that know none refuse it.
+/// The format of a value that is attached to a lease: builds without leases refuse it.
 constexpr std::uint8_t kLeasedFormat = 2;
 
 }  // namespace

@@ -15,7 +15,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// What an installed database needs at once beside its files: a first flush, a manifest.
+/// Space that an installed database needs in addition to its files: a first flush, a manifest.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20U;
 
 /// A database that is opened to look into it keeps no log of its own.
@@ -89,7 +89,7 @@ Result<void> CheckpointSnapshot::list_files() {
   return {};
 }
 
-/// The live store may have gone on meanwhile: what the snapshot says of itself is what is in it.
+/// The live store may have changed meanwhile: the figures are read from the snapshot itself.
 Result<void> CheckpointSnapshot::look_inside() {
   rocksdb::Options options = database_options(env_);
   options.info_log = std::make_shared<NoLog>();
@@ -234,7 +234,7 @@ Result<void> check_space(const ArchiveHead& head, const std::string& folder, roc
   std::uint64_t needed = kSpareBytes;
   for (const ArchiveFile& file : head.files) needed += file.size;
   std::uint64_t free = 0;
-  // A file system that does not tell is tried.
+  // If the file system does not report it, the snapshot is tried.
   if (!env->GetFreeSpace(folder, &free).ok() || free >= needed) return {};
   return Error{
       ErrorCode::io,

@@ -87,8 +87,8 @@ Result<void> RocksdbStore::Impl::flush(Database& database) {
   const rocksdb::Status status = with_space(database, [&] {
     const rocksdb::Status flushed = database.db().Flush(rocksdb::FlushOptions());
     if (!flushed.ok()) return flushed;
-    // Flush() is not to be believed: while another thread's Resume() fails, it answers ok without
-    // having flushed anything. What the tables hold is.
+    // The result of Flush() proves nothing: while another thread's Resume() fails, Flush() returns
+    // ok without a flush. The contents of the tables prove it.
     raised = database.raise_durable();
     if (!raised || database.durable_.load() >= applied) return rocksdb::Status::OK();
     return rocksdb::Status::NoSpace("a flush was given up");
@@ -112,7 +112,7 @@ Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::Impl::take_snapsh
   if (auto failed = failure()) return *failed;
   const std::lock_guard lock(replaced_);
   Database& database = live();
-  // By itself first, so that nothing but the hard links and a copy of the manifest is left.
+  // A separate flush first: then only the hard links and a copy of the manifest remain to be made.
   if (auto flushed = flush(database); !flushed) return flushed.error();
   auto taken = take_checkpoint(database, folder_->new_snapshot(), options_.env);
   if (!taken) return in_folder(options_.dir, taken.error());
