@@ -27,7 +27,7 @@ std::string refusal(const SettingTexts& texts) {
   return settings ? "accepted" : settings.error().message;
 }
 
-/// A file that is gone when the test is.
+/// A file that is removed at the end of the test.
 class SettingsFile {
  public:
   explicit SettingsFile(const std::string& text)
@@ -159,7 +159,7 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_EQ(make_settings(with("session-idle-max", "1s")).value().session_idle_max, 1s);
 }
 
-TEST(Settings, HowANodeEndsAndWhoShallLead) {
+TEST(Settings, DrainTimeoutAndPreferredLeaders) {
   SettingTexts texts = kGood;
   EXPECT_EQ(make_settings(texts).value().drain_timeout, 5s);
   EXPECT_TRUE(make_settings(texts).value().node.preferred_leaders.empty());
