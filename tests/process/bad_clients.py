@@ -27,7 +27,7 @@ MALFORMED = [
     (b"*2\r\n$4\r\nECHO\r\n$16777216\r\n" + b"x" * 1000 + b"\r\n*", None),
 ]
 
-# Commands that are refused, and the error's beginning. The connection goes on.
+# Commands that are refused, and the beginning of the error. The connection stays open.
 REFUSED = [
     (("NOSUCH",), "ERR unknown command 'NOSUCH'"),
     (("X" * 100000,), "ERR unknown command"),

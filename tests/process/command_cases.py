@@ -1031,7 +1031,7 @@ for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")
 
-# --- what is told unasked ----------------------------------------------------------------------------
+# --- messages without a request ----------------------------------------------------------------------------
 
 same("subscribe unsubscribe psubscribe punsubscribe", """
     SUBSCRIBE __keyspace@0__:k
