@@ -43,7 +43,7 @@ std::optional<Leader> find_leader(const std::vector<std::string>& servers,
     why.clear();
   } else if (elsewhere != 0) {
     why = fmt::format(
-        "node {} leads, and none of the servers is it: add its client address to "
+        "node {} leads, but it is not among the servers: add its client address to "
         "--servers",
         elsewhere);
   } else if (answered) {

@@ -75,7 +75,7 @@ struct Wanted {
 std::string problem_of(const Wanted& wanted) {
   if (wanted.words.size() != 1) return "expected the name of one lock";
   if (wanted.show && !wanted.command.empty()) return "--show runs no command";
-  if (!wanted.show && wanted.command.empty()) return "the command is missing; it stands behind --";
+  if (!wanted.show && wanted.command.empty()) return "the command is missing: write it after --";
   if (wanted.permits && wanted.shared) return "--shared and --permits: choose one";
   return {};
 }

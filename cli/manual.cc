@@ -14,8 +14,8 @@ const char* const kExitStatuses =
     "     found something; of serve: the node could not start or go on; of restore: the backup or\n"
     "     the folder cannot be used, and why\n"
     "  2  a flag, a setting or an argument is wrong\n"
-    "  3  outcome unknown: the command may have been executed, or may yet be\n"
-    "  4  not executed: refused, or nobody took it in time\n"
+    "  3  outcome unknown: the command may have been executed, or may still be\n"
+    "  4  not executed: refused, or no node took it in time\n"
     "  5  of serve: this node was removed from its group; it is not to be started again as it is\n"
     "  6  of lock and elect: it was over; the command of lock was stopped if it still ran. Else\n"
     "     lock ends with the status of its command";

@@ -85,9 +85,10 @@ int transfer(const Wanted& wanted) {
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
-          return fail(fmt::format("{}: {}; the transfer may yet happen: look with leasehold status",
-                                  leader->server, reply.error().message),
-                      kOutcomeUnknown);
+          return fail(
+              fmt::format("{}: {}; the transfer may still happen: look with leasehold status",
+                          leader->server, reply.error().message),
+              kOutcomeUnknown);
         }
         const std::string text = fmt::format("{}: {}", leader->server, reply.value().text);
         if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);

@@ -117,7 +117,7 @@ Result<std::unique_ptr<LeaseHolder>> LeaseHolder::acquire(LeaseService& service,
   if (auto valid = options.timing.validate(); !valid) return valid.error();
   if (options.name.empty() || options.holder.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "a lease that is held needs a name, and a holder who can be told from others"};
+                 "a lease needs a name and a unique name of its holder"};
   }
   const auto taken = Acquisition(service, clock, options).run();
   if (!taken) return taken.error();

@@ -24,7 +24,7 @@ Result<std::unique_ptr<Registration>> Registration::begin(LeaseService& leases, 
                                                           Options options) {
   if (options.key.empty() || options.lease.holder.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "what is registered needs a key, and a holder who can be told from others"};
+                 "a registration needs a key and a unique name of its holder"};
   }
   if (options.lease.terms != grant::LeaseTerms{}) {
     return Error{ErrorCode::invalid_argument,

@@ -98,7 +98,7 @@ Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int de
       return at;
     case '_': return at;
     case ':':
-      if (!numeric) return malformed("a number that is none");
+      if (!numeric) return malformed("a wrong number");
       value.kind = RespValue::Kind::integer;
       value.integer = number;
       return at;

@@ -62,7 +62,7 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
   };
   Error last{ErrorCode::unavailable, "no server was tried"};
   bool may_be_done = false;
-  // So many servers in a row have an address that is none.
+  // The number of servers in a row with an invalid address.
   std::size_t nowhere = 0;
   for (std::size_t tried = 1;; ++tried) {
     if (auto connected = connect(left()); !connected) {

@@ -94,7 +94,7 @@ inline Result<void> check_carried(std::string_view command) {
   BigReader in(command);
   const std::uint8_t format = in.u8();
   const std::uint8_t type = in.u8();
-  if (!in.ok()) return malformed("command: what it carries is none");
+  if (!in.ok()) return malformed("command: it carries no command");
   if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
   if (type > kTransactionType) return malformed("command: it may not carry one of this type");
   return {};

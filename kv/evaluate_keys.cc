@@ -91,7 +91,7 @@ Result<Reply> run(const SetSequential& set, Draft& draft) {
   if (!loaded) return loaded.error();
   if (loaded.value()) {
     return key_exists(
-        fmt::format("the key of this prefix and the number {} exists: somebody has written it by "
+        fmt::format("the key of this prefix and the number {} exists: a client has written it by "
                     "its name; nothing was done",
                     number));
   }

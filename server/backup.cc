@@ -193,9 +193,10 @@ Result<void> Backups::wait_for_all_acknowledged() {
     return Error{ErrorCode::overloaded,
                  "the leader changed, or is overloaded: nothing was written"};
   }
-  return Error{ErrorCode::unavailable,
-               "no leader is known, so nobody knows what a backup has to hold; with STALE it is "
-               "what this node has"};
+  return Error{
+      ErrorCode::unavailable,
+      "no leader is known, so this node cannot know what a backup has to hold; with STALE it is "
+      "what this node has"};
 }
 
 Result<void> Backups::check_space(std::uint64_t bytes) const {
@@ -205,7 +206,7 @@ Result<void> Backups::check_space(std::uint64_t bytes) const {
   if (error || space.available >= bytes + kSpareBytes) return {};
   return Error{
       ErrorCode::io,
-      fmt::format("the backup has {} bytes, and {} stay free beside it, but the disk of {} has "
+      fmt::format("the backup has {} bytes, and {} have to stay free, but the disk of {} has "
                   "{}: free some space on it, or move older backups away",
                   bytes, kSpareBytes, folder_, space.available)};
 }

@@ -13,7 +13,8 @@ namespace {
 const char* reason_text(raft::RoleChangeReason reason) {
   switch (reason) {
     case raft::RoleChangeReason::started: return "started";
-    case raft::RoleChangeReason::election_timeout: return "nobody led for an election timeout";
+    case raft::RoleChangeReason::election_timeout:
+      return "there was no leader for an election timeout";
     case raft::RoleChangeReason::pre_vote_won: return "a quorum would vote for this node";
     case raft::RoleChangeReason::election_won: return "a quorum voted for this node";
     case raft::RoleChangeReason::higher_term: return "a higher term was learned";

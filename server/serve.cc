@@ -387,7 +387,7 @@ int run_serve(const ServeSettings& settings) {
   start_logging(settings);
   Result<int> served = serve(settings);
   while (served && served.value() == kStartAgain) {
-    spdlog::warn("starting again, as a new incarnation that owes nobody a lease");
+    spdlog::warn("starting again, as a new incarnation without promises of a lease");
     // Its end has opened them.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     served = serve(settings);

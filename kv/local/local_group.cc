@@ -36,7 +36,7 @@ Result<kv::Reply> LocalGroup::execute(const kv::Command& command, lease::Duratio
       return Error{ErrorCode::unavailable, "nothing was done: " + leader_hint(done.leader)};
     case replica::ProposeStatus::unknown:
       return Error{ErrorCode::timed_out,
-                   "it may be executed, or yet come to be: " + leader_hint(done.leader)};
+                   "it may have been executed, or may still be: " + leader_hint(done.leader)};
   }
   auto reply = kv::decode_reply(done.result);
   if (!reply) return reply.error();

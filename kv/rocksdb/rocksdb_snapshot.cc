@@ -238,9 +238,10 @@ Result<void> check_space(const ArchiveHead& head, const std::string& folder, roc
   if (!env->GetFreeSpace(folder, &free).ok() || free >= needed) return {};
   return Error{
       ErrorCode::io,
-      fmt::format("the snapshot needs {} bytes beside what is there, and its disk has {}: free "
-                  "some space on its disk",
-                  needed, free)};
+      fmt::format(
+          "the snapshot needs {} bytes in addition to the present files, and its disk has {}: free "
+          "some space on its disk",
+          needed, free)};
 }
 
 /// The head, without a look at what follows it.

@@ -100,7 +100,7 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
     if (!after) {
       return reader.refuse(out,
                            "ERR this node does not know the cursor (any more): cursors are good at "
-                           "the node that gave them; begin anew with 0");
+                           "the node that gave them; begin again with 0");
     }
   }
   auto keys = reader.store.keys_after(after, options.count);

@@ -107,9 +107,10 @@ void run_leasehold_watch(Session& session, const Arguments& args, std::string& o
   if (from > next) {
     return session.refuse(
         out,
-        fmt::format("ERR revision {} has not been, the newest one is {}. If you have seen it, this "
-                    "group was made of an older backup: read the keys again",
-                    from - 1, figures.head));
+        fmt::format(
+            "ERR revision {} does not exist yet, the newest one is {}. If you have seen it, this "
+            "group was made of an older backup: read the keys again",
+            from - 1, figures.head));
   }
   const bool lost = from < figures.first;
   if (lost) session.context().counters->watch_resyncs.add();

@@ -17,10 +17,10 @@ constexpr const char* kScripts =
 constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
-constexpr const char* kMembers = "who leads and who follows is decided by elections";
+constexpr const char* kMembers = "elections decide which node leads";
 constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
 constexpr const char* kCopy =
-    "read the value and write it: GET, then SET with NX; with WATCH and MULTI nobody comes between";
+    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes between";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "

@@ -143,7 +143,7 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
 
 std::string witness_refusal(const ServerState& state) {
   const raft::NodeId member(state.full_member.load(std::memory_order_relaxed));
-  std::string ask = "a member that is none";
+  std::string ask = "a member that is not a witness";
   if (member != raft::kNobody) {
     ask = fmt::format("node {}", member.value());
     const auto at = state.options.client_addresses.find(member);

@@ -165,7 +165,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
 std::string Session::queue(const CommandSpec& spec, const Arguments& args) {
   if (spec.in_multi == InMulti::refused) {
     return fmt::format(
-        "ERR {} cannot stand in a transaction: only commands on keys can, without "
+        "ERR {} cannot be in a transaction: only commands on keys can, without "
         "scans, and PING, ECHO and TIME",
         quoted(spec.name));
   }
@@ -378,7 +378,7 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
       break;
     case replica::ProposeStatus::unknown:
       context_.counters->writes_unknown.add();
-      append_error(reply, "UNKNOWNOUTCOME the command may yet be executed");
+      append_error(reply, "UNKNOWNOUTCOME the command may still be executed");
       break;
   }
   fill(number, std::move(reply));

@@ -692,7 +692,7 @@ differs("script|load", NO_LUA, "SCRIPT LOAD 'return 1'", r"-ERR there is no Lua 
 differs("eval", "a script stands for itself", f"""
     MULTI
     EVAL {DELETE} 1 k me
-""", r"-ERR 'eval' cannot stand in a transaction")
+""", r"-ERR 'eval' cannot be in a transaction")
 differs("script script|help", FRIENDLY, "SCRIPT HELP", r"\*\d+\r\n\+SCRIPT <subcommand> ")
 
 # --- transactions ----------------------------------------------------------------------------------
@@ -814,11 +814,11 @@ differs("multi", STRICTER, """
 differs("exec", STRICTER, """
     MULTI
     KEYS *
-""", r"-ERR 'keys' cannot stand in a transaction")
+""", r"-ERR 'keys' cannot be in a transaction")
 differs("multi", "only commands on keys can be queued, and PING, ECHO and TIME", """
     MULTI
     CLIENT GETNAME
-""", r"-ERR 'client\|getname' cannot stand in a transaction")
+""", r"-ERR 'client\|getname' cannot be in a transaction")
 differs("watch", "a key that was made and is gone again has not changed", """
     WATCH k
     SET k v
@@ -830,7 +830,7 @@ differs("watch", "a key that was made and is gone again has not changed", """
 differs("unwatch", "it could only mislead", """
     MULTI
     UNWATCH
-""", r"-ERR 'unwatch' cannot stand in a transaction|-ERR UNWATCH inside MULTI")
+""", r"-ERR 'unwatch' cannot be in a transaction|-ERR UNWATCH inside MULTI")
 
 # --- the connection --------------------------------------------------------------------------------
 

@@ -230,7 +230,7 @@ TEST_F(ScriptsTest, EverythingElseIsRefusedWithTheReason) {
             "-ERR Number of keys can't be greater than number of args\r\n");
   call({"MULTI"});
   EXPECT_THAT(eval(kDelete, {"k"}, {"me"}),
-              StartsWith("-ERR 'eval' cannot stand in a transaction"));
+              StartsWith("-ERR 'eval' cannot be in a transaction"));
 }
 
 }  // namespace

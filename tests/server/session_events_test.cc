@@ -228,7 +228,7 @@ TEST_F(SessionEvents, InResp3EverythingIsAnsweredBesideMessages) {
 
 TEST_F(SessionEvents, NoTransactionWatches) {
   say({"MULTI"});
-  EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a"}), HasSubstr("cannot stand in a transaction"));
+  EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a"}), HasSubstr("cannot be in a transaction"));
   EXPECT_THAT(say({"SUBSCRIBE", "__keyevent@0__:set"}), HasSubstr("cannot stand"));
 }
 
