@@ -27,7 +27,7 @@ Error sorted(const RespValue& reply) {
   return {ErrorCode::invalid_argument, reply.text};
 }
 
-/// The text behind "KEY:" of what INFO says.
+/// The text after "KEY:" in the answer to INFO.
 std::string_view field(std::string_view info, std::string_view key) {
   const std::string line = fmt::format("\n{}:", key);
   const std::size_t at = info.find(line);

@@ -31,7 +31,7 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-/// The last line of every format, behind `lines`.
+/// The last line of every format, after `lines`.
 std::string check_line(std::string_view lines) {
   std::uint32_t check = wire::crc32c(lines);
   std::string hex(8, '0');

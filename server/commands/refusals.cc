@@ -41,7 +41,7 @@ constexpr const char* kAccess = "there are no passwords; let only trusted hosts 
 
 struct Refusal {
   const char* reason;
-  std::string_view names;  ///< a space before and behind each
+  std::string_view names;  ///< a space before and after each
 };
 
 constexpr Refusal kRefusals[] = {

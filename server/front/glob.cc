@@ -7,7 +7,7 @@ namespace {
 
 constexpr auto kNone = std::string_view::npos;
 
-/// Matches one byte against the part of the pattern at `at` and moves `at` behind that part.
+/// Matches one byte against the part of the pattern at `at` and moves `at` past that part.
 bool one_matches(std::string_view pattern, std::size_t& at, unsigned char c) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(pattern[i]); };
   if (pattern[at] == '?') {

@@ -59,8 +59,8 @@ void take_escaped(std::string_view line, std::size_t& at, std::string& out) {
   at += 2;
 }
 
-/// Takes the quoted word that starts at `at`, which is behind its opening quote. False: the quote
-/// is never closed, or something other than a space follows it.
+/// Takes the quoted word that starts at `at`, which is after its opening quote. False: the quote is
+/// never closed, or something other than a space follows it.
 bool take_quoted(std::string_view line, char quote, std::size_t& at, std::string& out) {
   while (at < line.size()) {
     if (line[at] == quote) {
