@@ -3,6 +3,7 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -25,20 +26,20 @@ using Timeout = client::RespClient::Timeout;
 
 constexpr const char* kBackupExamples = R"(Examples:
   leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 monday
-writes a snapshot to backups/monday in the data directory of the node that takes it, while reads and
-writes go on, and prints the path. Everything that was acknowledged before is in it. Copy the file
-to another machine; leasehold restore makes a new group of it.)";
+writes a snapshot to backups/monday in the data directory of the node that makes it, while reads and
+writes go on, and prints the path. It contains everything that was acknowledged before. Copy the
+file to another machine; leasehold restore makes a new group of it.)";
 
 constexpr const char* kSnapshotExamples = R"(Examples:
   leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
-Each node makes its store durable as it is now and cuts its log down to --log-tail, which it does by
-itself when there is --log-cut more.)";
+Each node makes its store durable as it is now, and cuts its log down to --log-tail. A node does so
+by itself when the log is larger by --log-cut.)";
 
 struct BackupOptions {
   std::vector<std::string> servers;
   /// How long to look for a node that takes the backup; the backup itself may take any time.
   Timeout timeout{5000};
-  std::string name;    ///< empty: one that tells the time
+  std::string name;    ///< empty: made from the time
   bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
   bool json = false;
 };
@@ -101,26 +102,28 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
       auto client = client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
-        last = server + ": " + client.error().message;
+        last = fmt::format("{}: {}", server, client.error().message);
         continue;
       }
-      Progress progress("backup " + name + " at " + server);
+      Progress progress(fmt::format("backup {} at {}", name, server));
       const auto reply = call_and_watch(client.value(), words, server, progress);
       if (!reply) {
-        return Error{ErrorCode::unavailable,
-                     server + ": " + reply.error().message +
-                         "; a backup that it has begun may yet become complete: look for " + name +
-                         " in its folder backups"};
+        return Error{
+            ErrorCode::unavailable,
+            fmt::format(
+                "{}: {}; a backup that has begun there may still be completed: look for {} in "
+                "its folder backups",
+                server, reply.error().message, name)};
       }
       if (reply.value().kind == client::RespValue::Kind::bulk) {
         Json made = Json::parse(reply.value().text, nullptr, false);
         if (made.is_object()) return Taken{server, std::move(made)};
       }
-      last = server + ": " + reply.value().text;
+      last = fmt::format("{}: {}", server, reply.value().text);
       if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
     }
     if (Clock::now() + kRetryPause >= deadline) {
-      return Error{ErrorCode::timed_out, "no node took the backup; the last answer: " + last};
+      return Error{ErrorCode::timed_out, "no node made the backup; the last answer: " + last};
     }
     std::this_thread::sleep_for(kRetryPause);
   }
@@ -153,16 +156,18 @@ Json ask_for_snapshot(const std::string& server, Timeout timeout) {
 
 std::string line_of(const Json& node) {
   const std::string server = node.at("server").get<std::string>();
-  if (node.contains("error")) return server + "  " + node.at("error").get<std::string>();
+  if (node.contains("error"))
+    return fmt::format("{}  {}", server, node.at("error").get<std::string>());
   const std::uint64_t before = number(node, "first_before");
   const std::uint64_t first = number(node, "first");
   const std::string left = bytes_text(number(node, "log_bytes"));
   std::string out =
-      server + "  the store is durable up to index " + std::to_string(number(node, "index"));
-  if (first == before) return out + "; nothing to cut: the log has " + left + " (see --log-tail)";
+      fmt::format("{}  the store is durable up to index {}", server, number(node, "index"));
+  if (first == before)
+    return fmt::format("{}; nothing to cut: the log has {} (see --log-tail)", out, left);
   const std::uint64_t gone = number(node, "log_bytes_before") - number(node, "log_bytes");
-  return out + "; cut entries " + std::to_string(before) + " to " + std::to_string(first - 1) +
-         " of the log, " + bytes_text(gone) + "; " + left + " left";
+  return fmt::format("{}; cut entries {} to {} of the log, {}; {} left", out, before, first - 1,
+                     bytes_text(gone), left);
 }
 
 /// Asks one node after another to write a backup, until one takes it, and waits until it is
@@ -192,7 +197,7 @@ int run_backup(const BackupOptions& options) {
   return 0;
 }
 
-/// Asks every node at once to make its store durable and cut its log, and tells what they did.
+/// Asks every node at once to make its store durable and cut its log, and prints what they did.
 int run_snapshot(const SnapshotOptions& options) {
   std::vector<std::future<Json>> answers;
   for (const std::string& server : options.servers) {
@@ -222,10 +227,11 @@ Run add_backup(Flags& flags) {
   const auto options = std::make_shared<BackupOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"name", "NAME", "The file's name; without one it tells the time"}, options->name);
-  flags.add({"--stale", "", "What the node has, though it may lack writes; needs no leader"},
+  flags.add({"name", "NAME", "Name of the file; default: the time"}, options->name);
+  flags.add({"--stale", "",
+             "Back up the state of this node, which may lack the latest writes; needs no leader"},
             options->stale);
-  flags.add({"--json", "", "One object instead of a sentence"}, options->json);
+  flags.add({"--json", "", "Print a JSON object instead of a sentence"}, options->json);
   flags.set_footer(kBackupExamples);
   return [options] { return run_backup(*options); };
 }
@@ -234,7 +240,7 @@ Run add_snapshot(Flags& flags) {
   const auto options = std::make_shared<SnapshotOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"--json", "", "A list of objects instead of sentences"}, options->json);
+  flags.add({"--json", "", "Print a JSON list instead of sentences"}, options->json);
   flags.set_footer(kSnapshotExamples);
   return [options] { return run_snapshot(*options); };
 }

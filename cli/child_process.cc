@@ -1,5 +1,7 @@
 #include <leasehold/cli/child_process.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,7 +27,7 @@ void give_terminal(pid_t group) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-/// In the child, until it is another program. Nothing here allocates.
+/// Runs in the child, until it becomes another program. Nothing here allocates.
 [[noreturn]] void become(char* const* words, char* const* environment, pid_t parent, int told) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -37,13 +39,14 @@ void give_terminal(pid_t group) {
   std::signal(SIGPIPE, SIG_DFL);
   execvpe(words[0], words, environment);
   const int why = errno;
-  // If even that fails, the status tells.
+  // If even that fails, the exit status shows it.
   static_cast<void>(!write(told, &why, sizeof why));
   _exit(127);
 }
 
-/// In a process that does nothing else: waits for the end of its parent, whatever that dies of.
-/// PR_SET_PDEATHSIG is of the command alone, not of what this has started. Nothing here allocates.
+/// In a process that does nothing else: waits for the end of its parent, for whatever reason it
+/// ends. PR_SET_PDEATHSIG covers only the command, not the processes that the command started.
+/// Nothing here allocates.
 [[noreturn]] void guard(pid_t group, int parent_alive) {
   // Who kills the parent's group by force does not mean this one.
   setpgid(0, 0);
@@ -65,7 +68,7 @@ std::vector<std::string> merged(const std::map<std::string, std::string>& added)
     const std::string text = *entry;
     if (added.count(text.substr(0, text.find('='))) == 0) all.push_back(text);
   }
-  for (const auto& [name, value] : added) all.push_back(name + "=" + value);
+  for (const auto& [name, value] : added) all.push_back(fmt::format("{}={}", name, value));
   return all;
 }
 
@@ -79,7 +82,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 
 Error system_error(const std::string& what, int number) {
   return {number == ENOENT ? ErrorCode::not_found : ErrorCode::io,
-          what + ": " + std::strerror(number)};
+          fmt::format("{}: {}", what, std::strerror(number))};
 }
 
 }  // namespace
@@ -103,10 +106,10 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& words,
     close(told[0]);
     return system_error("cannot start a process", fork_failed);
   }
-  // In both, so that nobody comes too early.
+  // In both processes, so that neither uses the group too early.
   setpgid(pid, pid);
   ChildProcess child(pid);
-  // A pipeline that goes on elsewhere shares the terminal.
+  // The rest of a pipeline shares the terminal.
   if (isatty(STDOUT_FILENO) == 1) child.lend_terminal();
   int why = 0;
   const bool failed = read(told[0], &why, sizeof why) == sizeof why;
@@ -157,7 +160,7 @@ void ChildProcess::end_all() {
 }
 
 void ChildProcess::signal(int number) const {
-  // A group without members is none: then there is nobody to tell.
+  // A group without members no longer exists: then there is no process to signal.
   if (pid_ > 0) kill(-pid_, number);
 }
 
@@ -169,7 +172,7 @@ std::optional<int> ChildProcess::ended() {
   }
   if (stopped_by_ != 0) go_on();
   info = {};
-  // It is not reaped: for so long no other group gets the number of this one.
+  // It is not reaped: until then no other group gets the number of this one.
   if (!status_ && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid == pid_) {
     status_ = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;

@@ -12,12 +12,12 @@
 
 namespace leasehold::cli {
 
-/// A process in a group of its own, so that a signal reaches what it has started, too. If this
-/// process dies, however that happens, all of the group are killed. What leaves the group, as
-/// a daemon does, is not followed.
+/// A process in a group of its own, so that a signal also reaches the processes that it started. If
+/// this process dies, for any reason, the whole group is killed. A process that leaves the group,
+/// as a daemon does, is not followed.
 ///
-/// Where this process has the terminal, the command gets it, and this process has it back at the
-/// end: Ctrl-C is the command's. In a pipeline, whose other processes may need the terminal, the
+/// If this process has the terminal, the command gets it, and this process takes it back at the
+/// end: Ctrl-C goes to the command. In a pipeline, whose other processes may need the terminal, the
 /// command gets it when it asks. Make it from the first thread, and where SIGCHLD is not ignored.
 class ChildProcess {
  public:
@@ -34,8 +34,8 @@ class ChildProcess {
   /// To all of the group.
   void signal(int number) const;
   /// Its exit status as a shell shows it: 128 and the signal, if one ended it. None: it runs. A
-  /// command that was stopped (Ctrl-Z) is continued; one that waits for the terminal is when this
-  /// process has it to give. Others of the group may run on.
+  /// command that was stopped (Ctrl-Z) is continued; if it waits for the terminal, it is continued
+  /// when this process has the terminal to give. Other processes of the group may still run.
   std::optional<int> ended();
   /// Kills what is left of the group, and waits until nothing is. To be called once.
   void end_all();
@@ -47,13 +47,14 @@ class ChildProcess {
   void go_on();
   bool lend_terminal();
 
-  /// Leads the group, and gives it its number for as long as it was not reaped. -1: all ended.
+  /// The leader of the group, whose number the group has until this process is reaped. -1: all
+  /// ended.
   pid_t pid_;
   /// Kills the group when the other end of its pipe, which is alive_, is closed.
   pid_t guard_ = -1;
   int alive_ = -1;
   std::optional<int> status_;
-  /// By this signal. 0: it was not stopped.
+  /// The signal that stopped it. 0: it was not stopped.
   int stopped_by_ = 0;
   bool has_terminal_ = false;
 };

@@ -5,6 +5,7 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/server/commands/report.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -59,11 +60,11 @@ struct Failed {
 
 template <class T>
 T must(Result<T> result, const std::string& what) {
-  if (!result) fail(what + ": " + result.error().message);
+  if (!result) fail(fmt::format("{}: {}", what, result.error().message));
   return std::move(result).value();
 }
 void must(const Result<void>& result, const std::string& what) {
-  if (!result) fail(what + ": " + result.error().message);
+  if (!result) fail(fmt::format("{}: {}", what, result.error().message));
 }
 
 /// One line of the story; shown at once, also through a pipe.
@@ -121,15 +122,14 @@ class Demo {
     const std::vector<int> ports = must(free_ports(2 * kNodes), "ports");
     std::string peers;
     for (std::size_t i = 0; i < kNodes; ++i) {
-      peers +=
-          (i == 0 ? "" : ",") + std::to_string(i + 1) + "=127.0.0.1:" + std::to_string(ports[i]);
+      peers += fmt::format("{}{}=127.0.0.1:{}", i == 0 ? "" : ",", i + 1, ports[i]);
     }
     const auto start = Clock::now();
     for (std::size_t i = 0; i < kNodes; ++i) {
       Replica& replica = replicas_[i];
       replica.id = static_cast<int>(i + 1);
-      const std::string name = dir_ + "/node" + std::to_string(replica.id);
-      replica.address = "127.0.0.1:" + std::to_string(ports[kNodes + i]);
+      const std::string name = fmt::format("{}/node{}", dir_, replica.id);
+      replica.address = fmt::format("127.0.0.1:{}", ports[kNodes + i]);
       replica.log = name + ".log";
       replica.words = {program_,
                        "serve",
@@ -144,9 +144,9 @@ class Demo {
                        "--cluster",
                        "demo",
                        "--lease",
-                       std::to_string(kLease.count()) + "ms",
+                       fmt::format("{}ms", kLease.count()),
                        "--election-timeout",
-                       std::to_string(kElectionTimeout.count()) + "ms"};
+                       fmt::format("{}ms", kElectionTimeout.count())};
       must(replica.process.start(replica.words, replica.log), "starting a replica");
     }
     leader_ = wait_for_leader({0, 1, 2});
@@ -165,8 +165,8 @@ class Demo {
     for (std::size_t i = 0; i < kNodes; ++i) {
       client::RespClient client = connect(i);
       for (int n = 0; n < kWritesPerNode; ++n) {
-        const std::string key = "node" + std::to_string(i + 1) + ":" + std::to_string(n);
-        const std::string value = "written through node " + std::to_string(i + 1);
+        const std::string key = fmt::format("node{}:{}", i + 1, n);
+        const std::string value = fmt::format("written through node {}", i + 1);
         (i == leader_.at ? at_leader : at_followers).measure([&] {
           expect_ok(client, {"SET", key, value});
         });
@@ -183,7 +183,7 @@ class Demo {
     const Json before = status(leader_.at);
     Latencies latencies;
     for (int n = 0; n < kLeaseReads; ++n) {
-      const std::string key = "node1:" + std::to_string(n % kWritesPerNode);
+      const std::string key = fmt::format("node1:{}", n % kWritesPerNode);
       latencies.measure([&] { expect_value(client, key, ledger_.at(key)); });
     }
     const Json after = status(leader_.at);
@@ -206,7 +206,7 @@ class Demo {
       if (i == leader_.at) continue;
       client::RespClient client = connect(i);
       for (int n = 0; n < kFollowerReads; ++n) {
-        const std::string key = "node1:" + std::to_string(n % kWritesPerNode);
+        const std::string key = fmt::format("node1:{}", n % kWritesPerNode);
         latencies.measure([&] { expect_value(client, key, ledger_.at(key)); });
       }
     }
@@ -214,7 +214,7 @@ class Demo {
         latencies.text().c_str());
   }
 
-  /// The leadership goes round, while every node is read and written.
+  /// Transfers the leadership around the group, while clients read and write at every node.
   void transfer() {
     Waits waits("node1:0", ledger_.at("node1:0"));
     std::vector<std::string> addresses;
@@ -257,10 +257,12 @@ class Demo {
       if (i != killed_) survivors.push_back(i);
     }
     std::vector<Probe> probes;
+    probes.reserve(survivors.size());
     for (const std::size_t at : survivors) probes.push_back({at, connect(at), {}, {}, {}});
     const auto killed_at = Clock::now();
     victim.process.signal(SIGKILL);
     std::vector<std::thread> threads;
+    threads.reserve(probes.size());
     std::atomic<bool> written{false};
     for (Probe& probe : probes) {
       threads.emplace_back([this, &probe, &written] { probe_writes(probe, written); });
@@ -312,7 +314,7 @@ class Demo {
         return;
       }
       if (!written) {
-        keys.push_back("probe" + std::to_string(probe.at + 1) + ":" + std::to_string(keys.size()));
+        keys.push_back(fmt::format("probe{}:{}", probe.at + 1, keys.size()));
         if (auto sent = probe.client.send({{"SET", keys.back(), "probe"}}, kCallTimeout); !sent) {
           probe.failure = "a survivor broke the connection: " + sent.error().message;
           return;
@@ -388,8 +390,7 @@ class Demo {
     for (Replica& replica : replicas_) {
       const int exit_status = must(replica.process.wait(kStepTimeout), "stopping a replica");
       if (exit_status != 0) {
-        fail("node " + std::to_string(replica.id) + " ended with status " +
-             std::to_string(exit_status));
+        fail(fmt::format("node {} ended with status {}", replica.id, exit_status));
       }
     }
     say("8. All three stopped cleanly.");
@@ -412,7 +413,7 @@ class Demo {
 
   void check_running(std::size_t at) {
     if (!replicas_[at].process.running()) {
-      fail("node " + std::to_string(replicas_[at].id) + " ended by itself");
+      fail(fmt::format("node {} ended by itself", replicas_[at].id));
     }
   }
   static void sleep(milliseconds span) {
@@ -433,7 +434,7 @@ class Demo {
     if (interrupted) fail("interrupted");
     const client::RespValue reply = must(client.call(words, kCallTimeout), words.front());
     if (reply.kind != client::RespValue::Kind::simple)
-      fail(words.front() + " was refused: " + reply.text);
+      fail(fmt::format("{} was refused: {}", words.front(), reply.text));
   }
   static void expect_value(client::RespClient& client, const std::string& key,
                            const std::string& value) {
@@ -441,7 +442,7 @@ class Demo {
     const client::RespValue reply = must(client.call({"GET", key}, kCallTimeout), "GET");
     if (reply.kind == client::RespValue::Kind::error) fail("GET was refused: " + reply.text);
     if (reply.kind != client::RespValue::Kind::bulk || reply.text != value) {
-      fail("the acknowledged write of " + key + " was not read back");
+      fail(fmt::format("the acknowledged write of {} was not read back", key));
     }
   }
 

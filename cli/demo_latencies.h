@@ -1,10 +1,11 @@
 // For the demo: how long operations of one kind take, as people read it.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -27,22 +28,17 @@ class Latencies {
   }
   /// "p50 1.2 ms, p99 3.4 ms".
   std::string text() {
-    return "p50 " + format(percentile(0.5)) + ", p99 " + format(percentile(0.99));
+    return fmt::format("p50 {}, p99 {}", format(percentile(0.5)), format(percentile(0.99)));
   }
   /// "median 1.2 ms, longest 3.4 ms".
   std::string spread() {
-    return "median " + format(percentile(0.5)) + ", longest " + format(percentile(1));
+    return fmt::format("median {}, longest {}", format(percentile(0.5)), format(percentile(1)));
   }
 
  private:
   static std::string format(double microseconds) {
-    char out[32];
-    if (microseconds < 1000) {
-      std::snprintf(out, sizeof(out), "%.0f us", microseconds);
-    } else {
-      std::snprintf(out, sizeof(out), "%.1f ms", microseconds / 1000);
-    }
-    return out;
+    if (microseconds < 1000) return fmt::format("{:.0f} us", microseconds);
+    return fmt::format("{:.1f} ms", microseconds / 1000);
   }
   std::vector<double> all_;
 };

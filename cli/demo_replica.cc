@@ -1,6 +1,8 @@
 #include <leasehold/base/random.h>
 #include <leasehold/cli/demo_replica.h>
 
+#include <fmt/format.h>
+
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -46,6 +48,7 @@ bool can_bind(int port) {
   dup2(log, STDOUT_FILENO);
   dup2(log, STDERR_FILENO);
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
   execv(argv[0], argv.data());
@@ -65,7 +68,7 @@ Result<std::string> own_program(const std::string& argv0) {
   std::string left = folders == nullptr ? "" : folders;
   while (!left.empty()) {
     const std::size_t colon = left.find(':');
-    const std::string candidate = left.substr(0, colon) + "/" + argv0;
+    const std::string candidate = fmt::format("{}/{}", left.substr(0, colon), argv0);
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
     left = colon == std::string::npos ? "" : left.substr(colon + 1);
   }
@@ -91,10 +94,11 @@ Result<std::vector<int>> free_ports(std::size_t count) {
 Result<std::string> make_temporary_folder(const std::string& prefix) {
   const char* parent = std::getenv("TMPDIR");
   std::string path =
-      std::string(parent == nullptr || *parent == '\0' ? "/tmp" : parent) + "/" + prefix + "XXXXXX";
+      fmt::format("{}/{}XXXXXX", parent == nullptr || *parent == '\0' ? "/tmp" : parent, prefix);
   if (mkdtemp(path.data()) == nullptr) {
-    return Error{ErrorCode::io, "cannot make a folder like " + path + ": " + std::strerror(errno) +
-                                    ". Set TMPDIR to a writable folder"};
+    return Error{ErrorCode::io,
+                 fmt::format("cannot make a folder like {}: {}. Set TMPDIR to a writable folder",
+                             path, std::strerror(errno))};
   }
   return path;
 }
@@ -108,7 +112,7 @@ ReplicaProcess::~ReplicaProcess() {
 Result<void> ReplicaProcess::start(const std::vector<std::string>& words, const std::string& log) {
   const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) {
-    return Error{ErrorCode::io, "cannot write " + log + ": " + std::strerror(errno)};
+    return Error{ErrorCode::io, fmt::format("cannot write {}: {}", log, std::strerror(errno))};
   }
   const pid_t parent = getpid();
   const pid_t child = fork();

@@ -16,8 +16,8 @@ namespace leasehold::cli {
 /// not_found.
 Result<std::string> own_program(const std::string& argv0);
 
-/// Loopback ports that nobody listens on now, outside the range that the system hands out by
-/// itself. Errors: unavailable.
+/// Loopback ports on which no process listens now, outside the range from which the system chooses.
+/// Errors: unavailable.
 Result<std::vector<int>> free_ports(std::size_t count);
 
 /// A folder of its own under TMPDIR or /tmp. Errors: io.

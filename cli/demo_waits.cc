@@ -1,5 +1,7 @@
 #include <leasehold/cli/demo_waits.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -70,8 +72,7 @@ std::string Waits::make_request(Client& client, std::size_t number) {
         reply.value().kind == client::RespValue::Kind::bulk && reply.value().text == value_;
     return right ? "" : "GET was answered: " + reply.value().text;
   }
-  const std::string key =
-      "waits" + std::to_string(client.node) + ":" + std::to_string(number % 100);
+  const std::string key = fmt::format("waits{}:{}", client.node, number % 100);
   const std::string value = std::to_string(number);
   const auto reply = client.client.call({"SET", key, value}, kCallTimeout);
   if (!reply) return "SET: " + reply.error().message;

@@ -36,7 +36,7 @@ class Waits {
   /// The longest waits of requests that have ended since the last call.
   Longest take();
 
-  /// Of requests that were refused or answered wrongly: what was said to the first. Empty: none.
+  /// The answer to the first request that was refused or answered wrongly. Empty: none.
   std::string problem() const;
   /// What was acknowledged. After stop().
   const std::map<std::string, std::string>& written() const { return written_; }

@@ -17,12 +17,12 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Waits until nobody else leads NAME, says `elected` with the fencing token, and leads until a
-signal comes: then somebody else may at once. When the leadership could not be renewed in
-time it says `over` and ends; what is done under it has to stop within the margin. With
---grace it says `grace` first, on which the same has to stop, and then `again` if it leads
-on, with the token as before, or `over`. To run a command under it: leasehold lock. With
---observe it does not stand, and says who leads whenever that changes.
+Waits until nobody else leads NAME, prints `elected` with the fencing token, and leads until a
+signal comes: then another client may lead at once. If the leadership could not be renewed in
+time, it prints `over` and ends; the work of the leader has to stop within the margin. With
+--grace it prints `grace` first, and the work has to stop at that line; then `again` if it
+still leads, with the same token, or `over`. To run a command as leader: leasehold lock. With
+--observe it is not a candidate, and prints who leads at each change.
 
 Exit status: 0 ended by a signal, 1 another leads, 2 a flag is wrong, 4 the nodes were not
 reached, 6 the leadership was lost.
@@ -36,7 +36,7 @@ using Json = nlohmann::ordered_json;
 
 /// How often a signal is looked for, and whether the office is still held.
 constexpr Duration kLook = std::chrono::milliseconds(50);
-/// Between two questions who leads.
+/// Pause between two questions who leads.
 constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
 int fail(const std::string& text, int status) {
@@ -147,19 +147,21 @@ Run add_elect(Flags& flags) {
   flags.add_words(wanted->words, "NAME --servers HOST:PORT,... [OPTIONS]");
   wanted->holder.add(flags);
   wanted->holder.add_wait(flags);
+  add_term(flags,
+           {"--grace", "DURATION",
+            "Grace period after the time to live: nobody else leads, and a renewal still keeps the "
+            "leadership",
+            "0s"},
+           grant::kLeaseGraceMax, wanted->options.terms.grace);
   add_term(
       flags,
-      {"--grace", "DURATION",
-       "After its time to live nobody else gets it for this long; a renewal gives it back", "0s"},
-      grant::kLeaseGraceMax, wanted->options.terms.grace);
-  add_term(flags,
-           {"--lock-delay", "DURATION",
-            "When it was not renewed, nobody leads for this long: time for what the old leader has "
-            "still under way",
-            "0s"},
-           grant::kLeaseDelayMax, wanted->options.terms.delay);
-  flags.add({"--observe", "", "Say who leads, until a signal comes"}, wanted->observe);
-  flags.add({"--json", "", "An object for each line"}, wanted->json);
+      {"--lock-delay", "DURATION",
+       "After the leadership expires nobody leads for this time: what the old leader has under "
+       "way can end",
+       "0s"},
+      grant::kLeaseDelayMax, wanted->options.terms.delay);
+  flags.add({"--observe", "", "Print who leads, until a signal comes"}, wanted->observe);
+  flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
   flags.set_footer(kText);
   return [wanted] { return run(*wanted); };
 }

@@ -18,7 +18,8 @@ bool is_ignored(int number) {
 }  // namespace
 
 EndingSignals::EndingSignals() {
-  // A parent that waits for no children may have left it ignored; then nobody could.
+  // A parent that waits for no children may have left it ignored; then this process could not wait
+  // for its child either.
   std::signal(SIGCHLD, SIG_DFL);
   sigemptyset(&set_);
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
@@ -26,7 +27,7 @@ EndingSignals::EndingSignals() {
     if (!is_ignored(number)) sigaddset(&set_, number);
   }
   sigset_t blocked = set_;
-  // Nobody takes these: whoever is stopped by the terminal cannot stop a command in time.
+  // These stay blocked: a process that the terminal has stopped cannot stop a command in time.
   for (const int number : {SIGTSTP, SIGTTIN, SIGTTOU}) sigaddset(&blocked, number);
   pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
 }

@@ -3,7 +3,7 @@
 
 #include <leasehold/lease/instant.h>
 
-#include <signal.h>
+#include <csignal>
 
 namespace leasehold::cli {
 
@@ -14,7 +14,7 @@ class EndingSignals {
   /// SIGINT, SIGTERM, SIGHUP or SIGQUIT, less those that were ignored at the start; and SIGCHLD.
   /// 0: none came in time.
   int next(lease::Duration wait) const;
-  /// The same without SIGCHLD: for who has no children, or those of whoever was here before.
+  /// The same without SIGCHLD: for a command without children of its own.
   int next_ending(lease::Duration wait) const;
 
  private:

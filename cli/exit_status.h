@@ -1,4 +1,4 @@
-// The exit statuses of the program; kExitStatuses (manual.h) tells them to users.
+// The exit statuses of the program; kExitStatuses (manual.h) explains them to users.
 #pragma once
 
 namespace leasehold::cli {

@@ -2,6 +2,8 @@
 #include <leasehold/cli/holder_flags.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,33 +28,33 @@ std::string host_name() {
   return host;
 }
 
-/// What no other holder has, though two may give the same text: the process, and when it began by
-/// the clock that counts. A grant whose answer was lost is recognised by it.
+/// A unique name, although two holders may give the same text: it adds the process id and the start
+/// of the process by the holder clock. A grant whose answer was lost is recognised by it.
 std::string own_name(const std::string& text, const lease::Clock& clock) {
-  return text + ":" + std::to_string(getpid()) + ":" +
-         std::to_string(clock.holder_now().since_origin().count());
+  return fmt::format("{}:{}:{}", text, getpid(), clock.holder_now().since_origin().count());
 }
 
 }  // namespace
 
 void HolderFlags::add(Flags& flags) {
   flags.add_servers(servers);
-  flags.add(
-      {"--holder", "TEXT",
-       "Who holds it, as others see it (default: the host); the number of the process is added"},
-      holder_);
-  flags.add({"--ttl", "DURATION", "How long it outlives its holder", "10s"}, timing_.ttl);
-  flags.add({"--margin", "DURATION", "How long its holder may take to stop", "1s"}, timing_.margin);
-  flags.add({"--renew", "DURATION", "How often to renew (default: a third of what can be used)"},
+  flags.add({"--holder", "TEXT",
+             "Name of the holder that others see (default: the host); the process id is added"},
+            holder_);
+  flags.add({"--ttl", "DURATION", "How long the lease lives after its last renewal", "10s"},
+            timing_.ttl);
+  flags.add({"--margin", "DURATION", "How long the holder may take to stop", "1s"}, timing_.margin);
+  flags.add({"--renew", "DURATION", "How often to renew (default: a third of the usable time)"},
             [this](const std::string& text) -> Result<void> {
               const auto renewal = server::parse_duration(text);
               if (!renewal) return renewal.error();
               renewal_ = renewal.value();
               return {};
             });
-  flags.add({"--max-round-trip", "DURATION", "The longest that a healthy renewal takes", "500ms"},
-            timing_.max_round_trip);
-  flags.add({"--max-clock-drift", "FRACTION", "How wrong the clocks may go", "0.1"},
+  flags.add(
+      {"--max-round-trip", "DURATION", "The longest round trip of a healthy renewal", "500ms"},
+      timing_.max_round_trip);
+  flags.add({"--max-clock-drift", "FRACTION", "Largest rate error of the clocks", "0.1"},
             [this](const std::string& text) -> Result<void> {
               const auto ppm = server::parse_scaled(text, 1'000'000);
               // What is larger might not fit the sums of timing().
@@ -65,13 +67,14 @@ void HolderFlags::add(Flags& flags) {
 }
 
 void HolderFlags::add_wait(Flags& flags) {
-  flags.add({"--wait", "DURATION", "How long it may be another's (default: for ever)"}, wait_);
+  flags.add({"--wait", "DURATION", "How long to wait while another holds it (default: forever)"},
+            wait_);
 }
 
 Result<grant::HolderTiming> HolderFlags::timing() const {
   grant::HolderTiming timing = timing_;
   if (timing.margin < kMarginMin) {
-    return wrong("--margin: who holds it needs 10ms to stop, or more");
+    return wrong("--margin: the holder needs 10ms or more to stop");
   }
   timing.renewal = renewal_.value_or(std::max(timing.usable() / 3, Duration(1)));
   if (auto valid = timing.validate(); !valid) return valid.error();

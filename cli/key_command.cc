@@ -3,6 +3,7 @@
 #include <leasehold/cli/key_command.h>
 #include <leasehold/server/front/lease_word.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -27,11 +28,11 @@ using Json = nlohmann::ordered_json;
 
 /// Pause after every server has been tried once.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
-/// One server may take so long of the whole time.
+/// The part of the whole time limit that one server may take.
 constexpr Timeout kConnectTimeout{1000};
 /// How long one server is waited for if the command may be sent to another one too.
 constexpr Timeout kTry{1000};
-/// After this a person is told what takes so long.
+/// After this time the user reads what the command waits for.
 constexpr auto kPatience = std::chrono::seconds(1);
 
 Error unknown(const std::string& why) {
@@ -55,7 +56,7 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   if (!reply) return reply.error();
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
-    return Error{ErrorCode::malformed, "this is no Leasehold server: " + reply.value().text};
+    return Error{ErrorCode::malformed, "this is not a Leasehold server: " + reply.value().text};
   }
   return status;
 }
@@ -76,12 +77,12 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
       auto client = client::RespClient::connect(server, std::min(left(), kConnectTimeout));
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
-        last = server + ": " + client.error().message;
+        last = fmt::format("{}: {}", server, client.error().message);
         continue;
       }
       const bool numbered = repeat == Repeat::numbered;
       auto reply = client.value().call(words, numbered ? std::min(left(), kTry) : left());
-      last = server + ": " + (reply ? reply.value().text : reply.error().message);
+      last = fmt::format("{}: {}", server, reply ? reply.value().text : reply.error().message);
       if (reply && reply.value().not_executed()) continue;
       if (reply && may_be_executed && reply.value().is_error("NOSESSION")) {
         return unknown("the session ended too early; the last answer: " + last);
@@ -92,7 +93,7 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
     }
     if (Clock::now() + kRetryPause >= deadline) {
       if (may_be_executed) return unknown("no answer in time; the last one: " + last);
-      return Error{ErrorCode::timed_out, "nobody took the command; the last answer: " + last};
+      return Error{ErrorCode::timed_out, "no node took the command; the last answer: " + last};
     }
     if (!told && Clock::now() > start + kPatience) {
       told = true;
@@ -112,7 +113,8 @@ struct KeyCommand {
   bool exactly_once = false;
 };
 
-/// A session that is opened twice costs nothing: the one that nobody knows of ends by being idle.
+/// Opening a session twice does no harm: the session whose id was lost ends when its idle time is
+/// over.
 Result<client::RespValue> run_once(const KeyCommand& command) {
   const auto deadline = Clock::now() + command.timeout;
   const auto left = [deadline] {
@@ -135,7 +137,7 @@ Result<client::RespValue> run_once(const KeyCommand& command) {
 }
 
 /// Exit status: 0 done; 1 no such key (for put --if-absent: it exists); 2 a wrong address; 3
-/// outcome unknown; 4 not executed: refused, or nobody took it.
+/// outcome unknown; 4 not executed: refused, or no node took it.
 int run_key_command(const KeyCommand& command) {
   const bool read = command.words.front() == "GET";
   const auto reply = command.exactly_once
@@ -223,12 +225,11 @@ Run add_put(Flags& flags) {
   Flag value{"value", "VALUE", "The value"};
   value.required = true;
   flags.add(value, wanted->value);
-  flags.add({"--if-absent", "", "Only if the key does not exist"}, wanted->if_absent);
-  Flag sequential{"--sequential", "",
-                  "KEY is the beginning of a new key, a number that rises its end; tells the key"};
+  flags.add({"--if-absent", "", "Write only if the key does not exist"}, wanted->if_absent);
+  Flag sequential{"--sequential", "", "Write a new key, KEY and a rising number, and print it"};
   sequential.excludes = "--if-absent";
   flags.add(sequential, wanted->sequential);
-  flags.add({"--lease", "LEASE", "The key goes with the lease of this id or name"},
+  flags.add({"--lease", "LEASE", "Delete the key when the lease of this id or name ends"},
             [wanted](const std::string& text) -> Result<void> {
               kv::LeaseRef lease;
               if (const std::string problem = server::parse_lease(text, lease); !problem.empty()) {

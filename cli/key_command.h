@@ -14,20 +14,20 @@
 
 namespace leasehold::cli {
 
-/// What LEASEHOLD STATUS of one node says. Errors: those of client::RespClient, and malformed.
+/// The answer of one node to LEASEHOLD STATUS. Errors: those of client::RespClient, and malformed.
 Result<nlohmann::ordered_json> fetch_status(const std::string& server,
                                             client::RespClient::Timeout timeout);
 
-/// What becomes of a command whose outcome is unknown.
+/// What to do with a command whose outcome is unknown.
 enum class Repeat : std::uint8_t {
-  never,     ///< the user is told
+  never,     ///< report it to the user
   read,      ///< it is sent again: it changes nothing
   numbered,  ///< the same, also when one server does not answer for a second: it is executed once
 };
 
 /// Sends one command to the first server that takes it. A refusal that says "not executed" and a
 /// server out of reach lead to the next server, round and round until `timeout`. Errors: timed_out
-/// (nobody took it; not executed), unavailable (outcome unknown: it may be or become executed).
+/// (no node took it; not executed), unavailable (outcome unknown: it may be or become executed).
 Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
                                        const std::vector<std::string>& words,
                                        client::RespClient::Timeout timeout, Repeat repeat);

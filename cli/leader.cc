@@ -1,6 +1,8 @@
 #include <leasehold/cli/leader.h>
 #include <leasehold/cli/status_command.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -26,7 +28,8 @@ std::optional<Leader> find_leader(const std::vector<std::string>& servers,
   for (const nlohmann::ordered_json& node : all.nodes) {
     if (node.contains("error")) {
       if (!answered) {
-        why = node.at("server").get<std::string>() + ": " + node.at("error").get<std::string>();
+        why = fmt::format("{}: {}", node.at("server").get<std::string>(),
+                          node.at("error").get<std::string>());
       }
       continue;
     }
@@ -39,8 +42,10 @@ std::optional<Leader> find_leader(const std::vector<std::string>& servers,
   if (leader) {
     why.clear();
   } else if (elsewhere != 0) {
-    why = "node " + std::to_string(elsewhere) +
-          " leads, and none of the servers is it: add its client address to --servers";
+    why = fmt::format(
+        "node {} leads, but it is not among the servers: add its client address to "
+        "--servers",
+        elsewhere);
   } else if (answered) {
     why = "none of the servers knows a leader";
   }

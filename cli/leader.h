@@ -19,8 +19,9 @@ struct Leader {
   nlohmann::ordered_json status;  ///< what its LEASEHOLD STATUS says
 };
 
-/// Asks all servers at once; takes at most `timeout`. Of several that say so the one of the highest
-/// term. None: nobody leads, or the leader is not among them; then `why` says which.
+/// Asks all servers at once; takes at most `timeout`. If several nodes say that they lead, the
+/// result is the one with the highest term. None: no node leads, or the leader is not among the
+/// servers; `why` says which.
 std::optional<Leader> find_leader(const std::vector<std::string>& servers,
                                   client::RespClient::Timeout timeout, std::string& why);
 

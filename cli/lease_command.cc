@@ -6,6 +6,7 @@
 #include <leasehold/grant/ttl_warning.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -21,15 +22,14 @@ namespace {
 
 constexpr const char* kText = R"(
 Actions:
-  grant                     a new lease: prints its id and its fencing token
-  renew LEASE ...           start the time to live of each again
-  revoke LEASE              end it, with its keys
-  info LEASE                who holds it, and which keys stand on it (or info --name NAME)
-  list                      all of them
-  attach LEASE KEY          the key goes when the lease ends
-  detach KEY                the key stays
-A LEASE is an id or a name; what is a number is an id. A key that begins with a dash stands
-behind --.
+  grant                     make a lease, and print its id and its fencing token
+  renew LEASE ...           start the time to live of each lease again
+  revoke LEASE              end the lease and delete its keys
+  info LEASE                show its holder and its keys (or info --name NAME)
+  list                      show all leases
+  attach LEASE KEY          the key is deleted when the lease ends
+  detach KEY                the key stays when the lease ends
+LEASE is an id or a name; a number is an id. Write -- before a key that begins with a dash.
 To hold a lease while a command runs: leasehold lock.
 
 Example:
@@ -40,7 +40,7 @@ using Words = std::vector<std::string>;
 
 /// As many as the store lists at once.
 constexpr std::size_t kPage = 4096;
-/// Items of a lease, where its keys are not told.
+/// Items of a lease in an answer without its keys.
 constexpr std::size_t kListed = 10;
 
 int fail(const std::string& text, int status) {
@@ -90,8 +90,8 @@ std::string duration_of(const Json& milliseconds) {
 }
 
 std::string line_of(const Json& lease) {
-  std::string line = lease.at("id").dump() + "  token " + lease.at("token").dump() + "  ttl " +
-                     duration_of(lease.at("ttl_ms"));
+  std::string line = fmt::format("{}  token {}  ttl {}", lease.at("id").dump(),
+                                 lease.at("token").dump(), duration_of(lease.at("ttl_ms")));
   if (const Json left = lease.value("left_ms", Json()); left.is_number()) {
     const bool graced = left < 0 && lease.at("grace_ms") != 0;
     line += graced ? "  in its grace period" : "  left " + duration_of(std::max(left, Json(0)));
@@ -101,7 +101,7 @@ std::string line_of(const Json& lease) {
   if (lease.at("delay_ms") != 0) line += "  delay " + duration_of(lease.at("delay_ms"));
   for (const char* field : {"name", "holder"}) {
     const auto text = lease.value(field, std::string());
-    if (!text.empty()) line += "  " + std::string(field) + " " + text;
+    if (!text.empty()) line += fmt::format("  {} {}", field, text);
   }
   if (lease.at("delayed") == true) line += "  expired, its lock delay keeps the name";
   for (const Json& key : lease.value("keys", Json::array())) {
@@ -139,15 +139,16 @@ class LeaseCommand {
     if (action == "list" && words.empty()) return list();
     static const Words kActions = {"grant", "renew", "revoke", "info", "list", "attach", "detach"};
     const bool known = std::find(kActions.begin(), kActions.end(), action) != kActions.end();
-    return misused("lease", "'" + action + "' " +
-                                (known ? "has other arguments"
-                                       : "is no action" + did_you_mean(action, kActions)));
+    return misused("lease",
+                   fmt::format("'{}' {}", action,
+                               known ? "has other arguments"
+                                     : "is not an action" + did_you_mean(action, kActions)));
   }
 
  private:
   static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
 
-  /// None: it was told, and status_ is what to end with.
+  /// None: the failure is printed, and status_ is the exit status.
   std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
     auto reply = run_anywhere(wanted_.servers, words, wanted_.timeout, repeat);
     if (!reply) {
@@ -281,24 +282,27 @@ Run add_lease(Flags& flags) {
   const auto wanted = std::make_shared<Wanted>();
   flags.add_words(wanted->words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
   flags.add_servers(wanted->servers);
-  flags.add({"--ttl", "DURATION", "grant: how long it lives after its last renewal", "10s"},
+  flags.add({"--ttl", "DURATION", "grant: how long the lease lives after its last renewal", "10s"},
             wanted->ttl);
-  add_text(flags, {"--name", "NAME", "grant: no two leases have the same one; info: that one's"},
-           wanted->name);
-  add_text(flags, {"--holder", "TEXT", "grant: who holds it, for others to see"}, wanted->holder);
+  add_text(
+      flags,
+      {"--name", "NAME", "grant: a name that no other lease has; info: the lease of this name"},
+      wanted->name);
+  add_text(flags, {"--holder", "TEXT", "grant: name of the holder, which others see"},
+           wanted->holder);
   add_text(flags, {"--id", "ID", "grant: a number of your own, up to 4294967295"}, wanted->id);
   add_term(flags,
            {"--grace", "DURATION",
-            "grant: after its time to live it stays for this long, and a renewal gives it back"},
+            "grant: grace period after the time to live, in which a renewal still keeps the lease"},
            grant::kLeaseGraceMax, wanted->terms.grace);
   flags.add(
       {"--soft", "",
-       "grant: in its grace period another request for its name ends it, and gets the name at a "
-       "later try; with --grace and --name, without --delay"},
+       "grant: another request for the name ends the grace period, and gets the name at a later "
+       "try; needs --grace and --name, excludes --delay"},
       wanted->terms.soft);
   add_term(flags,
            {"--delay", "DURATION",
-            "grant: when it was not renewed, nobody gets its name for this long; with --name"},
+            "grant: after the lease expires, nobody gets its name for this time; needs --name"},
            grant::kLeaseDelayMax, wanted->terms.delay);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, wanted->timeout);
   flags.add({"--json", "", "Objects instead of lines"}, wanted->json);

@@ -9,6 +9,8 @@
 #include <leasehold/node/system_clock.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <csignal>
 #include <iostream>
@@ -22,17 +24,17 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Takes the lock NAME, which one holder has at a time, and runs COMMAND while it is held. Who
-asked first has it first. The command is stopped before the lock can end without it: by
-SIGTERM when it could not be renewed in time, and by SIGKILL when the margin is nearly over.
-In its environment it finds LEASEHOLD_LOCK and LEASEHOLD_LEASE, and
-LEASEHOLD_TOKEN, the fencing token: a store that keeps the largest token that has written, and
-refuses smaller ones (SET ... TOKEN), is safe even from a command that woke up too late.
-All that COMMAND starts ends with it, and with this process, but for what leaves its group
-(setsid, a daemon).
+Takes the lock NAME, which has one holder at a time, and runs COMMAND while it holds the lock.
+Clients get the lock in the order in which they asked. COMMAND is stopped before the lock can
+end: by SIGTERM when the lock could not be renewed in time, and by SIGKILL when the margin is
+nearly over. The environment of COMMAND has LEASEHOLD_LOCK, LEASEHOLD_LEASE and
+LEASEHOLD_TOKEN, the fencing token: a store that remembers the largest token and refuses
+smaller ones (SET ... TOKEN) is safe even from a command that woke up too late.
+All processes that COMMAND starts end with it, and with this process, except those that leave
+its process group (setsid, a daemon).
 
-Exit status: that of COMMAND; or 1 the lock is another's, 2 a flag is wrong, 4 the nodes
-were not reached, 6 the lock was over, and COMMAND stopped if it still ran, 126 or 127
+Exit status: that of COMMAND; or 1 another holds the lock, 2 a flag is wrong, 4 the nodes
+were not reached, 6 the lock ended, and COMMAND was stopped if it still ran, 126 or 127
 COMMAND cannot be run.
 
 Example:
@@ -48,9 +50,9 @@ constexpr int kCannotExecute = 126;
 constexpr int kNoSuchProgram = 127;
 /// How often the lock is looked at, if no signal comes.
 constexpr Duration kLook = milliseconds(50);
-/// SIGKILL comes so long before the lock can end.
+/// SIGKILL comes this long before the lock can end.
 constexpr Duration kKillReserve = milliseconds(100);
-/// Of --show.
+/// Time limit of --show.
 constexpr Duration kShowTimeout = std::chrono::seconds(5);
 constexpr std::int64_t kPermitsMax = 10'000;
 
@@ -73,7 +75,7 @@ struct Wanted {
 std::string problem_of(const Wanted& wanted) {
   if (wanted.words.size() != 1) return "expected the name of one lock";
   if (wanted.show && !wanted.command.empty()) return "--show runs no command";
-  if (!wanted.show && wanted.command.empty()) return "the command is missing; it stands behind --";
+  if (!wanted.show && wanted.command.empty()) return "the command is missing: write it after --";
   if (wanted.permits && wanted.shared) return "--shared and --permits: choose one";
   return {};
 }
@@ -99,12 +101,12 @@ class Execution {
 
  private:
   int finish(int status) {
-    // Nothing that the command left behind goes on without the lock.
+    // No process that the command left behind may run on without the lock.
     child_.end_all();
     const bool lost = lock_.state() == LeaseHolder::State::lost;
     const bool late = clock_.holder_now() >= lock_.end();
     if (!told_ && !lost && !late) return status;
-    // Not before: whoever reads this may let it wait, and the command must not.
+    // Not earlier: the reader of this output may block it, and the command must not wait for that.
     std::cerr << "leasehold lock: "
               << (lost ? "the lock was ended at the nodes, and may be another's"
                        : "the lock could not be renewed in time")
@@ -208,21 +210,23 @@ Run add_lock(Flags& flags) {
   flags.add_rest(wanted->command);
   wanted->holder.add(flags);
   wanted->holder.add_wait(flags);
-  flags.add(
-      {"--shared", "",
-       "With others that are shared; later exclusive ones wait, and shared ones behind those"},
-      wanted->shared);
-  flags.add({"--permits", "N", "A semaphore: N hold it at once. The same N for all"},
+  flags.add({"--shared", "",
+             "Hold it with other shared holders; an exclusive request makes later requests wait"},
+            wanted->shared);
+  flags.add({"--permits", "N",
+             "A semaphore: up to N clients hold it at once. All clients give the same N"},
             [wanted](const std::string& text) -> Result<void> {
               const auto permits = server::parse_integer(text);
               if (!permits || *permits < 1 || *permits > kPermitsMax) {
                 return Error{ErrorCode::invalid_argument,
-                             "expected a number from 1 to " + std::to_string(kPermitsMax)};
+                             fmt::format("expected a number from 1 to {}", kPermitsMax)};
               }
               wanted->permits = static_cast<std::uint32_t>(*permits);
               return {};
             });
-  flags.add({"--show", "", "Who holds it and who waits, in their order; no COMMAND"}, wanted->show);
+  flags.add(
+      {"--show", "", "Show the holders and the waiting clients in their order, and run no COMMAND"},
+      wanted->show);
   flags.set_footer(kText);
   return [wanted] { return run(*wanted); };
 }

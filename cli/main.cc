@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kAbout =
     "Leasehold: a replicated key-value store with linearizable reads from the leader's lease";
 constexpr const char* kFirstLook =
-    "leasehold COMMAND --help tells about one command. A first look: leasehold demo\n\n";
+    "leasehold COMMAND --help explains one command. A first look: leasehold demo\n\n";
 
 std::string version() {
   return std::string("leasehold ") + server::kVersion;
@@ -59,7 +59,7 @@ Run add_completion(Flags& flags, const Parser& parser) {
 void add_commands(Parser& parser) {
   const Command commands[] = {
       {"serve", "Run one replica until SIGTERM or SIGINT", add_serve},
-      {"restore", "Make the data directory of a new group's member of a backup", add_restore},
+      {"restore", "Make the data directory of a new group's member from a backup", add_restore},
       {"status", "Show one row for each node", add_status},
       {"get", "Read a value, linearizably", add_get},
       {"put", "Write a value", add_put},
@@ -67,8 +67,7 @@ void add_commands(Parser& parser) {
       {"backup", "Write a backup on a node", add_backup},
       {"snapshot", "Make the store of each node durable, and cut its log", add_snapshot},
       {"demo",
-       "Start three replicas here, transfer the leadership, kill "
-       "the leader, and tell what happens",
+       "Start three replicas here, transfer the leadership, kill the leader, and show what happens",
        add_demo},
       {"version", "Print the version", add_version},
       {"man", "Print the manual page, for man -l -",
@@ -76,14 +75,14 @@ void add_commands(Parser& parser) {
       {"completion", "Print the completion script of a shell",
        [&parser](Flags& flags) { return add_completion(flags, parser); }},
       {"lease", "Grant, renew, revoke and show leases of clients", add_lease},
-      {"elect", "Stand for an office that one holds at a time, or watch who does", add_elect},
+      {"elect", "Lead NAME, which has one leader at a time, or observe who leads", add_elect},
       {"lock", "Run a command while a lock is held, and stop it before the lock can end", add_lock},
       {"member", "List, add, promote, remove or replace the members of a running group",
        add_member},
-      {"register", "Keep a key for as long as this runs, so that others see that it is alive",
+      {"register", "Keep a key while this command runs, so that others see that a service is alive",
        add_register},
       {"transfer", "Transfer the leadership to another node", add_transfer},
-      {"watch", "Say what happens to keys, in order, wherever it is served", add_watch},
+      {"watch", "Print the changes of keys in their order", add_watch},
   };
   for (const Command& command : commands) parser.add(command);
 }
@@ -94,9 +93,9 @@ void add_tools(Parser& parser) {
        std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
       {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
        check::run_check_command},
-      {"explore", "Take a few cores through every schedule within bounds", explore::kExploreUsage,
+      {"explore", "Try every schedule of a few cores, within bounds", explore::kExploreUsage,
        explore::run_explore_command},
-      {"scenario", "Run stories with commands on real cores, and compare",
+      {"scenario", "Run scenarios on real cores, and compare the output",
        std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
       {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
        story::run_timeline_command},

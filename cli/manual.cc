@@ -1,5 +1,7 @@
 #include <leasehold/cli/manual.h>
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <sstream>
 
@@ -12,8 +14,8 @@ const char* const kExitStatuses =
     "     found something; of serve: the node could not start or go on; of restore: the backup or\n"
     "     the folder cannot be used, and why\n"
     "  2  a flag, a setting or an argument is wrong\n"
-    "  3  outcome unknown: the command may have been executed, or may yet be\n"
-    "  4  not executed: refused, or nobody took it in time\n"
+    "  3  outcome unknown: the command may have been executed, or may still be\n"
+    "  4  not executed: refused, or no node took it in time\n"
     "  5  of serve: this node was removed from its group; it is not to be started again as it is\n"
     "  6  of lock and elect: it was over; the command of lock was stopped if it still ran. Else\n"
     "     lock ends with the status of its command";
@@ -47,7 +49,7 @@ std::string roff(std::string_view text) {
   });
 }
 
-/// Lines as they stand. A line that begins with a dot would be a request.
+/// Lines as they are. A line that begins with a dot would be a request.
 void verbatim(std::ostream& out, const std::string& text) {
   out << ".nf\n";
   std::istringstream lines(text);
@@ -71,7 +73,8 @@ void roff_flag(std::ostream& out, const FlagHelp& flag) {
 
 /// Between single quotes in bash and zsh.
 std::string quoted(std::string_view text) {
-  return "'" + replaced(text, [](char c) { return c == '\'' ? "'\\''" : std::string(1, c); }) + "'";
+  return fmt::format(
+      "'{}'", replaced(text, [](char c) { return c == '\'' ? "'\\''" : std::string(1, c); }));
 }
 
 std::string bash_script(const std::vector<CommandHelp>& commands) {
@@ -123,7 +126,7 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
       << "  local -a commands\n"
       << "  commands=(\n";
   for (const CommandHelp& command : commands) {
-    out << "    " << quoted(command.name + ":" + plain(command.about)) << "\n";
+    out << "    " << quoted(fmt::format("{}:{}", command.name, plain(command.about))) << "\n";
   }
   out << "  )\n"
       << "  if (( CURRENT == 2 )); then\n"
@@ -138,13 +141,13 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
     out << "    " << command.name << ")\n      _arguments";
     for (const FlagHelp& flag : command.flags) {
       std::string action;
-      if (!flag.choices.empty()) action = "(" + joined(flag.choices) + ")";
+      if (!flag.choices.empty()) action = fmt::format("({})", joined(flag.choices));
       if (takes_file(flag)) action = "_files";
       if (flag.positional()) {
-        out << " \\\n        " << quoted(":" + plain(flag.help) + ":" + action);
+        out << " \\\n        " << quoted(fmt::format(":{}:{}", plain(flag.help), action));
       } else {
-        std::string spec = flag.name + "[" + plain(flag.help) + "]";
-        if (!flag.value.empty()) spec += ":" + plain(flag.value) + ":" + action;
+        std::string spec = fmt::format("{}[{}]", flag.name, plain(flag.help));
+        if (!flag.value.empty()) spec += fmt::format(":{}:{}", plain(flag.value), action);
         out << " \\\n        " << quoted(spec);
       }
     }
@@ -158,13 +161,10 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
 
 std::string fish_script(const std::vector<CommandHelp>& commands) {
   const auto single = [](std::string_view text) {
-    return "'" +
-           replaced(text,
-                    [](char c) -> std::string {
-                      if (c == '\'' || c == '\\') return std::string("\\") + c;
-                      return {c};
-                    }) +
-           "'";
+    return fmt::format("'{}'", replaced(text, [](char c) -> std::string {
+                         if (c == '\'' || c == '\\') return std::string("\\") + c;
+                         return {c};
+                       }));
   };
   std::ostringstream out;
   out << "# fish completion for leasehold\n";
@@ -246,7 +246,7 @@ Result<std::string> completion_script(const std::vector<CommandHelp>& commands,
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
   return Error{ErrorCode::invalid_argument,
-               "no completion for '" + std::string(shell) + "'; choose bash, zsh or fish"};
+               fmt::format("no completion for '{}'; choose bash, zsh or fish", shell)};
 }
 
 }  // namespace leasehold::cli

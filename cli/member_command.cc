@@ -4,6 +4,7 @@
 #include <leasehold/cli/nearest_word.h>
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -23,16 +24,16 @@ namespace {
 
 constexpr const char* kText = R"(
 Actions:
-  list                      who the members are, and how far each is behind
+  list                      show the members, and how far each is behind
   add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:
-                            each is brought up as a learner and then made a voter
-  promote ID ...            make voters of learners that have caught up
-  demote ID ...             make learners of voters
+                            each catches up as a learner, and then becomes a voter
+  promote ID ...            make learners that have caught up voters
+  demote ID ...             make voters learners
   remove ID ...             remove members; their processes end with status 5
   replace OLD NEW=HOST:PORT ...
-                            bring up NEW, then exchange the two in one change
-  move ID=HOST:PORT ...     say that the peer port of a member is reached elsewhere now
-Every step may be repeated: what is done already is done.
+                            let NEW catch up, then exchange the two in one change
+  move ID=HOST:PORT ...     set the new address of a member's peer port
+Every step may be repeated: a step that is done already changes nothing.
 
 Example:
   leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
@@ -45,7 +46,7 @@ using Words = std::vector<std::string>;
 constexpr auto kRetryPause = std::chrono::milliseconds(100);
 /// One question to one server.
 constexpr Timeout kAskTimeout{2000};
-/// How often a person is told how far a learner is.
+/// Pause between two reports of how far a learner is.
 constexpr auto kTellPause = std::chrono::seconds(1);
 /// Nobody asks for the promotion of a learner that lacks more.
 constexpr std::uint64_t kNearlyThere = 1000;
@@ -134,16 +135,15 @@ class MemberCommand {
     const std::optional<View> view = look();
     last_ = why_;
     if (!view) return Step::again;
-    // The first time it is sent whatever the group is like: what is named wrongly has to be
-    // refused.
+    // The first time it is sent in any state of the group: a wrong name has to be refused.
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
     Words command = {"LEASEHOLD", "MEMBER", action};
     command.insert(command.end(), words.begin(), words.end());
     auto client = client::RespClient::connect(view->server, kAskTimeout);
-    last_ = view->server + ": " + (client ? "" : client.error().message);
+    last_ = fmt::format("{}: {}", view->server, client ? "" : client.error().message);
     if (!client) return Step::again;
     const auto reply = client.value().call(command, options_.timeout + kAskTimeout);
-    last_ = view->server + ": " + (reply ? reply.value().text : reply.error().message);
+    last_ = fmt::format("{}: {}", view->server, reply ? reply.value().text : reply.error().message);
     if (reply && reply.value().kind == client::RespValue::Kind::simple) return Step::done;
     if (reply && reply.value().is_error("ERR"))
       return made_before(goal) ? Step::done : Step::refused;
@@ -172,7 +172,7 @@ class MemberCommand {
 
   int give_up() {
     if (!may_be_made_) return fail(kNotExecuted, "not done: " + last_);
-    return fail(kOutcomeUnknown, last_ + "; it may yet be done: leasehold member list shows it");
+    return fail(kOutcomeUnknown, last_ + "; it may still be done: leasehold member list shows it");
   }
 
   Goal goal_of_action() const {
@@ -232,7 +232,7 @@ class MemberCommand {
     for (std::size_t i = 0; view && i < pairs.size(); i += 2) {
       if (view->is_member(pairs[i])) continue;
       return fail(kNotExecuted,
-                  "node " + pairs[i] + " is no member of this group: see member list");
+                  fmt::format("node {} is not a member of this group: see member list", pairs[i]));
     }
     if (const int status = send_add(added)) return status;
     const Goal goal = [pairs](const View& after) {
@@ -282,7 +282,7 @@ class MemberCommand {
     std::string text;
     for (const std::string& id : ids) {
       if (!text.empty()) text += ", ";
-      text += "learner " + id + ": ";
+      text += fmt::format("learner {}: ", id);
       const Json* member = view.member(id);
       std::optional<std::uint64_t> percent;
       for (const Json& snapshot : view.status.value("snapshots", Json::array())) {
@@ -294,7 +294,7 @@ class MemberCommand {
       } else if (!member->at("connected").get<bool>()) {
         text += "not reached at " + member->at("address").get<std::string>();
       } else if (percent) {
-        text += std::to_string(*percent) + " % of a snapshot";
+        text += fmt::format("{} % of a snapshot", *percent);
       } else {
         text += grouped(view.behind(id)) + " entries behind";
       }
@@ -349,8 +349,9 @@ bool fits_action(const Options& options, std::string& wrong) {
   const std::string& action = options.action;
   static const Words kActions = {"list", "add", "promote", "demote", "remove", "replace", "move"};
   if (std::find(kActions.begin(), kActions.end(), action) == kActions.end()) {
-    wrong = action.empty() ? "the action is missing"
-                           : "unknown action '" + action + "'" + did_you_mean(action, kActions);
+    wrong = action.empty()
+                ? "the action is missing"
+                : fmt::format("unknown action '{}'{}", action, did_you_mean(action, kActions));
     return false;
   }
   if (action == "list") {
@@ -358,8 +359,9 @@ bool fits_action(const Options& options, std::string& wrong) {
     return wrong.empty();
   }
   if (options.words.empty() || (action == "replace" && options.words.size() % 2 != 0)) {
-    wrong = action + ": " +
-            (action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
+    wrong =
+        fmt::format("{}: {}", action,
+                    action == "replace" ? "name pairs of OLD and NEW=HOST:PORT" : "name a member");
     return false;
   }
   std::set<raft::NodeId> named;
@@ -372,7 +374,7 @@ bool fits_action(const Options& options, std::string& wrong) {
         peer && peer.value().size() == 1 && placed == (word.find('=') != std::string::npos);
     if (fits && named.insert(peer.value().front().id).second) continue;
     if (fits) {
-      wrong = "node " + id_of(word) + " is named twice";
+      wrong = fmt::format("node {} is named twice", id_of(word));
       // To exchange a member's directory under its number takes two changes: the group would
       // otherwise have to trust a directory that may have forgotten what it promised.
       wrong += action == "replace"
@@ -381,8 +383,9 @@ bool fits_action(const Options& options, std::string& wrong) {
                    : ": name each node once";
       return false;
     }
-    wrong = "'" + word + "': write " +
-            (placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
+    wrong = fmt::format(
+        "'{}': write {}", word,
+        placed ? "a member as ID=HOST:PORT, as in 4=10.0.0.4:7101" : "the number of a member");
     return false;
   }
   return true;
@@ -411,14 +414,15 @@ Run add_member(Flags& flags) {
   const auto options = std::make_shared<Options>();
   flags.add_words(*words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
   flags.add_servers(options->servers);
-  flags.add({"--learner", "", "add: leave them learners"}, options->learner);
-  flags.add({"--witness", "",
-             "add, replace: they vote and keep the log, and no state (serve --witness on)"},
-            options->witness);
+  flags.add({"--learner", "", "add: the new members stay learners"}, options->learner);
+  flags.add(
+      {"--witness", "",
+       "add, replace: the new members vote and keep the log, but no state (serve --witness on)"},
+      options->witness);
   flags.add({"--timeout", "DURATION", "How long to try each step", "10s"}, options->timeout);
   flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
             options->catch_up);
-  flags.add({"--json", "", "list: one object instead of a table"}, options->json);
+  flags.add({"--json", "", "list: print a JSON object instead of a table"}, options->json);
   flags.set_footer(kText);
   return [words, options] { return run(*words, *options); };
 }

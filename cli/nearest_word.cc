@@ -1,5 +1,7 @@
 #include <leasehold/cli/nearest_word.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 
@@ -7,7 +9,7 @@ namespace leasehold::cli {
 namespace {
 
 constexpr std::size_t kEditsMax = 2;
-/// No command has a longer name; a longer word is no slip of one.
+/// No command has a longer name; a longer word is not a misspelt command.
 constexpr std::size_t kWordBytesMax = 32;
 
 }  // namespace
@@ -39,7 +41,7 @@ std::string did_you_mean(std::string_view given, const std::vector<std::string>&
     least = edits;
     nearest = &word;
   }
-  return nearest == nullptr ? "" : "; did you mean " + *nearest + "?";
+  return nearest == nullptr ? "" : fmt::format("; did you mean {}?", *nearest);
 }
 
 }  // namespace leasehold::cli

@@ -4,6 +4,7 @@
 #include <leasehold/cli/parser.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -18,20 +19,20 @@ CLI::Validator one_of(const std::vector<std::string>& words) {
   return CLI::Validator(
       [words](std::string& given) -> std::string {
         if (std::find(words.begin(), words.end(), given) != words.end()) return "";
-        std::string text = "'" + given + "' is none of:";
+        std::string text = fmt::format("'{}' is none of:", given);
         for (const std::string& word : words) text += " " + word;
         return text;
       },
       "");
 }
 
-/// With the usage line that a command may have of its own.
+/// Uses a command's own usage line, if it has one.
 class HelpText final : public CLI::Formatter {
  public:
   explicit HelpText(const std::string& usage) : usage_(usage) {}
   std::string make_usage(const CLI::App* app, std::string name) const override {
     if (usage_.empty()) return CLI::Formatter::make_usage(app, std::move(name));
-    return "Usage: " + name + " " + usage_ + "\n";
+    return fmt::format("Usage: {} {}\n", name, usage_);
   }
 
  private:
@@ -42,7 +43,7 @@ bool begins_with_dash(const std::string& word) {
   return word.rfind('-', 0) == 0;
 }
 
-/// In the words of the other messages.
+/// The error in the style of the other messages.
 std::string text_of(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string required = " is required";
@@ -52,7 +53,7 @@ std::string text_of(const CLI::ParseError& error) {
   if (error.get_name() == "ArgumentMismatch") {
     const std::size_t colon = text.find(':');
     if (colon != std::string::npos) return text.substr(0, colon) + " needs a value";
-    return "--" + text.substr(0, text.find(' ')) + " takes no value";
+    return fmt::format("--{} takes no value", text.substr(0, text.find(' ')));
   }
   return text;
 }
@@ -179,12 +180,13 @@ std::string Flags::finish() {
   std::vector<std::string> words;
   for (const std::string& word : command_.remaining()) {
     if (word == "--") continue;
-    if (begins_with_dash(word)) return "unknown option '" + word + "'";
+    if (begins_with_dash(word)) return fmt::format("unknown option '{}'", word);
     words.push_back(word);
   }
   std::vector<std::string>& rest = rest_ != nullptr ? *rest_ : words;
   rest.insert(rest.end(), behind_dashes_.begin(), behind_dashes_.end());
-  if (words_ == nullptr && !words.empty()) return "unexpected word '" + words.front() + "'";
+  if (words_ == nullptr && !words.empty())
+    return fmt::format("unexpected word '{}'", words.front());
   if (words_ != nullptr) *words_ = std::move(words);
   return {};
 }
@@ -192,7 +194,7 @@ std::string Flags::finish() {
 CommandHelp Flags::help() const {
   CommandHelp out{command_.get_name(), command_.get_description(), {}, command_.get_footer()};
   if (!usage_.empty()) {
-    out.text = "Usage: leasehold " + out.name + " " + usage_ + "\n\n" + out.text;
+    out.text = fmt::format("Usage: leasehold {} {}\n\n{}", out.name, usage_, out.text);
   }
   for (const CLI::Option* option : std::as_const(command_).get_options()) {
     if (option == command_.get_help_ptr()) continue;
@@ -257,7 +259,7 @@ int Parser::run(const std::vector<std::string>& given) {
 }
 
 int Parser::run_command(Entry& entry, const std::vector<std::string>& given) {
-  const std::string name = given.front();
+  const std::string& name = given.front();
   std::vector<std::string> words = entry.flags.begin(given);
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
@@ -278,7 +280,7 @@ int Parser::run_without_command(std::vector<std::string> given) {
     if (error.get_exit_code() == 0) return app_->exit(error);
   }
   const std::string problem =
-      first.empty() ? "the command is missing" : "unknown option '" + first + "'";
+      first.empty() ? "the command is missing" : fmt::format("unknown option '{}'", first);
   std::cerr << "leasehold: " << problem << "\nleasehold --help lists the commands.\n";
   return kUsage;
 }
@@ -286,7 +288,7 @@ int Parser::run_without_command(std::vector<std::string> given) {
 int Parser::refuse_command(const std::string& word) const {
   std::vector<std::string> names;
   for (const auto& entry : entries_) names.push_back(entry->app.get_name());
-  std::cerr << "leasehold: '" << word << "' is no command" << did_you_mean(word, names)
+  std::cerr << "leasehold: '" << word << "' is not a command" << did_you_mean(word, names)
             << "\nleasehold --help lists the commands.\n";
   return kUsage;
 }

@@ -1,9 +1,9 @@
-// The one parser of the program: what a command line may say, and what --help says of it. It stands
-// on CLI11, which parser.cc alone includes.
+// The one parser of the program: the command lines that it accepts, and their --help. It uses
+// CLI11, which only parser.cc includes.
 //
-// A command is a function that registers flags at a Flags and returns what runs once they have been
-// read (commands.h). A tool is a command of another room, which reads its flags itself: it is also
-// a program of its own there, without CLI11.
+// A command is a function that registers flags at a Flags and returns the function to run after
+// they have been read (commands.h). A tool is a command of another room, which reads its flags
+// itself: there it is also a program of its own, without CLI11.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the library's name
 class App;
 class Option;
 }  // namespace CLI
@@ -40,7 +40,8 @@ struct Flag {
   const char* excludes = nullptr;  ///< a flag that was added before
 };
 
-/// The flags of one command. What is bound here is written when the command line is read.
+/// The flags of one command. The variables that are bound here are written when the command line is
+/// read.
 class Flags {
  public:
   /// Takes a value. Errors: what is wrong with it; the name of the flag is put before that.
@@ -61,7 +62,7 @@ class Flags {
 
   /// Words between the flags, and all behind "--". `usage` follows the name of the command.
   void add_words(std::vector<std::string>& words, const char* usage);
-  /// Only what stands behind the first "--", as it stands there.
+  /// Only the words after the first "--", unchanged.
   void add_rest(std::vector<std::string>& rest) { rest_ = &rest; }
   /// What --help says below the flags; may begin with an empty line.
   void set_footer(const std::string& text);
@@ -118,7 +119,7 @@ class Parser {
   /// Returns the exit status.
   int run(const std::vector<std::string>& given);
 
-  /// What --help knows of every command.
+  /// The help of every command.
   std::vector<CommandHelp> helps() const;
 
  private:

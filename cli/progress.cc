@@ -1,7 +1,8 @@
 #include <leasehold/cli/progress.h>
 
+#include <fmt/format.h>
+
 #include <array>
-#include <cstdio>
 #include <iostream>
 #include <utility>
 
@@ -18,9 +19,7 @@ std::string bytes_text(std::uint64_t bytes) {
   auto value = static_cast<double>(bytes);
   std::size_t unit = 0;
   for (; value >= 1024 && unit + 1 < kUnits.size(); ++unit) value /= 1024;
-  char text[32];
-  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
+  return fmt::format("{:.{}f} {}", value, unit == 0 ? 0 : 1, kUnits[unit]);
 }
 
 Progress::Progress(std::string what) : what_(std::move(what)), next_(Clock::now() + kStep) {}
@@ -34,9 +33,7 @@ void Progress::at(std::uint64_t done, std::uint64_t size) {
     std::cerr << " ...";
   } else {
     const double part = 100.0 * static_cast<double>(done) / static_cast<double>(size);
-    char percent[16];
-    std::snprintf(percent, sizeof(percent), "%.0f %%", part);
-    std::cerr << ": " << percent << " of " << bytes_text(size);
+    std::cerr << fmt::format(": {:.0f} % of {}", part, bytes_text(size));
   }
   std::cerr << std::endl;
 }

@@ -14,12 +14,12 @@ std::string bytes_text(std::uint64_t bytes);
 /// Lines on stderr, one a second at most, and none before the work has taken a second. One thread.
 class Progress {
  public:
-  /// "restoring": what stands before the percentage.
+  /// `what` comes before the percentage, as in "restoring".
   explicit Progress(std::string what);
 
-  /// Of `size` bytes, `done` are behind us; a size of 0 is not known.
+  /// `done` of `size` bytes are finished; a size of 0 is not known.
   void at(std::uint64_t done, std::uint64_t size);
-  /// The same without numbers: there is nothing to tell but that it goes on.
+  /// The same without numbers: shows only that the work goes on.
   void going_on() { at(0, 0); }
 
  private:

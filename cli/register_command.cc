@@ -19,11 +19,11 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Keeps KEY with VALUE for as long as this runs, so that others see that something is alive,
-and where: leasehold watch tells them when it comes and goes. When this ends by a signal the
-key is revoked at once; when it dies, or the nodes hear nothing of it for the time to live,
-the key expires. What went although this runs comes back by itself. It says `registered`,
-and `registering` with the reason when it is not.
+Keeps KEY with VALUE while this command runs, so that others see that a service is alive, and
+where: leasehold watch shows when the key comes and goes. If a signal ends the command, the
+key is revoked at once; if the command dies, or the nodes hear nothing from it for the time to
+live, the key expires. If the key is lost while the command runs, it is written again. The
+command prints `registered`, and `registering` with the reason when the key is not there.
 
 Exit status: 0 ended by a signal, 2 a flag is wrong.
 
@@ -85,7 +85,7 @@ Run add_register(Flags& flags) {
   const auto wanted = std::make_shared<Wanted>();
   flags.add_words(wanted->words, "KEY VALUE --servers HOST:PORT,... [OPTIONS]");
   wanted->holder.add(flags);
-  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
   flags.set_footer(kText);
   return [wanted] { return run(*wanted); };
 }

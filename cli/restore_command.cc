@@ -6,6 +6,8 @@
 #include <leasehold/node/node_restored.h>
 #include <leasehold/server/front/backup_manifest.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -32,12 +34,12 @@ constexpr const char* kExamples = R"(Examples:
 
 Do this for every member, with the same file and the same --peers and --cluster, then start them.
 They form a new group: its nodes and those of the group that was backed up refuse each other, even
-under the same names and addresses. Everything is checked before anything is written; a restoration
-that was interrupted is begun again with the same command.)";
+with the same names and addresses. The whole backup is checked before anything is written; after an
+interruption give the same command again.)";
 
 namespace fs = std::filesystem;
 
-/// What an interrupted restoration may have left in the directory, beside RESTORING.
+/// What an interrupted restoration may have left in the directory, in addition to RESTORING.
 constexpr std::string_view kState = "state";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
@@ -68,7 +70,7 @@ class ShownArchive final : public replica::Snapshot {
 class Lock {
  public:
   explicit Lock(const std::string& data_dir)
-      : file_(::open((data_dir + "/" + std::string(kBegun)).c_str(), O_RDWR | O_CLOEXEC)) {}
+      : file_(::open(fmt::format("{}/{}", data_dir, kBegun).c_str(), O_RDWR | O_CLOEXEC)) {}
   ~Lock() {
     if (file_ >= 0) ::close(file_);
   }
@@ -87,7 +89,7 @@ class Lock {
 };
 
 Error in_file(const std::string& path, const Error& error) {
-  return {error.code, path + ": " + error.message};
+  return {error.code, fmt::format("{}: {}", path, error.message)};
 }
 
 Result<Backup> open_backup(const std::string& from) {
@@ -95,10 +97,10 @@ Result<Backup> open_backup(const std::string& from) {
   std::string bytes(server::kManifestBytes, '\0');
   std::error_code error;
   if (!file || fs::is_directory(from, error)) {
-    return Error{ErrorCode::io, "cannot read " + from + ": " +
-                                    (error  ? error.message()
-                                     : file ? std::string("it is a folder")
-                                            : std::generic_category().message(errno))};
+    return Error{ErrorCode::io, fmt::format("cannot read {}: {}", from,
+                                            error  ? error.message()
+                                            : file ? std::string("it is a folder")
+                                                   : std::generic_category().message(errno))};
   }
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
@@ -107,10 +109,11 @@ Result<Backup> open_backup(const std::string& from) {
   const std::uint64_t size = fs::file_size(from, error);
   const std::uint64_t expected = server::kManifestBytes + manifest.value().archive_bytes;
   if (error || size != expected) {
-    return Error{ErrorCode::corrupted,
-                 from + " has " + std::to_string(size) + " bytes instead of " +
-                     std::to_string(expected) +
-                     ": copy the backup again from where it was written, or take another one"};
+    return Error{
+        ErrorCode::corrupted,
+        fmt::format("{} has {} bytes instead of {}: copy the backup again from where it was "
+                    "written, or take another one",
+                    from, size, expected)};
   }
   auto archive = kv::RocksdbStore::open_archive(from, server::kManifestBytes);
   if (!archive) return archive.error();
@@ -127,14 +130,15 @@ Result<Backup> verified_backup(const std::string& from) {
     const bool damaged = info.error().code == ErrorCode::corrupted;
     return Error{
         info.error().code,
-        from + " is damaged: " + info.error().message +
-            (damaged ? ". Copy it again from where it was written, or use another backup" : "")};
+        fmt::format(
+            "{} is damaged: {}{}", from, info.error().message,
+            damaged ? ". Copy it again from where it was written, or use another backup" : "")};
   }
   const server::BackupManifest& manifest = backup.value().manifest;
   if (info.value() !=
       kv::ArchiveInfo{manifest.cluster_id, manifest.index, manifest.revision, manifest.keys}) {
     return Error{ErrorCode::corrupted,
-                 from + " is damaged: its manifest and what follows are of two backups"};
+                 from + " is damaged: its manifest and its archive are of two backups"};
   }
   return backup;
 }
@@ -152,22 +156,24 @@ Result<bool> check_usable(const std::string& dir) {
     const bool ours = name == kBegun || name == kState ||
                       std::find(std::begin(kMarks), std::end(kMarks), name) != std::end(kMarks);
     if (begun.value() && ours) continue;
-    return Error{ErrorCode::invalid_argument,
-                 dir + " is not empty: it has " + name +
-                     ". Nothing is ever overwritten: give --data-dir a folder that does not exist "
-                     "yet"};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{} is not empty: it has {}. Nothing is ever overwritten: give --data-dir a "
+                    "folder that does not exist yet",
+                    dir, name)};
   }
-  if (error) return Error{ErrorCode::io, "cannot look into " + dir + ": " + error.message()};
+  if (error)
+    return Error{ErrorCode::io, fmt::format("cannot look into {}: {}", dir, error.message())};
   return begun;
 }
 
 Result<void> remove_leftovers(const std::string& dir) {
   std::error_code error;
-  fs::remove_all(dir + "/" + std::string(kState), error);
+  fs::remove_all(fmt::format("{}/{}", dir, kState), error);
   for (const std::string_view name : kMarks) {
-    if (!error) fs::remove(dir + "/" + std::string(name), error);
+    if (!error) fs::remove(fmt::format("{}/{}", dir, name), error);
   }
-  if (error) return Error{ErrorCode::io, "cannot clear " + dir + ": " + error.message()};
+  if (error) return Error{ErrorCode::io, fmt::format("cannot clear {}: {}", dir, error.message())};
   return {};
 }
 
@@ -187,13 +193,14 @@ Result<server::BackupManifest> restore(const server::ServeSettings& settings,
   }
   const Lock lock(dir);
   if (!lock.held()) {
-    return Error{ErrorCode::in_use, "another leasehold restore works on " + dir + ", or did"};
+    return Error{ErrorCode::in_use,
+                 fmt::format("another leasehold restore works on {}, or did", dir)};
   }
   if (auto removed = remove_leftovers(dir); !removed) return removed.error();
   std::vector<net::PeerAddress> addresses;
   for (const node::Peer& peer : settings.node.peers) addresses.push_back({peer.id, peer.address});
   kv::RocksdbStore::Options options;
-  options.dir = dir + "/" + std::string(kState);
+  options.dir = fmt::format("{}/{}", dir, kState);
   options.cluster_id =
       net::cluster_id(settings.node.cluster, std::move(addresses), manifest.generation);
   options.id = settings.node.id;
@@ -206,13 +213,13 @@ Result<server::BackupManifest> restore(const server::ServeSettings& settings,
 }
 
 std::string summary(const server::BackupManifest& manifest) {
-  return std::to_string(manifest.keys) + " keys at index " +
-         std::to_string(manifest.index.value()) + ", revision " + std::to_string(manifest.revision);
+  return fmt::format("{} keys at index {}, revision {}", manifest.keys, manifest.index.value(),
+                     manifest.revision);
 }
 
-/// Makes settings.data_dir of the backup in the file `from`, and tells a person what it did. The
-/// directory must not exist, be empty, or be what an interrupted restoration has left. Everything
-/// of the backup is checked before anything is touched.
+/// Makes settings.data_dir from the backup in the file `from`, and prints what it did. The
+/// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
+/// whole backup is checked before anything is changed.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
   const auto restored = restore(settings, from);
   if (!restored) {
@@ -227,7 +234,7 @@ int run_restore(const server::ServeSettings& settings, const std::string& from) 
   return 0;
 }
 
-/// Checks a backup to its last byte and tells what is in it.
+/// Checks a backup to its last byte and prints its contents in short.
 int run_verify(const std::string& from) {
   const auto backup = verified_backup(from);
   if (!backup) {
@@ -265,7 +272,8 @@ Run add_restore(Flags& flags) {
   Flag from{"--from", "FILE", "The backup"};
   from.required = true;
   flags.add(from, wanted->from);
-  flags.add({"--check", "", "Only check the backup, and tell what is in it"}, wanted->check);
+  flags.add({"--check", "", "Only check the backup, and print its contents in short"},
+            wanted->check);
   for (const server::SettingSpec& spec : server::setting_specs()) {
     const std::string_view name = spec.name;
     if (name == "id" || name == "data-dir" || name == "peers" || name == "cluster") {

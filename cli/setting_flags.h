@@ -6,7 +6,7 @@
 
 namespace leasehold::cli {
 
-/// Adds the flag of one setting, which writes the text of that name.
+/// Adds the flag of one setting, which writes the text with the name of the setting.
 void add_setting(Flags& flags, const server::SettingSpec& spec, server::SettingTexts& texts);
 
 }  // namespace leasehold::cli

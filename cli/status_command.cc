@@ -3,12 +3,12 @@
 #include <leasehold/cli/status_command.h>
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
-#include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <thread>
@@ -48,8 +48,7 @@ Row row_of(const Json& status) {
             server::Paint::red};
   }
   const double lease_ms = status.at("lease_left").get<double>();
-  char lease[32] = "-";
-  if (lease_ms > 0) std::snprintf(lease, sizeof(lease), "%.0f ms", lease_ms);
+  const std::string lease = lease_ms > 0 ? fmt::format("{:.0f} ms", lease_ms) : "-";
   const auto leader = status.at("leader").get<std::uint64_t>();
   std::string members = members_text(status.at("members"));
   server::Paint paint = leader == 0 ? server::Paint::yellow : server::Paint::plain;
@@ -69,18 +68,18 @@ Row row_of(const Json& status) {
           paint};
 }
 
-/// What stands in no column. A node of an earlier version, or one that did not answer, lacks the
-/// keys.
+/// Lines below the table. A node of an earlier version, or one that did not answer, lacks the keys.
 void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) {
   if (node.value("disk_full", false)) {
-    const std::string text = "node " + node.at("id").dump() +
-                             ": its disk is full, it takes no commands until it has space again";
+    const std::string text =
+        fmt::format("node {}: its disk is full, it takes no commands until it has space again",
+                    node.at("id").dump());
     lines.push_back(server::painted(text, server::Paint::red, color));
   }
   for (const Json& snapshot : node.value("snapshots", Json::array())) {
     if (!snapshot.at("sending").get<bool>()) continue;
-    lines.push_back("node " + node.at("id").dump() + " sends node " + snapshot.at("peer").dump() +
-                    " a snapshot: " + snapshot.at("percent").dump() + " %");
+    lines.push_back(fmt::format("node {} sends node {} a snapshot: {} %", node.at("id").dump(),
+                                snapshot.at("peer").dump(), snapshot.at("percent").dump()));
   }
 }
 
@@ -94,7 +93,7 @@ void print_json(const ClusterStatus& status, bool one_line) {
 std::string age(std::chrono::steady_clock::time_point start) {
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - start);
-  return std::to_string(seconds.count()) + " s";
+  return fmt::format("{} s", seconds.count());
 }
 
 /// Waits for a signal to end, or until `span` is over. True: a signal came.
@@ -121,12 +120,14 @@ int watch(const StatusOptions& options, bool color) {
       std::string text = screen ? kClearScreen : "";
       for (const std::string& line : status_table(status, color)) text += line + "\n";
       const char* const verdict = status.healthy ? "healthy" : "not healthy";
-      text += server::painted(verdict, status.healthy ? server::Paint::green : server::Paint::red,
-                              color) +
-              ", after " + age(start) + (screen ? "; Ctrl-C ends\n" : "\n\n");
+      text += fmt::format(
+          "{}, after {}{}",
+          server::painted(verdict, status.healthy ? server::Paint::green : server::Paint::red,
+                          color),
+          age(start), screen ? "; Ctrl-C ends\n" : "\n\n");
       std::cout << text << std::flush;
     }
-    if (!std::cout) return 1;  // whoever read this has gone
+    if (!std::cout) return 1;  // the reader of the output has gone
     if (interrupted_within(signals, *options.watch)) return status.healthy ? 0 : 1;
   }
 }
@@ -208,8 +209,8 @@ Run add_status(Flags& flags) {
   const auto options = std::make_shared<StatusOptions>();
   flags.add_servers(options->servers);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"--json", "", "A list of objects instead of a table"}, options->json);
-  Flag watch{"--watch", "[DURATION]", "Ask again and again, with this pause (1s), until Ctrl-C"};
+  flags.add({"--json", "", "Print a JSON list instead of a table"}, options->json);
+  Flag watch{"--watch", "[DURATION]", "Repeat, with this pause (1s), until Ctrl-C"};
   watch.bare = "1s";
   flags.add(watch, [options](const std::string& text) -> Result<void> {
     const auto pause = server::parse_duration(text);
@@ -218,8 +219,7 @@ Run add_status(Flags& flags) {
     return {};
   });
   Flag color{"--color", "WHEN",
-             "Colours: auto, always or never; auto is on a terminal, unless NO_COLOR is set",
-             "auto"};
+             "Colours: auto, always or never; auto: on a terminal, unless NO_COLOR is set", "auto"};
   color.choices = {"auto", "always", "never"};
   flags.add(color, [options](const std::string& text) -> Result<void> {
     options->color = text == "always"  ? server::Color::always

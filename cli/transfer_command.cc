@@ -3,6 +3,7 @@
 #include <leasehold/cli/leader.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -21,9 +22,9 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Transfers the leadership, in a few round trips and without waiting for the lease: commands
-wait meanwhile, and none is lost. It finds the leader among the servers and tells who leads
-then. A node that is ended by SIGTERM does the same by itself.)";
+Transfers the leadership in a few round trips, without waiting for the lease to end: commands
+wait during that time, and none is lost. It finds the leader among the servers, and prints who
+leads afterwards. A leader that gets SIGTERM transfers the leadership by itself.)";
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
@@ -31,7 +32,7 @@ using Timeout = client::RespClient::Timeout;
 
 /// Between two looks for a leader.
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
-/// One server may take so long to say who it is.
+/// The time that one server may take to answer with its status.
 constexpr Timeout kStatusTimeout{1000};
 /// For the answer of a leader that has begun: above its --command-timeout, as a rule.
 constexpr Timeout kAnswerTimeout{60000};
@@ -84,11 +85,12 @@ int transfer(const Wanted& wanted) {
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
-          return fail(leader->server + ": " + reply.error().message +
-                          "; the transfer may yet happen: look with leasehold status",
-                      kOutcomeUnknown);
+          return fail(
+              fmt::format("{}: {}; the transfer may still happen: look with leasehold status",
+                          leader->server, reply.error().message),
+              kOutcomeUnknown);
         }
-        const std::string text = leader->server + ": " + reply.value().text;
+        const std::string text = fmt::format("{}: {}", leader->server, reply.value().text);
         if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);
         if (reply.value().kind == client::RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
@@ -100,7 +102,7 @@ int transfer(const Wanted& wanted) {
         if (!reply.value().is_error("NOLEADER")) return fail(text, kNotExecuted);
         trouble = text;
       } else {
-        trouble = leader->server + ": " + client.error().message;
+        trouble = fmt::format("{}: {}", leader->server, client.error().message);
       }
     }
     if (Clock::now() + kRetryPause >= deadline) return fail(trouble, kNotExecuted);
@@ -113,18 +115,21 @@ int transfer(const Wanted& wanted) {
 Run add_transfer(Flags& flags) {
   const auto wanted = std::make_shared<Wanted>();
   flags.add_servers(wanted->servers);
-  flags.add({"--to", "ID", "Who shall lead; without it the voter that has most of the log"},
-            [wanted](const std::string& text) -> Result<void> {
-              const auto id = server::parse_integer(text);
-              if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-                return Error{ErrorCode::invalid_argument, "'" + text + "' is no number of a node"};
-              }
-              wanted->to = text;
-              return {};
-            });
-  flags.add({"--timeout", "DURATION", "How long to look for a leader that takes it", "5s"},
-            wanted->timeout);
-  flags.add({"--json", "", "One object instead of a sentence"}, wanted->json);
+  flags.add(
+      {"--to", "ID", "The node that is to lead; without it the voter that has most of the log"},
+      [wanted](const std::string& text) -> Result<void> {
+        const auto id = server::parse_integer(text);
+        if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
+          return Error{ErrorCode::invalid_argument,
+                       fmt::format("'{}' is not the number of a node", text)};
+        }
+        wanted->to = text;
+        return {};
+      });
+  flags.add(
+      {"--timeout", "DURATION", "How long to look for a leader that accepts the command", "5s"},
+      wanted->timeout);
+  flags.add({"--json", "", "Print a JSON object instead of a sentence"}, wanted->json);
   flags.set_footer(kText);
   return [wanted] { return transfer(*wanted); };
 }

@@ -19,13 +19,13 @@ namespace leasehold::cli {
 namespace {
 
 constexpr const char* kText = R"(
-Says what happens to keys until a signal comes, a line for each: the revision, what happened
-(set, deleted, expired, revoked) and the key. Without a key or a prefix: to every key. It
-goes on at another node when one ends, without a gap and without saying anything twice.
-When that is not possible (it was away for longer than the nodes remember) it says resync,
-and then each key that is there (is): a copy of the keys has to begin again with these.
+Prints each change of keys until a signal comes, one line each: the revision, what happened
+(set, deleted, expired, revoked) and the key. Without --key and --prefix it watches every key.
+If a node ends, it goes on at another one, without a gap and without repeating a change.
+If that is not possible (it was away for longer than the nodes remember), it prints resync,
+and then each key that exists (is): a copy of the keys has to begin again with these.
 
-Exit status: 0 ended by a signal, 2 a flag is wrong, 4 the nodes refuse it.
+Exit status: 0 ended by a signal, 2 a flag is wrong, 4 the nodes refuse the watch.
 
 Example:
   leasehold watch --servers 10.0.0.1:7201,10.0.0.2:7201 --prefix jobs/ --values)";
@@ -97,7 +97,7 @@ Result<void> run(Wanted wanted, const EndingSignals& signals) {
 
 int watch(Wanted& wanted) {
   if (!wanted.words.empty()) {
-    return misused("watch", "expected flags only: a key stands behind --key");
+    return misused("watch", "expected flags only: write a key after --key");
   }
   if (wanted.options.existing && wanted.options.from) {
     return misused("watch", "--from and --existing: choose one");
@@ -128,21 +128,20 @@ Run add_watch(Flags& flags) {
   flags.add_servers(options.servers);
   add_texts(flags, {"--key", "KEY", "Watch this key; may be given several times"}, options.keys);
   add_texts(flags,
-            {"--prefix", "PREFIX", "Watch the keys that begin so; may be given several times"},
+            {"--prefix", "PREFIX", "Watch the keys with this prefix; may be given several times"},
             options.prefixes);
-  flags.add(
-      {"--from", "REVISION", "Begin with this one, not with the next one"},
-      [&options](const std::string& text) -> Result<void> {
-        const auto from = server::parse_integer(text);
-        if (!from || *from < 1) {
-          return Error{ErrorCode::invalid_argument, "expected a revision, a number from 1 on"};
-        }
-        options.from = static_cast<std::uint64_t>(*from);
-        return {};
-      });
-  flags.add({"--existing", "", "Say first which keys are there"}, options.existing);
-  flags.add({"--values", "", "Say the values too"}, options.values);
-  flags.add({"--json", "", "An object for each line"}, wanted->json);
+  flags.add({"--from", "REVISION", "Begin with this revision, not with the next one"},
+            [&options](const std::string& text) -> Result<void> {
+              const auto from = server::parse_integer(text);
+              if (!from || *from < 1) {
+                return Error{ErrorCode::invalid_argument, "expected a revision: a number from 1"};
+              }
+              options.from = static_cast<std::uint64_t>(*from);
+              return {};
+            });
+  flags.add({"--existing", "", "Print the existing keys first"}, options.existing);
+  flags.add({"--values", "", "Print the values too"}, options.values);
+  flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
   flags.set_footer(kText);
   return [wanted] { return watch(*wanted); };
 }

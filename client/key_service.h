@@ -1,4 +1,4 @@
-// The keys beside the leases: their values, and when they change.
+// The keys of a group: their values, and their changes.
 #pragma once
 
 #include <leasehold/base/result.h>

@@ -1,5 +1,7 @@
 #include <leasehold/client/key_watch.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -18,11 +20,11 @@ using Kind = RespValue::Kind;
 constexpr Timeout kPause{200};
 constexpr Timeout kConnectTimeout{2000};
 constexpr Timeout kReplyTimeout{5000};
-/// After so much silence the node is asked for a read, which shows that it still belongs to a group
-/// that has a leader.
+/// After this time without a message the watch asks the node for a read, which shows that the node
+/// still belongs to a group that has a leader.
 constexpr std::chrono::seconds kSilence{2};
 
-/// In the order of Event::Kind.
+/// Names in the order of Event::Kind.
 constexpr std::array<const char*, 6> kNames = {"set",     "deleted", "expired",
                                                "revoked", "resync",  "is"};
 
@@ -37,7 +39,7 @@ bool failed_for_good(const Error& error) {
 /// [key, what, create revision, version, lease, value?]
 std::optional<Event> event_of(const RespValue& item, std::uint64_t revision) {
   if (item.items.size() < 5) return std::nullopt;
-  // What is told of a key is one of the first four.
+  // An event of a key has one of the first four.
   const auto end = kNames.begin() + 4;
   const auto name = std::find(kNames.begin(), end, item.items[1].text);
   if (name == end) return std::nullopt;
@@ -103,7 +105,7 @@ Result<std::vector<Event>> KeyWatch::next(lease::Duration timeout) {
 
 void KeyWatch::go_elsewhere(const Error& why) {
   client_.reset();
-  options_.trouble(options_.servers[at_] + ": " + why.message);
+  options_.trouble(fmt::format("{}: {}", options_.servers[at_], why.message));
   at_ = (at_ + 1) % options_.servers.size();
 }
 
@@ -150,7 +152,8 @@ Result<void> KeyWatch::begin() {
   return reread_ ? read_again() : Result<void>();
 }
 
-/// Until something is to be told, or the deadline. Errors: the connection is of no use any more.
+/// Reads until there is something to report, or until the deadline. Errors: the connection cannot
+/// be used any more.
 Result<void> KeyWatch::listen(Clock::time_point deadline) {
   while (told_.empty()) {
     if (!waiting_.empty()) {
@@ -214,8 +217,8 @@ Result<void> KeyWatch::take(const RespValue& message) {
   return {};
 }
 
-/// Everything that is there, and the revision behind which it goes on: that of the first part. A
-/// key of a later part may be ahead of it, and its events are left out until they have caught up.
+/// Reads all existing keys, and the revision after which the watch goes on: that of the first part.
+/// A key of a later part may be ahead of it, and its events are left out until they have caught up.
 Result<void> KeyWatch::read_again() {
   std::vector<Event> rows;
   std::optional<std::uint64_t> first;
@@ -252,7 +255,7 @@ Result<void> KeyWatch::read_again() {
   for (const std::string& prefix : options_.prefixes) {
     if (auto done = read(prefix, false); !done) return done;
   }
-  // It was there already when the watch began: whoever watches goes on behind it.
+  // It existed already when the watch began: the watch goes on after it.
   Event resync;
   resync.kind = Event::Kind::resync;
   resync.revision = *first;

@@ -83,7 +83,7 @@ class KeyWatch {
   const Options options_;
   std::optional<RespClient> client_;
   std::size_t at_ = 0;
-  /// Servers in a row that failed, and those of them whose address is none.
+  /// Servers in a row that failed, and how many of them have an invalid address.
   std::size_t failed_ = 0;
   std::size_t nowhere_ = 0;
   Clock::time_point heard_;

@@ -11,8 +11,8 @@ using lease::Duration;
 using lease::HolderInstant;
 using Granted = LeaseService::Granted;
 
-/// Nobody waits longer in one go: the waits of the standard library do not count the time that the
-/// machine was asleep, and the lease does.
+/// Longest single wait: the waits of the standard library do not count the time that the machine
+/// was asleep, and the lease does.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Between two questions whether the name is free.
 constexpr Duration kAskAgain = std::chrono::milliseconds(100);
@@ -63,8 +63,8 @@ class Acquisition {
     return granted.error();
   }
 
-  /// Who slept between question and answer has a lease of which it may do nothing: it asks again,
-  /// and recognises it.
+  /// If the process slept between question and answer, it may not act under this lease: it asks
+  /// again, and recognises its own lease.
   Result<Taken> in_time(const Taken& taken) {
     if (clock_.holder_now() < taken.sent + options_.timing.usable(taken.ttl)) return taken;
     unsure_ = true;
@@ -76,16 +76,17 @@ class Acquisition {
     const auto found = service_.find(options_.name, timeout());
     if (!found) return found.error().code == ErrorCode::not_found ? held : found.error();
     if (found.value().holder != options_.holder) return held;
-    // Nobody knows how much of its time is over: a renewal makes it known.
-    Taken taken{found.value(), clock_.holder_now()};
+    // It is not known how much of its time is over: a renewal makes it known.
+    const Granted& granted = found.value();
+    Taken taken{granted, clock_.holder_now()};
     const auto renewed = service_.renew(taken.id, timeout());
     if (!renewed) return renewed.error().code == ErrorCode::not_found ? held : renewed.error();
     taken.ttl = renewed.value();
     return in_time(taken);
   }
 
-  /// A grant may have been made of which nobody heard: nobody has acted under it, and nobody has to
-  /// wait for its end.
+  /// A grant may have been made whose answer was lost: no work was done under it, so it is revoked,
+  /// and others need not wait for its end.
   void give_back() {
     const auto found = service_.find(options_.name, timeout());
     if (!found || found.value().holder != options_.holder) return;
@@ -93,7 +94,7 @@ class Acquisition {
     static_cast<void>(service_.revoke(found.value().id, timeout()));
   }
 
-  /// With jitter, since those who wait for one name wait for the same moment.
+  /// With jitter, since all clients that wait for one name wait for the same moment.
   void pause() {
     const std::int64_t longest = kAskAgain.count();
     std::this_thread::sleep_for(Duration(random_.between(longest / 2, longest + 1)));
@@ -116,12 +117,12 @@ Result<std::unique_ptr<LeaseHolder>> LeaseHolder::acquire(LeaseService& service,
   if (auto valid = options.timing.validate(); !valid) return valid.error();
   if (options.name.empty() || options.holder.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "a lease that is held needs a name, and a holder who can be told from others"};
+                 "a lease needs a name and a unique name of its holder"};
   }
   const auto taken = Acquisition(service, clock, options).run();
   if (!taken) return taken.error();
   return std::unique_ptr<LeaseHolder>(
-      new LeaseHolder(service, clock, options, taken.value(), taken.value().sent));
+      new LeaseHolder(service, clock, std::move(options), taken.value(), taken.value().sent));
 }
 
 LeaseHolder::LeaseHolder(LeaseService& service, const lease::Clock& clock, const Options& options,
@@ -143,8 +144,9 @@ LeaseHolder::~LeaseHolder() {
   stop_renewing();
 }
 
-/// Of whoever comes next, and for nothing. What was done under a lease that was too late has the
-/// margin to stop in, and then its lock delay, if it has one: nobody has said that it has stopped.
+/// Whether the lease keeps the next client waiting for nothing. Work under a lease that ended by
+/// time has the margin to stop, and then the lock delay, if there is one: it is not known whether
+/// it has stopped.
 bool LeaseHolder::stands_in_the_way() {
   const std::lock_guard lock(mutex_);
   const HolderInstant now = clock_.holder_now();
@@ -218,7 +220,7 @@ bool LeaseHolder::drain() {
   if (finished) {
     static_cast<void>(release());
   } else {
-    // What is under way has the margin to stop in: nobody else may have the lease before.
+    // Work that is under way has the margin to stop: no other client may get the lease before that.
     stop_renewing();
   }
   return finished;
@@ -250,7 +252,7 @@ void LeaseHolder::stop_renewing() {
   if (thread_.joinable()) thread_.join();
 }
 
-/// Under the lock, or before anybody else knows of this.
+/// Under the lock, or before another thread can see this object.
 void LeaseHolder::publish() {
   const bool held = lease_.look(clock_.holder_now()) == State::held;
   const HolderInstant until = held ? lease_.deadline() : HolderInstant::earliest();

@@ -47,7 +47,7 @@ class LeaseHolder {
     /// With a grace period a late holder may get the lease back. The group refuses terms that
     /// exclude each other.
     grant::LeaseTerms terms{};
-    /// Of the jitter; any number that others do not have.
+    /// Seed of the jitter; any number that others do not have.
     std::uint64_t seed = 0;
     /// How long to wait while another client has the name, or the group is not reached.
     lease::Duration wait{0};

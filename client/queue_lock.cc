@@ -1,5 +1,7 @@
 #include <leasehold/client/queue_lock.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -17,14 +19,15 @@ using Mode = QueueLock::Mode;
 using Place = QueueLock::Place;
 using Row = KeyService::Row;
 
-// How a kind stands in the value of its key; another program may read it.
+// How the value of a key spells its kind; another program may read it.
 constexpr const char* kExclusive = "exclusive";
 constexpr const char* kShared = "shared";
 constexpr std::string_view kPermits = "permits/";
 
-/// Of the name and the holder together: the lease is named by both.
+/// Limit of the name and the holder together: the name of the lease contains both.
 constexpr std::size_t kNamesBytesMax = 240;
-/// A server that was cut off from its group tells nothing: somebody has to ask again.
+/// A server that is cut off from its group sends no events, so the client asks again after this
+/// time.
 constexpr Duration kAskAgain = std::chrono::seconds(2);
 /// Behind an answer that may be another one soon.
 constexpr Duration kPause = std::chrono::milliseconds(50);
@@ -42,7 +45,7 @@ std::string id_text(grant::LeaseId id) {
   return std::string(kIdDigits - digits.size(), '0') + digits;
 }
 
-/// Whether it is a key of this queue, and not of one whose name goes on behind a '/'.
+/// Whether it is a key of this queue, and not of one whose name continues after a '/'.
 bool in_queue(const Row& row, const std::string& prefix) {
   const std::string_view rest = std::string_view(row.key).substr(prefix.size());
   return rest.size() == kIdDigits &&
@@ -58,7 +61,7 @@ std::string kind_text(const QueueLock::Options& options) {
   return std::string(kPermits) + std::to_string(options.permits);
 }
 
-/// 0: it is no semaphore.
+/// 0: it is not a semaphore.
 std::uint64_t permits_of(std::string_view kind) {
   std::uint64_t permits = 0;
   if (kind.substr(0, kPermits.size()) != kPermits) return 0;
@@ -67,7 +70,7 @@ std::uint64_t permits_of(std::string_view kind) {
   return permits;
 }
 
-/// Those who stand in the queue, in their order. What a key says: "exclusive HOLDER".
+/// The places of the queue, in their order. A value has the form "exclusive HOLDER".
 std::vector<Place> places_of(const KeyService::Listing& listing, const std::string& prefix) {
   std::vector<Place> places;
   for (const Row& row : listing.rows) {
@@ -82,7 +85,7 @@ std::vector<Place> places_of(const KeyService::Listing& listing, const std::stri
   return places;
 }
 
-/// Of those before a place whom it has to wait for, in their order.
+/// The places before `place` that it has to wait for, in their order.
 std::vector<const Place*> blockers_of(const std::vector<Place>& places, const Place& place) {
   std::vector<const Place*> blockers;
   for (const Place& other : places) {
@@ -113,7 +116,7 @@ class Queueing {
   /// the attempt.
   Result<grant::FencingToken> wait_turn(LeaseHolder& lease) {
     const std::string key = prefix_ + id_text(lease.id());
-    const std::string value = kind_ + " " + options_.lease.holder;
+    const std::string value = fmt::format("{} {}", kind_, options_.lease.holder);
     Error last{ErrorCode::unavailable, "the group was not asked"};
     bool stands = false;
     while (lease.may_act()) {
@@ -175,20 +178,22 @@ class Queueing {
       found.token = mine->token;
       return found;
     }
-    found.held.message = "'" + options_.lease.name + "' is held by " + before.front()->holder;
+    found.held.message =
+        fmt::format("'{}' is held by {}", options_.lease.name, before.front()->holder);
     if (before.size() > room) {
-      found.held.message += ", and " + std::to_string(before.size() - room) + " wait before this";
+      found.held.message += fmt::format(", and {} wait before this", before.size() - room);
     }
-    // Of a semaphore whoever ends makes room; else the one before has its turn first.
+    // At a semaphore any holder that ends makes room; otherwise the place before this one has its
+    // turn first.
     found.next = room > 1 ? KeyService::Interest{prefix_, true}
                           : KeyService::Interest{prefix_ + id_text(before.back()->lease), false};
     return found;
   }
 
   Error other_kind(const Place& other) const {
-    return {ErrorCode::invalid_argument, "'" + options_.lease.name +
-                                             "' is another kind of lock for " + other.holder +
-                                             ": " + other.kind + " there, " + kind_ + " here"};
+    return {ErrorCode::invalid_argument,
+            fmt::format("'{}' is another kind of lock for {}: {} there, {} here",
+                        options_.lease.name, other.holder, other.kind, kind_)};
   }
 
   /// Returns how long nothing is worth a look.
@@ -219,11 +224,11 @@ Result<void> validate(const QueueLock::Options& options) {
   };
   if (options.lease.name.empty()) return wrong("a lock needs a name");
   if (options.lease.name.size() + options.lease.holder.size() > kNamesBytesMax) {
-    return wrong("the names of a lock and of its holder have at most " +
-                 std::to_string(kNamesBytesMax) + " bytes together");
+    return wrong(fmt::format("the names of a lock and of its holder have at most {} bytes together",
+                             kNamesBytesMax));
   }
-  // Whoever stands in the queue has no name that another asks for, and its place would be held
-  // through a grace period by nobody who may act.
+  // No other client asks for the name of a place in the queue, and during a grace period the place
+  // would be held by a client that may not act.
   if (options.lease.terms != grant::LeaseTerms{}) {
     return wrong("the lease of a lock has no grace period, no soft limit and no delay");
   }
@@ -236,7 +241,7 @@ Result<void> validate(const QueueLock::Options& options) {
 }  // namespace
 
 std::string queue_prefix(const std::string& name) {
-  return "leasehold/queue/" + name + "/";
+  return fmt::format("leasehold/queue/{}/", name);
 }
 
 Result<std::vector<Place>> QueueLock::queue(KeyService& keys, const std::string& name,
@@ -252,14 +257,15 @@ Result<std::vector<Place>> QueueLock::queue(KeyService& keys, const std::string&
 }
 
 Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyService& keys,
-                                                      const lease::Clock& clock, Options options) {
+                                                      const lease::Clock& clock,
+                                                      const Options& options) {
   if (auto valid = validate(options); !valid) return valid.error();
   const HolderInstant give_up_at = clock.holder_now() + options.lease.wait;
   Queueing queue(keys, clock, options, give_up_at);
   for (;;) {
-    // Nobody else asks for that name: it makes a lost answer known.
+    // No other client asks for that name: it makes a lost answer known.
     LeaseHolder::Options own = options.lease;
-    own.name = "queue " + options.lease.name + " " + options.lease.holder;
+    own.name = fmt::format("queue {} {}", options.lease.name, options.lease.holder);
     own.wait = std::max(give_up_at - clock.holder_now(), Duration(0));
     auto lease = LeaseHolder::acquire(leases, clock, own);
     if (!lease) return lease.error();
@@ -267,7 +273,7 @@ Result<std::unique_ptr<QueueLock>> QueueLock::acquire(LeaseService& leases, KeyS
     if (token) {
       return std::unique_ptr<QueueLock>(new QueueLock(std::move(lease).value(), token.value()));
     }
-    // Its lease is over, by a pause: it asks again, from the end of the queue.
+    // Its lease is over, because of a pause: it asks again, from the end of the queue.
     if (token.error().code != ErrorCode::not_found) return token.error();
     if (options.lease.give_up()) return Error{ErrorCode::stopped, token.error().message};
     if (clock.holder_now() >= give_up_at) {

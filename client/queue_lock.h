@@ -45,7 +45,8 @@ class QueueLock {
   /// and `clock` outlive the lock; `keys` is used until the lock is acquired, `leases` until its
   /// end.
   static Result<std::unique_ptr<QueueLock>> acquire(LeaseService& leases, KeyService& keys,
-                                                    const lease::Clock& clock, Options options);
+                                                    const lease::Clock& clock,
+                                                    const Options& options);
 
   /// A client that holds the lock or waits for it.
   struct Place {

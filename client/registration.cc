@@ -7,7 +7,7 @@ namespace {
 
 using lease::Duration;
 
-/// Nobody waits longer in one go, as in LeaseHolder.
+/// Longest single wait, as in LeaseHolder.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Behind what went wrong.
 constexpr Duration kAgain = std::chrono::milliseconds(200);
@@ -24,7 +24,7 @@ Result<std::unique_ptr<Registration>> Registration::begin(LeaseService& leases, 
                                                           Options options) {
   if (options.key.empty() || options.lease.holder.empty()) {
     return Error{ErrorCode::invalid_argument,
-                 "what is registered needs a key, and a holder who can be told from others"};
+                 "a registration needs a key and a unique name of its holder"};
   }
   if (options.lease.terms != grant::LeaseTerms{}) {
     return Error{ErrorCode::invalid_argument,
@@ -65,7 +65,7 @@ void Registration::run() {
     const auto kept = keep();
     if (kept) continue;
     tell(State::registering, kept.error().message);
-    // It will be refused again; but limits change, and whoever looks is told why.
+    // It will be refused again; but limits change, and meanwhile the reason can be read.
     pause(may_pass(kept.error().code) ? kAgain : 10 * kAgain);
   }
 }

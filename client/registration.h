@@ -29,7 +29,7 @@ class Registration {
   };
 
   struct Options {
-    /// Of the lease: its name and `wait` are not used, and it has no `terms`.
+    /// For the lease: `name` and `wait` are not used, and there are no `terms`.
     LeaseHolder::Options lease;
     /// Unique to this instance, below the common prefix of the service: "services/web/7".
     std::string key;

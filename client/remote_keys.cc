@@ -13,9 +13,9 @@ using Clock = std::chrono::steady_clock;
 using Kind = RespValue::Kind;
 using Repeat = ServerGroup::Repeat;
 
-/// As many as a node lists in one part.
+/// The number of keys that a node lists in one part.
 const char* const kPart = "1000";
-/// A server that cannot tell is not asked again at once.
+/// Pause before a server that could not answer is asked again.
 constexpr lease::Duration kPause = std::chrono::milliseconds(50);
 /// For the end of a watch.
 constexpr Timeout kCloseTimeout{1000};
@@ -80,8 +80,8 @@ void RemoteKeys::wait_change(const Interest& interest, std::uint64_t revision,
   if (!told) std::this_thread::sleep_for(std::min(kPause, timeout));
 }
 
-/// False: the server cannot tell. A node that is behind refuses, since its newest revision is an
-/// older one.
+/// False: the server cannot begin the watch. A node that is behind refuses, since its newest
+/// revision is older.
 bool RemoteKeys::begin_watch(const Interest& interest, std::uint64_t revision,
                              lease::Duration timeout) {
   end_watch();

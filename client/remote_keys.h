@@ -25,7 +25,7 @@ class RemoteKeys final : public client::KeyService {
                    lease::Duration timeout) override;
 
  private:
-  /// What the connection of the group watches. A watch without an event yet continues in the next
+  /// What the connection to the group watches. A watch without an event yet continues in the next
   /// wait.
   struct Watching {
     Interest interest;

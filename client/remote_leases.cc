@@ -1,5 +1,7 @@
 #include <leasehold/client/remote_leases.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <initializer_list>
@@ -23,7 +25,7 @@ bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
                     [](Kind kind, const RespValue& item) { return item.kind == kind; });
 }
 
-/// Of a lease that there is. None: these are no id and no token.
+/// The id and token of an existing lease. None: the reply has no id and token.
 std::optional<client::LeaseService::Granted> granted_of(const RespValue& reply,
                                                         lease::Duration ttl) {
   const std::int64_t id = reply.items[0].integer;
@@ -70,7 +72,7 @@ Result<client::LeaseService::Found> RemoteLeases::find(const std::string& name,
   if (!reply) return reply.error();
   const RespValue& value = reply.value();
   if (value.kind == Kind::null) {
-    return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
+    return Error{ErrorCode::not_found, fmt::format("nobody holds '{}'", name)};
   }
   if (!begins_with(value, {Kind::integer, Kind::integer, Kind::integer, Kind::bulk, Kind::bulk})) {
     return unexpected(value);
@@ -86,7 +88,7 @@ Result<lease::Duration> RemoteLeases::renew(grant::LeaseId id, lease::Duration t
       group_.call({"LEASE.RENEW", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();
   if (begins_with(reply.value(), {Kind::null})) {
-    return Error{ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
+    return Error{ErrorCode::not_found, fmt::format("there is no lease {}", id.value())};
   }
   if (!begins_with(reply.value(), {Kind::integer})) return unexpected(reply.value());
   const auto ttl = ttl_of(reply.value().items[0]);
@@ -95,7 +97,7 @@ Result<lease::Duration> RemoteLeases::renew(grant::LeaseId id, lease::Duration t
 }
 
 Result<void> RemoteLeases::revoke(grant::LeaseId id, lease::Duration timeout) {
-  // The store never gives an id twice, so nobody else's lease is ended by the second time.
+  // The store never gives an id twice, so a second call cannot end another client's lease.
   const auto reply =
       group_.call({"LEASE.REVOKE", std::to_string(id.value())}, timeout, Repeat::harmless);
   if (!reply) return reply.error();

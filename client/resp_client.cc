@@ -1,5 +1,7 @@
 #include <leasehold/client/resp_client.h>
 
+#include <fmt/format.h>
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -25,7 +27,7 @@ constexpr std::int64_t kReplyItemsMax = 1 << 20;
 constexpr std::size_t kLineBytesMax = 64U << 10U;
 
 Error broken(const char* what, int code) {
-  return {ErrorCode::unavailable, std::string(what) + ": " + std::strerror(code)};
+  return {ErrorCode::unavailable, fmt::format("{}: {}", what, std::strerror(code))};
 }
 
 /// An array of bulk strings.
@@ -51,8 +53,9 @@ Result<void> wait_ready(int socket, short events, Clock::time_point deadline) {
 Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 "'" + address + "' is no address: write host:port, as in 127.0.0.1:7201"};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not an address: write host:port, as in 127.0.0.1:7201", address)};
   }
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
@@ -65,7 +68,7 @@ Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string
   const int code = getaddrinfo(host.c_str(), address.c_str() + colon + 1, &hints, &found);
   if (code != 0) {
     return Error{ErrorCode::invalid_argument,
-                 "cannot resolve '" + address + "': " + gai_strerror(code)};
+                 fmt::format("cannot resolve '{}': {}", address, gai_strerror(code))};
   }
   return std::unique_ptr<addrinfo, void (*)(addrinfo*)>(found, freeaddrinfo);
 }
@@ -95,7 +98,7 @@ Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int de
       return at;
     case '_': return at;
     case ':':
-      if (!numeric) return malformed("a number that is none");
+      if (!numeric) return malformed("a wrong number");
       value.kind = RespValue::Kind::integer;
       value.integer = number;
       return at;
@@ -178,7 +181,7 @@ RespClient& RespClient::operator=(RespClient&& other) noexcept {
 }
 
 Result<void> RespClient::send(const std::vector<std::vector<std::string>>& commands,
-                              Timeout timeout) {
+                              Timeout timeout) const {
   const auto deadline = Clock::now() + timeout;
   std::string bytes;
   for (const auto& words : commands) append_command(bytes, words);

@@ -14,14 +14,14 @@ namespace leasehold::client {
 
 /// One reply. Maps are arrays of twice as many values.
 struct RespValue {
-  /// push: an array that is no reply.
+  /// push: an array that is not a reply.
   enum class Kind : std::uint8_t { simple, error, integer, bulk, null, array, push };
   Kind kind = Kind::null;
   std::string text;  ///< simple, error (first word included), bulk
   std::int64_t integer = 0;
   std::vector<RespValue> items;
 
-  /// Of an integer that is never below 0: a revision, an id, a token.
+  /// For an integer that is never below 0: a revision, an id, a token.
   std::uint64_t number() const { return static_cast<std::uint64_t>(integer); }
   bool is_error(std::string_view first_word) const {
     return kind == Kind::error && text.substr(0, text.find(' ')) == first_word;
@@ -56,7 +56,7 @@ class RespClient {
   /// broke): the command may or may not have been executed; malformed.
   Result<RespValue> call(const std::vector<std::string>& words, Timeout timeout);
   /// Sends without waiting; one reply() for each.
-  Result<void> send(const std::vector<std::vector<std::string>>& commands, Timeout timeout);
+  Result<void> send(const std::vector<std::vector<std::string>>& commands, Timeout timeout) const;
   Result<RespValue> reply(Timeout timeout);
 
  private:

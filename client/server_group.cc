@@ -1,5 +1,7 @@
 #include <leasehold/client/server_group.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -25,9 +27,9 @@ Error sorted(const RespValue& reply) {
   return {ErrorCode::invalid_argument, reply.text};
 }
 
-/// The text behind "KEY:" of what INFO says.
+/// The text after "KEY:" in the answer to INFO.
 std::string_view field(std::string_view info, std::string_view key) {
-  const std::string line = "\n" + std::string(key) + ":";
+  const std::string line = fmt::format("\n{}:", key);
   const std::size_t at = info.find(line);
   if (at == std::string_view::npos) return {};
   info.remove_prefix(at + line.size());
@@ -62,7 +64,7 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
   };
   Error last{ErrorCode::unavailable, "no server was tried"};
   bool may_be_done = false;
-  // So many servers in a row have an address that is none.
+  // The number of servers in a row with an invalid address.
   std::size_t nowhere = 0;
   for (std::size_t tried = 1;; ++tried) {
     if (auto connected = connect(left()); !connected) {
@@ -80,11 +82,12 @@ Result<RespValue> ServerGroup::call(const std::vector<std::string>& words, lease
         if (error.code != ErrorCode::timed_out || repeat == Repeat::never) return error;
       } else if (!reply && repeat == Repeat::never) {
         client_.reset();
-        return Error{ErrorCode::timed_out,
-                     servers_[at_] + ": " + reply.error().message + "; it may be executed"};
+        return Error{ErrorCode::timed_out, fmt::format("{}: {}; it may be executed", servers_[at_],
+                                                       reply.error().message)};
       }
       may_be_done = may_be_done || !refused;
-      last.message = servers_[at_] + ": " + (reply ? reply.value().text : reply.error().message);
+      last.message =
+          fmt::format("{}: {}", servers_[at_], reply ? reply.value().text : reply.error().message);
     }
     drop();
     if (Clock::now() + kRetryPause >= last_try) {
@@ -114,7 +117,8 @@ Result<void> ServerGroup::connect(Timeout timeout) {
   // One that does not answer must not use up the time of the others.
   auto client =
       RespClient::connect(servers_[at_], others ? std::max(timeout / 2, Timeout(1)) : timeout);
-  if (!client) return Error{client.error().code, servers_[at_] + ": " + client.error().message};
+  if (!client)
+    return Error{client.error().code, fmt::format("{}: {}", servers_[at_], client.error().message)};
   client_.emplace(std::move(client).value());
   return {};
 }

@@ -22,12 +22,12 @@ class ServerGroup {
   /// Client addresses, host:port; at least one.
   explicit ServerGroup(std::vector<std::string> servers) : servers_(std::move(servers)) {}
 
-  /// The reply, which is no error. Errors, with the meaning of client/lease_service.h: unavailable
-  /// (it was not executed), timed_out (unknown), in_use, not_found; invalid_argument: it will be
-  /// refused again, or no server has an address.
+  /// The reply, which is not an error. Errors, with the meaning of client/lease_service.h:
+  /// unavailable (it was not executed), timed_out (unknown), in_use, not_found; invalid_argument:
+  /// it will be refused again, or no server has an address.
   Result<RespValue> call(const std::vector<std::string>& words, lease::Duration timeout,
                          Repeat repeat);
-  /// The connection to the server, for exchanges that are no calls; call drop() after one that has
+  /// The connection to the server, for exchanges other than calls; call drop() after one that has
   /// not ended. Errors: unavailable, timed_out, invalid_argument.
   Result<RespClient*> connection(lease::Duration timeout);
   /// Hangs up; the next call goes to the next server.
@@ -39,7 +39,7 @@ class ServerGroup {
 
   const std::vector<std::string> servers_;
   std::optional<RespClient> client_;
-  /// The one that client_ is connected to, or the next to try.
+  /// The server that client_ is connected to, or the next to try.
   std::size_t at_ = 0;
 };
 

@@ -88,13 +88,13 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   return check_time(expire.ttl);
 }
 
-/// What Once carries is judged when it is evaluated, but for this: it is of a format that is known,
-/// and no command of sessions.
+/// The command inside Once is checked when it is evaluated, except for this: its format is known,
+/// and it is not a command of sessions.
 inline Result<void> check_carried(std::string_view command) {
   BigReader in(command);
   const std::uint8_t format = in.u8();
   const std::uint8_t type = in.u8();
-  if (!in.ok()) return malformed("command: what it carries is none");
+  if (!in.ok()) return malformed("command: it carries no command");
   if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
   if (type > kTransactionType) return malformed("command: it may not carry one of this type");
   return {};

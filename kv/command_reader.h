@@ -40,7 +40,7 @@ class Reader {
     if ((flags & kTtlFlag) != 0) number(set.ttl.emplace());
     // None is said by the flag alone.
     if ((lease && set.lease == grant::LeaseId(0)) || (token && set.token.value() == 0)) {
-      note(malformed("command: a lease or a token that is none"));
+      note(malformed("command: an invalid lease or token"));
     }
     note(check_set(set));
   }

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/draft.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -93,22 +95,23 @@ std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
   const auto* keys = lives ? leases().keys(lease) : nullptr;
   if (keys != nullptr && lease_of(old) == lease) return std::nullopt;
   if (keys == nullptr) {
-    return ErrorReply{ErrorKind::no_lease, "lease " + std::to_string(lease.value()) +
-                                               " was never granted, or has ended; nothing was "
-                                               "done"};
+    return ErrorReply{
+        ErrorKind::no_lease,
+        fmt::format("lease {} was never granted, or has ended; nothing was done", lease.value())};
   }
   if (keys->size() < grant::kLeaseKeysMax) return std::nullopt;
-  return ErrorReply{ErrorKind::limit, "lease " + std::to_string(lease.value()) + " has " +
-                                          std::to_string(keys->size()) +
-                                          " keys, which is the limit; nothing was done"};
+  return ErrorReply{ErrorKind::limit,
+                    fmt::format("lease {} has {} keys, which is the limit; nothing was done",
+                                lease.value(), keys->size())};
 }
 
 std::optional<ErrorReply> Draft::cannot_time(std::size_t keys) {
   if (leases().size() + keys <= grant::kLeasesMax) return std::nullopt;
-  return ErrorReply{ErrorKind::limit, "there would be more than " +
-                                          std::to_string(grant::kLeasesMax) +
-                                          " leases: each key that ends by itself has one; nothing "
-                                          "was done"};
+  return ErrorReply{
+      ErrorKind::limit,
+      fmt::format("there would be more than {} leases: each key that ends by itself has one; "
+                  "nothing was done",
+                  grant::kLeasesMax)};
 }
 
 void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old,
@@ -139,18 +142,19 @@ Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
   using Why = std::optional<ErrorReply>;
   // A number that is made up would shut out every holder to come.
   if (token.value() > counters_.revision) {
-    return Why(ErrorReply{ErrorKind::fenced, "no lease was granted with the token " +
-                                                 std::to_string(token.value()) + " yet"});
+    return Why(
+        ErrorReply{ErrorKind::fenced,
+                   fmt::format("no lease was granted with the token {} yet", token.value())});
   }
   const auto changed = fences_.find(key);
   auto highest = changed == fences_.end() ? backend_.fence(key) : changed->second;
   if (!highest) return highest.error();
   if (!grant::fence_passes(highest.value(), token)) {
-    return Why(ErrorReply{ErrorKind::fenced,
-                          "the token " + std::to_string(token.value()) +
-                              " is older than the token " +
-                              std::to_string(highest.value().value()) +
-                              ", which has written this key; the lease has gone to another"});
+    return Why(ErrorReply{
+        ErrorKind::fenced,
+        fmt::format("the token {} is older than the token {}, which has written this key; the "
+                    "lease has gone to another",
+                    token.value(), highest.value().value())});
   }
   if (token > highest.value()) fences_.insert_or_assign(key, token);
   return Why();

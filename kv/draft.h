@@ -16,7 +16,7 @@
 namespace leasehold::kv {
 
 /// What a command has written so far, over the backend. No key reaches the backend before commit();
-/// what was changed of the leases is rolled back with a draft that goes away without it.
+/// a draft that is destroyed without commit() rolls back its changes of the leases.
 class Draft {
  public:
   Draft(Backend& backend, Counters& counters)
@@ -28,22 +28,23 @@ class Draft {
   Draft& operator=(const Draft&) = delete;
 
   Result<std::optional<Value>> load(std::string_view key);
-  /// `old`: what load() gave. Attached to `lease`: the one that it has, or cannot_attach() has said
-  /// that it can be.
+  /// `old`: what load() gave. The key is attached to `lease`: either its present lease, or
+  /// cannot_attach() has allowed it.
   void write(std::string_view key, Bytes bytes, const std::optional<Value>& old,
              grant::LeaseId lease);
-  /// Writes a key that does not exist, and whose name no command has: the draft keeps it.
+  /// Writes a key that does not exist, and whose name is not in the command: the draft keeps the
+  /// name.
   void write_made(std::string key, Bytes bytes, grant::LeaseId lease) {
     write(*made_.insert(std::move(key)).first, std::move(bytes), std::nullopt, lease);
   }
-  /// Whether write_made() has had it; it may be gone again.
+  /// Whether write_made() wrote this key; it may be deleted again.
   bool has_made(std::string_view key) const { return made_.find(key) != made_.end(); }
   void erase(std::string_view key, const Value& old);
-  /// What stands under `from`, which is `value`, goes to another key, where `old` stood. A lease
-  /// goes with it.
+  /// Moves `value`, the value of `from`, to another key, whose value was `old`. A lease moves with
+  /// it.
   void move(std::string_view from, const Value& value, std::string_view to,
             const std::optional<Value>& old);
-  /// Of what is written from here on: what watchers are told.
+  /// The cause that watchers see for the writes from here on.
   void set_cause(EventCause cause) { cause_ = cause; }
 
   // The leases.
@@ -54,7 +55,7 @@ class Draft {
   /// Why a key may not be attached to a lease that a client holds, or none.
   std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, grant::LeaseId lease);
   grant::LeaseTable::Granted grant(const grant::LeaseTable::Request& request);
-  /// False: there is no such lease, or it is a key's.
+  /// False: there is no such lease, or it is the lease of a key that ends by itself.
   bool renew(grant::LeaseId id) { return !grant::is_of_key(id) && leases().renew(id); }
   bool revoke(grant::LeaseId id) {
     return !grant::is_of_key(id) && erase_ended(leases().end(id), EventKind::revoked, id);
@@ -62,10 +63,10 @@ class Draft {
   bool expire(const SeenLease& seen) {
     return erase_ended(leases().expire(seen.id, seen.stamp), EventKind::expired, seen.id);
   }
-  /// Why not so many keys can be given a lease of their own, or none.
+  /// Why this number of keys cannot get leases of their own; none: they can.
   std::optional<ErrorReply> cannot_time(std::size_t keys);
-  /// Writes a key that lives for `ttl` from now on; one whose time is over already is gone.
-  /// cannot_time() has said that there is room.
+  /// Writes a key that lives for `ttl` from now on; if its time is already over, the key is
+  /// deleted. cannot_time() has said that there is room.
   void write_timed(std::string_view key, Bytes bytes, const std::optional<Value>& old, KeyTime ttl);
   /// Keys that went with leases.
   std::size_t ended_keys() const { return ended_keys_; }
@@ -83,7 +84,7 @@ class Draft {
  private:
   struct Change {
     std::optional<Value> value;  ///< none: erased
-    /// Before the command. What was made and is gone again is told to nobody.
+    /// Before the command. A key that the command made and deleted again is not sent to watchers.
     bool existed = false;
     EventKind kind = EventKind::set;
     EventCause cause = EventCause::none;
@@ -99,7 +100,7 @@ class Draft {
   Counters& counters_;
   std::uint64_t keys_;
   std::size_t written_bytes_ = 0;
-  std::set<std::string, std::less<>> made_;  ///< a set: what is a view of one stays good
+  std::set<std::string, std::less<>> made_;  ///< a set: views of its strings stay valid
   /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;
   std::map<std::string_view, grant::FencingToken> fences_;

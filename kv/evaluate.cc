@@ -5,6 +5,8 @@
 #include <leasehold/kv/query.h>
 #include <leasehold/kv/run.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <variant>
@@ -13,7 +15,7 @@
 namespace leasehold::kv {
 namespace {
 
-// Which command a watcher is told of, beside what became of the key.
+// The cause that a watcher sees, in addition to the change of the key.
 template <class Other>
 EventCause cause_of(const Other&) {
   return EventCause::none;
@@ -60,9 +62,11 @@ Result<Reply> run(const Query& query, Draft& draft) {
 }
 
 Reply transaction_too_large(const char* what, std::size_t limit) {
-  return ErrorReply{ErrorKind::limit, "nothing was done: the values that the transaction " +
-                                          std::string(what) + " have more than " +
-                                          std::to_string(limit) + " bytes together"};
+  return ErrorReply{
+      ErrorKind::limit,
+      fmt::format("nothing was done: the values that the transaction {} have more than {} bytes "
+                  "together",
+                  what, limit)};
 }
 
 /// On an error reply the caller drops the draft.
@@ -111,12 +115,15 @@ Bytes undecodable(const Error& error) {
 }
 
 std::string named(replica::SessionId id) {
-  return "session " + std::to_string(id.value());
+  return fmt::format("session {}", id.value());
 }
 
 Bytes no_session(replica::SessionId id) {
-  return refused(ErrorKind::no_session, named(id) + " is unknown, closed or expired; nothing was " +
-                                            "done now, an earlier try may have been executed");
+  return refused(
+      ErrorKind::no_session,
+      fmt::format("{} is unknown, closed or expired; nothing was done now, an earlier try may "
+                  "have been executed",
+                  named(id)));
 }
 
 /// Evaluates commands one level deep: Once calls it again with what it carries.
@@ -146,8 +153,8 @@ class Evaluation {
     const auto id = sessions_.open();
     if (id) return encode_reply(integer(id->value()));
     return refused(ErrorKind::too_many_sessions,
-                   std::to_string(replica::kSessionsMax) +
-                       " sessions are open, which is the limit; none was opened");
+                   fmt::format("{} sessions are open, which is the limit; none was opened",
+                               replica::kSessionsMax));
   }
   Result<Bytes> reply_to(const CloseSession& command) {
     return sessions_.close(command.session) ? encode_reply(Ok{}) : no_session(command.session);
@@ -188,8 +195,7 @@ class Evaluation {
 
   static Bytes why_not(const Once& once, replica::SessionTable::Verdict verdict) {
     using Verdict = replica::SessionTable::Verdict;
-    const std::string which =
-        "sequence " + std::to_string(once.sequence) + " of " + named(once.session);
+    const std::string which = fmt::format("sequence {} of {}", once.sequence, named(once.session));
     switch (verdict) {
       case Verdict::answered:
         return refused(ErrorKind::sequence_answered,
@@ -197,9 +203,11 @@ class Evaluation {
                            " is below what its client has said it has the answers to; not "
                            "executed now");
       case Verdict::too_far_ahead:
-        return refused(ErrorKind::sequence_too_far,
-                       which + " is " + std::to_string(replica::kSessionWindow) +
-                           " or more ahead of the first one that is not answered; not executed");
+        return refused(
+            ErrorKind::sequence_too_far,
+            fmt::format(
+                "{} is {} or more ahead of the first one that is not answered; not executed", which,
+                replica::kSessionWindow));
       case Verdict::result_gone:
         return refused(ErrorKind::result_gone,
                        which + " was executed before, and its result was too large to keep");

@@ -33,7 +33,7 @@ class Backend {
   virtual void tell(const Revision& revision) = 0;
 };
 
-/// The numbers beside the keys.
+/// The numbers that a store keeps in addition to the keys.
 struct Counters {
   std::uint64_t revision = 0;  ///< commands that changed anything
   std::uint64_t keys = 0;      ///< keys that exist

@@ -2,6 +2,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/run.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -40,8 +42,8 @@ bool sum_fits(std::int64_t a, std::int64_t b) {
 }
 
 Reply too_long(std::uint64_t length) {
-  return ErrorReply{ErrorKind::limit, "the value would have " + std::to_string(length) +
-                                          " bytes, the limit is " + std::to_string(kValueBytesMax)};
+  return ErrorReply{ErrorKind::limit, fmt::format("the value would have {} bytes, the limit is {}",
+                                                  length, kValueBytesMax)};
 }
 
 }  // namespace
@@ -81,15 +83,17 @@ Result<Reply> run(const Set& set, Draft& draft) {
 Result<Reply> run(const SetSequential& set, Draft& draft) {
   const std::uint64_t number = draft.revision();
   std::string key = sequential_key(set.prefix, number);
-  // Also if the key is gone again: a client knows its number.
+  // Also if the key was deleted again: a client knows its number.
   if (draft.has_made(key)) {
     return key_exists("one transaction makes one sequential key of a prefix; nothing was done");
   }
   const auto loaded = draft.load(key);
   if (!loaded) return loaded.error();
   if (loaded.value()) {
-    return key_exists("the key of this prefix and the number " + std::to_string(number) +
-                      " exists: somebody has written it by its name; nothing was done");
+    return key_exists(
+        fmt::format("the key of this prefix and the number {} exists: a client has written it by "
+                    "its name; nothing was done",
+                    number));
   }
   if (auto why = draft.cannot_attach(std::nullopt, set.lease)) return Reply(*why);
   Reply reply = ValueReply{Bytes(std::string_view(key))};

@@ -4,6 +4,8 @@
 #include <leasehold/kv/query.h>
 #include <leasehold/kv/run.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -14,7 +16,7 @@ namespace leasehold::kv {
 namespace {
 
 std::string named(grant::LeaseId id) {
-  return "lease " + std::to_string(id.value());
+  return fmt::format("lease {}", id.value());
 }
 
 Reply no_lease(grant::LeaseId id) {
@@ -23,9 +25,10 @@ Reply no_lease(grant::LeaseId id) {
 }
 
 std::string delayed(const grant::LeaseTable::Lease& lease) {
-  return named(lease.id) + " of '" + lease.holder + "' has expired, and its lock delay of " +
-         std::to_string(lease.terms.delay.count()) +
-         " ms keeps the name from everybody; a revocation ends it";
+  return fmt::format(
+      "{} of '{}' has expired, and its lock delay of {} ms keeps the name from "
+      "everybody; a revocation ends it",
+      named(lease.id), lease.holder, lease.terms.delay.count());
 }
 
 Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted,
@@ -37,9 +40,9 @@ Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted
       const grant::LeaseTable::Lease& other = *table.find(granted.id);
       if (other.delayed) return ErrorReply{ErrorKind::lease_taken, delayed(other)};
       return ErrorReply{ErrorKind::lease_taken,
-                        named(other.id) + " has " +
-                            (granted.verdict == Verdict::id_taken ? "this id" : "this name") +
-                            ", its holder is '" + other.holder + "'"};
+                        fmt::format("{} has {}, its holder is '{}'", named(other.id),
+                                    granted.verdict == Verdict::id_taken ? "this id" : "this name",
+                                    other.holder)};
     }
     case Verdict::ended_in_this_step:
       return ErrorReply{ErrorKind::lease_taken,
@@ -47,11 +50,11 @@ Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted
                         "would have no larger token"};
     case Verdict::too_many:
       return ErrorReply{ErrorKind::limit,
-                        std::to_string(grant::kLeasesMax) + " leases are held, which is the limit"};
+                        fmt::format("{} leases are held, which is the limit", grant::kLeasesMax)};
     case Verdict::out_of_range:
       if (grant.id > grant::kChosenLeaseIdMax) {
-        return ErrorReply{ErrorKind::limit, "an id that is chosen is at most " +
-                                                std::to_string(grant::kChosenLeaseIdMax.value())};
+        return ErrorReply{ErrorKind::limit, fmt::format("an id that is chosen is at most {}",
+                                                        grant::kChosenLeaseIdMax.value())};
       }
       if (const char* problem = grant.terms.problem(!grant.name.empty())) {
         return ErrorReply{ErrorKind::limit, problem};
@@ -72,7 +75,7 @@ lease::Duration most_left(const grant::LeaseTable::Lease& lease, const SeenTime&
   return seen.stamp == lease.stamp ? std::min(seen.left, lease.ttl) : lease.ttl;
 }
 
-/// `left`: none: the key lives for ever.
+/// `left`: none: the key lives forever.
 bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime ttl) {
   switch (condition) {
     case TimeCondition::none: return true;
@@ -136,7 +139,7 @@ Result<Reply> run(const WithNamedLease& named, Draft& draft) {
   if (lease == nullptr) {
     return Reply(
         ErrorReply{ErrorKind::no_lease,
-                   "no lease has the name '" + std::string(named.name) + "'; nothing was done"});
+                   fmt::format("no lease has the name '{}'; nothing was done", named.name)});
   }
   return std::visit(
       [&draft, id = lease->id](auto what) -> Result<Reply> {

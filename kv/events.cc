@@ -8,7 +8,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// Of one event; its key and its value follow.
+/// The head of one event; its key and its value follow.
 struct Head {
   std::uint64_t create_revision;
   std::uint64_t version;
@@ -25,7 +25,7 @@ constexpr std::size_t kChunkBytesMax = std::size_t{256} << 10U;
 
 }  // namespace
 
-/// A chunk goes when nothing in it is kept any more: so it is a small part of all.
+/// A chunk is freed when none of its events is kept any more: so it is a small part of the whole.
 EventHistory::EventHistory(Limits limits)
     : limits_(limits),
       chunk_bytes_(std::clamp(limits.bytes_max / 16, kChunkBytesMin, kChunkBytesMax)) {}

@@ -34,7 +34,7 @@ enum class EventCause : std::uint8_t {
   set_range,
   rename,
   attach_key,
-  expire_key,  ///< the key was given a time to live; if it is gone, one that was over
+  expire_key,  ///< the key was given a time to live; if it is gone, the time was already over
   persist,     ///< its time to live was taken away
 };
 
@@ -43,7 +43,7 @@ enum class EventCause : std::uint8_t {
 struct Event {
   EventKind kind = EventKind::set;
   EventCause cause = EventCause::none;
-  /// Of `set`: `value` is the key's. False: the value was too long to be kept.
+  /// For `set`: `value` is the value of the key. False: the value was too long to be kept.
   bool value_kept = false;
   std::string_view key;
   std::string_view value;
@@ -76,7 +76,7 @@ struct Revision {
 class EventHistory {
  public:
   struct Limits {
-    /// Of keys, values and what holds them; about. Older revisions are forgotten.
+    /// Bytes of keys, values and their overhead, roughly. Older revisions are forgotten.
     std::size_t bytes_max = std::size_t{2} << 20U;
     std::size_t events_max = 100'000;
     /// A longer value is not kept: read the key instead.
@@ -148,7 +148,7 @@ class EventHistory {
 
   const Limits limits_;
   const std::size_t chunk_bytes_;
-  // Of the thread of apply().
+  // Used by the thread of apply().
   std::shared_ptr<Chunk> chunk_;  ///< that is being filled
   std::vector<Place> staged_;
 

@@ -1,12 +1,12 @@
-// For loops that may be long, on threads that nobody waits for in particular.
+// For long loops on threads whose work is not urgent.
 #pragma once
 
 #include <thread>
 
 namespace leasehold::kv {
 
-/// Lets other threads have the processor now and then. What the operating system grants a thread
-/// at a time (a millisecond or more) is longer than whoever answers one client may wait.
+/// Yields the processor to other threads now and then. The time slice of the operating system (a
+/// millisecond or more) is longer than a thread that answers a client may wait.
 class GiveWay {
  public:
   /// After each step of the loop, which takes about a microsecond.

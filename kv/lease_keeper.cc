@@ -27,8 +27,8 @@ Result<lease::PromiseInstant> LeaseKeeper::take_in() {
 Result<lease::PromiseInstant> LeaseKeeper::enter(raft::Term leads_in) {
   const auto now = take_in();
   if (!now) return now.error();
-  // The leader lease had lapsed, or the term is a new one: nobody could renew meanwhile. What was
-  // named in this term may yet be ended by the log.
+  // The leader lease had lapsed, or the term is a new one: no client could renew meanwhile. The log
+  // may still end the leases that were named in this term.
   if (leads_in != leads_in_) tracker_.begin(now.value(), leads_in > newest_);
   leads_in_ = leads_in;
   newest_ = leads_in;

@@ -104,7 +104,7 @@ class MemoryStore::Impl final : public Backend {
     auto reply = evaluate(command.bytes, command.id.term, *this, sessions_, counters);
     LEASEHOLD_ASSERT(reply.ok());  // memory does not fail
     install(counters);
-    // Behind the keys: who sees that a lease has ended sees that they are gone.
+    // After the keys: a reader that sees the end of a lease also sees that its keys are gone.
     leases_.end_step();
     events_.publish();
     return std::move(reply).value();
@@ -122,7 +122,7 @@ class MemoryStore::Impl final : public Backend {
   Sessions sessions_;
   Leases leases_;
   EventHistory events_;
-  /// Held by whoever needs the values and the numbers to stand still.
+  /// Held by a thread while values and numbers must not change.
   std::mutex applying_;
 
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
@@ -225,7 +225,7 @@ class MemoryStore::Impl final : public Backend {
         values.erase(change.key);
       }
     }
-    // Inside the locks: who sees the command's effect sees its revision too.
+    // Inside the locks: a reader that sees the effect of the command also sees its revision.
     revision_.store(counters.revision, std::memory_order_release);
     keys_.store(counters.keys, std::memory_order_release);
     changes_.clear();
@@ -233,7 +233,7 @@ class MemoryStore::Impl final : public Backend {
 
   std::array<Shard, kShards> shards_;
   std::vector<Change> changes_;
-  /// Of apply()'s thread, and of whoever holds applying_.
+  /// Used by apply()'s thread, and by a thread that holds applying_.
   std::map<std::string, grant::FencingToken, std::less<>> fences_;
 };
 

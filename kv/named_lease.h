@@ -34,7 +34,7 @@ inline Result<void> check_ref(const LeaseRef& ref) {
   return Error{ErrorCode::invalid_argument, "a lease has an id or a name, not both"};
 }
 
-/// Where the lease stands that a command is about.
+/// The field of a command that holds its lease.
 inline grant::LeaseId& lease_of(Set& set) {
   return set.lease;
 }

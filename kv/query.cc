@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/query.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -53,7 +55,7 @@ ArrayReply lease_fields(const grant::LeaseTable::Lease& lease) {
            value(lease.holder)}};
 }
 
-/// What stands behind these, and behind the keys where they are told.
+/// The items after these, and after the keys if they are included.
 void append_terms(const grant::LeaseTable::Lease& lease, ArrayReply& array) {
   const grant::LeaseTerms& terms = lease.terms;
   for (const std::uint64_t number :
@@ -72,8 +74,9 @@ Reply answer(const FoundLease& found) {
   for (const std::string& key : found.keys) {
     bytes += key.size();
     if (bytes > kReplyBytesMax) {
-      return ErrorReply{ErrorKind::limit, "the keys of the lease have more than " +
-                                              std::to_string(kReplyBytesMax) + " bytes together"};
+      return ErrorReply{
+          ErrorKind::limit,
+          fmt::format("the keys of the lease have more than {} bytes together", kReplyBytesMax)};
     }
     keys.items.push_back(encode_reply(ValueReply{Bytes(key)}));
   }
@@ -97,7 +100,7 @@ Reply answer(const std::vector<grant::LeaseTable::Lease>& leases) {
 
 bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query) {
   if (grant::is_of_key(lease.id)) return false;
-  // By its name nobody holds it.
+  // During its lock delay the name has no holder.
   return !lease.delayed || query.id != grant::LeaseId(0);
 }
 
@@ -148,8 +151,8 @@ Reply answer(const Operation& query, const Found& found, std::uint64_t size) {
 
 namespace {
 
-/// A key and its lease are two reads. When the lease is not there any more, the key has left it or
-/// gone with it since the first read: a second one finds something newer.
+/// A key and its lease are two reads. If the lease no longer exists, the key was detached or
+/// deleted since the first read: a second read finds something newer.
 Result<Reply> find_key_lease(const KeyLease& query, const Store& store) {
   for (;;) {
     const auto value = store.get(query.key);

@@ -27,7 +27,7 @@ Reply answer(const std::vector<grant::LeaseTable::Lease>& leases);
 bool shown(const grant::LeaseTable::Lease& lease, const LeaseInfo& query);
 /// Whether KeyLease has found the requested value.
 bool has_value(const std::optional<Value>& found, const KeyLease& query);
-/// Of KeyLease, for a key that exists; null: attached to none.
+/// The result of KeyLease for a key that exists; null: it has no lease.
 Reply key_lease(const grant::LeaseTable::Lease* lease);
 
 /// Whether an operation is a query.

@@ -17,18 +17,19 @@ enum class ErrorKind : std::uint8_t {
   malformed = 1,           ///< the command's bytes do not follow their format
   unsupported_format = 2,  ///< made by a newer build
   limit = 3,               ///< a key, a value, the command or its answer is too large
-  not_an_integer = 4,      ///< IncrBy: the value is no decimal 64-bit integer
+  not_an_integer = 4,      ///< IncrBy: the value is not a decimal 64-bit integer
   overflow = 5,            ///< IncrBy: the sum does not fit into 64 bits
   store_failed = 6,        ///< the store's disk failed: the outcome is unknown and the node stops
   no_such_key = 7,         ///< Rename
   no_session = 8,          ///< not executed now; if it was before the session ended, is unknown
   sequence_answered = 9,   ///< Once: the client has said that it has the answer; not executed now
-  sequence_too_far = 10,   ///< Once: too far ahead of what is not answered yet; not executed
-  result_gone = 11,        ///< Once: executed before, and the result was too large to keep
+  sequence_too_far =
+      10,            ///< Once: too far ahead of the first sequence without an answer; not executed
+  result_gone = 11,  ///< Once: executed before, and the result was too large to keep
   too_many_sessions = 12,  ///< OpenSession
   lease_taken = 13,        ///< GrantLease: the text names the lease that is in the way
   no_lease = 14,           ///< never granted, revoked or expired
-  fenced = 15,             ///< the token is smaller than one that has written, or was never given
+  fenced = 15,             ///< the token is smaller than one that has written, or was never granted
   key_exists = 16,         ///< SetSequential
 };
 

@@ -26,7 +26,7 @@ struct Value {
   std::uint64_t create_revision = 0;  ///< when the key came into being
   std::uint64_t mod_revision = 0;     ///< when it was last written
   std::uint64_t version = 0;          ///< writes since it came into being, from 1 on
-  grant::LeaseId lease{};             ///< it goes with this one; 0: none
+  grant::LeaseId lease{};             ///< the key is deleted with this lease; 0: none
 };
 
 /// What a read of several keys loads of each.

@@ -2,6 +2,8 @@
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -21,19 +23,22 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChunkBytes = std::size_t{1} << 20U;
-/// After so much the disk is told to begin: or the sync at the end would hold up everybody's.
+/// After this many bytes the disk begins to write them: otherwise the sync at the end would delay
+/// all other syncs.
 constexpr std::uint64_t kWritebackBytes = std::uint64_t{8} << 20U;
-/// What a backup leaves of the disk: what the log and the store need before they call it full.
+/// Free space that a backup leaves on the disk: the log and the store need it before they treat the
+/// disk as full.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{128} << 20U;
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::string_view kPartSuffix = ".part";
-/// Of the thread, from 0 (like everybody) to 19: clients come first.
+/// Niceness of the thread, from 0 (as the others) to 19: clients come first.
 constexpr int kNiceness = 10;
 
 Error system_error(const std::string& what, int code) {
   const std::string advice =
       code == ENOSPC || code == EDQUOT ? ": free some space on its disk" : "";
-  return {ErrorCode::io, what + ": " + std::generic_category().message(code) + advice};
+  return {ErrorCode::io,
+          fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
 }
 
 /// Closes it at the end.
@@ -57,7 +62,7 @@ Result<void> write_all(int file, const std::string& path, std::string_view bytes
 Result<void> sync_folder(const std::string& path) {
   const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (folder.number < 0 || ::fsync(folder.number) != 0) {
-    return system_error("cannot make the folder " + path + " durable", errno);
+    return system_error(fmt::format("cannot make the folder {} durable", path), errno);
   }
   return {};
 }
@@ -110,7 +115,7 @@ std::optional<BackupProgress> Backups::progress() const {
   return BackupProgress{name_, written_.load(), size_.load()};
 }
 
-void Backups::start(std::string_view name, bool stale, Done done) {
+void Backups::start(std::string_view name, bool stale, const Done& done) {
   auto path = path_of(name);
   if (!path) return done(path.error());
   const char* refusal = nullptr;
@@ -121,21 +126,21 @@ void Backups::start(std::string_view name, bool stale, Done done) {
     } else if (busy_) {
       refusal = "another backup is being written";
     } else {
-      if (thread_.joinable()) thread_.join();  // it has ended, but for its last answer
+      if (thread_.joinable()) thread_.join();  // it has ended, except for its last answer
       busy_ = true;
       name_ = std::string(name);
       written_ = 0;
       size_ = 0;
       thread_ = std::thread([this, path = std::move(path).value(), stale, done]() mutable {
         pthread_setname_np(pthread_self(), "lh-backup");
-        // Of this thread alone, on Linux. A hint: it works without.
+        // On Linux this affects only this thread. A hint: the backup also works without it.
         static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
         Result<BackupDone> written = write(path, stale);
         if (options_.notice) {
-          options_.notice(written ? "the backup " + path + " is complete: index " +
-                                        std::to_string(written.value().manifest.index.value()) +
-                                        ", " + std::to_string(written.value().bytes) + " bytes"
-                                  : "the backup " + path + " failed: " + written.error().message);
+          options_.notice(
+              written ? fmt::format("the backup {} is complete: index {}, {} bytes", path,
+                                    written.value().manifest.index.value(), written.value().bytes)
+                      : fmt::format("the backup {} failed: {}", path, written.error().message));
         }
         {
           const std::lock_guard ending(mutex_);
@@ -163,7 +168,7 @@ Result<std::string> Backups::path_of(std::string_view name) const {
                  "a backup's name has 1 to 128 letters, digits, dots, dashes and underscores, "
                  "begins with no dot and does not end in .part"};
   }
-  std::string path = folder_ + "/" + std::string(name);
+  std::string path = fmt::format("{}/{}", folder_, name);
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error))) {
     return Error{ErrorCode::in_use, path + " exists: choose another name"};
@@ -188,20 +193,22 @@ Result<void> Backups::wait_for_all_acknowledged() {
     return Error{ErrorCode::overloaded,
                  "the leader changed, or is overloaded: nothing was written"};
   }
-  return Error{ErrorCode::unavailable,
-               "no leader is known, so nobody knows what a backup has to hold; with STALE it is "
-               "what this node has"};
+  return Error{
+      ErrorCode::unavailable,
+      "no leader is known, so this node cannot know what a backup has to hold; with STALE it is "
+      "what this node has"};
 }
 
 Result<void> Backups::check_space(std::uint64_t bytes) const {
   std::error_code error;
   const auto space = fs::space(folder_, error);
-  // A file system that does not tell is tried.
+  // If the file system does not report it, the backup is tried.
   if (error || space.available >= bytes + kSpareBytes) return {};
-  return Error{ErrorCode::io, "the backup has " + std::to_string(bytes) + " bytes, and " +
-                                  std::to_string(kSpareBytes) + " stay free beside it, but the " +
-                                  "disk of " + folder_ + " has " + std::to_string(space.available) +
-                                  ": free some space on it, or move older backups away"};
+  return Error{
+      ErrorCode::io,
+      fmt::format("the backup has {} bytes, and {} have to stay free, but the disk of {} has "
+                  "{}: free some space on it, or move older backups away",
+                  bytes, kSpareBytes, folder_, space.available)};
 }
 
 Result<BackupDone> Backups::write(const std::string& path, bool stale) {
@@ -263,7 +270,8 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
       flushed = at;
     }
   }
-  if (::fsync(file.number) != 0) return system_error("cannot make " + fresh + " durable", errno);
+  if (::fsync(file.number) != 0)
+    return system_error(fmt::format("cannot make {} durable", fresh), errno);
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error))) {
     return Error{ErrorCode::in_use, path + " exists: choose another name"};

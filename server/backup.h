@@ -29,12 +29,12 @@ class Backups {
     std::string cluster;  ///< name
     raft::NodeId id;
     lease::Duration timeout{};  ///< to learn what has to be in a backup
-    /// How that is learnt: by a lease, or by a quorum where leases are off.
+    /// How the node learns that: by a lease, or by a quorum if lease reads are off.
     raft::ReadMode mode = raft::ReadMode::lease;
     Notice notice;  ///< takes sentences for a person; on the backup's thread. May be empty
   };
 
-  /// `node` and `store` outlive it. Removes what backups that were interrupted have left.
+  /// `node` and `store` outlive it. Removes the remains of interrupted backups.
   Backups(node::Node& node, kv::RocksdbStore& store, Options options);
   ~Backups();
   Backups(const Backups&) = delete;
@@ -48,8 +48,8 @@ class Backups {
   /// Errors: invalid_argument (the name), in_use (it exists), overloaded (another backup is being
   /// written, or the leader changed), unavailable (no leader), stopped, io (a full disk among
   /// others: then nothing is left behind), and those of taking a snapshot.
-  void start(std::string_view name, bool stale, Done done);
-  /// The one that is being written.
+  void start(std::string_view name, bool stale, const Done& done);
+  /// The backup that is being written.
   std::optional<BackupProgress> progress() const;
   /// Ends a backup that is being written, and refuses others. Idempotent. A node that has stopped
   /// makes this quick.
@@ -71,12 +71,12 @@ class Backups {
   const std::string folder_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> written_{0};
-  std::atomic<std::uint64_t> size_{0};  ///< of the one that is being written; 0: not known yet
+  std::atomic<std::uint64_t> size_{0};  ///< of the backup that is being written; 0: not known yet
 
   mutable std::mutex mutex_;
-  // With mutex_.
+  // Guarded by mutex_.
   bool busy_ = false;
-  std::string name_;  ///< of the one that is being written
+  std::string name_;  ///< of the backup that is being written
   std::thread thread_;
 };
 

@@ -13,7 +13,8 @@ namespace {
 const char* reason_text(raft::RoleChangeReason reason) {
   switch (reason) {
     case raft::RoleChangeReason::started: return "started";
-    case raft::RoleChangeReason::election_timeout: return "nobody led for an election timeout";
+    case raft::RoleChangeReason::election_timeout:
+      return "there was no leader for an election timeout";
     case raft::RoleChangeReason::pre_vote_won: return "a quorum would vote for this node";
     case raft::RoleChangeReason::election_won: return "a quorum voted for this node";
     case raft::RoleChangeReason::higher_term: return "a higher term was learned";
@@ -35,7 +36,7 @@ const char* refusal_text(raft::VoteRefusal reason) {
     case raft::VoteRefusal::old_term: return "its term is old";
     case raft::VoteRefusal::voted_for_other: return "this node voted for another";
     case raft::VoteRefusal::log_behind: return "its log is behind";
-    case raft::VoteRefusal::no_member: return "this node is no member yet";
+    case raft::VoteRefusal::no_member: return "this node is not a member yet";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -137,7 +138,7 @@ void LogObserver::on_event(const raft::Event& event) {
 }
 
 void LogObserver::on_notice(const std::string& text) {
-  // What strangers send may stand in it: it is data, not a format.
+  // It may contain text that strangers sent: it is data, not a format.
   spdlog::info("{}", text);
 }
 

@@ -16,7 +16,7 @@ class LogObserver final : public replica::Observer {
   void on_event(const raft::Event& event) override;
   void on_notice(const std::string& text) override;
 
-  /// Whether the node knows who leads; for any thread.
+  /// Whether the node knows the leader. Any thread.
   const std::atomic<bool>& leader_known() const { return leader_known_; }
 
  private:

@@ -1,10 +1,11 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
+
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 namespace leasehold::server {
 namespace {
@@ -45,8 +46,8 @@ Result<void> check_together(ServeSettings& settings) {
       node.peers.empty() || std::any_of(node.peers.begin(), node.peers.end(),
                                         [&](const node::Peer& peer) { return peer.id == node.id; });
   if (!member) {
-    return invalid("--peers does not name this node, which has --id " +
-                   std::to_string(node.id.value()));
+    return invalid(
+        fmt::format("--peers does not name this node, which has --id {}", node.id.value()));
   }
   if (auto timing = node.timing.validate(); !timing) return timing;
   return {};
@@ -54,13 +55,12 @@ Result<void> check_together(ServeSettings& settings) {
 
 void describe(ServeSettings& settings) {
   const lease::Timing& timing = settings.node.timing;
-  char drift[32];
-  std::snprintf(drift, sizeof(drift), "%.6f",
-                static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
+  const std::string drift =
+      fmt::format("{:.6f}", static_cast<double>(timing.max_clock_drift_ppm) / 1e6);
   settings.server.config = {
       {"appendonly", "yes"},  // for Redis tools: every write is in a synced log
       {"databases", "1"},
-      {"notify-keyspace-events", "g$xKE"},  // always, for those who subscribe
+      {"notify-keyspace-events", "g$xKE"},  // always on, for clients that subscribe
       {"maxclients", std::to_string(settings.server.clients_max)},
       {"save", ""},
       {"id", std::to_string(settings.node.id.value())},
@@ -100,7 +100,7 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
     const std::string text = found != texts.end() ? found->second : spec.default_text;
     if (found == texts.end() && text.empty()) continue;
     if (auto applied = spec.apply(settings, text); !applied) {
-      return invalid("--" + std::string(spec.name) + ": " + applied.error().message);
+      return invalid(fmt::format("--{}: {}", spec.name, applied.error().message));
     }
   }
   if (auto checked = check_together(settings); !checked) return checked.error();

@@ -13,6 +13,7 @@
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
 
+#include <fmt/format.h>
 #include <spdlog/async.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
@@ -48,10 +49,10 @@ constexpr std::size_t kEntryCacheBytes = 8U << 20U;
 constexpr timespec kWatchInterval{0, 200'000'000};
 /// How often the end of a drain is looked for. It takes a few milliseconds as a rule.
 constexpr timespec kDrainInterval{0, 1'000'000};
-/// Clients that are connected are refused for so long at least before they are hung up on. Who
-/// sends a request at the moment at which its connection closes cannot know that nobody executed
-/// it; a refusal says so, and who gets one leaves. So only who asks less often can still meet that
-/// moment.
+/// Connected clients get refusals for at least this time before their connections are closed. A
+/// client whose request arrives while its connection closes cannot know that the request was not
+/// executed; a refusal says so, and a client that gets one leaves. So only a client that asks less
+/// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
 
 void start_logging(const ServeSettings& settings) {
@@ -65,8 +66,8 @@ void start_logging(const ServeSettings& settings) {
                                              spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(
       spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
-  logger->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node " +
-                      std::to_string(settings.node.id.value()) + ": %v");
+  logger->set_pattern(
+      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %v", settings.node.id.value()));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
@@ -93,7 +94,7 @@ void end_at_the_next_signal() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-/// The first failure that the node or its store reports, from whatever thread.
+/// The first failure that the node or its store reports. Any thread.
 class Failure {
  public:
   void set(Error error) {
@@ -150,7 +151,7 @@ Result<std::unique_ptr<node::MachineClock>> open_clock(const ServeSettings& sett
 constexpr timespec kAskPause{1, 0};
 constexpr int kAsksPerLine = 10;
 
-/// Of what cluster this node is; asks the members to join until one says it. None: a signal came.
+/// The id of this node's cluster; asks the --join members until one answers. None: a signal came.
 Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& options) {
   auto known = node::known_cluster_id(options);
   if (!known || known.value()) return known;
@@ -172,7 +173,7 @@ Result<std::optional<std::uint64_t>> find_cluster_id(const node::NodeOptions& op
   }
 }
 
-/// Whom a witness sends its clients to: the leader, or somebody who finds it.
+/// The node to which a witness sends its clients: the leader, or a member that can find it.
 raft::NodeId full_member(const node::NodeStatus& status) {
   raft::NodeId found = raft::kNobody;
   for (const node::MemberStatus& member : status.members) {
@@ -210,15 +211,15 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
 
 std::string drain_text(const node::DrainResult& result, raft::NodeId self) {
   std::string out = result.complete ? "" : "the time is over; ";
-  if (result.waiting > 0) out += std::to_string(result.waiting) + " calls still wait; ";
+  if (result.waiting > 0) out += fmt::format("{} calls still wait; ", result.waiting);
   if (result.leader == self) return out + "this node leads, and no other could follow";
   if (result.leader == raft::kNobody) return out + "no leader is known";
-  return out + (result.transferred ? "leadership transferred: " : "") + "node " +
-         std::to_string(result.leader.value()) + " leads";
+  return fmt::format("{}{}node {} leads", out, result.transferred ? "leadership transferred: " : "",
+                     result.leader.value());
 }
 
-/// What is in flight is answered, another node leads, and clients have been told: within the time
-/// limit, and until another signal or a failure. False: a failure.
+/// Answers the requests in flight, transfers the leadership and refuses further requests: within
+/// the time limit, and until another signal or a failure. False: a failure.
 bool drain(node::Node& node, const ServeSettings& settings, const ServerState& state,
            const Failure& failure) {
   using Clock = std::chrono::steady_clock;
@@ -264,7 +265,7 @@ Result<OpenStore> open_store(const ServeSettings& settings, std::uint64_t cluste
                        "a witness. Remove it from the group, and start a witness with an empty "
                        "directory"};
     }
-    // Nothing is ever applied to it, and nobody gets to read it.
+    // No command is ever applied to it, and no client can read it.
     return OpenStore{std::make_unique<kv::MemoryStore>(), nullptr};
   }
   store_options.cluster_id = cluster_id;
@@ -302,8 +303,9 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   std::error_code failed;
   std::filesystem::create_directories(settings.data_dir, failed);
   if (!failed) return {};
-  return Error{ErrorCode::io, "cannot make the folder " + settings.data_dir + ": " +
-                                  failed.message() + ". Choose another --data-dir"};
+  return Error{ErrorCode::io,
+               fmt::format("cannot make the folder {}: {}. Choose another --data-dir",
+                           settings.data_dir, failed.message())};
 }
 
 Result<int> serve(const ServeSettings& settings) {
@@ -364,8 +366,8 @@ Result<int> serve(const ServeSettings& settings) {
   if (good) spdlog::info("stopping: {}", name_of(signal));
   end_at_the_next_signal();
   if (on_disk != nullptr) on_disk->interrupt();  // or a full disk would hold the apply thread
-  // Clients are refused until the last moment: a request that is left unread would be a broken
-  // connection, of which nobody knows what it did.
+  // Clients are refused until the last moment: a request that is left unread would end in a broken
+  // connection, and its client could not know whether it was executed.
   node.value()->stop();
   if (backups) backups->stop();
   front.value()->stop();
@@ -385,7 +387,7 @@ int run_serve(const ServeSettings& settings) {
   start_logging(settings);
   Result<int> served = serve(settings);
   while (served && served.value() == kStartAgain) {
-    spdlog::warn("starting again, as a new incarnation that owes nobody a lease");
+    spdlog::warn("starting again, as a new incarnation without promises of a lease");
     // Its end has opened them.
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     served = serve(settings);

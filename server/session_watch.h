@@ -1,4 +1,4 @@
-// Ends the sessions that nobody uses, while this node leads.
+// Ends unused sessions, while this node leads.
 #pragma once
 
 #include <leasehold/kv/local/expiry_rounds.h>

@@ -1,5 +1,7 @@
 #include <leasehold/server/settings.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -16,7 +18,7 @@ Error invalid(std::string message) {
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 
 std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
+  return fmt::format("'{}'", text);
 }
 
 bool all_digits(std::string_view text) {
@@ -28,8 +30,7 @@ Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t low, std
   std::uint64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (!all_digits(text) || result.ec != std::errc() || value < low || value > high) {
-    return invalid(quoted(text) + " is no number from " + std::to_string(low) + " to " +
-                   std::to_string(high));
+    return invalid(fmt::format("{} is not a number from {} to {}", quoted(text), low, high));
   }
   return value;
 }
@@ -38,7 +39,7 @@ Result<void> check_address(std::string_view text, std::uint64_t lowest_port) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0 ||
       !parse_number(text.substr(colon + 1), lowest_port, 65535)) {
-    return invalid(quoted(text) + " is no address: write host:port, as in 127.0.0.1:7201");
+    return invalid(quoted(text) + " is not an address: write host:port, as in 127.0.0.1:7201");
   }
   return {};
 }
@@ -107,7 +108,7 @@ Result<void> set_peer_listen(ServeSettings& settings, const std::string& text) {
 Result<void> set_drift(ServeSettings& settings, const std::string& text) {
   const auto ppm = parse_scaled(text, 1'000'000);
   if (!ppm) {
-    return invalid(quoted(text) + " is no fraction with at most 6 decimals, as in 0.1 for 10 %");
+    return invalid(quoted(text) + " is not a fraction with at most 6 decimals, as in 0.1 for 10 %");
   }
   settings.node.timing.max_clock_drift_ppm = *ppm;
   return {};
@@ -193,7 +194,7 @@ Result<void> set_session_idle_max(ServeSettings& settings, const std::string& te
   const auto duration = parse_duration(text);
   if (!duration) return duration.error();
   if (duration.value() < std::chrono::seconds(1)) {
-    return invalid("a session may be idle for 1s or longer; there is no way to keep all for ever");
+    return invalid("a session may be idle for 1s or longer; sessions cannot be kept forever");
   }
   settings.session_idle_max = duration.value();
   return {};
@@ -208,7 +209,7 @@ Result<void> set_preferred_leaders(ServeSettings& settings, const std::string& t
                                  std::numeric_limits<std::uint32_t>::max());
     if (!id) return id.error();
     if (std::find(wanted.begin(), wanted.end(), raft::NodeId(id.value())) != wanted.end()) {
-      return invalid("node " + std::to_string(id.value()) + " is named twice");
+      return invalid(fmt::format("node {} is named twice", id.value()));
     }
     wanted.emplace_back(id.value());
     begin = end + 1;
@@ -244,7 +245,8 @@ Result<std::uint64_t> parse_bytes(const std::string& text) {
     if (shift != 0) digits.pop_back();
   }
   const auto number = parse_number(digits, 0, (std::uint64_t{1} << 60U) >> shift);
-  if (!number) return invalid(quoted(text) + " is no number of bytes: write 4096, 64K, 64M or 2G");
+  if (!number)
+    return invalid(quoted(text) + " is not a number of bytes: write 4096, 64K, 64M or 2G");
   return number.value() << shift;
 }
 
@@ -260,7 +262,7 @@ Result<void> set_watch_history(ServeSettings& settings, const std::string& text)
   const auto bytes = parse_bytes(text);
   if (!bytes) return bytes.error();
   if (bytes.value() < kWatchHistoryMin) {
-    return invalid("what watchers read needs 64K or more");
+    return invalid("the history for watchers needs 64K or more");
   }
   settings.events.bytes_max = bytes.value();
   return {};
@@ -284,86 +286,88 @@ const SettingSpec kSettings[] = {
     {"id", "N", "", "Number of this node, unique in the cluster", set_id},
     {"data-dir", "DIR", "", "Folder of this node's data; made if it does not exist", set_data_dir},
     {"peers", "ID=HOST:PORT,...", "",
-     "Every first member and the address of its peer port, this node included; the same on "
+     "The first members with the addresses of their peer ports, this node included; the same on "
      "every node. Needed until the group has formed",
      set_peers},
     {"join", "HOST:PORT,...", "",
-     "Instead of --peers, for a node that is added to a group that runs: peer addresses of some "
+     "Instead of --peers, for a node to be added to a running group: peer addresses of some "
      "members",
      set_join},
     {"witness", "on|off", "off",
-     "on: with --join: a member that votes and keeps the log, and has no state: it answers "
+     "on, with --join: this member votes and keeps the log, but no state: it answers "
      "neither reads nor writes. Add it with leasehold member add --witness",
      set_witness},
     {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
-    {"advertise", "HOST:PORT", "", "Client address that this node's status shows, if another",
-     set_advertise},
+    {"advertise", "HOST:PORT", "",
+     "Client address that the status shows, if it differs from --listen", set_advertise},
     {"peer-listen", "HOST:PORT", "",
-     "Where the peer port is bound, if not at its own entry of "
-     "--peers; with --join where the group reaches it",
+     "Address to bind the peer port to, if it differs from this node's entry in --peers; with "
+     "--join: the address at which the group reaches it",
      set_peer_listen},
     {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
      set_cluster},
     {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
      set_timing<&lease::Timing::heartbeat>},
-    {"lease", "DURATION", "1s", "What a voter promises the leader with each heartbeat",
+    {"lease", "DURATION", "1s",
+     "How long a voter promises to follow the leader, with each heartbeat",
      set_timing<&lease::Timing::lease>},
     {"election-timeout", "DURATION", "300ms",
-     "Elections are tried after one to two times as long without a leader",
+     "A node tries an election after one to two times this time without a leader",
      set_timing<&lease::Timing::election_timeout>},
-    {"max-clock-drift", "FRACTION", "0.1", "Bound of each clock's rate error against true time",
-     set_drift},
+    {"max-clock-drift", "FRACTION", "0.1",
+     "Largest rate error of each node's clock against true time", set_drift},
     {"max-round-trip", "DURATION", "50ms", "The longest round trip of a healthy renewal",
      set_timing<&lease::Timing::max_round_trip>},
-    {"margin", "DURATION", "10ms", "What the leader leaves unused of each lease",
+    {"margin", "DURATION", "10ms", "Part of each lease that the leader does not use",
      set_timing<&lease::Timing::margin>},
     {"vm-clock", "auto|off|FILE", "auto",
-     "What tells that this virtual machine was stopped or restored: the page of its VM clock",
+     "VM clock page, which shows whether this virtual machine was stopped or restored",
      set_vm_clock},
     {"lease-reads", "on|off", "on",
-     "off: confirm every read by a quorum, where clocks cannot be trusted", set_lease_reads},
+     "off: confirm every read by a quorum; for machines whose clocks cannot be trusted",
+     set_lease_reads},
     {"command-timeout", "DURATION", "5s", "A command that takes longer ends with an error",
      set_command_timeout},
     {"preferred-leaders", "ID,...", "",
-     "Who shall lead, the first rather than the second; the same on every node. A leader hands "
-     "over to one that stands before it and has been well for 10 s",
+     "Nodes that should lead, the best first; the same on every node. A leader transfers the "
+     "leadership to a node earlier in the list that has been healthy for 10 s",
      set_preferred_leaders},
     {"drain-timeout", "DURATION", "5s",
-     "What a node takes at most, at SIGTERM, to answer what is in flight and to transfer the "
-     "leadership if it leads; 0s: it ends at once",
+     "Longest time after SIGTERM to answer requests in flight and to transfer the leadership; "
+     "0s: end at once",
      set_drain_timeout},
     {"io-threads", "N", "1",
      "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
-    {"clients-max", "N", "10000", "Client connections at a time", set_clients_max},
+    {"clients-max", "N", "10000", "Most client connections at one time", set_clients_max},
     {"client-addresses", "ID=HOST:PORT,...", "",
-     "Where clients reach each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
-     "each node names itself alone",
+     "Client address of each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
+     "each node names only itself",
      set_client_addresses},
     {"idle-timeout", "DURATION", "0s",
-     "Close a client connection that asks nothing for so long; 0s: never", set_idle_timeout},
+     "Close a client connection that sends no request for this time; 0s: never", set_idle_timeout},
     {"session-idle-max", "DURATION", "10m",
-     "A client's session (LEASEHOLD SESSION) that no command has named for so long ends; that of "
-     "the leader counts",
+     "End a client's session (LEASEHOLD SESSION) that no command has named for this time; the "
+     "leader's setting counts",
      set_session_idle_max},
     {"slowlog-threshold", "DURATION", "10ms",
-     "Commands that take so long are kept for SLOWLOG; 0s: none", set_slowlog_threshold},
+     "Keep commands that take this long for SLOWLOG; 0s: none", set_slowlog_threshold},
     {"log-tail", "BYTES", "64M",
-     "What the log keeps for members that were away for a while; one that needs more is sent a "
-     "snapshot",
+     "How much of the log to keep for members that were away for a while; a member that needs "
+     "more gets a snapshot",
      set_bytes<&replica::Limits::log_tail_bytes>},
-    {"log-cut", "BYTES", "64M", "The log is cut once it is so much larger than --log-tail",
+    {"log-cut", "BYTES", "64M", "Cut the log when it is this much larger than --log-tail",
      set_bytes<&replica::Limits::log_cut_bytes>},
     {"log-max-age", "DURATION", "1440m",
-     "Older entries are cut off though the log is small; 0s: the age does not matter",
+     "Cut off older entries even if the log is small; 0s: the age does not matter",
      set_log_max_age},
     {"snapshot-rate", "BYTES", "0",
-     "What the snapshots that this node sends may take together, a second; 0: no limit",
+     "Most bytes per second for all snapshots that this node sends; 0: no limit",
      set_bytes<&replica::Limits::snapshot_bytes_per_second>},
     {"watch-history", "BYTES", "2M",
-     "What is kept in memory of the latest changes, for watchers; one that is further behind is "
-     "told to read its keys again",
+     "Memory for the latest changes, for watchers; a watcher that is further behind has to read "
+     "its keys again",
      set_watch_history},
-    {"watch-history-events", "N", "100000", "The same as a number of changed keys",
+    {"watch-history-events", "N", "100000", "The same limit as a number of changed keys",
      set_watch_history_events},
     {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
 };
@@ -379,7 +383,7 @@ Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
     const std::string_view part = text.substr(0, comma);
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos) {
-      return invalid(quoted(part) + " is no peer: write id=host:port, as in 1=127.0.0.1:7101");
+      return invalid(quoted(part) + " is not a peer: write id=host:port, as in 1=127.0.0.1:7101");
     }
     const auto id =
         parse_number(part.substr(0, equals), 1, std::numeric_limits<std::uint32_t>::max());
@@ -387,7 +391,7 @@ Result<std::vector<node::Peer>> parse_peers(std::string_view text) {
     const std::string address(part.substr(equals + 1));
     if (auto checked = check_address(address, 1); !checked) return checked.error();
     if (!ids.insert(id.value()).second) {
-      return invalid("the peer " + std::to_string(id.value()) + " is named twice");
+      return invalid(fmt::format("the peer {} is named twice", id.value()));
     }
     if (!addresses.insert(address).second) {
       return invalid("two peers have the address " + address);

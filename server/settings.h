@@ -26,7 +26,7 @@ struct ServeSettings {
   /// The page of the VM clock device; empty: where the kernel shows it, if it does; "off": neither
   /// it nor the kernel's events are looked at.
   std::string vm_clock;
-  /// A session that no command has named for so long ends.
+  /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
   kv::EventHistory::Limits events;
   ServerOptions server;

@@ -3,11 +3,12 @@
 
 // Errors are results here, not exceptions.
 #define TOML_EXCEPTIONS 0
-// Nor is a file from outside a reason to abort. Where toml++ asserts and a file can get there (a
-// table whose name begins with '?'), it goes on to refuse the file; with NDEBUG it would tell the
-// compiler that this cannot be.
+// A file from outside must not abort the process either. Where a file can reach an assertion of
+// toml++ (a table whose name begins with '?'), toml++ continues and refuses the file; with NDEBUG
+// it would declare that place unreachable to the compiler.
 #undef NDEBUG
 #define TOML_ASSERT(condition) static_cast<void>(0)
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -51,9 +52,9 @@ Result<SettingTexts> read_settings_file(const std::string& path) {
   if (!parsed) {
     std::ostringstream where;
     where << parsed.error().source().begin;
-    return Error{ErrorCode::malformed, "cannot read the settings file " + path + ": " +
-                                           std::string(parsed.error().description()) + " (" +
-                                           where.str() + ")"};
+    return Error{ErrorCode::malformed,
+                 fmt::format("cannot read the settings file {}: {} ({})", path,
+                             parsed.error().description(), where.str())};
   }
   SettingTexts texts;
   for (const auto& [key, value] : parsed.table()) {
@@ -61,8 +62,10 @@ Result<SettingTexts> read_settings_file(const std::string& path) {
     const bool known = std::any_of(setting_specs().begin(), setting_specs().end(),
                                    [&](const SettingSpec& spec) { return name == spec.name; });
     if (!known) {
-      return invalid("unknown key '" + name + "' in " + path +
-                     ": its keys are the flags of 'leasehold serve --help' without the dashes");
+      return invalid(
+          fmt::format("unknown key '{}' in {}: its keys are the flags of 'leasehold serve --help' "
+                      "without the dashes",
+                      name, path));
     }
     auto text = text_of(name, value);
     if (!text) return text.error();

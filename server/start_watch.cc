@@ -1,5 +1,7 @@
 #include <leasehold/server/start_watch.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -10,16 +12,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The same sentence is said at most so often.
+/// Pause before the same sentence is logged again.
 constexpr auto kSayAgain = std::chrono::seconds(10);
-/// An election takes a moment: nothing is said of one that succeeds.
+/// An election takes a moment: one that succeeds in this time is not logged.
 constexpr auto kElectionPatience = std::chrono::seconds(3);
 
 std::string member_text(const node::NodeStatus& status, raft::NodeId id) {
   std::string text = std::to_string(id.value());
   for (const node::MemberStatus& member : status.members) {
     if (member.id != id) continue;
-    text += " (" + member.address + (member.connected ? ", connected" : ", not reached") + ")";
+    text +=
+        fmt::format(" ({}{})", member.address, member.connected ? ", connected" : ", not reached");
   }
   return text;
 }
@@ -39,10 +42,10 @@ std::string listed(const std::vector<std::string>& names) {
 std::string waiting_text(const node::NodeStatus& status) {
   const std::string problem = status.problem.empty() ? "" : ". The last refusal: " + status.problem;
   if (status.joining) {
-    return "waiting to be added to the group; on any machine: leasehold member add " +
-           std::to_string(status.id.value()) + "=" + status.address +
-           (status.witness ? " --witness" : "") + " --servers CLIENT-ADDRESSES-OF-MEMBERS" +
-           problem;
+    return fmt::format(
+        "waiting to be added to the group; on any machine: leasehold member add "
+        "{}={}{} --servers CLIENT-ADDRESSES-OF-MEMBERS{}",
+        status.id.value(), status.address, status.witness ? " --witness" : "", problem);
   }
   if (!status.formed) {
     std::vector<std::string> missing;
@@ -50,9 +53,10 @@ std::string waiting_text(const node::NodeStatus& status) {
       if (id != status.id) missing.push_back(member_text(status, id));
     }
     if (missing.empty()) return "";
-    return "waiting for member" + std::string(missing.size() == 1 ? " " : "s ") + listed(missing) +
-           " to confirm the group; every member is started with the same --peers and --cluster" +
-           problem;
+    return fmt::format(
+        "waiting for member{}{} to confirm the group; every member is started with the "
+        "same --peers and --cluster{}",
+        missing.size() == 1 ? " " : "s ", listed(missing), problem);
   }
   if (status.leader != raft::kNobody) return "";
   std::size_t voters = 0;
@@ -69,9 +73,8 @@ std::string waiting_text(const node::NodeStatus& status) {
   }
   const std::size_t needed = voters / 2 + 1;
   if (reached >= needed) return "no leader yet: an election is under way" + problem;
-  return "no leader: " + std::to_string(reached) + " of " + std::to_string(voters) +
-         " voters reached, " + std::to_string(needed) + " are needed; start or connect " +
-         listed(away) + problem;
+  return fmt::format("no leader: {} of {} voters reached, {} are needed; start or connect {}{}",
+                     reached, voters, needed, listed(away), problem);
 }
 
 struct StartWatch::Said {

@@ -12,12 +12,12 @@
 namespace leasehold::server {
 
 /// One sentence: which members have not confirmed the group yet, or why there is no leader. Empty
-/// when the node waits for nothing that a person could help with.
+/// if the node waits for nothing that the operator could change.
 std::string waiting_text(const node::NodeStatus& status);
 
-/// Looked at in turns, on one thread. Asks the node for its status only while no leader is known,
-/// and says a sentence when it is new or was not said for a while: as soon as the node answers, on
-/// its thread, so that what the node says itself stands in the right order with it.
+/// Called in turns, on one thread. Asks the node for its status only while no leader is known, and
+/// logs a sentence when it is new or was not logged for a while: as soon as the node answers, on
+/// the node's thread, so that it is in the right order with the node's own messages.
 class StartWatch {
  public:
   using Say = std::function<void(const std::string&)>;

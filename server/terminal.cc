@@ -1,5 +1,7 @@
 #include <leasehold/server/terminal.h>
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 
 #include <unistd.h>
@@ -26,7 +28,7 @@ std::string painted(std::string_view text, Paint paint, bool color) {
     case Paint::red: code = "31"; break;
     case Paint::dim: code = "2"; break;
   }
-  return "\x1b[" + std::string(code) + "m" + std::string(text) + "\x1b[0m";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
 }  // namespace leasehold::server

@@ -10,7 +10,7 @@ namespace leasehold::server {
 /// "dumb".
 enum class Color { automatic, always, never };
 
-/// Whether to colour what goes to the descriptor `output`.
+/// Whether to colour the text that goes to the descriptor `output`.
 bool use_color(Color wish, int output);
 
 enum class Paint { plain, bold, green, yellow, red, dim };

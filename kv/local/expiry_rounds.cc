@@ -24,6 +24,7 @@ void ExpiryRounds::propose(std::vector<Bytes> commands, Told told) {
   const auto round = std::make_shared<Round>(std::move(told));
   round_ = round;
   std::vector<node::Proposal> batch;
+  batch.reserve(commands.size());
   for (Bytes& command : commands) {
     batch.push_back({std::move(command), [round](const replica::ProposeResult& result) {
                        if (result.status != replica::ProposeStatus::committed) return;

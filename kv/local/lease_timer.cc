@@ -5,7 +5,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// Of a command that ends leases.
+/// Time limit of a command that ends leases.
 constexpr lease::Duration kTimeout = std::chrono::seconds(5);
 
 }  // namespace

@@ -36,7 +36,7 @@ void LeaseWatch::look() {
     auto command = kv::encode_command(kv::ExpireLeases{*leads_in, {at(from), at(end)}});
     if (command) commands.push_back(std::move(command).value());
   }
-  // Keys that end by themselves do so all the time, and nobody has to know.
+  // Keys that end by themselves do so all the time: that is not reported.
   const bool of_clients =
       std::any_of(due.value().begin(), due.value().end(),
                   [](const kv::SeenLease& seen) { return !grant::is_of_key(seen.id); });

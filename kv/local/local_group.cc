@@ -1,5 +1,7 @@
 #include <leasehold/kv/local/local_group.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 #include <variant>
@@ -19,7 +21,7 @@ Error error_of(const kv::ErrorReply& reply) {
 /// Whom to look at, for people.
 std::string leader_hint(raft::NodeId leader) {
   if (leader == raft::kNobody) return "no leader is known";
-  return "node " + std::to_string(leader.value()) + " leads, as far as this node knows";
+  return fmt::format("node {} leads, as far as this node knows", leader.value());
 }
 
 }  // namespace
@@ -34,7 +36,7 @@ Result<kv::Reply> LocalGroup::execute(const kv::Command& command, lease::Duratio
       return Error{ErrorCode::unavailable, "nothing was done: " + leader_hint(done.leader)};
     case replica::ProposeStatus::unknown:
       return Error{ErrorCode::timed_out,
-                   "it may be executed, or yet come to be: " + leader_hint(done.leader)};
+                   "it may have been executed, or may still be: " + leader_hint(done.leader)};
   }
   auto reply = kv::decode_reply(done.result);
   if (!reply) return reply.error();

@@ -11,7 +11,7 @@
 
 namespace leasehold::kv {
 
-/// The parts of one replica; all outlive their users. Any thread but the node's own.
+/// The parts of one replica; all outlive their users. Any thread except the node's.
 struct LocalGroup {
   node::Node& node;
   /// The node's state machine.
@@ -19,8 +19,8 @@ struct LocalGroup {
   /// A LeaseTimer calls it, or another caller that does so often.
   kv::LeaseKeeper& keeper;
 
-  /// Waits until the command is applied. The reply is no ErrorReply. Errors, with the meaning of
-  /// client/lease_service.h: unavailable, timed_out, in_use, not_found, invalid_argument.
+  /// Waits until the command is applied. The reply is never an ErrorReply. Errors, with the meaning
+  /// of client/lease_service.h: unavailable, timed_out, in_use, not_found, invalid_argument.
   Result<kv::Reply> execute(const kv::Command& command, lease::Duration timeout) const;
   /// Waits until the store may be read linearizably. Errors: unavailable.
   Result<void> wait_readable(lease::Duration timeout) const;

@@ -12,11 +12,11 @@
 namespace leasehold::kv {
 namespace {
 
-/// Of one part of a listing, and of one look at the history.
+/// Rows of one part of a listing, and revisions of one read of the history.
 constexpr std::size_t kRowsAtOnce = 1000;
 constexpr std::size_t kRevisionsAtOnce = 256;
-/// Nobody waits longer in one go: the waits of the standard library do not count the time that the
-/// machine was asleep.
+/// Longest single wait: the waits of the standard library do not count the time that the machine
+/// was asleep.
 constexpr lease::Duration kLook = std::chrono::milliseconds(200);
 
 /// Rings when the store has news.

@@ -1,6 +1,8 @@
 #include <leasehold/kv/local/lease_renewal.h>
 #include <leasehold/kv/local/local_leases.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -13,7 +15,7 @@ namespace leasehold::kv {
 namespace {
 
 Error no_lease(grant::LeaseId id) {
-  return {ErrorCode::not_found, "there is no lease " + std::to_string(id.value())};
+  return {ErrorCode::not_found, fmt::format("there is no lease {}", id.value())};
 }
 
 /// The integers of an array; null is none. None at all: it is another reply.
@@ -58,7 +60,7 @@ Result<LocalLeases::Found> LocalLeases::find(const std::string& name, lease::Dur
   const auto found = group_.store.find_lease(grant::LeaseId(0), name);
   if (!found) return found.error();
   if (name.empty() || !found.value() || found.value()->lease.delayed) {
-    return Error{ErrorCode::not_found, "nobody holds '" + name + "'"};
+    return Error{ErrorCode::not_found, fmt::format("nobody holds '{}'", name)};
   }
   const grant::LeaseTable::Lease& lease = found.value()->lease;
   return Found{{lease.id, lease.token, lease.ttl}, lease.holder};

@@ -18,7 +18,7 @@ constexpr std::uint8_t kFormat = 1;
 constexpr std::string_view kManifest = "MANIFEST-";
 constexpr std::string_view kTable = ".sst";
 constexpr std::size_t kNumberDigitsMax = 20;
-/// Sizes above are no files; below, their sums cannot overflow.
+/// A larger size is not that of a file; sums of smaller ones cannot overflow.
 constexpr std::uint64_t kFileBytesMax = std::uint64_t{1} << 48U;
 constexpr std::size_t kFilesMax = std::size_t{1} << 15U;
 

@@ -19,7 +19,7 @@ struct ArchiveFile {
   friend bool operator==(const ArchiveFile&, const ArchiveFile&) = default;
 };
 
-/// What stands at the front of an archive.
+/// The beginning of an archive.
 struct ArchiveHead {
   std::uint64_t cluster_id = 0;
   std::uint64_t applied = 0;
@@ -30,7 +30,7 @@ struct ArchiveHead {
   friend bool operator==(const ArchiveHead&, const ArchiveHead&) = default;
 };
 
-/// Bytes from which the length of a head can be told.
+/// The bytes that show the length of a head.
 inline constexpr std::size_t kArchiveStartBytes = 13;
 inline constexpr std::size_t kArchiveHeadBytesMax = std::size_t{16} << 20U;
 /// Bytes of a file under one checksum; the last block of a file may be shorter.

@@ -29,7 +29,7 @@ rocksdb::Options database_options(rocksdb::Env* env) {
   rocksdb::Options options;
   options.env = env;
   options.paranoid_checks = true;
-  // A disk that failed is not tried again; for one that was full, the store does it.
+  // A failed disk is not tried again; the store itself tries a full disk again.
   options.max_bgerror_resume_count = 0;
 
   options.write_buffer_size = kMemtableBytes;
@@ -78,14 +78,14 @@ Result<StoreCounters> read_counters(rocksdb::DB& db, const rocksdb::ReadOptions&
   return StoreCounters{found.value()[0], found.value()[1], found.value()[2]};
 }
 
-/// What RocksDB tells on its own threads.
+/// Receives events on RocksDB's own threads.
 class Database::Listener final : public rocksdb::EventListener {
  public:
   explicit Listener(Database& database) : database_(database) {}
   void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
     // None while open() runs: it reads the numbers itself.
     if (!opened_.load(std::memory_order_acquire)) return;
-    // An error stays for whoever reads or flushes next.
+    // The next read or flush sees an error again.
     static_cast<void>(database_.raise_durable());
   }
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
@@ -120,7 +120,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto leases = read_leases(*db);
   if (!leases) return leases.error();
   database->leases_.replace(std::move(leases).value());
-  // There is no write-ahead log: whatever is in it was flushed.
+  // There is no write-ahead log: everything in the database was flushed.
   database->applied_ = counters.value().applied;
   database->durable_ = counters.value().applied;
   database->revision_ = counters.value().revision;

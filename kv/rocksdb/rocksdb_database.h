@@ -52,7 +52,7 @@ class Database {
   rocksdb::DB& db() const { return *db_; }
   const std::string& path() const { return path_; }
 
-  /// Writes whose it is, durably. Errors: io.
+  /// Writes the owner of the database, durably. Errors: io.
   Result<void> own(StoreIdentity identity);
   /// Raises durable_ to what flushes have made durable. Any thread. Errors: io, corrupted.
   Result<void> raise_durable();
@@ -60,10 +60,10 @@ class Database {
   bool full() const { return full_.load(); }
   /// Lets RocksDB write again after its disk was full. One thread at a time.
   void resume();
-  /// Closes it without flushing, and removes its files. Asserts that nobody reads.
+  /// Closes it without flushing, and removes its files. Asserts that there are no readers.
   void retire();
 
-  // Readers, who may meet a database that is about to be replaced. See Pinned in
+  // Readers, which may find a database that is about to be replaced. See Pinned in
   // rocksdb_store_reads.cc.
   std::atomic<std::uint32_t>& readers();
   bool read_by_nobody() const;

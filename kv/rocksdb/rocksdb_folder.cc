@@ -8,6 +8,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
 #include <rocksdb/env.h>
 
 #include <algorithm>
@@ -30,12 +31,12 @@ bool begins(std::string_view text, std::string_view with) {
   return text.substr(0, with.size()) == with;
 }
 
-/// The last line of every format, behind `lines`.
+/// The last line of every format, after `lines`.
 std::string check_line(std::string_view lines) {
   std::uint32_t check = wire::crc32c(lines);
   std::string hex(8, '0');
   for (std::size_t i = hex.size(); i-- > 0; check >>= 4U) hex[i] = "0123456789abcdef"[check & 0xfU];
-  return "check " + hex + "\n";
+  return fmt::format("check {}\n", hex);
 }
 
 bool check_holds(std::string_view text) {
@@ -46,8 +47,8 @@ bool check_holds(std::string_view text) {
 
 /// 0: making.
 std::string encode_live(std::uint64_t live) {
-  std::string out = std::string(kHeading) + std::to_string(kFormat) + "\n";
-  out += live == 0 ? std::string("making\n") : "live " + std::to_string(live) + "\n";
+  std::string out = fmt::format("{}{}\n", kHeading, kFormat);
+  out += live == 0 ? std::string("making\n") : fmt::format("live {}\n", live);
   return out + check_line(out);
 }
 
@@ -59,13 +60,13 @@ std::uint64_t number_at(std::string_view text) {
 
 Result<std::uint64_t> decode_live(std::string_view text) {
   const Error damaged{ErrorCode::corrupted, "the file LIVE is damaged"};
-  // A format is believed only from a whole file: a damaged one is damage.
+  // The format number counts only if the check is right: otherwise the file is damaged.
   if (!begins(text, kHeading) || !check_holds(text)) return damaged;
   const std::uint64_t format = number_at(text.substr(kHeading.size()));
   if (format != kFormat) {
     return Error{ErrorCode::unsupported_format,
-                 "the folder has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
+                 fmt::format("the folder has format {}, this build knows {}: use a newer build",
+                             format, kFormat)};
   }
   const std::size_t line = text.find('\n');
   std::uint64_t live = 0;
@@ -90,9 +91,10 @@ Result<void> make_folders(const std::string& dir, rocksdb::Env* env) {
   }
   if (!error) fs::create_directories(path, error);
   if (error || !fs::is_directory(path, error)) {
-    return Error{ErrorCode::io, "cannot use the folder: " +
-                                    (error ? error.message() : std::string("it is a file")) +
-                                    ": check that its parent exists and is writable"};
+    return Error{
+        ErrorCode::io,
+        fmt::format("cannot use the folder: {}: check that its parent exists and is writable",
+                    error ? error.message() : std::string("it is a file"))};
   }
   for (const fs::path& parent : parents) {
     if (auto synced = sync_folder(env, parent.string()); !synced) return synced;
@@ -106,7 +108,8 @@ Result<void> sync_folder(rocksdb::Env* env, const std::string& path) {
   std::unique_ptr<rocksdb::Directory> folder;
   rocksdb::Status status = env->NewDirectory(path, &folder);
   if (status.ok()) status = folder->Fsync();
-  if (!status.ok()) return status_error("cannot make the folder " + path + " durable", status);
+  if (!status.ok())
+    return status_error(fmt::format("cannot make the folder {} durable", path), status);
   return {};
 }
 
@@ -137,9 +140,11 @@ Result<void> Folder::load() {
   };
   if (!has(kLiveName)) {
     if (has("CURRENT")) {
-      return Error{ErrorCode::unsupported_format,
-                   "the folder has format 0, this build knows " + std::to_string(kFormat) +
-                       ": remove it; the store is made again from the log"};
+      return Error{
+          ErrorCode::unsupported_format,
+          fmt::format("the folder has format 0, this build knows {}: remove it; the store is made "
+                      "again from the log",
+                      kFormat)};
     }
     for (const std::string& name : names) {
       if (name == "." || name == ".." || name == "LOCK" || name == kNewLiveName) continue;
@@ -150,7 +155,7 @@ Result<void> Folder::load() {
     return store(encode_live(0));
   }
   std::string content;
-  status = rocksdb::ReadFileToString(env_, dir_ + "/" + std::string(kLiveName), &content);
+  status = rocksdb::ReadFileToString(env_, fmt::format("{}/{}", dir_, kLiveName), &content);
   if (!status.ok()) return status_error("cannot read the file LIVE", status);
   const auto live = decode_live(content);
   if (!live) return live.error();
@@ -164,9 +169,9 @@ void Folder::remove_leftovers() {
   std::vector<std::string> names;
   if (!env_->GetChildren(dir_, &names).ok()) return;
   for (const std::string& name : names) {
-    if (name == kNewLiveName) static_cast<void>(env_->DeleteFile(dir_ + "/" + name));
+    if (name == kNewLiveName) static_cast<void>(env_->DeleteFile(fmt::format("{}/{}", dir_, name)));
     if (!begins(name, kDatabase) && !begins(name, kSnapshot)) continue;
-    const std::string path = dir_ + "/" + name;
+    const std::string path = fmt::format("{}/{}", dir_, name);
     if (live_ != 0 && path == database(live_)) continue;
     remove(env_, path);
   }
@@ -177,13 +182,13 @@ void Folder::remove(rocksdb::Env* env, const std::string& path) {
   if (!env->GetChildren(path, &names).ok()) return;
   for (const std::string& name : names) {
     if (name == "." || name == "..") continue;
-    static_cast<void>(env->DeleteFile(path + "/" + name));
+    static_cast<void>(env->DeleteFile(fmt::format("{}/{}", path, name)));
   }
   static_cast<void>(env->DeleteDir(path));
 }
 
 std::string Folder::database(std::uint64_t number) const {
-  return dir_ + "/" + std::string(kDatabase) + std::to_string(number);
+  return fmt::format("{}/{}{}", dir_, kDatabase, number);
 }
 
 std::string Folder::live() const {
@@ -202,7 +207,7 @@ std::string Folder::new_database() {
 std::string Folder::new_snapshot() {
   std::string path;
   do {
-    path = dir_ + "/" + std::string(kSnapshot) + std::to_string(++snapshots_);
+    path = fmt::format("{}/{}{}", dir_, kSnapshot, ++snapshots_);
   } while (env_->FileExists(path).ok());
   return path;
 }
@@ -218,8 +223,8 @@ Result<void> Folder::make_live() {
 
 /// Written whole under another name, then renamed: it is never seen half made.
 Result<void> Folder::store(std::string_view content) {
-  const std::string path = dir_ + "/" + std::string(kLiveName);
-  const std::string fresh = dir_ + "/" + std::string(kNewLiveName);
+  const std::string path = fmt::format("{}/{}", dir_, kLiveName);
+  const std::string fresh = fmt::format("{}/{}", dir_, kNewLiveName);
   std::unique_ptr<rocksdb::WritableFile> file;
   rocksdb::Status status = env_->NewWritableFile(fresh, &file, rocksdb::EnvOptions());
   if (status.ok()) status = file->Append({content.data(), content.size()});

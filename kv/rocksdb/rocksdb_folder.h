@@ -21,11 +21,11 @@ namespace leasehold::kv {
 ///
 ///   LIVE         which database is the live one; replaced by a rename, so it names one or another
 ///   LOCK         held by the process that has the store open
-///   db-N         a database: the live one, and for a while the one that is to follow it
+///   db-N         a database: the live one, and for a while its successor
 ///   snapshot-N   the files of a snapshot
 ///
-/// and whatever of these LIVE does not name is a leftover of a crash, which open() removes. Every
-/// method is called on one thread at a time, but new_snapshot() and remove(), which any may call.
+/// Those that LIVE does not name are leftovers of a crash; open() removes them. One thread at a
+/// time calls the methods, except new_snapshot() and remove(): any thread.
 class Folder {
  public:
   /// Makes the folder, with its parents, unless it exists, and locks it. Errors: in_use,

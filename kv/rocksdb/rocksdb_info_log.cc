@@ -1,5 +1,6 @@
 #include <leasehold/kv/rocksdb/rocksdb_info_log.h>
 
+#include <fmt/format.h>
 #include <rocksdb/env.h>
 
 #include <array>
@@ -46,7 +47,8 @@ void InfoLog::Logv(const char* format, std::va_list arguments) {
   std::vsnprintf(text.data(), text.size(), format, arguments);
   std::int64_t now = 0;
   static_cast<void>(env_->GetCurrentTime(&now));
-  std::string line = env_->TimeToString(static_cast<std::uint64_t>(now)) + " " + text.data();
+  std::string line =
+      fmt::format("{} {}", env_->TimeToString(static_cast<std::uint64_t>(now)), text.data());
   if (line.back() != '\n') line.push_back('\n');
   const std::lock_guard<std::mutex> lock(mutex_);
   write(line);

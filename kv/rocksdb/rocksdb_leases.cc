@@ -4,6 +4,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 
+#include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/snapshot.h>
 #include <rocksdb/write_batch.h>
@@ -26,7 +27,8 @@ std::string lease_key(grant::LeaseId id) {
 std::string name_key(std::string_view name) {
   return std::string(kLeaseNameSpace).append(name);
 }
-/// Of everything that is attached to the lease, if `key` is empty: of the first one.
+/// The row of a key that is attached to the lease; with an empty `key`, the prefix of all such
+/// rows.
 std::string attached_key(grant::LeaseId id, std::string_view key) {
   std::string out(kAttachedSpace);
   BigWriter(out).u64(id.value());
@@ -39,7 +41,7 @@ std::string fence_key(std::string_view key) {
 Error damaged(const std::string& what, const Error& error) {
   const bool newer = error.code == ErrorCode::unsupported_format;
   return {newer ? ErrorCode::unsupported_format : ErrorCode::corrupted,
-          "the record of " + what + ": " + error.message};
+          fmt::format("the record of {}: {}", what, error.message)};
 }
 
 /// Errors: corrupted, unsupported_format.
@@ -49,7 +51,7 @@ Result<grant::LeaseTable::Lease> lease_at(const rocksdb::Iterator& at) {
   const grant::LeaseId id(in.u64());
   if (!in.at_end()) return Error{ErrorCode::corrupted, "the key of a lease record is damaged"};
   auto lease = decode_lease(id, {at.value().data(), at.value().size()});
-  if (!lease) return damaged("lease " + std::to_string(id.value()), lease.error());
+  if (!lease) return damaged(fmt::format("lease {}", id.value()), lease.error());
   return lease;
 }
 
@@ -68,7 +70,7 @@ Result<void> for_each(rocksdb::DB& db, const rocksdb::ReadOptions& options, std:
   return {};
 }
 
-/// A record of one number; 0: none.
+/// A record of one number; 0: there is none.
 Result<std::uint64_t> read_number(rocksdb::DB& db, const rocksdb::ReadOptions& options,
                                   const std::string& key, std::string_view what) {
   std::string bytes;
@@ -99,20 +101,21 @@ Result<grant::LeaseTable> read_leases(rocksdb::DB& db) {
         if (!lease) return lease.error();
         const auto restored = table.restore(lease.value(), {});
         if (restored) return true;
-        return damaged("lease " + std::to_string(lease.value().id.value()), restored.error());
+        return damaged(fmt::format("lease {}", lease.value().id.value()), restored.error());
       });
   if (!done) return done.error();
-  done =
-      for_each(db, options, kAttachedSpace, kAttachedSpace,
-               [&](const rocksdb::Iterator& at) -> Result<bool> {
-                 BigReader in({at.key().data(), at.key().size()});
-                 in.take(kAttachedSpace.size());
-                 const grant::LeaseId id(in.u64());
-                 const auto restored = table.restore_key(id, in.take_rest());
-                 if (restored && in.ok()) return true;
-                 return Error{ErrorCode::corrupted, "a key of lease " + std::to_string(id.value()) +
-                                                        " is damaged, or the lease's record is"};
-               });
+  done = for_each(
+      db, options, kAttachedSpace, kAttachedSpace,
+      [&](const rocksdb::Iterator& at) -> Result<bool> {
+        BigReader in({at.key().data(), at.key().size()});
+        in.take(kAttachedSpace.size());
+        const grant::LeaseId id(in.u64());
+        const auto restored = table.restore_key(id, in.take_rest());
+        if (restored && in.ok()) return true;
+        return Error{
+            ErrorCode::corrupted,
+            fmt::format("a key of lease {} is damaged, or the lease's record is", id.value())};
+      });
   if (!done) return done.error();
   if (auto whole = table.restored(); !whole) return damaged("a lease", whole.error());
   return table;
@@ -158,7 +161,7 @@ Result<std::optional<FoundLease>> find_lease(rocksdb::DB& db, grant::LeaseId id,
   if (status.IsNotFound()) return Found();
   if (!status.ok()) return status_error("cannot read the leases", status);
   auto lease = decode_lease(id, bytes);
-  if (!lease) return damaged("lease " + std::to_string(id.value()), lease.error());
+  if (!lease) return damaged(fmt::format("lease {}", id.value()), lease.error());
   FoundLease found{std::move(lease).value(), {}};
   const std::string space = attached_key(id, "");
   auto done = for_each(db, options, space, space, [&](const rocksdb::Iterator& at) -> Result<bool> {

@@ -1,6 +1,7 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 
+#include <fmt/format.h>
 #include <rocksdb/status.h>
 
 #include <utility>
@@ -9,7 +10,7 @@ namespace leasehold::kv {
 namespace {
 
 constexpr std::uint8_t kFormat = 1;
-/// Of a value that is attached to a lease: builds that know none refuse it.
+/// The format of a value that is attached to a lease: builds without leases refuse it.
 constexpr std::uint8_t kLeasedFormat = 2;
 
 }  // namespace
@@ -26,14 +27,14 @@ namespace {
 
 Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::string_view& bytes,
                              std::size_t count) {
-  const std::string name = "the " + std::string(what) + " record ";
+  const std::string name = fmt::format("the {} record ", what);
   BigReader in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return Error{ErrorCode::corrupted, name + "is empty"};
   if (format != expected) {
     return Error{ErrorCode::unsupported_format,
-                 name + "has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(expected) + ": use a newer build"};
+                 fmt::format("{}has format {}, this build knows {}: use a newer build", name,
+                             format, expected)};
   }
   Record numbers(count, 0);
   for (std::uint64_t& number : numbers) number = in.u64();
@@ -72,13 +73,13 @@ Result<Record> decode_whole_record(std::string_view what, std::string_view bytes
                                    std::size_t count) {
   auto numbers = decode_record(what, bytes, count);
   if (numbers && !bytes.empty()) {
-    return Error{ErrorCode::corrupted, "the " + std::string(what) + " record is damaged"};
+    return Error{ErrorCode::corrupted, fmt::format("the {} record is damaged", what)};
   }
   return numbers;
 }
 
 Error status_error(const std::string& what, const rocksdb::Status& status) {
-  const std::string message = what + ": " + status.ToString();
+  const std::string message = fmt::format("{}: {}", what, status.ToString());
   if (status.IsIOError() && message.find("LOCK") != std::string::npos) {
     return {ErrorCode::in_use, message + ": another process has it open, stop it"};
   }
@@ -91,7 +92,7 @@ Error status_error(const std::string& what, const rocksdb::Status& status) {
 }
 
 Error in_folder(const std::string& dir, const Error& error) {
-  std::string message = "the store in " + dir + ": " + error.message;
+  std::string message = fmt::format("the store in {}: {}", dir, error.message);
   if (error.code == ErrorCode::corrupted) {
     message +=
         ". It cannot be trusted: wipe this folder, and the store is made again from the log while "

@@ -40,7 +40,7 @@ Result<Rows> read_rows(rocksdb::DB& db, std::string_view prefix,
   rocksdb::ManagedSnapshot snapshot(&db);
   rocksdb::ReadOptions options;
   options.snapshot = snapshot.snapshot();
-  // The counters are in every write: those of this instant tell its revision.
+  // Every write contains the counters: those of this instant have its revision.
   const auto counters = read_counters(db, options);
   if (!counters) return counters.error();
   Rows out;

@@ -3,6 +3,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
 
+#include <fmt/format.h>
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
@@ -49,9 +50,9 @@ Result<replica::SessionTable> read_sessions(rocksdb::DB& db) {
     const auto restored = table.restore(id.value(), {at->value().data(), at->value().size()});
     if (restored) continue;
     const bool newer = restored.error().code == ErrorCode::unsupported_format;
-    return Error{newer ? ErrorCode::unsupported_format : ErrorCode::corrupted,
-                 "the record of session " + std::to_string(id.value().value()) + ": " +
-                     restored.error().message};
+    return Error{
+        newer ? ErrorCode::unsupported_format : ErrorCode::corrupted,
+        fmt::format("the record of session {}: {}", id.value().value(), restored.error().message)};
   }
   if (!at->status().ok()) return status_error("cannot read the sessions", at->status());
   return table;

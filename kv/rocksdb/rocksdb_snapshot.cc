@@ -4,6 +4,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
 
+#include <fmt/format.h>
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace leasehold::kv {
 namespace {
 
-/// What an installed database needs at once beside its files: a first flush, a manifest.
+/// Space that an installed database needs in addition to its files: a first flush, a manifest.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20U;
 
 /// A database that is opened to look into it keeps no log of its own.
@@ -81,14 +82,14 @@ Result<void> CheckpointSnapshot::list_files() {
   for (const std::string& name : names) {
     if (!archive_carries(name)) continue;
     ArchiveFile file{name, 0};
-    if (status.ok()) status = env_->GetFileSize(path_ + "/" + name, &file.size);
+    if (status.ok()) status = env_->GetFileSize(fmt::format("{}/{}", path_, name), &file.size);
     head_.files.push_back(std::move(file));
   }
   if (!status.ok()) return status_error("cannot list a checkpoint", status);
   return {};
 }
 
-/// The live store may have gone on meanwhile: what the snapshot says of itself is what is in it.
+/// The live store may have changed meanwhile: the figures are read from the snapshot itself.
 Result<void> CheckpointSnapshot::look_inside() {
   rocksdb::Options options = database_options(env_);
   options.info_log = std::make_shared<NoLog>();
@@ -135,7 +136,7 @@ Result<void> CheckpointSnapshot::read(std::uint64_t offset, char* to, std::size_
 Result<void> CheckpointSnapshot::load_block(std::size_t file, std::uint64_t block) const {
   if (!block_.empty() && block_file_ == file && block_number_ == block) return {};
   block_.clear();
-  const std::string name = path_ + "/" + head_.files[file].name;
+  const std::string name = fmt::format("{}/{}", path_, head_.files[file].name);
   if (!file_ || open_file_ != file) {
     file_.reset();
     const rocksdb::Status status = env_->NewRandomAccessFile(name, &file_, rocksdb::EnvOptions());
@@ -233,11 +234,14 @@ Result<void> check_space(const ArchiveHead& head, const std::string& folder, roc
   std::uint64_t needed = kSpareBytes;
   for (const ArchiveFile& file : head.files) needed += file.size;
   std::uint64_t free = 0;
-  // A file system that does not tell is tried.
+  // If the file system does not report it, the snapshot is tried.
   if (!env->GetFreeSpace(folder, &free).ok() || free >= needed) return {};
-  return Error{ErrorCode::io, "the snapshot needs " + std::to_string(needed) +
-                                  " bytes beside what is there, and its disk has " +
-                                  std::to_string(free) + ": free some space on its disk"};
+  return Error{
+      ErrorCode::io,
+      fmt::format(
+          "the snapshot needs {} bytes in addition to the present files, and its disk has {}: free "
+          "some space on its disk",
+          needed, free)};
 }
 
 /// The head, without a look at what follows it.
@@ -284,11 +288,12 @@ Result<std::shared_ptr<const replica::Snapshot>> open_archive_file(const std::st
   std::unique_ptr<rocksdb::RandomAccessFile> file;
   rocksdb::Status status = env->GetFileSize(path, &size);
   if (status.ok()) status = env->NewRandomAccessFile(path, &file, rocksdb::EnvOptions());
-  if (!status.ok()) return Error{ErrorCode::io, "cannot open " + path + ": " + status.ToString()};
+  if (!status.ok())
+    return Error{ErrorCode::io, fmt::format("cannot open {}: {}", path, status.ToString())};
   const std::uint64_t begin = std::min(offset, size);
   auto snapshot = std::make_shared<FileSnapshot>(std::move(file), begin, size - begin);
   if (auto looked = snapshot->look(); !looked) {
-    return Error{looked.error().code, path + ": " + looked.error().message};
+    return Error{looked.error().code, fmt::format("{}: {}", path, looked.error().message)};
   }
   return std::shared_ptr<const replica::Snapshot>(std::move(snapshot));
 }
@@ -298,13 +303,14 @@ Result<ArchiveHead> read_head(const replica::Snapshot& snapshot) {
   if (!head) return head;
   const std::uint64_t expected = archive_bytes(head.value());
   if (expected != snapshot.size()) {
-    return Error{ErrorCode::corrupted, "the snapshot has " + std::to_string(snapshot.size()) +
-                                           " bytes, but its head says " + std::to_string(expected)};
+    return Error{
+        ErrorCode::corrupted,
+        fmt::format("the snapshot has {} bytes, but its head says {}", snapshot.size(), expected)};
   }
   if (head.value().applied != snapshot.last().value()) {
     return Error{ErrorCode::corrupted,
-                 "the snapshot is of index " + std::to_string(head.value().applied) +
-                     ", and was sent as one of " + std::to_string(snapshot.last().value())};
+                 fmt::format("the snapshot is of index {}, and was sent as one of {}",
+                             head.value().applied, snapshot.last().value())};
   }
   return head;
 }
@@ -317,8 +323,8 @@ Result<void> verify_blocks(const replica::Snapshot& snapshot, const ArchiveHead&
       const auto block =
           in.next(i, at, std::min<std::uint64_t>(kArchiveBlockBytes, file.size - at));
       if (!block) {
-        return Error{block.error().code, block.error().message + ": byte " + std::to_string(at) +
-                                             " of its file " + file.name};
+        return Error{block.error().code, fmt::format("{}: byte {} of its file {}",
+                                                     block.error().message, at, file.name)};
       }
     }
   }
@@ -334,7 +340,7 @@ Result<void> unpack(const replica::Snapshot& snapshot, const ArchiveHead& head,
   ArchiveReader in(snapshot, encode_head(head).size());
   Result<void> done;
   for (std::size_t i = 0; done && i < head.files.size(); ++i) {
-    done = unpack_file(in, head.files[i], i, path + "/" + head.files[i].name, env);
+    done = unpack_file(in, head.files[i], i, fmt::format("{}/{}", path, head.files[i].name), env);
   }
   if (done) done = sync_folder(env, path);
   if (!done) Folder::remove(env, path);

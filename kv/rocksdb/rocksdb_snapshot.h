@@ -34,8 +34,8 @@ Result<ArchiveHead> read_head(const replica::Snapshot& snapshot);
 Result<void> verify_blocks(const replica::Snapshot& snapshot, const ArchiveHead& head);
 
 /// Unpacks an archive whose head is `head` into the folder `path`, which must not exist; durable
-/// but for the folder's own name. Checks the free space of the disk first. Errors: corrupted, io;
-/// then there is nothing at `path`.
+/// except for the folder's own name. Checks the free space of the disk first. Errors: corrupted,
+/// io; then there is nothing at `path`.
 Result<void> unpack(const replica::Snapshot& snapshot, const ArchiveHead& head,
                     const std::string& path, rocksdb::Env* env);
 

@@ -4,6 +4,8 @@
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
 #include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
 
+#include <fmt/format.h>
+
 #include <thread>
 #include <utility>
 
@@ -15,7 +17,7 @@ std::string name_of(std::uint64_t cluster, raft::NodeId node) {
   for (std::size_t i = hex.size(); i-- > 0; cluster >>= 4U) {
     hex[i] = "0123456789abcdef"[cluster & 0xfU];
   }
-  return "node " + std::to_string(node.value()) + " of cluster " + hex;
+  return fmt::format("node {} of cluster {}", node.value(), hex);
 }
 
 Result<void> validate(const RocksdbStoreOptions& options) {
@@ -63,11 +65,11 @@ Result<void> RocksdbStore::Impl::check_identity(rocksdb::DB& db) const {
   if (!found.value()) return Error{ErrorCode::corrupted, "the identity record is missing"};
   const StoreIdentity& owner = *found.value();
   if (owner.cluster_id == options_.cluster_id && owner.id == options_.id) return {};
-  return Error{ErrorCode::wrong_cluster,
-               "it belongs to " + name_of(owner.cluster_id, owner.id) + ", but this is " +
-                   name_of(options_.cluster_id, options_.id) +
-                   ": give this node its own folder, or start it with the id, the cluster name and "
-                   "the initial peers it was made with"};
+  return Error{
+      ErrorCode::wrong_cluster,
+      fmt::format("it belongs to {}, but this is {}: give this node its own folder, or start it "
+                  "with the id, the cluster name and the initial peers it was made with",
+                  name_of(owner.cluster_id, owner.id), name_of(options_.cluster_id, options_.id))};
 }
 
 RocksdbStore::Impl::~Impl() {
@@ -85,8 +87,8 @@ Result<void> RocksdbStore::Impl::flush(Database& database) {
   const rocksdb::Status status = with_space(database, [&] {
     const rocksdb::Status flushed = database.db().Flush(rocksdb::FlushOptions());
     if (!flushed.ok()) return flushed;
-    // Flush() is not to be believed: while another thread's Resume() fails, it answers ok without
-    // having flushed anything. What the tables hold is.
+    // The result of Flush() proves nothing: while another thread's Resume() fails, Flush() returns
+    // ok without a flush. The contents of the tables prove it.
     raised = database.raise_durable();
     if (!raised || database.durable_.load() >= applied) return rocksdb::Status::OK();
     return rocksdb::Status::NoSpace("a flush was given up");
@@ -110,7 +112,7 @@ Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::Impl::take_snapsh
   if (auto failed = failure()) return *failed;
   const std::lock_guard lock(replaced_);
   Database& database = live();
-  // By itself first, so that nothing but the hard links and a copy of the manifest is left.
+  // A separate flush first: then only the hard links and a copy of the manifest remain to be made.
   if (auto flushed = flush(database); !flushed) return flushed.error();
   auto taken = take_checkpoint(database, folder_->new_snapshot(), options_.env);
   if (!taken) return in_folder(options_.dir, taken.error());
@@ -122,8 +124,8 @@ Result<void> RocksdbStore::Impl::install_snapshot(const replica::Snapshot& snaps
   LEASEHOLD_ASSERT(changes_.empty());
   if (snapshot.last().value() < live().applied_.load()) {
     return Error{ErrorCode::invalid_argument,
-                 "the snapshot is of index " + std::to_string(snapshot.last().value()) +
-                     ", and index " + std::to_string(live().applied_.load()) + " is applied"};
+                 fmt::format("the snapshot is of index {}, and index {} is applied",
+                             snapshot.last().value(), live().applied_.load())};
   }
   auto made = unpack_database(snapshot, false);
   if (!made) return made.error();
@@ -151,9 +153,9 @@ Result<std::unique_ptr<Database>> RocksdbStore::Impl::unpack_database(
   if (!head) return head.error();
   if (!any_cluster && head.value().cluster_id != options_.cluster_id) {
     return Error{ErrorCode::wrong_cluster,
-                 "the snapshot was taken by a " +
-                     name_of(head.value().cluster_id, raft::kNobody).substr(5) + ", but this is " +
-                     name_of(options_.cluster_id, options_.id)};
+                 fmt::format("the snapshot was taken by a {}, but this is {}",
+                             name_of(head.value().cluster_id, raft::kNobody).substr(5),
+                             name_of(options_.cluster_id, options_.id))};
   }
   const std::string path = folder_->new_database();
   if (auto unpacked = unpack(snapshot, head.value(), path, options_.env); !unpacked) {
@@ -208,7 +210,7 @@ Result<raft::Index> RocksdbStore::restore(Options options, const replica::Snapsh
   auto restored = impl.restore(snapshot);
   if (!restored && restored.error().code == ErrorCode::corrupted) {
     return Error{ErrorCode::corrupted,
-                 "cannot restore to " + dir + ": " + restored.error().message};
+                 fmt::format("cannot restore to {}: {}", dir, restored.error().message)};
   }
   if (!restored) return in_folder(dir, restored.error());
   return restored;

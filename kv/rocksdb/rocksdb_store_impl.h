@@ -97,10 +97,10 @@ class RocksdbStore::Impl final : private Backend {
 
   Options options_;
   std::unique_ptr<Folder> folder_;
-  /// The live database is the last one; the others are closed and empty but for their numbers.
+  /// The live database is the last one; the others are closed, and only their numbers remain.
   std::vector<std::unique_ptr<Database>> databases_;
   std::atomic<Database*> live_{nullptr};
-  /// Held while the live database is replaced, and by those who need it for long.
+  /// Held while the live database is replaced, and by a thread that needs it for a long time.
   std::mutex replaced_;
   /// What the commands of one apply() have changed so far; none: erased. apply()'s thread.
   std::map<std::string, std::optional<Value>, std::less<>> changes_;

@@ -1,5 +1,6 @@
 // Commands are evaluated over what the earlier ones of the same apply() have changed, and written
-// with their sessions and leases in one batch. A full disk is waited for; a failed one ends it all.
+// with their sessions and leases in one batch. A full disk makes apply() wait; a failed disk ends
+// the store.
 #include <leasehold/base/assert.h>
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
@@ -17,7 +18,7 @@ namespace {
 
 /// Values and sessions that one apply() collects before it writes them, give or take one command.
 constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
-/// How long a wait for space goes without asking whether it shall end.
+/// How often a wait for space checks whether it has to end.
 constexpr std::chrono::milliseconds kWaitStep{20};
 
 }  // namespace
@@ -86,7 +87,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
   if (failed) {
     changes_.clear();
     events_.unstage();
-    // What was written of this call is unknown, so none of its results is to be believed.
+    // It is unknown which writes of this call were made, so none of its results may be returned.
     replies.assign(commands.size(),
                    encode_reply(ErrorReply{ErrorKind::store_failed, failed->message}));
     return replies;
@@ -153,7 +154,7 @@ void RocksdbStore::Impl::report_full(bool waits) {
   if (changed && options_.on_full) options_.on_full(waits);
 }
 
-/// Remembers the first failure and tells the owner; returns what to answer.
+/// Remembers the first failure and reports it to the owner; returns the error to answer.
 Error RocksdbStore::Impl::fail(const Error& error) const {
   Error named = in_folder(options_.dir, error);
   {

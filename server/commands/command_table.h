@@ -1,5 +1,5 @@
-// The commands that a client may send: one table, from which everything about them comes: dispatch,
-// arity, what may stand in a transaction, COMMAND, HELP. One file for each chapter of the table
+// The commands that a client may send: one table, which decides everything about them: dispatch,
+// arity, use in a transaction, COMMAND, HELP. One file for each chapter of the table
 // (commands_*.cc) has the functions.
 #pragma once
 
@@ -27,7 +27,8 @@ bool is_subcommand(const CommandSpec& spec);
 
 /// The text of the error for what find_command() does not know.
 std::string problem_of_unknown(const Arguments& args);
-/// Why a command that Redis has is not here; none for what is no command of Redis or is here.
+/// Why a command of Redis is not here; null for a word that is not a command of Redis, and for a
+/// command that is here.
 const char* reason_of_refusal(std::string_view name);
 
 const char* group_name(CommandGroup group);

@@ -1,17 +1,18 @@
 // What cluster-aware clients of Redis ask. Every node serves every key, so there is nothing to
 // redirect: all slots are one range, which the leader serves as the master and the others as its
-// replicas. A client that is told so sends its writes to where they are cheapest.
+// replicas. A client that learns this sends its writes to the node where they are cheapest.
 //
-// While no leader is known, which lasts for about an election timeout, the last one is named in its
-// place: clients keep an empty layout for good, and ask again when a node does not answer.
+// While no leader is known, which lasts for about an election timeout, the last known leader is
+// named: clients keep an empty layout forever, but ask again when a node does not answer.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cinttypes>
-#include <cstdio>
+#include <iterator>
 
 namespace leasehold::server {
 namespace {
@@ -54,9 +55,7 @@ struct ClusterNode {
 };
 
 std::string node_name(std::uint64_t cluster, raft::NodeId id) {
-  char name[41];
-  std::snprintf(name, sizeof(name), "%016" PRIx64 "%08x%016" PRIx64, cluster, 0U, id.value());
-  return name;
+  return fmt::format("{:016x}{:08x}{:016x}", cluster, 0, id.value());
 }
 
 /// The nodes whose client address is known, first the one that leads or has led last.
@@ -83,8 +82,8 @@ std::vector<ClusterNode> known_nodes(const node::NodeStatus& status, const Serve
   return nodes;
 }
 
-/// Who serves, the master first. A leader that is not known, or whose client address is not, cannot
-/// be named; then this node stands in its place, since it serves every key as well.
+/// The nodes that serve, the master first. If the leader or its client address is not known, this
+/// node is named as the master, since it serves every key as well.
 std::vector<ClusterNode> serving_nodes(const node::NodeStatus& status, const ServerState& state) {
   std::vector<ClusterNode> nodes = known_nodes(status, state);
   if (!nodes.empty() && nodes.front().leads) return nodes;
@@ -165,12 +164,12 @@ void format_nodes(const node::NodeStatus& status, const ServerState& state, Prot
   std::string text;
   for (const ClusterNode& node : known_nodes(status, state)) {
     const bool leads = node.name == master;
-    text += node.name + " " + node.host + ":" + std::to_string(node.port) + "@0 ";
-    text += node.self ? "myself," : "";
-    text += leads ? "master - " : "slave " + (master.empty() ? "-" : master) + " ";
-    text += "0 0 " + std::to_string(status.term.value());
-    text += node.connected || node.self ? " connected" : " disconnected";
-    text += leads ? " 0-16383\n" : "\n";
+    const std::string_view follows = leads || master.empty() ? "-" : std::string_view(master);
+    fmt::format_to(std::back_inserter(text), "{} {}:{}@0 {}{} {} 0 0 {} {}{}\n", node.name,
+                   node.host, node.port, node.self ? "myself," : "", leads ? "master" : "slave",
+                   follows, status.term.value(),
+                   node.connected || node.self ? "connected" : "disconnected",
+                   leads ? " 0-16383" : "");
   }
   append_bulk(out, text);
 }
@@ -178,15 +177,14 @@ void format_nodes(const node::NodeStatus& status, const ServerState& state, Prot
 void format_info(const node::NodeStatus& status, const ServerState& state, Protocol,
                  std::string& out) {
   const bool ok = status.leader != raft::kNobody;
-  const std::string slots = ok ? "16384" : "0";
   append_bulk(
       out,
-      std::string("cluster_enabled:1\r\ncluster_state:") + (ok ? "ok" : "fail") +
-          "\r\ncluster_slots_assigned:16384\r\ncluster_slots_ok:" + slots +
-          "\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:" + (ok ? "0" : "16384") +
-          "\r\ncluster_known_nodes:" + std::to_string(known_nodes(status, state).size()) +
-          "\r\ncluster_size:1\r\ncluster_current_epoch:" + std::to_string(status.term.value()) +
-          "\r\ncluster_my_epoch:" + std::to_string(status.term.value()) + "\r\n");
+      fmt::format("cluster_enabled:1\r\ncluster_state:{}\r\ncluster_slots_assigned:16384\r\n"
+                  "cluster_slots_ok:{}\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:{}\r\n"
+                  "cluster_known_nodes:{}\r\ncluster_size:1\r\ncluster_current_epoch:{}\r\n"
+                  "cluster_my_epoch:{}\r\n",
+                  ok ? "ok" : "fail", ok ? kSlots : 0, ok ? 0 : kSlots,
+                  known_nodes(status, state).size(), status.term.value(), status.term.value()));
 }
 
 void format_role(const node::NodeStatus& status, const ServerState& state, Protocol,
@@ -256,8 +254,9 @@ void scan_slot(StoreReader& reader, const Arguments& args, std::string& out) {
   const auto keys = reader.store.keys_after(std::nullopt, kCountedKeysMax + 1);
   if (!keys) return append_error(out, "ERR the store failed: " + keys.error().message);
   if (keys.value().size() > kCountedKeysMax) {
-    return reader.refuse(out, "ERR there are more than " + std::to_string(kCountedKeysMax) +
-                                  " keys, too many to be counted by slot");
+    return reader.refuse(
+        out, fmt::format("ERR there are more than {} keys, too many to be counted by slot",
+                         kCountedKeysMax));
   }
   kv::GiveWay way;
   const auto in_slot =

@@ -3,6 +3,8 @@
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
@@ -11,7 +13,7 @@ constexpr std::size_t kClientNameBytesMax = 256;
 /// The text of an error, or empty.
 std::string check_client_name(std::string_view name) {
   if (name.size() > kClientNameBytesMax) {
-    return "ERR Client names have at most " + std::to_string(kClientNameBytesMax) + " bytes";
+    return fmt::format("ERR Client names have at most {} bytes", kClientNameBytesMax);
   }
   const bool plain =
       std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -35,7 +37,8 @@ std::string parse_kill(const Session& session, const Arguments& args, ClientFilt
       if (!yes && !equals_ignoring_case(value, "no")) return "ERR syntax error";
       skip_me = yes;
     } else {
-      return "ERR syntax error at " + quoted(args[i]) + ": only ID, ADDR and SKIPME are known";
+      return fmt::format("ERR syntax error at {}: only ID, ADDR and SKIPME are known",
+                         quoted(args[i]));
     }
   }
   if (skip_me) filter.not_id = session.id();

@@ -29,7 +29,7 @@ std::string parse_conditions(const Arguments& args, kv::TimeCondition& condition
   if (nx) {
     condition = kv::TimeCondition::nx;
   } else if (gt) {
-    condition = kv::TimeCondition::gt;  // what lives for ever does not end earlier
+    condition = kv::TimeCondition::gt;  // a key that lives forever does not end earlier
   } else if (lt) {
     condition = xx ? kv::TimeCondition::xx_lt : kv::TimeCondition::lt;
   } else if (xx) {

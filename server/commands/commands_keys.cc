@@ -1,8 +1,10 @@
-// Commands on keys, whatever stands under them.
+// Commands on keys of any type.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/glob.h>
 #include <leasehold/server/front/words.h>
+
+#include <fmt/format.h>
 
 #include <random>
 
@@ -30,7 +32,7 @@ std::string parse_scan_options(const Arguments& args, ScanOptions& options) {
     if (equals_ignoring_case(args[i], "match")) {
       options.pattern = args[i + 1];
       if (options.pattern.size() > kPatternBytesMax) {
-        return "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes";
+        return fmt::format("ERR the pattern is longer than {} bytes", kPatternBytesMax);
       }
     } else if (equals_ignoring_case(args[i], "count")) {
       const auto count = parse_integer(args[i + 1]);
@@ -98,7 +100,7 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
     if (!after) {
       return reader.refuse(out,
                            "ERR this node does not know the cursor (any more): cursors are good at "
-                           "the node that gave them; begin anew with 0");
+                           "the node that gave them; begin again with 0");
     }
   }
   auto keys = reader.store.keys_after(after, options.count);
@@ -124,14 +126,16 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
 
 void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   if (args[1].size() > kPatternBytesMax) {
-    return reader.refuse(
-        out, "ERR the pattern is longer than " + std::to_string(kPatternBytesMax) + " bytes");
+    return reader.refuse(out,
+                         fmt::format("ERR the pattern is longer than {} bytes", kPatternBytesMax));
   }
   auto keys = reader.store.keys_after(std::nullopt, kKeysMax + 1);
   if (!keys) return store_failed(out, keys.error());
   if (keys.value().size() > kKeysMax) {
-    return reader.refuse(out, "ERR there are more than " + std::to_string(kKeysMax) +
-                                  " keys: use SCAN, which goes through them in steps");
+    return reader.refuse(
+        out,
+        fmt::format("ERR there are more than {} keys: use SCAN, which goes through them in steps",
+                    kKeysMax));
   }
   std::vector<std::string_view> found;
   std::size_t bytes = 0;

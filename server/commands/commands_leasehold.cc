@@ -4,6 +4,7 @@
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <utility>
@@ -17,7 +18,7 @@ constexpr const char* kModes =
 /// Takes a mode, and for stale its bound, from `at` on. The text of an error, or empty.
 std::string parse_policy(const Arguments& args, std::size_t& at, ReadPolicy& policy) {
   const auto named = read_policy_named(lowered(args[at]));
-  if (!named) return "ERR unknown read mode " + quoted(args[at]) + ": " + kModes;
+  if (!named) return fmt::format("ERR unknown read mode {}: {}", quoted(args[at]), kModes);
   policy = *named;
   ++at;
   if (!policy.stale_bound) return {};
@@ -58,12 +59,12 @@ std::int64_t microseconds(lease::Duration duration) {
   return duration.count() / 1000;
 }
 
-/// Paths are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+/// Paths are text of the operator: bytes that are not UTF-8 are replaced, and throw nothing.
 std::string json_text(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-/// The first word of a refusal, by what a client shall do: look elsewhere, or not.
+/// The first word of a refusal tells the client whether to try another node.
 std::string error_word(const Error& error) {
   switch (error.code) {
     case ErrorCode::unavailable: return "NOLEADER ";
@@ -136,7 +137,7 @@ void run_leasehold_readmode(Session& session, const Arguments& args, std::string
   std::size_t at = 2;
   std::string problem = parse_policy(args, at, policy);
   if (problem.empty() && at != args.size()) {
-    problem = "ERR " + quoted(args[at]) + " is one word too many: " + kModes;
+    problem = fmt::format("ERR {} is one word too many: {}", quoted(args[at]), kModes);
   }
   if (!problem.empty()) return session.refuse(out, problem);
   session.set_read_policy(policy);
@@ -156,11 +157,12 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
   const CommandSpec* spec = find_command(words);
   if (spec == nullptr || spec->effect != CommandEffect::read ||
       spec->group == CommandGroup::transactions) {
-    return session.refuse(out, "ERR " + quoted(words[0]) + " is no command that reads keys");
+    return session.refuse(out,
+                          fmt::format("ERR {} is not a command that reads keys", quoted(words[0])));
   }
   if (!arity_fits(*spec, words.size())) {
     return session.refuse(
-        out, "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+        out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   session.read(*spec, words, policy, out);
 }
@@ -178,7 +180,7 @@ void run_leasehold_explain(Session& session, const Arguments&, std::string& out)
   std::string why = read_fallback_text(note.fallback);
   if (note.bound_missed) {
     const std::string first = read_fallback_text(ReadFallback::not_fresh);
-    why = why.empty() ? first : first + "; " + why;
+    why = why.empty() ? first : fmt::format("{}; {}", first, why);
   }
   reply.add("fallback", why);
   const bool leased = note.look.readable_index().has_value();

@@ -5,6 +5,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -27,7 +29,7 @@ std::optional<std::uint64_t> parse_number(std::string_view word, std::int64_t le
 }
 
 std::string no_id(std::string_view word) {
-  return "ERR " + quoted(word) + " is no id of a lease";
+  return fmt::format("ERR {} is not the id of a lease", quoted(word));
 }
 
 /// Whole milliseconds. None: not a number above 0, or more than the type holds.
@@ -74,7 +76,7 @@ std::string parse_renewed(const Arguments& args, std::vector<kv::LeaseRef>& leas
   return {};
 }
 
-/// By their ids alone, where none of them is named: every build knows that command.
+/// If every lease is given by its id, the command has only ids: every build knows that form.
 kv::Operation renewal_of(std::vector<kv::LeaseRef> leases) {
   kv::RenewLeases renew;
   for (const kv::LeaseRef& lease : leases) {
@@ -188,7 +190,7 @@ void run_lease_renew(Session& session, const Arguments& args, std::string& out) 
   if (!encoded) return session.refuse(out, "ERR " + encoded.error().message);
   if (renew_here(session, leases, out)) return;
   if (session.refuse_when_draining(out)) return;
-  // As often as it likes: the second time gives a lease its whole time once more.
+  // It may be repeated: the second time gives a lease its whole time once more.
   session.propose(std::move(encoded).value(), ReplyForm::plain, {}, true);
 }
 

@@ -1,4 +1,4 @@
-// LEASEHOLD MEMBER: who the members are, and changes of them. Taken by the leader.
+// LEASEHOLD MEMBER: lists the members and changes them. The leader executes it.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/words.h>

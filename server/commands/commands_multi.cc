@@ -2,10 +2,12 @@
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
-/// EXEC will refuse, too: whoever pipelines has sent it already.
+/// EXEC will refuse, too: a client that pipelines has sent it already.
 void refuse_watch(Session& session, const std::string& text, std::string& out) {
   session.multi().fail_watch();
   session.refuse(out, text);
@@ -85,11 +87,13 @@ void run_leasehold_expect(Session& session, const Arguments& args, std::string& 
   for (std::size_t i = 2; i < args.size(); i += 2) {
     const auto revision = parse_integer(args[i + 1]);
     if (!revision || *revision < 0) {
-      return refuse_watch(session,
-                          "ERR " + quoted(args[i + 1]) +
-                              " is no revision: that of the key's last write, or 0 if there is to "
-                              "be no such key",
-                          out);
+      return refuse_watch(
+          session,
+          fmt::format(
+              "ERR {} is not a revision: that of the key's last write, or 0 if there is to be "
+              "no such key",
+              quoted(args[i + 1])),
+          out);
     }
     const auto watched = session.multi().watch({args[i], static_cast<std::uint64_t>(*revision)});
     if (!watched) return refuse_watch(session, "ERR " + watched.error().message, out);

@@ -14,7 +14,7 @@ constexpr const char* kUnknown =
     "by their text (docs/resp.md, Scripts); use MULTI and WATCH";
 constexpr const char* kNoScript = "NOSCRIPT No matching script. Please use EVAL.";
 
-/// The words behind the number of keys, apart. The text of an error, or empty.
+/// Splits the words after the number of keys. The text of an error, or empty.
 std::string split(const Arguments& args, Arguments& keys, Arguments& values) {
   const auto count = parse_integer(args[2]);
   if (!count) return kNotAnInteger;

@@ -5,6 +5,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
@@ -68,8 +70,8 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-/// Many clients set this before they subscribe. What Redis tells of its classes g, $ and x is told
-/// here anyway, and of the other types there is nothing to tell; the classes m and n are not here.
+/// Many clients set this before they subscribe. Events of its classes g, $ and x are always sent
+/// here, and there are no events of the other types; the classes m and n are not supported.
 bool is_what_is_told(std::string_view classes) {
   const bool known = classes.find_first_not_of("KEAg$lshzxetd") == std::string_view::npos;
   return known && classes.find_first_of("KE") != std::string_view::npos;
@@ -83,8 +85,8 @@ void run_help(Session&, const Arguments& args, std::string& out) {
   append_array(out, 1 + subcommands.size());
   append_simple(out, upper(container->name) + " <subcommand> [<arg> ...]. Subcommands are:");
   for (const CommandSpec* spec : subcommands) {
-    append_simple(out,
-                  upper(spec->name.substr(container->name.size() + 1)) + " -- " + spec->summary);
+    append_simple(out, fmt::format("{} -- {}", upper(spec->name.substr(container->name.size() + 1)),
+                                   spec->summary));
   }
 }
 

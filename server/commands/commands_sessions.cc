@@ -3,6 +3,9 @@
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
+#include <iterator>
 #include <utility>
 
 namespace leasehold::server {
@@ -28,17 +31,17 @@ void propose_plain(Session& session, const kv::Command& command, std::string& ou
 void list_sessions(const Session& session, std::string& out) {
   const auto sessions = session.context().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
-  std::string text = R"({"open":)" + std::to_string(sessions.value().size()) + R"(,"open_max":)" +
-                     std::to_string(replica::kSessionsMax) + R"(,"sessions":[)";
+  std::string text = fmt::format(R"({{"open":{},"open_max":{},"sessions":[)",
+                                 sessions.value().size(), replica::kSessionsMax);
   for (const replica::SessionTable::Session& one : sessions.value()) {
     if (text.back() != '[') text += ',';
-    text += R"({"id":)" + std::to_string(one.id.value()) + R"(,"activity":)" +
-            std::to_string(one.activity) + R"(,"results":)" + std::to_string(one.results) + '}';
+    fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{}}})",
+                   one.id.value(), one.activity, one.results);
   }
   append_bulk(out, text + "]}");
 }
 
-/// What ONCE carries: encoded, and how its result is told.
+/// The command inside ONCE: encoded, and the form of its reply.
 struct Carried {
   Bytes command;
   ReplyForm form = ReplyForm::plain;
@@ -66,10 +69,11 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   const bool writes = spec != nullptr && spec->effect == CommandEffect::write;
   if (!writes || (!exec && spec->make == nullptr)) {
-    return "ERR " + quoted(words[0]) + " is no command that writes keys; it was not executed";
+    return fmt::format("ERR {} is not a command that writes keys; it was not executed",
+                       quoted(words[0]));
   }
   if (!arity_fits(*spec, words.size())) {
-    return "ERR wrong number of arguments for '" + std::string(spec->name) + "' command";
+    return fmt::format("ERR wrong number of arguments for '{}' command", spec->name);
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;
@@ -94,7 +98,8 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
     return session.refuse(out, kSessionForms);
   }
   const auto number = parse_number(args[3]);
-  if (!number) return session.refuse(out, "ERR " + quoted(args[3]) + " is no id of a session");
+  if (!number)
+    return session.refuse(out, fmt::format("ERR {} is not the id of a session", quoted(args[3])));
   const replica::SessionId id(*number);
   if (closes) return propose_plain(session, kv::CloseSession{id}, out);
   propose_plain(session, kv::TouchSession{id}, out);
@@ -103,9 +108,11 @@ void run_leasehold_session(Session& session, const Arguments& args, std::string&
 void run_leasehold_once(Session& session, const Arguments& args, std::string& out) {
   const auto id = parse_number(args[2]);
   const auto sequence = parse_number(args[3]);
-  if (!id) return session.refuse(out, "ERR " + quoted(args[2]) + " is no id of a session");
+  if (!id)
+    return session.refuse(out, fmt::format("ERR {} is not the id of a session", quoted(args[2])));
   if (!sequence) {
-    return session.refuse(out, "ERR " + quoted(args[3]) + " is no sequence: they begin at 1");
+    return session.refuse(
+        out, fmt::format("ERR {} is not a sequence number: they begin at 1", quoted(args[3])));
   }
   auto answered = sequence;
   std::size_t at = 4;

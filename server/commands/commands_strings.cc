@@ -4,6 +4,8 @@
 #include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <optional>
 
@@ -20,7 +22,7 @@ std::string add(std::string_view key, std::int64_t delta, kv::Operation& operati
 
 std::string make_pairs(const Arguments& args, bool if_none_exists, kv::Operation& operation) {
   if (args.size() % 2 == 0) {
-    return "ERR wrong number of arguments for '" + lowered(args[0]) + "' command";
+    return fmt::format("ERR wrong number of arguments for '{}' command", lowered(args[0]));
   }
   kv::MSet mset;
   if (if_none_exists) mset.condition = kv::MSetCondition::none_exists;
@@ -127,12 +129,14 @@ std::string make_set(const Arguments& args, kv::Operation& operation) {
     } else if (i + 1 < args.size() && command.token == grant::FencingToken(0) &&
                equals_ignoring_case(args[i], "token")) {
       const auto token = parse_integer(args[++i]);
-      if (!token || *token < 1) return "ERR " + quoted(args[i]) + " is no fencing token";
+      if (!token || *token < 1)
+        return fmt::format("ERR {} is not a fencing token", quoted(args[i]));
       command.token = grant::FencingToken(static_cast<std::uint64_t>(*token));
     } else {
-      return "ERR syntax error at " + quoted(args[i]) +
-             ": SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s | PXAT ms | LEASE lease | "
-             "KEEPTTL] [TOKEN token]";
+      return fmt::format(
+          "ERR syntax error at {}: SET key value [NX | XX] [GET] [EX s | PX ms | EXAT s "
+          "| PXAT ms | LEASE lease | KEEPTTL] [TOKEN token]",
+          quoted(args[i]));
     }
   }
   if (given(lease) && (command.keep_lease || time.given())) {
@@ -154,7 +158,7 @@ std::string make_setrange(const Arguments& args, kv::Operation& operation) {
   if (*offset < 0) return "ERR offset is out of range";
   const auto limit = static_cast<std::int64_t>(kv::kValueBytesMax);
   if (*offset > limit && !args[3].empty()) {
-    return "ERR the value would be longer than " + std::to_string(limit) + " bytes";
+    return fmt::format("ERR the value would be longer than {} bytes", limit);
   }
   operation = kv::SetRange{static_cast<std::uint32_t>(std::min(*offset, limit)), args[1], args[3]};
   return {};

@@ -3,6 +3,8 @@
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -38,9 +40,10 @@ void run_subscribe(Session& session, const Arguments& args, std::string& out) {
   }
   session.subscriptions_changed();
   if (!all) {
-    session.refuse(out, "ERR a connection subscribes to at most " + std::to_string(kInterestsMax) +
-                            " channels and patterns, with " + std::to_string(kInterestBytesMax) +
-                            " bytes together");
+    session.refuse(
+        out, fmt::format("ERR a connection subscribes to at most {} channels and patterns, with {} "
+                         "bytes together",
+                         kInterestsMax, kInterestBytesMax));
   }
 }
 

@@ -1,7 +1,8 @@
-// LEASEHOLD TRANSFER: the leadership is transferred because somebody asks for it.
+// LEASEHOLD TRANSFER: a client asks for a transfer of the leadership.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <chrono>
@@ -14,13 +15,13 @@ namespace {
 /// "node 2 leads, at 10.0.0.2:7201".
 std::string who_leads(raft::NodeId leader, const ServerOptions& options) {
   if (leader == raft::kNobody) return "no leader is known";
-  std::string out = "node " + std::to_string(leader.value()) + " leads";
+  std::string out = fmt::format("node {} leads", leader.value());
   const auto address = options.client_addresses.find(leader);
   if (address != options.client_addresses.end()) out += ", at " + address->second;
   return out;
 }
 
-/// The first word by what a client shall do: look for the leader, try again here, or not.
+/// The first word tells the client what to do: look for the leader, try again here, or give up.
 std::string text_of_refusal(const replica::TransferResult& result, const ServerOptions& options) {
   const raft::TransferRefused refused = result.refused.value_or(raft::TransferRefused{});
   switch (refused.obstacle) {
@@ -52,12 +53,16 @@ std::string reply_of(const replica::TransferResult& result, lease::Duration took
       append_error(reply, text_of_refusal(result, options));
       break;
     case replica::GroupCallStatus::failed:
-      append_error(reply, "TRYAGAIN the other node did not take over in time; " +
-                              who_leads(result.leader, options) + " as before");
+      append_error(reply,
+                   fmt::format("TRYAGAIN the other node did not take over in time; {} as before",
+                               who_leads(result.leader, options)));
       break;
     case replica::GroupCallStatus::unknown:
-      append_error(reply, "UNKNOWNOUTCOME begun, and not seen to end within --command-timeout; " +
-                              who_leads(result.leader, options) + ", as far as this node knows");
+      append_error(
+          reply,
+          fmt::format("UNKNOWNOUTCOME begun, and not seen to end within --command-timeout; {}, as "
+                      "far as this node knows",
+                      who_leads(result.leader, options)));
       break;
   }
   return reply;
@@ -71,7 +76,8 @@ void run_leasehold_transfer(Session& session, const Arguments& args, std::string
   if (args.size() == 3) {
     const auto id = parse_integer(args[2]);
     if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-      return session.refuse(out, "ERR " + quoted(args[2]) + " is no number of a node");
+      return session.refuse(out,
+                            fmt::format("ERR {} is not the number of a node", quoted(args[2])));
     }
     to = raft::NodeId(static_cast<std::uint64_t>(*id));
   }

@@ -4,6 +4,8 @@
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 
@@ -36,20 +38,22 @@ std::string parse_watch(const Arguments& args, Wish& wish) {
     const std::string_view word = args[i++];
     if (equals_ignoring_case(word, "from")) {
       const auto from = parse_integer(args[i]);
-      if (!from || *from < 1) return "ERR " + quoted(args[i]) + " is no revision: they begin at 1";
+      if (!from || *from < 1)
+        return fmt::format("ERR {} is not a revision: they begin at 1", quoted(args[i]));
       wish.from = static_cast<std::uint64_t>(*from);
       continue;
     }
     const bool key = equals_ignoring_case(word, "key");
     if (!key && !equals_ignoring_case(word, "prefix")) return kWatchForm;
     if (args[i].size() > kv::kKeyBytesMax) {
-      return "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes";
+      return fmt::format("ERR the key is longer than {} bytes", kv::kKeyBytesMax);
     }
     key ? wish.filter.add_key(args[i]) : wish.filter.add_prefix(args[i]);
     bytes += args[i].size();
     if (++count > kInterestsMax || bytes > kInterestBytesMax) {
-      return "ERR a connection watches at most " + std::to_string(kInterestsMax) +
-             " keys and prefixes, with " + std::to_string(kInterestBytesMax) + " bytes together";
+      return fmt::format(
+          "ERR a connection watches at most {} keys and prefixes, with {} bytes together",
+          kInterestsMax, kInterestBytesMax);
     }
   }
   return wish.filter.empty() ? kWatchForm : "";
@@ -75,7 +79,7 @@ std::string parse_range(const Arguments& args, RangeWish& wish) {
     } else if (equals_ignoring_case(word, "count")) {
       const auto count = parse_integer(args[i]);
       if (!count || *count < 1 || *count > kRangeCountMax) {
-        return "ERR COUNT is a number from 1 to " + std::to_string(kRangeCountMax);
+        return fmt::format("ERR COUNT is a number from 1 to {}", kRangeCountMax);
       }
       wish.count = static_cast<std::uint32_t>(*count);
     } else {
@@ -101,11 +105,12 @@ void run_leasehold_watch(Session& session, const Arguments& args, std::string& o
   const std::uint64_t next = figures.head + 1;
   const std::uint64_t from = wish.from.value_or(next);
   if (from > next) {
-    return session.refuse(out, "ERR revision " + std::to_string(from - 1) +
-                                   " has not been, the newest one is " +
-                                   std::to_string(figures.head) +
-                                   ". If you have seen it, this group was made of an older backup: "
-                                   "read the keys again");
+    return session.refuse(
+        out,
+        fmt::format(
+            "ERR revision {} does not exist yet, the newest one is {}. If you have seen it, this "
+            "group was made of an older backup: read the keys again",
+            from - 1, figures.head));
   }
   const bool lost = from < figures.first;
   if (lost) session.context().counters->watch_resyncs.add();

@@ -1,7 +1,9 @@
-// Commands of Redis that are not here, and why: so that a client is told what to do instead of
-// "unknown command".
+// Commands of Redis that are not here, and why: the client reads what to do, and not only "unknown
+// command".
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/front/words.h>
+
+#include <fmt/format.h>
 
 namespace leasehold::server {
 namespace {
@@ -15,10 +17,10 @@ constexpr const char* kScripts =
 constexpr const char* kDisk =
     "every acknowledged write is on the disks of a majority already; LEASEHOLD BACKUP writes a "
     "backup";
-constexpr const char* kMembers = "who leads and who follows is decided by elections";
+constexpr const char* kMembers = "elections decide which node leads";
 constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
 constexpr const char* kCopy =
-    "read the value and write it: GET, then SET with NX; with WATCH and MULTI nobody comes between";
+    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes between";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "
@@ -39,7 +41,7 @@ constexpr const char* kAccess = "there are no passwords; let only trusted hosts 
 
 struct Refusal {
   const char* reason;
-  std::string_view names;  ///< a space before and behind each
+  std::string_view names;  ///< a space before and after each
 };
 
 constexpr Refusal kRefusals[] = {
@@ -76,7 +78,7 @@ constexpr Refusal kRefusals[] = {
 
 const char* reason_of_refusal(std::string_view name) {
   if (name.empty() || name.size() > kQuotedBytesMax) return nullptr;
-  const std::string wanted = " " + lowered(name) + " ";
+  const std::string wanted = fmt::format(" {} ", lowered(name));
   if (wanted.find(' ', 1) != wanted.size() - 1) return nullptr;
   for (const Refusal& refusal : kRefusals) {
     if (refusal.names.find(wanted) != std::string_view::npos) return refusal.reason;
@@ -89,12 +91,12 @@ std::string problem_of_unknown(const Arguments& args) {
   if (container != nullptr && args.size() > 1) {
     std::string upper(container->name);
     for (char& c : upper) c = static_cast<char>(c - 'a' + 'A');
-    return "ERR unknown subcommand " + quoted(args[1]) + ". Try " + upper + " HELP.";
+    return fmt::format("ERR unknown subcommand {}. Try {} HELP.", quoted(args[1]), upper);
   }
   if (const char* reason = reason_of_refusal(args[0])) {
-    return "ERR " + quoted(args[0]) + " is not supported: " + reason;
+    return fmt::format("ERR {} is not supported: {}", quoted(args[0]), reason);
   }
-  return "ERR unknown command " + quoted(args[0]) + ". COMMAND lists what is known here";
+  return fmt::format("ERR unknown command {}. COMMAND lists what is known here", quoted(args[0]));
 }
 
 }  // namespace leasehold::server

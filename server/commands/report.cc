@@ -1,11 +1,11 @@
 #include <leasehold/server/commands/report.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <cinttypes>
 #include <cstdio>
 #include <utility>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// The Redis whose protocol this is: some clients look for it.
+/// The version of Redis whose protocol this is: some clients look for it.
 constexpr const char* kRedisVersion = "7.0.0";
 
 std::int64_t uptime_seconds(const ServerState& state) {
@@ -25,10 +25,12 @@ std::int64_t uptime_seconds(const ServerState& state) {
 }
 
 double milliseconds(lease::Duration duration) {
-  return static_cast<double>(duration.count() / 1000) / 1000.0;
+  return static_cast<double>(
+             std::chrono::duration_cast<std::chrono::microseconds>(duration).count()) /
+         1000.0;
 }
 
-/// Resident memory of this process; 0 if the system does not tell.
+/// Resident memory of this process; 0 if the system does not report it.
 std::uint64_t resident_bytes() {
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
@@ -40,9 +42,7 @@ std::uint64_t resident_bytes() {
 }
 
 std::string hex(const raft::Uuid& uuid) {
-  char digits[33];
-  std::snprintf(digits, sizeof(digits), "%016" PRIx64 "%016" PRIx64, uuid.high, uuid.low);
-  return digits;
+  return fmt::format("{:016x}{:016x}", uuid.high, uuid.low);
 }
 
 struct NamedCount {
@@ -291,7 +291,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("keyspace")) {
     const std::uint64_t keys = store.size();
     lines.section("Keyspace");
-    if (keys > 0) lines.add("db0", "keys=" + std::to_string(keys) + ",expires=0,avg_ttl=0");
+    if (keys > 0) lines.add("db0", fmt::format("keys={},expires=0,avg_ttl=0", keys));
   }
   return lines.take();
 }
@@ -320,7 +320,7 @@ nlohmann::ordered_json membership_place(const node::NodeStatus& status) {
           {"committed", status.membership_committed}};
 }
 
-/// Addresses are the operator's own text: bytes that are no UTF-8 are replaced, never thrown at.
+/// Addresses are text of the operator: bytes that are not UTF-8 are replaced, and throw nothing.
 std::string text_of(const nlohmann::ordered_json& object) {
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

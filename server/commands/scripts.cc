@@ -2,6 +2,7 @@
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
 #include <nettle/sha1.h>
 
 #include <algorithm>
@@ -27,14 +28,14 @@ constexpr Known kKnown[] = {
     {"ea4493c90772bac177fcb31b5f6309873fd77401", {Action::add_if_equal, false}},
     // redis-py, Lock: reacquire.
     {"b57b48d5536ae982a91ca9929e89a43a617db101", {Action::pexpire_or_nothing, false}},
-    // What the page on SET of Redis proposes: node-redlock 2 and 3, redislock, and many of one's
-    // own.
+    // The script that Redis's page on SET proposes: node-redlock 2 and 3, redislock, and many
+    // users' own code.
     {"278b7fc39f087c6276c7b7c08962022c4fe73ba6", {Action::del_if_equal, false}},
     {"4a2b93c641e26a1ee37fe8a6683a72a507f6895b", {Action::del_if_equal, false}},
     // redsync (touch), node-redlock 2 and 3 (extend), redislock (refresh).
     {"43e9817a622cba86ea5a7b09b0c27646e33f4699", {Action::pexpire_or_nothing, false}},
     {"e27385891d7fe11baa62e6758fefe312e058f336", {Action::expire_or_nothing, false}},
-    // redislock: how long it is held for yet.
+    // redislock: how long the lock is still held.
     {"2a7eeb58bfd3bfd5e34ac2be357d77d7a0039f6a", {Action::pttl_if_equal, false}},
     // redsync 4: release, and touch with a set.
     {"d40d763d8f1fdb770873ffdbdc1cc2112866366a", {Action::del_or_minus_one, false}},
@@ -95,7 +96,7 @@ kv::MSet set_all(const Arguments& keys, std::string_view value, kv::KeyTime ttl,
   return mset;
 }
 
-/// The operations of an action whose arguments are there; `ttl` is its time, if it has one.
+/// The operations of an action whose arguments are complete; `ttl` is its time, if it has one.
 void add_operations(Action action, const Arguments& keys, const Arguments& args, kv::KeyTime ttl,
                     ScriptCall& call) {
   const std::string_view key = keys[0];
@@ -226,7 +227,7 @@ std::string make_script_call(const Script& script, const Arguments& keys, Argume
   const Action action = script.action;
   const std::size_t wanted = arguments_of(action) + (script.database_first ? 1 : 0);
   if (keys.empty() || args.size() < wanted) {
-    return "ERR this script takes a key and " + std::to_string(wanted) + " arguments at least";
+    return fmt::format("ERR this script takes a key and {} arguments at least", wanted);
   }
   if (script.database_first) {
     if (args[0] != "0") return "ERR DB index is out of range: there is one database";

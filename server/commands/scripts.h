@@ -18,15 +18,15 @@ namespace leasehold::server {
 /// The digest by which clients name a script: SHA-1 in lower-case hexadecimal.
 std::string script_digest(std::string_view text);
 
-/// What a text means whatever its blanks, its comments and its quotes are: two texts with the same
-/// normal form do the same. Letters of string literals are lower case, for the known scripts have
-/// none but names of commands and options there. None: a text with something that no known script
+/// The text without its differences in blanks, comments and quotes: two texts with the same normal
+/// form do the same. Letters of string literals become lower case, because in the known scripts
+/// they are only names of commands and options. None: the text has something that no known script
 /// has (an escape, a long string, more than kScriptBytesMax).
 std::optional<std::string> script_normal_form(std::string_view text);
 
 inline constexpr std::size_t kScriptBytesMax = 4096;
 
-/// By its text; none: not one of those that are known.
+/// The script with this text; none: it is not known.
 std::optional<Script> find_script(std::string_view text);
 
 /// What a script with its keys and arguments asks of the store: one operation, or several that are

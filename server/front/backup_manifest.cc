@@ -18,7 +18,10 @@
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/wire/crc32c.h>
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 namespace leasehold::server {
@@ -29,10 +32,8 @@ constexpr std::string_view kHeading = "leasehold-backup ";
 constexpr std::string_view kCheck = "check ";
 constexpr std::size_t kCheckDigits = 8;
 
-std::string hex(std::uint64_t value, std::size_t digits) {
-  std::string out(digits, '0');
-  for (std::size_t i = digits; i-- > 0; value >>= 4U) out[i] = "0123456789abcdef"[value & 0xfU];
-  return out;
+std::string check_text(std::string_view bytes) {
+  return fmt::format("{:08x}", wire::crc32c(bytes));
 }
 
 std::string escaped(std::string_view name) {
@@ -42,13 +43,13 @@ std::string escaped(std::string_view name) {
     if (byte > ' ' && byte < 0x7f && c != '%') {
       out.push_back(c);
     } else {
-      out += "%" + hex(byte, 2);
+      fmt::format_to(std::back_inserter(out), "%{:02x}", byte);
     }
   }
   return out;
 }
 
-/// Whatever it lets through is compared with escaped().
+/// Its result is compared with escaped() later, so it may accept too much.
 std::string unescaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -97,32 +98,25 @@ bool valid(const BackupManifest& manifest) {
 }
 
 std::string spelled(const BackupManifest& manifest) {
-  std::string out(kHeading);
-  out += std::to_string(kFormat) + "\n";
-  out += "cluster " + escaped(manifest.cluster) + "\n";
-  out += "cluster-id " + hex(manifest.cluster_id, 16) + "\n";
-  out += "generation " + hex(manifest.generation, 16) + "\n";
-  out += "node " + std::to_string(manifest.node.value()) + "\n";
-  out += "term " + std::to_string(manifest.term.value()) + "\n";
-  out += "index " + std::to_string(manifest.index.value()) + "\n";
-  out += "revision " + std::to_string(manifest.revision) + "\n";
-  out += "keys " + std::to_string(manifest.keys) + "\n";
-  out += "taken " + std::to_string(manifest.taken_s) + "\n";
-  out += "bytes " + std::to_string(manifest.archive_bytes) + "\n";
-  out += std::string(kCheck) + hex(wire::crc32c(out), kCheckDigits) + "\n";
+  std::string out = fmt::format(
+      "{}{}\ncluster {}\ncluster-id {:016x}\ngeneration {:016x}\n"
+      "node {}\nterm {}\nindex {}\nrevision {}\nkeys {}\ntaken {}\nbytes {}\n",
+      kHeading, kFormat, escaped(manifest.cluster), manifest.cluster_id, manifest.generation,
+      manifest.node.value(), manifest.term.value(), manifest.index.value(), manifest.revision,
+      manifest.keys, manifest.taken_s, manifest.archive_bytes);
+  out += fmt::format("{}{}\n", kCheck, check_text(out));
   LEASEHOLD_ASSERT(out.size() <= kManifestBytes);
   out.resize(kManifestBytes, '\n');
   return out;
 }
 
-/// A format is believed only when its manifest has a good check: a damaged one is damage.
+/// The format number counts only if the check is right: otherwise the manifest is damaged.
 bool check_holds(std::string_view bytes) {
   const std::size_t end = bytes.find_last_not_of('\n');
   if (end == std::string_view::npos || end + 1 < kCheck.size() + kCheckDigits) return false;
   const std::size_t at = end + 1 - kCheckDigits - kCheck.size();
   return bytes.substr(at, kCheck.size()) == kCheck &&
-         bytes.substr(at + kCheck.size(), kCheckDigits) ==
-             hex(wire::crc32c(bytes.substr(0, at)), kCheckDigits);
+         bytes.substr(at + kCheck.size(), kCheckDigits) == check_text(bytes.substr(0, at));
 }
 
 }  // namespace
@@ -146,8 +140,8 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   const std::uint64_t format = in.number(kHeading);
   if (in.ok() && format != kFormat) {
     return Error{ErrorCode::unsupported_format,
-                 "the backup has format " + std::to_string(format) + ", this build knows " +
-                     std::to_string(kFormat) + ": use a newer build"};
+                 fmt::format("the backup has format {}, this build knows {}: use a newer build",
+                             format, kFormat)};
   }
   BackupManifest manifest;
   manifest.cluster = unescaped(in.value("cluster "));
@@ -160,13 +154,13 @@ Result<BackupManifest> decode_manifest(std::string_view bytes) {
   manifest.keys = in.number("keys ");
   manifest.taken_s = in.number("taken ");
   manifest.archive_bytes = in.number("bytes ");
-  // Whatever the lines above let through, only the one true spelling passes here.
+  // The lines above may accept several spellings; only the canonical one passes here.
   if (!in.ok() || !valid(manifest) || spelled(manifest) != bytes) return damaged;
   return manifest;
 }
 
 std::string generation_text(std::uint64_t generation) {
-  return hex(generation, 16);
+  return fmt::format("{:016x}", generation);
 }
 
 }  // namespace leasehold::server

@@ -1,4 +1,4 @@
-// What stands at the front of a backup file. Format: docs/formats/backup.md.
+// The beginning of a backup file. Format: docs/formats/backup.md.
 #pragma once
 
 #include <leasehold/base/result.h>
@@ -11,20 +11,20 @@
 
 namespace leasehold::server {
 
-/// A manifest fills so many bytes; the archive (docs/formats/snapshot.md) follows.
+/// A manifest fills this many bytes; the archive (docs/formats/snapshot.md) follows.
 inline constexpr std::size_t kManifestBytes = 4096;
-/// Of a cluster's name, as `--cluster` bounds it.
+/// Longest name of a cluster, as `--cluster` limits it.
 inline constexpr std::size_t kClusterNameBytesMax = 256;
 
 struct BackupManifest {
-  std::string cluster;           ///< name of the group that it was taken of; 1 to 256 bytes
+  std::string cluster;           ///< name of the group that was backed up; 1 to 256 bytes
   std::uint64_t cluster_id = 0;  ///< and its id
   /// Random, above 0: names this backup, and becomes part of the cluster id of a group that is
   /// restored from it.
   std::uint64_t generation = 0;
   raft::NodeId node;           ///< where it was taken
-  raft::Term term;             ///< in which that node was then
-  raft::Index index;           ///< the last entry whose effect is in it
+  raft::Term term;             ///< the term of that node then
+  raft::Index index;           ///< the last entry whose effect it contains
   std::uint64_t revision = 0;  ///< of the store
   std::uint64_t keys = 0;
   std::uint64_t taken_s = 0;        ///< seconds since 1970, for people

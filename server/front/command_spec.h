@@ -1,6 +1,6 @@
-// What the front knows of a command: how often it may be sent beside others, its arity, its keys,
-// what may stand in a transaction, and the functions that carry it out. The commands themselves are
-// above: server/commands/command_table.h.
+// What the front knows of a command: which others may be under way with it, its arity, its keys,
+// its use in a transaction, and its functions. The commands themselves are in the room above:
+// server/commands/command_table.h.
 #pragma once
 
 #include <leasehold/kv/command.h>
@@ -17,14 +17,14 @@ class Session;
 class StoreReader;
 using Arguments = std::vector<std::string_view>;
 
-/// What a command touches; tells which others may be under way beside it in a pipeline.
+/// What a command touches; decides which others of a pipeline may be under way at the same time.
 enum class CommandEffect : std::uint8_t {
   none,
   read,          ///< is answered when all writes before it are
   write,         ///< is proposed when all reads before it are answered
   after_writes,  ///< runs when all writes before it are answered
   after_reads,   ///< runs when all reads before it are answered
-  /// Changes how replies look, or is a write in one form and a read in another: runs when all
+  /// Changes the form of replies, or is a write in one form and a read in another: runs when all
   /// before it are answered.
   after_all,
 };
@@ -40,25 +40,25 @@ enum class CommandGroup : std::uint8_t {
   scripting,
 };
 
-/// What a client is told of a result of the store.
+/// The reply to a client for a result of the store.
 enum class ReplyForm : std::uint8_t {
   plain,
   type,  ///< how many exist: "string" or "none"
-  // Of the lease of a key: -1 (lives for ever), -2 (no such key), or
+  // About the lease of a key: -1 (lives forever), -2 (no such key), or
   seconds_left,
   milliseconds_left,
   end_seconds,  ///< when, since 1970
   end_milliseconds,
   held_milliseconds,  ///< -3: it has another value, or there is none
   lease_info,         ///< and what this node knows of its time
-  // Of the transactions that scripts are (scripts.h): one Integer.
+  // For scripts, which are transactions (scripts.h): one Integer.
   how_many_if_done,      ///< of [done, how many]
   any_done,              ///< of [done, Ok or Nil]
   deleted_or_minus_one,  ///< of [exists, deleted]
   transaction,
 };
 
-/// What becomes of a command behind MULTI.
+/// What happens to a command after MULTI.
 enum class InMulti : std::uint8_t {
   queued,  ///< has `make`
   here,    ///< is queued too, and needs no store: it runs at this node, when EXEC does
@@ -66,8 +66,8 @@ enum class InMulti : std::uint8_t {
   run,  ///< is about the transaction or the connection itself
 };
 
-/// Whether a command runs on a RESP2 connection that is told of changes unasked. There a message
-/// looks like a reply, so only a command whose reply cannot be taken for a message runs.
+/// Whether a command runs on a RESP2 connection that receives messages about changes. There a
+/// message looks like a reply, so only a command whose reply cannot be taken for a message runs.
 enum class WhileListening : std::uint8_t {
   refused,
   watching,    ///< runs after LEASEHOLD WATCH
@@ -78,12 +78,12 @@ enum class WhileListening : std::uint8_t {
 struct CommandSpec {
   /// Lower case; of a subcommand "client|id".
   std::string_view name;
-  /// Words, the name included; negative: at least so many.
+  /// Number of words, the name included; negative: at least this many.
   int arity;
   CommandEffect effect;
   CommandGroup group;
   InMulti in_multi;
-  /// Positions of the keys as Redis clients want to know them: first, last, step. Zeros: none.
+  /// Positions of the keys in the form that Redis clients use: first, last, step. Zeros: none.
   int first_key, last_key, key_step;
   ReplyForm form;
   const char* summary;
@@ -93,7 +93,7 @@ struct CommandSpec {
   /// Appends one reply to `out`, or takes a place of the session. Of a read: called when the store
   /// may be read; never takes a place.
   void (*run)(Session& session, const Arguments& args, std::string& out);
-  /// Of a read of many keys, in place of `run`: appends the reply, on any thread.
+  /// For a read of many keys, instead of `run`: appends the reply, on any thread.
   void (*scan)(StoreReader& reader, const Arguments& args, std::string& out) = nullptr;
   WhileListening while_listening = WhileListening::refused;
 };

@@ -28,7 +28,7 @@ struct alignas(64) Counters {
   Count connections;          ///< accepted
   Count connections_refused;  ///< closed at once, because there were too many
   Count connections_idle;     ///< closed, because they had been idle for too long
-  Count protocol_errors;      ///< connections closed because their bytes were no requests
+  Count protocol_errors;      ///< connections closed because their bytes were not requests
   Count output_stalls;        ///< a client read so slowly that its requests had to wait
 
   Count lease_hits;       ///< answered on the connection's own thread, under the lease
@@ -52,7 +52,7 @@ struct alignas(64) Counters {
   Count watches;         ///< LEASEHOLD WATCH that began
   Count watch_messages;  ///< to watchers and subscribers, of changed keys
   Count watch_events;    ///< in these messages
-  Count watch_resyncs;   ///< watchers that were told to read again, subscribers that were closed
+  Count watch_resyncs;   ///< watchers that had to read again, subscribers that were closed
 };
 
 }  // namespace leasehold::server

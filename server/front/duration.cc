@@ -1,5 +1,7 @@
 #include <leasehold/server/front/duration.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -54,18 +56,19 @@ Result<lease::Duration> parse_duration(std::string_view text) {
       }
     }
   }
-  return Error{ErrorCode::invalid_argument,
-               "'" + std::string(text) +
-                   "' is no duration: write a number and one of ns, us, ms, s, m, as in 250ms"};
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is not a duration: write a number and one of ns, us, ms, s, m, as in 250ms",
+                  text)};
 }
 
 std::string format_duration(lease::Duration duration) {
   for (const Unit& unit : kUnits) {
     if (duration.count() % unit.nanoseconds == 0 && (duration.count() != 0 || unit.name == "s")) {
-      return std::to_string(duration.count() / unit.nanoseconds) + std::string(unit.name);
+      return fmt::format("{}{}", duration.count() / unit.nanoseconds, unit.name);
     }
   }
-  return std::to_string(duration.count()) + "ns";
+  return fmt::format("{}ns", duration.count());
 }
 
 }  // namespace leasehold::server

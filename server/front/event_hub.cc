@@ -30,7 +30,7 @@ std::string_view event_name(const kv::Event& event) {
 
 void EventHub::add(EventReader& reader) {
   if (readers_.empty()) {
-    // In this order: what is told after this is noticed, or is in the head.
+    // In this order: an event after this line is noticed, or is in the head.
     wanted_.store(true);
     cursor_ = history_.head() + 1;
   }
@@ -67,11 +67,11 @@ void EventHub::enlist(EventReader& reader, bool in) {
 
 kv::EventHistory::Batch EventHub::read(const EventReader& reader, std::size_t count) const {
   LEASEHOLD_ASSERT(!reader.current && reader.next < cursor_);
-  // Not beyond the cursor: that is looked at later, for all, and would be told twice.
+  // Not beyond the cursor: look() reads those later for all readers, and they would be sent twice.
   return history_.read(reader.next, std::min<std::uint64_t>(count, cursor_ - reader.next));
 }
 
-void EventHub::took(EventReader& reader, std::uint64_t next) {
+void EventHub::took(EventReader& reader, std::uint64_t next) const {
   LEASEHOLD_ASSERT(next > reader.next && next <= cursor_);
   reader.next = next;
   reader.current = next == cursor_;
@@ -86,7 +86,7 @@ bool EventHub::look() {
   if (readers_.empty()) return false;
   const auto batch = history_.read(cursor_, kLookRevisions);
   if (batch.lost) {
-    // Nobody knows who would have wanted it.
+    // It is not known which readers wanted the lost events.
     const std::uint64_t lost = std::exchange(cursor_, history_.head() + 1);
     for (EventReader* reader : readers_) {
       fall_behind(*reader, std::max(lost, reader->next));

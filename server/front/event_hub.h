@@ -1,4 +1,4 @@
-// Which connections of one thread are told of what was changed.
+// Which connections of one thread receive which changes.
 #pragma once
 
 #include <leasehold/kv/events.h>
@@ -16,20 +16,20 @@
 
 namespace leasehold::server {
 
-/// What somebody may want to be told of. It may be too wide, and never too narrow: whoever is woken
-/// looks again.
+/// The changes that a reader may want. It may be too wide, but never too narrow: a reader that is
+/// woken looks again.
 struct EventInterest {
   kv::KeyFilter filter;
-  /// By the names of Redis (event_name()). Each once, as the keys and prefixes: a hub has a reader
-  /// once in the list of each.
+  /// Names of events in Redis (event_name()). Each occurs once, as the keys and prefixes do: a hub
+  /// has a reader once in the list of each.
   std::set<std::string, std::less<>> names;
 };
 
-/// Redis's name of what happened to a key.
+/// Redis's name of the event.
 std::string_view event_name(const kv::Event& event);
 
 /// One reader of the history, on the thread of its hub. It is *current* when nothing that it may
-/// want is left to read; then it costs nothing, whatever is written elsewhere.
+/// want is left to read; then writes to other keys cost it nothing.
 struct EventReader {
   EventInterest interest;
   std::function<void()> wake;  ///< it is not current any more
@@ -40,11 +40,11 @@ struct EventReader {
   std::uint64_t next = 0;
 };
 
-/// Goes through every revision once for all readers of its thread, and wakes those who may want it.
-/// They read the history themselves, at their own pace: nothing is queued for anybody, and who is
-/// slower than the history lasts finds that it was lost.
+/// Goes through every revision once for all readers of its thread, and wakes those that may want
+/// it. They read the history themselves, at their own pace: nothing is queued for a reader, and a
+/// reader that is too slow finds that the history was lost.
 ///
-/// One thread, but for the part that says otherwise.
+/// One thread, except where a method says otherwise.
 class EventHub {
  public:
   /// `history` outlives it.
@@ -54,10 +54,10 @@ class EventHub {
   void add(EventReader& reader);
   /// Leaves in reader.next where to go on.
   void remove(EventReader& reader);
-  /// Of a reader that is not current: what comes next, at most `count` revisions.
+  /// The next revisions of a reader that is not current, at most `count`.
   kv::EventHistory::Batch read(const EventReader& reader, std::size_t count) const;
   /// The reader has everything below `next`.
-  void took(EventReader& reader, std::uint64_t next);
+  void took(EventReader& reader, std::uint64_t next) const;
   /// The first revision that was not looked at yet. A current reader has everything below it.
   std::uint64_t cursor() const { return cursor_; }
   std::uint64_t head() const { return history_.head(); }

@@ -5,9 +5,9 @@
 namespace leasehold::server {
 namespace {
 
-constexpr auto npos = std::string_view::npos;
+constexpr auto kNone = std::string_view::npos;
 
-/// Matches one byte against the part of the pattern at `at` and moves `at` behind that part.
+/// Matches one byte against the part of the pattern at `at` and moves `at` past that part.
 bool one_matches(std::string_view pattern, std::size_t& at, unsigned char c) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(pattern[i]); };
   if (pattern[at] == '?') {
@@ -44,7 +44,7 @@ bool one_matches(std::string_view pattern, std::size_t& at, unsigned char c) {
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text, std::size_t& budget) {
-  std::size_t p = 0, t = 0, star = npos, retry = 0;
+  std::size_t p = 0, t = 0, star = kNone, retry = 0;
   const auto step = [&budget](std::size_t cost) { budget -= std::min(budget, cost); };
   while (t < text.size() && budget > 0) {
     if (p < pattern.size() && pattern[p] == '*') {
@@ -61,7 +61,7 @@ bool glob_matches(std::string_view pattern, std::string_view text, std::size_t& 
       continue;
     }
     step(1 + next - p);
-    if (star == npos) return false;
+    if (star == kNone) return false;
     // The last star takes one byte more; the ones before it need not be tried again.
     p = star;
     t = ++retry;

@@ -8,7 +8,7 @@ namespace leasehold::server {
 
 /// Longest pattern that a client may send.
 inline constexpr std::size_t kPatternBytesMax = 1024;
-/// Steps that the patterns of one command may take, so that no pattern holds up the thread.
+/// Steps that the patterns of one command may take, so that no pattern delays the thread.
 inline constexpr std::size_t kPatternStepsMax = std::size_t{20} << 20U;
 
 /// `*` any bytes, `?` one byte, `[abc]`, `[a-z]`, `[^x]` one of a set, `\x` the byte x itself.

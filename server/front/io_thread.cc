@@ -17,12 +17,13 @@ constexpr std::size_t kInputBytes = 16U << 10U;
 /// A buffer that one request made larger than this is given back when it is empty.
 constexpr std::size_t kInputBytesKept = 64U << 10U;
 constexpr std::size_t kOutputBytesKept = 256U << 10U;
-/// After the last reply of a connection that is to be closed, what the client still sends is read
-/// and dropped for so long, or the system would throw the reply away with it.
+/// Before a connection is closed, input after its last reply is read and dropped for this time:
+/// otherwise the system would discard the reply, too.
 constexpr auto kLinger = std::chrono::seconds(1);
 /// How often a connection that ends is asked for more, at most: a client may never stop asking.
 constexpr int kLastReads = 16;
-/// How often a thread looks at a connection whether it is idle; at all of them in so many steps.
+/// How often a thread checks whether a connection is idle; it checks all of them in this many
+/// steps.
 constexpr std::chrono::milliseconds kSweep{1000};
 constexpr std::size_t kSweepSteps = 10;
 
@@ -51,8 +52,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     read();
   }
 
-  /// Runs what may run of the input and sends what can be sent, for as long as one lets the other
-  /// go on and the turn lasts.
+  /// Runs commands of the input and sends output, while one of the two makes progress and the turn
+  /// lasts.
   void pump() {
     if (closed_ || lingering_) return;
     for (;;) {
@@ -336,9 +337,9 @@ void IoThread::start() {
     thread_ = std::thread([this] { io.run(); });
     return;
   }
-  // The back thread steps aside between any two pieces of its work. Otherwise the system lets it go
-  // on for a slice of a millisecond or two, while threads whose clients did nothing wrong wait for
-  // the processor (tests/process/README.md has what that cost).
+  // The back thread yields the processor between any two pieces of its work. Otherwise the system
+  // lets it run for a slice of a millisecond or two, while the threads of well-behaved clients wait
+  // for the processor (tests/process/README.md has the cost).
   thread_ = std::thread([this] {
     while (io.run_one() > 0) std::this_thread::yield();
   });
@@ -367,8 +368,8 @@ void IoThread::post(std::function<void()> task) {
   asio::post(io, [this] { run_tasks(); });
 }
 
-// All that is at hand runs before any connection sends: replies that became ready together leave
-// in one write.
+// All pending tasks run before any connection sends: replies that became ready together leave in
+// one write.
 void IoThread::run_tasks() {
   {
     const std::lock_guard lock(mutex_);
@@ -390,8 +391,8 @@ void IoThread::queue_turn(std::shared_ptr<Connection> connection) {
   if (!std::exchange(turn_scheduled_, true)) asio::post(io, [this] { run_turn(); });
 }
 
-// One turn, and then whatever sockets have become ready first: a client that asks for little never
-// waits for more than one turn of those that ask for much.
+// One turn, and then the sockets that have become ready: a client with few requests never waits for
+// more than one turn of clients with many.
 void IoThread::run_turn() {
   const std::shared_ptr<Connection> connection = std::move(turns_.front());
   turns_.pop_front();

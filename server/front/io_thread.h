@@ -25,8 +25,8 @@ namespace leasehold::server {
 
 class Connection;
 
-/// Lines of CLIENT LIST by the client's id. A connection that moves between two questions is met on
-/// both threads, and stands here once, as it was seen last.
+/// Lines of CLIENT LIST by the client's id. A connection that moves to another thread meanwhile is
+/// seen on both threads, and is listed once, as it was seen last.
 struct ListedClients {
   std::map<std::uint64_t, std::string> lines;
   ListedClients& operator+=(ListedClients more) {
@@ -37,10 +37,10 @@ struct ListedClients {
 };
 
 /// A thread and its connections. Each connection has turns of bounded work (kTurnWork); between two
-/// turns of those that want more the sockets are looked at.
+/// turns of connections that need more, the thread polls the sockets.
 ///
-/// One of the threads, `back`, also makes the long reads of all connections, and is where new
-/// connections are, until they are proven: see TcpFront.
+/// One of the threads, `back`, also runs the long reads of all connections, and serves new
+/// connections until they are proven: see TcpFront.
 class IoThread final : public Executor {
  public:
   /// `back` may be null: then it is this one. All arguments outlive the thread.
@@ -57,7 +57,7 @@ class IoThread final : public Executor {
         sweep_(io) {}
 
   void start();
-  /// Is told of no further events. Any thread, once start() was called.
+  /// It gets no further events. Any thread, after start().
   void ignore_events();
   /// Ends when there is nothing left to do.
   void join();
@@ -91,7 +91,7 @@ class IoThread final : public Executor {
   Counters& counters;
   EventHub events;
   asio::io_context io{1};
-  /// Where a connection that is proven goes; empty: it stays. Set before start().
+  /// The thread to which a proven connection moves; empty: it stays. Set before start().
   std::function<IoThread&()> next_thread;
 
  private:

@@ -2,6 +2,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -32,7 +34,7 @@ std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_vie
                            bool positive, kv::KeyTime& ttl) {
   const auto number = parse_integer(word);
   if (!number) return kNotAnInteger;
-  const std::string invalid = "ERR invalid expire time in '" + std::string(command) + "' command";
+  const std::string invalid = fmt::format("ERR invalid expire time in '{}' command", command);
   using Limits = std::numeric_limits<std::int64_t>;
   const std::int64_t scale = unit.seconds ? 1000 : 1;
   if (positive && *number <= 0) return invalid;
@@ -85,7 +87,7 @@ std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseK
   lease::Duration left(integer_at(*array, 2));
   if (keeper != nullptr) {
     const auto known = keeper->left(id);
-    // With another stamp, or none, the key has got another time since: then it had the whole of it.
+    // With another stamp, or none, the key has got another time since: `left` is the whole of it.
     if (known && known.value() && known.value()->stamp == stamp) left = known.value()->left;
   }
   left = std::max(left, lease::Duration(0));

@@ -24,14 +24,14 @@ struct TimeUnit {
 /// The text of an error, or empty. `command`: as the error names it. `positive`: a number that is
 /// not above 0 is an error, else the key's time is over.
 ///
-/// An instant becomes a duration here and now: the log and the replicas know no wall clock.
+/// An instant becomes a duration here: the log and the replicas have no wall clock.
 std::string parse_key_time(std::string_view word, TimeUnit unit, std::string_view command,
                            bool positive, kv::KeyTime& ttl);
 
 /// EX, PX, EXAT or PXAT with its number: options of SET and GETEX, of which there is one at most.
 class TimeOption {
  public:
-  /// Whether it stands at `at`; then `at` is moved to its number.
+  /// Whether the option is at `at`; then `at` moves to its number.
   bool take(const Arguments& args, std::size_t& at);
   bool given() const { return !number_.empty(); }
   /// As parse_key_time().
@@ -43,17 +43,17 @@ class TimeOption {
   TimeUnit unit_;
 };
 
-/// Puts into an operation that looks at a key's time what this node knows of it. It may be old: the
-/// operation says of what it is.
+/// If an operation depends on a key's time, this adds what the node knows of that time. It may be
+/// old: the operation says of what it is.
 void see_time(kv::Operation& operation, const kv::Store& store, kv::LeaseKeeper* keeper);
 
 /// Milliseconds until the time of a key is over, 0 at least; none: there is no such key (Nil), and
-/// -1: it lives for ever. `found`: the reply to kv::KeyLease.
+/// -1: it lives forever. `found`: the reply to kv::KeyLease.
 std::optional<std::int64_t> milliseconds_left(const kv::Reply& found, kv::LeaseKeeper* keeper);
 
-/// What the node that leads knows of a lease's time.
+/// What the leader knows of a lease's time.
 struct LeaseLeft {
-  /// Of its time to live, below 0 in its grace period; or of its lock delay.
+  /// Left of its time to live, below 0 in its grace period; or of its lock delay.
   std::int64_t left_ms = 0;
   std::optional<std::int64_t> since_renewal_ms;  ///< none during its lock delay
 };

@@ -1,6 +1,8 @@
 #include <leasehold/server/front/lease_word.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::server {
@@ -17,14 +19,14 @@ bool is_number(std::string_view word) {
 std::string parse_lease(std::string_view word, kv::LeaseRef& lease) {
   if (!is_number(word)) {
     if (word.empty() || word.size() > grant::kLeaseNameBytesMax) {
-      return "ERR a lease is named by its id, or by its name of 1 to " +
-             std::to_string(grant::kLeaseNameBytesMax) + " bytes";
+      return fmt::format("ERR a lease is named by its id, or by its name of 1 to {} bytes",
+                         grant::kLeaseNameBytesMax);
     }
     lease = {grant::LeaseId(0), word};
     return {};
   }
   const auto id = parse_integer(word);
-  if (!id || *id < 1) return "ERR " + quoted(word) + " is no id of a lease";
+  if (!id || *id < 1) return fmt::format("ERR {} is not the id of a lease", quoted(word));
   lease = {grant::LeaseId(static_cast<std::uint64_t>(*id)), {}};
   return {};
 }

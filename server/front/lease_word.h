@@ -9,7 +9,7 @@
 
 namespace leasehold::server {
 
-/// What is a number is an id, and everything else a name. The text of an error, or empty.
+/// A number is an id, and every other word a name. The text of an error, or empty.
 std::string parse_lease(std::string_view word, kv::LeaseRef& lease);
 
 /// `command`, whose lease `member` tells, about that lease.

@@ -1,4 +1,4 @@
-// What a connection is told unasked (docs/watch.md). Not for other rooms.
+// The messages that a connection gets without a request (docs/watch.md). Not for other rooms.
 #pragma once
 
 #include <leasehold/kv/events.h>
@@ -14,8 +14,8 @@
 
 namespace leasehold::server {
 
-/// A watcher is told how far it is at most so often while other keys change, and so often while
-/// nothing does: so it knows that its connection lives.
+/// Pause between two progress messages to a watcher, while other keys change and while nothing
+/// does: the watcher sees that its connection lives.
 inline constexpr std::chrono::seconds kProgressPause{5};
 inline constexpr std::chrono::seconds kQuietPause{30};
 
@@ -25,19 +25,19 @@ struct Listening {
   Kind kind = Kind::watching;
   EventReader reader;
   bool values = false;          ///< a watcher wants them
-  Subscriptions subscriptions;  ///< of one that is subscribed
-  std::uint64_t told = 0;       ///< the newest revision that a watcher was told of
+  Subscriptions subscriptions;  ///< of a subscribed connection
+  std::uint64_t told = 0;       ///< the newest revision that was sent to a watcher
   std::chrono::nanoseconds said{0};
   bool progress_due = false;
 };
 
-/// The lease of a client that a watcher is told of; 0: none. That of a key which ends by itself is
-/// no lease to clients.
+/// The lease id that is sent to a watcher; 0: none. Clients do not see the lease of a key that ends
+/// by itself.
 inline std::int64_t told_lease(grant::LeaseId id) {
   return grant::is_of_key(id) ? 0 : static_cast<std::int64_t>(id.value());
 }
-/// Appends what a watcher is told of one revision. Returns how many events it has; 0: the watcher
-/// wants nothing of it, and nothing is appended.
+/// Appends the message to a watcher about one revision. Returns how many events it has; 0: the
+/// watcher wants none of them, and nothing is appended.
 std::size_t append_revision(std::string& out, const kv::Revision& revision,
                             const kv::KeyFilter& filter, bool values, Protocol protocol);
 /// "progress" or "resync".

@@ -1,5 +1,7 @@
 #include <leasehold/server/front/multi.h>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace leasehold::server {
@@ -20,10 +22,11 @@ Result<void> Multi::queue_here(const CommandSpec& spec, const Arguments& args) {
   std::size_t bytes = 0;
   for (const std::string_view word : args) bytes += word.size();
   if (queue.here_bytes + bytes > kQueuedHereBytesMax || queue.here.size() >= kv::kOperationsMax) {
-    return Error{ErrorCode::invalid_argument,
-                 "a transaction holds at most " + std::to_string(kv::kOperationsMax) +
-                     " of PING, ECHO and TIME, and " + std::to_string(kQueuedHereBytesMax) +
-                     " bytes of their words; send them outside of MULTI"};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("a transaction holds at most {} of PING, ECHO and TIME, and {} bytes of their "
+                    "words; send them outside of MULTI",
+                    kv::kOperationsMax, kQueuedHereBytesMax)};
   }
   queue.here_bytes += bytes;
   queue.here.emplace(queue.specs.size(), std::vector<std::string>(args.begin(), args.end()));

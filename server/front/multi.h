@@ -18,14 +18,14 @@ inline constexpr std::size_t kQueuedHereBytesMax = 1U << 20U;
 /// Whose results EXEC returns, in order.
 struct TransactionParts {
   std::vector<const CommandSpec*> specs;
-  /// By place in `specs`: replies of commands that need no store. The others are operations.
+  /// Replies of commands that need no store, by place in `specs`. The others are operations.
   std::map<std::size_t, std::string> here;
 };
 
-/// What is queued is kept as the one log entry that it will be, so it has that entry's limits.
+/// The queue is kept as the one log entry that it becomes, so it has the limits of an entry.
 class Multi {
  public:
-  /// By place among what is queued: the words of commands that run here.
+  /// The words of commands that run here, by place in the queue.
   using Here = std::map<std::size_t, std::vector<std::string>>;
 
   bool open() const { return state_ != nullptr && state_->open; }
@@ -36,7 +36,7 @@ class Multi {
   void begin() { state().open = true; }
   /// EXEC will refuse: a command was refused where it should have been queued.
   void spoil() { state().spoiled = true; }
-  /// EXEC will refuse: the client believes in a WATCH that did not come about.
+  /// EXEC will refuse: the client relies on a WATCH that failed.
   void fail_watch() { state().watch_failed = true; }
   Result<void> queue(const CommandSpec& spec, const kv::Operation& operation);
   /// One that runs here, when EXEC does.
@@ -44,7 +44,7 @@ class Multi {
   Result<void> watch(const kv::Watched& watched) { return state().builder.watch(watched); }
   std::size_t queued() const { return state_ == nullptr ? 0 : state_->specs.size(); }
 
-  /// What EXEC finds, and everything is as new.
+  /// The queue for EXEC; afterwards the state is that of a new connection.
   struct Finished {
     bool spoiled = false;
     bool watch_failed = false;

@@ -1,4 +1,4 @@
-// How the reads of a connection are justified, and what is remembered about the last one.
+// How the reads of a connection are justified, and a note about the last read.
 #pragma once
 
 #include <leasehold/raft/types.h>
@@ -25,7 +25,7 @@ struct ReadPolicy {
 
 /// The word that clients use: "lease", "quorum", "log", or "stale".
 const char* read_policy_name(const ReadPolicy& policy);
-/// None: there is no such word. The bound that belongs to "stale" is 0 here.
+/// None: there is no such word. For "stale" the bound is 0 here.
 std::optional<ReadPolicy> read_policy_named(std::string_view name);
 
 /// The instant since which this node's state is known to be whole: everything that was committed
@@ -87,7 +87,7 @@ enum class ReadFallback : std::uint8_t {
 };
 const char* read_fallback_text(ReadFallback fallback);
 
-/// Plain fields of one connection, written as its reads go by.
+/// Plain fields of one connection, written at each of its reads.
 struct ReadNote {
   ReadPolicy policy;
   ReadEnd end = ReadEnd::none;

@@ -3,6 +3,8 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/replies.h>
 
+#include <fmt/format.h>
+
 #include <variant>
 
 namespace leasehold::server {
@@ -67,8 +69,8 @@ void append_time(std::string& out, const kv::Reply& reply, ReplyForm form,
 }
 
 /// Two more items: how much of its time to live is left, and when it was renewed by the wall clock.
-/// Nulls at a node that does not lead: the leader renews without a word to anybody. During its lock
-/// delay what is left is that of the delay, and nobody has renewed it.
+/// Nulls at a node that does not lead: the leader renews without a message to the others. During
+/// its lock delay what is left is that of the delay, and nobody has renewed it.
 void append_lease_times(std::string& out, const kv::ArrayReply& info, Protocol protocol,
                         kv::LeaseKeeper* keeper) {
   const auto left = lease_left(info, keeper);
@@ -96,7 +98,7 @@ std::string first_word(kv::ErrorKind kind) {
 /// What EXEC returns: the results of the operations, and between them what was answered here.
 void append_of_transaction(std::string& out, const kv::ArrayReply& results, Protocol protocol,
                            const TransactionParts& parts, kv::LeaseKeeper* keeper) {
-  // Of a number that was executed before for another transaction the results are those of that one.
+  // If this number was executed before for another transaction, the results are those of that one.
   const bool fits = results.items.size() + parts.here.size() == parts.specs.size();
   append_array(out, fits ? parts.specs.size() : results.items.size());
   std::size_t place = 0;
@@ -141,9 +143,9 @@ void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol
 
 std::string witness_refusal(const ServerState& state) {
   const raft::NodeId member(state.full_member.load(std::memory_order_relaxed));
-  std::string ask = "a member that is none";
+  std::string ask = "a member that is not a witness";
   if (member != raft::kNobody) {
-    ask = "node " + std::to_string(member.value());
+    ask = fmt::format("node {}", member.value());
     const auto at = state.options.client_addresses.find(member);
     if (at != state.options.client_addresses.end()) ask += " at " + at->second;
   }

@@ -1,4 +1,4 @@
-// What clients are told: of results of the store, and of what was not executed.
+// Replies to clients: for results of the store, and for commands that were not executed.
 #pragma once
 
 #include <leasehold/kv/command.h>
@@ -12,8 +12,8 @@
 
 namespace leasehold::server {
 
-/// Appends what a client is told of a result of the store. `parts`: of a transaction. `keeper`: who
-/// knows how much is left of a key's time; may be null.
+/// Appends the reply for a result of the store. `parts`: of a transaction. `keeper` knows how much
+/// is left of a key's time; may be null.
 void append_kv_reply(std::string& out, const kv::Reply& reply, Protocol protocol, ReplyForm form,
                      const TransactionParts& parts, kv::LeaseKeeper* keeper);
 /// The same, of an encoded result.
@@ -21,7 +21,8 @@ void append_encoded_reply(std::string& out, const Bytes& bytes, Protocol protoco
                           const TransactionParts& parts, kv::LeaseKeeper* keeper);
 /// Appends the error of a command that the node has refused.
 void append_not_executed(std::string& out, bool overloaded, raft::NodeId leader);
-/// What a witness says to everything that touches the store: whom to ask, if it knows.
+/// The reply of a witness to every command that touches the store: which node to ask, if it knows
+/// one.
 std::string witness_refusal(const ServerState& state);
 
 }  // namespace leasehold::server

@@ -1,5 +1,7 @@
 #include <leasehold/server/front/resp.h>
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <utility>
 
@@ -57,8 +59,8 @@ void take_escaped(std::string_view line, std::size_t& at, std::string& out) {
   at += 2;
 }
 
-/// Takes the quoted word that starts at `at`, which is behind its opening quote. False: the quote
-/// is never closed, or something other than a space follows it.
+/// Takes the quoted word that starts at `at`, which is after its opening quote. False: the quote is
+/// never closed, or something other than a space follows it.
 bool take_quoted(std::string_view line, char quote, std::size_t& at, std::string& out) {
   while (at < line.size()) {
     if (line[at] == quote) {
@@ -121,11 +123,11 @@ RequestParser::LineStatus RequestParser::read_length(std::string_view bytes, con
   const std::size_t end = line.find('\r');
   if (end == std::string_view::npos || end + 1 >= line.size()) {
     if (line.size() < kLengthLineBytesMax) return LineStatus::incomplete;
-    malformed(std::string("invalid ") + what + " length");
+    malformed(fmt::format("invalid {} length", what));
     return LineStatus::malformed;
   }
   if (line[end + 1] != '\n' || !parse_decimal(line.substr(1, end - 1), value) || value > max) {
-    malformed(std::string("invalid ") + what + " length");
+    malformed(fmt::format("invalid {} length", what));
     return LineStatus::malformed;
   }
   position_ += end + 2;
@@ -151,9 +153,8 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
       if (bytes[position_] != '$') {
         const auto code = static_cast<unsigned char>(bytes[position_]);
         const bool printable = code > 0x20 && code < 0x7f;
-        return malformed("expected '$', got " + (printable
-                                                     ? "'" + std::string(1, bytes[position_]) + "'"
-                                                     : "byte " + std::to_string(code)));
+        return malformed(printable ? fmt::format("expected '$', got '{}'", bytes[position_])
+                                   : fmt::format("expected '$', got byte {}", code));
       }
       switch (read_length(bytes, "bulk", kBulkBytesMax, number)) {
         case LineStatus::incomplete: return ParseStatus::incomplete;
@@ -165,7 +166,7 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
       sized_ = true;
       expected_ = position_ + bulk_bytes_ + 2;
       if (expected_ > kRequestBytesMax) {
-        return malformed("request larger than " + std::to_string(kRequestBytesMax) + " bytes");
+        return malformed(fmt::format("request larger than {} bytes", kRequestBytesMax));
       }
     }
     if (bytes.size() < expected_) return ParseStatus::incomplete;

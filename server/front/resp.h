@@ -41,8 +41,8 @@ enum class ParseStatus : std::uint8_t {
 class RequestParser {
  public:
   /// `bytes` starts where the request starts; after `incomplete` it starts with the same bytes as
-  /// before, though they may have moved in memory. After `complete` the next call starts anew, with
-  /// the bytes after consumed().
+  /// before, though they may have moved in memory. After `complete` the next call starts a new
+  /// request, with the bytes after consumed().
   ParseStatus parse(std::string_view bytes);
 
   /// The words of the complete request. They point into `bytes` (inline: into the parser) and are
@@ -50,7 +50,7 @@ class RequestParser {
   const std::vector<std::string_view>& args() const { return args_; }
   /// Length of the complete request.
   std::size_t consumed() const { return position_; }
-  /// Incomplete: the request is at least so long, so far as it is known.
+  /// Incomplete: the least length of the request, as far as it is known.
   std::size_t expected() const { return expected_; }
   /// Malformed: the text of the error reply, without its first word.
   const std::string& error() const { return error_; }
@@ -83,7 +83,7 @@ class RequestParser {
   std::string error_;
 };
 
-/// Which dialect a connection speaks.
+/// The version of RESP that a connection uses.
 enum class Protocol : std::uint8_t { resp2 = 2, resp3 = 3 };
 
 // Replies are appended to the connection's output buffer.
@@ -94,11 +94,11 @@ void append_error(std::string& out, std::string_view text);
 void append_integer(std::string& out, std::int64_t value);
 void append_bulk(std::string& out, std::string_view bytes);
 void append_null(std::string& out, Protocol protocol);
-/// The null that stands for an array: RESP2 has one of its own.
+/// The null in place of an array: RESP2 has a form of its own for it.
 void append_null_array(std::string& out, Protocol protocol);
 /// `count` values follow.
 void append_array(std::string& out, std::size_t count);
-/// A message that is no reply, of `count` values, which follow; in RESP2 it is an array.
+/// A message that is not a reply, of `count` values, which follow; in RESP2 it is an array.
 void append_push(std::string& out, std::size_t count, Protocol protocol);
 /// `count` pairs follow; in RESP2 it is an array of twice as many values.
 void append_map(std::string& out, std::size_t count, Protocol protocol);

@@ -1,4 +1,4 @@
-// The cursors of SCAN: numbers that stand for the last key that a client was given.
+// The cursors of SCAN: each number stands for the last key that a client got.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,13 @@
 
 namespace leasehold::server {
 
-/// Cursors of one node that are remembered, and bytes of their keys. The oldest are forgotten.
+/// Most cursors that a node remembers, and bytes of their keys. The oldest are forgotten.
 inline constexpr std::size_t kScanCursorsMax = 4096;
 inline constexpr std::size_t kScanCursorBytesMax = std::size_t{4} << 20U;
 
-/// Any thread. A cursor is good on every connection of this node, as often as one likes, until it
-/// is forgotten or the process ends; one that is not known is told apart, never taken for another.
+/// Any thread. A cursor is valid on every connection of this node, any number of times, until it is
+/// forgotten or the process ends; an unknown cursor is recognised as unknown, and never taken for
+/// another.
 class ScanCursors {
  public:
   /// The first number comes from the wall clock, so that a number of an earlier process is not

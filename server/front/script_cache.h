@@ -1,5 +1,5 @@
-// What this node remembers of the scripts that lock libraries send. What a script does is known by
-// server/commands/scripts.h.
+// What this node remembers of the scripts that lock libraries send. server/commands/scripts.h knows
+// what a script does.
 #pragma once
 
 #include <cstddef>
@@ -40,13 +40,13 @@ class ScriptCache {
  public:
   /// `digest`: in lower case.
   void add(const std::string& digest, const Script& script);
-  /// In any case.
+  /// Upper and lower case are equal.
   std::optional<Script> find(std::string_view digest) const;
   void clear();
 
  private:
-  /// There are few scripts, but as many ways to lay them out as one likes. The oldest is forgotten,
-  /// and its clients are told NOSCRIPT.
+  /// There are few scripts, but any number of layouts of them. The oldest is forgotten, and its
+  /// clients get NOSCRIPT.
   static constexpr std::size_t kScriptsMax = 1024;
   mutable std::mutex mutex_;
   std::map<std::string, Script, std::less<>> scripts_;

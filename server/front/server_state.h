@@ -45,7 +45,7 @@ struct BackupProgress {
 struct ServerOptions {
   /// After this long a write ends as unknown or not executed, and a read as refused.
   lease::Duration command_timeout = std::chrono::seconds(5);
-  /// Off: reads in mode lease are confirmed by a quorum, wherever the lease stands. For machines
+  /// Off: reads in mode lease are confirmed by a quorum, even under a valid lease. For machines
   /// whose clocks cannot be trusted.
   bool lease_reads = true;
   /// This node has no state: what touches the store is refused.
@@ -54,14 +54,14 @@ struct ServerOptions {
   std::size_t clients_max = 10000;
   /// Threads for connections that are proven; there is one more, for all others. See TcpFront.
   std::size_t io_threads = 1;
-  /// A connection without a request for so long is closed; zero: never.
+  /// A connection without a request for this time is closed; zero: never.
   lease::Duration idle_timeout{0};
-  /// Commands that take at least so long are kept for SLOWLOG; zero: none.
+  /// Commands that take at least this time are kept for SLOWLOG; zero: none.
   lease::Duration slowlog_threshold = std::chrono::milliseconds(10);
   /// Bound of a clock's rate error, see lease::Timing.
   std::int64_t max_clock_drift_ppm = 0;
   std::string advertise;  ///< this node's client address, as status shows it
-  /// Client addresses of the nodes, as far as they are known: what CLUSTER and ROLE tell.
+  /// Client addresses of the nodes, as far as they are known, for CLUSTER and ROLE.
   std::map<raft::NodeId, std::string> client_addresses;
   /// Writes a backup under a name and answers once, on any thread (Backups::start()). Empty: not
   /// offered.
@@ -70,7 +70,7 @@ struct ServerOptions {
       backup;
   /// How far it is (Backups::progress()). Any thread. Empty: not offered.
   std::function<std::optional<BackupProgress>()> backup_progress;
-  /// Takes sentences for the log of a person who operates the node. May be empty.
+  /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
   std::vector<std::pair<std::string, std::string>> config;

@@ -8,6 +8,8 @@
 #include <leasehold/server/front/store_reader.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -18,8 +20,8 @@ namespace {
 /// Between two warnings of a time to live in the log.
 constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
 
-/// What a place costs beside its bytes, so that a flood of empty commands is bounded by bytes as
-/// well.
+/// Cost of a place in addition to its bytes, so that the limit in bytes also holds for a flood of
+/// empty commands.
 constexpr std::size_t kPlaceBytes = 256;
 
 }  // namespace
@@ -88,7 +90,7 @@ std::size_t Session::process(std::string_view input) {
   }
   submit_reads();
   flush_line();
-  // A reply whose place is the first may be held back by a full output, or by the end of the turn.
+  // A full output or the end of the turn may hold back the reply of the first place.
   if (!line_.empty() && line_.front().state != PlaceState::waiting) {
     (output_.size() >= kOutputBytesMax ? stalled_ : turn_over_) = true;
   }
@@ -135,15 +137,16 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     return refuse(out, context_.state.commands.problem_of_unknown(args));
   }
   if (listening_ && !may_run_while_listening(*spec)) {
-    return refuse(out,
-                  std::string("ERR Can't execute '") + std::string(spec->name) +
-                      "': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD UNWATCH / PING / QUIT "
-                      "/ RESET are allowed in this context. After HELLO 3 all are");
+    return refuse(
+        out,
+        fmt::format("ERR Can't execute '{}': only (P)SUBSCRIBE / (P)UNSUBSCRIBE / LEASEHOLD "
+                    "UNWATCH / PING / QUIT / RESET are allowed in this context. After HELLO 3 all "
+                    "are",
+                    spec->name));
   }
   if (!arity_fits(*spec, args.size())) {
     if (multi_.open()) multi_.spoil();
-    return refuse(out,
-                  "ERR wrong number of arguments for '" + std::string(spec->name) + "' command");
+    return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   if (multi_.open() && spec->in_multi != InMulti::run) {
     const std::string problem = queue(*spec, args);
@@ -161,9 +164,10 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
 
 std::string Session::queue(const CommandSpec& spec, const Arguments& args) {
   if (spec.in_multi == InMulti::refused) {
-    return "ERR " + quoted(spec.name) +
-           " cannot stand in a transaction: only commands on keys can, without scans, and PING, "
-           "ECHO and TIME";
+    return fmt::format(
+        "ERR {} cannot be in a transaction: only commands on keys can, without "
+        "scans, and PING, ECHO and TIME",
+        quoted(spec.name));
   }
   kv::Operation operation;
   const bool here = spec.in_multi == InMulti::here;
@@ -211,16 +215,15 @@ void Session::set_reply_wish(ReplyWish wish) {
 
 std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
-  return "id=" + std::to_string(id_) + " addr=" + address_ + " name=" + name +
-         " age=" + std::to_string(age.count()) + " idle=" + std::to_string(idle_seconds) +
-         " flags=" +
-         (multi_.open() ? "x"
-          : listening_  ? "P"
-                        : "N") +
-         " db=0 multi=" + (multi_.open() ? std::to_string(multi_.queued()) : "-1") +
-         " under-way=" + std::to_string(line_.size()) +
-         " resp=" + std::to_string(static_cast<int>(protocol)) +
-         " readmode=" + read_policy_name(policy_) + "\n";
+  return fmt::format(
+      "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
+      "resp={} readmode={}\n",
+      id_, address_, name, age.count(), idle_seconds,
+      multi_.open() ? "x"
+      : listening_  ? "P"
+                    : "N",
+      multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
+      static_cast<int>(protocol), read_policy_name(policy_));
 }
 
 // The line of replies.
@@ -300,7 +303,7 @@ void Session::note_slow(const CommandSpec* spec, std::string_view key,
   context_.state.slow_log.add(std::move(entry));
 }
 
-// Writes, and what the node is asked beside.
+// Writes, and other requests to the node.
 
 std::string Session::make(const CommandSpec& spec, const Arguments& args,
                           kv::Operation& operation) const {
@@ -321,8 +324,9 @@ void Session::warn_of_ttl(const kv::GrantLease& grant) const {
       !state.next_ttl_warning.compare_exchange_strong(next, now + kTtlWarningPause.count())) {
     return;
   }
-  state.options.notice(address_ + " asks for a lease of " + format_duration(grant.ttl) + ": " +
-                       warning + ". This is said once a minute at most");
+  state.options.notice(
+      fmt::format("{} asks for a lease of {}: {}. This is said once a minute at most", address_,
+                  format_duration(grant.ttl), warning));
 }
 
 void Session::write(const CommandSpec& spec, const Arguments& args, std::string& out) {
@@ -365,16 +369,16 @@ void Session::finish_write(std::uint64_t number, const replica::ProposeResult& r
     case replica::ProposeStatus::dropped:
       context_.counters->writes_dropped.add();
       if (result.disk_full_at != raft::kNobody) {
-        append_error(reply, "TRYAGAIN the disk of node " +
-                                std::to_string(result.disk_full_at.value()) +
-                                " is full; the command was not executed");
+        append_error(
+            reply, fmt::format("TRYAGAIN the disk of node {} is full; the command was not executed",
+                               result.disk_full_at.value()));
       } else {
         append_not_executed(reply, result.overloaded, result.leader);
       }
       break;
     case replica::ProposeStatus::unknown:
       context_.counters->writes_unknown.add();
-      append_error(reply, "UNKNOWNOUTCOME the command may yet be executed");
+      append_error(reply, "UNKNOWNOUTCOME the command may still be executed");
       break;
   }
   fill(number, std::move(reply));

@@ -1,9 +1,9 @@
 // One client's conversation: requests in, replies out, strictly in order.
 //
 // It knows no sockets: the connection hands it bytes and takes its output, so tests can too. A
-// command that can be answered at once is; one that has to wait for the node takes a numbered place
+// command is answered at once if possible; one that has to wait for the node takes a numbered place
 // in the line of replies. Places that are under way at the same time are all writes or all reads:
-// so a read sees every write before it in its pipeline, and no write behind it.
+// so a read sees every write before it in its pipeline, and no write after it.
 #pragma once
 
 #include <leasehold/kv/command.h>
@@ -29,16 +29,17 @@
 
 namespace leasehold::server {
 
-/// Replies of one connection that may be outstanding, by number and by bytes of their commands.
-/// Past it the session takes no further request until some are answered.
+/// Replies of one connection that may be outstanding, by number and by bytes of their commands. At
+/// the limit the session takes no further request until some are answered.
 inline constexpr std::size_t kInFlightMax = 1024;
 inline constexpr std::size_t kInFlightBytesMax = 32U << 20U;
 /// What one process() call does at most before others have their turn: in words of commands, which
 /// is close to what they cost; large replies add to it. A command in which it ends is finished.
 inline constexpr std::size_t kTurnWork = 128;
-/// After so many commands in a row that were neither refused nor long a connection is proven.
+/// A connection is proven after this many commands in a row that were neither refused nor long.
 inline constexpr std::size_t kProvingCommands = 16;
-/// Reply bytes that wait for the client to read them. Past it the session takes no further request.
+/// Reply bytes that wait for the client to read them. At the limit the session takes no further
+/// request.
 inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
 /// Bytes of replies, and steps of patterns, that cost about as much as a word of a command.
@@ -58,7 +59,7 @@ class Executor {
 /// Which replies a client wants (CLIENT REPLY).
 enum class ReplyWish : std::uint8_t { all, none, not_the_next };
 
-/// One thread at a time (the connection's), but for what Executor posts.
+/// One thread at a time (the connection's), except for tasks that Executor posts.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   struct Context {
@@ -104,9 +105,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
 
-  /// Whether a client that watches is due to hear how far it is: then process() tells it.
+  /// Whether a progress message to a watching client is due: then process() sends it.
   bool wants_progress(std::chrono::nanoseconds now);
-  /// It is told of changes unasked, so it need not ask for anything.
+  /// It gets messages about changes, so it need not send requests.
   bool listening() const { return listening_ != nullptr; }
   /// For a client that leaves.
   void stop_listening();
@@ -117,8 +118,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// `out`, or takes a place.
   void read(const CommandSpec& spec, const Arguments& args, const ReadPolicy& policy,
             std::string& out);
-  /// Proposes an encoded command; takes a place. `form`: how its result is told. `parts`: whose
-  /// results a transaction returns. `repeatable`: see node::CallOptions.
+  /// Proposes an encoded command; takes a place. `form`: the form of its reply. `parts`: the
+  /// commands whose results a transaction returns. `repeatable`: see node::CallOptions.
   void propose(Bytes command, ReplyForm form, TransactionParts parts, bool repeatable = false);
   /// For EXEC: answers the commands that run here.
   TransactionParts run_queued(Multi::Finished& finished);
@@ -143,14 +144,14 @@ class Session : public std::enable_shared_from_this<Session> {
   /// So does a witness, always.
   bool refuse_when_draining(std::string& out);
 
-  // What the client is told unasked (listening.h).
+  // Messages without a request (listening.h).
   bool watching() const;
   bool subscribed() const;
-  /// For one that does not listen, from the revision `from` on. Returns it.
+  /// Only if it does not listen yet. Watches from the revision `from` on, and returns that.
   std::uint64_t watch(kv::KeyFilter filter, std::uint64_t from, bool values);
   /// Null: none.
   const Subscriptions* subscriptions() const;
-  /// For one that does not watch. To be changed; then subscriptions_changed().
+  /// Only if it does not watch. The caller changes them and then calls subscriptions_changed().
   Subscriptions& change_subscriptions();
   void subscriptions_changed();
 
@@ -200,7 +201,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
   /// Behind MULTI. The text of an error, or empty.
   std::string queue(const CommandSpec& spec, const Arguments& args);
-  /// In the log, for a time to live that a person should think about.
+  /// Warns in the log of a time to live that the operator should reconsider.
   void warn_of_ttl(const kv::GrantLease& grant) const;
   void count_refusal();
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);
@@ -214,7 +215,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void note_slow(const CommandSpec* spec, std::string_view key, std::chrono::nanoseconds took);
   bool read_keys_fit(const CommandSpec& spec, const Arguments& args, std::size_t& bytes,
                      std::string& out);
-  /// How a read that has arrived goes on.
+  /// What happens to a read that has arrived.
   enum class Route : std::uint8_t {
     now,   ///< it may be made
     wait,  ///< when apply has reached the commit index that `last_read_` saw
@@ -245,7 +246,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::function<void()> on_progress_;
   RequestParser parser_;
   std::string output_;
-  std::string late_reply_;  ///< of a command that is answered at once behind one that waits
+  std::string late_reply_;  ///< of a command that is answered at once while an earlier one waits
   Multi multi_;
   std::unique_ptr<Listening> listening_;
   std::deque<Place> line_;

@@ -1,4 +1,4 @@
-// How a session watches keys and tells its client what happened to them.
+// How a session watches keys and sends their changes to its client.
 #include <leasehold/base/assert.h>
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/session.h>
@@ -72,7 +72,8 @@ Listening& Session::begin_listening(bool subscribe) {
   listening_->said = coarse_now();
   auto& counted = subscribe ? context_.state.subscribers : context_.state.watchers;
   counted.fetch_add(1, std::memory_order_relaxed);
-  // It stays for long and is told of much: it does not belong among the newcomers.
+  // It stays for a long time and gets many messages: it does not belong on the thread of new
+  // connections.
   good_in_a_row_ = std::max(good_in_a_row_, kProvingCommands);
   return *listening_;
 }
@@ -215,7 +216,7 @@ void Session::tell(const kv::Revision& revision) {
     for (const kv::Event& event : revision.events) {
       told += listening_->subscriptions.append(output_, event, protocol, budget);
     }
-    // Patterns that cost so much are nobody's; a message may be missing.
+    // No honest client has patterns that cost this much; a message may be missing.
     if (budget == 0) closing_ = true;
     work_ += (kNotifyStepsMax - budget) / kNotifyStepsPerWord;
   }

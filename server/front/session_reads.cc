@@ -5,6 +5,8 @@
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/store_reader.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,7 +21,7 @@ bool Session::read_keys_fit(const CommandSpec& spec, const Arguments& args, std:
   if (fit) return true;
   // The client may go on as if it watched the key.
   if (spec.group == CommandGroup::transactions) multi_.fail_watch();
-  refuse(out, "ERR the key is longer than " + std::to_string(kv::kKeyBytesMax) + " bytes");
+  refuse(out, fmt::format("ERR the key is longer than {} bytes", kv::kKeyBytesMax));
   return false;
 }
 
@@ -127,7 +129,8 @@ void Session::submit_reads() {
                                read_completion(std::exchange(waiting_, {})));
   }
   if (!asking_.places.empty()) {
-    // Before the node is asked: whatever was committed by now is in the index that it will give.
+    // Before the node is asked: everything that is committed by now is within the index that it
+    // will return.
     asking_.began = context_.node.clock().holder_now();
     const raft::ReadMode mode = asking_.mode;
     context_.node.read(mode, timeout, read_completion(std::exchange(asking_, {})));

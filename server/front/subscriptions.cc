@@ -2,6 +2,8 @@
 #include <leasehold/server/front/subscriptions.h>
 #include <leasehold/server/front/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::server {
 namespace {
 
@@ -9,7 +11,7 @@ bool begins_with(std::string_view text, std::string_view prefix) {
   return text.substr(0, prefix.size()) == prefix;
 }
 
-/// What stands in a pattern before anything that is not itself.
+/// The beginning of a pattern, up to its first special character.
 std::string_view literal_part(std::string_view pattern) {
   return pattern.substr(0, pattern.find_first_of("*?[\\"));
 }
@@ -23,7 +25,7 @@ bool may_be_on(std::string_view literal, std::string_view channel) {
 
 std::string Subscriptions::problem_of(Kind kind, std::string_view text) {
   if (kind == Kind::pattern && text.size() > kPatternBytesMax) {
-    return "ERR a pattern has at most " + std::to_string(kPatternBytesMax) + " bytes";
+    return fmt::format("ERR a pattern has at most {} bytes", kPatternBytesMax);
   }
   const std::string_view literal = kind == Kind::pattern ? literal_part(text) : text;
   const bool whole = kind == Kind::channel;

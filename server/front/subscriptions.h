@@ -14,8 +14,8 @@ namespace leasehold::server {
 /// Channels and patterns of one connection, and watched keys and prefixes; and their bytes.
 inline constexpr std::size_t kInterestsMax = 1024;
 inline constexpr std::size_t kInterestBytesMax = 1U << 20U;
-/// Steps that the patterns of one connection may take for one revision. Past it the connection
-/// ends.
+/// Steps that the patterns of one connection may take for one revision. Beyond the limit the
+/// connection ends.
 inline constexpr std::size_t kNotifyStepsMax = std::size_t{4} << 20U;
 
 /// Every event is a message on two channels: its name on that of its key, its key on that of its
@@ -39,8 +39,8 @@ class Subscriptions {
   }
 
   EventInterest interest() const;
-  /// Appends what one event is told as. Returns how many messages these were. Takes the steps of
-  /// the patterns off `budget`; when that is 0 afterwards a message may be missing.
+  /// Appends the messages about one event, and returns their number. Subtracts the steps of the
+  /// patterns from `budget`; if that is 0 afterwards, a message may be missing.
   std::size_t append(std::string& out, const kv::Event& event, Protocol protocol,
                      std::size_t& budget) const;
 

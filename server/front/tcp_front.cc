@@ -3,6 +3,7 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
 
+#include <fmt/format.h>
 #include <asio/ip/tcp.hpp>
 #include <asio/post.hpp>
 #include <asio/steady_timer.hpp>
@@ -16,7 +17,7 @@ namespace {
 
 using asio::ip::tcp;
 
-/// Refused connections are told to the log at most so often.
+/// Pause between two log lines about refused connections.
 constexpr auto kSayAgain = std::chrono::seconds(10);
 /// Pause after a failed accept: the process is out of file descriptors.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
@@ -24,7 +25,7 @@ constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 std::string describe(const tcp::endpoint& endpoint) {
   const std::string host = endpoint.address().to_string();
   const bool v6 = endpoint.address().is_v6();
-  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
+  return fmt::format("{}:{}", v6 ? fmt::format("[{}]", host) : host, endpoint.port());
 }
 
 }  // namespace
@@ -47,8 +48,9 @@ class TcpFront::Impl final : public ClientDirectory {
   Result<void> listen(const std::string& address) {
     const std::size_t colon = address.rfind(':');
     if (colon == std::string::npos || colon + 1 == address.size()) {
-      return Error{ErrorCode::invalid_argument,
-                   "cannot listen on '" + address + "': write host:port, as in 127.0.0.1:7201"};
+      return Error{
+          ErrorCode::invalid_argument,
+          fmt::format("cannot listen on '{}': write host:port, as in 127.0.0.1:7201", address)};
     }
     std::string host = address.substr(0, colon);
     if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
@@ -59,9 +61,9 @@ class TcpFront::Impl final : public ClientDirectory {
     const auto found =
         resolver.resolve(host, address.substr(colon + 1), tcp::resolver::passive, error);
     if (error) {
-      return Error{ErrorCode::invalid_argument, "cannot listen on '" + address +
-                                                    "': " + error.message() +
-                                                    ". Write host:port, as in 127.0.0.1:7201"};
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("cannot listen on '{}': {}. Write host:port, as in 127.0.0.1:7201",
+                               address, error.message())};
     }
     const tcp::endpoint endpoint = found.begin()->endpoint();
     acceptor_->open(endpoint.protocol(), error);
@@ -69,9 +71,11 @@ class TcpFront::Impl final : public ClientDirectory {
     if (!error) acceptor_->bind(endpoint, error);
     if (!error) acceptor_->listen(asio::socket_base::max_listen_connections, error);
     if (error) {
-      return Error{ErrorCode::io, "cannot listen for clients on " + describe(endpoint) + ": " +
-                                      error.message() +
-                                      ". Choose another --listen, or end what uses it"};
+      return Error{
+          ErrorCode::io,
+          fmt::format("cannot listen for clients on {}: {}. Choose another --listen, or end what "
+                      "uses it",
+                      describe(endpoint), error.message())};
     }
     state_.port = port_ = acceptor_->local_endpoint().port();
     for (auto& thread : threads_) thread->start();
@@ -142,15 +146,14 @@ class TcpFront::Impl final : public ClientDirectory {
     });
   }
 
-  /// The log is told of refused connections, but not of each.
+  /// The log reports refused connections, but not each one.
   void note_refused() {
     ++refused_;
     const auto now = coarse_now();
     if (!state_.options.notice || now - refused_said_ < kSayAgain) return;
     state_.options.notice(
-        std::to_string(std::exchange(refused_, 0)) +
-        " client connections refused since the last such line: --clients-max is " +
-        std::to_string(state_.options.clients_max));
+        fmt::format("{} client connections refused since the last such line: --clients-max is {}",
+                    std::exchange(refused_, 0), state_.options.clients_max));
     refused_said_ = now;
   }
 

@@ -12,19 +12,19 @@
 
 namespace leasehold::server {
 
-/// Bytes of requests that are not complete yet, over all connections. Past it a connection that
-/// needs a larger buffer is closed with an error.
+/// Bytes of requests that are not complete yet, over all connections. Beyond the limit a connection
+/// that needs a larger buffer is closed with an error.
 inline constexpr std::size_t kInputBytesTotalMax = std::size_t{1} << 30U;
 
 /// Listens, and runs the threads of the clients: one back thread and ServerOptions::io_threads
 /// others. A connection starts on the back thread. When it is proven (kProvingCommands) it moves to
-/// one of the others, once, and stays there. So what strangers cost (taking their connections,
-/// refusing their commands, closing what is out of step) and what takes long (long reads, wherever
-/// they were asked for) never stands before a proven client; and where processors are few, the back
-/// thread gives way to the others after each piece of its work.
+/// one of the others, once, and stays there. So a proven client never waits for the work that
+/// strangers cause (accepting their connections, refusing their commands, closing broken ones) or
+/// for long reads of any connection; and where processors are few, the back thread yields to the
+/// others after each piece of its work.
 ///
-/// What can be answered on a connection's thread (a read under the lease) is: without a hop, a lock
-/// or an allocation beyond the value's own.
+/// A read under the lease is answered on the connection's thread: without another thread, a lock or
+/// an allocation other than the value's.
 class TcpFront {
  public:
   /// `listen` is host:port; port 0 lets the system choose. The other arguments outlive the front.

@@ -1,6 +1,8 @@
 // Small helpers for the words of commands.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -27,7 +29,7 @@ inline std::string lowered(std::string_view text) {
 
 /// In single quotes, cut to kQuotedBytesMax.
 inline std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, kQuotedBytesMax)) + "'";
+  return fmt::format("'{}'", text.substr(0, kQuotedBytesMax));
 }
 
 /// Case is ignored; `lower_text` is in lower case.

@@ -40,7 +40,7 @@ class ParserTest : public ::testing::Test {
     return status;
   }
 
-  /// What stands on stderr when the program refuses `given`.
+  /// The output on stderr when the program refuses `given`.
   std::string refusal(const Words& given) {
     EXPECT_EQ(run(given), kUsage);
     EXPECT_FALSE(seen_.ran);
@@ -132,7 +132,7 @@ TEST_F(ParserTest, WhatWasNotGivenStaysAsItWas) {
   EXPECT_FALSE(seen_.json);
 }
 
-TEST_F(ParserTest, NothingBehindTwoDashesIsAFlag) {
+TEST_F(ParserTest, NothingAfterTwoDashesIsAFlag) {
   EXPECT_EQ(run({"run", "--servers", "a:1", "name", "--", "ls", "--json", "--", "--help"}), 0);
   EXPECT_THAT(seen_.words, ElementsAre("name"));
   EXPECT_THAT(seen_.rest, ElementsAre("ls", "--json", "--", "--help"));
@@ -170,7 +170,7 @@ TEST_F(ParserTest, AValueMayBeEmptyOrLookLikeAFlag) {
   EXPECT_FALSE(seen_.json);
 }
 
-TEST_F(ParserTest, AFlagMayHaveAValueForNone) {
+TEST_F(ParserTest, AFlagMayHaveAnImplicitValue) {
   EXPECT_EQ(run({"try", "--watch"}), 0);
   EXPECT_EQ(seen_.pause, "1s");
   EXPECT_EQ(run({"try", "--watch", "--json"}), 0);
@@ -217,8 +217,8 @@ TEST_F(ParserTest, HelpIsAskedForBeforeTheCommand) {
   EXPECT_EQ(out_, "program 1\n");
 }
 
-TEST_F(ParserTest, ACommandThatIsNoneIsRefused) {
-  EXPECT_THAT(refusal({"tyr"}), HasSubstr("leasehold: 'tyr' is no command; did you mean try?"));
+TEST_F(ParserTest, AnUnknownCommandIsRefused) {
+  EXPECT_THAT(refusal({"tyr"}), HasSubstr("leasehold: 'tyr' is not a command; did you mean try?"));
   EXPECT_THAT(refusal({}), HasSubstr("the command is missing"));
   EXPECT_THAT(refusal({"--json", "try"}), HasSubstr("unknown option '--json'"));
 }

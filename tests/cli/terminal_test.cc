@@ -58,7 +58,7 @@ TEST(WaitingText, CountsTheVotersThatALeaderNeeds) {
 }
 
 // It was said by the next look, when the group had formed meanwhile and the log said so.
-TEST(StartWatchTest, SaysWhatIsSoWhenTheNodeAnswers) {
+TEST(StartWatchTest, DescribesTheStateWhenTheNodeAnswers) {
   std::string log;
   server::FakeNode node;
   std::atomic<bool> leader_known = false;

@@ -40,7 +40,7 @@ class FakeGroup {
     const std::lock_guard lock(mutex_);
     down_ = down;
   }
-  /// Of the next put: it is done, and the answer does not arrive.
+  /// The next put is done, but its answer does not arrive.
   void lose_next_answer() {
     const std::lock_guard lock(mutex_);
     lose_answer_ = true;

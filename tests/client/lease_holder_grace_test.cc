@@ -54,7 +54,7 @@ TEST_F(LeaseHolderGraceTest, NothingIsDoneInItAndThenItIsHeldAgain) {
   EXPECT_LE(holder->deadline(), clock.holder_now() + seconds(9));
 }
 
-// No renewal has failed, so there is no doubt: its thread, which slept, waits for the answer.
+// No renewal has failed: the thread of the holder slept, and waits for the answer.
 TEST_F(LeaseHolderGraceTest, NothingBeginsInItThoughNothingHasFailed) {
   const auto holder = acquire_with_grace();
   std::atomic<bool> asked{false};
@@ -72,7 +72,7 @@ TEST_F(LeaseHolderGraceTest, NothingBeginsInItThoughNothingHasFailed) {
   looked = true;
 }
 
-TEST_F(LeaseHolderGraceTest, IsNoEndForWhoWaitsForThat) {
+TEST_F(LeaseHolderGraceTest, DoesNotEndAWaitForTheEnd) {
   const auto holder = acquire_with_grace();
   std::atomic<bool> ended{false};
   std::thread waiter([&] {
@@ -91,7 +91,7 @@ TEST_F(LeaseHolderGraceTest, IsNoEndForWhoWaitsForThat) {
   waiter.join();
 }
 
-TEST_F(LeaseHolderGraceTest, BehindItTheLeaseIsOver) {
+TEST_F(LeaseHolderGraceTest, AfterItTheLeaseIsOver) {
   const auto holder = acquire_and_be_late();
   clock.advance(seconds(6) - Duration(1));
   EXPECT_EQ(holder->state(), State::in_grace);
@@ -104,8 +104,8 @@ TEST_F(LeaseHolderGraceTest, BehindItTheLeaseIsOver) {
   EXPECT_FALSE(holder->may_act());
 }
 
-// Somebody else wanted it, and it has a soft limit; or somebody has ended it by hand.
-TEST_F(LeaseHolderGraceTest, WhatTheGroupHasEndedInItIsLost) {
+// Another client wanted it, and it has a soft limit; or a person ended it by hand.
+TEST_F(LeaseHolderGraceTest, ALeaseThatTheGroupEndedInItIsLost) {
   const auto holder = acquire_and_be_late();
   leases.end();
   leases.set_down(false);
@@ -113,7 +113,8 @@ TEST_F(LeaseHolderGraceTest, WhatTheGroupHasEndedInItIsLost) {
   EXPECT_FALSE(holder->may_act());
 }
 
-// Nobody wants it back, so nobody waits for it: what was begun had to stop at the deadline.
+// The lease is given up, so the drain does not wait for it: work under way had to stop at the
+// deadline.
 TEST_F(LeaseHolderGraceTest, ADrainDoesNotWaitForIt) {
   const auto idle = acquire_and_be_late();
   EXPECT_TRUE(idle->drain());

@@ -80,12 +80,12 @@ class FakeLeases final : public LeaseService {
     const std::lock_guard lock(mutex_);
     act_ = std::move(act);
   }
-  /// Of the next grant only.
+  /// Acts during the next grant only.
   void act_during_grant(std::function<void()> act) {
     const std::lock_guard lock(mutex_);
     act_during_grant_ = std::move(act);
   }
-  /// Of the last request.
+  /// The terms of the last request.
   grant::LeaseTerms terms() const {
     const std::lock_guard lock(mutex_);
     return terms_;

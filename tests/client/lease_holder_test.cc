@@ -62,7 +62,7 @@ TEST_F(LeaseHolderTest, IsLostWhenTheGroupSaysSo) {
   EXPECT_TRUE(eventually([&] { return !holder->may_act(); }));
 }
 
-TEST_F(LeaseHolderTest, ARenewalThatWasAnsweredTooLateGivesNothingBack) {
+TEST_F(LeaseHolderTest, ARenewalThatWasAnsweredTooLateExtendsNothing) {
   const auto holder = acquire();
   leases.act_during_renewal([&] { clock.advance(seconds(8)); });
   clock.advance(seconds(2));
@@ -100,7 +100,7 @@ TEST_F(LeaseHolderTest, AGrantWhoseAnswerWasLostIsRecognised) {
   const auto held = LeaseHolder::acquire(leases, clock, patient);
   ASSERT_TRUE(held.ok());
   EXPECT_EQ(held.value()->token(), grant::FencingToken(42));
-  // Not since the grant, of which nobody knows when it was: since the renewal.
+  // The time counts from the renewal: it is not known when the grant was made.
   EXPECT_EQ(leases.renewals(), 1);
   EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
 }
@@ -124,7 +124,7 @@ TEST_F(LeaseHolderTest, AGrantThatWasAnsweredTooLateIsNotYetALease) {
   EXPECT_EQ(held.value()->deadline(), clock.holder_now() + seconds(9));
 }
 
-TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
+TEST_F(LeaseHolderTest, AGrantOfAnotherHolderIsNotTakenForItsOwn) {
   const auto first = acquire();
   leases.lose_next_answer();
   auto other = options();
@@ -139,7 +139,7 @@ TEST_F(LeaseHolderTest, AnothersGrantIsNotTakenForOnesOwn) {
   EXPECT_TRUE(leases.is_held());
 }
 
-TEST_F(LeaseHolderTest, WhoGivesUpGivesAGrantBackOfWhichItHasNotHeard) {
+TEST_F(LeaseHolderTest, GivingUpRevokesAGrantWhoseAnswerWasLost) {
   leases.lose_next_answer();
   const auto refused = LeaseHolder::acquire(leases, clock, options());
   ASSERT_FALSE(refused.ok());
@@ -156,7 +156,7 @@ TEST_F(LeaseHolderTest, DrainsInOrder) {
     EXPECT_TRUE(holder->drain());
     drained = true;
   });
-  // Nothing new; what was begun goes on, and the lease is held meanwhile.
+  // Nothing new begins; work under way goes on, and the lease is held meanwhile.
   ASSERT_TRUE(eventually([&] { return !holder->begin().has_value(); }));
   EXPECT_FALSE(drained);
   EXPECT_TRUE(holder->may_act());
@@ -189,7 +189,8 @@ TEST_F(LeaseHolderTest, NothingNewBeginsWhileARenewalIsTriedAgain) {
   worker.join();
 }
 
-// What is under way then has the margin to stop in, and for so long nobody else has the lease.
+// Work that is under way then has the margin to stop, and during the margin no other client has the
+// lease.
 TEST_F(LeaseHolderTest, ADrainEndsWithTheLeaseAndLeavesItToTheTime) {
   auto holder = acquire();
   auto work = holder->begin();
@@ -220,8 +221,8 @@ TEST_F(LeaseHolderTest, ItsEndReleases) {
   EXPECT_FALSE(leases.is_held());
 }
 
-// What was done under it is told to stop, and has the margin for that.
-TEST_F(LeaseHolderTest, ItsEndTakesNobodysMarginAway) {
+// Work under the lease has to stop, and has the margin for that.
+TEST_F(LeaseHolderTest, ItsEndLeavesTheMarginToWorkUnderWay) {
   for (const bool stopped : {false, true}) {
     auto holder = acquire();
     leases.set_down(true);
@@ -235,7 +236,7 @@ TEST_F(LeaseHolderTest, ItsEndTakesNobodysMarginAway) {
   }
 }
 
-TEST_F(LeaseHolderTest, ItsEndTakesNoLockDelayAway) {
+TEST_F(LeaseHolderTest, ItsEndKeepsTheLockDelay) {
   auto wanted = options();
   wanted.terms.delay = seconds(60);
   for (const bool told : {false, true}) {

@@ -1,4 +1,5 @@
-// Locks with a queue, over a group in memory. Each waiter has a thread; nobody sleeps for a result.
+// Locks with a queue, over a group in memory. Each waiter has a thread; no test sleeps to wait for
+// a result.
 #include <leasehold/client/queue_lock.h>
 #include <leasehold/tests/client/fake_group.h>
 #include <leasehold/tests/client/manual_clock.h>
@@ -27,7 +28,7 @@ using ::testing::IsEmpty;
 using Mode = QueueLock::Mode;
 using Taken = Result<std::unique_ptr<QueueLock>>;
 
-/// One who asks for a lock, by connections of its own.
+/// A client that asks for a lock, with connections of its own.
 class Contender {
  public:
   Contender(FakeGroup& group, const lease::Clock& clock, std::string name)
@@ -50,7 +51,7 @@ class Contender {
   Taken take(QueueLock::Options options) {
     return QueueLock::acquire(leases_, keys_, clock_, options);
   }
-  /// Asks in a thread, and stands in the queue when this returns.
+  /// Asks in a thread, and has its place in the queue when this returns.
   void ask(const QueueLock::Options& options) {
     asked_ = std::async(std::launch::async, [this, options] {
       auto taken = take(options);
@@ -118,7 +119,7 @@ class QueueLockTest : public ::testing::Test {
   Contender d_{group_, clock_, "d"};
 };
 
-TEST_F(QueueLockTest, WhoAskedFirstHasItFirst) {
+TEST_F(QueueLockTest, TheFirstToAskHasItFirst) {
   a_.ask(Mode::exclusive);
   const grant::FencingToken first = a_.lock().token();
   b_.ask(Mode::exclusive);
@@ -137,7 +138,7 @@ TEST_F(QueueLockTest, WhoAskedFirstHasItFirst) {
   EXPECT_THAT(group_.rows(), IsEmpty());
 }
 
-// Leases are granted in one order, and the queue may stand in another.
+// Leases are granted in one order, and the queue may have another.
 TEST_F(QueueLockTest, TokensRiseInTheOrderOfTheQueue) {
   std::promise<void> late;
   const std::shared_future<void> go = late.get_future().share();
@@ -158,7 +159,7 @@ TEST_F(QueueLockTest, TokensRiseInTheOrderOfTheQueue) {
   EXPECT_LT(second.value()->lease().token(), first) << "its lease was granted before";
 }
 
-TEST_F(QueueLockTest, SharedOnesHoldItTogetherAndPassNoExclusiveOne) {
+TEST_F(QueueLockTest, SharedHoldersShareItAndPassNoExclusiveOne) {
   a_.ask(Mode::shared);
   b_.ask(Mode::shared);
   a_.lock();
@@ -176,7 +177,7 @@ TEST_F(QueueLockTest, SharedOnesHoldItTogetherAndPassNoExclusiveOne) {
   EXPECT_THAT(queue(), ElementsAre("d holds"));
 }
 
-TEST_F(QueueLockTest, ASemaphoreHasSoManyPermits) {
+TEST_F(QueueLockTest, ASemaphoreHasItsNumberOfPermits) {
   a_.ask(Mode::permits, 2);
   b_.ask(Mode::permits, 2);
   a_.lock();
@@ -193,7 +194,7 @@ TEST_F(QueueLockTest, ASemaphoreHasSoManyPermits) {
   EXPECT_THAT(queue(), ElementsAre("b holds", "d holds"));
 }
 
-TEST_F(QueueLockTest, WhoDoesNotWaitIsToldWhoHoldsItAndLeaves) {
+TEST_F(QueueLockTest, WithoutAWaitTheHolderIsNamedAndTheQueueLeft) {
   a_.ask(Mode::exclusive);
   a_.lock();
   QueueLock::Options at_once = b_.options(Mode::exclusive);
@@ -205,7 +206,7 @@ TEST_F(QueueLockTest, WhoDoesNotWaitIsToldWhoHoldsItAndLeaves) {
   EXPECT_THAT(queue(), ElementsAre("a holds"));
 }
 
-TEST_F(QueueLockTest, WhoGivesUpOrDiesIsPassed) {
+TEST_F(QueueLockTest, AClientThatGivesUpOrDiesIsPassed) {
   a_.ask(Mode::exclusive);
   a_.lock();
   std::atomic<bool> tired = false;
@@ -220,8 +221,8 @@ TEST_F(QueueLockTest, WhoGivesUpOrDiesIsPassed) {
   c_.lock();
 }
 
-// Its lease ended while it stood in the queue: nobody keeps its place.
-TEST_F(QueueLockTest, WhoLostItsLeaseStandsAtTheEnd) {
+// Its lease ended while it waited in the queue: its place is lost.
+TEST_F(QueueLockTest, AClientThatLostItsLeaseQueuesAtTheEnd) {
   a_.ask(Mode::exclusive);
   a_.lock();
   b_.ask(Mode::exclusive);
@@ -242,8 +243,8 @@ TEST_F(QueueLockTest, WhoLostItsLeaseStandsAtTheEnd) {
   b_.lock();
 }
 
-// The group has its lease yet, and says that it is its turn; but the answer was long on its way.
-TEST_F(QueueLockTest, WhoCouldNotRenewInTimeTakesNothing) {
+// The group still has its lease, and says that it is its turn; but the answer took long.
+TEST_F(QueueLockTest, AClientThatCouldNotRenewInTimeTakesNothing) {
   a_.ask(Mode::exclusive);
   a_.lock();
   b_.ask(Mode::exclusive);
@@ -256,7 +257,7 @@ TEST_F(QueueLockTest, WhoCouldNotRenewInTimeTakesNothing) {
   EXPECT_THAT(queue(), ElementsAre("b holds"));
 }
 
-TEST_F(QueueLockTest, AKeyThatSomebodyTookAwayIsMadeAgain) {
+TEST_F(QueueLockTest, AKeyThatWasDeletedIsMadeAgain) {
   a_.ask(Mode::exclusive);
   a_.lock();
   b_.ask(Mode::exclusive);
@@ -302,7 +303,7 @@ TEST_F(QueueLockTest, OneNameIsOneKindOfLock) {
   EXPECT_THAT(queue(), ElementsAre("a holds"));
 }
 
-TEST_F(QueueLockTest, ANameThatGoesOnBehindASlashIsAnotherLock) {
+TEST_F(QueueLockTest, ANameThatContinuesAfterASlashIsAnotherLock) {
   a_.ask(Mode::exclusive);
   a_.lock();
   QueueLock::Options below = b_.options(Mode::exclusive);

@@ -1,4 +1,4 @@
-// A key that stands for as long as its process lives, over a group in memory.
+// A key that exists while its process lives, over a group in memory.
 #include <leasehold/client/registration.h>
 #include <leasehold/tests/client/fake_group.h>
 #include <leasehold/tests/client/manual_clock.h>
@@ -59,7 +59,7 @@ class RegistrationTest : public ::testing::Test {
   std::unique_ptr<Registration> registration_;
 };
 
-TEST_F(RegistrationTest, StandsUntilItEnds) {
+TEST_F(RegistrationTest, KeepsItsKeyUntilItEnds) {
   begin();
   wait_for_told(1);
   EXPECT_EQ(registration_->state(), State::registered);
@@ -79,7 +79,7 @@ TEST_F(RegistrationTest, ItsValueMayChange) {
   ASSERT_EQ(group_.rows().size(), 1U);
 }
 
-TEST_F(RegistrationTest, WhatTheGroupEndedComesBack) {
+TEST_F(RegistrationTest, AKeyThatTheGroupEndedComesBack) {
   begin();
   wait_for_told(1);
   group_.end(group_.rows()[0].lease);
@@ -110,7 +110,7 @@ TEST_F(RegistrationTest, ALostAnswerIsSentAgain) {
   EXPECT_EQ(group_.puts(), 2U);
 }
 
-TEST_F(RegistrationTest, WhatCannotStandIsRefused) {
+TEST_F(RegistrationTest, AnInvalidRegistrationIsRefused) {
   Registration::Options keyless = options();
   keyless.key.clear();
   EXPECT_EQ(Registration::begin(leases_, keys_, clock_, keyless).error().code,

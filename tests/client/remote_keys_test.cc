@@ -41,7 +41,7 @@ TEST(RemoteKeys, ListInParts) {
   RemoteKeys keys({server.address()});
   const auto listing = keys.list("q/", kTimeout);
   ASSERT_TRUE(listing.ok()) << listing.error().message;
-  // Of the first part: what came meanwhile is behind it.
+  // The revision of the first part: later changes have larger ones.
   EXPECT_EQ(listing.value().revision, 8U);
   ASSERT_THAT(listing.value().rows, SizeIs(2));
   EXPECT_EQ(listing.value().rows[0].key, "q/1");
@@ -93,7 +93,7 @@ TEST(RemoteKeys, AChangeEndsTheWaitAndTheConnectionIsOfUseAgain) {
                           ElementsAre("LEASEHOLD", "UNWATCH")));
 }
 
-TEST(RemoteKeys, WhatWasForgottenEndsTheWait) {
+TEST(RemoteKeys, AForgottenRevisionEndsTheWait) {
   const ScriptedServer at_once(watched(message("resync", 40)));
   RemoteKeys({at_once.address()}).wait_change({"q/", true}, 5, 1h);
   EXPECT_THAT(at_once.sent("LEASEHOLD")[0],
@@ -102,7 +102,7 @@ TEST(RemoteKeys, WhatWasForgottenEndsTheWait) {
   RemoteKeys({later.address()}).wait_change({"q/", true}, 5, 1h);
 }
 
-// It heard nothing: so it is not asked anew, and what came between two waits is heard too.
+// No event came, so the watch is not begun again, and events between two waits are received, too.
 TEST(RemoteKeys, AWaitGoesOnWhereTheOneBeforeWas) {
   const ScriptedServer server(watched(message("watching", 6)));
   RemoteKeys keys({server.address()});
@@ -113,7 +113,7 @@ TEST(RemoteKeys, AWaitGoesOnWhereTheOneBeforeWas) {
   EXPECT_THAT(server.sent("LEASEHOLD"), SizeIs(3));
 }
 
-TEST(RemoteKeys, AServerThatCannotTellIsLeft) {
+TEST(RemoteKeys, AServerThatCannotAnswerIsLeft) {
   const ScriptedServer behind([](const Words& words) -> std::optional<std::string> {
     if (words[0] == "INFO") return bulk("");
     return "-ERR revision 5 has not been\r\n";
@@ -139,7 +139,7 @@ std::string event(std::uint64_t revision, const std::string& key, const std::str
                '>');
 }
 
-/// What is told within a while, a word for each event: "7 set k v".
+/// The events that come within a while, a text for each: "7 set k v".
 std::vector<std::string> told(KeyWatch& watch) {
   std::vector<std::string> out;
   const auto events = watch.next(kTimeout);
@@ -169,8 +169,8 @@ KeyWatch::Options watching(std::vector<std::string> servers) {
   return options;
 }
 
-TEST(KeyWatch, GoesOnElsewhereBehindWhatItHasTold) {
-  // The first one hangs up behind what it tells.
+TEST(KeyWatch, ContinuesElsewhereAfterTheLastEvent) {
+  // The first server hangs up after its events.
   int asked = 0;
   const ScriptedServer first([&asked](const Words& words) -> std::optional<std::string> {
     if (words[0] == "HELLO") return ++asked == 1 ? std::optional(array({})) : std::nullopt;
@@ -189,7 +189,7 @@ TEST(KeyWatch, GoesOnElsewhereBehindWhatItHasTold) {
 }
 
 TEST(KeyWatch, AResyncIsReadAgainAndNothingIsToldTwice) {
-  // The read is at revision 20 already; what is told of 19 and 20 is in it.
+  // The read is at revision 20 already; it contains the events of 19 and 20.
   const std::string rows = array({integer(20), kNull, array({row("k", 19, 3, 0, "v19")})});
   const ScriptedServer server(tells(message("watching", 5) +
                                         array({bulk("resync"), integer(18)}, '>') +
@@ -201,18 +201,18 @@ TEST(KeyWatch, AResyncIsReadAgainAndNothingIsToldTwice) {
   EXPECT_EQ(watch.next_revision(), 22U);
 }
 
-TEST(KeyWatch, WhatIsThereComesFirstIfAsked) {
+TEST(KeyWatch, ExistingKeysComeFirstIfAsked) {
   const std::string rows =
       array({integer(20), kNull, array({row("k", 19, 3, 0, "v"), row("k2", 4, 4, 0, "other")})});
   const ScriptedServer server(tells(message("watching", 21), rows));
   KeyWatch::Options options = watching({server.address()});
   options.existing = true;
   KeyWatch watch(options);
-  // Of what begins with a watched key only the key.
+  // Of the keys that begin with a watched key only that key.
   EXPECT_THAT(told(watch), ElementsAre("20 resync ", "19 is k v"));
 }
 
-TEST(KeyWatch, WhatIsRefusedForGoodIsAnError) {
+TEST(KeyWatch, AFinalRefusalIsAnError) {
   const ScriptedServer server(tells("-ERR a connection watches at most so many\r\n"));
   KeyWatch watch(watching({server.address()}));
   EXPECT_EQ(watch.next(kTimeout).error().code, ErrorCode::unsupported);
@@ -220,7 +220,7 @@ TEST(KeyWatch, WhatIsRefusedForGoodIsAnError) {
   EXPECT_EQ(nowhere.next(kTimeout).error().code, ErrorCode::invalid_argument);
 }
 
-TEST(KeyWatch, SaysWhatIsTheMatterAndKeepsTheTimeout) {
+TEST(KeyWatch, ReportsTroubleAndKeepsTheTimeout) {
   const ScriptedServer witness(tells("-WITNESS this node is a witness\r\n"));
   std::vector<std::string> said;
   KeyWatch::Options options = watching({witness.address()});

@@ -89,7 +89,7 @@ TEST(RemoteLeases, SpeakTheCommandsOfLeases) {
   EXPECT_TRUE(leases.revoke(kId, kTimeout).ok());
 }
 
-TEST(RemoteLeases, SortWhatWentWrong) {
+TEST(RemoteLeases, SortErrors) {
   EXPECT_EQ(grant_by("-LEASETAKEN 'printer' is held by you\r\n"), ErrorCode::in_use);
   EXPECT_EQ(grant_by("-UNKNOWNOUTCOME no majority\r\n"), ErrorCode::timed_out);
   EXPECT_EQ(grant_by("-ERR too many leases\r\n"), ErrorCode::invalid_argument);
@@ -116,8 +116,8 @@ TEST(RemoteLeases, GarbageIsNoLease) {
             ErrorCode::malformed);
 }
 
-// What is no status of a node must not end the process that holds a lease.
-TEST(RemoteLeases, AStatusOfAnotherKindIsNobodysLead) {
+// An answer that is not a status must not end the process that holds a lease.
+TEST(RemoteLeases, AStatusOfAnotherKindNamesNoLeader) {
   for (const char* text : {"{}", "[]", R"({"role":"leader"})", R"({"role":5,"leader":"x"})",
                            R"({"role":"leader","leader":1,"term":7,"lease_left":"x"})"}) {
     const ScriptedServer odd([text](const Words& words) -> std::optional<std::string> {
@@ -128,7 +128,7 @@ TEST(RemoteLeases, AStatusOfAnotherKindIsNobodysLead) {
   }
 }
 
-TEST(RemoteLeases, WhatWasNotExecutedIsAskedOfAnother) {
+TEST(RemoteLeases, ACommandThatWasNotExecutedGoesToAnotherServer) {
   for (const char* refusal : {"-NOLEADER no leader is known\r\n", "-TRYAGAIN it changed\r\n",
                               "-WITNESS this node is a witness\r\n"}) {
     const ScriptedServer first(always(refusal));
@@ -148,7 +148,7 @@ TEST(RemoteLeases, AskTheLeader) {
   EXPECT_TRUE(leases.renew(kId, kTimeout).ok());
   EXPECT_EQ(follower.sent("LEASE.RENEW").size(), 0U);
   EXPECT_EQ(leader.sent("LEASE.RENEW").size(), 2U);
-  // By one connection, without asking again who leads.
+  // On one connection, without asking again who leads.
   EXPECT_EQ(leader.sent("INFO").size(), 1U);
 }
 
@@ -164,24 +164,24 @@ TEST(RemoteLeases, AGrantIsSentOnceAndARenewalUntilItIsAnswered) {
   EXPECT_TRUE(whole.sent("LEASE.GRANT").empty());
 }
 
-TEST(RemoteLeases, WhatWasSentAndNotAnsweredMayBeDone) {
+TEST(RemoteLeases, ACommandWithoutAnAnswerMayBeDone) {
   const ScriptedServer broken(always(std::nullopt));
   EXPECT_EQ(RemoteLeases({broken.address()}).revoke(kId, 100ms).error().code, ErrorCode::timed_out);
   const ScriptedServer unsure(always("-UNKNOWNOUTCOME no majority\r\n"));
   EXPECT_EQ(RemoteLeases({unsure.address()}).revoke(kId, 100ms).error().code, ErrorCode::timed_out);
 }
 
-// The address of a node that is down may have gone from the names.
-TEST(RemoteLeases, OneAddressThatIsNoneDoesNotKeepFromTheOthers) {
+// The name of a node that is down may no longer resolve.
+TEST(RemoteLeases, OneInvalidAddressDoesNotHideTheOthers) {
   const ScriptedServer server(always("*1\r\n:10000\r\n"));
   EXPECT_TRUE(RemoteLeases({"nowhere", server.address()}).renew(kId, kTimeout).ok());
   const auto renewed = RemoteLeases({"nowhere", "neither"}).renew(kId, kTimeout);
   ASSERT_FALSE(renewed.ok());
   EXPECT_EQ(renewed.error().code, ErrorCode::invalid_argument);
-  EXPECT_THAT(renewed.error().message, HasSubstr("is no address"));
+  EXPECT_THAT(renewed.error().message, HasSubstr("is not an address"));
 }
 
-TEST(RemoteLeases, SilenceTakesNoLongerThanItMay) {
+TEST(RemoteLeases, SilenceTakesNoLongerThanTheTimeout) {
   const ScriptedServer one([](const Words&) { return ""; });
   const ScriptedServer two([](const Words&) { return ""; });
   RemoteLeases leases({one.address(), two.address()});

@@ -1,4 +1,4 @@
-// A server that answers as a test tells it to.
+// A server that gives the answers of a test.
 #pragma once
 
 #include <leasehold/bench/socket.h>

@@ -41,8 +41,8 @@ std::string_view conversation_of(std::string_view stream) {
   return stream.substr(0, end);
 }
 
-/// What a parser says of a stream: its requests, and how it ended. All that it needs is kept from
-/// input to input; a parser is made anew.
+/// The result of a parser for a stream: its requests, and how it ended. Its memory is kept from
+/// input to input; each input has a new parser.
 class Told {
  public:
   const std::string& of(std::string_view stream, std::size_t piece) {
@@ -91,8 +91,8 @@ void converse(std::string_view stream, bool lease, std::size_t piece) {
   std::string input;
   std::string output;
   const auto pump = [&] {
-    // Until nothing more comes of it: the node answers whatever it was asked, and what has been
-    // sent makes room for more.
+    // Until nothing more happens: the node answers all requests, and sent output makes room for
+    // more.
     for (bool more = true; more;) {
       tasks.run();
       input.erase(0, session->process(input));

@@ -1,5 +1,5 @@
-// What stands in the log, in answers and in the store: envelopes, commands, replies, values,
-// leases, sessions. The first byte chooses. What is accepted is what its encoder writes.
+// The contents of the log, of answers and of the store: envelopes, commands, replies, values,
+// leases, sessions. The first byte chooses. Each decoder accepts exactly what its encoder writes.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/lease_record.h>

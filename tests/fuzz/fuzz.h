@@ -1,5 +1,5 @@
-// What a fuzzer is: one function of one input, in NAME.cc. libFuzzer's program (main.cc) and a test
-// that every build runs (seeds_test.cc) share it.
+// A fuzzer is one function of one input, in NAME.cc. libFuzzer's program (main.cc) and a test that
+// every build runs (seeds_test.cc) share it.
 #pragma once
 
 #include <string_view>

@@ -69,7 +69,7 @@ class ImageDisk final : public Disk {
   const Image& image_;
 };
 
-/// What stood before a log whose front was cut off.
+/// The entries before a log whose beginning was cut off.
 constexpr Predecessor kGone{kSalt, 6};
 
 FolderMark the_mark(bool cut) {
@@ -241,7 +241,7 @@ void load(Image image, bool cut) {
   LEASEHOLD_ASSERT(again.value().shape.last() == log.shape.last());
 }
 
-/// With a good check behind it, and spaces up to its size.
+/// The lines with a good check after them, and spaces up to the size of a mark.
 std::string sealed_mark(std::string_view lines) {
   std::string bytes(lines.substr(0, kMarkBytes - 32));
   char check[32];

@@ -13,7 +13,7 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 
 namespace {
 
-/// Of the changes, one in so many is of bytes.
+/// One in this many changes is a change of bytes.
 constexpr std::uint64_t kOfBytes = 4;
 
 }  // namespace

@@ -14,8 +14,8 @@
 namespace leasehold::fuzz {
 namespace {
 
-/// How long the clusters of one input may live, in intervals of their timers, all nodes added up.
-/// More of a cluster's life is the same again, and costs what a hundred other inputs do.
+/// How long the clusters of one input may live, in intervals of their timers, all nodes added up. A
+/// longer life shows nothing new, and costs as much as a hundred other inputs.
 constexpr int kLifeMax = 120;
 /// Nobody's interval is longer here: then two seconds of three nodes are enough for every timer to
 /// fire.

@@ -21,7 +21,7 @@ bool is_group(const std::string& line) {
   return line.compare(0, kNodes.size(), kNodes) == 0;
 }
 
-/// How many nodes the group has, as far as a digit tells.
+/// How many nodes the group has, if one digit says it.
 std::uint64_t nodes_of(const Lines& lines) {
   for (const std::string& line : lines) {
     const char digit = is_group(line) && line.size() > kNodes.size() ? line[kNodes.size()] : '\0';

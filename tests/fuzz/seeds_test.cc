@@ -1,5 +1,5 @@
-// A fuzzer's seeds, what stands beside them, what was found from there, and random inputs: so that
-// every build runs it a little.
+// Every build runs each fuzzer a little: on its seeds and their neighbours, on earlier findings,
+// and on random inputs.
 #include <leasehold/base/random.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 

@@ -1,5 +1,5 @@
-// What people and scripts write or keep: settings, addresses, durations, histories, traces; and
-// replies of whatever answers to a client of ours. The first byte chooses.
+// Texts that people and scripts write or keep: settings, addresses, durations, histories, traces;
+// and replies of any server to our client. The first byte chooses.
 #include <leasehold/check/history_file.h>
 #include <leasehold/client/resp_client.h>
 #include <leasehold/net/handshake.h>
@@ -59,7 +59,7 @@ void take_trace(std::string_view bytes) {
   auto record = story::decode_record(text);
   if (accepted(record)) {
     const auto again = story::decode_record(story::encode_record(record.value()));
-    // Rates of a record that is no clock's are read, but not written.
+    // Rates in a record other than a clock's are read, but not written.
     if (record.value().kind != story::Kind::clock) {
       record.value().holder_ppm = record.value().promise_ppm = 0;
     }
@@ -86,7 +86,7 @@ void take_reply(std::string_view bytes) {
   if (!accepted(length)) return;
   LEASEHOLD_ASSERT(length.value() <= bytes.size());
   if (length.value() == 0) return;
-  // What is complete stays as it is, whatever follows; and is not complete before.
+  // A complete reply stays the same with any bytes after it, and no shorter part is complete.
   client::RespValue part;
   LEASEHOLD_ASSERT(client::parse_reply(bytes.substr(0, length.value()), part).value() ==
                    length.value());

@@ -1,4 +1,4 @@
-// The bytes that stand in every log. They never change for format 1.
+// The bytes that are in every log. They never change for format 1.
 #include <leasehold/kv/command.h>
 
 #include <gtest/gtest.h>

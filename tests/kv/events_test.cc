@@ -1,4 +1,4 @@
-// What watchers are told: asked of both stores, and of the history itself.
+// The events of both stores, and the history itself.
 #include <leasehold/kv/events.h>
 #include <leasehold/tests/kv/command_source.h>
 #include <leasehold/tests/kv/snapshot_support.h>
@@ -114,7 +114,7 @@ TEST_P(Events, ATransactionIsOneRevisionOfWhatItLeft) {
   transaction.operations = {Set{"a", "1"}, IncrBy{"a", 1},   Set{"b", "2"}, Del{{"b"}},
                             Del{{"gone"}}, Set{"back", "1"}, Del{{"back"}}, Set{"back", "3"}};
   run(transaction);
-  // "b" was made and is gone again: nobody has ever seen it.
+  // "b" was made and deleted again: no reader has ever seen it.
   EXPECT_EQ(told(2), (Told{"2: set/incr a=2, set back=3, deleted gone"}));
 }
 
@@ -212,7 +212,7 @@ TEST_P(Events, ReadsBeginWhereTheyAreAskedTo) {
   EXPECT_EQ(told(0), (Told{"lost"}));
 }
 
-/// Who is told of a revision finds its effects in the store.
+/// A watcher that gets a revision finds its effects in the store.
 TEST_P(Events, AreToldWhenTheirEffectsAreShown) {
   std::uint64_t next = 1;
   std::uint64_t seen = 0;
@@ -271,7 +271,7 @@ TEST_P(Events, AreForgottenBeyondTheirBytes) {
   EXPECT_EQ(store_->events().figures().events + store_->events().figures().forgotten, 100U);
 }
 
-TEST_P(Events, ALongValueIsReadByWhoWantsIt) {
+TEST_P(Events, ALongValueIsReadByTheWatcherThatWantsIt) {
   EventHistory::Limits limits;
   limits.value_bytes_max = 3;
   store_ = make("short", limits);
@@ -298,8 +298,8 @@ TEST_P(Events, BothStoresTellTheSame) {
   EXPECT_EQ(store_->events().head(), store_->revision());
 }
 
-/// Whoever applies every event to a copy has the store.
-TEST_P(Events, MakeTheStoreOnceMore) {
+/// A copy to which every event is applied equals the store.
+TEST_P(Events, AreEnoughToCopyTheStore) {
   CommandSource source(77);
   std::map<std::string, std::string> copy;
   std::uint64_t next = 1;
@@ -343,7 +343,7 @@ TEST_P(Events, AnInstalledSnapshotTakesTheHistoryWithIt) {
   EXPECT_EQ(read(other->events(), 5), (Told{"5: set/incr a=5"}));
 }
 
-TEST_P(Events, RowsAreThoseThatBeginAlikeWithTheirRevision) {
+TEST_P(Events, RowsOfAPrefixComeWithTheirRevision) {
   run(MSet{MSetCondition::none, {{"a", "0"}, {"b", "1"}, {"b/1", "2"}, {"b/2", "3"}, {"c", "4"}}});
   run(Set{"b/1", "5"});
   const auto names = [&](std::string_view prefix, std::optional<std::string_view> after,

@@ -1,4 +1,4 @@
-// A disk that is full, and one that fails.
+// A full disk, and a failed disk.
 #include <leasehold/tests/kv/store_support.h>
 #include <leasehold/tests/kv/watched_env.h>
 

@@ -1,4 +1,4 @@
-// Keys that end by themselves: what becomes of their leases, asked of both stores.
+// Keys that end by themselves and their leases, in both stores.
 #include <leasehold/kv/query.h>
 #include <leasehold/tests/kv/store_support.h>
 
@@ -59,7 +59,7 @@ TEST_P(KeyTimes, AKeyGoesWithItsOwnLease) {
   EXPECT_EQ(times(), "");
 }
 
-TEST_P(KeyTimes, WhatTakesTheKeyOffItsLeaseEndsThat) {
+TEST_P(KeyTimes, ACommandThatDetachesTheKeyEndsItsLease) {
   const std::vector<Operation> ways = {Del{{"k"}},
                                        Set{"k", "w"},
                                        Set{"k", "w", SetCondition::xx, true},
@@ -82,7 +82,7 @@ TEST_P(KeyTimes, WhatTakesTheKeyOffItsLeaseEndsThat) {
   }
 }
 
-TEST_P(KeyTimes, WhatEditsTheValueLeavesTheTime) {
+TEST_P(KeyTimes, AnEditOfTheValueLeavesTheTime) {
   run(timed("k", "1"));
   const LeaseId own = lease_of("k");
   Set kept{"k", "5"};
@@ -95,7 +95,7 @@ TEST_P(KeyTimes, WhatEditsTheValueLeavesTheTime) {
   EXPECT_EQ(times(), "k 10000/1");
 }
 
-TEST_P(KeyTimes, TheTimeGoesAlongToAnotherName) {
+TEST_P(KeyTimes, ARenameMovesTheTime) {
   run(timed("a", "1"));
   run(timed("b", "2", seconds(20)));
   EXPECT_EQ(run(Rename{false, "a", "c"}), "OK");
@@ -187,7 +187,7 @@ TEST_P(KeyTimes, AValueMayBeACondition) {
   EXPECT_EQ(times(), "");
 }
 
-TEST_P(KeyTimes, AnAnswerMayBeTheValue) {
+TEST_P(KeyTimes, AnExpiryMayReturnTheValue) {
   ExpireKey get = expire("k", seconds(3));
   get.get = true;
   EXPECT_EQ(run(get), "nil");
@@ -213,7 +213,7 @@ TEST_P(KeyTimes, ASetThatDoesNotWriteLeavesTheTime) {
   EXPECT_EQ(times(), "k 10000/1");
 }
 
-TEST_P(KeyTimes, AKeyOfAClientsLeaseHasTheTimeOfThatUntilItHasItsOwn) {
+TEST_P(KeyTimes, AKeyOfAClientsLeaseHasThatTimeUntilItHasItsOwn) {
   run(GrantLease{LeaseId(7), seconds(30), "", "me"});
   Set leased{"k", "v"};
   leased.lease = LeaseId(7);

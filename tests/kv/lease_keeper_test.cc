@@ -100,7 +100,7 @@ TEST_F(LeaseKeeperTest, ARenewalWritesNothing) {
 }
 
 // Its command may be under way: only another command can win against it.
-TEST_F(LeaseKeeperTest, WhatIsDueIsRenewedByTheLogOnly) {
+TEST_F(LeaseKeeperTest, ADueLeaseIsRenewedByTheLogOnly) {
   grant(7);
   grant(8);
   look();
@@ -139,9 +139,9 @@ TEST_F(LeaseKeeperTest, ANewLeaderGivesEveryLeaseItsWholeTime) {
   EXPECT_EQ(look(Term(3)), "7/1");
 }
 
-// The command that ends it may stand in the log of this very term, and be committed when the leader
-// has its lease again.
-TEST_F(LeaseKeeperTest, WhatWasNamedStaysNamedAsLongAsTheTerm) {
+// The command that ends it may be in the log of this term, and may be committed when the leader has
+// its lease again.
+TEST_F(LeaseKeeperTest, ALeaseNamedAsDueStaysNamedUntilTheTermEnds) {
   grant(7);
   look();
   pass(10);
@@ -160,7 +160,7 @@ TEST_F(LeaseKeeperTest, ALookOfAnEarlierTermSaysNothing) {
   EXPECT_EQ(renew({7}, Term(2)), "by the log");
 }
 
-TEST_F(LeaseKeeperTest, WhatWasGrantedLatelyHasItsWholeTimeFromTheFirstLook) {
+TEST_F(LeaseKeeperTest, ANewGrantHasItsWholeTimeFromTheFirstLook) {
   look();
   pass(30);
   grant(7);
@@ -222,7 +222,7 @@ TEST_F(LeaseKeeperTest, EveryNodeKnowsHowMuchIsLeftOfAKeysTime) {
   EXPECT_EQ(left(7), "6 of 2");
 }
 
-TEST_F(LeaseKeeperTest, OfATimeThatIsOverNothingIsSeenToBeLeft) {
+TEST_F(LeaseKeeperTest, NothingIsLeftOfATimeThatIsOver) {
   set_for("k", 10);
   const LeaseId own(lease_of("k"));
   EXPECT_EQ(keeper_.seen(own).left, seconds(10));
@@ -261,7 +261,7 @@ TEST_F(LeaseKeeperTest, InItsGracePeriodALeaseIsRenewed) {
   EXPECT_EQ(renew({7}), "by the log");
 }
 
-TEST_F(LeaseKeeperTest, BehindASoftLimitWhoeverWantsTheNameHasItSoon) {
+TEST_F(LeaseKeeperTest, PastASoftLimitAWaitingClientGetsTheNameSoon) {
   GrantLease grant{LeaseId(7), seconds(10), "n", "me"};
   grant.terms = {seconds(60), {}, true};
   const GrantLease another{LeaseId(8), seconds(10), "n", "you"};
@@ -323,8 +323,8 @@ Command some_change(Random& random, const std::vector<SeenLease>& named) {
   }
 }
 
-// Who is told of changes alone, and who is told of everything each time.
-TEST_F(LeaseKeeperTest, WhatChangedIsEnoughToKnow) {
+// One keeper gets only the changes, the other gets everything each time.
+TEST_F(LeaseKeeperTest, ChangesAreEnoughToTimeTheLeases) {
   Random random(23);
   LeaseKeeper other(clock_, [this](std::uint64_t) { return store_.lease_changes(0); });
   std::optional<Term> leads_in(Term(1));

@@ -1,4 +1,4 @@
-// What a lease has beside its time to live, asked of both stores: lock delay, soft limit.
+// The terms of a lease other than its time to live, in both stores: lock delay, soft limit.
 #include <leasehold/tests/kv/lease_support.h>
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TEST_P(LeaseTermsContract, ALockDelayKeepsTheNameOfAnExpiredLease) {
   EXPECT_THAT(run(GrantLease{LeaseId(0), seconds(10), "n", "you"}), HasSubstr("[4294967296,"));
 }
 
-TEST_P(LeaseTermsContract, WhoTimesThemHearsWhoIsWanted) {
+TEST_P(LeaseTermsContract, TheTimerSeesWhichLeasesAreWanted) {
   const auto wants = [&] {
     std::string out;
     const LeaseChanges changes = store_->lease_changes(0).value();

@@ -105,7 +105,7 @@ TEST_P(LeaseContract, AKeyIsAttachedDetachedAndAttachedAgain) {
   EXPECT_EQ(run(AttachKey{LeaseId(8), "a"}).substr(0, 9), "error 14:");
 }
 
-TEST_P(LeaseContract, WhatReplacesAValueLeavesTheLeaseAndWhatEditsItStays) {
+TEST_P(LeaseContract, AReplacedValueLeavesTheLeaseAndAnEditedOneStays) {
   run(grant(7));
   for (const char* key : {"set", "kept", "append", "incr", "range", "mset", "del", "getdel"}) {
     run(leased(key, "1", 7));
@@ -163,7 +163,7 @@ TEST_P(LeaseContract, AnExpiryOfAnotherTermDoesNothing) {
   EXPECT_EQ(run(expire(1, {{7, 1}})), "1");
 }
 
-// However many keys stand on leases that end at once.
+// Any number of keys may be attached to leases that end at once.
 TEST_P(LeaseContract, AnExpiryEndsNoMoreKeysThanALeaseMayHave) {
   for (std::uint64_t id = 1; id <= 3; ++id) run(grant(id));
   std::vector<Bytes> commands;
@@ -270,7 +270,7 @@ TEST_P(LeaseContract, AGrantInASessionIsAnsweredAlikeEachTime) {
   EXPECT_EQ(store_->leases_after(LeaseId(0), 10).value().size(), 1U);
 }
 
-TEST_P(LeaseContract, AreAskedFor) {
+TEST_P(LeaseContract, AreShownByIdAndByName) {
   run(grant(7, "n"));
   run(leased("a", "1", 7));
   EXPECT_EQ(ask(LeaseInfo{LeaseId(7), ""}), "[7,1,10000,\"n\",\"me\",[\"a\",],0,0,0,0,0,]");
@@ -301,7 +301,7 @@ TEST_P(LeaseContract, LimitsAreErrors) {
   EXPECT_EQ(store_->size(), 0U);
 }
 
-TEST_P(LeaseContract, WhoTimesThemHearsOfEveryChange) {
+TEST_P(LeaseContract, TheTimerSeesEveryChange) {
   auto hear = [&, cursor = std::uint64_t{0}]() mutable {
     const LeaseChanges changes = store_->lease_changes(cursor).value();
     cursor = changes.cursor;
@@ -356,7 +356,7 @@ TEST_P(LeaseContract, ASnapshotCarriesThem) {
 }
 
 // A reader that has seen that a lease is gone never sees its key afterwards.
-TEST_P(LeaseContract, NobodySeesHalfOfAnEnd) {
+TEST_P(LeaseContract, NoReaderSeesHalfOfAnEnd) {
   std::atomic<bool> stop{false};
   std::atomic<std::size_t> odd{0};
   // The lease that has certainly been granted, and whose end may be under way; 0: none.

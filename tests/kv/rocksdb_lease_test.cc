@@ -191,7 +191,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   EXPECT_THAT(refusal_of(of_key, time), HasSubstr("the lease of a key has no key"));
 }
 
-// What was written before there were leases is read, and written alike as long as there are none.
+// Data of older builds without leases is read, and a store without leases writes the same bytes.
 TEST(RocksdbLeases, AStoreWithoutLeasesIsThatOfOlderBuilds) {
   const TemporaryFolder folder;
   const std::string dir = folder.path("kv");

@@ -187,7 +187,7 @@ void rewrite(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-TEST(RocksdbStore, TheFormatOfLiveIsBelievedOnlyOfAWholeFile) {
+TEST(RocksdbStore, TheFormatOfLiveCountsOnlyInAWholeFile) {
   const TemporaryFolder folder;
   const std::string dir = folder.path("kv");
   make_two_tables(dir);

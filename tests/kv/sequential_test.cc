@@ -66,7 +66,7 @@ TEST_P(SequentialKeys, TheNumberIsTheRevision) {
   EXPECT_EQ(value.lease, LeaseId(0));
 }
 
-TEST_P(SequentialKeys, StandInTheOrderInWhichTheyWereMade) {
+TEST_P(SequentialKeys, AreInTheOrderOfTheirCreation) {
   Keys made;
   for (unsigned i = 1; i <= 120; ++i) {
     EXPECT_EQ(run(sequential("q/")), quoted(named("q/", i)));
@@ -79,7 +79,7 @@ TEST_P(SequentialKeys, NoNumberIsGivenTwice) {
   EXPECT_EQ(run(sequential("q/")), quoted(named("q/", 1)));
   run(Del{{named("q/", 1)}});
   EXPECT_EQ(run(sequential("q/")), quoted(named("q/", 3)));
-  // A replica that has a snapshot goes on behind what was told before that.
+  // A replica with a snapshot continues after the numbers before it.
   const auto snapshot = store_->take_snapshot().value();
   store_ = make("another");
   ASSERT_TRUE(store_->install_snapshot(*snapshot));
@@ -136,14 +136,14 @@ TEST_P(SequentialKeys, ATransactionMakesOneOfEachPrefix) {
   EXPECT_EQ(run(sequential("a/")), quoted(named("a/", 3)));
 }
 
-TEST_P(SequentialKeys, ANumberThatWasToldIsNotToldAgainThoughItsKeyIsGone) {
+TEST_P(SequentialKeys, ANumberIsNotUsedAgainAfterItsKeyIsDeleted) {
   EXPECT_EQ(
       run({grant(7), sequential("a/", "1", 7), RevokeLease{LeaseId(7)}, sequential("a/"), Size{}}),
       "[[7,1,]," + quoted(named("a/", 1)) + ",OK," + kTwice + ",0,]");
   EXPECT_EQ(store_->revision(), 1U);
 }
 
-TEST_P(SequentialKeys, AnOperationBehindItSeesTheKey) {
+TEST_P(SequentialKeys, ALaterOperationSeesTheKey) {
   const std::string key = named("a/", 1);
   EXPECT_EQ(run({sequential("a/", "1"), Get{key}, Append{key, "2"}, Rename{false, key, "b"}}),
             "[" + quoted(key) + ",\"1\",2,OK,]");
@@ -160,7 +160,7 @@ TEST_P(SequentialKeys, AKeyThatWasWrittenByItsNameIsLeftAlone) {
   EXPECT_EQ(store_->size(), 1U);
   EXPECT_EQ(run(sequential("other/")), quoted(named("other/", 2)));
   EXPECT_EQ(run(sequential("q/")), quoted(named("q/", 3)));
-  // In the same transaction too; what it has deleted is not in the way.
+  // In the same transaction, too; a key that it has deleted does not count.
   EXPECT_THAT(run({Set{named("q/", 4), "by hand"}, sequential("q/")}),
               StartsWith("[OK,error 16: the key of this prefix and the number 4 exists"));
   EXPECT_EQ(bytes_of(named("q/", 4)), "by hand");
@@ -169,7 +169,7 @@ TEST_P(SequentialKeys, AKeyThatWasWrittenByItsNameIsLeftAlone) {
   EXPECT_EQ(store_->get(named("q/", 5)).value()->version, 1U);
 }
 
-// Nobody was told the number.
+// No client got the number.
 TEST_P(SequentialKeys, ATransactionThatFailsMakesNone) {
   run({grant(7)});
   run(Set{"big", std::string(kValueBytesMax, 'x')});
@@ -193,7 +193,7 @@ TEST_P(SequentialKeys, InASessionOneCommandMakesOneKey) {
   EXPECT_EQ(keys(), (Keys{named("q/", 1), "x"}));
 }
 
-TEST_P(SequentialKeys, WatchersAreToldOfAWrite) {
+TEST_P(SequentialKeys, WatchersSeeAWrite) {
   run({grant(7)});
   run({sequential("b/", "two", 7), sequential("a/", "one")});
   const auto told = store_->events().read(2, 1).revisions;

@@ -22,7 +22,7 @@ Bytes once(std::uint64_t session, std::uint64_t sequence, std::uint64_t answered
   const Bytes carried = encoded(command);
   return encoded(Once{SessionId(session), sequence, answered_below, carried.view()});
 }
-/// Of a client that sends one command after the other.
+/// The command of a client that sends one command after the other.
 Bytes once(std::uint64_t session, std::uint64_t sequence, const Command& command) {
   return once(session, sequence, sequence, command);
 }
@@ -69,7 +69,7 @@ TEST_P(SessionContract, ARepetitionInTheSameRunSeesTheFirst) {
   EXPECT_EQ(store_->get("list").value()->bytes.view(), "ab");
 }
 
-TEST_P(SessionContract, ARepetitionHasTheVeryBytes) {
+TEST_P(SessionContract, ARepetitionHasTheSameBytes) {
   run(OpenSession{});
   run(Set{"k", std::string("a\0b", 3)});
   std::uint64_t sequence = 0;
@@ -185,7 +185,7 @@ TEST_P(SessionContract, OnlyAnIdleSessionExpires) {
   EXPECT_EQ(run(once(1, 1, Set{"k", "v"})).substr(0, 8), "error 8:");
 }
 
-TEST_P(SessionContract, WhatIsWrongInItselfUsesUpNoNumber) {
+TEST_P(SessionContract, AMalformedCommandUsesUpNoNumber) {
   run(OpenSession{});
   std::string bytes(once(1, 1, Append{"k", "v"}).view());
   bytes.replace(bytes.size() - 6, 4, std::string(4, '\xff'));  // the key's length
@@ -195,7 +195,7 @@ TEST_P(SessionContract, WhatIsWrongInItselfUsesUpNoNumber) {
   EXPECT_EQ(run(once(1, 1, Append{"k", "v"})), "1");
 }
 
-TEST_P(SessionContract, TheTableHasAnEnd) {
+TEST_P(SessionContract, TheTableIsBounded) {
   std::vector<Bytes> commands(replica::kSessionsMax + 1, encoded(OpenSession{}));
   const auto replies = apply(*store_, 1, commands);
   EXPECT_EQ(replies.at(replica::kSessionsMax - 1), "10000");

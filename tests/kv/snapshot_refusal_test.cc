@@ -1,4 +1,4 @@
-// Snapshots that were damaged on the way, or that nobody has taken.
+// Snapshots that were damaged on the way, or that no store has taken.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/tests/kv/archive_support.h>
@@ -155,7 +155,7 @@ TEST(ArchiveHead, NamesThatNoDatabaseHasAreRefused) {
   }
 }
 
-TEST(ArchiveHead, ChanceFindsNothingThatIsTakenAmiss) {
+TEST(ArchiveHead, RandomBytesAreRefusedOrCanonical) {
   Random random(69);
   const std::string good = encode_head(some_head());
   for (int i = 0; i < 30'000; ++i) {

@@ -1,4 +1,4 @@
-// Snapshots: taken while the store goes on, installed, and killed meanwhile.
+// Snapshots: taken while the store runs, installed, and interrupted by a kill.
 #include <leasehold/kv/rocksdb/rocksdb_archive.h>
 #include <leasehold/tests/kv/archive_support.h>
 #include <leasehold/tests/kv/command_source.h>
@@ -126,7 +126,7 @@ TEST(Snapshot, OfANewStoreIsEmpty) {
   EXPECT_EQ(to->size(), 0U);
 }
 
-/// The numbers of a snapshot are those of what is in it, whatever is applied meanwhile.
+/// The numbers of a snapshot are those of its contents, even if commands are applied meanwhile.
 TEST(Snapshot, IsTakenWhileWritesGoOn) {
   constexpr std::size_t kCommands = 3000;
   const TemporaryFolder folder;
@@ -272,8 +272,8 @@ TEST(Crash, WhileANewStoreIsMadeOrRestoredIsNoObstacle) {
 
 // ---- Readers ----
 
-/// Two keys and the numbers are written together; whoever reads while snapshots replace everything
-/// sees them together, and never goes back.
+/// Two keys and the numbers are written together; a reader sees them together while snapshots
+/// replace everything, and never an older state.
 TEST(Snapshot, ReadersSeeOneStateOrTheOther) {
   constexpr int kInstalls = 12;
   const TemporaryFolder folder;

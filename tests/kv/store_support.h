@@ -104,8 +104,8 @@ class EachStore : public ::testing::TestWithParam<StoreKind> {
   std::unique_ptr<Store> store_;
 };
 
-/// A copy of the store's folder as a crash would leave it. Nobody writes meanwhile, but RocksDB may
-/// still remove what it has compacted: then the copy is made anew.
+/// A copy of the store's folder as a crash would leave it. There are no writes meanwhile, but
+/// RocksDB may still remove compacted files: then the copy is made again.
 inline std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder,
                                              const std::string& name) {
   static int copies = 0;
@@ -121,9 +121,9 @@ inline std::unique_ptr<RocksdbStore> crashed(const TemporaryFolder& folder,
   return nullptr;
 }
 
-/// Executes the commands on a store on disk and on one in memory, and now and then anew on what a
-/// crash would leave of the first. The replies have to be the same each time, and `alike` is told
-/// of each two stores that have executed the same. Returns the replies.
+/// Executes the commands on a store on disk and on one in memory, and now and then again on what a
+/// crash would leave of the first. The replies have to be the same each time, and `alike` gets each
+/// two stores that have executed the same. Returns the replies.
 inline std::vector<std::string> execute_over_crashes(
     const std::vector<Bytes>& commands, std::uint64_t seed,
     const std::function<void(const Store&, const Store&)>& alike) {

@@ -27,7 +27,7 @@ class Twin {
   struct Cell {
     std::string bytes;
     std::uint64_t create_revision, mod_revision, version;
-    /// Of the key's own lease; 0: the key lives for ever.
+    /// Of the key's own lease; 0: the key lives forever.
     std::uint64_t lease_id = 0, stamp = 0;
     lease::Duration ttl{0};
   };

@@ -96,7 +96,7 @@ def snapshot_cuts_the_log(options, cluster):
         now = node.status()
         check(now["first"] == made["first"] and now["store_durable"] >= made["index"],
               f"{node}: {made}, but status says {now}")
-    # Again there is nothing to cut, and a node out of reach is no reason to forget the others.
+    # Again there is nothing to cut; a node out of reach must not hide the others.
     out = program(options, NOT_EXECUTED, "snapshot", "--servers", servers + ",127.0.0.1:1",
                   "--timeout", "1s")
     check(out.count("nothing to cut") == len(cluster.nodes), out)
@@ -154,14 +154,14 @@ def backup_refusals(options, cluster):
     program(options, NOT_EXECUTED, "backup", "--servers", "127.0.0.1:1", "--timeout", "300ms")
     program(options, USAGE, "backup", "--servers", "nowhere", "x")
     check(set(os.listdir(folder)) == names, f"{os.listdir(folder)} instead of {names}")
-    # Without a majority nobody knows what a backup has to hold; --stale does not ask.
+    # Without a majority no node knows what a backup has to hold; --stale does not ask.
     for other in cluster.others(node):
         other.kill()
     wait_for("the leader to notice", 20, lambda: node.status()["lease_left"] == 0)
     out = program(options, NOT_EXECUTED, "backup", "--servers", servers, "--timeout", "1s", "alone")
     check("with STALE it is" in out or "the leader changed" in out, out)
     program(options, DONE, "backup", "--servers", servers, "--stale", "alone")
-    # The remains of one that was interrupted go at the next start.
+    # The remains of an interrupted backup are removed at the next start.
     node.kill()
     with open(os.path.join(folder, "cut.part"), "wb") as part:
         part.write(b"x" * 1000)
@@ -259,7 +259,7 @@ def interrupted_restores(options, cluster, node, file, source):
         check("run the same leasehold restore again" in node.log_text(), "it did not say what to do")
         program(options, DONE, *words[1:])
     print(f"{left} of {options.kills} restorations were interrupted", flush=True)
-    # One more by hand, whatever chance did.
+    # One more by hand, in addition to the random ones.
     shutil.rmtree(node.data_dir, ignore_errors=True)
     os.makedirs(os.path.join(node.data_dir, "state", "db-1"))
     for name in ("RESTORING", "RESTORED", os.path.join("state", "db-1", "CURRENT")):

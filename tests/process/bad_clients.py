@@ -27,7 +27,7 @@ MALFORMED = [
     (b"*2\r\n$4\r\nECHO\r\n$16777216\r\n" + b"x" * 1000 + b"\r\n*", None),
 ]
 
-# Commands that are refused, and the error's beginning. The connection goes on.
+# Commands that are refused, and the beginning of the error. The connection stays open.
 REFUSED = [
     (("NOSUCH",), "ERR unknown command 'NOSUCH'"),
     (("X" * 100000,), "ERR unknown command"),
@@ -68,7 +68,7 @@ REFUSED = [
     (("LEASEHOLD", "NOSUCH"), "ERR unknown subcommand"),
     (("LEASEHOLD", "READMODE", "fast"), "ERR unknown read mode"),
     (("LEASEHOLD", "READMODE", "stale"), "ERR stale needs a bound"),
-    (("LEASEHOLD", "READMODE", "stale", "2x"), "ERR '2x' is no duration"),
+    (("LEASEHOLD", "READMODE", "stale", "2x"), "ERR '2x' is not a duration"),
     (("GET", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
     (("EXISTS", "a", b"k" * (KEY_MAX + 1)), "ERR the key is longer than 65536 bytes"),
     (("SET", b"k" * (KEY_MAX + 1), "v"), "ERR"),

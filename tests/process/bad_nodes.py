@@ -90,7 +90,7 @@ def foreign_folder(cluster, victim):
 
 
 def no_folder_of_ours(cluster, victim):
-    """A folder with somebody else's files in it, and a file."""
+    """A folder with other files in it, and a file."""
     node = stranger(cluster, "not-ours", victim.id)
     log = os.path.join(node.data_dir, "log")
     os.makedirs(log)
@@ -108,7 +108,7 @@ def no_folder_of_ours(cluster, victim):
 
 
 def wiped(cluster, victim, stayers):
-    """The victim returns without its folder: refused until it is added anew. With its folder back,
+    """The victim returns without its folder: refused until it is added again. With its folder back,
     it goes on."""
     saved = victim.data_dir + ".saved"
     os.rename(victim.data_dir, saved)
@@ -125,7 +125,7 @@ def wiped(cluster, victim, stayers):
 
 
 def copied(cluster, victim, stayers):
-    """Two processes on copies of one folder: one goes on, the other gives up."""
+    """Two processes on copies of one folder: one continues, the other gives up."""
     victim.kill()
     twin = stranger(cluster, "copy", victim.id)
     shutil.copytree(victim.data_dir, twin.data_dir)

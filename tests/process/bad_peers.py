@@ -1,4 +1,4 @@
-"""What somebody can send to the peer port that is no peer. docs/wire.md has the frame's form."""
+"""What a client that is not a peer can send to the peer port. docs/wire.md has the frame's form."""
 
 import random
 import socket
@@ -8,7 +8,7 @@ from cluster import check, wait_for
 
 MAGIC = b"LHP1"
 HELLO, REFUSAL, MESSAGE = 1, 2, 3
-# The node waits for the end of the handshake so long.
+# How long the node waits for the end of the handshake.
 HANDSHAKE_SECONDS = 2.0
 
 

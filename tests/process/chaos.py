@@ -32,12 +32,12 @@ from chaos_watch import Violation, Watch
 from cluster import Cluster, Failed, Skipped, built, check, main, wait_for
 from machine_clock import Clock, VmClock
 
-# Logs are cut early, so that whoever was away needs a snapshot now and then.
+# Logs are cut early, so that a node that was away needs a snapshot now and then.
 FLAGS = ["--log-level", "debug", "--command-timeout", "2s", "--session-idle-max", "1440m",
          "--log-tail", "256K", "--log-cut", "256K"]
 # From the end of all faults until every node takes writes and reads. A lease, an election timeout
 # and a start take less than 3 s; the rest is for packets that TCP sends again rarely after a cut,
-# and for a machine that does other things beside.
+# and for a machine with other work.
 HEAL_SECONDS = 15
 # A round that could only be shorter is not begun.
 ROUND_MIN_SECONDS = 6
@@ -95,7 +95,7 @@ def arguments(parser):
 
 
 class Report:
-    """What is said at the end, whatever happens before."""
+    """The last lines of the output, after any end."""
 
     def __init__(self):
         self.left_out = {}  # class of faults: why
@@ -294,7 +294,7 @@ class Stretch:
               f"{workload.operations()} operations", flush=True)
 
     async def _heal(self):
-        """All faults have ended by themselves; rates of clocks stay, for they are no fault."""
+        """All faults have ended by themselves; rates of clocks stay, because they are not a fault."""
         begun = time.monotonic()
         self.story.healed()
         limit = HEAL_SECONDS * self.options.slack
@@ -353,7 +353,7 @@ class Stretch:
             self.report.pictures.append(path)
 
     def _keep(self):
-        """Everything that somebody needs who looks for the reason."""
+        """Everything that is needed to find the reason."""
         place = os.path.join(self.options.out, f"{self.kind.name}-violation")
         os.makedirs(place, exist_ok=True)
         for node in self.cluster.nodes:

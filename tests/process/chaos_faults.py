@@ -63,7 +63,7 @@ class CpuGroup:
 
 
 class ProxyProcess:
-    """frame_proxy.py, and what its links are told. Faults of one link at a time: the newest."""
+    """frame_proxy.py, and the commands to its links. Faults of one link at a time: the newest."""
 
     def __init__(self, network, seed):
         self._process = subprocess.Popen(
@@ -175,7 +175,7 @@ class Faults:
             self._story.end(entry)
 
     def _nodes_of(self, fault):
-        """None: the node is in other hands, or there is no leader."""
+        """None: another fault uses the node, or there is no leader."""
         holds = fault.kind in OF_A_PROCESS or fault.what in STOPS
         if fault.node is None:
             nodes = list(self._cluster.nodes) if fault.kind == "power" else []

@@ -28,11 +28,11 @@ REFUSED_PAUSE_SECONDS = 0.03
 CALL_SECONDS = 3.0
 REGISTERS = 4
 STALE_BOUND_MS = 400
-# Reads that a stopped node finds unread when it goes on: it must not answer them as it was.
+# Reads that a stopped node finds unread when it goes on: it must not answer them from its old state.
 UNREAD_CONNECTIONS = 4
 UNREAD_READS = 30
 UNREAD_CLIENT = 100
-# Keys of compare-and-set are left after so many tries: orders of few operations are searched fast.
+# Keys of compare-and-set are left after this many tries: orders of few operations are searched fast.
 SWAPS_OF_A_KEY = 60
 ACCOUNTS = 6
 OPENING_BALANCE = 1000

@@ -127,7 +127,7 @@ class Namespaces:
             _ip([f"link add leash{node} type veth peer name eth0 netns {path}",
                  f"addr add 10.77.{node}.1/24 dev leash{node}", f"link set leash{node} up",
                  f"addr add 10.77.100.{node}/32 dev lo", f"addr add 10.77.200.{node}/32 dev lo"])
-            # A way that is cut in one direction only is no forgery.
+            # A path that is cut in only one direction is not a forgery.
             for device in ("all", f"leash{node}"):
                 _write(f"/proc/sys/net/ipv4/conf/{device}/rp_filter", "0")
             for words in (["link", "set", "lo", "up"],

@@ -138,7 +138,7 @@ class Watch:
             reader.read()
 
     def leader(self):
-        """The id of the one that said last that it leads the newest term; None: nobody did."""
+        """The id of the node that said last that it leads the newest term; None: no node did."""
         leading = [(status["term"], node_id) for node_id, status in self._newest.items()
                    if status["role"] == "leader"]
         return max(leading)[1] if leading else None

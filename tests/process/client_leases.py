@@ -9,7 +9,7 @@ import resp
 from cluster import Cluster, Failed, check, main, wait_for
 
 TTL = 2.0
-# Looks every 200 ms, a commit, and a machine that does other things beside.
+# Looks every 200 ms, a commit, and a machine with other work.
 LATE = 3.0
 
 
@@ -18,7 +18,7 @@ def arguments(parser):
 
 
 class Leases:
-    """Commands at any node, again at another one while nobody leads."""
+    """Commands at any node, again at another one while there is no leader."""
 
     def __init__(self, cluster):
         self._nodes = cluster.nodes
@@ -34,7 +34,7 @@ class Leases:
                         answer = client.call(*words)
                 except (resp.ConnectionLost, resp.TimedOut):
                     continue
-                # No command here does harm when it is executed twice, but for a grant.
+                # No command here except a grant does harm when it is executed twice.
                 if not isinstance(answer, resp.RespError) or not answer.not_executed:
                     return answer
             time.sleep(0.05)

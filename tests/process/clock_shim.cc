@@ -4,8 +4,8 @@
 //
 // The control file is mapped; the test writes to it while the program runs (machine_clock.py knows
 // the layout). CLOCK_MONOTONIC and CLOCK_BOOTTIME run at rates of their own and CLOCK_REALTIME
-// jumps. What waits by a clock waits by the changed one: timerfd and the condition variables'
-// steady waits. (epoll_wait is left alone: asio waits by a timerfd.)
+// jumps. Waits use the changed clock: timerfd and the condition variables' steady waits.
+// (epoll_wait is left alone: asio waits by a timerfd.)
 //
 // A process's clocks start at the true time, so a start of the process is a start of the machine's
 // clocks too; nothing that is stored has an absolute instant in it.
@@ -28,12 +28,12 @@ namespace {
 /// What the test and this library share, in this order, as native 64-bit numbers.
 struct Control {
   // Written by the test; `change` last.
-  std::atomic<std::int64_t> monotonic_ppm;  ///< CLOCK_MONOTONIC gains so many microseconds a second
+  std::atomic<std::int64_t> monotonic_ppm;  ///< microseconds that CLOCK_MONOTONIC gains each second
   std::atomic<std::int64_t> boottime_ppm;   ///< the same of CLOCK_BOOTTIME
-  std::atomic<std::int64_t> slept_ns;       ///< CLOCK_MONOTONIC has stood still for so long in all
+  std::atomic<std::int64_t> slept_ns;       ///< total time that CLOCK_MONOTONIC has stood still
   std::atomic<std::int64_t> lost_ns;        ///< both have, as when the host stops a machine
-  std::atomic<std::int64_t> jumped_ns;      ///< CLOCK_BOOTTIME is ahead by so much
-  std::atomic<std::int64_t> wall_ns;        ///< CLOCK_REALTIME is ahead by so much; may be negative
+  std::atomic<std::int64_t> jumped_ns;      ///< how far CLOCK_BOOTTIME is ahead
+  std::atomic<std::int64_t> wall_ns;        ///< how far CLOCK_REALTIME is ahead; may be negative
   std::atomic<std::uint64_t> change;        ///< grows with every change of the above
   // Written by the library.
   std::atomic<std::uint64_t> seen;  ///< the newest change that a process goes by
@@ -73,12 +73,12 @@ struct Line {
   std::atomic<std::int64_t> ppm{0};
 
   std::int64_t at(std::int64_t now) const { return base + shows(now - from); }
-  /// How far it gets in so much true time.
+  /// How far the clock gets in the true time `span`.
   std::int64_t shows(std::int64_t span) const {
     // In two steps: a day times the rate alone would not fit.
     return span + span / kMillion * ppm + span % kMillion * ppm / kMillion;
   }
-  /// Goes on from what it shows now, ahead of it by so much.
+  /// Continues from the time that it shows now plus `ahead`.
   void bend(std::int64_t now, std::int64_t ahead, std::int64_t new_ppm) {
     const std::int64_t shown = at(now);
     base = shown + ahead;
@@ -108,7 +108,7 @@ class Clocks {
     }
   }
 
-  /// How long it truly takes until so much has passed on CLOCK_MONOTONIC.
+  /// The true time in which `span` passes on CLOCK_MONOTONIC.
   std::int64_t truly(std::int64_t span) const {
     return static_cast<std::int64_t>(static_cast<double>(span) /
                                      (1 + static_cast<double>(monotonic_.ppm) / kMillion));
@@ -155,7 +155,7 @@ class Clocks {
     const std::int64_t jumped = control_->jumped_ns;
     ++version_;
     const std::int64_t now = real_now(CLOCK_MONOTONIC);
-    // By the old rate: nobody has looked at the clock since the process was stopped.
+    // By the old rate: the clock was not read since the process was stopped.
     monotonic_.bend(now, -monotonic_.shows(slept - slept_ + lost - lost_), control_->monotonic_ppm);
     boottime_.bend(now, jumped - jumped_ - boottime_.shows(lost - lost_), control_->boottime_ppm);
     ++version_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cluster clients that nobody here wrote, unmodified: ruby-redis and phpredis of Debian, and ioredis
+"""Cluster clients of other projects, unmodified: ruby-redis and phpredis of Debian, and ioredis
 of npm. Each writes and reads without a pause while leaders are killed, one after the other: after each
 kill it has to go on by itself, on the object that it has, and nothing that was acknowledged is lost.
 

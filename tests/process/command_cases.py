@@ -692,7 +692,7 @@ differs("script|load", NO_LUA, "SCRIPT LOAD 'return 1'", r"-ERR there is no Lua 
 differs("eval", "a script stands for itself", f"""
     MULTI
     EVAL {DELETE} 1 k me
-""", r"-ERR 'eval' cannot stand in a transaction")
+""", r"-ERR 'eval' cannot be in a transaction")
 differs("script script|help", FRIENDLY, "SCRIPT HELP", r"\*\d+\r\n\+SCRIPT <subcommand> ")
 
 # --- transactions ----------------------------------------------------------------------------------
@@ -814,11 +814,11 @@ differs("multi", STRICTER, """
 differs("exec", STRICTER, """
     MULTI
     KEYS *
-""", r"-ERR 'keys' cannot stand in a transaction")
+""", r"-ERR 'keys' cannot be in a transaction")
 differs("multi", "only commands on keys can be queued, and PING, ECHO and TIME", """
     MULTI
     CLIENT GETNAME
-""", r"-ERR 'client\|getname' cannot stand in a transaction")
+""", r"-ERR 'client\|getname' cannot be in a transaction")
 differs("watch", "a key that was made and is gone again has not changed", """
     WATCH k
     SET k v
@@ -830,7 +830,7 @@ differs("watch", "a key that was made and is gone again has not changed", """
 differs("unwatch", "it could only mislead", """
     MULTI
     UNWATCH
-""", r"-ERR 'unwatch' cannot stand in a transaction|-ERR UNWATCH inside MULTI")
+""", r"-ERR 'unwatch' cannot be in a transaction|-ERR UNWATCH inside MULTI")
 
 # --- the connection --------------------------------------------------------------------------------
 
@@ -980,7 +980,7 @@ ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is no member|NOLEADER this node does not lead)")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
 # Never one that would succeed: the other cases know who leads.
-ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is no number of a node")
+ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",
      r"-(ERR node 9 is not a voter of this group|NOLEADER this node does not lead)")
 ours("leasehold|readmode", """
@@ -997,10 +997,10 @@ ours("leasehold|session", "LEASEHOLD SESSION OPEN", r":\d+\r\n")
 ours("leasehold|session", "LEASEHOLD SESSION LIST", r'\$\d+\r\n\{"open":\d+,"open_max":10000,"sessions":')
 ours("leasehold|session", "LEASEHOLD SESSION TOUCH 4000000000",
      r"-NOSESSION session 4000000000 is unknown, closed or expired")
-ours("leasehold|session", "LEASEHOLD SESSION CLOSE x", r"-ERR 'x' is no id of a session")
+ours("leasehold|session", "LEASEHOLD SESSION CLOSE x", r"-ERR 'x' is not the id of a session")
 ours("leasehold|once", "LEASEHOLD ONCE 4000000000 1 SET k v",
      r"-NOSESSION session 4000000000 is unknown, closed or expired; nothing was done now")
-ours("leasehold|once", "LEASEHOLD ONCE 1 1 GET k", r"-ERR 'GET' is no command that writes keys")
+ours("leasehold|once", "LEASEHOLD ONCE 1 1 GET k", r"-ERR 'GET' is not a command that writes keys")
 ours("leasehold|once", """
     MULTI
     SET k v
@@ -1014,7 +1014,7 @@ ours("leasehold|read", """
     SET k v
     LEASEHOLD READ stale 1s MGET k
 """, r"\*1\r\n\$1\r\nv")
-ours("leasehold|read", "LEASEHOLD READ quorum SET k v", r"-ERR 'SET' is no command that reads keys")
+ours("leasehold|read", "LEASEHOLD READ quorum SET k v", r"-ERR 'SET' is not a command that reads keys")
 ours("leasehold|explain", """
     LEASEHOLD READ quorum GET k
     LEASEHOLD EXPLAIN
@@ -1031,7 +1031,7 @@ for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
             rf"-ERR '{words.split()[0]}' is not supported: ")
 differs("", FRIENDLY, "NOSUCHCOMMAND a b", r"-ERR unknown command 'NOSUCHCOMMAND'")
 
-# --- what is told unasked ----------------------------------------------------------------------------
+# --- messages without a request ----------------------------------------------------------------------------
 
 same("subscribe unsubscribe psubscribe punsubscribe", """
     SUBSCRIBE __keyspace@0__:k
@@ -1070,7 +1070,7 @@ ours("leasehold|expect", """
     SET k 2
     EXEC
 """, r"(\*-1|_)\r\n")
-ours("leasehold|expect", "LEASEHOLD EXPECT k x", r"-ERR 'x' is no revision")
+ours("leasehold|expect", "LEASEHOLD EXPECT k x", r"-ERR 'x' is not a revision")
 ours("leasehold|watch leasehold|unwatch", """
     LEASEHOLD WATCH KEY k PREFIX x VALUES
     PING

@@ -149,7 +149,7 @@ def cluster_of(folder):
 
 
 def dump_folder(program, folder, node_id, cluster, entries=False):
-    """What a log's folder that nobody uses holds: (the lines, None), or (None, why it is refused).
+    """The contents of a log's folder that no process uses: (the lines, None), or (None, why it is refused).
     Writes to the folder."""
     words = [program, folder, str(node_id), cluster, *(["--entries"] if entries else [])]
     run = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)

@@ -40,7 +40,7 @@ struct Control {
   std::atomic<std::uint64_t> seed;             ///< of that chance
   std::atomic<std::int64_t> syncs_until_fail;  ///< the sync that counts it down to 0 fails; 0: none
   std::atomic<std::uint64_t> fail_errno;
-  std::atomic<std::int64_t> stalls;     ///< so many of the next syncs are slow
+  std::atomic<std::int64_t> stalls;     ///< number of the next syncs that are slow
   std::atomic<std::uint64_t> stall_ms;  ///< how slow
   std::atomic<std::uint64_t> full;      ///< not 0: a write that makes a file grow gets ENOSPC
   // Written by the library.
@@ -119,7 +119,8 @@ class Shim {
     }
   }
 
-  /// The file is empty. What is held under its number is of one that was removed, and never synced.
+  /// The file is empty. The bytes held under its number are of a file that was removed, and never
+  /// synced.
   void forget(int fd) {
     struct stat status {};
     ::fstat(fd, &status);
@@ -206,7 +207,7 @@ class Shim {
   std::uint64_t random_ = 0;
 };
 
-/// True if the write shall fail for want of space.
+/// True if the write has to fail because there is no space.
 bool no_space(int fd, std::size_t bytes, std::uint64_t offset) {
   Shim& shim = Shim::get();
   struct stat status {};
@@ -219,7 +220,7 @@ bool no_space(int fd, std::size_t bytes, std::uint64_t offset) {
   return true;
 }
 
-/// Answers for the disk, or says that the real sync shall (1).
+/// Answers in place of the disk; 1: the real sync has to be made.
 int judge_sync(int fd) {
   Shim& shim = Shim::get();
   if (!shim.concerns(fd, false)) return 1;

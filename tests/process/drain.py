@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""SIGTERM ends a node in good order: nobody new comes in, commands are refused as not executed, what is
+"""SIGTERM ends a node in good order: new clients are refused, commands are refused as not executed, what is
 in flight is answered, who asks all the time is told before its connection closes, another node leads,
 and all that within --drain-timeout; a second signal does not wait."""
 
@@ -143,7 +143,7 @@ def what_is_in_flight_is_answered(cluster, options):
 
 
 def lead_with(cluster, flags):
-    """The first node, started anew with these flags, and leading."""
+    """The first node, started again with these flags, and leading."""
     node = cluster.nodes[0]
     cluster.wait_leader()
     node.terminate()

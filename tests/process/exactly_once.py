@@ -14,7 +14,7 @@ import resp
 from cluster import Cluster, Failed, check, main, wait_for
 
 COUNTER = "counter"
-# Small, so that whoever was away for a moment needs a snapshot.
+# Small, so that a node that was away for a moment needs a snapshot.
 LOG_BYTES = 64 << 10
 FILLER_BYTES = 4096
 # An answer that takes longer is given up; the command is sent again, elsewhere.
@@ -237,7 +237,7 @@ def settle(cluster):
 
 
 def installed(cluster):
-    """Snapshots. A node's own count begins anew with each start."""
+    """Snapshots. A node's own count begins at 0 with each start."""
     return sum(node.log_text().count("takes the place of the log") for node in cluster.nodes)
 
 
@@ -287,7 +287,7 @@ def repeat_the_last(cluster, clients):
 
 
 def expire(cluster, clients, options):
-    """Those that nobody uses end, one that is touched stays."""
+    """Unused sessions end, a session that is touched stays."""
     kept = clients[0].session
 
     def ended():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Client libraries that nobody here wrote, unmodified: redis-py, node-redis and hiredis of Debian,
+"""Client libraries of other projects, unmodified: redis-py, node-redis and hiredis of Debian,
 against every node, and their cluster clients."""
 
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Locks of libraries that nobody here wrote: redis-py's own Lock, and the protocol of node-redlock over
+"""Locks of libraries of other projects: redis-py's own Lock, and the protocol of node-redlock over
 node-redis. First every method of each, at every node. Then processes compete for one lock at any node
 while leaders are killed: in true time no two hold it at once, though some go away without a release
 and some extend it.

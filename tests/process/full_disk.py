@@ -60,7 +60,7 @@ class Space:
             node.data_dir = os.path.join(place, "data")
 
     def take(self, node, left_mebibytes):
-        """Until so much is left."""
+        """Until this much is left."""
         free = os.statvfs(self._disks[node].path)
         unwanted = free.f_bavail * free.f_frsize - (left_mebibytes << 20)
         with open(self._filler(node), "ab") as file:

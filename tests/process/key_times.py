@@ -9,7 +9,7 @@ from client_leases import Leases
 from cluster import Cluster, check, main, wait_for
 
 TTL = 2.0
-# Two looks of 200 ms each, a commit, and a machine that does other things beside.
+# Two looks of 200 ms each, a commit, and a machine with other work.
 LATE = 3.0
 KEYS = 300
 
@@ -75,7 +75,7 @@ def run(options):
         check(lived >= options.ttl, f"the key ended {lived:.2f} s after it was set")
         print(f"with a new leader the key lived for {lived:.2f} s")
 
-        # All of them begin anew from their disks.
+        # All of them start again from their disks.
         leader.start()
         call(cluster.others(leader)[0], "SET", "k", "v", "PX", str(int(options.ttl * 1000)))
         for node in cluster.nodes:

@@ -12,7 +12,7 @@ from load import GapMeter, Load, spread
 WRITERS = 6
 MIXERS = 6
 REGISTERS = 4
-# Between the kills the load runs for so long.
+# How long the load runs between the kills.
 STEADY_SECONDS = 1.0
 # A median of fewer kills says too little to be judged.
 MEDIAN_KILLS = 20

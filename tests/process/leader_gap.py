@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long nobody leads, where the leader of an application is whoever holds a lock: after a crash
+"""How long an application has no leader, if its leader is the holder of a lock: after a crash
 (the time to live, an expiry, a question), after a planned end (well below 200 ms), and with a
 successor that has to warm up first (as long as that takes, unless it warms up before it asks)."""
 

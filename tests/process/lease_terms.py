@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a lease has beside its time to live, at real nodes: in its grace period it stays, and a renewal
+"""The terms of a lease other than its time to live, at real nodes: in its grace period it stays, and a renewal
 gives it back; behind a soft limit whoever asks has it soon; a lock delay keeps the name of an expired
 lease, also behind the death of the leader. And `leasehold elect --grace`, stopped for longer than its
 time to live: it stops to lead, and leads again."""
@@ -12,7 +12,7 @@ from cluster import Cluster, check, main, wait_for
 from locks_support import Held, Locks
 
 TTL = 1.5
-# Looks every 200 ms, a commit, and a machine that does other things beside.
+# Looks every 200 ms, a commit, and a machine with other work.
 LATE = 1.5
 LEADS = ["--ttl", "3s", "--margin", "500ms", "--max-round-trip", "300ms"]
 
@@ -53,7 +53,7 @@ def grace_period(locks, late):
 
 
 def soft_limit(locks, late):
-    """Before it nobody has the name, behind it whoever asks."""
+    """Before its end no client gets the name, after it any client that asks."""
     began = time.monotonic()
     first, old = locks.call("LEASE.GRANT", milliseconds(TTL), "NAME", "file",
                             "GRACE", "3600000", "SOFT")
@@ -104,7 +104,7 @@ def lock_delay(locks, late):
 
 
 def a_leader_that_was_stopped(locks):
-    """It may not act when it wakes up, and then it may again: nobody else had the office."""
+    """It may not act when it wakes up, and then it may again: no other client led."""
     held = Held([locks.cluster.binary, "elect", "office", "--servers", locks.servers, *LEADS,
                  "--holder", "first", "--grace", "60s"])
     token = held.wait_line("elected  first").split()[-1]
@@ -120,7 +120,7 @@ def a_leader_that_was_stopped(locks):
 
 class Nodes(Locks):
     def left(self, lease):
-        """How much of its time to live is left, as the leader knows; None while nobody leads."""
+        """How much of its time to live is left, as the leader knows; None while there is no leader."""
         leader = self.cluster.wait_leader()
         with leader.client() as client:
             return client.call("LEASE.INFO", str(lease))[11]

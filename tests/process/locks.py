@@ -118,7 +118,7 @@ def one_at_a_time(locks, slack):
 
 
 def stopped_in_time(locks, slack):
-    """Nobody renews: the command ends before the lock, also one that does not listen."""
+    """Without renewals the command ends before the lock, even if it ignores signals."""
     listens = locks.start("c", "sh", "-c", "trap 'echo asked; exit' TERM; echo in; "
                           "while :; do sleep 0.02; done")
     deaf = locks.start("d", "sh", "-c", "trap '' TERM; echo in; while :; do sleep 0.02; done")
@@ -142,7 +142,7 @@ def stopped_in_time(locks, slack):
 
 
 def elections(locks, slack):
-    """One leads at a time, who watches is told, and a planned end costs no time to live."""
+    """One leads at a time, observers see it, and a planned end costs no time to live."""
     def candidate(*flags):
         return Held([locks.cluster.binary, "elect", "office", "--servers", locks.servers,
                      *locks.timing, *flags])
@@ -162,7 +162,7 @@ def elections(locks, slack):
     check(gap < 0.5 * slack, f"elected after {gap:.3f} s")
     check(new > old, f"the token {new} is not above {old}")
     watching.wait_line('{"event":"leads","holder":"second')
-    # Ended at the nodes: whoever leads is told with its next renewal, and who watches at once.
+    # Ended at the nodes: the leader learns it with its next renewal, and an observer at once.
     locks.call("LEASE.REVOKE", locks.call("LEASE.INFO", "NAME", "office")[0])
     wait_for("the end of the office", 5, lambda: watching.lines.count('{"event":"nobody"}') == 2)
     second.wait_line("over  second")
@@ -225,7 +225,7 @@ def pause_story(locks):
     check(new > old, f"the token {new} is not above {old}")
     second.tell("page second")
     second.wait_line("OK")
-    # The command wakes up before whoever would stop it, and has its write at hand.
+    # The command wakes up before the process that would stop it, and sends its write.
     first.tell("page third")
     os.killpg(child, signal.SIGCONT)
     refused = first.wait_line("-FENCED")

@@ -3,7 +3,7 @@
 //   log_dump FOLDER NODE CLUSTER-HEX [--entries]
 //
 // Opening writes to the folder (a new incarnation, the end of the log): give it a copy. Status: 0
-// printed, 1 the log refuses the folder (why stands on stderr), 2 wrong arguments.
+// printed, 1 the log refuses the folder (the reason is on stderr), 2 wrong arguments.
 #include <leasehold/storage/segment_log.h>
 
 #include <cinttypes>

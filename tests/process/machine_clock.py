@@ -33,24 +33,24 @@ class Clock:
             os.pwrite(self._file, struct.pack("q", value), 8 * self.FIELDS.index(field))
 
     def drift(self, monotonic_ppm, boottime_ppm):
-        """From now on each clock gains so many microseconds a second."""
+        """From now on each clock gains this many microseconds a second."""
         self._set(monotonic_ppm=monotonic_ppm, boottime_ppm=boottime_ppm)
 
     def slept(self, seconds):
-        """The machine was suspended for so long: CLOCK_MONOTONIC stood still. Call it while the
+        """The machine was suspended for this time: CLOCK_MONOTONIC stood still. Call it while the
         process is stopped, and has been for longer, or its clock would run backwards."""
         self._set(slept_ns=self._values["slept_ns"] + round(seconds * 1e9))
 
     def lost(self, seconds):
-        """The host stopped the machine for so long: both clocks stood still. Call it as slept()."""
+        """The host stopped the machine for this time: both clocks stood still. Call it as slept()."""
         self._set(lost_ns=self._values["lost_ns"] + round(seconds * 1e9))
 
     def jump(self, seconds):
-        """CLOCK_BOOTTIME is ahead by so much more."""
+        """CLOCK_BOOTTIME is ahead by this much more."""
         self._set(jumped_ns=self._values["jumped_ns"] + round(seconds * 1e9))
 
     def wall(self, seconds):
-        """CLOCK_REALTIME is off by so much."""
+        """CLOCK_REALTIME is off by this much."""
         self._set(wall_ns=round(seconds * 1e9))
 
 

@@ -13,7 +13,7 @@ from cluster import Cluster, built, check, main, wait_for
 from history import History
 
 REGISTERS = 64
-# From the moment when a transfer was asked for, requests are looked at for so long after its answer.
+# Requests count from the request for a transfer until this long after its answer.
 TAIL_NS = 30_000_000
 # Quantiles of few transfers say too little to be judged.
 JUDGED = 50
@@ -119,7 +119,7 @@ def text(figures):
 
 
 def transfer(cluster, leader):
-    """Half of them to a node by its number, half to whom the leader chooses. Returns the window and
+    """Half of them to a node by its number, half to the node that the leader chooses. Returns the window and
     who leads now."""
     words = ["LEASEHOLD", "TRANSFER"]
     if random.random() < 0.5:

@@ -95,7 +95,7 @@ class Power:
         last, term = int(facts["last"]), int(facts["term"])
         if last < durable:
             raise Lost(f"{node}: the log ends at {last}, {durable} was durable")
-        # What a node says of its term may not be durable yet; whoever leads has voted for itself.
+        # The term that a node reports may not be durable yet; a leader has voted for itself.
         if before["role"] == "leader" and term < before["term"]:
             raise Lost(f"{node}: the term is {term}, and was {before['term']}")
 

@@ -43,7 +43,7 @@ def sessions(program):
 
 
 def first_start(cluster):
-    """Each node alone says whom it waits for, and where it looks for them."""
+    """Each node says which members it waits for, and their addresses."""
     first, second, third = cluster.nodes
     first.start()
     wait_for("the first node's word", 10, lambda: "waiting for members" in first.log_text())
@@ -123,7 +123,7 @@ def leases_by_name(program):
 
 
 def exactly_once(program, cluster):
-    """A leader stands still with the command in its hands: nobody knows what became of it, but with a
+    """A leader stands still with the command in its hands: its outcome is unknown, but with a
     session another node tells."""
     leader = cluster.wait_leader()
     ports = [leader.port, *(node.port for node in cluster.others(leader))]

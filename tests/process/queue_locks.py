@@ -69,7 +69,7 @@ def order(locks):
         one.end(0)
     waiting[2].wait_line("in")
     check(not waiting[3].lines, "a shared one is beside an exclusive one")
-    # Who waits and dies is no obstacle, and who holds it and dies neither, by the end of its time.
+    # A waiting client that dies is passed at the end of its time, and so is a holder that dies.
     waiting[2].process.kill()
     waiting[3].wait_line("in", seconds=TTL + 10)
     waiting[3].process.stdin.close()
@@ -207,7 +207,7 @@ def judges_itself():
 
 
 def registrations(locks):
-    """Those who watch are told how it went."""
+    """Watchers see how it ended."""
     def register(key, *flags):
         return Held([locks.cluster.binary, "register", key, "10.0.0.7:80", "--servers", locks.servers,
                      *TIMING, *flags])
@@ -232,7 +232,7 @@ def registrations(locks):
     killed.process.kill()
     told("services/b", "expired")
     check(locks.call("GET", "services/b") is None, "the key of a dead one")
-    # Stopped for longer than its time: gone, and back when it goes on.
+    # Stopped for longer than its time: the key is gone, and back when the process continues.
     back = register("services/c", "--json")
     back.wait_line('{"event":"registered"}')
     back.process.send_signal(signal.SIGSTOP)

@@ -64,7 +64,7 @@ async def torment(options, cluster, ledger, history):
     faults = {}
     while asyncio.get_running_loop().time() < end:
         victims = {await in_thread(leader_or_any, cluster, source)}
-        # Now and then two at once: then nobody has a quorum.
+        # Now and then two at once: then there is no quorum.
         if source.random() < 0.25:
             victims.add(source.choice(cluster.nodes))
         ordered = sorted(victims, key=lambda node: node.id)

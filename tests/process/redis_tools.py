@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""redis-cli and redis-benchmark, which nobody here wrote, against every node."""
+"""The real redis-cli and redis-benchmark against every node."""
 
 import shutil
 import subprocess
@@ -51,7 +51,7 @@ def speak(cluster, node):
 
 
 def follow_cluster(cluster):
-    """redis-cli in cluster mode: whatever node it begins at, it finds every key."""
+    """redis-cli in cluster mode: it finds every key from any node."""
     for node in cluster.nodes:
         for i in range(5):
             check(cli(node, "-c", "SET", f"cluster:{i}", str(node.id)) == "OK", "SET with -c")

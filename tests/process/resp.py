@@ -31,7 +31,7 @@ class RespError:
 
 
 class ProtocolError(Exception):
-    """The server sent bytes that are no reply."""
+    """The server sent bytes that are not a reply."""
 
 
 class ConnectionLost(Exception):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A group forms once. A node that is started again on its folder goes on as the one it was: the same
-uuid, a higher incarnation, nothing forgotten, and nobody is asked to form anything again."""
+"""A group forms once. A node that is started again on its folder continues as the same node: the same
+uuid, a higher incarnation, nothing forgotten, and the group is not formed again."""
 
 from cluster import Cluster, check, main, wait_for
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The disk of one node stands still for a second and for ten, under load. A leader gives up after an
 election timeout, another leads when the promises have ended, no read is stale, and the node comes
-back. A follower's disk disturbs nobody."""
+back. A follower's disk does not disturb the group."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ async def begin_stall(shim, seconds):
 
 
 async def leader_stalls(cluster, shims, seconds, slack):
-    """(until it gave up, until somebody led again)"""
+    """(until it gave up, until there was a leader again)"""
     leader = await in_thread(cluster.wait_leader)
     term = leader.status()["term"]
     survivors = cluster.others(leader)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A member that was away while the log was cut comes back by a snapshot, also when it is killed in
-the middle of one, and nobody else notices."""
+the middle of one, and the others are not disturbed."""
 
 import os
 import random

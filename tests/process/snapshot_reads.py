@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Lease reads while a large snapshot travels, beside lease reads while a plain program copies a file
-of that size over the same loopback interface to the same disk; and nobody is elected meanwhile."""
+of that size over the same loopback interface to the same disk; and there is no election meanwhile."""
 
 import json
 import os

@@ -3,7 +3,7 @@
 //   store_dump FOLDER NODE CLUSTER-HEX
 //
 // Opening writes to the folder: give it a copy. Status: 0 printed, 1 the store refuses the folder
-// or a read of it (why stands on stderr), 2 wrong arguments.
+// or a read of it (the reason is on stderr), 2 wrong arguments.
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 
 #include <cinttypes>

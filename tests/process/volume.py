@@ -8,7 +8,7 @@ from cluster import Cluster, check, main, wait_for
 BATCH = 1000
 VALUE_BYTES = 64
 RESTING_BYTES_MAX = 64 << 20
-# Memory is looked at once nothing has been asked of the nodes for so long.
+# Memory is read after this time without requests to the nodes.
 REST_SECONDS = 2.0
 
 

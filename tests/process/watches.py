@@ -30,7 +30,7 @@ def arguments(parser):
 
 
 class Log:
-    """What one watcher was told: a list of (revision, events), begun anew at each resync."""
+    """The events of one watcher: a list of (revision, events), a new one after each resync."""
 
     def __init__(self, name):
         self.name = name
@@ -78,7 +78,7 @@ class Watcher:
     """A client in RESP2, at one node until its connection breaks."""
 
     def __init__(self, log, node, others, rng):
-        """`others`: where it goes on."""
+        """`others`: the servers where it continues."""
         self.log, self._node, self._others, self._rng = log, node, others, rng
         self.client = None
 
@@ -95,7 +95,7 @@ class Watcher:
             time.sleep(self._rng.uniform(0.01, 0.5))
 
     def drop(self):
-        """Its connection breaks, in the middle of whatever it is told."""
+        """Its connection breaks in the middle of its messages."""
         client = self.client
         if client is not None:
             try:
@@ -141,7 +141,7 @@ class Watcher:
         check(revision + 1 >= number, f"{self.log.name}: a read behind the resync is older")
         self.log.begin_anew(rows)
         self.log.next = revision + 1
-        # What lies between is told, and known already.
+        # The events between are sent again, and are known already.
         raise resp.ConnectionLost("begins anew")
 
 
@@ -283,7 +283,7 @@ def strike(cluster, rng, watchers):
 
 
 def judge(logs, rows, acknowledged):
-    """All logs that were never begun anew are one; all copies are the store."""
+    """All logs without a resync are equal; all copies equal the store."""
     whole = [log for log in logs if not log.resyncs]
     check(whole, "every watcher was told to read again")
     for log in logs:
@@ -313,7 +313,7 @@ def judge(logs, rows, acknowledged):
 def under_faults(options, seed):
     rng = random.Random(seed)
     with Cluster(options.binary, keep=options.keep) as cluster:
-        # One remembers so little that whoever comes to it from elsewhere has to read again.
+        # One node remembers so little that a watcher from another node has to read again.
         cluster.nodes[2].flags += ["--watch-history-events", "100"]
         cluster.start()
         logs, watchers = [], []
@@ -345,7 +345,7 @@ def under_faults(options, seed):
             for step in writing:
                 step.__exit__(None)
             cluster.wait_leader(30)
-            # Leases that nobody renews end: only then it stands still.
+            # Leases that are not renewed end: only then nothing changes any more.
             wait_for("the leases to end", 30 * options.slack, lambda: no_leases(cluster))
             wait_for("the last write", 20, lambda: wrote_the_end(cluster))
             wait_for("every watcher to see the end", 30 * options.slack, lambda: all(
@@ -445,7 +445,7 @@ def narrow_client(node):
 
 
 def a_member_that_was_away(options):
-    """It comes back by a snapshot: its watchers are told to read again, and none of the others."""
+    """It comes back by a snapshot: its watchers have to read again, and no others."""
     flags = ["--log-tail", "64K", "--log-cut", "64K"]
     with Cluster(options.binary, flags=flags, keep=options.keep) as cluster:
         leader = cluster.start()
@@ -490,7 +490,7 @@ def a_member_that_was_away(options):
 
 
 def idle_watchers(options, count=2000):
-    """What many cost that wait for keys that nobody writes."""
+    """The cost of many watchers of keys that are never written."""
     with Cluster(options.binary, size=1, keep=options.keep) as cluster:
         node = cluster.start()
         before = node.status()["rss_bytes"]
@@ -548,7 +548,7 @@ def shell(options):
             '{"revision":5,"event":"set","key":"k 3","create_revision":5,"version":1,"lease":7,"value":"v"}',
             '{"revision":6,"event":"revoked","key":"k 3","lease":7}'])
         watch("--existing", "--key", "k/2", "--key", "nothing", lines=["6  resync", "1  is  k/2"])
-        # Of another group's past: it begins anew.
+        # A revision of another group: the watch begins again.
         watch("--from", "100", "--prefix", "k/", lines=["6  resync", "3  is  k/1", "1  is  k/2"])
         # The first server is none.
         watch("--from", "6", lines=['6  revoked  "k 3"'], servers=f"127.0.0.1:1,{address}")
@@ -556,8 +556,8 @@ def shell(options):
         refused(2, "--from: expected a revision", "--servers", address, "--from", "0")
         refused(2, "choose one", "--servers", address, "--from", "1", "--existing")
         refused(2, "unknown option", "--servers", address, "--what")
-        refused(2, "a key stands behind --key", "--servers", address, "k")
-        refused(2, "is no address", "--servers", "nowhere")
+        refused(2, "write a key after --key", "--servers", address, "k")
+        refused(2, "is not an address", "--servers", "nowhere")
         refused(4, "the key is longer", "--servers", address, "--key", "k" * 70000)
         node.terminate()
         # Nobody is there, and it waits.

@@ -62,7 +62,7 @@ ErrorCode refusal(const std::string& bytes) {
   return ErrorCode::stopped;
 }
 
-// Pinned: it stands in backups.
+// Pinned: backups contain it.
 TEST(BackupManifest, Golden) {
   EXPECT_EQ(encode_manifest(example()), sealed(kLines));
   EXPECT_EQ(decode_manifest(sealed(kLines)).value(), example());
@@ -92,7 +92,7 @@ TEST(BackupManifest, AnotherFormatNamesBothNumbers) {
   EXPECT_EQ(refusal(damaged), ErrorCode::corrupted);
 }
 
-TEST(BackupManifest, WhatIsNoBackupIsSaidToBeNone) {
+TEST(BackupManifest, AFileThatIsNotABackupIsRefusedAsSuch) {
   for (const char* bytes : {"", "x", "LHSNAP\r\n\1", "leasehold-log 3\n"}) {
     const auto refused = decode_manifest(bytes);
     ASSERT_FALSE(refused);
@@ -112,7 +112,8 @@ TEST(BackupManifest, EveryFlippedBitAndEveryCutIsDamage) {
   }
 }
 
-// With a right check: nothing but the one spelling of each value, and values that can be.
+// With a right check: only the canonical spelling of each value is accepted, and only possible
+// values.
 TEST(BackupManifest, MalformedLinesAreRefused) {
   const std::pair<const char*, const char*> changes[] = {
       {"cluster the%20shop\n", "cluster \n"},

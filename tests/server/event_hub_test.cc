@@ -1,4 +1,4 @@
-// Who is woken by what, and that nobody is told anything twice or not at all.
+// Which reader a change wakes, and that each reader gets each change exactly once.
 #include <leasehold/base/random.h>
 #include <leasehold/server/front/event_hub.h>
 
@@ -82,7 +82,7 @@ class EventHubTest : public ::testing::Test {
   std::unique_ptr<EventHub> hub_;
 };
 
-TEST_F(EventHubTest, WakesThoseWhoWantIt) {
+TEST_F(EventHubTest, WakesTheReadersThatWantIt) {
   const auto key = client({"a"}, {}, 1);
   const auto prefix = client({}, {"a/", "b/"}, 1);
   const auto all = client({}, {""}, 1);
@@ -142,7 +142,7 @@ TEST_F(EventHubTest, NothingBelowTheBeginningIsTold) {
   EXPECT_EQ(late->seen, (Numbers{3}));
 }
 
-TEST_F(EventHubTest, WhoMovesToAnotherThreadGoesOn) {
+TEST_F(EventHubTest, AReaderThatMovesToAnotherThreadGoesOn) {
   const auto one = client({"a"}, {}, 1);
   EventHub other(*history_);
   EventReader busy;
@@ -175,7 +175,7 @@ TEST_F(EventHubTest, WhoMovesToAnotherThreadGoesOn) {
   EXPECT_EQ(one->seen, (Numbers{1, 3, 4, 5}));
 }
 
-TEST_F(EventHubTest, WhoIsCurrentGoesOnWhereTheHubIs) {
+TEST_F(EventHubTest, ACurrentReaderContinuesWhereTheHubIs) {
   const auto one = client({"a"}, {}, 1);
   add({"b"});
   look();
@@ -183,7 +183,7 @@ TEST_F(EventHubTest, WhoIsCurrentGoesOnWhereTheHubIs) {
   EXPECT_EQ(one->reader.next, 2U);
 }
 
-TEST_F(EventHubTest, WhoIsSlowerThanTheHistoryFindsOut) {
+TEST_F(EventHubTest, AReaderSlowerThanTheHistoryFindsOut) {
   kv::EventHistory::Limits limits;
   limits.events_max = 4;
   begin(limits);
@@ -235,7 +235,7 @@ TEST_F(EventHubTest, AnotherStateIsALossForEveryReader) {
 }
 
 TEST_F(EventHubTest, IsNoticedOnceUntilItLooks) {
-  EXPECT_FALSE(hub_->notice());  // nobody reads
+  EXPECT_FALSE(hub_->notice());  // there are no readers
   const auto one = client({"a"}, {}, 1);
   EXPECT_TRUE(hub_->notice());
   EXPECT_FALSE(hub_->notice());

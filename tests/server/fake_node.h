@@ -127,7 +127,7 @@ class FakeNode final : public node::Node {
     result.basis = basis;
     return result;
   }
-  /// Completes whatever waits; for tests with real io threads. False: nothing waited.
+  /// Completes all waiting calls; for tests with real io threads. False: nothing waited.
   bool complete_some() {
     std::deque<std::function<void(node::NodeStatus)>> statuses;
     bool some = false;

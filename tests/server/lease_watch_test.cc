@@ -1,4 +1,4 @@
-// Leases end when nobody renews them, by the clock of the node that leads.
+// Leases end when they are not renewed, by the clock of the leader.
 #include <leasehold/kv/local/lease_watch.h>
 #include <leasehold/tests/server/fake_node.h>
 

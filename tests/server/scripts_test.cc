@@ -14,8 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::StartsWith;
 
-// As short as they can be written: whatever else stands in a library's text, blanks, comments and
-// quotes, is not looked at. The texts of redis-py itself: tests/process/foreign_locks.py.
+// In the shortest form: differences in blanks, comments and quotes do not matter. The texts of
+// redis-py itself: tests/process/foreign_locks.py.
 constexpr const char* kDelete =
     "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end";
 constexpr const char* kTouch =
@@ -54,7 +54,7 @@ class ScriptsTest : public SessionTest {
     state_.lease_keeper = &keeper_;
     node_.grant_lease(1h);
   }
-  /// Sends words, lets whatever they propose commit.
+  /// Sends words, and commits the commands that they propose.
   std::string call(const std::vector<std::string>& words) {
     std::string out = send(words);
     node_.commit_all();
@@ -88,7 +88,7 @@ TEST(ScriptText, BlanksCommentsAndQuotesDoNotCount) {
                   "redis.call('DEL', KEYS[1])\nelse\n\treturn 0 -- not ours\nend\n"));
 }
 
-TEST(ScriptText, WhatCountsIsNotTakenForSomethingElse) {
+TEST(ScriptText, DifferentTextsStayDifferent) {
   for (const char* text : {"--[[ long ]] return 1", "return [[x]]", "return 'a\\n'", "return 'open",
                            "return \"a", "return 'a\"b'", "return [==[x]==]"}) {
     EXPECT_EQ(script_normal_form(text), std::nullopt) << text;
@@ -106,7 +106,7 @@ TEST(ScriptText, WhatCountsIsNotTakenForSomethingElse) {
   EXPECT_FALSE(find_script(""));
 }
 
-TEST_F(ScriptsTest, ALockIsReleasedByWhoHoldsIt) {
+TEST_F(ScriptsTest, OnlyTheHolderReleasesALock) {
   call({"SET", "k", "me", "NX", "PX", "1000"});
   EXPECT_EQ(eval(kDelete, {"k"}, {"you"}), ":0\r\n");
   EXPECT_EQ(eval(kDeleteOrMinusOne, {"k"}, {"you"}), ":0\r\n");
@@ -117,7 +117,7 @@ TEST_F(ScriptsTest, ALockIsReleasedByWhoHoldsIt) {
   EXPECT_EQ(eval(kDeleteOrMinusOne, {"k"}, {"me"}), ":1\r\n");
 }
 
-TEST_F(ScriptsTest, ALockIsExtendedByWhoHoldsIt) {
+TEST_F(ScriptsTest, OnlyTheHolderExtendsALock) {
   EXPECT_EQ(eval(kTouch, {"k"}, {"me", "1000"}), ":0\r\n");
   call({"SET", "k", "me", "PX", "1000"});
   EXPECT_EQ(eval(kTouch, {"k"}, {"you", "5000"}), ":0\r\n");
@@ -148,8 +148,8 @@ TEST_F(ScriptsTest, AnExtensionMayComeOnTop) {
   EXPECT_EQ(eval(kExtend, {"k"}, {"me", "1000", "1"}), ":0\r\n");
 }
 
-// Two that were looked at before either was applied: neither takes from the other.
-TEST_F(ScriptsTest, WhatComesOnTopIsNeverLessThanWasLeft) {
+// Both were sent before either was applied: neither shortens the other.
+TEST_F(ScriptsTest, TwoExtensionsUnderWayBothCount) {
   call({"SET", "k", "me", "PX", "10000"});
   node_.manual_clock().advance(4s);
   const std::vector<std::string> extend{"EVAL", kExtend, "1", "k", "me", "1000", "0"};
@@ -159,7 +159,7 @@ TEST_F(ScriptsTest, WhatComesOnTopIsNeverLessThanWasLeft) {
   EXPECT_EQ(left("k"), ":8000\r\n");
 }
 
-TEST_F(ScriptsTest, HowLongItIsHeldIsTold) {
+TEST_F(ScriptsTest, TheTimeLeftIsReturned) {
   EXPECT_EQ(eval(kHeld, {"k"}, {"me"}), ":-3\r\n");
   call({"SET", "k", "me", "PX", "1000"});
   EXPECT_EQ(eval(kHeld, {"k"}, {"you"}), ":-3\r\n");
@@ -230,7 +230,7 @@ TEST_F(ScriptsTest, EverythingElseIsRefusedWithTheReason) {
             "-ERR Number of keys can't be greater than number of args\r\n");
   call({"MULTI"});
   EXPECT_THAT(eval(kDelete, {"k"}, {"me"}),
-              StartsWith("-ERR 'eval' cannot stand in a transaction"));
+              StartsWith("-ERR 'eval' cannot be in a transaction"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sessions over a fake node: what cluster-aware clients are told.
+// Sessions over a fake node: replies to cluster-aware clients.
 #include <leasehold/tests/server/session_fixture.h>
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST_F(ClusterLayout, NamesTheLastLeaderWhileNoneIsKnown) {
   EXPECT_EQ(hosts(1, 1), "a b");
 }
 
-TEST_F(ClusterLayout, NamesThisNodeWhereNobodyElseCanBeNamed) {
+TEST_F(ClusterLayout, NamesThisNodeIfTheLeaderCannotBeNamed) {
   EXPECT_EQ(hosts(0, 0), "a b") << "no leader was ever known";
   EXPECT_EQ(hosts(3, 3), "a b") << "nobody knows the leader's client address";
 }

@@ -46,7 +46,7 @@ std::string all(std::string_view bytes) {
 class SessionEvents : public SessionTest {
  protected:
   SessionEvents() { node_.grant_lease(std::chrono::hours(1)); }
-  /// Applies a command as another client's, which the hub has not looked at yet.
+  /// Applies a command of another client, which the hub has not read yet.
   void unseen(const kv::Command& command) {
     node_.propose(kv::encode_command(command).value(), node::CallOptions(std::chrono::seconds(1)),
                   [](const replica::ProposeResult&) {});
@@ -57,7 +57,7 @@ class SessionEvents : public SessionTest {
     return events();
   }
   void set(const std::string& key, const std::string& value) { other(kv::Set{key, value}); }
-  /// What the client is told.
+  /// The messages that the client gets.
   std::string events() {
     while (hub_.look()) {
     }
@@ -114,7 +114,7 @@ TEST_F(SessionEvents, AnExpirySaysSo) {
       "8]]] | [events 6 [[k1 revoked 0 0 8]]]");
 }
 
-// The lease that a key has of its own is nobody's business.
+// Clients do not see the lease of a key that ends by itself.
 TEST_F(SessionEvents, AKeyThatEndsByItselfHasNoLeaseToAWatcher) {
   say({"LEASEHOLD", "WATCH", "KEY", "k"});
   kv::Set timed{"k", "v"};
@@ -144,7 +144,7 @@ TEST_F(SessionEvents, AWatchGoesOnWhereAnotherEnded) {
   EXPECT_EQ(taken(), "[events 6 [[a set 1 6 0]]]");
 }
 
-TEST_F(SessionEvents, WhatIsForgottenIsSaid) {
+TEST_F(SessionEvents, ForgottenRevisionsAreReported) {
   set("a", "1");
   ASSERT_TRUE(node_.store().install_snapshot(*node_.store().take_snapshot().value()));
   set("a", "2");
@@ -161,7 +161,7 @@ TEST_F(SessionEvents, ARevisionThatNeverWasIsRefused) {
   EXPECT_EQ(say({"LEASEHOLD", "WATCH", "KEY", "a", "FROM", "2"}), "[watching 2]");
 }
 
-/// What began before it was asked for is not told, and the read that it is sees all of that.
+/// Earlier revisions are not sent, and the read that the watch begins with sees all of them.
 TEST_F(SessionEvents, AWatchBeginsAsAReadDoes) {
   node_.commit_ahead(1);
   EXPECT_EQ(say({"LEASEHOLD", "WATCH", "KEY", "a"}), "");
@@ -188,8 +188,8 @@ TEST_F(SessionEvents, AWatchThatIsWrongIsRefused) {
   EXPECT_THAT(refusal({"KEY", "a", "FROM"}), StartsWith("ERR expected LEASEHOLD WATCH"));
   EXPECT_THAT(refusal({"VALUES", "VALUES"}), StartsWith("ERR expected LEASEHOLD WATCH"));
   EXPECT_THAT(refusal({"WHAT", "a"}), StartsWith("ERR expected LEASEHOLD WATCH"));
-  EXPECT_THAT(refusal({"KEY", "a", "FROM", "0"}), StartsWith("ERR '0' is no revision"));
-  EXPECT_THAT(refusal({"KEY", "a", "FROM", "x"}), StartsWith("ERR 'x' is no revision"));
+  EXPECT_THAT(refusal({"KEY", "a", "FROM", "0"}), StartsWith("ERR '0' is not a revision"));
+  EXPECT_THAT(refusal({"KEY", "a", "FROM", "x"}), StartsWith("ERR 'x' is not a revision"));
   std::vector<std::string> many;
   for (std::size_t i = 0; i <= kInterestsMax; ++i) {
     many.insert(many.end(), {"KEY", std::to_string(i)});
@@ -199,7 +199,7 @@ TEST_F(SessionEvents, AWatchThatIsWrongIsRefused) {
   say({"HELLO", "3"});
 }
 
-TEST_F(SessionEvents, InResp2OnlyWhatIsNoMessageIsAnswered) {
+TEST_F(SessionEvents, InResp2OnlyRepliesUnlikeMessagesAreSent) {
   say({"LEASEHOLD", "WATCH", "KEY", "a"});
   EXPECT_THAT(say({"GET", "a"}), StartsWith("ERR Can't execute 'get'"));
   EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "b"}), StartsWith("ERR Can't execute"));
@@ -228,11 +228,11 @@ TEST_F(SessionEvents, InResp3EverythingIsAnsweredBesideMessages) {
 
 TEST_F(SessionEvents, NoTransactionWatches) {
   say({"MULTI"});
-  EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a"}), HasSubstr("cannot stand in a transaction"));
+  EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a"}), HasSubstr("cannot be in a transaction"));
   EXPECT_THAT(say({"SUBSCRIBE", "__keyevent@0__:set"}), HasSubstr("cannot stand"));
 }
 
-TEST_F(SessionEvents, MessagesStandBehindTheReplyThatBeginsThem) {
+TEST_F(SessionEvents, MessagesFollowTheReplyThatBeginsThem) {
   node_.grant_lease(std::chrono::hours(-1));
   say({"HELLO", "3"});
   const std::string many = "LEASEHOLD WATCH KEY a\r\nGET a\r\n";
@@ -267,7 +267,7 @@ TEST_F(SessionEvents, ASlowWatcherIsToldAtItsOwnPaceAndHoldsABoundedOutput) {
   EXPECT_EQ(count(&Counters::watch_resyncs), 0U);
 }
 
-TEST_F(SessionEvents, WhoIsTooSlowIsToldToReadAgain) {
+TEST_F(SessionEvents, AWatcherThatIsTooSlowHasToReadAgain) {
   say({"LEASEHOLD", "WATCH", "KEY", "a"});
   set("a", "1");
   ASSERT_TRUE(node_.store().install_snapshot(*node_.store().take_snapshot().value()));
@@ -340,7 +340,7 @@ TEST_F(SessionEvents, ARangeTellsItsRevision) {
   EXPECT_THAT(say({"LEASEHOLD", "RANGE", "k", "AFTER"}), StartsWith("ERR expected"));
 }
 
-TEST_F(SessionEvents, SubscribersHearRedisesNotifications) {
+TEST_F(SessionEvents, SubscribersGetTheNotificationsOfRedis) {
   EXPECT_EQ(say({"SUBSCRIBE", "__keyspace@0__:a", "__keyevent@0__:del"}),
             "[subscribe __keyspace@0__:a 1] | [subscribe __keyevent@0__:del 2]");
   set("a", "1");
@@ -394,7 +394,7 @@ TEST_F(SessionEvents, AChannelMayBeAPatternToo) {
   EXPECT_EQ(say({"PUNSUBSCRIBE"}), "[punsubscribe " + del + " 0]");
 }
 
-TEST_F(SessionEvents, ExpiredKeysAreHeardOf) {
+TEST_F(SessionEvents, ExpiredKeysAreReported) {
   say({"HELLO", "3"});
   EXPECT_EQ(say({"PSUBSCRIBE", "__keyevent@*__:expired"}),
             ">[psubscribe __keyevent@*__:expired 1]");
@@ -428,7 +428,7 @@ TEST_F(SessionEvents, SubscriptionsAreBounded) {
   EXPECT_EQ(say({"UNSUBSCRIBE", "__keyspace@0__:0"}), "[unsubscribe __keyspace@0__:0 1023]");
 }
 
-TEST_F(SessionEvents, WhoSubscribesToCostlyPatternsIsClosed) {
+TEST_F(SessionEvents, ASubscriberWithCostlyPatternsIsClosed) {
   std::vector<std::string> command = {"PSUBSCRIBE"};
   for (int i = 0; i < 20; ++i) {
     command.push_back("__keyspace@0__:" + std::string(1000, '*') + std::to_string(i));

@@ -21,7 +21,7 @@ class SessionExpiryTest : public SessionTest {
     state_.lease_keeper = &keeper_;
     node_.grant_lease(1h);
   }
-  /// Sends a line, lets whatever it proposes commit.
+  /// Sends a line, and commits the command that it proposes.
   std::string line(const std::string& words) {
     std::string out = feed(words + "\r\n");
     node_.commit_all();
@@ -38,7 +38,7 @@ class SessionExpiryTest : public SessionTest {
       node_.clock(), [this](std::uint64_t cursor) { return node_.store().lease_changes(cursor); }};
 };
 
-TEST_F(SessionExpiryTest, WhatIsLeftIsTold) {
+TEST_F(SessionExpiryTest, TheTimeLeftIsReturned) {
   EXPECT_EQ(line("SET k v PX 1500"), "+OK\r\n");
   EXPECT_EQ(line("PTTL k"), ":1500\r\n");
   EXPECT_EQ(line("TTL k"), ":2\r\n");
@@ -74,7 +74,7 @@ TEST_F(SessionExpiryTest, AnInstantBecomesADurationHere) {
   EXPECT_EQ(line("EXISTS k"), ":0\r\n");
 }
 
-TEST_F(SessionExpiryTest, WhatIsNoTimeIsRefused) {
+TEST_F(SessionExpiryTest, AnInvalidTimeIsRefused) {
   const std::string in_set = "-ERR invalid expire time in 'set' command\r\n";
   EXPECT_EQ(line("SET k v PX 0"), in_set);
   EXPECT_EQ(line("SET k v EXAT -1"), in_set);

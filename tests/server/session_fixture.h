@@ -40,7 +40,7 @@ class SessionTest : public ::testing::Test {
     } while (session_->turn_over() || executor_.waits());
     return std::exchange(session_->output(), {});
   }
-  /// Hands over one command in one piece, as words.
+  /// Gives one command in one piece, as words.
   std::string send(const std::vector<std::string>& words) {
     std::string bytes;
     append_array(bytes, words.size());

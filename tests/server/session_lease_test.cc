@@ -19,7 +19,7 @@ using ::testing::StartsWith;
 class SessionLeaseTest : public SessionTest {
  protected:
   SessionLeaseTest() { state_.lease_keeper = &keeper_; }
-  /// Sends a line, lets whatever it proposes commit.
+  /// Sends a line, and commits the command that it proposes.
   std::string line(const std::string& words) {
     std::string out = feed(words + "\r\n");
     node_.commit_all();

@@ -32,7 +32,7 @@ TEST_F(QueuedHere, AloneNeedNoNode) {
   EXPECT_EQ(feed("MULTI\r\nPING\r\nECHO x\r\nEXEC\r\n"),
             "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n$1\r\nx\r\n");
   EXPECT_EQ(node_.proposals(), 0U);
-  // A wrong number of words is refused when EXEC runs it, and the others stand.
+  // A wrong number of words is refused when EXEC runs it, and the others are executed.
   EXPECT_THAT(feed("MULTI\r\nPING a b\r\nPING\r\nEXEC\r\n"),
               AllOf(HasSubstr("*2\r\n-ERR wrong number of"), EndsWith("+PONG\r\n")));
 }

@@ -15,7 +15,7 @@ using ::testing::StartsWith;
 
 class SessionOnceTest : public SessionTest {
  protected:
-  /// Sends a line, lets whatever it proposes commit.
+  /// Sends a line, and commits the command that it proposes.
   std::string line(const std::string& words) {
     std::string out = feed(words + "\r\n");
     node_.commit_all();
@@ -81,7 +81,7 @@ TEST_F(SessionOnceTest, ATransactionIsExecutedOnce) {
   const std::string queued = "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n";
   EXPECT_EQ(line(transaction), queued + "*3\r\n:1\r\n+string\r\n+OK\r\n");
   EXPECT_EQ(line(transaction), queued + "*3\r\n:1\r\n+string\r\n+OK\r\n");
-  // PING stands in its place each time; behind the number of another transaction it has none.
+  // PING has its place each time; with the number of another transaction it has none.
   const std::string with_ping = "MULTI\r\nPING\r\nINCR m\r\nLEASEHOLD ONCE 1 4 EXEC";
   EXPECT_EQ(line(with_ping), "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n:1\r\n");
   EXPECT_EQ(line(with_ping), "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n:1\r\n");
@@ -135,7 +135,7 @@ TEST_F(SessionOnceTest, WrongWordsAreRefusedAndNothingIsProposed) {
   EXPECT_EQ(node_.proposals(), 0U);
 }
 
-TEST_F(SessionOnceTest, SessionsAreListedBehindWhatOpensThem) {
+TEST_F(SessionOnceTest, SessionsAreListedAfterTheirOpening) {
   EXPECT_EQ(feed("LEASEHOLD SESSION OPEN\r\nLEASEHOLD SESSION OPEN\r\nLEASEHOLD SESSION LIST\r\n"),
             "");
   node_.commit_all();

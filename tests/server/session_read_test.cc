@@ -164,9 +164,9 @@ TEST_F(ReadModes, OneReadMayHaveAModeOfItsOwn) {
   EXPECT_THAT(explained(), HasSubstr(field("served", "quorum")));
   EXPECT_EQ(feed("GET k\r\n"), "$-1\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$5\r\nlease\r\n");
-  EXPECT_THAT(feed("LEASEHOLD READ log SET k v\r\n"), StartsWith("-ERR 'SET' is no command"));
-  EXPECT_THAT(feed("LEASEHOLD READ log WATCH k\r\n"), StartsWith("-ERR 'WATCH' is no command"));
-  EXPECT_THAT(feed("LEASEHOLD READ stale GET k\r\n"), StartsWith("-ERR 'GET' is no duration"));
+  EXPECT_THAT(feed("LEASEHOLD READ log SET k v\r\n"), StartsWith("-ERR 'SET' is not a command"));
+  EXPECT_THAT(feed("LEASEHOLD READ log WATCH k\r\n"), StartsWith("-ERR 'WATCH' is not a command"));
+  EXPECT_THAT(feed("LEASEHOLD READ stale GET k\r\n"), StartsWith("-ERR 'GET' is not a duration"));
   EXPECT_THAT(feed("LEASEHOLD READMODE stale\r\n"), StartsWith("-ERR stale needs a bound"));
 }
 

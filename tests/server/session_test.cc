@@ -259,7 +259,7 @@ TEST_F(SessionTest, AClientThatHungUpIsForgotten) {
   EXPECT_EQ(node_.store().size(), 2U);
 }
 
-// A client is sent to what it can use, and told nothing that is not so.
+// A refusal names a command that works, and only true facts.
 TEST_F(SessionTest, WhatIsNotHereNamesWhatIs) {
   const std::vector<std::pair<const char*, const char*>> told = {
       {"COPY a b", "GET, then SET with NX"},

@@ -51,7 +51,7 @@ TEST_F(SessionTransferTest, WithoutANumberTheNodeChooses) {
 TEST_F(SessionTransferTest, AWrongNumberIsRefused) {
   for (const char* wrong : {"0", "-1", "x", "4294967296", "99999999999999999999"}) {
     EXPECT_THAT(feed("LEASEHOLD TRANSFER " + std::string(wrong) + "\r\n"),
-                HasSubstr("is no number of a node\r\n"));
+                HasSubstr("is not the number of a node\r\n"));
   }
   EXPECT_EQ(feed("LEASEHOLD TRANSFER 1 2\r\n"), "-ERR expected LEASEHOLD TRANSFER [id]\r\n");
 }

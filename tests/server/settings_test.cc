@@ -27,7 +27,7 @@ std::string refusal(const SettingTexts& texts) {
   return settings ? "accepted" : settings.error().message;
 }
 
-/// A file that is gone when the test is.
+/// A file that is removed at the end of the test.
 class SettingsFile {
  public:
   explicit SettingsFile(const std::string& text)
@@ -51,8 +51,8 @@ TEST(Settings, TheHistoryOfWatchersHasBounds) {
   EXPECT_EQ(make_settings(with("watch-history-events", "100")).value().events.events_max, 100U);
   EXPECT_THAT(refusal(with("watch-history", "0")),
               HasSubstr("--watch-history: what watchers read"));
-  EXPECT_THAT(refusal(with("watch-history", "some")), HasSubstr("is no number of bytes"));
-  EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is no number from 100"));
+  EXPECT_THAT(refusal(with("watch-history", "some")), HasSubstr("is not a number of bytes"));
+  EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is not a number from 100"));
 }
 
 TEST(Durations, HaveAUnit) {
@@ -144,12 +144,12 @@ TEST(Settings, DefaultsOfTheTableAreThoseOfTheTypes) {
 }
 
 TEST(Settings, WrongOnesAreRefusedByName) {
-  EXPECT_THAT(refusal(with("id", "0")), HasSubstr("--id: '0' is no number from 1"));
-  EXPECT_THAT(refusal(with("lease", "1")), HasSubstr("--lease: '1' is no duration"));
+  EXPECT_THAT(refusal(with("id", "0")), HasSubstr("--id: '0' is not a number from 1"));
+  EXPECT_THAT(refusal(with("lease", "1")), HasSubstr("--lease: '1' is not a duration"));
   EXPECT_THAT(refusal(with("max-clock-drift", "10%")), HasSubstr("--max-clock-drift: '10%'"));
   EXPECT_THAT(refusal(with("max-clock-drift", "0.1234567")), HasSubstr("--max-clock-drift"));
   EXPECT_THAT(refusal(with("lease-reads", "yes")), HasSubstr("--lease-reads: 'yes' is neither"));
-  EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is no address"));
+  EXPECT_THAT(refusal(with("listen", "7201")), HasSubstr("--listen: '7201' is not an address"));
   EXPECT_THAT(refusal(with("log-level", "loud")), HasSubstr("--log-level: 'loud'"));
   EXPECT_THAT(refusal(with("io-threads", "0")), HasSubstr("--io-threads: '0'"));
   EXPECT_THAT(refusal(with("cluster", "")), HasSubstr("--cluster"));
@@ -159,7 +159,7 @@ TEST(Settings, WrongOnesAreRefusedByName) {
   EXPECT_EQ(make_settings(with("session-idle-max", "1s")).value().session_idle_max, 1s);
 }
 
-TEST(Settings, HowANodeEndsAndWhoShallLead) {
+TEST(Settings, DrainTimeoutAndPreferredLeaders) {
   SettingTexts texts = kGood;
   EXPECT_EQ(make_settings(texts).value().drain_timeout, 5s);
   EXPECT_TRUE(make_settings(texts).value().node.preferred_leaders.empty());
@@ -183,7 +183,7 @@ TEST(Settings, ANodeJoinsThroughSeveral) {
   EXPECT_EQ(settings.value().node.join, (std::vector<std::string>{"a:1", "b:2"}));
   EXPECT_EQ(settings.value().node.listen, "d:4");
   EXPECT_TRUE(settings.value().node.peers.empty());
-  EXPECT_THAT(refusal(with("join", "a:1,,b:2")), HasSubstr("--join: '' is no address"));
+  EXPECT_THAT(refusal(with("join", "a:1,,b:2")), HasSubstr("--join: '' is not an address"));
 }
 
 TEST(Settings, AreCheckedTogether) {

@@ -157,7 +157,7 @@ TEST_P(TcpFrontTest, ProtocolErrorsGetTheirReplyAndTheEnd) {
   open();
   RespClient good = connect();
   RespClient bad = connect();
-  // An array whose announced bulk is far too large, then more bytes than anybody reads.
+  // An array whose announced bulk is far too large, then more bytes than the server reads.
   static_cast<void>(bad.send({Words{std::string(17U << 20U, 'x')}}, kPatience));
   const auto reply = bad.reply(kPatience);
   ASSERT_TRUE(reply.ok()) << reply.error().message;
@@ -167,7 +167,7 @@ TEST_P(TcpFrontTest, ProtocolErrorsGetTheirReplyAndTheEnd) {
   EXPECT_EQ(state_->sum(&Counters::protocol_errors), 1U);
 }
 
-TEST_P(TcpFrontTest, TooManyClientsAreToldSo) {
+TEST_P(TcpFrontTest, TooManyClientsGetARefusal) {
   ServerOptions options;
   options.clients_max = 2;
   open(options);
@@ -182,7 +182,7 @@ TEST_P(TcpFrontTest, TooManyClientsAreToldSo) {
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 1U);
 }
 
-TEST_P(TcpFrontTest, TheLogIsToldOfRefusedClientsButNotOfEach) {
+TEST_P(TcpFrontTest, TheLogReportsRefusedClientsButNotEach) {
   ServerOptions options;
   options.clients_max = 1;
   std::atomic<int> said{0};
@@ -231,7 +231,7 @@ TEST_P(TcpFrontTest, ClientsAreListedAndKilledAcrossThreads) {
   EXPECT_EQ(call(clients[0], {"CLIENT", "KILL", "ID", id}).integer, 1);
   EXPECT_FALSE(clients[3].reply(kPatience).ok());
   EXPECT_EQ(call(clients[0], {"CLIENT", "KILL", "ID", id}).integer, 0);
-  // Without ID or ADDR all are meant, but for the one that asks.
+  // Without ID or ADDR all connections are meant, except the one that asks.
   EXPECT_EQ(call(clients[1], {"CLIENT", "KILL", "SKIPME", "yes"}).integer, 3);
   EXPECT_FALSE(clients[0].reply(kPatience).ok());
   // One's own end comes behind the answer.
@@ -289,7 +289,7 @@ TEST_P(TcpFrontTest, WhatHasArrivedAtStopIsAnswered) {
     EXPECT_EQ(call(clients.back(), {"PING"}).text, "PONG");
   }
   state_->draining = true;
-  // It has arrived when it is sent, as a rule, but nobody may have read it.
+  // A sent command has arrived, as a rule, but perhaps no thread has read it.
   for (RespClient& client : clients) {
     ASSERT_TRUE(client.send({{"PING"}, {"SET", "k", "v"}}, kPatience).ok());
   }
@@ -316,7 +316,7 @@ TEST_P(TcpFrontTest, RepliesThatAreReadyAtStopAreSent) {
   EXPECT_EQ(answered, state_->sum(&Counters::writes_committed));
 }
 
-/// Stands still in keys_after() for as long as it is told.
+/// Waits in keys_after() until the test lets it go on.
 class StoreWithSlowScans final : public kv::Store {
  public:
   explicit StoreWithSlowScans(kv::Store& store) : store_(store) {}
@@ -403,8 +403,8 @@ TEST_P(TcpFrontTest, AProvenClientIsServedWhileOthersScan) {
   }
 }
 
-/// Newcomers, clients that are proven, and those whose watch had to wait for the node.
-TEST_P(TcpFrontTest, WatchersAreToldEverythingInOrder) {
+/// New clients, proven clients, and clients whose watch had to wait for the node.
+TEST_P(TcpFrontTest, WatchersGetEverythingInOrder) {
   open();
   std::vector<RespClient> watchers;
   for (int i = 0; i < 12; ++i) {

@@ -39,8 +39,8 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// A node answers within its own limit, 5 s, or it is broken.
 constexpr int kReplySeconds = 8;
-/// Between two looks whether the own node is back: longer each time that it does not take a
-/// request, since one that waits to be added, or was removed, may not take any for long.
+/// Pause between two checks whether the own node is back: longer after each request that it does
+/// not take, since a node that waits to be added, or was removed, may take none for a long time.
 constexpr std::int64_t kReturnPause = kSecond / 20;
 constexpr std::int64_t kReturnPauseMax = kSecond * 2;
 /// When no node takes a request.
@@ -83,8 +83,8 @@ class Connection {
     return false;
   }
   bool is_open() const { return fd_ >= 0; }
-  /// The node has ended the conversation between two requests: a request that is sent now would
-  /// not be executed, and its client could not tell.
+  /// The node has closed the connection between two requests: a request that is sent now would not
+  /// be executed, and its client could not know that.
   bool ended() const {
     char byte = 0;
     return fd_ >= 0 && recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -179,7 +179,7 @@ class Client {
     return random_ ^= random_ << 17U;
   }
 
-  /// Back to the own node if it is there again, or on to the next one that is.
+  /// Connects to the own node if it is back, or else to the next node that runs.
   void connect_somewhere() {
     if (connection_.ended()) go_on();
     if (at_ != own_ && now() >= next_return_) {

@@ -75,7 +75,7 @@ def transactions(ports):
 
 
 def notifications(ports):
-    """What happens to a key is heard at every node, whoever writes where."""
+    """Every node reports the changes of a key, wherever it is written."""
     listeners = []
     for port in ports:
         r = redis.Redis(port=port)

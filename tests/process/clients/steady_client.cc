@@ -1,4 +1,4 @@
-// A good client for hostile_clients.py: one GET every so often, whether or not the one before was
+// A good client for hostile_clients.py: one GET in each interval, even if the one before was not
 // answered in time. Prints how long the answers took.
 //
 //   steady_client PORT KEY INTERVAL_US COUNT
@@ -62,7 +62,7 @@ void call(int fd, const std::string& request) {
   if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size())) {
     fail("write");
   }
-  // "$5\r\nvalue\r\n": two lines, whatever the value, so long as it has none itself.
+  // "$5\r\nvalue\r\n": two lines for any value without line ends.
   char reply[4096];
   for (int lines = 0; lines < 2;) {
     const ssize_t got = read(fd, reply, sizeof(reply));
