@@ -5,6 +5,8 @@
 #include <benchmark/benchmark.h>
 #include <leasehold/raft/core.h>
 
+#include <fmt/format.h>
+
 #include <ctime>
 
 #include <chrono>
@@ -108,7 +110,7 @@ class Leader {
     raft::InitialState state;
     for (std::uint64_t id = 1; id <= voters; ++id) {
       state.base_membership.members.push_back(
-          {NodeId(id), raft::Uuid{id, id}, "node" + std::to_string(id)});
+          {NodeId(id), raft::Uuid{id, id}, fmt::format("node{}", id)});
       state.base_membership.voters.push_back(NodeId(id));
     }
     return state;

@@ -4,6 +4,8 @@
 #include <leasehold/check/search.h>
 #include <leasehold/check/zones.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -88,8 +90,8 @@ class Check {
       case OrderSearch::Found::order: return report;
       case OrderSearch::Found::gave_up:
         report.verdict = Verdict::undecided;
-        report.explanation = "the search gave up after " + std::to_string(options_.states_max) +
-                             " states; allow it more";
+        report.explanation =
+            fmt::format("the search gave up after {} states; allow it more", options_.states_max);
         return report;
       case OrderSearch::Found::no_order: break;
     }

@@ -3,6 +3,8 @@
 #include <leasehold/explore/search.h>
 #include <leasehold/story/teller.h>
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -161,8 +163,9 @@ std::string parse(const std::vector<std::string>& given, std::size_t& i, Argumen
     return "";
   }
   const bool takes_steps = word == "--after";
-  if (!takes_steps && std::string(kExploreUsage).find("  " + word + " N ") == std::string::npos) {
-    return "unknown option `" + word + "`";
+  if (!takes_steps &&
+      std::string(kExploreUsage).find(fmt::format("  {} N ", word)) == std::string::npos) {
+    return fmt::format("unknown option `{}`", word);
   }
   if (i + 1 == given.size()) return word + (takes_steps ? " needs steps" : " needs a number");
   const std::string& value = given[++i];
@@ -173,7 +176,7 @@ std::string parse(const std::vector<std::string>& given, std::size_t& i, Argumen
   const bool digits = !value.empty() && value.size() < 11 &&
                       value.find_first_not_of("0123456789") == std::string::npos;
   if (!digits || !set_number(word, std::stoull(value), arguments)) {
-    return word + " does not take `" + value + "`";
+    return fmt::format("{} does not take `{}`", word, value);
   }
   return "";
 }
@@ -184,7 +187,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     if (!wrong.empty()) return wrong;
   }
   Bounds& b = arguments.bounds;
-  if (b.members > b.nodes) return "--members: there are only " + std::to_string(b.nodes) + " nodes";
+  if (b.members > b.nodes) return fmt::format("--members: there are only {} nodes", b.nodes);
   if (b.voters > (b.members == 0 ? b.nodes : b.members)) return "--voters: they are members too";
   if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1)) {
     return "--witness: somebody has to lead";

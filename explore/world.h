@@ -9,6 +9,8 @@
 #include <leasehold/story/record.h>
 #include <leasehold/story/two_clocks.h>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -58,7 +60,7 @@ class World {
   Duration now() const { return now_; }
 
   static NodeId id_of(std::size_t i) { return NodeId(static_cast<std::uint64_t>(i) + 1); }
-  static std::string address_of(NodeId id) { return "node-" + std::to_string(id.value()) + ":1"; }
+  static std::string address_of(NodeId id) { return fmt::format("node-{}:1", id.value()); }
 
  private:
   /// What an answer to a round stands on, known from outside the cores.

@@ -3,6 +3,8 @@
 #include <leasehold/explore/world.h>
 #include <leasehold/raft/carry_out.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -207,9 +209,10 @@ void World::answered(std::size_t i, const raft::ReadAnswer& answer) {
   });
   if (found == reads_.end()) return;
   if (answer.index && *answer.index < found->least) {
-    fail("stale read: node " + std::to_string(i + 1) + " answers at index " +
-         std::to_string(answer.index->value()) + ", though " +
-         std::to_string(found->least.value()) + " was committed before the read arrived");
+    fail(
+        fmt::format("stale read: node {} answers at index {}, though {} was committed before "
+                    "the read arrived",
+                    i + 1, answer.index->value(), found->least.value()));
   }
   reads_.erase(found);
 }

@@ -2,6 +2,8 @@
 #include <leasehold/sim/seed_processes.h>
 #include <leasehold/sim/simulator.h>
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -58,12 +60,14 @@ int g_output = -1;
 extern "C" void report_abort(int) {
   std::string text;
   if (g_running != nullptr) {
-    for (const std::string& event : g_running->trace_tail()) text += "trace " + event + "\n";
+    for (const std::string& event : g_running->trace_tail()) {
+      text += fmt::format("trace {}\n", event);
+    }
     write_all(g_output, std::exchange(text, ""));
     // An assertion is not inside the allocator, so this may allocate; should it hang, it ends.
     alarm(kJudgeSeconds);
     const std::string wrong = g_running->judge_history();
-    if (!wrong.empty()) text += "broken " + wrong + "\n";
+    if (!wrong.empty()) text += fmt::format("broken {}\n", wrong);
   }
   write_all(g_output, text + "aborted\n");
   _exit(4);
@@ -74,7 +78,7 @@ extern "C" void report_abort(int) {
   g_output = output;
   std::signal(SIGABRT, report_abort);
   for (std::uint64_t seed = from; seed <= seeds.last; seed += seeds.jobs) {
-    write_all(output, "seed " + std::to_string(seed) + "\n");
+    write_all(output, fmt::format("seed {}\n", seed));
     Simulator simulator(seed, options);
     g_running = &simulator;
     const SeedReport report = simulator.run();

@@ -4,6 +4,8 @@
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/files.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -135,9 +137,11 @@ std::string parse_sim_arguments(const std::vector<std::string>& given, SimArgume
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       seeds_given = seeds_given || name == "--seed" || name == "--seeds";
-      if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
+      if (!set_value(name, value, arguments)) {
+        return fmt::format("{} does not take `{}`", name, value);
+      }
     } else {
-      return "unknown option `" + name + "`";
+      return fmt::format("unknown option `{}`", name);
     }
   }
   const bool many = arguments.first != arguments.last && arguments.plan_file.empty();
@@ -170,7 +174,7 @@ std::string take_plan_file(SimArguments& arguments) {
   const Result<std::string> text = story::read_file(arguments.plan_file);
   if (!text) return text.error().message;
   Result<Plan> plan = plan_of(text.value());
-  if (!plan) return arguments.plan_file + ": " + plan.error().message;
+  if (!plan) return fmt::format("{}: {}", arguments.plan_file, plan.error().message);
   arguments.first = arguments.last = plan.value().seed;
   arguments.sim.plan = std::move(plan).value();
   return "";
@@ -179,12 +183,12 @@ std::string take_plan_file(SimArguments& arguments) {
 std::string options_again(std::uint64_t seed, const SimArguments& arguments) {
   const SimOptions& options = arguments.sim;
   const bool drawn = arguments.plan_file.empty();
-  std::string text = drawn ? "--seed " + std::to_string(seed) : "--plan " + arguments.plan_file;
+  std::string text = drawn ? fmt::format("--seed {}", seed) : "--plan " + arguments.plan_file;
   if (options.shape) text += std::string(" --partition ") + partition_shape_name(*options.shape);
   if (options.long_life) {
-    text += " --hours " + std::to_string(options.chaos / std::chrono::hours(1));
+    text += fmt::format(" --hours {}", options.chaos / std::chrono::hours(1));
   }
-  if (options.drift_ppm) text += " --drift-ppm " + std::to_string(*options.drift_ppm);
+  if (options.drift_ppm) text += fmt::format(" --drift-ppm {}", *options.drift_ppm);
   if (options.lease_work) text += " --leases";
   if (options.lease_oracles_only) text += " --lease-oracles";
   return text + options_of(options.reduction);

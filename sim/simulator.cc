@@ -2,6 +2,8 @@
 #include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -128,9 +130,8 @@ void Simulator::live_until(TrueInstant end) {
       committed_at = world_.queue.now();
     }
     if (world_.queue.now() < committed_at + kStandstillMax) continue;
-    world_.fail("liveness", "nothing was committed for " +
-                                std::to_string(kStandstillMax / std::chrono::seconds(1)) +
-                                " s of a long life");
+    world_.fail("liveness", fmt::format("nothing was committed for {} s of a long life",
+                                        kStandstillMax / std::chrono::seconds(1)));
   }
 }
 
@@ -180,13 +181,18 @@ void Simulator::check_recovered() {
   const auto behind = std::count_if(nodes_.begin(), nodes_.end(),
                                     [this](const auto& node) { return waiting(*node); });
   if (behind > 0) {
-    world_.fail("liveness", "after the faults have ended, " + std::to_string(behind) +
-                                " nodes have not completed a write and a read in time");
+    world_.fail(
+        "liveness",
+        fmt::format("after the faults have ended, {} nodes have not completed a write and a "
+                    "read in time",
+                    behind));
   }
   const std::size_t unanswered = session_clients_->unanswered();
   if (unanswered == 0) return;
-  world_.fail("liveness", "after the faults have ended, " + std::to_string(unanswered) +
-                              " writes in sessions are repeated and not answered in time");
+  world_.fail("liveness",
+              fmt::format("after the faults have ended, {} writes in sessions are repeated and not "
+                          "answered in time",
+                          unanswered));
 }
 
 void Simulator::check_history() {
@@ -203,7 +209,7 @@ std::string Simulator::judge_history() const {
   history.insert(history.end(), in_sessions.begin(), in_sessions.end());
   const check::CheckReport report = check::check_linearizable(history);
   if (report.verdict == check::Verdict::linearizable) return "";
-  return "key " + std::to_string(report.key) + ": " + report.explanation;
+  return fmt::format("key {}: {}", report.key, report.explanation);
 }
 
 SeedReport Simulator::report() const {

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/story/cluster.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::story {
@@ -35,8 +37,7 @@ Cluster::Cluster(const Options& options, Sink sink)
     : delay_(options.delay), sink_(std::move(sink)) {
   LEASEHOLD_ASSERT(options.nodes >= 1 && options.nodes <= kNodesMax);
   for (std::uint64_t i = 1; i <= options.nodes; ++i) {
-    membership_.members.push_back(
-        {NodeId(i), raft::Uuid{i, i}, "node-" + std::to_string(i) + ":1"});
+    membership_.members.push_back({NodeId(i), raft::Uuid{i, i}, fmt::format("node-{}:1", i)});
     membership_.voters.emplace_back(i);
   }
   for (const raft::Member& member : membership_.members) {
@@ -441,18 +442,17 @@ void Cluster::persist(StoryNode& node) {
 bool Cluster::leads(NodeId id, Term term) {
   if (term <= preset_term_) {
     if (violation_.empty()) {
-      violation_ = "node " + std::to_string(id.value()) + " leads term " +
-                   std::to_string(term.value()) +
-                   ", but a log that was preset has an entry of term " +
-                   std::to_string(preset_term_.value()) +
-                   ", whose leader a majority has voted for: preset their terms too";
+      violation_ = fmt::format(
+          "node {} leads term {}, but a log that was preset has an entry of term "
+          "{}, whose leader a majority has voted for: preset their terms too",
+          id.value(), term.value(), preset_term_.value());
     }
     return false;
   }
   const NodeId known = leaders_.emplace(term, id).first->second;
   if (known != id && violation_.empty()) {
-    violation_ = "node " + std::to_string(known.value()) + " and node " +
-                 std::to_string(id.value()) + " both lead term " + std::to_string(term.value());
+    violation_ = fmt::format("node {} and node {} both lead term {}", known.value(), id.value(),
+                             term.value());
   }
   return known == id;
 }
@@ -470,8 +470,8 @@ void Cluster::check() {
     const StoryNode& node = entry.second;
     if (!node.up || node.view.end <= node.clock.at(now_).holder) continue;
     if (holder != nullptr) {
-      violation_ = "at " + format_time(now_) + " node " + std::to_string(holder->id.value()) +
-                   " and node " + std::to_string(node.id.value()) + " both hold a valid lease";
+      violation_ = fmt::format("at {} node {} and node {} both hold a valid lease",
+                               format_time(now_), holder->id.value(), node.id.value());
       return;
     }
     holder = &node;

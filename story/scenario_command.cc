@@ -4,6 +4,8 @@
 #include <leasehold/story/script.h>
 #include <leasehold/story/telling.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 namespace leasehold::story {
@@ -32,7 +34,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     } else if (word == "--rewrite") {
       arguments.rewrite = true;
     } else if (word.compare(0, 1, "-") == 0) {
-      return "unknown option `" + word + "`";
+      return fmt::format("unknown option `{}`", word);
     } else {
       arguments.files.push_back(word);
     }
@@ -91,7 +93,7 @@ int run_scenario_command(const std::vector<std::string>& given) {
   Arguments arguments;
   const std::string wrong = parse(given, arguments);
   if (!wrong.empty()) {
-    return fail(wrong + "\n" + kScenarioUsage + kTellingUsage);
+    return fail(fmt::format("{}\n{}{}", wrong, kScenarioUsage, kTellingUsage));
   }
   int status = 0;
   for (const std::string& file : arguments.files) {

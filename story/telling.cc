@@ -2,6 +2,8 @@
 #include <leasehold/story/telling.h>
 #include <leasehold/story/trace_file.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -51,12 +53,14 @@ std::optional<std::string> take_telling_option(const std::vector<std::string>& w
   if (at + 1 == words.size()) return name + " needs a value";
   const std::string& value = words[++at];
   if (name == "--trace") {
-    if (value.empty() || value[0] == '-') return "--trace does not take `" + value + "`: a file";
+    if (value.empty() || value[0] == '-') {
+      return fmt::format("--trace does not take `{}`: a file", value);
+    }
     options.trace = value;
     return "";
   }
   const std::optional<Duration> span = parse_span(value);
-  if (!span) return name + " does not take `" + value + "`; allowed: 600ms, 12.5s";
+  if (!span) return fmt::format("{} does not take `{}`; allowed: 600ms, 12.5s", name, value);
   (name == "--from" ? options.from : options.until) = *span;
   return "";
 }

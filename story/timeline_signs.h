@@ -10,10 +10,6 @@
 
 namespace leasehold::story {
 
-inline std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
 /// What is written beside a sign.
 struct SignWords {
   std::string style;

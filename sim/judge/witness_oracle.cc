@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/witness_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::sim {
 
 void WitnessOracle::on_committed(const raft::Entry& entry, std::optional<raft::NodeId> leader) {
@@ -27,9 +29,9 @@ void WitnessOracle::on_send(const SimNode& leader, raft::NodeId to, const raft::
       stayed = stayed && log.membership_at(at).find(member.id) != nullptr;
     }
     if (!stayed) continue;
-    world_.fail("witness_told", name(leader) + " tells a witness of commit " +
-                                    std::to_string(commit.value()) + ", which " + name(other) +
-                                    " does not hold durably");
+    world_.fail("witness_told",
+                fmt::format("{} tells a witness of commit {}, which {} does not hold durably",
+                            name(leader), commit.value(), name(other)));
   }
 }
 

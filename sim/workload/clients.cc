@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -227,9 +229,8 @@ void Clients::read_machine(Ticket ticket, raft::Index index) {
   const RegisterMachine& machine = attempt.node->machine();
   if (machine.applied() < index) {
     world_.fail("read_before_applied",
-                "node " + std::to_string(attempt.node->id().value()) + " lets a read at index " +
-                    std::to_string(index.value()) + " through, but has applied only " +
-                    std::to_string(machine.applied().value()));
+                fmt::format("node {} lets a read at index {} through, but has applied only {}",
+                            attempt.node->id().value(), index.value(), machine.applied().value()));
   }
   attempt.operation.value = machine.value(attempt.operation.key);
   finish(ticket, Outcome::done);

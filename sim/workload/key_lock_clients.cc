@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/key_lock_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -84,8 +86,8 @@ void KeyLockClients::turn(std::size_t client) {
 
 void KeyLockClients::acquire(std::size_t client) {
   Client& of = clients_[client];
-  of.key = "lock " + std::to_string(of.random.below(world_.plan.key_locks.keys));
-  const std::string value = std::to_string(client) + " " + std::to_string(++of.values);
+  of.key = fmt::format("lock {}", of.random.below(world_.plan.key_locks.keys));
+  const std::string value = fmt::format("{} {}", client, ++of.values);
   kv::Set set{of.key, value};
   set.condition = kv::SetCondition::nx;
   set.ttl = world_.plan.key_locks.ttl;

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/lease_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -67,7 +69,7 @@ void LeaseClients::turn(std::size_t client) {
 void LeaseClients::acquire(std::size_t client) {
   Client& of = clients_[client];
   const LeasePlan& plan = world_.plan.leases;
-  of.name = "name " + std::to_string(of.random.below(plan.names));
+  of.name = fmt::format("name {}", of.random.below(plan.names));
   kv::GrantLease grant;
   grant.name = of.name;
   grant.ttl = plan.ttl;
@@ -148,7 +150,7 @@ void LeaseClients::on_renewed(std::size_t client, TrueInstant sent,
 void LeaseClients::write(std::size_t client) {
   Client& of = clients_[client];
   const std::string key = key_of(of);
-  const std::string value = std::to_string(client) + " " + std::to_string(++of.values);
+  const std::string value = fmt::format("{} {}", client, ++of.values);
   kv::Set set{key, value};
   set.token = of.token;
   if (of.random.chance(2, 3)) {

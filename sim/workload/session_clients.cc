@@ -1,5 +1,7 @@
 #include <leasehold/sim/workload/session_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -194,8 +196,8 @@ void SessionClients::node_died(const SimNode& node) {
 void SessionClients::on_result(Ticket ticket, const replica::ProposeResult& result) {
   Attempt& attempt = attempts_[ticket];
   if (std::exchange(attempt.answered, true)) {
-    world_.fail("completion", "a completion was called twice: client " +
-                                  std::to_string(kFirstClient + attempt.client));
+    world_.fail("completion", fmt::format("a completion was called twice: client {}",
+                                          kFirstClient + attempt.client));
     return;
   }
   if (result.status != replica::ProposeStatus::committed) {

@@ -1,6 +1,8 @@
 #include <leasehold/sim/world/recorder.h>
 #include <leasehold/sim/world/sim_node.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::sim {
@@ -10,8 +12,8 @@ using story::Kind;
 using story::Record;
 
 std::string text_of(const Operation& operation) {
-  std::string text = "key " + std::to_string(operation.key);
-  if (operation.kind == OperationKind::write) text += " = " + std::to_string(operation.value);
+  std::string text = fmt::format("key {}", operation.key);
+  if (operation.kind == OperationKind::write) text += fmt::format(" = {}", operation.value);
   return text;
 }
 
@@ -22,7 +24,7 @@ void Recorder::watch(std::uint64_t seed, const std::vector<SimNode*>& nodes) {
     nodes_.push_back({node, story::CoreWatch(node->id(), sink_)});
   }
   Record first = record(Kind::run, raft::kNobody);
-  first.text = "simulated seed " + std::to_string(seed);
+  first.text = fmt::format("simulated seed {}", seed);
   first.number = nodes.size();
   sink_(first);
 }

@@ -2,6 +2,8 @@
 #include <leasehold/replica/apply.h>
 #include <leasehold/sim/world/sim_applier.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -78,7 +80,7 @@ void SimApplier::install_now(const raft::SnapshotId& id) {
   const std::optional<StagedSnapshot>& staged = ports_.staged;
   if (!staged || !staged->complete || staged->id != id) {
     world_.fail("cut_beyond_durable",
-                "node " + std::to_string(node_.value()) + " installs a snapshot that is not there");
+                fmt::format("node {} installs a snapshot that is not there", node_.value()));
     return;
   }
   const Result<void> done =

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/world/sim_node.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -51,7 +53,7 @@ raft::Membership founding_membership(const Plan& plan) {
   raft::Membership membership;
   for (std::uint64_t i = 1; i <= plan.founders; ++i) {
     membership.members.push_back(
-        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
+        {raft::NodeId(i), uuid_of(raft::NodeId(i)), fmt::format("node-{}:1", i)});
     membership.voters.emplace_back(i);
     if (plan.nodes[i - 1].witness) membership.witnesses.emplace_back(i);
   }
@@ -183,10 +185,11 @@ bool SimNode::install_staged() {
     return true;
   }
   if (!staged_ || !staged_->complete || staged_->id.last != base) {
-    world_.fail("cut_beyond_durable",
-                "node " + std::to_string(id_.value()) + " starts with a log that begins behind " +
-                    std::to_string(base.index.value()) + ", and its state machine holds only " +
-                    std::to_string(applied.value()));
+    world_.fail(
+        "cut_beyond_durable",
+        fmt::format("node {} starts with a log that begins behind {}, and its state machine "
+                    "holds only {}",
+                    id_.value(), base.index.value(), applied.value()));
     return false;
   }
   const Result<void> done =
