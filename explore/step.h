@@ -17,7 +17,7 @@ enum class StepKind : std::uint8_t {
   propose,    ///< at `node`
   read,       ///< at `node`
   transfer,   ///< from `node` to node `what`
-  change,     ///< of the members by `node`: World::Change
+  change,     ///< of the members by `node`: see World::kAllVote
   suspend,    ///< the machine of `node` sleeps
   wake,       ///< and wakes
   wipe,       ///< `node` starts again, in an empty directory

@@ -34,7 +34,8 @@ class World {
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
   /// What a change does, in Step::what: below kNodesMax it removes that node, below 2 * kNodesMax
   /// it takes it in as a learner.
-  enum Change : std::uint8_t { kAllVote = 2 * kNodesMax, kSole };
+  static constexpr std::uint8_t kAllVote = 2 * kNodesMax;
+  static constexpr std::uint8_t kSole = kAllVote + 1;
 
   /// The state at the end of `bounds.beginning`, or where that could not go on.
   explicit World(const Bounds& bounds);

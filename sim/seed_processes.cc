@@ -160,7 +160,7 @@ void SeedProcesses::read_from(std::size_t which) {
 }
 
 /// The child died in a seed: a failed assertion, whose text stands on standard error.
-void SeedProcesses::crashed(const Child& child) {
+void SeedProcesses::crashed(const Child& child) const {
   SeedReport report;
   report.seed = child.seed;
   Violation found;
@@ -180,7 +180,7 @@ void SeedProcesses::crashed(const Child& child) {
   ports_.report(report);
 }
 
-void SeedProcesses::on_line(Child& child, const std::string& line) {
+void SeedProcesses::on_line(Child& child, const std::string& line) const {
   const std::size_t space = line.find(' ');
   const std::string word = line.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);

@@ -53,8 +53,8 @@ class SeedProcesses {
   void start(std::uint64_t from);
   void listen();
   void read_from(std::size_t which);
-  void crashed(const Child& child);
-  void on_line(Child& child, const std::string& line);
+  void crashed(const Child& child) const;
+  void on_line(Child& child, const std::string& line) const;
 
   const SeedRange seeds_;
   const SimOptions& options_;

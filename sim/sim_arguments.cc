@@ -47,7 +47,7 @@ const char* const kSimUsage =
 namespace {
 
 constexpr std::uint64_t kJobsMax = 64;
-constexpr std::uint64_t kHoursMax = 24 * 366;
+constexpr std::uint64_t kHoursMax = std::uint64_t{24} * 366;
 constexpr std::uint64_t kTailMax = 10'000'000;
 
 std::optional<std::uint64_t> parse_number(const std::string& text) {

@@ -26,6 +26,7 @@ constexpr std::uint64_t kStepsMax = 80'000;
 
 std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& nodes) {
   std::vector<SimNode*> all;
+  all.reserve(nodes.size());
   for (const std::unique_ptr<SimNode>& node : nodes) all.push_back(node.get());
   return all;
 }

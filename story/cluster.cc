@@ -281,6 +281,7 @@ void Cluster::join(NodeId from, NodeId to) {
 std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
   StoryNode& node = this->node(id);
   std::vector<Bytes> bytes;
+  bytes.reserve(payloads.size());
   for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
   const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
   drain(node);

@@ -110,6 +110,22 @@ std::string clocks(const Record& r) {
   return text;
 }
 
+std::string transfer(const Record& r) {
+  const std::string node = name(r.node);
+  const std::string peer = name(r.peer);
+  if (r.what == "started") {
+    return fmt::format("{} begins to transfer the leadership to {}", node, peer);
+  }
+  if (r.what == "token") {
+    return fmt::format("{} lets {} campaign with entry {}, and appends nothing behind it", node,
+                       peer, r.index.value());
+  }
+  if (r.what == "unused") {
+    return fmt::format("{} cannot use the token of {} for entry {}", node, peer, r.index.value());
+  }
+  return fmt::format("{} ends its transfer to {}: {}", node, peer, r.why);
+}
+
 std::string message_id(const Record& r) {
   return r.number != 0 ? fmt::format(" #{}", r.number) : "";
 }
@@ -185,56 +201,41 @@ std::string Teller::refusal(const Record& r) const {
 
 std::string Teller::sentence(const Record& r) const {
   if (const auto text = from_outside(r)) return *text;
+  const std::string node = name(r.node);
   switch (r.kind) {
     case Kind::role: return role(r);
     case Kind::leader:
-      return fmt::format("{} hears from {}, the leader of term {}", name(r.node), name(r.peer),
+      return fmt::format("{} hears from {}, the leader of term {}", node, name(r.peer),
                          r.term.value());
     case Kind::vote:
-      return name(r.node) + (r.what == "pre_vote" ? " would vote for " : " votes for ") +
-             name(r.peer) +
-             (r.what == "pre_vote" ? "" : fmt::format(" in term {}", r.term.value()));
+      return r.what == "pre_vote"
+                 ? fmt::format("{} would vote for {}", node, name(r.peer))
+                 : fmt::format("{} votes for {} in term {}", node, name(r.peer), r.term.value());
     case Kind::refusal: return refusal(r);
     case Kind::promise: return promise(r);
     case Kind::unpromised:
-      return fmt::format("{}'s promise to {} is void: it was elected itself", name(r.node),
-                         name(r.peer));
+      return fmt::format("{}'s promise to {} is void: it was elected itself", node, name(r.peer));
     case Kind::lease: return lease(r);
-    case Kind::lease_lost: return name(r.node) + " gives its lease up";
+    case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:
-      return fmt::format("{} is set to another lease than {}, which asks for {}", name(r.node),
+      return fmt::format("{} is set to another lease than {}, which asks for {}", node,
                          name(r.peer), r.text);
     case Kind::log_cut:
-      return fmt::format("{} cuts its log: it begins behind entry {}", name(r.node),
-                         r.index.value());
+      return fmt::format("{} cuts its log: it begins behind entry {}", node, r.index.value());
     case Kind::snapshot:
       return r.what == "sending"
                  ? fmt::format("{} sends a snapshot to {}, which needs entries that are cut off",
-                               name(r.node), name(r.peer))
-                 : fmt::format("{} takes a snapshot up to entry {} in place of its log",
-                               name(r.node), r.index.value());
+                               node, name(r.peer))
+                 : fmt::format("{} takes a snapshot up to entry {} in place of its log", node,
+                               r.index.value());
     case Kind::members:
-      return r.what == "changed" ? fmt::format("{} goes by the members of entry {}: {}",
-                                               name(r.node), r.index.value(), r.text)
+      return r.what == "changed" ? fmt::format("{} goes by the members of entry {}: {}", node,
+                                               r.index.value(), r.text)
                                  : fmt::format("{} knows the members of entry {} to be committed",
-                                               name(r.node), r.index.value());
-    case Kind::transfer:
-      if (r.what == "started") {
-        return fmt::format("{} begins to transfer the leadership to {}", name(r.node),
-                           name(r.peer));
-      }
-      if (r.what == "token") {
-        return fmt::format("{} lets {} campaign with entry {}, and appends nothing behind it",
-                           name(r.node), name(r.peer), r.index.value());
-      }
-      if (r.what == "unused") {
-        return fmt::format("{} cannot use the token of {} for entry {}", name(r.node), name(r.peer),
-                           r.index.value());
-      }
-      return fmt::format("{} ends its transfer to {}: {}", name(r.node), name(r.peer), r.why);
+                                               node, r.index.value());
+    case Kind::transfer: return transfer(r);
     case Kind::round:
-      return fmt::format("{} begins round {} of term {}", name(r.node), r.round.value(),
-                         r.term.value());
+      return fmt::format("{} begins round {} of term {}", node, r.round.value(), r.term.value());
     case Kind::sent:
       return fmt::format("{}->{}{} {}: {}", r.node.value(), r.peer.value(), message_id(r), r.what,
                          r.text);
@@ -245,9 +246,9 @@ std::string Teller::sentence(const Record& r) const {
       return fmt::format("{}->{}{} {} is lost", r.node.value(), r.peer.value(), message_id(r),
                          r.what);
     case Kind::commit:
-      return fmt::format("{} knows index {} to be committed", name(r.node), r.index.value());
+      return fmt::format("{} knows index {} to be committed", node, r.index.value());
     case Kind::asked:
-      return fmt::format("{} is asked for a read ({}){}", name(r.node), r.what,
+      return fmt::format("{} is asked for a read ({}){}", node, r.what,
                          r.number != 0 ? fmt::format(", number {}", r.number) : "");
     case Kind::read: return read(r);
     case Kind::write: return write(r);

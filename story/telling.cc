@@ -43,7 +43,7 @@ bool is_state(Kind kind) {
 
 std::optional<std::string> take_telling_option(const std::vector<std::string>& words,
                                                std::size_t& at, TellingOptions& options) {
-  const std::string name = words[at];
+  const std::string& name = words[at];
   if (name == "--story" || name == "--story-full") {
     options.story = true;
     if (name == "--story-full") options.full = true;

@@ -14,7 +14,7 @@ constexpr Duration kPatience = milliseconds(800);
 
 }  // namespace
 
-LeaseWatchers::LeaseWatchers(World& world, std::vector<SimNode*> nodes, Oracles& oracles)
+LeaseWatchers::LeaseWatchers(World& world, const std::vector<SimNode*>& nodes, Oracles& oracles)
     : world_(world), oracles_(oracles) {
   for (SimNode* node : nodes) {
     // A witness keeps no keys.

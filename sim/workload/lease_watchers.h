@@ -18,7 +18,7 @@ namespace leasehold::sim {
 /// any more it reads anew, all keys at once. Its copy of the keys is the oracle's to judge.
 class LeaseWatchers {
  public:
-  LeaseWatchers(World& world, std::vector<SimNode*> nodes, Oracles& oracles);
+  LeaseWatchers(World& world, const std::vector<SimNode*>& nodes, Oracles& oracles);
   void start();
 
  private:

@@ -16,7 +16,7 @@ namespace leasehold::sim {
 /// leads it proposes to close what is due.
 class SessionWatch {
  public:
-  SessionWatch(World& world, std::vector<SimNode*> nodes);
+  SessionWatch(World& world, const std::vector<SimNode*>& nodes);
   void start();
 
  private:
@@ -30,7 +30,7 @@ class SessionWatch {
   };
 
   void look_later(Watched& watched);
-  void look(Watched& watched);
+  void look(Watched& watched) const;
 
   World& world_;
   std::vector<Watched> watched_;

@@ -237,10 +237,11 @@ void SimNode::count_crash() {
 
 void SimNode::pause(Duration length, bool ordering_thread_only) {
   LEASEHOLD_ASSERT(up());
+  Process& process = *process_;
   world_.trace.add(TraceKind::paused, id_.value(), static_cast<std::uint64_t>(length.count()),
                    ordering_thread_only ? 1 : 0);
   const std::uint64_t number = ++pauses_;
-  (ordering_thread_only ? process_->ordering_paused : process_->paused).insert(number);
+  (ordering_thread_only ? process.ordering_paused : process.paused).insert(number);
   world_.queue.after(length, [this, life = life_, number] {
     if (life != life_) return;
     if (process_->paused.erase(number) + process_->ordering_paused.erase(number) > 0) thaw();

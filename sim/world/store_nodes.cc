@@ -33,7 +33,7 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
   const std::uint64_t attempt = ++caller.attempts;
   // The first of: the reply, the end of the patience.
   const auto once = [this, &caller, attempt,
-                     told = std::move(told)](std::optional<kv::Reply> reply) {
+                     told = std::move(told)](const std::optional<kv::Reply>& reply) {
     if (caller.attempts != attempt) return;
     ++caller.attempts;
     if (!reply) caller.node = caller.random.below(places_.size());
@@ -51,7 +51,7 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
     if (!place.node->up()) return;
     place.node->run_in_process(place.node->life(), [this, &place, bytes, back, arrive, once] {
       arrive(place, kv::decode_command(bytes.view()).value(),
-             [this, back, once](std::optional<kv::Reply> reply) {
+             [this, back, once](const std::optional<kv::Reply>& reply) {
                world_.queue.after(back, [once, reply] { once(reply); });
              });
     });
