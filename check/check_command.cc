@@ -31,7 +31,7 @@ namespace {
 constexpr int kLinearizable = 0, kViolation = 1, kBadInput = 2, kUndecided = 3;
 constexpr std::size_t kReadBytes = 1U << 20U;
 constexpr std::uint64_t kLinesPerNews = 1'000'000;
-/// Of the piece at fault that people are shown.
+/// Operations of the piece at fault that are printed.
 constexpr std::size_t kShownMax = 40;
 
 struct Arguments {

@@ -7,7 +7,7 @@ namespace leasehold::check {
 namespace {
 
 constexpr std::uint64_t kStringBit = std::uint64_t{1} << 63U;
-/// Every number of so many digits is below 2^63.
+/// Every number with this many digits is below 2^63.
 constexpr std::size_t kDigitsMax = 18;
 
 }  // namespace

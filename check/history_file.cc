@@ -63,14 +63,14 @@ void append_utf8(std::uint32_t code, std::string& text) {
   }
 }
 
-/// One flat object. `wrong()` says what is not as it should be.
+/// Reads one flat object. `wrong()` says what is wrong with it.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
   const std::string& wrong() const { return wrong_; }
 
-  /// `unescaped` takes the strings that are not written as they are: of key, value and expect.
+  /// `unescaped` holds the strings that have escapes: of key, value and expect.
   bool object(Line& line, std::string* unescaped) {
     space();
     if (!take('{')) return fail("a line is one JSON object: {\"op\":\"get\", ...}");

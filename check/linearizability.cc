@@ -13,9 +13,9 @@
 namespace leasehold::check {
 namespace {
 
-/// States per attempt to make a violation smaller: an attempt that is not decided by then is none.
+/// States per attempt to make a violation smaller; an attempt without a result by then has failed.
 constexpr std::size_t kShrinkStatesMax = 100'000;
-/// Keys that are decided between two news.
+/// Keys that are decided between two calls of `progress`.
 constexpr std::size_t kKeysPerNews = 100'000;
 
 /// (key, operation), so that sorting does not have to look at the operations.

@@ -23,7 +23,7 @@ struct Zone {
   bool forward() const { return first_return < last_call; }
 };
 
-/// An operation beside the value by which it is sorted.
+/// An operation, and the value by which it is sorted.
 using Valued = std::pair<std::uint64_t, const Operation*>;
 
 std::string describe_zone(const Zone& zone, const History* history) {
@@ -47,7 +47,7 @@ std::string add_zone(const std::vector<Valued>& operations, std::size_t begin, s
   if (!initial && write == nullptr) {
     return "the value was never written: " + describe(*operations[begin].second, history);
   }
-  // A write whose outcome is unknown and that nobody saw need never have happened.
+  // A write with an unknown outcome that no read saw may never have happened.
   if (!initial && end - begin == 1 && !write->returned()) return "";
   zone.first_return = initial ? kBeforeAll : Operation::kNeverReturned;
   for (std::size_t i = begin; i < end; ++i) {
@@ -79,7 +79,7 @@ std::optional<ZoneFault> find_collision(const std::vector<Zone>& zones, const Hi
     return std::pair(a->first_return, a->value) < std::pair(b->first_return, b->value);
   });
   for (std::size_t i = 1; i < forward.size(); ++i) {
-    // Neighbours suffice: as long as none collides, the ends rise as the starts do.
+    // Comparing neighbours is enough: while none collide, the ends rise as the starts do.
     if (forward[i]->first_return < forward[i - 1]->last_call) {
       return ZoneFault{fmt::format("{}, but meanwhile {}", describe_zone(*forward[i - 1], history),
                                    describe_zone(*forward[i], history)),

@@ -18,7 +18,7 @@ std::string round(std::size_t leader, std::size_t nodes) {
   return fmt::format("pass, tick {}, meet {}, ", leader, up_to(nodes));
 }
 
-/// The leader, node 1, begins a round, and the last node's answer arrives, and is on its way still.
+/// Node 1, the leader, begins a round. The last node's answer arrives, and a copy is on its way.
 std::string round_with_a_late_answer(std::size_t nodes) {
   return fmt::format("pass, tick 1, meet {0}, hear {1}<1 append, again 1<{1} append_reply",
                      up_to(nodes - 1), nodes);

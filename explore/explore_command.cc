@@ -74,7 +74,7 @@ constexpr int kFound = 1, kUsage = 2, kUndecided = 3;
 
 struct Arguments {
   Bounds bounds;
-  /// How the search begins: what --after says comes behind it.
+  /// How the search begins; the steps of --after follow.
   std::string (*beginning)(std::size_t nodes) = nullptr;
   std::string after;
   SearchLimits limits;
@@ -193,7 +193,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     return "--witness: somebody has to lead";
   }
   if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
-  // A group that one node away is to miss needs one node more than a leader.
+  // If one node is away, the rest still needs a node next to the leader.
   const std::size_t members = b.members == 0 ? b.nodes : b.members;
   const bool away = arguments.beginning != nullptr && arguments.beginning != nothing;
   if (away && members < 3) return "a beginning with one away or late needs three members";
@@ -221,7 +221,7 @@ void print(const SearchNews& news) {
   std::fflush(stdout);
 }
 
-/// Takes the steps again and tells what happens.
+/// Takes the steps again and prints what happens.
 void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
   story::Teller teller([](const std::string& line) { std::printf("%s\n", line.c_str()); });
   teller.set_detail(story::Detail::full);
@@ -241,8 +241,8 @@ void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
   std::printf("steps: %s\n", steps.c_str());
 }
 
-/// For the handler alone: a failed assertion ends the process, and the steps that led to it are
-/// told. The search runs on one thread.
+/// For the handler alone: a failed assertion ends the process, and the handler prints the steps
+/// that led to it. The search runs on one thread.
 const Bounds* g_bounds = nullptr;
 const std::vector<Step>* g_path = nullptr;
 

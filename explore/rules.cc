@@ -51,7 +51,7 @@ void World::check() {
   check_views();
 }
 
-/// Nobody reads on a machine that sleeps.
+/// A machine that sleeps serves no reads.
 void World::check_views() {
   std::optional<std::size_t> holder;
   for (std::size_t i = 0; i < size(); ++i) {
@@ -81,7 +81,7 @@ void World::check_promises(std::size_t holder) {
       if (i == holder) return 1;
       const Node& node = at(i);
       const raft::StoredPromise& stored = node.disk_hard_state.promise;
-      // A directory that is gone elects nobody, and no other one does so for it (rule 25).
+      // A directory that is gone elects no node, and no other one votes for it (rule 25).
       if (!membership.is_voter(id, node.options.uuid)) return 1;
       const bool kept = node.core->promise().live(clock(i).promise) &&
                         node.core->hard_state().promise.holder == at(holder).options.id &&
@@ -118,8 +118,8 @@ World::Before World::before(std::size_t i, const Flight* flight) const {
   return before;
 }
 
-/// The rules of lease/README.md that bind what one node does in one step, whether somebody else
-/// makes up for it or not. `inside`: its core was told of something.
+/// The rules of lease/README.md for what one node does in one step, even if another node makes up
+/// for a breach. `inside`: its core got an input.
 void World::check_rules(const Before& before, const Flight* flight, bool inside) {
   const std::size_t i = before.node;
   const Node& node = at(i);
@@ -143,7 +143,7 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
   check_appended(i);
 }
 
-/// Rules 3, 4, 20, 23 and 25: an acknowledged round is a promise that was given, and told.
+/// Rules 3, 4, 20, 23 and 25: an acknowledged round is a promise that was given, and reported.
 void World::check_acknowledged(const Before& before, bool still, const Flight* flight) {
   const std::size_t i = before.node;
   const raft::Core& core = *at(i).core;
@@ -184,7 +184,7 @@ void World::check_appended(std::size_t i) {
   if (out && log.last_index() > node.token->last) {
     fail(name_of(i) + " appends an entry while its token is out");
   }
-  // What it took over from an earlier leader is not its own.
+  // Entries of earlier leaders are not its own.
   const bool changes = log.membership_index() > core.commit_index() &&
                        log.term_at(log.membership_index()) == core.term();
   if (changes && log.memberships_above(core.commit_index()) > 1) {

@@ -1,4 +1,4 @@
-// What may happen in a state, what it is called, and the beginnings, which are told in such names.
+// What may happen in a state, the names of the steps, and the beginnings, which use these names.
 #include <leasehold/base/assert.h>
 #include <leasehold/explore/world.h>
 
@@ -58,7 +58,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 // ---- Beginnings ----
 
 void World::begin(const Bounds& bounds) {
-  // Nothing is short, and all clocks are true.
+  // A beginning has no limits, and its clocks run at the true rate.
   for (std::uint8_t* left :
        {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals, &left_.reads,
         &left_.transfers, &left_.changes, &left_.suspends, &left_.wipes, &left_.cuts}) {
@@ -118,7 +118,7 @@ std::vector<Step> World::steps() const {
   return steps;
 }
 
-/// Of two assignments that only swap nodes that are alike one will do.
+/// If two assignments differ only by swapping nodes that are alike, one of them is enough.
 void World::add_rates(std::vector<Step>& steps) const {
   for (std::size_t i = 0; i < assignments(size()); ++i) {
     if (!alike_ || i / 3 % 3 <= i % 3) steps.push_back({StepKind::rates, 0, byte(i)});
@@ -129,7 +129,7 @@ bool World::awake(NodeId id) const {
   return !clocks_[place(id)].suspended();
 }
 
-/// The same message is on its way before it in the list.
+/// Whether the same message is on its way earlier in the list.
 bool World::repeated(std::size_t flight) const {
   const Flight& one = flights_[flight];
   return std::any_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
@@ -181,7 +181,7 @@ void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
   if (node.core->role() == raft::Role::leader) add_leader_steps(i, steps);
 }
 
-/// What the core lets go: it is committed and durable.
+/// What the core allows to cut: it is committed and durable.
 Index World::end_of_cut(std::size_t i) const {
   const raft::Core& core = *at(i).core;
   return std::min({core.commit_index(), core.cut_limit(), core.durable_index()});
@@ -268,7 +268,7 @@ std::string World::text(const Step& step) const {
       return fmt::format("{}<{} {}", flight.to.value(), flight.from.value(),
                          story::message_name(*flight.message));
     };
-    // Of several with the same name the second is called so.
+    // Flights with the same name are numbered from the second on.
     const std::string own = label(flights_[step.what]);
     std::size_t number = 1;
     for (std::size_t i = 0; i < step.what; ++i) {

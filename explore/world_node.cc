@@ -58,7 +58,7 @@ void World::start(std::size_t i, const story::Sink& sink) {
   drain(i, sink);
 }
 
-/// It knows nothing, and no group that it could be a member of.
+/// A node that knows nothing, and is a member of no group.
 void World::wipe(std::size_t i, const story::Sink& sink) {
   Node& node = own(i);
   node.disk = {};
@@ -88,7 +88,7 @@ void World::hear(const Flight& flight, const story::Sink& sink) {
   drain(i, sink);
 }
 
-/// What leaves node i, and what is known of it.
+/// Sends the messages of node i, and notes what is known from outside.
 World::Proof World::proof(std::size_t i, raft::Message& message) {
   const Node& node = at(i);
   const lease::Timing& timing = node.options.timing;
@@ -142,7 +142,7 @@ struct World::Hands {
 
   void publish(const raft::LeaseState& state) { node.view = state; }
   void send(NodeId to, raft::Message message) {
-    // From here on somebody may know of the commit, and read at the leader.
+    // From here on a client may know of the commit, and read at the leader.
     const auto* append = std::get_if<raft::AppendRequest>(&message);
     if (append != nullptr && append->commit > Index(world.ledger_.size())) {
       world.committed(i, append->commit);

@@ -88,7 +88,7 @@ void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
     node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
   }
   node.log = node.disk_log;
-  // A node may be given another history: what its first one said no longer counts.
+  // A preset may replace an earlier one of the node, which then no longer counts.
   preset_term_ = Term();
   for (const auto& [any, one] : nodes_) {
     if (!one.log.empty()) preset_term_ = std::max(preset_term_, one.log.back().id.term);
@@ -438,8 +438,8 @@ void Cluster::persist(StoryNode& node) {
 
 // ---- What no instant may show ----
 
-// A core that is told of two leaders in one term stops with an assertion; a forged append can make
-// the first of them. So it does when an older leader than one that was preset has committed.
+// A core that hears from two leaders of one term stops with an assertion, and a forged append can
+// make one of them. A core also stops when a leader older than a preset one has committed.
 bool Cluster::leads(NodeId id, Term term) {
   if (term <= preset_term_) {
     if (violation_.empty()) {

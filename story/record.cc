@@ -158,7 +158,7 @@ const char* role_name(raft::Role role) {
 
 namespace {
 
-/// Fills a record with what an event of the core says. False: it is not told.
+/// Fills a record with what an event of the core says. False: the event gives no record.
 struct FromEvent {
   Record& record;
 

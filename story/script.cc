@@ -13,7 +13,7 @@
 namespace leasehold::story {
 namespace {
 
-/// How much time passes between two looks at how much was printed.
+/// Time that passes between two checks of how much was printed.
 constexpr Duration kRunSlice = std::chrono::seconds(1);
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The commands that happen to nodes: crashes, pauses, disks, and messages that nobody has sent.
+// The commands about nodes: crashes, pauses, disks, and messages that no node has sent.
 
 #include <leasehold/story/script.h>
 
@@ -70,7 +70,7 @@ Result<void> Script::disk(const Words& words) {
   return {};
 }
 
-// Raft's own rules make these impossible; a core that is told of them stops with an assertion.
+// Raft's own rules make these impossible; a core that receives one stops with an assertion.
 Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const {
   const StoryNode& node = cluster_->node(to);
   if (m.term == Term()) return wrong("nobody leads term 0; a term from 1 on, please");

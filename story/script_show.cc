@@ -1,4 +1,4 @@
-// What a scenario looks at, and what it insists on.
+// The commands `show` and `expect`.
 
 #include <leasehold/story/script.h>
 
@@ -109,7 +109,7 @@ Result<void> Script::show(const Words& words) {
   return {};
 }
 
-// What is, in the words in which it would have to be expected.
+// The present state, in the words of an `expect`.
 Result<std::string> Script::fact(const Words& words) const {
   const Error allowed = wrong(
       "allowed: NODE role NAME, NODE term N, NODE commit N, NODE log T T..., NODE vote none, NODE "

@@ -130,7 +130,7 @@ std::string message_id(const Record& r) {
   return r.number != 0 ? fmt::format(" #{}", r.number) : "";
 }
 
-/// Faults and what else happens to a node from outside.
+/// Faults and other events that come from outside a node.
 std::optional<std::string> from_outside(const Record& r) {
   const std::string until = r.until ? " until " + format_time(*r.until) : "";
   switch (r.kind) {
@@ -285,7 +285,7 @@ bool Teller::left_out(const Record& r) const {
   }
 }
 
-// What happens all the time is counted and told before the next thing that does not.
+// Routine events are counted, and summed up before the next event that is not routine.
 bool Teller::sum_up(const Record& r) {
   const auto count = [&r](Routine& routine) {
     ++routine.times;
@@ -298,7 +298,7 @@ bool Teller::sum_up(const Record& r) {
     committed_ = std::max(committed_, r.index);
     return true;
   }
-  // Reads that have a number were asked for by name; those of a workload are many.
+  // A scenario numbers its reads; those of a workload have no number, and are many.
   if (r.kind == Kind::read && r.number == 0) {
     if (!r.why.empty()) {
       ++answers_["reads " + r.why];
@@ -371,7 +371,7 @@ void Teller::pass(Duration now) {
 }
 
 void Teller::tell(const Record& record) {
-  // A window that a record renews at this very instant has ended all the same, for an instant.
+  // A window that a record renews at this very instant did end, for an instant.
   pass(record.at);
   const bool brief = detail_ == Detail::brief;
   if (brief && left_out(record)) return;

@@ -19,7 +19,7 @@ const char* const kTellingUsage =
 
 namespace {
 
-/// What says how things stand, and not only that something has happened.
+/// Records that later ones build on, and not only news.
 bool is_state(Kind kind) {
   switch (kind) {
     case Kind::run:
@@ -88,7 +88,7 @@ void Telling::take(const Record& record) {
   if (over_) return;
   const bool inside = !options_.from || record.at >= *options_.from;
   if (inside && !inside_) {
-    // Sums of what was before are not of this part.
+    // The sums of what came before are not part of it.
     if (options_.from) teller_.pass(*options_.from);
     teller_.flush();
     inside_ = true;

@@ -95,7 +95,7 @@ class Builder {
     lane.roles.push_back({r.at, Duration::max(), what, r.term});
   }
 
-  // The term of a follower is that of the leader whom it hears.
+  // The term of a follower is that of the leader that it hears.
   static void follow(Lane& lane, const Record& r) {
     if (lane.roles.empty() || lane.roles.back().term == r.term) return;
     begin_role(lane, r, "follower");

@@ -22,7 +22,7 @@ SignWords words_of(const Record& r) {
       if (r.what == "full") return {"red", "disk full", ""};
       if (r.what == "has_space") return {"muted", "disk has space", ""};
       return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
-    // Often: a sign alone.
+    // These are frequent: a sign without a label.
     case Kind::log_cut: return {"", "", fmt::format("cuts its log up to {}", r.index.value())};
     case Kind::snapshot:
       if (r.what == "sending") return {"muted", "snapshot to " + peer, ""};

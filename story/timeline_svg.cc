@@ -55,7 +55,7 @@ struct Label {
   std::string words;
 };
 
-/// Where the parts of a lane stand.
+/// Where the parts of a lane are.
 struct Place {
   Tenths top = 0;
   Tenths reads = 0;
@@ -319,7 +319,7 @@ class Painter {
     const Tenths x2 = x(m.at);
     const std::string title = fmt::format("{}: {}", m.what, m.text);
     if (lost) {
-      // It leaves, and ends in a cross.
+      // It leaves its sender, and ends in a cross.
       const Tenths x3 = x1 + std::clamp<Tenths>((x2 - x1) / 3, -200, 200);
       const Tenths y3 = y1 + (down ? 200 : -200);
       svg_.line("lost", x1, y1, x3, y3, title + " (lost)");
@@ -345,7 +345,7 @@ class Painter {
         ++row;
         const Tenths began = x(edge.began);
         const Tenths arrived = x(edge.at);
-        // One that was given up never saw its end.
+        // A lease that was given up never reached its end.
         const bool reached = edge.until <= window.until;
         const Tenths end = x(std::min(edge.until, window.until));
         const std::string title = fmt::format(
