@@ -82,9 +82,8 @@ class Shrinker {
     return groups;
   }
 
-  /// Whether every answer is a value that was written, so that everything about one value can be
-  /// left
-  /// out at once: a read of another value still finds its write.
+  /// Whether every answer is a written value. Then everything about one value can be left out at
+  /// once: a read of another value still finds its write.
   bool removable_by_value() const {
     return std::all_of(piece_.begin(), piece_.end(), [](const Operation& operation) {
       const bool told = operation.returned() && operation.outcome != Outcome::untold;

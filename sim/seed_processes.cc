@@ -24,7 +24,7 @@ std::uint64_t number_of(const std::string& text) {
   return std::strtoull(text.c_str(), nullptr, 10);
 }
 
-// What a child tells its parent, one line per message:
+// What a child writes to its parent, one line per message:
 //
 //   "seed N": about to run it.
 //   "done N …numbers…": the report.
@@ -159,7 +159,7 @@ void SeedProcesses::read_from(std::size_t which) {
   if (!ports_.stopped() && next <= seeds_.last) start(next);
 }
 
-/// The child died in a seed: a failed assertion, whose text stands on standard error.
+/// The child died in a seed: a failed assertion, whose text is on standard error.
 void SeedProcesses::crashed(const Child& child) const {
   SeedReport report;
   report.seed = child.seed;
@@ -167,7 +167,7 @@ void SeedProcesses::crashed(const Child& child) const {
   found.oracle = "assertion";
   found.story = "the process died; its message stands above";
   if (options_.lease_oracles_only) {
-    // An assertion is no oracle of the lease. What the clients had seen by then is judged.
+    // An assertion is not an oracle of the lease. Judge what the clients had seen by then.
     if (child.broken.empty()) {
       ports_.died();
       return;

@@ -20,7 +20,7 @@ constexpr std::uint64_t kAttemptsMax = 1'000;
 constexpr std::uint64_t kProgressEvery = 20;
 
 [[noreturn]] void run_child(std::uint64_t seed, const SimOptions& options, int output) {
-  // What a failed assertion says was said before.
+  // The text of a failed assertion was printed before.
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
   const SeedReport report = run_seed(seed, options);

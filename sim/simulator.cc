@@ -13,8 +13,8 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
-/// A node that is behind and takes or applies so many entries in such a time is given more time, a
-/// few times.
+/// A node that is behind gets more time, a few times, if it takes or applies this many entries in
+/// this time.
 constexpr Duration kCatchUpWatch = std::chrono::seconds(2);
 constexpr std::uint64_t kCatchUpEntries = 20;
 constexpr int kCatchUpPatience = 5;
@@ -117,8 +117,8 @@ void Simulator::run_until(TrueInstant end) {
   }
 }
 
-// In a long life faults are short, and between them there is time: a group that commits nothing for
-// so long has come to stand.
+// In a long life faults are short, with time between them: a group that commits nothing for this
+// time is stuck.
 void Simulator::live_until(TrueInstant end) {
   if (!world_.options.long_life) return run_until(end);
   raft::Index newest;
@@ -174,7 +174,7 @@ bool Simulator::catching_up() const {
 }
 
 void Simulator::check_recovered() {
-  // A change that was under way may be completed meanwhile.
+  // A change that was under way may be completed in that time.
   const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {
     world_.fail("liveness", "after the faults have ended, the group is joint for ever");

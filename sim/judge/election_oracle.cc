@@ -43,7 +43,7 @@ void ElectionOracle::on_send(const SimNode& node, raft::NodeId to, const raft::M
 }
 
 void ElectionOracle::check_vote(const SimNode& node, raft::Term term, raft::NodeId candidate) {
-  // Whoever leads the term is elected: to note it in place of an own vote takes nothing away.
+  // The leader of the term is elected already: to note it in place of a vote loses nothing.
   const raft::NodeId elected = leader_of(term).value_or(raft::kNobody);
   const raft::HardState& durable = node.disk().durable().hard_state;
   const bool noted = durable.voted_for == candidate || durable.voted_for == elected;

@@ -114,7 +114,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
   if (const auto key = given_time(decoded.value(), answer.value())) {
     const auto* own = cells.table.find(cells.cells.at(std::string(*key)).lease);
     LEASEHOLD_ASSERT(own != nullptr);
-    // No node has it before now.
+    // No node has executed it before now.
     keys_live_until_[own->id] = soonest(world_.queue.now(), own->ttl);
   }
   for (const grant::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);

@@ -9,7 +9,7 @@ namespace leasehold::sim {
 
 void LogOracle::on_crash(const SimNode& node) {
   if (ledger_.empty()) return;
-  // Only the newest: Log Matching carries the ones before it.
+  // Only the newest: Log Matching covers the ones before it.
   const raft::LogId id = ledger_.id_at(ledger_.last());
   if (ledger_.durable_on_quorum(id)) return;
   world_.fail("lost_commit", fmt::format("after the crash of {}, {} is durable on no quorum",

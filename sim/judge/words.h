@@ -1,4 +1,4 @@
-// How oracles name what they speak of.
+// How oracles name nodes, terms and entries.
 #pragma once
 
 #include <leasehold/raft/types.h>

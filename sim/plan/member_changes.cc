@@ -62,7 +62,7 @@ raft::WantedMembers MemberChanges::draw_wanted(const raft::Membership& newest) {
       case Seat::voter: seat = what < 2 ? Seat::none : Seat::learner; break;
     }
   }
-  // Fewer than three voters are rare: they leave nobody to go on when one is away.
+  // Fewer than three voters are rare: they cannot go on when one is away.
   const auto voters = std::count(seats.begin(), seats.end(), Seat::voter);
   const bool lonely = random_.chance(1, 10);
   const std::uint64_t kept = random_.below(seats.size());

@@ -29,7 +29,7 @@ void PartitionTrial::start() {
 
 PartitionTrial::Heard PartitionTrial::draw() const {
   const std::size_t count = nodes_.size();
-  // Who stands where in the shape.
+  // The place of each node in the shape.
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = count; i > 1; --i) {

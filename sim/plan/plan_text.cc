@@ -37,7 +37,7 @@ constexpr Range kDrift{0, 999'999};
 constexpr Range kFlag{0, 1};
 constexpr Range kAny{0, std::int64_t{1} << 62U};
 
-/// Tells `see` of every field but the nodes and the set of faults, by name.
+/// Calls `see` with every field and its name, without the nodes and the set of faults.
 template <class See, class OnePlan>
 void each_field(See& see, OnePlan& plan) {
   see("seed", plan.seed, kAny);
@@ -201,7 +201,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-/// Takes the word in front of the first space away.
+/// Takes away the word before the first space.
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = rest.find(' ');
   const std::string_view word = rest.substr(0, end);

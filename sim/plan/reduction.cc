@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRangesMax = 10'000;
 
-/// What `--without` takes beside the names of fault classes.
+/// What `--without` takes in addition to the names of fault classes.
 constexpr std::array<std::pair<const char*, bool Reduction::*>, 4> kKinds = {{
     {"sessions", &Reduction::no_sessions},
     {"leases", &Reduction::no_leases},

@@ -9,7 +9,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// A node that says nothing for so long is left.
+/// After this silence of a node, the watcher goes to another one.
 constexpr Duration kPatience = milliseconds(800);
 
 }  // namespace

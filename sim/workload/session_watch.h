@@ -24,8 +24,8 @@ class SessionWatch {
     SimNode* node = nullptr;
     std::uint64_t life = 0;
     replica::SessionExpiry expiry;
-    /// Proposals that have not ended. Nothing is proposed meanwhile: what waits for a slow node
-    /// would only be named again.
+    /// Proposals that have not ended. Until they have, nothing is proposed: a slow node would only
+    /// get the same sessions again.
     std::shared_ptr<std::size_t> under_way;
   };
 

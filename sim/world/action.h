@@ -16,7 +16,7 @@ namespace leasehold::sim {
 /// millions of them.
 class Action {
  public:
-  /// Captures of so many bytes need no allocation.
+  /// Captures up to this size need no allocation.
   static constexpr std::size_t kInlineBytes = 48;
 
   Action() = default;

@@ -42,7 +42,7 @@ Recorder::Watched* Recorder::watched(raft::NodeId node) {
   return number >= 1 && number <= nodes_.size() ? &nodes_[number - 1] : nullptr;
 }
 
-// What the numbers of a line mean stands at Trace::format().
+// Trace::format() shows what the numbers of a line mean.
 void Recorder::line(const TraceLine& line) {
   const raft::NodeId id(line.node);
   Watched* node = watched(id);
@@ -132,7 +132,7 @@ void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                                   [what](const Sent& sent) { return sent.message == *what; });
   if (found != waiting.end()) {
     told.from = found->at;
-    // Of a duplicate the second copy comes without the instant of its sending.
+    // The second copy of a duplicate has no instant of sending.
     waiting.erase(found);
   }
   sink_(told);

@@ -40,7 +40,7 @@ void SimApplier::start_next() {
   const Duration longest = world_.healed ? plan.apply_min : plan.apply_max;
   const Duration delay = draw_duration(random_, plan.apply_min, longest);
   if (delay > std::chrono::milliseconds(2)) world_.used(FaultClass::slow_apply);
-  // The process may die meanwhile, and this object with it: `run` knows.
+  // The process may die in the meantime, and this object with it: `run` knows.
   world_.queue.after(delay, [this, run = ports_.run] { run([this] { finish(); }); });
 }
 

@@ -209,7 +209,7 @@ void SimNode::crash(bool reboot) {
   const auto [waiting, survived] = disk_.crash();
   machine_.crash();
   SimSnapshots::crash(world_, random_, staged_);
-  // Whatever the driver still holds is destroyed with it: nobody is called any more.
+  // What the driver still holds is destroyed with it: no caller is called any more.
   process_ = nullptr;
   if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
   world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
@@ -342,7 +342,7 @@ void SimNode::on_persist(const raft::PersistBatch& batch) {
   maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
 }
 
-/// Half of them die before what they do is done, the others at any time until a while after it.
+/// Half of them die before the work is done, the others at any time until a while after it.
 void SimNode::on_snapshot_moment(SnapshotMoment moment) {
   std::uint64_t chance = world_.plan.snapshots.crash_ppm;
   // There are many parts to one snapshot.

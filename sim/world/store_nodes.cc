@@ -45,7 +45,7 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
   const Duration back = draw_duration(caller.random, microseconds(50),
                                       slow ? Duration(milliseconds(300)) : milliseconds(3));
   Place& place = places_[static_cast<std::size_t>(caller.node)];
-  // Its strings are of somebody who goes on: what travels is bytes.
+  // The command's strings belong to the caller, which goes on: only bytes travel.
   const Bytes bytes = kv::encode_command(command).value();
   world_.queue.after(way, [this, &place, bytes, back, arrive = std::move(arrive), once] {
     if (!place.node->up()) return;
@@ -80,7 +80,7 @@ void StoreNodes::propose(SimNode& node, const kv::Command& command, Duration pat
   node.post(std::move(propose));
 }
 
-// ---- Who ends what is over ----
+// ---- The end of leases and keys ----
 
 kv::LeaseKeeper& StoreNodes::keeper_of(Place& place) {
   if (place.life != place.node->life()) {
