@@ -117,8 +117,8 @@ void Simulator::run_until(TrueInstant end) {
   }
 }
 
-// In a long life faults are short, with time between them: a group that commits nothing for this
-// time is stuck.
+// In a long life faults are short, with time between them: a group that commits nothing for five
+// minutes is stuck.
 void Simulator::live_until(TrueInstant end) {
   if (!world_.options.long_life) return run_until(end);
   raft::Index newest;

@@ -60,7 +60,7 @@ TEST(Linearizability, ReadFromTheFuture) {
   EXPECT_EQ(verdict({read(1, 0, 1), write(1, 2, 3)}), Verdict::violation);
 }
 
-TEST(Linearizability, ReadOfAValueThatNobodyWrote) {
+TEST(Linearizability, ReadOfAValueThatWasNeverWritten) {
   EXPECT_EQ(verdict({write(1, 0, 1), read(2, 2, 3)}), Verdict::violation);
 }
 

@@ -240,7 +240,7 @@ TEST(SimSnapshots, APartSurvivesARestartAndIsContinued) {
   EXPECT_EQ(answer.stored.offset, 20U);
   EXPECT_EQ(port.world.snapshots.resumed, 1U);
   EXPECT_TRUE(port.store(1, 20, 10).complete.has_value());
-  // A process that does not know of it is told again.
+  // A process that does not know of it gets it again.
   port.start();
   EXPECT_TRUE(port.store(1, 0, 10).complete.has_value());
 }

@@ -1,4 +1,4 @@
-// Commands of scenario files as chance draws them, for tests.
+// Random commands of scenario files, for tests.
 #pragma once
 
 #include <leasehold/base/random.h>
