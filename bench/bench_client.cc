@@ -222,7 +222,7 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
       "open",
       "Open loop: requests are due on a schedule, and latency counts from the instant at which "
       "each was due. `late` tells how far behind the client itself was: discard a run in which "
-      "that is not small beside the latencies.");
+      "that is not small next to the latencies.");
   add_schedule(*open, options);
   open->add_option("--writes", options.writes_percent, "percentage of SETs")
       ->capture_default_str()
@@ -233,7 +233,8 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
 
 CLI::App* add_renew(CLI::App& app, OpenLoopOptions& options) {
   CLI::App* renew = app.add_subcommand(
-      "renew", "Open loop as `open`, of renewals: they go through all leases in turn, for ever.");
+      "renew",
+      "Open loop as `open`, of renewals: they go through all leases in turn, again and again.");
   add_schedule(*renew, options);
   renew->add_option("--ids", options.workload.ids, "leases in one renewal")
       ->capture_default_str()

@@ -83,7 +83,7 @@ class Leader {
     core_.step(now_, peer(id), reply);
     drain();
   }
-  /// What is out, by everybody; the reads that wait as well.
+  /// The messages of all nodes that are on their way, and the reads that wait.
   void acknowledge_all() {
     do {
       for (std::uint64_t id = 2; id <= voters_; ++id) {

@@ -1,4 +1,4 @@
-// log_append: what one durable entry costs in the node's own log, beside the bare disk.
+// log_append: what one durable entry costs in the node's own log, next to the bare disk.
 #include <leasehold/bench/raw_log.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>

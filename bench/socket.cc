@@ -37,7 +37,7 @@ Result<Addresses> resolve(const std::string& address) {
 
 void set_option(int fd, int level, int option) {
   const int on = 1;
-  // Without it a measurement would show delays of 40 ms, so nobody can miss a failure here.
+  // Without it a measurement would show delays of 40 ms, so a failure here is obvious.
   static_cast<void>(setsockopt(fd, level, option, &on, sizeof on));
 }
 

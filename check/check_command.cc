@@ -19,7 +19,7 @@ const char* const kCheckUsage =
     "Judges a recorded history: is there an order of its operations, each at some instant between\n"
     "its call and its answer, that explains every answer? HISTORY has one JSON object a line\n"
     "(docs/formats/history.md); - reads standard input. Exit status: 0 there is one, 1 there is\n"
-    "none, 2 the file is not as it should be, 3 undecided.\n"
+    "none, 2 the file or the arguments are wrong, 3 undecided.\n"
     "  --states N          states that the search may visit per key, of 40 bytes each (default\n"
     "                      20000000); past it the verdict is `undecided`\n"
     "  --search            search also where sorting is enough\n"

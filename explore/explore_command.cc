@@ -33,8 +33,8 @@ const char* const kExploreUsage =
     "  --sole              a change may also remove all but the leader\n"
     "  --suspends N        machines that sleep, and may wake (default 0)\n"
     "  --wipes N           nodes that start again in an empty directory (default 0)\n"
-    "  --cuts N            logs that are cut behind what is committed; who lacks that gets a\n"
-    "                      snapshot (default 0)\n"
+    "  --cuts N            logs that are cut behind what is committed; a node that lacks it\n"
+    "                      gets a snapshot (default 0)\n"
     "  --terms N           the last term (default 3)\n"
     "  --flights N         messages on their way at one instant (default 8)\n"
     "  --meetings          all that is on its way in a group of nodes, and all that follows from\n"
@@ -44,8 +44,8 @@ const char* const kExploreUsage =
     "  --members N         nodes 1 to N form the group, the others wait (default all)\n"
     "  --voters N          nodes 1 to N vote, other members are learners (default all)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
-    "  --drift-percent N   how far clocks may be off (default 25, in which the nodes trust):\n"
-    "                      above that there has to be a violation\n"
+    "  --drift-percent N   how far clocks may be off (default 25, which the nodes tolerate):\n"
+    "                      above that there must be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
     "  --uneven            all nodes but the first are set to a D of 19 ms\n"
     "  --unbound           the last node answers, and promises nothing\n"
@@ -60,13 +60,13 @@ const char* const kExploreUsage =
     "  --states N          states at most, of some 50 bytes each (default 20000000)\n"
     "  --quiet             no line for each depth\n"
     "At the beginning node 1 leads, and all have acknowledged its newest round; or else:\n"
-    "  --first-election    nobody has been elected yet\n"
+    "  --first-election    no node has been elected yet\n"
     "  --one-away          the last node has not heard of the leader\n"
     "  --late-answer       a copy of the last node's newest answer is still on its way\n"
     "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n"
-    "  --after STEPS       and then these were taken, with commas between them; a story ends with\n"
-    "                      its own. Here alone: `lose`, of one message or of all, and `keep`, of\n"
-    "                      one that travels on when the search begins\n";
+    "  --after STEPS       then take these, with commas between them; a story ends with its steps.\n"
+    "                      Only here: `lose`, for one message or all, and `keep`, for one that\n"
+    "                      travels on when the search begins\n";
 
 namespace {
 
@@ -190,7 +190,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
   if (b.members > b.nodes) return fmt::format("--members: there are only {} nodes", b.nodes);
   if (b.voters > (b.members == 0 ? b.nodes : b.members)) return "--voters: they are members too";
   if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1)) {
-    return "--witness: somebody has to lead";
+    return "--witness: another node has to lead";
   }
   if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
   // If one node is away, the rest still needs a node next to the leader.

@@ -244,12 +244,12 @@ std::string World::describe(const Step& step) const {
     case StepKind::transfer:
       return fmt::format("{} is asked to transfer the leadership to {}", node, name(step.what));
     case StepKind::change:
-      if (step.what == kAllVote) return node + " is told that all members vote";
-      if (step.what == kSole) return node + " is told to remove all others";
+      if (step.what == kAllVote) return node + " is asked to let all members vote";
+      if (step.what == kSole) return node + " is asked to remove all others";
       if (step.what < kNodesMax) {
-        return fmt::format("{} is told to remove {}", node, name(step.what));
+        return fmt::format("{} is asked to remove {}", node, name(step.what));
       }
-      return fmt::format("{} is told to take {} in as a learner", node,
+      return fmt::format("{} is asked to take {} in as a learner", node,
                          name(step.what - kNodesMax));
     case StepKind::suspend: return fmt::format("the machine of {} sleeps", node);
     case StepKind::wake: return fmt::format("the machine of {} wakes", node);

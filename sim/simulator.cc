@@ -177,7 +177,7 @@ void Simulator::check_recovered() {
   // A change that was under way may be completed in that time.
   const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {
-    world_.fail("liveness", "after the faults have ended, the group is joint for ever");
+    world_.fail("liveness", "after the faults have ended, the group stays joint");
   }
   const auto behind = std::count_if(nodes_.begin(), nodes_.end(),
                                     [this](const auto& node) { return waiting(*node); });

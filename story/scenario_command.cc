@@ -14,8 +14,7 @@ const char* const kScenarioUsage =
     "usage: leasehold scenario FILE... [options]\n"
     "Runs the commands of scenario files on real cores and compares what they print with what the\n"
     "files say. docs/scenarios/README.md describes the files.\n"
-    "  --rewrite           write the files anew, with the output as it is; look at\n"
-    "                      the difference!\n"
+    "  --rewrite           rewrite the files with the present output; look at the difference!\n"
     "  --help              this, and every command that a file may have\n";
 
 namespace {
@@ -70,7 +69,7 @@ int run_file(const std::string& name, const Arguments& arguments) {
   if (rewrite) {
     const Result<void> done = write_file(name, outcome.rewritten);
     if (!done) return fail(done.error().message);
-    std::printf("%s: written anew, %zu commands print something else\n", name.c_str(),
+    std::printf("%s: rewritten, %zu commands print something else\n", name.c_str(),
                 outcome.problems.size());
     return 0;
   }

@@ -73,7 +73,7 @@ Result<void> Script::disk(const Words& words) {
 // Raft's own rules make these impossible; a core that receives one stops with an assertion.
 Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const {
   const StoryNode& node = cluster_->node(to);
-  if (m.term == Term()) return wrong("nobody leads term 0; a term from 1 on, please");
+  if (m.term == Term()) return wrong("term 0 has no leader; allowed: a term from 1 on");
   if (!node.up) return {};
   const raft::Core& core = *node.core;
   Index committed;

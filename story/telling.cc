@@ -11,8 +11,8 @@
 namespace leasehold::story {
 
 const char* const kTellingUsage =
-    "  --story             tell the run: who promised what to whom until when, which\n"
-    "                      acknowledgement extended a lease, which vote was refused and why\n"
+    "  --story             tell the run: which node promised what to which leader until when,\n"
+    "                      which acknowledgement extended a lease, which vote was refused and why\n"
     "  --story-full        tell every event of it, messages too\n"
     "  --trace FILE        write one JSON line per event (docs/formats/trace.md)\n"
     "  --from T, --until T tell and write only this part, as 600ms or 12.5s of true time\n";

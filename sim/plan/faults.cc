@@ -186,7 +186,7 @@ void Faults::pause(SimNode& node, Duration longest) {
   }
 }
 
-// A sequence of its own, beside the others: what makes snapshots necessary, and what makes them
+// A sequence of its own, next to the others: what makes snapshots necessary, and what makes them
 // impossible.
 void Faults::schedule_straggler() {
   const Duration pause = draw_duration(straggler_random_, world_.plan.straggler_interval * 3 / 50,

@@ -26,7 +26,7 @@ Operation append(std::uint64_t value, std::int64_t invoked, std::int64_t returne
 }
 constexpr std::int64_t kNever = Operation::kNeverReturned;
 
-/// Both algorithms have to agree, so every story is told to both.
+/// Both algorithms must agree, so every history goes to both.
 Verdict verdict(const std::vector<Operation>& history) {
   History fast_history{history, {}, {}};
   History slow_history{history, {}, {}};

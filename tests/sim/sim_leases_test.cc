@@ -105,7 +105,7 @@ struct Judged {
   void holds(std::uint64_t client, const char* name, std::uint64_t lease, TrueInstant until) {
     oracles.holds({client, name, {}, world.queue.now(), until}, LeaseId(lease));
   }
-  /// Nothing happens meanwhile.
+  /// Nothing happens in that time.
   void pass(Duration time) {
     world.queue.after(time, [this] { newest = {}; });
     world.queue.run_next(world.queue.now() + time);

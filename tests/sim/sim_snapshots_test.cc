@@ -175,7 +175,7 @@ TEST(RegisterMachine, AnInstalledStateIsDurableAndABadOneChangesNothing) {
   EXPECT_EQ(machine.durable_index(), raft::Index(7));
 }
 
-/// One machine's port, and what it told its process.
+/// One machine's port, and what its process got from it.
 struct Port : Fixture {
   Port() { start(); }
   void start() {
