@@ -64,7 +64,7 @@ const char* const kExploreUsage =
     "  --one-away          the last node has not heard of the leader\n"
     "  --late-answer       a copy of the last node's newest answer is still on its way\n"
     "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n"
-    "  --after STEPS       then take these, with commas between them; a story ends with its steps.\n"
+    "  --after STEPS       then take these, with commas between; a story ends with its steps.\n"
     "                      Only here: `lose`, for one message or all, and `keep`, for one that\n"
     "                      travels on when the search begins\n";
 
