@@ -4,6 +4,7 @@
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -61,7 +62,9 @@ Result<void> command(const Descriptor& socket, const std::string& words) {
   std::string ahead;
   auto reply = read_reply(socket, 5, ahead);
   if (!reply) return reply.error();
-  if (reply.value()[0] == '-') return bad_flag("`" + words + "` was answered " + reply.value());
+  if (reply.value()[0] == '-') {
+    return bad_flag(fmt::format("`{}` was answered {}", words, reply.value()));
+  }
   return {};
 }
 
@@ -70,12 +73,12 @@ Result<Target> open_target(const std::string& text, const Options& options) {
   const std::size_t equals = text.find('=');
   const std::size_t at = text.find('@', equals == std::string::npos ? 0 : equals);
   if (equals == std::string::npos || at == std::string::npos) {
-    return bad_flag("--target `" + text + "` is not NAME=OPERATION@HOST:PORT");
+    return bad_flag(fmt::format("--target `{}` is not NAME=OPERATION@HOST:PORT", text));
   }
   const std::string operation = text.substr(equals + 1, at - equals - 1);
   const auto known = operation_of(operation);
   if (!known) {
-    return bad_flag("--target `" + text + "`: `" + operation + "` is not get, set or renew");
+    return bad_flag(fmt::format("--target `{}`: `{}` is not get, set or renew", text, operation));
   }
   Target target;
   target.name = text.substr(0, equals);
@@ -95,7 +98,9 @@ Result<Target> open_target(const std::string& text, const Options& options) {
 Result<void> run_block(Target& target, std::uint64_t operations, const Options& options,
                        Random& random) {
   auto result = closed_loop(target.socket, target.workload, operations, options.warmup, random);
-  if (!result) return Error{result.error().code, target.name + ": " + result.error().message};
+  if (!result) {
+    return Error{result.error().code, fmt::format("{}: {}", target.name, result.error().message)};
+  }
   const LoopResult& loop = result.value();
   nlohmann::json line = {
       {"target", target.name},         {"operations", operations},
@@ -120,11 +125,11 @@ Result<void> run_blocks(const Options& options) {
     std::string name;
     std::uint64_t operations = 0;
     if (!(words >> name >> operations) || operations == 0) {
-      return bad_flag("`" + line + "` is not NAME OPERATIONS");
+      return bad_flag(fmt::format("`{}` is not NAME OPERATIONS", line));
     }
     const auto named = std::find_if(targets.begin(), targets.end(),
                                     [&name](const Target& target) { return target.name == name; });
-    if (named == targets.end()) return bad_flag("no --target is called `" + name + "`");
+    if (named == targets.end()) return bad_flag(fmt::format("no --target is called `{}`", name));
     auto done = run_block(*named, operations, options, random);
     if (!done) return done;
   }
@@ -157,7 +162,7 @@ Result<void> run_all_keys(const Options& options, Operation operation) {
     auto reply = read_reply(socket.value(), expected_bytes, ahead);
     if (!reply) return reply.error();
     if (reply.value() != reply_of(workload, answered) && failures++ == 0) {
-      first_failure = key_name(answered) + ": " + reply.value().substr(0, 200);
+      first_failure = fmt::format("{}: {}", key_name(answered), reply.value().substr(0, 200));
     }
   }
   nlohmann::json line = {{"operations", workload.keys},
@@ -217,7 +222,7 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
       "open",
       "Open loop: requests are due on a schedule, and latency counts from the instant at which "
       "each was due. `late` tells how far behind the client itself was: discard a run in which "
-      "that is not small beside the latencies.");
+      "that is not small next to the latencies.");
   add_schedule(*open, options);
   open->add_option("--writes", options.writes_percent, "percentage of SETs")
       ->capture_default_str()
@@ -228,7 +233,8 @@ CLI::App* add_open(CLI::App& app, OpenLoopOptions& options) {
 
 CLI::App* add_renew(CLI::App& app, OpenLoopOptions& options) {
   CLI::App* renew = app.add_subcommand(
-      "renew", "Open loop as `open`, of renewals: they go through all leases in turn, for ever.");
+      "renew",
+      "Open loop as `open`, of renewals: they go through all leases in turn, again and again.");
   add_schedule(*renew, options);
   renew->add_option("--ids", options.workload.ids, "leases in one renewal")
       ->capture_default_str()

@@ -5,6 +5,8 @@
 #include <benchmark/benchmark.h>
 #include <leasehold/raft/core.h>
 
+#include <fmt/format.h>
+
 #include <ctime>
 
 #include <chrono>
@@ -81,7 +83,7 @@ class Leader {
     core_.step(now_, peer(id), reply);
     drain();
   }
-  /// What is out, by everybody; the reads that wait as well.
+  /// The messages of all nodes that are on their way, and the reads that wait.
   void acknowledge_all() {
     do {
       for (std::uint64_t id = 2; id <= voters_; ++id) {
@@ -108,7 +110,7 @@ class Leader {
     raft::InitialState state;
     for (std::uint64_t id = 1; id <= voters; ++id) {
       state.base_membership.members.push_back(
-          {NodeId(id), raft::Uuid{id, id}, "node" + std::to_string(id)});
+          {NodeId(id), raft::Uuid{id, id}, fmt::format("node{}", id)});
       state.base_membership.voters.push_back(NodeId(id));
     }
     return state;

@@ -1,5 +1,6 @@
 #include <leasehold/bench/histogram.h>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -31,7 +32,7 @@ std::uint64_t largest_in_slot(std::size_t slot) {
 
 Error malformed(const std::string& what) {
   return Error{ErrorCode::malformed,
-               "not a histogram: " + what + "; give a text that to_json() wrote"};
+               fmt::format("not a histogram: {}; give a text that to_json() wrote", what)};
 }
 
 }  // namespace
@@ -100,9 +101,8 @@ Result<Histogram> Histogram::from_json(std::string_view text) {
     return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
   };
   if (number("format") != kFormat) {
-    return Error{
-        ErrorCode::unsupported_format,
-        "histogram format " + std::to_string(number("format")) + ", this build reads format 1"};
+    return Error{ErrorCode::unsupported_format,
+                 fmt::format("histogram format {}, this build reads format 1", number("format"))};
   }
   const auto slots = json.find("slots");
   if (slots == json.end() || !slots->is_array()) return malformed("no list `slots`");

@@ -1,5 +1,5 @@
-// lease_check: what it costs a thread to learn that it may serve a read under the lease, beside the
-// one clock read that no such check can do without.
+// lease_check: what it costs a thread to learn that it may serve a read under the lease, next to
+// the one clock read that no such check can do without.
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 #include <leasehold/node/system_clock.h>

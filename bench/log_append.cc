@@ -1,4 +1,4 @@
-// log_append: what one durable entry costs in the node's own log, beside the bare disk.
+// log_append: what one durable entry costs in the node's own log, next to the bare disk.
 #include <leasehold/bench/raw_log.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
@@ -6,6 +6,7 @@
 #include <leasehold/storage/segment_log.h>
 #include <leasehold/storage/segment_store.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <condition_variable>
@@ -138,7 +139,7 @@ struct WriterAlone {
 struct Folder {
   std::filesystem::path path;
   explicit Folder(const std::string& parent)
-      : path(std::filesystem::path(parent) / ("log_append." + std::to_string(monotonic_ns()))) {
+      : path(std::filesystem::path(parent) / fmt::format("log_append.{}", monotonic_ns())) {
     std::filesystem::create_directories(path);
   }
   ~Folder() {
@@ -189,8 +190,8 @@ Result<void> measure(const Options& options) {
     }
   }
   std::cout << (options.json ? json_of(rows, "ns") + "\n"
-                             : "one durable entry of " + std::to_string(options.entry_bytes) +
-                                   " bytes\n" + table_of(rows, 1000.0, "us"));
+                             : fmt::format("one durable entry of {} bytes\n{}", options.entry_bytes,
+                                           table_of(rows, 1000.0, "us")));
   return {};
 }
 

@@ -2,6 +2,8 @@
 
 #include <leasehold/bench/socket.h>
 
+#include <fmt/format.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -98,7 +100,8 @@ class OpenLoop {
     auto reply = read_reply(socket, 5, ahead);
     if (!reply) return reply.error();
     if (reply.value()[0] != '-') return {};
-    return Error{ErrorCode::invalid_argument, "`" + words + "` was answered " + reply.value()};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("`{}` was answered {}", words, reply.value())};
   }
 
   std::uint64_t next_key() {

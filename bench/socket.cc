@@ -1,5 +1,7 @@
 #include <leasehold/bench/socket.h>
 
+#include <fmt/format.h>
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +20,7 @@ using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 Result<Addresses> resolve(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return Error{ErrorCode::invalid_argument, "`" + address + "` is not host:port"};
+    return Error{ErrorCode::invalid_argument, fmt::format("`{}` is not host:port", address)};
   }
   addrinfo hints{};
   hints.ai_family = AF_INET;
@@ -27,14 +29,15 @@ Result<Addresses> resolve(const std::string& address) {
   const int status = getaddrinfo(address.substr(0, colon).c_str(),
                                  address.substr(colon + 1).c_str(), &hints, &found);
   if (status != 0) {
-    return Error{ErrorCode::invalid_argument, "`" + address + "`: " + gai_strerror(status)};
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("`{}`: {}", address, gai_strerror(status))};
   }
   return Addresses(found, &freeaddrinfo);
 }
 
 void set_option(int fd, int level, int option) {
   const int on = 1;
-  // Without it a measurement would show delays of 40 ms, so nobody can miss a failure here.
+  // Without it a measurement would show delays of 40 ms, so a failure here is obvious.
   static_cast<void>(setsockopt(fd, level, option, &on, sizeof on));
 }
 
@@ -54,7 +57,7 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 }
 
 Error system_error(const std::string& what) {
-  return Error{ErrorCode::io, what + ": " + std::strerror(errno)};
+  return Error{ErrorCode::io, fmt::format("{}: {}", what, std::strerror(errno))};
 }
 
 Result<Descriptor> connect_tcp(const std::string& address) {

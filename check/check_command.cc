@@ -3,6 +3,8 @@
 #include <leasehold/check/history_file.h>
 #include <leasehold/check/linearizability.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -17,7 +19,7 @@ const char* const kCheckUsage =
     "Judges a recorded history: is there an order of its operations, each at some instant between\n"
     "its call and its answer, that explains every answer? HISTORY has one JSON object a line\n"
     "(docs/formats/history.md); - reads standard input. Exit status: 0 there is one, 1 there is\n"
-    "none, 2 the file is not as it should be, 3 undecided.\n"
+    "none, 2 the file or the arguments are wrong, 3 undecided.\n"
     "  --states N          states that the search may visit per key, of 40 bytes each (default\n"
     "                      20000000); past it the verdict is `undecided`\n"
     "  --search            search also where sorting is enough\n"
@@ -29,7 +31,7 @@ namespace {
 constexpr int kLinearizable = 0, kViolation = 1, kBadInput = 2, kUndecided = 3;
 constexpr std::size_t kReadBytes = 1U << 20U;
 constexpr std::uint64_t kLinesPerNews = 1'000'000;
-/// Of the piece at fault that people are shown.
+/// Operations of the piece at fault that are printed.
 constexpr std::size_t kShownMax = 40;
 
 struct Arguments {
@@ -58,10 +60,12 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       const std::string& number = given[++i];
       const bool digits = !number.empty() && number.size() < 13 &&
                           number.find_first_not_of("0123456789") == std::string::npos;
-      if (!digits || std::stoull(number) == 0) return "--states does not take `" + number + "`";
+      if (!digits || std::stoull(number) == 0) {
+        return fmt::format("--states does not take `{}`", number);
+      }
       arguments.options.states_max = static_cast<std::size_t>(std::stoull(number));
     } else if (word.size() > 1 && word[0] == '-') {
-      return "unknown option `" + word + "`";
+      return fmt::format("unknown option `{}`", word);
     } else if (!arguments.file.empty()) {
       return "one history at a time";
     } else {
@@ -98,7 +102,7 @@ Result<void> read(std::FILE* file, bool quiet, History& history) {
 }
 
 std::string counted(std::size_t count, const char* one, const char* many) {
-  return std::to_string(count) + " " + (count == 1 ? one : many);
+  return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
 std::size_t count_keys(const std::vector<Operation>& operations) {
@@ -183,13 +187,13 @@ int run_check_command(const std::vector<std::string>& given) {
   }
   Arguments arguments;
   const std::string wrong = parse(given, arguments);
-  if (!wrong.empty()) return fail(wrong + "\n" + kCheckUsage);
+  if (!wrong.empty()) return fail(fmt::format("{}\n{}", wrong, kCheckUsage));
   History history;
   std::FILE* file = arguments.file == "-" ? stdin : std::fopen(arguments.file.c_str(), "rb");
-  if (file == nullptr) return fail(arguments.file + ": " + std::strerror(errno));
+  if (file == nullptr) return fail(fmt::format("{}: {}", arguments.file, std::strerror(errno)));
   const Result<void> done = read(file, arguments.quiet, history);
   if (file != stdin) std::fclose(file);
-  if (!done) return fail(arguments.file + ": " + done.error().message);
+  if (!done) return fail(fmt::format("{}: {}", arguments.file, done.error().message));
   return judge(history, arguments);
 }
 

@@ -1,11 +1,13 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/check/history.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::check {
 namespace {
 
 constexpr std::uint64_t kStringBit = std::uint64_t{1} << 63U;
-/// Every number of so many digits is below 2^63.
+/// Every number with this many digits is below 2^63.
 constexpr std::size_t kDigitsMax = 18;
 
 }  // namespace
@@ -46,19 +48,24 @@ std::string describe(const Operation& operation, const History* history) {
     if (history == nullptr) return std::to_string(number);
     return number == Operation::kNothing ? "nothing" : history->values.text_of(number);
   };
-  std::string text;
-  if (operation.line != 0) text = "line " + std::to_string(operation.line) + ": ";
-  text += "client " + std::to_string(operation.client) + " ";
+  std::string text = operation.line == 0 ? "" : fmt::format("line {}: ", operation.line);
+  text += fmt::format("client {} ", operation.client);
   const std::string key = "key " + (history == nullptr ? std::to_string(operation.key)
                                                        : history->keys.text_of(operation.key));
   switch (operation.kind) {
-    case OperationKind::read: text += "reads " + key + " = " + value(operation.value); break;
-    case OperationKind::write: text += "writes " + key + " := " + value(operation.value); break;
+    case OperationKind::read:
+      text += fmt::format("reads {} = {}", key, value(operation.value));
+      break;
+    case OperationKind::write:
+      text += fmt::format("writes {} := {}", key, value(operation.value));
+      break;
     case OperationKind::remove: text += "removes " + key; break;
-    case OperationKind::append: text += "appends " + value(operation.value) + " to " + key; break;
+    case OperationKind::append:
+      text += fmt::format("appends {} to {}", value(operation.value), key);
+      break;
     case OperationKind::compare:
-      text +=
-          "changes " + key + " from " + value(operation.expected) + " to " + value(operation.value);
+      text += fmt::format("changes {} from {} to {}", key, value(operation.expected),
+                          value(operation.value));
       break;
   }
   if (operation.returned() && operation.outcome != Outcome::untold) {
@@ -67,8 +74,8 @@ std::string describe(const Operation& operation, const History* history) {
     if (operation.kind == OperationKind::remove)
       text += done ? ", it was there" : ", nothing there";
   }
-  text += " [" + std::to_string(operation.invoked_ns) + " .. ";
-  return text + (operation.returned() ? std::to_string(operation.returned_ns) : "never") + "]";
+  return fmt::format("{} [{} .. {}]", text, operation.invoked_ns,
+                     operation.returned() ? std::to_string(operation.returned_ns) : "never");
 }
 
 }  // namespace leasehold::check

@@ -20,7 +20,7 @@ enum class OperationKind : std::uint8_t {
   append,   ///< `value` behind what the key holds
 };
 
-/// What an operation said beside its value.
+/// What an answer said in addition to its value.
 enum class Outcome : std::uint8_t {
   untold,  ///< nothing: a remove that does not say whether there was something
   yes,     ///< a compare that wrote, a remove that found something
@@ -49,7 +49,7 @@ struct Operation {
   std::uint64_t line = 0;  ///< of the file that it was read from; 0: of none
 
   bool returned() const { return returned_ns != kNeverReturned; }
-  /// Changes nothing, whatever order it is put in.
+  /// Whether it changes nothing, wherever an order puts it.
   bool observes() const {
     return kind == OperationKind::read || (outcome == Outcome::no && returned());
   }
@@ -59,7 +59,7 @@ struct Operation {
 /// a number from 1 to 2^63 - 1 is that number; so histories of numbers need no table.
 class Texts {
  public:
-  /// The same number for the same string. Never Operation::kNothing.
+  /// Gives the same number for the same string; never Operation::kNothing.
   std::uint64_t number_of(std::string_view text);
   /// The string of a number that number_of() gave, or of one below 2^63.
   std::string text_of(std::uint64_t number) const;

@@ -1,5 +1,7 @@
 #include <leasehold/check/history_file.h>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <optional>
@@ -61,14 +63,14 @@ void append_utf8(std::uint32_t code, std::string& text) {
   }
 }
 
-/// One flat object. `wrong()` says what is not as it should be.
+/// Reads one flat object. `wrong()` says what is wrong with it.
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
   const std::string& wrong() const { return wrong_; }
 
-  /// `unescaped` takes the strings that are not written as they are: of key, value and expect.
+  /// `unescaped` holds the strings that have escapes: of key, value and expect.
   bool object(Line& line, std::string* unescaped) {
     space();
     if (!take('{')) return fail("a line is one JSON object: {\"op\":\"get\", ...}");
@@ -85,10 +87,10 @@ class Parser {
       }
       if (member == nullptr) return fail(unknown_member(name.text));
       if ((line.*member).type != JsonValue::Type::absent) {
-        return fail("`" + std::string(name.text) + "` is there twice");
+        return fail(fmt::format("`{}` is there twice", name.text));
       }
       space();
-      if (!take(':')) return fail("a colon is missing behind \"" + std::string(name.text) + "\"");
+      if (!take(':')) return fail(fmt::format("a colon is missing behind \"{}\"", name.text));
       space();
       std::string& storage = member == &Line::key     ? unescaped[0]
                              : member == &Line::value ? unescaped[1]
@@ -102,13 +104,13 @@ class Parser {
 
  private:
   static std::string unknown_member(std::string_view name) {
-    std::string text = "`" + std::string(name) + "` is no member of an operation; there are:";
+    std::string text = fmt::format("`{}` is no member of an operation; there are:", name);
     for (const auto& known : kMembers) text += " " + std::string(known.first);
     return text;
   }
 
   bool fail(const std::string& what) {
-    wrong_ = what + " (at byte " + std::to_string(at_ + 1) + " of the line)";
+    wrong_ = fmt::format("{} (at byte {} of the line)", what, at_ + 1);
     return false;
   }
   bool take(char c) {
@@ -234,8 +236,9 @@ std::string convert(const Line& line, History& history, Operation& operation) {
   }
   if (!known) {
     const std::string given(line.op.type == Type::string ? line.op.text : "");
-    return (given.empty() ? "`op` is missing" : "`op` is \"" + given + "\"") +
-           "; allowed: " + allowed;
+    return fmt::format("{}; allowed: {}",
+                       given.empty() ? "`op` is missing" : fmt::format("`op` is \"{}\"", given),
+                       allowed);
   }
   if (!names_something(line.key)) return "`key` has to be a string or a whole number";
   operation.key = history.keys.number_of(line.key.text);
@@ -314,7 +317,7 @@ std::string quoted(const std::string& text) {
 Result<void> HistoryReader::take(std::string_view text) {
   ++line_;
   const auto wrong = [this](const std::string& what) {
-    return Error{ErrorCode::malformed, "line " + std::to_string(line_) + ": " + what};
+    return Error{ErrorCode::malformed, fmt::format("line {}: {}", line_, what)};
   };
   if (text.size() > kLineBytesMax) return wrong("longer than 16 MiB");
   if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
@@ -326,8 +329,8 @@ Result<void> HistoryReader::take(std::string_view text) {
     if (line_ != 1) return wrong("only the first line may tell the version, `v`");
     if (line.version.type != Type::number || line.version.number != std::int64_t{kVersion}) {
       return Error{ErrorCode::unsupported_format,
-                   "line 1: version " + std::string(line.version.text) +
-                       " of the format; this program reads version 1"};
+                   fmt::format("line 1: version {} of the format; this program reads version 1",
+                               line.version.text)};
     }
     return {};
   }
@@ -341,7 +344,7 @@ Result<void> HistoryReader::take(std::string_view text) {
 }
 
 std::string line_of(const Operation& operation, const History& history) {
-  std::string text = "{\"client\":" + std::to_string(operation.client) + ",\"op\":\"";
+  std::string text = fmt::format("{{\"client\":{},\"op\":\"", operation.client);
   for (const auto& op : kOps) {
     if (op.second == operation.kind) text += op.first;
   }
@@ -355,8 +358,8 @@ std::string line_of(const Operation& operation, const History& history) {
   if (operation.returned() && operation.outcome != Outcome::untold) {
     text += operation.outcome == Outcome::yes ? ",\"ok\":true" : ",\"ok\":false";
   }
-  text += ",\"start\":" + std::to_string(operation.invoked_ns) + ",\"end\":";
-  return text + (operation.returned() ? std::to_string(operation.returned_ns) : "null") + "}";
+  return fmt::format("{},\"start\":{},\"end\":{}}}", text, operation.invoked_ns,
+                     operation.returned() ? std::to_string(operation.returned_ns) : "null");
 }
 
 }  // namespace leasehold::check

@@ -4,6 +4,8 @@
 #include <leasehold/check/search.h>
 #include <leasehold/check/zones.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,9 +13,9 @@
 namespace leasehold::check {
 namespace {
 
-/// States per attempt to make a violation smaller: an attempt that is not decided by then is none.
+/// States per attempt to make a violation smaller; an attempt without a result by then has failed.
 constexpr std::size_t kShrinkStatesMax = 100'000;
-/// Keys that are decided between two news.
+/// Keys that are decided between two calls of `progress`.
 constexpr std::size_t kKeysPerNews = 100'000;
 
 /// (key, operation), so that sorting does not have to look at the operations.
@@ -88,8 +90,8 @@ class Check {
       case OrderSearch::Found::order: return report;
       case OrderSearch::Found::gave_up:
         report.verdict = Verdict::undecided;
-        report.explanation = "the search gave up after " + std::to_string(options_.states_max) +
-                             " states; allow it more";
+        report.explanation =
+            fmt::format("the search gave up after {} states; allow it more", options_.states_max);
         return report;
       case OrderSearch::Found::no_order: break;
     }

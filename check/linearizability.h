@@ -33,13 +33,13 @@ struct CheckProgress {
 };
 
 struct CheckOptions {
-  /// Off: the search is used for every key. For tests of the one against the other.
+  /// Off: every key goes through the search. For tests of the one against the other.
   bool fast_path = true;
   /// States that the search may visit per key. Each takes some 40 bytes.
   std::size_t states_max = 4'000'000;
   /// Whether a violation is made small (CheckReport::piece). Costs some further checks.
   bool shrink = true;
-  /// Told now and then while a check takes long; may be empty.
+  /// Called now and then during a long check; may be empty.
   std::function<void(const CheckProgress&)> progress;
 };
 
@@ -49,7 +49,7 @@ struct CheckReport {
   std::string explanation;  ///< empty when linearizable; names the operations at fault
   /// Of a violation: operations of `key` that have no order either, in the order of their calls. No
   /// operation can be left out of them as far as was tried. An answer that came after that of the
-  /// last operation plays no role and is shown as one that never came.
+  /// last operation does not matter and is shown as one that never came.
   std::vector<Operation> piece;
   /// The operation of `piece` with the last answer: up to there the others have an order.
   std::size_t unplaced = 0;

@@ -8,12 +8,12 @@
 namespace leasehold::check {
 namespace {
 
-/// Attempts at one history; what is left then is small enough, or hopeless.
+/// Attempts at one history; what is left after them is small enough, or will not become so.
 constexpr std::size_t kAttemptsMax = 3'000;
 
 using Operations = std::vector<Operation>;
 
-/// What could be known at `time`: later calls are not there, later answers are missing.
+/// What was known at `time`: without later calls and later answers.
 Operations until(const Operations& all, std::int64_t time) {
   Operations known;
   for (Operation operation : all) {
@@ -82,8 +82,8 @@ class Shrinker {
     return groups;
   }
 
-  /// Whether all that is known is told by values that are there, so that everything about one value
-  /// can be left out at once: whatever reads another value still finds it.
+  /// Whether every answer is a written value. Then everything about one value can be left out at
+  /// once: a read of another value still finds its write.
   bool removable_by_value() const {
     return std::all_of(piece_.begin(), piece_.end(), [](const Operation& operation) {
       const bool told = operation.returned() && operation.outcome != Outcome::untold;

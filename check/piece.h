@@ -12,8 +12,8 @@ namespace leasehold::check {
 using HasNoOrder = std::function<bool(const std::vector<Operation>&)>;
 
 /// The operations of `all`, which belong to one key and have no order, that are needed to see it.
-/// What is left out is such that the rest of any order would still be one: so what remains is a
-/// fault of the history, not of the leaving out. In the order of the calls.
+/// Leaves out only operations without which any order would still be an order: so what remains is a
+/// fault of the history, and not caused by the leaving out. In the order of the calls.
 std::vector<Operation> smallest_piece(std::vector<Operation> all, const HasNoOrder& has_no_order);
 
 }  // namespace leasehold::check

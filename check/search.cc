@@ -19,10 +19,10 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z;
 }
 
-/// Leaves out what can only be in the way: writes of unknown outcome whose value nobody saw. If an
+/// Leaves out what can only be in the way: writes of unknown outcome whose value no read saw. If an
 /// order has one, it stays an order without it, because what follows is a write: an observation
-/// would have seen it. That argument needs every answer to be told by a value, so it holds where no
-/// operation only tells that something was (or was not) there, or shows what many have appended.
+/// would have seen it. The argument needs every answer to be a value, so it does not hold if an
+/// operation only says that something was (or was not) there, or shows what many have appended.
 KeyOperations without_idle_writes(const KeyOperations& operations) {
   std::unordered_set<std::uint64_t> seen;
   for (const Operation* operation : operations) {
@@ -83,7 +83,7 @@ OrderSearch::Found OrderSearch::run(std::size_t states_max,
   std::uint64_t value = Operation::kNothing;
   std::size_t at = links_[kHead].next;
   while (returns_left_ > 0) {
-    // An observation that fits can go first without loss: nothing that may come later gets harder.
+    // An observation that fits can go first: nothing that may come later gets harder.
     const std::size_t ready = fitting_observation(value);
     if (ready != kNone) at = ready;
     if (at != kHead && links_[at].call) {

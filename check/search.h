@@ -34,7 +34,7 @@ class OrderSearch {
 
   OrderSearch(const KeyOperations& operations, Texts* values);
 
-  /// `progress` is told of the states now and then; may be empty.
+  /// `progress` is called with the states now and then; may be empty.
   Found run(std::size_t states_max, const std::function<void(std::size_t)>& progress);
 
  private:
@@ -51,7 +51,7 @@ class OrderSearch {
   struct Step {
     std::size_t link;
     std::uint64_t value_before;
-    bool forced;  ///< there was no choice: going back means going back further
+    bool forced;  ///< the only choice: to undo it is to go back further
   };
   struct State {
     std::uint64_t high = 0;

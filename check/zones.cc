@@ -1,5 +1,7 @@
 #include <leasehold/check/zones.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -21,14 +23,14 @@ struct Zone {
   bool forward() const { return first_return < last_call; }
 };
 
-/// An operation beside the value by which it is sorted.
+/// An operation, and the value by which it is sorted.
 using Valued = std::pair<std::uint64_t, const Operation*>;
 
 std::string describe_zone(const Zone& zone, const History* history) {
   std::string text = "the value is there throughout from (";
   text +=
       zone.returned_first != nullptr ? describe(*zone.returned_first, history) : "the beginning";
-  return text + ") to (" + describe(*zone.called_last, history) + ")";
+  return fmt::format("{}) to ({})", text, describe(*zone.called_last, history));
 }
 
 /// Adds the operations [begin, end), which share one value, to `zones`. Returns what is wrong with
@@ -45,14 +47,14 @@ std::string add_zone(const std::vector<Valued>& operations, std::size_t begin, s
   if (!initial && write == nullptr) {
     return "the value was never written: " + describe(*operations[begin].second, history);
   }
-  // A write whose outcome is unknown and that nobody saw need never have happened.
+  // A write with an unknown outcome that no read saw may never have happened.
   if (!initial && end - begin == 1 && !write->returned()) return "";
   zone.first_return = initial ? kBeforeAll : Operation::kNeverReturned;
   for (std::size_t i = begin; i < end; ++i) {
     const Operation& operation = *operations[i].second;
     if (write != nullptr && operation.returned_ns < write->invoked_ns) {
-      return "the value is read before it is written: (" + describe(operation, history) +
-             ") and (" + describe(*write, history) + ")";
+      return fmt::format("the value is read before it is written: ({}) and ({})",
+                         describe(operation, history), describe(*write, history));
     }
     if (!initial && operation.returned_ns <= zone.first_return) {
       zone.first_return = operation.returned_ns;
@@ -77,10 +79,10 @@ std::optional<ZoneFault> find_collision(const std::vector<Zone>& zones, const Hi
     return std::pair(a->first_return, a->value) < std::pair(b->first_return, b->value);
   });
   for (std::size_t i = 1; i < forward.size(); ++i) {
-    // Neighbours suffice: as long as none collides, the ends rise as the starts do.
+    // Comparing neighbours is enough: while none collide, the ends rise as the starts do.
     if (forward[i]->first_return < forward[i - 1]->last_call) {
-      return ZoneFault{describe_zone(*forward[i - 1], history) + ", but meanwhile " +
-                           describe_zone(*forward[i], history),
+      return ZoneFault{fmt::format("{}, but meanwhile {}", describe_zone(*forward[i - 1], history),
+                                   describe_zone(*forward[i], history)),
                        {forward[i - 1]->value, forward[i]->value}};
     }
   }
@@ -93,9 +95,10 @@ std::optional<ZoneFault> find_collision(const std::vector<Zone>& zones, const Hi
     if (after == forward.begin()) continue;
     const Zone& around = **(after - 1);
     if (zone.first_return < around.last_call) {
-      return ZoneFault{describe_zone(around, history) + ", but in between there is (" +
-                           describe(*zone.called_last, history) + ")",
-                       {around.value, zone.value}};
+      return ZoneFault{
+          fmt::format("{}, but in between there is ({})", describe_zone(around, history),
+                      describe(*zone.called_last, history)),
+          {around.value, zone.value}};
     }
   }
   return std::nullopt;

@@ -21,7 +21,7 @@ bool values_unique(const KeyOperations& operations);
 /// Why zones collide.
 struct ZoneFault {
   std::string text;
-  /// The operations on these alone are at fault.
+  /// Only operations on these values are at fault.
   std::vector<std::uint64_t> values;
 };
 

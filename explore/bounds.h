@@ -10,12 +10,12 @@
 
 namespace leasehold::explore {
 
-/// A message as it comes out of the codec that it went into.
+/// Passes a message through the codec.
 using Carrier = std::function<raft::Message(const raft::Message&)>;
 
 inline constexpr std::size_t kNodesMax = 5;
 
-/// What a run may have, at most. Each costs states.
+/// What a run may have at most. Each adds states to the search.
 struct Bounds {
   std::uint8_t time = 4;  ///< units of true time, see World::kUnit
   std::uint8_t restarts = 0;
@@ -26,31 +26,31 @@ struct Bounds {
   std::uint8_t changes = 0;   ///< of the members
   std::uint8_t suspends = 0;  ///< machines that sleep, and may wake again
   std::uint8_t wipes = 0;     ///< nodes that lose their directory and begin with an empty one
-  std::uint8_t cuts = 0;      ///< of a log, behind what is committed: who lacks it gets a snapshot
-  std::uint8_t flights = 8;   ///< messages on their way at one instant; states with more are left
-  std::uint8_t terms = 3;     ///< states with a later term are left
-  std::uint8_t nodes = 3;     ///< at most kNodesMax
-  std::uint8_t members = 0;   ///< nodes 1 to `members` form the group; 0: all
-  std::uint8_t voters = 0;    ///< nodes 1 to `voters` vote at first, other members learn; 0: all
-  /// The clocks run at this many percent less or more than true time, or at its rate; the nodes
-  /// trust in 25.
+  std::uint8_t cuts =
+      0;  ///< of a log, behind what is committed: a node that lacks it gets a snapshot
+  std::uint8_t flights = 8;  ///< messages on their way at one instant; states with more are skipped
+  std::uint8_t terms = 3;    ///< states with a later term are skipped
+  std::uint8_t nodes = 3;    ///< at most kNodesMax
+  std::uint8_t members = 0;  ///< nodes 1 to `members` form the group; 0: all
+  std::uint8_t voters = 0;   ///< nodes 1 to `voters` vote at first, other members learn; 0: all
+  /// Each clock runs true, or this many percent too fast or too slow; the nodes tolerate 25.
   std::uint8_t drift_percent = 25;
   bool slow_disk = false;     ///< a write is durable when a step of its own says so
   bool drift = true;          ///< the clocks may run at different rates
   bool uneven = false;        ///< all nodes but the first are set to a shorter D
-  bool unbound = false;       ///< the last node answers like any, and promises nothing
+  bool unbound = false;       ///< the last node answers like any other, and promises nothing
   bool witness = false;       ///< the last node keeps the log and no state machine
-  bool sole = false;          ///< a change may also leave nobody but the leader
-  bool meetings = false;      ///< a group may exchange all that is on its way in it, as one step
+  bool sole = false;          ///< a change may also leave the leader alone
+  bool meetings = false;      ///< a group may exchange all its messages on their way, as one step
   bool readers_only = false;  ///< only what a reader could notice is a violation
-  bool rules = false;         ///< and each breach of a rule, harmless or not: World::check_rules()
+  bool rules = false;         ///< and each broken rule, harmless or not: World::check_rules()
   Carrier codec;              ///< what every message passes through; empty: none
-  /// Steps that were taken before the search begins, as World::text() writes them, with commas
-  /// between them. They cost nothing of the bounds.
+  /// Steps to take before the search begins, as World::text() writes them, with commas between
+  /// them. The bounds do not count them.
   std::string beginning;
 };
 
-/// Beginnings that have a name. For three nodes or more; the last of them is who is away or late.
+/// Beginnings that have a name. For three nodes or more; the last node is the one away or late.
 namespace beginning {
 
 /// Node 1 leads term 1, and all have acknowledged its newest round.
@@ -59,8 +59,8 @@ std::string led(std::size_t nodes);
 std::string one_away(std::size_t nodes);
 /// As led(), and a copy of the last node's newest answer is on its way.
 std::string late_answer(std::size_t nodes);
-/// As led(), but in term 3. Node 2 led term 2, and the last node's answer to a round of term 1, of
-/// which the next round has the number, is on its way.
+/// As led(), but in term 3; node 2 led term 2. The last node's answer to a round of term 1 is still
+/// on its way, and the next round will have the same number.
 std::string led_before(std::size_t nodes);
 
 }  // namespace beginning

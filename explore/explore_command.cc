@@ -3,6 +3,8 @@
 #include <leasehold/explore/search.h>
 #include <leasehold/story/teller.h>
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -31,8 +33,8 @@ const char* const kExploreUsage =
     "  --sole              a change may also remove all but the leader\n"
     "  --suspends N        machines that sleep, and may wake (default 0)\n"
     "  --wipes N           nodes that start again in an empty directory (default 0)\n"
-    "  --cuts N            logs that are cut behind what is committed; who lacks that gets a\n"
-    "                      snapshot (default 0)\n"
+    "  --cuts N            logs that are cut behind what is committed; a node that lacks it\n"
+    "                      gets a snapshot (default 0)\n"
     "  --terms N           the last term (default 3)\n"
     "  --flights N         messages on their way at one instant (default 8)\n"
     "  --meetings          all that is on its way in a group of nodes, and all that follows from\n"
@@ -42,8 +44,8 @@ const char* const kExploreUsage =
     "  --members N         nodes 1 to N form the group, the others wait (default all)\n"
     "  --voters N          nodes 1 to N vote, other members are learners (default all)\n"
     "  --slow-disk         writes become durable by steps of their own, or are lost by a restart\n"
-    "  --drift-percent N   how far clocks may be off (default 25, in which the nodes trust):\n"
-    "                      above that there has to be a violation\n"
+    "  --drift-percent N   how far clocks may be off (default 25, which the nodes tolerate):\n"
+    "                      above that there must be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
     "  --uneven            all nodes but the first are set to a D of 19 ms\n"
     "  --unbound           the last node answers, and promises nothing\n"
@@ -58,13 +60,13 @@ const char* const kExploreUsage =
     "  --states N          states at most, of some 50 bytes each (default 20000000)\n"
     "  --quiet             no line for each depth\n"
     "At the beginning node 1 leads, and all have acknowledged its newest round; or else:\n"
-    "  --first-election    nobody has been elected yet\n"
+    "  --first-election    no node has been elected yet\n"
     "  --one-away          the last node has not heard of the leader\n"
     "  --late-answer       a copy of the last node's newest answer is still on its way\n"
     "  --led-before        node 1 leads term 3 and led term 1, of which an answer is on its way\n"
-    "  --after STEPS       and then these were taken, with commas between them; a story ends with\n"
-    "                      its own. Here alone: `lose`, of one message or of all, and `keep`, of\n"
-    "                      one that travels on when the search begins\n";
+    "  --after STEPS       then take these, with commas between; a story ends with its steps.\n"
+    "                      Only here: `lose`, for one message or all, and `keep`, for one that\n"
+    "                      travels on when the search begins\n";
 
 namespace {
 
@@ -72,7 +74,7 @@ constexpr int kFound = 1, kUsage = 2, kUndecided = 3;
 
 struct Arguments {
   Bounds bounds;
-  /// How the search begins: what --after says comes behind it.
+  /// How the search begins; the steps of --after follow.
   std::string (*beginning)(std::size_t nodes) = nullptr;
   std::string after;
   SearchLimits limits;
@@ -161,8 +163,9 @@ std::string parse(const std::vector<std::string>& given, std::size_t& i, Argumen
     return "";
   }
   const bool takes_steps = word == "--after";
-  if (!takes_steps && std::string(kExploreUsage).find("  " + word + " N ") == std::string::npos) {
-    return "unknown option `" + word + "`";
+  if (!takes_steps &&
+      std::string(kExploreUsage).find(fmt::format("  {} N ", word)) == std::string::npos) {
+    return fmt::format("unknown option `{}`", word);
   }
   if (i + 1 == given.size()) return word + (takes_steps ? " needs steps" : " needs a number");
   const std::string& value = given[++i];
@@ -173,7 +176,7 @@ std::string parse(const std::vector<std::string>& given, std::size_t& i, Argumen
   const bool digits = !value.empty() && value.size() < 11 &&
                       value.find_first_not_of("0123456789") == std::string::npos;
   if (!digits || !set_number(word, std::stoull(value), arguments)) {
-    return word + " does not take `" + value + "`";
+    return fmt::format("{} does not take `{}`", word, value);
   }
   return "";
 }
@@ -184,13 +187,13 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     if (!wrong.empty()) return wrong;
   }
   Bounds& b = arguments.bounds;
-  if (b.members > b.nodes) return "--members: there are only " + std::to_string(b.nodes) + " nodes";
+  if (b.members > b.nodes) return fmt::format("--members: there are only {} nodes", b.nodes);
   if (b.voters > (b.members == 0 ? b.nodes : b.members)) return "--voters: they are members too";
   if (b.witness && (b.voters == 1 || b.members == 1 || b.nodes == 1)) {
-    return "--witness: somebody has to lead";
+    return "--witness: another node has to lead";
   }
   if (b.readers_only && b.rules) return "--readers and --rules exclude each other";
-  // A group that one node away is to miss needs one node more than a leader.
+  // If one node is away, the rest still needs a node next to the leader.
   const std::size_t members = b.members == 0 ? b.nodes : b.members;
   const bool away = arguments.beginning != nullptr && arguments.beginning != nothing;
   if (away && members < 3) return "a beginning with one away or late needs three members";
@@ -218,7 +221,7 @@ void print(const SearchNews& news) {
   std::fflush(stdout);
 }
 
-/// Takes the steps again and tells what happens.
+/// Takes the steps again and prints what happens.
 void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
   story::Teller teller([](const std::string& line) { std::printf("%s\n", line.c_str()); });
   teller.set_detail(story::Detail::full);
@@ -238,8 +241,8 @@ void tell(const Bounds& bounds, const std::vector<Step>& path, bool last_too) {
   std::printf("steps: %s\n", steps.c_str());
 }
 
-/// For the handler alone: a failed assertion ends the process, and the steps that led to it are
-/// told. The search runs on one thread.
+/// For the handler alone: a failed assertion ends the process, and the handler prints the steps
+/// that led to it. The search runs on one thread.
 const Bounds* g_bounds = nullptr;
 const std::vector<Step>* g_path = nullptr;
 

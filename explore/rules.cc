@@ -3,13 +3,15 @@
 #include <leasehold/explore/world.h>
 #include <leasehold/raft/quorum.h>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace leasehold::explore {
 namespace {
 
 std::string name_of(std::size_t i) {
-  return "node " + std::to_string(i + 1);
+  return fmt::format("node {}", i + 1);
 }
 
 }  // namespace
@@ -25,9 +27,10 @@ void World::committed(std::size_t i, Index index) {
     if (k > Index(ledger_.size())) {
       ledger_.push_back(term);
     } else if (ledger_[static_cast<std::size_t>(k.value()) - 1] != term) {
-      fail("two committed prefixes: entry " + std::to_string(k.value()) + " of term " +
-           std::to_string(term.value()) + " at " + name_of(i) +
-           ", where another term's was committed");
+      fail(
+          fmt::format("two committed prefixes: entry {} of term {} at {}, where another term's "
+                      "was committed",
+                      k.value(), term.value(), name_of(i)));
     }
   }
 }
@@ -41,30 +44,29 @@ void World::check() {
     if (core.role() != raft::Role::leader || term >= leaders_.size()) continue;
     if (leaders_[term] == raft::kNobody) leaders_[term] = core.id();
     if (leaders_[term] != core.id()) {
-      fail("two leaders of term " + std::to_string(term) + ": " + name_of(i) + " and node " +
-           std::to_string(leaders_[term].value()));
+      fail(fmt::format("two leaders of term {}: {} and node {}", term, name_of(i),
+                       leaders_[term].value()));
     }
   }
   check_views();
 }
 
-/// Nobody reads on a machine that sleeps.
+/// A machine that sleeps serves no reads.
 void World::check_views() {
   std::optional<std::size_t> holder;
   for (std::size_t i = 0; i < size(); ++i) {
     const Node& node = at(i);
     if (node.view.end <= clock(i).holder || clocks_[i].suspended()) continue;
     if (node.options.witness) fail(name_of(i) + " is a witness and shows a lease");
-    if (holder) fail("two valid leases: " + name_of(*holder) + " and " + name_of(i));
+    if (holder) fail(fmt::format("two valid leases: {} and {}", name_of(*holder), name_of(i)));
     holder = i;
     if (!ledger_.empty() && ledger_.back() > node.view.term) {
-      fail("the lease of " + name_of(i) + " is valid, and term " +
-           std::to_string(ledger_.back().value()) + " has committed an entry");
+      fail(fmt::format("the lease of {} is valid, and term {} has committed an entry", name_of(i),
+                       ledger_.back().value()));
     }
     if (node.view.commit < Index(ledger_.size())) {
-      fail("the lease of " + name_of(i) + " is valid at index " +
-           std::to_string(node.view.commit.value()) + ", though " + std::to_string(ledger_.size()) +
-           " are committed");
+      fail(fmt::format("the lease of {} is valid at index {}, though {} are committed", name_of(i),
+                       node.view.commit.value(), ledger_.size()));
     }
     if (!left_.readers_only) check_promises(i);
   }
@@ -79,7 +81,7 @@ void World::check_promises(std::size_t holder) {
       if (i == holder) return 1;
       const Node& node = at(i);
       const raft::StoredPromise& stored = node.disk_hard_state.promise;
-      // A directory that is gone elects nobody, and no other one does so for it (rule 25).
+      // A directory that is gone elects no node, and no other one votes for it (rule 25).
       if (!membership.is_voter(id, node.options.uuid)) return 1;
       const bool kept = node.core->promise().live(clock(i).promise) &&
                         node.core->hard_state().promise.holder == at(holder).options.id &&
@@ -92,7 +94,8 @@ void World::check_promises(std::size_t holder) {
       promised_in(leader.log().membership_at(leader.commit_index()))) {
     return;
   }
-  fail("the lease of " + name_of(holder) + " is valid, but no quorum of live promises covers it");
+  fail(fmt::format("the lease of {} is valid, but no quorum of live promises covers it",
+                   name_of(holder)));
 }
 
 // ---- Steps ----
@@ -115,8 +118,8 @@ World::Before World::before(std::size_t i, const Flight* flight) const {
   return before;
 }
 
-/// The rules of lease/README.md that bind what one node does in one step, whether somebody else
-/// makes up for it or not. `inside`: its core was told of something.
+/// The rules of lease/README.md for what one node does in one step, even if another node makes up
+/// for a breach. `inside`: its core got an input.
 void World::check_rules(const Before& before, const Flight* flight, bool inside) {
   const std::size_t i = before.node;
   const Node& node = at(i);
@@ -133,14 +136,14 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
   const bool still = before.role == raft::Role::leader && before.term == core.term();
   const bool held = still && before.lease_valid && node.view.end != raft::HolderInstant::earliest();
   if (held && node.view.end < before.view.end) {
-    fail("the end of the lease of " + name_of(i) + " moves back");
+    fail(fmt::format("the end of the lease of {} moves back", name_of(i)));
   }
   check_acknowledged(before, still, flight);
   if (still && inside) check_quorum(i);
   check_appended(i);
 }
 
-/// Rules 3, 4, 20, 23 and 25: an acknowledged round is a promise that was given, and told.
+/// Rules 3, 4, 20, 23 and 25: an acknowledged round is a promise that was given, and reported.
 void World::check_acknowledged(const Before& before, bool still, const Flight* flight) {
   const std::size_t i = before.node;
   const raft::Core& core = *at(i).core;
@@ -150,8 +153,8 @@ void World::check_acknowledged(const Before& before, bool still, const Flight* f
     const raft::Round round = progress.acked_round->round;
     if (still && known != before.acknowledged.end() && known->second == round) continue;
     if (flight == nullptr || flight->from != id || !proves(*flight, core, round)) {
-      fail(name_of(i) + " counts round " + std::to_string(round.value()) + " for node " +
-           std::to_string(id.value()) + ", which has not promised for it");
+      fail(fmt::format("{} counts round {} for node {}, which has not promised for it", name_of(i),
+                       round.value(), id.value()));
     }
   }
 }
@@ -181,7 +184,7 @@ void World::check_appended(std::size_t i) {
   if (out && log.last_index() > node.token->last) {
     fail(name_of(i) + " appends an entry while its token is out");
   }
-  // What it took over from an earlier leader is not its own.
+  // Entries of earlier leaders are not its own.
   const bool changes = log.membership_index() > core.commit_index() &&
                        log.term_at(log.membership_index()) == core.term();
   if (changes && log.memberships_above(core.commit_index()) > 1) {
@@ -202,19 +205,19 @@ void World::check_vote(const Before& before, NodeId candidate, const raft::VoteR
   const std::optional<raft::TransferToken>& token = request.token;
   const Term promised = core.hard_state().promise.term;
   if (granted && token && token->term != promised) {
-    fail(name_of(i) + " lets a token of term " + std::to_string(token->term.value()) +
-         " pass its promise of term " + std::to_string(promised.value()));
+    fail(fmt::format("{} lets a token of term {} pass its promise of term {}", name_of(i),
+                     token->term.value(), promised.value()));
   }
   if (granted) return;
   if (core.term() != before.term) {
-    fail(name_of(i) + " is bound and refuses a vote, and yet takes the term of node " +
-         std::to_string(candidate.value()));
+    fail(fmt::format("{} is bound and refuses a vote, and yet takes the term of node {}",
+                     name_of(i), candidate.value()));
   }
   const bool passes = token && token->target == candidate && token->term == promised &&
                       token->last == request.last.index && request.term == token->term.next();
   if (passes && before.term < request.term && request.last >= core.log().last()) {
-    fail(name_of(i) + " refuses node " + std::to_string(candidate.value()) +
-         ", which the holder of its promise has let pass");
+    fail(fmt::format("{} refuses node {}, which the holder of its promise has let pass", name_of(i),
+                     candidate.value()));
   }
 }
 

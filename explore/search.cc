@@ -54,7 +54,7 @@ class Seen {
   std::size_t size_ = 0;
 };
 
-/// How a state came to be. The states themselves are made again from their paths.
+/// How a state was reached. The states themselves are made again from their paths.
 struct Origin {
   std::uint32_t parent;
   Step step;

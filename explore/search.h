@@ -19,7 +19,7 @@ struct SearchLimits {
 
 /// How far a search has come.
 struct SearchNews {
-  std::size_t depth = 0;     ///< steps from the beginning; everything nearer was seen
+  std::size_t depth = 0;     ///< steps from the beginning; all states nearer were seen
   std::size_t states = 0;    ///< that differ
   std::size_t steps = 0;     ///< that were taken
   std::size_t at_depth = 0;  ///< states at `depth`
@@ -32,8 +32,8 @@ struct SearchReport {
   std::string violation;
 };
 
-/// `news` is told after each depth, and of each path right before it is taken further (so that a
-/// failed assertion can be told of too); both may be empty.
+/// `news` is called after each depth, and with each path right before the search extends it, so
+/// that a failed assertion can be reported too; both may be empty.
 SearchReport search(const Bounds& bounds, const SearchLimits& limits,
                     const std::function<void(const SearchNews&)>& news,
                     const std::function<void(const std::vector<Step>&)>& about_to_take);

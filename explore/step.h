@@ -17,14 +17,15 @@ enum class StepKind : std::uint8_t {
   propose,    ///< at `node`
   read,       ///< at `node`
   transfer,   ///< from `node` to node `what`
-  change,     ///< of the members by `node`: World::Change
+  change,     ///< of the members by `node`: see World::kAllVote
   suspend,    ///< the machine of `node` sleeps
   wake,       ///< and wakes
   wipe,       ///< `node` starts again, in an empty directory
   cut,        ///< the log of `node` is cut behind what is committed
-  lose,       ///< flight `what` never arrives. Of beginnings only: what stays away is lost too
-  lose_all,   ///< all that is on its way. Of beginnings only
-  keep,       ///< flight `what` is set aside until the search begins. Of beginnings only
+  lose,  ///< flight `what` never arrives. Only in beginnings: in a search it may just stay on its
+         ///< way
+  lose_all,  ///< all that is on its way. Of beginnings only
+  keep,      ///< flight `what` is set aside until the search begins. Of beginnings only
 };
 
 /// Nodes count from 0 here, flights by their place. No rate of five clocks is above 242.

@@ -1,6 +1,8 @@
-// What may happen in a state, what it is called, and the beginnings, which are told in such names.
+// What may happen in a state, the names of the steps, and the beginnings, which use these names.
 #include <leasehold/base/assert.h>
 #include <leasehold/explore/world.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -56,7 +58,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 // ---- Beginnings ----
 
 void World::begin(const Bounds& bounds) {
-  // Nothing is short, and all clocks are true.
+  // A beginning has no limits, and its clocks run at the true rate.
   for (std::uint8_t* left :
        {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals, &left_.reads,
         &left_.transfers, &left_.changes, &left_.suspends, &left_.wipes, &left_.cuts}) {
@@ -72,8 +74,7 @@ void World::begin(const Bounds& bounds) {
         std::find_if(possible.begin(), possible.end(),
                      [this, &parts, k](const Step& step) { return text(step) == parts[k]; });
     if (wanted == possible.end()) {
-      wrong_beginning_ =
-          "step " + std::to_string(k + 1) + ", `" + parts[k] + "`, is not possible then, but:";
+      wrong_beginning_ = fmt::format("step {}, `{}`, is not possible then, but:", k + 1, parts[k]);
       for (const Step& step : possible) {
         if (step.kind == StepKind::rates) continue;  // they are many
         wrong_beginning_ += (step == possible.front() ? " " : ", ") + text(step);
@@ -117,7 +118,7 @@ std::vector<Step> World::steps() const {
   return steps;
 }
 
-/// Of two assignments that only swap nodes that are alike one will do.
+/// If two assignments differ only by swapping nodes that are alike, one of them is enough.
 void World::add_rates(std::vector<Step>& steps) const {
   for (std::size_t i = 0; i < assignments(size()); ++i) {
     if (!alike_ || i / 3 % 3 <= i % 3) steps.push_back({StepKind::rates, 0, byte(i)});
@@ -128,7 +129,7 @@ bool World::awake(NodeId id) const {
   return !clocks_[place(id)].suspended();
 }
 
-/// The same message is on its way before it in the list.
+/// Whether the same message is on its way earlier in the list.
 bool World::repeated(std::size_t flight) const {
   const Flight& one = flights_[flight];
   return std::any_of(flights_.begin(), flights_.begin() + static_cast<std::ptrdiff_t>(flight),
@@ -180,7 +181,7 @@ void World::add_node_steps(std::size_t i, std::vector<Step>& steps) const {
   if (node.core->role() == raft::Role::leader) add_leader_steps(i, steps);
 }
 
-/// What the core lets go: it is committed and durable.
+/// What the core allows to cut: it is committed and durable.
 Index World::end_of_cut(std::size_t i) const {
   const raft::Core& core = *at(i).core;
   return std::min({core.commit_index(), core.cut_limit(), core.durable_index()});
@@ -221,33 +222,37 @@ std::string World::rates(const Step& step) const {
 std::string World::describe(const Step& step) const {
   const auto of_flight = [&](const char* verb) {
     const Flight& flight = flights_[step.what];
-    return std::to_string(flight.to.value()) + verb + story::message_name(*flight.message) +
-           " from " + std::to_string(flight.from.value()) + ": " +
-           story::message_text(*flight.message);
+    return fmt::format("{}{}{} from {}: {}", flight.to.value(), verb,
+                       story::message_name(*flight.message), flight.from.value(),
+                       story::message_text(*flight.message));
   };
   const std::string node = name(step.node);
   switch (step.kind) {
-    case StepKind::rates: return "the clocks of 1 to " + name(size() - 1) + " run " + rates(step);
+    case StepKind::rates:
+      return fmt::format("the clocks of 1 to {} run {}", name(size() - 1), rates(step));
     case StepKind::advance: return "20 ms pass";
-    case StepKind::tick: return "the timer of " + node + " falls";
+    case StepKind::tick: return fmt::format("the timer of {} falls", node);
     case StepKind::deliver: return of_flight(" hears ");
     case StepKind::duplicate: return of_flight(" hears, not for the last time, ");
     case StepKind::meet:
-      return "what is on its way between " + names_of_set(step.what) +
-             " arrives, and all that follows from it";
-    case StepKind::sync: return "what " + node + " has written is durable";
+      return fmt::format("what is on its way between {} arrives, and all that follows from it",
+                         names_of_set(step.what));
+    case StepKind::sync: return fmt::format("what {} has written is durable", node);
     case StepKind::restart: return node + " crashes and starts again";
     case StepKind::propose: return "a command for " + node;
-    case StepKind::read: return "a read at " + node + ", to be confirmed by a quorum";
+    case StepKind::read: return fmt::format("a read at {}, to be confirmed by a quorum", node);
     case StepKind::transfer:
-      return node + " is asked to transfer the leadership to " + name(step.what);
+      return fmt::format("{} is asked to transfer the leadership to {}", node, name(step.what));
     case StepKind::change:
-      if (step.what == kAllVote) return node + " is told that all members vote";
-      if (step.what == kSole) return node + " is told to remove all others";
-      if (step.what < kNodesMax) return node + " is told to remove " + name(step.what);
-      return node + " is told to take " + name(step.what - kNodesMax) + " in as a learner";
-    case StepKind::suspend: return "the machine of " + node + " sleeps";
-    case StepKind::wake: return "the machine of " + node + " wakes";
+      if (step.what == kAllVote) return node + " is asked to let all members vote";
+      if (step.what == kSole) return node + " is asked to remove all others";
+      if (step.what < kNodesMax) {
+        return fmt::format("{} is asked to remove {}", node, name(step.what));
+      }
+      return fmt::format("{} is asked to take {} in as a learner", node,
+                         name(step.what - kNodesMax));
+    case StepKind::suspend: return fmt::format("the machine of {} sleeps", node);
+    case StepKind::wake: return fmt::format("the machine of {} wakes", node);
     case StepKind::wipe: return node + " starts again in an empty directory";
     case StepKind::cut: return node + " cuts its log behind what is committed";
     case StepKind::lose: return of_flight(" never hears ");
@@ -260,16 +265,16 @@ std::string World::describe(const Step& step) const {
 std::string World::text(const Step& step) const {
   const auto of_flight = [&](const char* verb) {
     const auto label = [](const Flight& flight) {
-      return std::to_string(flight.to.value()) + "<" + std::to_string(flight.from.value()) + " " +
-             story::message_name(*flight.message);
+      return fmt::format("{}<{} {}", flight.to.value(), flight.from.value(),
+                         story::message_name(*flight.message));
     };
-    // Of several with the same name the second is called so.
+    // Flights with the same name are numbered from the second on.
     const std::string own = label(flights_[step.what]);
     std::size_t number = 1;
     for (std::size_t i = 0; i < step.what; ++i) {
       if (label(flights_[i]) == own && !repeated(i)) ++number;
     }
-    return std::string(verb) + " " + own + (number == 1 ? "" : " " + std::to_string(number));
+    return fmt::format("{} {}{}", verb, own, number == 1 ? "" : fmt::format(" {}", number));
   };
   const std::string node = name(step.node);
   switch (step.kind) {
@@ -283,12 +288,12 @@ std::string World::text(const Step& step) const {
     case StepKind::restart: return "restart " + node;
     case StepKind::propose: return "propose " + node;
     case StepKind::read: return "read " + node;
-    case StepKind::transfer: return "transfer " + node + " to " + name(step.what);
+    case StepKind::transfer: return fmt::format("transfer {} to {}", node, name(step.what));
     case StepKind::change:
-      if (step.what == kAllVote) return "change " + node + ": all vote";
-      if (step.what == kSole) return "change " + node + ": alone";
-      if (step.what < kNodesMax) return "change " + node + ": remove " + name(step.what);
-      return "change " + node + ": learner " + name(step.what - kNodesMax);
+      if (step.what == kAllVote) return fmt::format("change {}: all vote", node);
+      if (step.what == kSole) return fmt::format("change {}: alone", node);
+      if (step.what < kNodesMax) return fmt::format("change {}: remove {}", node, name(step.what));
+      return fmt::format("change {}: learner {}", node, name(step.what - kNodesMax));
     case StepKind::suspend: return "suspend " + node;
     case StepKind::wake: return "wake " + node;
     case StepKind::wipe: return "wipe " + node;

@@ -14,14 +14,14 @@ namespace {
 /// In parts per million.
 constexpr std::int64_t kPercent = 10'000;
 constexpr std::int64_t kTrusted = 25 * kPercent;
-/// More than follows from anything.
+/// More than any input causes.
 constexpr int kMeetingMessagesMax = 10'000;
 
 /// D = 49 ms and U = 29.4 ms: on the slowest clock (15 ms a unit) a lease is over after two units,
 /// on the fastest (25 ms) a promise is. Elections start as soon as time has passed at all, so that
-/// nothing depends on how timeouts are drawn; that ticks may be late makes up for it.
+/// nothing depends on how timeouts are drawn; late ticks stand for longer timeouts.
 ///
-/// A shorter D, for nodes that are set otherwise than node 1, ends within one unit: 19 ms.
+/// A shorter D, for nodes with other settings than node 1, ends within one unit: 19 ms.
 lease::Timing timing(bool shorter) {
   lease::Timing timing;
   timing.lease = std::chrono::milliseconds(49);
@@ -147,7 +147,7 @@ void World::act(const Step& step, const story::Sink& sink) {
       hear(flight, sink);
       return;
     }
-    case StepKind::meet: LEASEHOLD_UNREACHABLE();  // take() has made messages of it
+    case StepKind::meet: LEASEHOLD_UNREACHABLE();  // take() has split it into messages
     case StepKind::lose: drop(step.what); return;
     case StepKind::lose_all: flights_.clear(); return;
     case StepKind::keep:

@@ -9,6 +9,8 @@
 #include <leasehold/story/record.h>
 #include <leasehold/story/two_clocks.h>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -32,7 +34,8 @@ class World {
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
   /// What a change does, in Step::what: below kNodesMax it removes that node, below 2 * kNodesMax
   /// it takes it in as a learner.
-  enum Change : std::uint8_t { kAllVote = 2 * kNodesMax, kSole };
+  static constexpr std::uint8_t kAllVote = 2 * kNodesMax;
+  static constexpr std::uint8_t kSole = kAllVote + 1;
 
   /// The state at the end of `bounds.beginning`, or where that could not go on.
   explicit World(const Bounds& bounds);
@@ -40,9 +43,9 @@ class World {
   /// Empty: it could.
   const std::string& wrong_beginning() const { return wrong_beginning_; }
 
-  /// Steps that may come next, in a fixed order, none that is the same as another.
+  /// Steps that may come next, in a fixed order, without duplicates.
   std::vector<Step> steps() const;
-  /// Takes one of steps(). `sink` is told what happens; may be empty.
+  /// Takes one of steps(). `sink` receives what happens; may be empty.
   void take(const Step& step, const story::Sink& sink = {});
   /// "2 hears vote_request from 1".
   std::string describe(const Step& step) const;
@@ -51,17 +54,17 @@ class World {
 
   /// What no state may show, if this one does.
   const std::string& violation() const { return violation_; }
-  /// Past the bounds: not to be continued.
+  /// Past the bounds: the search does not continue here.
   bool left() const;
-  /// Equal for states that act alike from now on, whenever they came to be.
+  /// Equal for states that act alike from now on, at whatever time they were reached.
   raft::Fingerprint fingerprint() const;
   Duration now() const { return now_; }
 
   static NodeId id_of(std::size_t i) { return NodeId(static_cast<std::uint64_t>(i) + 1); }
-  static std::string address_of(NodeId id) { return "node-" + std::to_string(id.value()) + ":1"; }
+  static std::string address_of(NodeId id) { return fmt::format("node-{}:1", id.value()); }
 
  private:
-  /// What an answer to a round stands on, known from outside the cores.
+  /// What an answer to a round is based on, known from outside the cores.
   struct Proof {
     bool promised = false;  ///< the voter's promise covers all of the round
     raft::Uuid uuid;        ///< the directory that promised
@@ -70,7 +73,7 @@ class World {
     raft::HeldMessage message;
     Proof proof;
   };
-  /// What storage has, or what it was handed.
+  /// What storage has, or has received.
   struct Stored {
     raft::LogBase base;
     std::vector<raft::Entry> entries;
@@ -83,17 +86,17 @@ class World {
     raft::CoreOptions options;
     raft::HardState disk_hard_state;
     Stored disk;
-    /// Everything that was handed to storage, durable or not.
+    /// Everything that storage has received, durable or not.
     Stored log;
     std::deque<raft::PersistBatch> unsynced;
     raft::ReadyId durable;
     std::vector<Held> held;
     raft::LeaseState view;
-    /// To whom a snapshot is on its way.
+    /// The node that a snapshot is on its way to.
     std::vector<raft::SnapshotIntent> snapshots;
     /// Arrived in this turn.
     std::vector<raft::ReceivedChunk> chunks;
-    /// Issued by this node in its term, and it has not said yet that the transfer has ended.
+    /// Issued by this node in its term; it has not said yet that the transfer has ended.
     std::optional<raft::TransferToken> token;
   };
   struct Flight {
@@ -104,7 +107,7 @@ class World {
     Proof proof;
     raft::Fingerprint print;
   };
-  /// A read that is not answered, and the least index that its answer has to have.
+  /// A read without an answer, and the least index that its answer must have.
   struct Read {
     std::uint64_t number = 0;
     NodeId node;
@@ -185,9 +188,9 @@ class World {
   std::vector<Flight> kept_;  ///< empty once the search has begun
   std::vector<Read> reads_;
   std::uint64_t next_read_ = 1;
-  /// Terms of all entries that were ever committed.
+  /// The terms of all entries that were ever committed, by index.
   std::vector<Term> ledger_;
-  /// Who was elected: leaders_[t] in term t.
+  /// leaders_[t] was elected in term t.
   std::vector<NodeId> leaders_;
   /// A vote or a pre-vote was granted in this step.
   bool granted_ = false;

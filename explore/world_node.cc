@@ -3,6 +3,8 @@
 #include <leasehold/explore/world.h>
 #include <leasehold/raft/carry_out.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -56,7 +58,7 @@ void World::start(std::size_t i, const story::Sink& sink) {
   drain(i, sink);
 }
 
-/// It knows nothing, and no group that it could be a member of.
+/// A node that knows nothing, and is a member of no group.
 void World::wipe(std::size_t i, const story::Sink& sink) {
   Node& node = own(i);
   node.disk = {};
@@ -86,7 +88,7 @@ void World::hear(const Flight& flight, const story::Sink& sink) {
   drain(i, sink);
 }
 
-/// What leaves node i, and what is known of it.
+/// Sends the messages of node i, and notes what is known from outside.
 World::Proof World::proof(std::size_t i, raft::Message& message) {
   const Node& node = at(i);
   const lease::Timing& timing = node.options.timing;
@@ -140,7 +142,7 @@ struct World::Hands {
 
   void publish(const raft::LeaseState& state) { node.view = state; }
   void send(NodeId to, raft::Message message) {
-    // From here on somebody may know of the commit, and read at the leader.
+    // From here on a client may know of the commit, and read at the leader.
     const auto* append = std::get_if<raft::AppendRequest>(&message);
     if (append != nullptr && append->commit > Index(world.ledger_.size())) {
       world.committed(i, append->commit);
@@ -207,9 +209,10 @@ void World::answered(std::size_t i, const raft::ReadAnswer& answer) {
   });
   if (found == reads_.end()) return;
   if (answer.index && *answer.index < found->least) {
-    fail("stale read: node " + std::to_string(i + 1) + " answers at index " +
-         std::to_string(answer.index->value()) + ", though " +
-         std::to_string(found->least.value()) + " was committed before the read arrived");
+    fail(
+        fmt::format("stale read: node {} answers at index {}, though {} was committed before "
+                    "the read arrived",
+                    i + 1, answer.index->value(), found->least.value()));
   }
   reads_.erase(found);
 }

@@ -23,8 +23,8 @@ void add_batch(const raft::PersistBatch& batch, raft::Fingerprint& print) {
 
 }  // namespace
 
-// Memberships follow from the entries, and those below a base from the terms that were committed,
-// as long as one changed by one way only: changes are few, and what is cut off was committed.
+// Memberships follow from the entries. Those below a base follow from the committed terms, if the
+// membership changed in one way only: changes are few, and what is cut off was committed.
 raft::Fingerprint World::fingerprint() const {
   raft::Fingerprint print;
   print.add(rates_);
@@ -64,7 +64,7 @@ raft::Fingerprint World::fingerprint() const {
       print.add(intent.to.value() * 2 + (node.core->current(intent) ? 1 : 0));
     }
   }
-  // What is on its way is a set: its order plays no role.
+  // The messages on their way are a set: their order does not matter.
   raft::Fingerprint sum{0, 0};
   for (const Flight& flight : flights_) {
     sum.high += flight.print.high;

@@ -2,6 +2,8 @@
 #include <leasehold/sim/seed_processes.h>
 #include <leasehold/sim/simulator.h>
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +24,7 @@ std::uint64_t number_of(const std::string& text) {
   return std::strtoull(text.c_str(), nullptr, 10);
 }
 
-// What a child tells its parent, one line per message:
+// What a child writes to its parent, one line per message:
 //
 //   "seed N": about to run it.
 //   "done N …numbers…": the report.
@@ -58,12 +60,14 @@ int g_output = -1;
 extern "C" void report_abort(int) {
   std::string text;
   if (g_running != nullptr) {
-    for (const std::string& event : g_running->trace_tail()) text += "trace " + event + "\n";
+    for (const std::string& event : g_running->trace_tail()) {
+      text += fmt::format("trace {}\n", event);
+    }
     write_all(g_output, std::exchange(text, ""));
     // An assertion is not inside the allocator, so this may allocate; should it hang, it ends.
     alarm(kJudgeSeconds);
     const std::string wrong = g_running->judge_history();
-    if (!wrong.empty()) text += "broken " + wrong + "\n";
+    if (!wrong.empty()) text += fmt::format("broken {}\n", wrong);
   }
   write_all(g_output, text + "aborted\n");
   _exit(4);
@@ -74,7 +78,7 @@ extern "C" void report_abort(int) {
   g_output = output;
   std::signal(SIGABRT, report_abort);
   for (std::uint64_t seed = from; seed <= seeds.last; seed += seeds.jobs) {
-    write_all(output, "seed " + std::to_string(seed) + "\n");
+    write_all(output, fmt::format("seed {}\n", seed));
     Simulator simulator(seed, options);
     g_running = &simulator;
     const SeedReport report = simulator.run();
@@ -155,15 +159,15 @@ void SeedProcesses::read_from(std::size_t which) {
   if (!ports_.stopped() && next <= seeds_.last) start(next);
 }
 
-/// The child died in a seed: a failed assertion, whose text stands on standard error.
-void SeedProcesses::crashed(const Child& child) {
+/// The child died in a seed: a failed assertion, whose text is on standard error.
+void SeedProcesses::crashed(const Child& child) const {
   SeedReport report;
   report.seed = child.seed;
   Violation found;
   found.oracle = "assertion";
   found.story = "the process died; its message stands above";
   if (options_.lease_oracles_only) {
-    // An assertion is no oracle of the lease. What the clients had seen by then is judged.
+    // An assertion is not an oracle of the lease. Judge what the clients had seen by then.
     if (child.broken.empty()) {
       ports_.died();
       return;
@@ -176,7 +180,7 @@ void SeedProcesses::crashed(const Child& child) {
   ports_.report(report);
 }
 
-void SeedProcesses::on_line(Child& child, const std::string& line) {
+void SeedProcesses::on_line(Child& child, const std::string& line) const {
   const std::size_t space = line.find(' ');
   const std::string word = line.substr(0, space);
   const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);

@@ -29,14 +29,14 @@ class SeedProcesses {
     /// A seed ended in an assertion, where assertions do not count (SimOptions::lease_oracles_only)
     /// and the clients had seen nothing wrong.
     std::function<void()> died;
-    /// Whether the rest is not wanted any more.
+    /// Whether the other seeds are not wanted any more.
     std::function<bool()> stopped;
   };
 
   SeedProcesses(const SeedRange& seeds, const SimOptions& options, Ports ports)
       : seeds_(seeds), options_(options), ports_(std::move(ports)) {}
 
-  /// Returns when all seeds have run, or the rest is not wanted.
+  /// Returns when all seeds have run, or the others are not wanted.
   void run();
 
  private:
@@ -53,8 +53,8 @@ class SeedProcesses {
   void start(std::uint64_t from);
   void listen();
   void read_from(std::size_t which);
-  void crashed(const Child& child);
-  void on_line(Child& child, const std::string& line);
+  void crashed(const Child& child) const;
+  void on_line(Child& child, const std::string& line) const;
 
   const SeedRange seeds_;
   const SimOptions& options_;

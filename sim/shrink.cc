@@ -110,7 +110,7 @@ class Shrinker {
     }
   }
 
-  /// So that one of them can be left out and the others stay when they are.
+  /// Then one of them can be left out, and the others keep their times.
   void number_the_faults() {
     Reduction candidate = best_.reduction;
     candidate.only = FaultNumbers{{1, kFaultNumberMax}};

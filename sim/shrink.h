@@ -10,7 +10,7 @@
 
 namespace leasehold::sim {
 
-/// What one run came to.
+/// The result of one run.
 struct Finding {
   std::string oracle;
   TrueInstant at;
@@ -21,7 +21,7 @@ struct Finding {
 /// Runs the seed with something left out. None: it found nothing.
 using Attempt = std::function<std::optional<Finding>(const Reduction&)>;
 
-/// Of a run that died. Its faults are taken to be fewer.
+/// Of a run that died. It counts as one with fewer faults.
 inline constexpr std::uint64_t kFaultsUnknown = 500;
 
 struct Shrunk {
@@ -34,10 +34,10 @@ struct Shrunk {
 /// Triggered faults that are left.
 std::uint64_t faults_left(const Shrunk& shrunk);
 
-/// Leaves out whatever the finding does not need: fault classes, kinds of clients, clients, and of
+/// Leaves out what the finding does not need: fault classes, kinds of clients, clients, and of
 /// the faults that are left every single one. What is left out changes the rest of a run, so a
 /// finding may need a few variants to show again, and the result is small, not smallest.
-/// `on_progress` hears of each attempt with the best so far. At most `attempts_max`.
+/// `on_progress` is called after each attempt with the best so far. At most `attempts_max`.
 Shrunk shrink(const Reduction& from, const Finding& found, std::uint64_t attempts_max,
               const Attempt& attempt, const std::function<void(const Shrunk&)>& on_progress);
 

@@ -1,6 +1,8 @@
 #include <leasehold/sim/shrink_command.h>
 #include <leasehold/sim/simulator.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -18,15 +20,14 @@ constexpr std::uint64_t kAttemptsMax = 1'000;
 constexpr std::uint64_t kProgressEvery = 20;
 
 [[noreturn]] void run_child(std::uint64_t seed, const SimOptions& options, int output) {
-  // What a failed assertion says was said before.
+  // The text of a failed assertion was printed before.
   const int nowhere = open("/dev/null", O_WRONLY);
   if (nowhere >= 0) dup2(nowhere, STDERR_FILENO);
   const SeedReport report = run_seed(seed, options);
   std::string text = "nothing";
   if (report.violation) {
-    text = report.violation->oracle + ' ' +
-           std::to_string(report.violation->at.since_origin().count()) + ' ' +
-           std::to_string(report.triggered);
+    text = fmt::format("{} {} {}", report.violation->oracle,
+                       report.violation->at.since_origin().count(), report.triggered);
   }
   const ssize_t written = write(output, text.data(), text.size());
   _exit(written == static_cast<ssize_t>(text.size()) ? 0 : 3);

@@ -10,7 +10,7 @@
 namespace leasehold::sim {
 
 /// Runs a seed in a process of its own, so that a failed assertion is a finding like any other: by
-/// the oracle `assertion`, at an instant that nobody knows. None: it found nothing.
+/// the oracle `assertion`, at an unknown instant. None: it found nothing.
 std::optional<Finding> find_in_child(std::uint64_t seed, const SimOptions& options);
 
 /// Shrinks what the seed finds, with progress on standard error unless `quiet`. None: it finds

@@ -4,6 +4,8 @@
 #include <leasehold/sim/sim_command.h>
 #include <leasehold/story/files.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -18,25 +20,24 @@ const char* const kSimUsage =
     "  --jobs N            processes to share the seeds among (default 1, at most 64)\n"
     "  --trace-hash        print the hash of each seed's trace, and of all together\n"
     "  --drift-ppm N       every clock runs at exactly +N or -N parts per million while the nodes\n"
-    "                      trust in 100000: above that an oracle has to notice\n"
-    "  --partition SHAPE   one partition a seed, and nothing else that goes wrong: one-way,\n"
-    "                      bridge, ring, chain or majority; a stable leader has to come of it in\n"
-    "                      time\n"
+    "                      are set to 100000: above that an oracle must find something\n"
+    "  --partition SHAPE   one partition a seed, and no other fault: one-way, bridge, ring, chain\n"
+    "                      or majority; the group must then get a stable leader in time\n"
     "  --hours N           each seed is N hours of a cluster's life: a fault every ten seconds, a\n"
     "                      leader change a minute, two operations of clients a second\n"
-    "  --leases            most of what is done is done with leases of clients: thousands of\n"
-    "                      grants, renewals, expiries and revocations a seed\n"
+    "  --leases            clients mostly work with leases: thousands of grants, renewals,\n"
+    "                      expiries and revocations a seed\n"
     "  --plan FILE         run the plan in FILE in place of one that a seed draws: kept by\n"
     "                      --print-plan, it is the same run when the drawing of plans has changed\n"
     "  --print-plan        print the plan of the seed and run nothing\n"
     "  --tail N            lines of what happened to print with a finding (default 40)\n"
-    "  --lease-oracles     only the oracles of the lease and the linearizability checker speak\n"
-    "  --shrink            leave out of the seed whatever its finding does not need, and print\n"
-    "                      the options of what is left: a minute or two; with --story it is told,\n"
-    "                      too\n"
+    "  --lease-oracles     only the oracles of the lease and the linearizability checker judge\n"
+    "  --shrink            leave out of the seed what its finding does not need, and print the\n"
+    "                      options of what is left; takes a minute or two; with --story, also\n"
+    "                      tell that run\n"
     "  --without WORDS     without these fault classes (as in the summary), sessions, leases,\n"
     "                      key_locks or watchers, with commas between\n"
-    "  --clients N         so many clients at most\n"
+    "  --clients N         at most this many clients\n"
     "  --only NUMBERS      of the faults that are triggered only these: 3,7-9, or none\n"
     "  --variant N         another order of the same kinds of faults\n"
     "  --keep-going        do not stop at the first finding; report every seed's\n"
@@ -45,7 +46,7 @@ const char* const kSimUsage =
 namespace {
 
 constexpr std::uint64_t kJobsMax = 64;
-constexpr std::uint64_t kHoursMax = 24 * 366;
+constexpr std::uint64_t kHoursMax = std::uint64_t{24} * 366;
 constexpr std::uint64_t kTailMax = 10'000'000;
 
 std::optional<std::uint64_t> parse_number(const std::string& text) {
@@ -135,9 +136,11 @@ std::string parse_sim_arguments(const std::vector<std::string>& given, SimArgume
       if (i + 1 == given.size()) return name + " needs a value";
       const std::string& value = given[++i];
       seeds_given = seeds_given || name == "--seed" || name == "--seeds";
-      if (!set_value(name, value, arguments)) return name + " does not take `" + value + "`";
+      if (!set_value(name, value, arguments)) {
+        return fmt::format("{} does not take `{}`", name, value);
+      }
     } else {
-      return "unknown option `" + name + "`";
+      return fmt::format("unknown option `{}`", name);
     }
   }
   const bool many = arguments.first != arguments.last && arguments.plan_file.empty();
@@ -170,7 +173,7 @@ std::string take_plan_file(SimArguments& arguments) {
   const Result<std::string> text = story::read_file(arguments.plan_file);
   if (!text) return text.error().message;
   Result<Plan> plan = plan_of(text.value());
-  if (!plan) return arguments.plan_file + ": " + plan.error().message;
+  if (!plan) return fmt::format("{}: {}", arguments.plan_file, plan.error().message);
   arguments.first = arguments.last = plan.value().seed;
   arguments.sim.plan = std::move(plan).value();
   return "";
@@ -179,12 +182,12 @@ std::string take_plan_file(SimArguments& arguments) {
 std::string options_again(std::uint64_t seed, const SimArguments& arguments) {
   const SimOptions& options = arguments.sim;
   const bool drawn = arguments.plan_file.empty();
-  std::string text = drawn ? "--seed " + std::to_string(seed) : "--plan " + arguments.plan_file;
+  std::string text = drawn ? fmt::format("--seed {}", seed) : "--plan " + arguments.plan_file;
   if (options.shape) text += std::string(" --partition ") + partition_shape_name(*options.shape);
   if (options.long_life) {
-    text += " --hours " + std::to_string(options.chaos / std::chrono::hours(1));
+    text += fmt::format(" --hours {}", options.chaos / std::chrono::hours(1));
   }
-  if (options.drift_ppm) text += " --drift-ppm " + std::to_string(*options.drift_ppm);
+  if (options.drift_ppm) text += fmt::format(" --drift-ppm {}", *options.drift_ppm);
   if (options.lease_work) text += " --leases";
   if (options.lease_oracles_only) text += " --lease-oracles";
   return text + options_of(options.reduction);

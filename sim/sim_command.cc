@@ -35,7 +35,7 @@ class Command {
   }
 
  private:
-  /// Prints what the seed's finding needs, and tells it if that is wanted.
+  /// Prints what the seed's finding needs, and its story if that is wanted.
   int shrink_one() {
     const auto shrunk = shrink_seed(arguments_.first, arguments_.sim, arguments_.quiet);
     if (!shrunk) {

@@ -2,6 +2,8 @@
 #include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,8 +13,8 @@ namespace {
 
 /// From the end of all faults to a completed write and read at every member.
 constexpr Duration kRecoveryMax = std::chrono::seconds(12);
-/// A node that is behind and takes or applies so many entries in such a time is given more time, a
-/// few times.
+/// A node that is behind gets more time, a few times, if it takes or applies this many entries in
+/// this time.
 constexpr Duration kCatchUpWatch = std::chrono::seconds(2);
 constexpr std::uint64_t kCatchUpEntries = 20;
 constexpr int kCatchUpPatience = 5;
@@ -24,6 +26,7 @@ constexpr std::uint64_t kStepsMax = 80'000;
 
 std::vector<SimNode*> pointers(const std::vector<std::unique_ptr<SimNode>>& nodes) {
   std::vector<SimNode*> all;
+  all.reserve(nodes.size());
   for (const std::unique_ptr<SimNode>& node : nodes) all.push_back(node.get());
   return all;
 }
@@ -114,8 +117,8 @@ void Simulator::run_until(TrueInstant end) {
   }
 }
 
-// In a long life faults are short, and between them there is time: a group that commits nothing for
-// so long has come to stand.
+// In a long life faults are short, with time between them: a group that commits nothing for five
+// minutes is stuck.
 void Simulator::live_until(TrueInstant end) {
   if (!world_.options.long_life) return run_until(end);
   raft::Index newest;
@@ -128,9 +131,8 @@ void Simulator::live_until(TrueInstant end) {
       committed_at = world_.queue.now();
     }
     if (world_.queue.now() < committed_at + kStandstillMax) continue;
-    world_.fail("liveness", "nothing was committed for " +
-                                std::to_string(kStandstillMax / std::chrono::seconds(1)) +
-                                " s of a long life");
+    world_.fail("liveness", fmt::format("nothing was committed for {} s of a long life",
+                                        kStandstillMax / std::chrono::seconds(1)));
   }
 }
 
@@ -172,21 +174,26 @@ bool Simulator::catching_up() const {
 }
 
 void Simulator::check_recovered() {
-  // A change that was under way may be completed meanwhile.
+  // A change that was under way may be completed in that time.
   const raft::Membership& group = oracles_.ledger().membership();
   if (group.joint()) {
-    world_.fail("liveness", "after the faults have ended, the group is joint for ever");
+    world_.fail("liveness", "after the faults have ended, the group stays joint");
   }
   const auto behind = std::count_if(nodes_.begin(), nodes_.end(),
                                     [this](const auto& node) { return waiting(*node); });
   if (behind > 0) {
-    world_.fail("liveness", "after the faults have ended, " + std::to_string(behind) +
-                                " nodes have not completed a write and a read in time");
+    world_.fail(
+        "liveness",
+        fmt::format("after the faults have ended, {} nodes have not completed a write and a "
+                    "read in time",
+                    behind));
   }
   const std::size_t unanswered = session_clients_->unanswered();
   if (unanswered == 0) return;
-  world_.fail("liveness", "after the faults have ended, " + std::to_string(unanswered) +
-                              " writes in sessions are repeated and not answered in time");
+  world_.fail("liveness",
+              fmt::format("after the faults have ended, {} writes in sessions are repeated and not "
+                          "answered in time",
+                          unanswered));
 }
 
 void Simulator::check_history() {
@@ -203,7 +210,7 @@ std::string Simulator::judge_history() const {
   history.insert(history.end(), in_sessions.begin(), in_sessions.end());
   const check::CheckReport report = check::check_linearizable(history);
   if (report.verdict == check::Verdict::linearizable) return "";
-  return "key " + std::to_string(report.key) + ": " + report.explanation;
+  return fmt::format("key {}: {}", report.key, report.explanation);
 }
 
 SeedReport Simulator::report() const {

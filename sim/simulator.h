@@ -48,7 +48,7 @@ class Simulator {
   /// The newest lines of the trace: for a handler that runs when an assertion has failed.
   std::vector<std::string> trace_tail() const { return world_.trace.tail(); }
   /// What is wrong with the history of the clients so far; empty if nothing is. For that handler,
-  /// too: a process that dies of an assertion may have answered somebody before.
+  /// too: a process that dies of an assertion may have answered clients before.
   std::string judge_history() const;
 
  private:
@@ -63,7 +63,7 @@ class Simulator {
   /// down.
   static std::uint64_t progress(const SimNode& node);
   void note_progress();
-  /// Somebody waits, and whoever does gains on the log since note_progress().
+  /// Some member waits, and all that wait have gained on the log since note_progress().
   bool catching_up() const;
   void check_history();
   SeedReport report() const;
@@ -91,8 +91,8 @@ class Simulator {
 
 /// Runs one seed.
 SeedReport run_seed(std::uint64_t seed, const SimOptions& options = {});
-/// Runs the seeds first..last in turn, and tells `on_report` of each. Callers that want threads run
-/// several of these on parts of the range.
+/// Runs the seeds first..last in turn, and calls `on_report` after each. Callers that want threads
+/// run several of these on parts of the range.
 void run_seeds(std::uint64_t first, std::uint64_t last, const SimOptions& options,
                const std::function<void(const SeedReport&)>& on_report);
 

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/story/cluster.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::story {
@@ -35,8 +37,7 @@ Cluster::Cluster(const Options& options, Sink sink)
     : delay_(options.delay), sink_(std::move(sink)) {
   LEASEHOLD_ASSERT(options.nodes >= 1 && options.nodes <= kNodesMax);
   for (std::uint64_t i = 1; i <= options.nodes; ++i) {
-    membership_.members.push_back(
-        {NodeId(i), raft::Uuid{i, i}, "node-" + std::to_string(i) + ":1"});
+    membership_.members.push_back({NodeId(i), raft::Uuid{i, i}, fmt::format("node-{}:1", i)});
     membership_.voters.emplace_back(i);
   }
   for (const raft::Member& member : membership_.members) {
@@ -87,7 +88,7 @@ void Cluster::preset(NodeId id, Term term, const std::vector<Term>& log) {
     node.disk_log.push_back({{of, index}, raft::EntryKind::command, Bytes()});
   }
   node.log = node.disk_log;
-  // A node may be given another history: what its first one said no longer counts.
+  // A preset may replace an earlier one of the node, which then no longer counts.
   preset_term_ = Term();
   for (const auto& [any, one] : nodes_) {
     if (!one.log.empty()) preset_term_ = std::max(preset_term_, one.log.back().id.term);
@@ -280,6 +281,7 @@ void Cluster::join(NodeId from, NodeId to) {
 std::optional<raft::LogId> Cluster::propose(NodeId id, std::vector<std::string> payloads) {
   StoryNode& node = this->node(id);
   std::vector<Bytes> bytes;
+  bytes.reserve(payloads.size());
   for (std::string& payload : payloads) bytes.push_back(Bytes(std::move(payload)));
   const auto at = node.core->propose(node.clock.at(now_), std::move(bytes));
   drain(node);
@@ -436,23 +438,22 @@ void Cluster::persist(StoryNode& node) {
 
 // ---- What no instant may show ----
 
-// A core that is told of two leaders in one term stops with an assertion; a forged append can make
-// the first of them. So it does when an older leader than one that was preset has committed.
+// A core that hears from two leaders of one term stops with an assertion, and a forged append can
+// make one of them. A core also stops when a leader older than a preset one has committed.
 bool Cluster::leads(NodeId id, Term term) {
   if (term <= preset_term_) {
     if (violation_.empty()) {
-      violation_ = "node " + std::to_string(id.value()) + " leads term " +
-                   std::to_string(term.value()) +
-                   ", but a log that was preset has an entry of term " +
-                   std::to_string(preset_term_.value()) +
-                   ", whose leader a majority has voted for: preset their terms too";
+      violation_ = fmt::format(
+          "node {} leads term {}, but a log that was preset has an entry of term "
+          "{}, whose leader a majority has voted for: preset their terms too",
+          id.value(), term.value(), preset_term_.value());
     }
     return false;
   }
   const NodeId known = leaders_.emplace(term, id).first->second;
   if (known != id && violation_.empty()) {
-    violation_ = "node " + std::to_string(known.value()) + " and node " +
-                 std::to_string(id.value()) + " both lead term " + std::to_string(term.value());
+    violation_ = fmt::format("node {} and node {} both lead term {}", known.value(), id.value(),
+                             term.value());
   }
   return known == id;
 }
@@ -470,8 +471,8 @@ void Cluster::check() {
     const StoryNode& node = entry.second;
     if (!node.up || node.view.end <= node.clock.at(now_).holder) continue;
     if (holder != nullptr) {
-      violation_ = "at " + format_time(now_) + " node " + std::to_string(holder->id.value()) +
-                   " and node " + std::to_string(node.id.value()) + " both hold a valid lease";
+      violation_ = fmt::format("at {} node {} and node {} both hold a valid lease",
+                               format_time(now_), holder->id.value(), node.id.value());
       return;
     }
     holder = &node;

@@ -1,4 +1,4 @@
-// A few bare cores, whose clocks, messages and disks move only when somebody says so.
+// A few bare cores, whose clocks, messages and disks move only when the caller says so.
 #pragma once
 
 #include <leasehold/raft/core.h>
@@ -49,7 +49,7 @@ struct StoryNode {
   bool disk_stalled = false;
   raft::HardState disk_hard_state;
   std::vector<raft::Entry> disk_log;
-  /// Everything that was handed to storage, durable or not.
+  /// Everything that storage has received, durable or not.
   std::vector<raft::Entry> log;
   std::deque<raft::PersistBatch> unsynced;
   std::deque<raft::HeldMessage> held;
@@ -58,7 +58,7 @@ struct StoryNode {
   raft::LeaseState view;
 };
 
-/// What a story is told of. Deterministic. Timers fall at whole milliseconds of true time, late and
+/// What a story is about. Deterministic. Timers fall at whole milliseconds of true time, late and
 /// never early, so that stories have round numbers.
 class Cluster {
  public:
@@ -87,10 +87,10 @@ class Cluster {
 
   // ---- Before anything has happened: a history to start from ----
 
-  /// The node has this log (a term for each entry), is in `term` and has heard from nobody since.
+  /// The node has this log (a term for each entry), is in `term` and has heard from no node since.
   void preset(NodeId id, Term term, const std::vector<Term>& log);
-  /// A node whose log has an entry of this one, but not all before it, which Raft excludes (the
-  /// paper's Log Matching, section 5.3); nobody if there is none.
+  /// A node whose log has an entry of this one, but not all entries before it, which Raft excludes
+  /// (the paper's Log Matching, section 5.3); kNobody if there is none.
   NodeId contradicted(NodeId id, const std::vector<Term>& log) const;
 
   // ---- Time ----
@@ -128,7 +128,7 @@ class Cluster {
   void crash(NodeId id);
   void restart(NodeId id);
   void pause(NodeId id);
-  /// What has arrived meanwhile is handled now; with `read_first` a client's read comes before it.
+  /// Handles what has arrived in the meantime; with `read_first`, a client's read comes first.
   void resume(NodeId id, bool read_first);
   void stall(NodeId id);
   void sync(NodeId id);
@@ -162,9 +162,9 @@ class Cluster {
   std::map<std::uint64_t, StoryRead> reads_;
   std::uint64_t next_read_ = 1;
   std::string violation_;
-  /// Who led a term, or was made to by a forged append.
+  /// The leader of each term, by election or by a forged append.
   std::map<Term, NodeId> leaders_;
-  /// The highest of the entries that were preset: later leaders' terms are above it.
+  /// The highest term of the preset entries: later leaders have higher terms.
   Term preset_term_;
 };
 

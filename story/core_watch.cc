@@ -37,7 +37,7 @@ const raft::Progress* CoreWatch::edge_of(const raft::Core& core, NodeId* peer) c
     const raft::HolderInstant end =
         progress.acked_round->began + timing.usable(progress.acked_round->duration);
     if (end != core.lease_end()) continue;
-    // Of several that reach so far, the newest arrival completed the quorum.
+    // If several reach that far, the newest arrival completed the quorum.
     const auto known = acked_.find(entry.first);
     const bool news = known == acked_.end() || known->second != progress.acked_round->round;
     if (found != nullptr && !news) continue;

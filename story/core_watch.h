@@ -17,7 +17,7 @@ class TrueTime {
   virtual Duration of(raft::PromiseInstant local) const = 0;
 };
 
-/// One node's. Ask it after every input; it tells the sink what has changed since.
+/// Watches one node. Call it after every input; it sends to the sink what has changed since.
 class CoreWatch {
  public:
   CoreWatch(NodeId node, Sink sink) : node_(node), sink_(std::move(sink)) {}
@@ -25,7 +25,7 @@ class CoreWatch {
   /// A process has started on the node; `core` is fresh.
   void started(Duration at, const raft::Core& core, const TrueTime& time);
   void crashed() { *this = CoreWatch(node_, std::move(sink_)); }
-  /// After an input, and before the messages that it caused are looked at.
+  /// Call it after an input, before the messages that the input caused.
   void observe(Duration at, const raft::Core& core, const TrueTime& time);
   /// The node's clocks run at other rates from now on: its windows end at other true instants.
   void rates_changed(Duration at, const raft::Core& core, const TrueTime& time);
@@ -36,7 +36,7 @@ class CoreWatch {
   Record record(Duration at, Kind kind, const raft::Core& core) const;
   void tell_promise(Duration at, const raft::Core& core, const TrueTime& time, const char* why);
   void tell_lease(Duration at, const raft::Core& core, const TrueTime& time, const char* why);
-  /// The peer whose acknowledgement the lease's end stands on, if any does.
+  /// The peer whose acknowledgement decides the end of the lease, if there is one.
   const raft::Progress* edge_of(const raft::Core& core, NodeId* peer) const;
 
   NodeId node_;

@@ -1,5 +1,7 @@
 #include <leasehold/story/files.h>
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,7 +16,7 @@ Result<std::string> read_file(const std::string& name) {
   }
   if (std::filesystem::file_size(name, failed) > kFileBytesMax || failed) {
     return Error{ErrorCode::invalid_argument,
-                 name + " is larger than " + std::to_string(kFileBytesMax) + " bytes"};
+                 fmt::format("{} is larger than {} bytes", name, kFileBytesMax)};
   }
   std::ifstream in(name, std::ios::binary);
   std::ostringstream text;

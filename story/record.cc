@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/story/record.h>
 
+#include <fmt/format.h>
+
 #include <array>
 #include <variant>
 
@@ -52,63 +54,58 @@ const char* outcome_name(raft::TransferOutcome outcome) {
   return "other";
 }
 
-std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
 std::string text_of(raft::LogId id) {
   if (id.index.value() == 0) return "an empty log";
-  return "entry " + number(id.index.value()) + " of term " + number(id.term.value());
+  return fmt::format("entry {} of term {}", id.index.value(), id.term.value());
 }
 
 std::string text_of(const raft::AppendRequest& m) {
-  std::string text = "term " + number(m.term.value()) + ", round " + number(m.round.value());
+  std::string text = fmt::format("term {}, round {}", m.term.value(), m.round.value());
   if (m.entries.empty()) {
     text += ", heartbeat";
   } else {
     const std::uint64_t first = m.prev.index.value() + 1;
     const std::uint64_t last = m.prev.index.value() + m.entries.size();
-    text += m.entries.size() == 1 ? ", entry " + number(first)
-                                  : ", entries " + number(first) + ".." + number(last);
+    text += m.entries.size() == 1 ? fmt::format(", entry {}", first)
+                                  : fmt::format(", entries {}..{}", first, last);
   }
-  text += " after " + text_of(m.prev);
-  return text + ", commit " + number(m.commit.value());
+  return fmt::format("{} after {}, commit {}", text, text_of(m.prev), m.commit.value());
 }
 
 std::string text_of(const raft::AppendReply& m) {
-  std::string text = "term " + number(m.term.value()) + ", round " + number(m.round.value());
-  text += m.promised ? ", promised" : ", no promise";
-  if (m.matched) return text + ", holds up to " + number(m.index.value());
-  return text + ", entry " + number(m.rejected_prev.value()) + " does not match, try " +
-         number(m.index.value());
+  const std::string text = fmt::format("term {}, round {}, {}", m.term.value(), m.round.value(),
+                                       m.promised ? "promised" : "no promise");
+  if (m.matched) return fmt::format("{}, holds up to {}", text, m.index.value());
+  return fmt::format("{}, entry {} does not match, try {}", text, m.rejected_prev.value(),
+                     m.index.value());
 }
 
 std::string text_of(const raft::SnapshotChunk& m) {
-  return "term " + number(m.term.value()) + ", round " + number(m.round.value()) + ", bytes " +
-         number(m.offset) + ".." + number(m.offset + m.data.size()) + " of " + number(m.size) +
-         ", the state after " + text_of(m.id.last);
+  return fmt::format("term {}, round {}, bytes {}..{} of {}, the state after {}", m.term.value(),
+                     m.round.value(), m.offset, m.offset + m.data.size(), m.size,
+                     text_of(m.id.last));
 }
 
 std::string text_of(const raft::SnapshotReply& m) {
-  return "term " + number(m.term.value()) + ", round " + number(m.round.value()) +
-         (m.promised ? ", promised" : ", no promise") +
-         (m.refused ? ", refused" : ", holds up to byte " + number(m.offset));
+  return fmt::format("term {}, round {}{}{}", m.term.value(), m.round.value(),
+                     m.promised ? ", promised" : ", no promise",
+                     m.refused ? ", refused" : fmt::format(", holds up to byte {}", m.offset));
 }
 
 std::string text_of(const raft::MembershipChanged& e) {
-  std::string text = number(e.voters) + (e.voters == 1 ? " voter" : " voters");
-  if (e.outgoing_voters != 0) text += ", and " + number(e.outgoing_voters) + " that are left";
-  if (e.learners != 0) text += ", " + number(e.learners) + " who learn";
+  std::string text = fmt::format("{}{}", e.voters, e.voters == 1 ? " voter" : " voters");
+  if (e.outgoing_voters != 0) text += fmt::format(", and {} that are left", e.outgoing_voters);
+  if (e.learners != 0) text += fmt::format(", {} who learn", e.learners);
   return text;
 }
 
 std::string ask(Term term, raft::LogId last) {
-  return "term " + number(term.value()) + ", last is " + text_of(last);
+  return fmt::format("term {}, last is {}", term.value(), text_of(last));
 }
 
 std::string answer(Term request, Term term, bool granted) {
-  return std::string(granted ? "granted" : "refused") + " for term " + number(request.value()) +
-         ", own term " + number(term.value());
+  return fmt::format("{} for term {}, own term {}", granted ? "granted" : "refused",
+                     request.value(), term.value());
 }
 
 }  // namespace
@@ -161,7 +158,7 @@ const char* role_name(raft::Role role) {
 
 namespace {
 
-/// Fills a record with what an event of the core says. False: it is not told.
+/// Fills a record with what an event of the core says. False: the event gives no record.
 struct FromEvent {
   Record& record;
 
@@ -300,18 +297,17 @@ std::string message_text(const raft::Message& message) {
           [](const raft::AppendRequest& m) { return text_of(m); },
           [](const raft::AppendReply& m) { return text_of(m); },
           [](const raft::ReadIndexRequest& m) {
-            return "request " + number(m.id) + (m.quorum ? ", by a quorum" : "");
+            return fmt::format("request {}{}", m.id, m.quorum ? ", by a quorum" : "");
           },
           [](const raft::ReadIndexReply& m) {
-            return "request " + number(m.id) +
-                   (m.index ? ", index " + number(m.index->value()) : ", refused");
+            return fmt::format("request {}{}", m.id,
+                               m.index ? fmt::format(", index {}", m.index->value()) : ", refused");
           },
           [](const raft::SnapshotChunk& m) { return text_of(m); },
           [](const raft::SnapshotReply& m) { return text_of(m); },
           [](const raft::TimeoutNow& m) {
-            return "term " + number(m.token.term.value()) + ", node " +
-                   number(m.token.target.value()) + " may campaign with entry " +
-                   number(m.token.last.value());
+            return fmt::format("term {}, node {} may campaign with entry {}", m.token.term.value(),
+                               m.token.target.value(), m.token.last.value());
           },
       },
       message);
@@ -375,11 +371,11 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::M
 std::string format_time(Duration time) {
   const std::int64_t ns = time.count();
   const std::int64_t microseconds = (ns < 0 ? -ns : ns) / 1000;
-  std::string text = (ns < 0 ? "-" : "") + std::to_string(microseconds / 1000);
+  std::string text = fmt::format("{}{}", ns < 0 ? "-" : "", microseconds / 1000);
   if (microseconds % 1000 != 0) {
-    std::string fraction = std::to_string(microseconds % 1000 + 1000).substr(1);
+    std::string fraction = fmt::format(".{:03}", microseconds % 1000);
     fraction.erase(fraction.find_last_not_of('0') + 1);
-    text += "." + fraction;
+    text += fraction;
   }
   return text + "ms";
 }

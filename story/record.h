@@ -43,7 +43,7 @@ enum class Kind : std::uint8_t {
   refusal,     ///< of a vote to peer; what: vote or pre_vote; why
   promise,     ///< to peer, up to until; why: given, renewed, restarted or clock
   unpromised,  ///< the promise was dropped: this node was elected itself
-  lease,  ///< the lease of a leader reaches from `from` to `until`; peer and round tell on what
+  lease,       ///< a leader's lease, `from` to `until`; peer and round moved its end
   lease_lost,  ///< given up before its end
   settings,    ///< peer promised another D
   log_cut,     ///< the log begins behind index
@@ -87,15 +87,15 @@ struct Record {
 
 using Sink = std::function<void(const Record&)>;
 
-/// What the core itself tells. None for what a CoreWatch sees better from outside: promises and
-/// leases with all their renewals.
+/// The record of an event of the core. None for what a CoreWatch sees better from outside: promises
+/// and leases with all their renewals.
 std::optional<Record> record_of(Duration at, const raft::Event& event);
 /// A message on its way between `node` and `peer`.
 Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::Message& message);
 
 /// "append_reply": how scenarios and trace files name a message.
 std::string message_name(const raft::Message& message);
-/// "promised round 3, holds 1..4": what matters of it.
+/// "promised round 3, holds 1..4": the part of it that matters.
 std::string message_text(const raft::Message& message);
 const char* role_name(raft::Role role);
 

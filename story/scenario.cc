@@ -1,6 +1,8 @@
 #include <leasehold/story/scenario.h>
 #include <leasehold/story/script.h>
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace leasehold::story {
@@ -26,11 +28,11 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 Error at(const std::string& name, std::size_t line, const std::string& what) {
-  return Error{ErrorCode::malformed, name + ":" + std::to_string(line) + ": " + what};
+  return Error{ErrorCode::malformed, fmt::format("{}:{}: {}", name, line, what)};
 }
 
 std::string too_long() {
-  return "a scenario has at most " + std::to_string(kScenarioBytesMax) + " bytes";
+  return fmt::format("a scenario has at most {} bytes", kScenarioBytesMax);
 }
 
 std::string listed(const std::vector<std::string>& lines) {
@@ -56,7 +58,7 @@ Result<ScenarioFile> parse_scenario(const std::string& name, const std::string& 
     if (begins(line, kCommandMark)) {
       if (file.commands.size() == kScenarioCommandsMax) {
         return at(name, i + 1,
-                  "a scenario has at most " + std::to_string(kScenarioCommandsMax) + " commands");
+                  fmt::format("a scenario has at most {} commands", kScenarioCommandsMax));
       }
       file.commands.push_back({i + 1, line.substr(2), {}});
       in_command = true;
@@ -94,26 +96,28 @@ ScenarioOutcome run_scenario(const ScenarioFile& file, const Sink& sink) {
   for (const ScenarioCommand& command : file.commands) {
     for (; next < command.line; ++next) outcome.rewritten += file.lines[next] + "\n";
     next += command.expected.size();
-    const std::string where = file.name + ":" + std::to_string(command.line) + ": ";
+    const std::string where = fmt::format("{}:{}: ", file.name, command.line);
     const Result<void> done = script.run(command.text);
     std::vector<std::string> got = script.take_output();
     if (got.empty()) got.emplace_back("nothing");
-    for (const std::string& line : got) outcome.rewritten += kOutputMark + line + "\n";
+    for (const std::string& line : got) {
+      outcome.rewritten += fmt::format("{}{}\n", kOutputMark, line);
+    }
     if (!done) {
       outcome.failed = true;
       outcome.problems.push_back(where + done.error().message);
       break;
     }
     if (got != command.expected) {
-      outcome.problems.push_back(
-          where + "`" + command.text + "` prints\n" + listed(got).substr(1) + "\n  and not" +
-          (command.expected.empty() ? " (the file has no output here)" : listed(command.expected)));
+      outcome.problems.push_back(fmt::format(
+          "{}`{}` prints\n{}\n  and not{}", where, command.text, listed(got).substr(1),
+          command.expected.empty() ? " (the file has no output here)" : listed(command.expected)));
     }
   }
   for (; next < file.lines.size(); ++next) outcome.rewritten += file.lines[next] + "\n";
   if (!outcome.failed && outcome.rewritten.size() > kScenarioBytesMax) {
     outcome.failed = true;
-    outcome.problems.push_back(file.name + ": " + too_long() + " with what it prints");
+    outcome.problems.push_back(fmt::format("{}: {} with what it prints", file.name, too_long()));
   }
   return outcome;
 }

@@ -35,13 +35,13 @@ Result<ScenarioFile> parse_scenario(const std::string& name, const std::string& 
 struct ScenarioOutcome {
   /// What went wrong, each with file and line; empty if the file says exactly what happens.
   std::vector<std::string> problems;
-  /// Whether a command failed or an `expect` did not hold: then no rewriting helps.
+  /// Whether a command failed or an `expect` did not hold: rewriting the file does not help then.
   bool failed = false;
   /// The file with the output as it is.
   std::string rewritten;
 };
 
-/// Runs the commands against real cores and compares. `sink` hears every record. Deterministic.
+/// Runs the commands against real cores and compares. `sink` gets every record. Deterministic.
 ScenarioOutcome run_scenario(const ScenarioFile& file, const Sink& sink);
 
 }  // namespace leasehold::story

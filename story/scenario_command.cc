@@ -4,6 +4,8 @@
 #include <leasehold/story/script.h>
 #include <leasehold/story/telling.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 namespace leasehold::story {
@@ -12,8 +14,7 @@ const char* const kScenarioUsage =
     "usage: leasehold scenario FILE... [options]\n"
     "Runs the commands of scenario files on real cores and compares what they print with what the\n"
     "files say. docs/scenarios/README.md describes the files.\n"
-    "  --rewrite           write the files anew, with the output as it is; look at\n"
-    "                      the difference!\n"
+    "  --rewrite           rewrite the files with the present output; look at the difference!\n"
     "  --help              this, and every command that a file may have\n";
 
 namespace {
@@ -32,7 +33,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     } else if (word == "--rewrite") {
       arguments.rewrite = true;
     } else if (word.compare(0, 1, "-") == 0) {
-      return "unknown option `" + word + "`";
+      return fmt::format("unknown option `{}`", word);
     } else {
       arguments.files.push_back(word);
     }
@@ -68,7 +69,7 @@ int run_file(const std::string& name, const Arguments& arguments) {
   if (rewrite) {
     const Result<void> done = write_file(name, outcome.rewritten);
     if (!done) return fail(done.error().message);
-    std::printf("%s: written anew, %zu commands print something else\n", name.c_str(),
+    std::printf("%s: rewritten, %zu commands print something else\n", name.c_str(),
                 outcome.problems.size());
     return 0;
   }
@@ -91,7 +92,7 @@ int run_scenario_command(const std::vector<std::string>& given) {
   Arguments arguments;
   const std::string wrong = parse(given, arguments);
   if (!wrong.empty()) {
-    return fail(wrong + "\n" + kScenarioUsage + kTellingUsage);
+    return fail(fmt::format("{}\n{}{}", wrong, kScenarioUsage, kTellingUsage));
   }
   int status = 0;
   for (const std::string& file : arguments.files) {

@@ -3,6 +3,8 @@
 #include <leasehold/story/script_words.h>
 #include <leasehold/story/span.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -11,7 +13,7 @@
 namespace leasehold::story {
 namespace {
 
-/// How much time passes between two looks at how much was printed.
+/// Time that passes between two checks of how much was printed.
 constexpr Duration kRunSlice = std::chrono::seconds(1);
 
 }  // namespace
@@ -68,8 +70,7 @@ const std::vector<Script::Command>& Script::commands() {
 std::string Script::help() {
   std::string text;
   for (const Command& command : commands()) {
-    const std::string head = std::string(command.name) + " " + command.arguments;
-    text += "  " + head + "\n      " + command.about + "\n";
+    text += fmt::format("  {} {}\n      {}\n", command.name, command.arguments, command.about);
   }
   return text;
 }
@@ -110,18 +111,20 @@ Result<void> Script::run(const std::string& command) {
     teller_.set_detail(Detail::full);
     const Done done = (this->*known.run)(words);
     if (!done) {
-      return wrong(done.error().message + "\n  usage: " + known.name + " " + known.arguments);
+      return wrong(
+          fmt::format("{}\n  usage: {} {}", done.error().message, known.name, known.arguments));
     }
     teller_.pass(cluster_->now());
     teller_.flush();
     if (!cluster_->violation().empty()) return wrong("VIOLATION: " + cluster_->violation());
     if (printed_ > kScriptBytesMax) {
-      return wrong("prints more than " + std::to_string(kScriptBytesMax) +
-                   " bytes with what was printed before: let less time pass");
+      return wrong(
+          fmt::format("prints more than {} bytes with what was printed before: let less time pass",
+                      kScriptBytesMax));
     }
     return {};
   }
-  return wrong("unknown command `" + words[0] + "`; allowed: " + join(names));
+  return wrong(fmt::format("unknown command `{}`; allowed: {}", words[0], join(names)));
 }
 
 // ---- The group and time ----
@@ -132,7 +135,7 @@ Result<void> Script::nodes(const Words& words) {
   const auto count = number(words[1]);
   if (!count) return count.error();
   if (count.value() < 1 || count.value() > Cluster::kNodesMax) {
-    return wrong("1 to " + std::to_string(Cluster::kNodesMax) + " nodes");
+    return wrong(fmt::format("1 to {} nodes", Cluster::kNodesMax));
   }
   const auto given = settings(
       words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "delay", "seed"});
@@ -153,7 +156,9 @@ Result<void> Script::nodes(const Words& words) {
       *time_setting->second = value.value();
     } else if (setting.first == "drift") {
       const auto rate = parse_rate(setting.second);
-      if (!rate) return wrong("`" + setting.second + "` is not a drift; allowed: 10%, 120ppm");
+      if (!rate) {
+        return wrong(fmt::format("`{}` is not a drift; allowed: 10%, 120ppm", setting.second));
+      }
       options.timing.max_clock_drift_ppm = *rate;
     } else {
       const auto seed = number(setting.second);
@@ -204,8 +209,10 @@ Result<void> Script::preset(const Words& words) {
     return wrong("a node's term is at least that of its last entry");
   }
   if (const NodeId other = cluster_->contradicted(id.value(), log); other != raft::kNobody) {
-    return wrong("node " + std::to_string(other.value()) +
-                 " has an entry of this log, but another one before it: Raft makes no such logs");
+    return wrong(
+        fmt::format("node {} has an entry of this log, but another one before it: Raft makes "
+                    "no such logs",
+                    other.value()));
   }
   silent_ = true;
   cluster_->preset(id.value(), term, log);
@@ -251,7 +258,7 @@ Result<void> Script::campaign(const Words& words) {
   const auto id = running(words[1]);
   if (!id) return id.error();
   if (!cluster_->campaign(id.value())) {
-    return wrong("node " + words[1] + " leads or may not campaign");
+    return wrong(fmt::format("node {} leads or may not campaign", words[1]));
   }
   return {};
 }
@@ -287,11 +294,11 @@ Result<void> Script::drift(const Words& words) {
   if (!id) return id.error();
   const auto rate = parse_rate(words[2]);
   if (!rate || *rate <= -1'000'000 || *rate > 1'000'000) {
-    return wrong("`" + words[2] + "` is not a rate; allowed: +10%, -8.3%, +120ppm, 0");
+    return wrong(fmt::format("`{}` is not a rate; allowed: +10%, -8.3%, +120ppm, 0", words[2]));
   }
   const std::string which = words.size() == 4 ? words[3] : "both";
   if (which != "both" && which != "holder" && which != "promise") {
-    return wrong("`" + which + "` is not a clock; allowed: holder, promise");
+    return wrong(fmt::format("`{}` is not a clock; allowed: holder, promise", which));
   }
   const auto rates = cluster_->node(id.value()).clock.rates();
   cluster_->set_rates(id.value(), which != "promise" ? *rate : rates.first,
@@ -306,7 +313,7 @@ Result<void> Script::propose(const Words& words) {
   const auto id = running(words[1]);
   if (!id) return id.error();
   const auto at = cluster_->propose(id.value(), Words(words.begin() + 2, words.end()));
-  if (!at) print("node " + words[1] + " refuses: it does not lead");
+  if (!at) print(fmt::format("node {} refuses: it does not lead", words[1]));
   return {};
 }
 
@@ -319,7 +326,7 @@ Result<void> Script::read(const Words& words) {
   const auto mode = words[2] == "lease" ? raft::ReadMode::lease : raft::ReadMode::quorum;
   const std::uint64_t number = cluster_->read(id.value(), mode);
   if (!cluster_->reads().at(number).answered) {
-    print("read " + std::to_string(number) + " waits");
+    print(fmt::format("read {} waits", number));
   }
   return {};
 }
@@ -347,8 +354,8 @@ Result<void> Script::again(const Words& words) {
   const auto which = number(words[1].substr(1));
   if (!which) return which.error();
   if (!cluster_->again(which.value())) {
-    return wrong("message " + words[1] + " was not sent, is still on its way, or its receiver is " +
-                 "down");
+    return wrong(fmt::format(
+        "message {} was not sent, is still on its way, or its receiver is down", words[1]));
   }
   return {};
 }

@@ -13,7 +13,7 @@
 
 namespace leasehold::story {
 
-/// What the commands of one script print in all. Terms may change every millisecond, for hours.
+/// Bytes that one script may print. A term may change every millisecond, for hours.
 inline constexpr std::size_t kScriptBytesMax = 1U << 20U;
 
 /// Runs one command after the other against one Cluster, and collects what they print.
@@ -23,7 +23,7 @@ class Script {
 
   Script(std::string title, Sink sink);
 
-  /// An error says what is allowed. After one the script is not to be used any more.
+  /// An error says what is allowed. After an error, do not use the script any more.
   Result<void> run(const std::string& command);
   std::vector<std::string> take_output();
 
@@ -104,7 +104,7 @@ class Script {
   Teller teller_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<std::string> output_;
-  std::size_t printed_ = 0;  ///< bytes, also of what was dropped because it is too much
+  std::size_t printed_ = 0;  ///< bytes, with those that were dropped past the limit
   bool silent_ = false;
 };
 

@@ -1,6 +1,8 @@
-// The commands that happen to nodes: crashes, pauses, disks, and messages that nobody has sent.
+// The commands about nodes: crashes, pauses, disks, and messages that no node has sent.
 
 #include <leasehold/story/script.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -12,7 +14,9 @@ Result<void> Script::crash(const Words& words) {
   if (words.size() != 2) return wrong("which node?");
   const auto id = node(words[1]);
   if (!id) return id.error();
-  if (!cluster_->node(id.value()).up) return wrong("node " + words[1] + " is down already");
+  if (!cluster_->node(id.value()).up) {
+    return wrong(fmt::format("node {} is down already", words[1]));
+  }
   cluster_->crash(id.value());
   return {};
 }
@@ -49,7 +53,9 @@ Result<void> Script::resume(const Words& words) {
   if (words.size() != 2 && !read_first) return wrong("which node?");
   const auto id = node(words[1]);
   if (!id) return id.error();
-  if (!cluster_->node(id.value()).paused) return wrong("node " + words[1] + " is not paused");
+  if (!cluster_->node(id.value()).paused) {
+    return wrong(fmt::format("node {} is not paused", words[1]));
+  }
   cluster_->resume(id.value(), read_first);
   return {};
 }
@@ -64,10 +70,10 @@ Result<void> Script::disk(const Words& words) {
   return {};
 }
 
-// Raft's own rules make these impossible; a core that is told of them stops with an assertion.
+// Raft's own rules make these impossible; a core that receives one stops with an assertion.
 Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequest& m) const {
   const StoryNode& node = cluster_->node(to);
-  if (m.term == Term()) return wrong("nobody leads term 0; a term from 1 on, please");
+  if (m.term == Term()) return wrong("term 0 has no leader; allowed: a term from 1 on");
   if (!node.up) return {};
   const raft::Core& core = *node.core;
   Index committed;
@@ -76,17 +82,18 @@ Result<void> Script::sound_append(NodeId from, NodeId to, const raft::AppendRequ
     if (other_node.up) committed = std::max(committed, other_node.core->commit_index());
   }
   if (m.commit > committed) {
-    return wrong("nobody has committed index " + std::to_string(m.commit.value()));
+    return wrong(fmt::format("nobody has committed index {}", m.commit.value()));
   }
   const bool leads = core.role() == raft::Role::leader;
   const bool other = core.leader() != raft::kNobody && core.leader() != from;
   if (m.term == core.term() && (leads || other)) {
-    return wrong("term " + std::to_string(m.term.value()) + " has another leader already");
+    return wrong(fmt::format("term {} has another leader already", m.term.value()));
   }
   if (m.prev.index <= core.commit_index() && !core.log().matches(m.prev)) {
-    return wrong("node " + std::to_string(to.value()) +
-                 " has committed another entry there; last_term and last_index name the entry "
-                 "before the heartbeat");
+    return wrong(
+        fmt::format("node {} has committed another entry there; last_term and last_index "
+                    "name the entry before the heartbeat",
+                    to.value()));
   }
   return {};
 }
@@ -145,8 +152,8 @@ Result<void> Script::forge(const Words& words) {
     m.index = Index(values["index"]);
     message = m;
   } else {
-    return wrong("`" + words[2] +
-                 "` cannot be forged; allowed: vote, pre_vote, append, append_reply");
+    return wrong(fmt::format("`{}` cannot be forged; allowed: vote, pre_vote, append, append_reply",
+                             words[2]));
   }
   cluster_->forge(ends.value().first, ends.value().second, message);
   return {};

@@ -1,18 +1,16 @@
-// What a scenario looks at, and what it insists on.
+// The commands `show` and `expect`.
 
 #include <leasehold/story/script.h>
+
+#include <fmt/format.h>
 
 #include <utility>
 
 namespace leasehold::story {
 namespace {
 
-std::string digits(std::uint64_t n) {
-  return std::to_string(n);
-}
-
 std::string name(NodeId id) {
-  return "node " + digits(id.value());
+  return fmt::format("node {}", id.value());
 }
 
 std::string join(const Script::Words& words, std::size_t from) {
@@ -23,7 +21,8 @@ std::string join(const Script::Words& words, std::size_t from) {
 
 std::string vote_of(const raft::HardState& state) {
   if (state.voted_for == raft::kNobody) return "none";
-  return digits(state.voted_for.value()) + (state.vote_committed ? " committed" : " uncommitted");
+  return fmt::format("{}{}", state.voted_for.value(),
+                     state.vote_committed ? " committed" : " uncommitted");
 }
 
 }  // namespace
@@ -31,12 +30,12 @@ std::string vote_of(const raft::HardState& state) {
 std::string Script::state_of(const StoryNode& node) const {
   if (!node.up) return "down";
   const raft::Core& core = *node.core;
-  std::string text =
+  const std::string text =
       raft::Term() == core.term() && core.role() == raft::Role::follower
           ? "follower, no term yet"
-          : std::string(role_name(core.role())) + ", term " + digits(core.term().value());
-  text += ", vote " + vote_of(core.hard_state());
-  return text + ", commit " + digits(core.commit_index().value()) + (node.paused ? ", paused" : "");
+          : fmt::format("{}, term {}", role_name(core.role()), core.term().value());
+  return fmt::format("{}, vote {}, commit {}{}", text, vote_of(core.hard_state()),
+                     core.commit_index().value(), node.paused ? ", paused" : "");
 }
 
 std::string Script::log_of(const StoryNode& node) const {
@@ -45,9 +44,9 @@ std::string Script::log_of(const StoryNode& node) const {
   std::string text;
   for (const raft::Entry& entry : node.log) {
     if (!text.empty()) text += " ";
-    text += digits(entry.id.term.value());
+    text += std::to_string(entry.id.term.value());
     if (entry.kind == raft::EntryKind::empty) text += ":-";
-    if (!entry.payload.view().empty()) text += ":" + std::string(entry.payload.view());
+    if (!entry.payload.view().empty()) text += fmt::format(":{}", entry.payload.view());
     if (entry.id.index.value() == commit) text += " |";
   }
   return text;
@@ -64,12 +63,13 @@ std::string Script::promise_of(const StoryNode& node) const {
   const raft::StoredPromise& promise =
       node.up ? node.core->hard_state().promise : node.disk_hard_state.promise;
   if (promise.holder == raft::kNobody) return "none";
-  std::string text = "to " + name(promise.holder) + ", term " + digits(promise.term.value());
-  if (!node.up) return text + ", " + format_time(promise.duration) + " on disk";
+  const std::string text =
+      fmt::format("to {}, term {}", name(promise.holder), promise.term.value());
+  if (!node.up) return fmt::format("{}, {} on disk", text, format_time(promise.duration));
   const bool live = node.core->promise().live(node.clock.at(cluster_->now()).promise);
-  text += (live ? ", until " : ", ended at ") +
-          format_time(node.clock.of(node.core->promise().until()));
-  return text + ", remembers " + format_time(promise.duration);
+  return fmt::format("{}, {} {}, remembers {}", text, live ? "until" : "ended at",
+                     format_time(node.clock.of(node.core->promise().until())),
+                     format_time(promise.duration));
 }
 
 std::string Script::timer_of(const StoryNode& node) const {
@@ -85,9 +85,8 @@ Result<void> Script::show(const Words& words) {
   const std::string what = words.size() > 1 ? words[1] : "";
   if (what == "messages" && words.size() == 2) {
     for (const Flight& flight : cluster_->flights()) {
-      print("#" + digits(flight.number) + " " + digits(flight.from.value()) + "->" +
-            digits(flight.to.value()) + " " + message_name(flight.message) + ": " +
-            message_text(flight.message));
+      print(fmt::format("#{} {}->{} {}: {}", flight.number, flight.from.value(), flight.to.value(),
+                        message_name(flight.message), message_text(flight.message)));
     }
     return {};
   }
@@ -99,18 +98,18 @@ Result<void> Script::show(const Words& words) {
       {"timer", &Script::timer_of}};
   const auto view = views.find(what);
   if (view == views.end()) {
-    return wrong("`" + what +
-                 "` cannot be shown; allowed: state, log, lease, promise, timer, messages");
+    return wrong(fmt::format(
+        "`{}` cannot be shown; allowed: state, log, lease, promise, timer, messages", what));
   }
   const auto all = node_or_all(words, 2);
   if (!all) return all.error();
   for (const NodeId id : all.value()) {
-    print(name(id) + ": " + (this->*view->second)(cluster_->node(id)));
+    print(fmt::format("{}: {}", name(id), (this->*view->second)(cluster_->node(id))));
   }
   return {};
 }
 
-// What is, in the words in which it would have to be expected.
+// The present state, in the words of an `expect`.
 Result<std::string> Script::fact(const Words& words) const {
   const Error allowed = wrong(
       "allowed: NODE role NAME, NODE term N, NODE commit N, NODE log T T..., NODE vote none, NODE "
@@ -123,30 +122,30 @@ Result<std::string> Script::fact(const Words& words) const {
     const auto found = cluster_->reads().find(which.value());
     if (found == cluster_->reads().end()) return wrong("there is no read " + words[2]);
     const StoryRead& read = found->second;
-    if (!read.answered) return "read " + words[2] + " waits";
-    if (!read.answer.index) return "read " + words[2] + " refused";
+    if (!read.answered) return fmt::format("read {} waits", words[2]);
+    if (!read.answer.index) return fmt::format("read {} refused", words[2]);
     const std::string basis = read.answer.basis == raft::ReadBasis::lease    ? "lease"
                               : read.answer.basis == raft::ReadBasis::quorum ? "quorum"
                                                                              : "leader";
-    return "read " + words[2] + " by " + basis;
+    return fmt::format("read {} by {}", words[2], basis);
   }
   const auto id = node(words[1]);
   if (!id) return id.error();
   const StoryNode& node = cluster_->node(id.value());
-  const std::string head = words[1] + " " + words[2] + " ";
+  const std::string head = fmt::format("{} {} ", words[1], words[2]);
   if (words[2] == "log") {
     std::string terms;
     for (const raft::Entry& entry : node.log) {
-      terms += (terms.empty() ? "" : " ") + digits(entry.id.term.value());
+      terms += fmt::format("{}{}", terms.empty() ? "" : " ", entry.id.term.value());
     }
     return head + (terms.empty() ? "empty" : terms);
   }
-  if (!node.up) return wrong("node " + words[1] + " is down");
+  if (!node.up) return wrong(fmt::format("node {} is down", words[1]));
   const raft::Core& core = *node.core;
   const raft::Now now = node.clock.at(cluster_->now());
   if (words[2] == "role") return head + role_name(core.role());
-  if (words[2] == "term") return head + digits(core.term().value());
-  if (words[2] == "commit") return head + digits(core.commit_index().value());
+  if (words[2] == "term") return fmt::format("{}{}", head, core.term().value());
+  if (words[2] == "commit") return fmt::format("{}{}", head, core.commit_index().value());
   if (words[2] == "vote") return head + vote_of(core.hard_state());
   if (words[2] == "lease") {
     if (node.view.end == raft::HolderInstant::earliest()) return head + "none";
@@ -155,7 +154,8 @@ Result<std::string> Script::fact(const Words& words) const {
   if (words[2] == "promise") {
     const NodeId holder = core.hard_state().promise.holder;
     if (holder == raft::kNobody) return head + "none";
-    return head + digits(holder.value()) + (core.promise().live(now.promise) ? " live" : " ended");
+    return fmt::format("{}{}{}", head, holder.value(),
+                       core.promise().live(now.promise) ? " live" : " ended");
   }
   return allowed;
 }
@@ -165,7 +165,7 @@ Result<void> Script::expect(const Words& words) {
   if (!is) return is.error();
   const std::string wanted = join(words, 1);
   if (is.value() != wanted) {
-    return wrong("expected `" + wanted + "`, but it is `" + is.value() + "`");
+    return wrong(fmt::format("expected `{}`, but it is `{}`", wanted, is.value()));
   }
   print("holds");
   return {};

@@ -4,6 +4,8 @@
 #include <leasehold/story/script.h>
 #include <leasehold/story/span.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -93,14 +95,14 @@ Error Script::wrong(const std::string& what) {
 
 Result<std::uint64_t> Script::number(const std::string& word) {
   const auto n = parse_number(word);
-  if (!n) return wrong("`" + word + "` is not a number");
+  if (!n) return wrong(fmt::format("`{}` is not a number", word));
   return *n;
 }
 
 Result<NodeId> Script::node(const std::string& word) const {
   const auto n = parse_number(word);
   if (!n || !cluster_->knows(NodeId(*n))) {
-    return wrong("`" + word + "` is not a node; allowed: 1 to " + std::to_string(cluster_->size()));
+    return wrong(fmt::format("`{}` is not a node; allowed: 1 to {}", word, cluster_->size()));
   }
   return NodeId(*n);
 }
@@ -109,8 +111,10 @@ Result<NodeId> Script::running(const std::string& word) const {
   auto id = node(word);
   if (!id) return id;
   const StoryNode& node = cluster_->node(id.value());
-  if (!node.up) return wrong("node " + word + " is down; `restart " + word + "` starts it");
-  if (node.paused) return wrong("node " + word + " is paused; `resume " + word + "` continues it");
+  if (!node.up) return wrong(fmt::format("node {} is down; `restart {}` starts it", word, word));
+  if (node.paused) {
+    return wrong(fmt::format("node {} is paused; `resume {}` continues it", word, word));
+  }
   return id;
 }
 
@@ -129,7 +133,7 @@ Result<std::vector<NodeId>> Script::node_or_all(const Words& words, std::size_t 
 
 Result<Duration> Script::time(const std::string& word) {
   if (const auto span = parse_span(word)) return *span;
-  return wrong("`" + word + "` is not a time; allowed: 250us, 300ms, 2s, up to one hour");
+  return wrong(fmt::format("`{}` is not a time; allowed: 250us, 300ms, 2s, up to one hour", word));
 }
 
 Result<std::map<std::string, std::string>> Script::settings(
@@ -140,8 +144,8 @@ Result<std::map<std::string, std::string>> Script::settings(
     const std::string name = words[i].substr(0, equals);
     const bool known = std::find(allowed.begin(), allowed.end(), name) != allowed.end();
     if (equals == std::string::npos || equals + 1 == words[i].size() || !known) {
-      return wrong("`" + words[i] +
-                   "` is not a setting; allowed, each as name=value: " + join(allowed));
+      return wrong(fmt::format("`{}` is not a setting; allowed, each as name=value: {}", words[i],
+                               join(allowed)));
     }
     found[name] = words[i].substr(equals + 1);
   }
@@ -150,7 +154,7 @@ Result<std::map<std::string, std::string>> Script::settings(
 
 Result<std::pair<NodeId, NodeId>> Script::link(const std::string& word) const {
   const std::size_t arrow = word.find("->");
-  const Error error = wrong("`" + word + "` is not a link; allowed: 1->2");
+  const Error error = wrong(fmt::format("`{}` is not a link; allowed: 1->2", word));
   if (arrow == std::string::npos) return error;
   const auto from = node(word.substr(0, arrow));
   const auto to = node(word.substr(arrow + 2));
@@ -184,8 +188,9 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
                message_types().end()) {
       types.push_back(word);
     } else {
-      return wrong("`" + word + "` names no message; allowed: all, #N, A->B with * for any node, " +
-                   join(message_types()));
+      return wrong(
+          fmt::format("`{}` names no message; allowed: all, #N, A->B with * for any node, {}", word,
+                      join(message_types())));
     }
   }
   if (words.size() < 2) return wrong("which messages? allowed: all, #N, A->B, a type");
@@ -204,8 +209,8 @@ Result<std::vector<std::uint64_t>> Script::matching(const Words& words) const {
   if (!found.empty()) return found;
   std::string way;
   for (const Flight& flight : cluster_->flights()) {
-    way += " #" + std::to_string(flight.number) + " " + std::to_string(flight.from.value()) + "->" +
-           std::to_string(flight.to.value()) + " " + message_name(flight.message);
+    way += fmt::format(" #{} {}->{} {}", flight.number, flight.from.value(), flight.to.value(),
+                       message_name(flight.message));
   }
   return wrong("no such message is on its way; on its way:" + (way.empty() ? " nothing" : way));
 }

@@ -1,17 +1,19 @@
 #include <leasehold/story/svg.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::story {
 namespace {
 
 std::string number(Tenths tenths) {
   const Tenths size = tenths < 0 ? -tenths : tenths;
-  std::string text = (tenths < 0 ? "-" : "") + std::to_string(size / 10);
-  if (size % 10 != 0) text += "." + std::to_string(size % 10);
+  std::string text = fmt::format("{}{}", tenths < 0 ? "-" : "", size / 10);
+  if (size % 10 != 0) text += fmt::format(".{}", size % 10);
   return text;
 }
 
 std::string attribute(const char* name, Tenths tenths) {
-  return std::string(" ") + name + "=\"" + number(tenths) + "\"";
+  return fmt::format(" {}=\"{}\"", name, number(tenths));
 }
 
 std::string escape(const std::string& text) {
@@ -70,16 +72,17 @@ text{fill:#e3e9ef}.muted{fill:#97a4b1}.on{fill:#fff}.dark{fill:#fff4d6}.red{fill
 })";
 
 std::string arrow(const char* color) {
-  return std::string("<marker id=\"to-") + color +
-         "\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" "
-         "markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path class=\"h-" +
-         color + "\" d=\"M0 0.8 8 4 0 7.2z\"/></marker>\n";
+  return fmt::format(
+      "<marker id=\"to-{0}\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" "
+      "markerHeight=\"7\" markerUnits=\"userSpaceOnUse\" orient=\"auto\">"
+      "<path class=\"h-{0}\" d=\"M0 0.8 8 4 0 7.2z\"/></marker>\n",
+      color);
 }
 
 }  // namespace
 
 std::string Svg::at(Tenths x, Tenths y) {
-  return number(x) + " " + number(y);
+  return fmt::format("{} {}", number(x), number(y));
 }
 
 Tenths Svg::text_width(const std::string& words) {
@@ -90,15 +93,15 @@ void Svg::close(const std::string& element, const std::string& title) {
   if (title.empty()) {
     body_ += "/>\n";
   } else {
-    body_ += "><title>" + escape(title) + "</title></" + element + ">\n";
+    body_ += fmt::format("><title>{}</title></{}>\n", escape(title), element);
   }
 }
 
 void Svg::rect(const std::string& style, Tenths x, Tenths y, Tenths width, Tenths height,
                Tenths radius, const std::string& title) {
   styles_.insert(style);
-  body_ += "<rect class=\"" + style + "\"" + attribute("x", x) + attribute("y", y) +
-           attribute("width", width) + attribute("height", height);
+  body_ += fmt::format("<rect class=\"{}\"{}{}{}{}", style, attribute("x", x), attribute("y", y),
+                       attribute("width", width), attribute("height", height));
   if (radius != 0) body_ += attribute("rx", radius);
   close("rect", title);
 }
@@ -106,46 +109,47 @@ void Svg::rect(const std::string& style, Tenths x, Tenths y, Tenths width, Tenth
 void Svg::line(const std::string& style, Tenths x1, Tenths y1, Tenths x2, Tenths y2,
                const std::string& title) {
   styles_.insert(style);
-  body_ += "<line class=\"" + style + "\"" + attribute("x1", x1) + attribute("y1", y1) +
-           attribute("x2", x2) + attribute("y2", y2);
+  body_ += fmt::format("<line class=\"{}\"{}{}{}{}", style, attribute("x1", x1),
+                       attribute("y1", y1), attribute("x2", x2), attribute("y2", y2));
   const char* color = style == "append" || style == "reply" ? "grey"
                       : style == "ask" || style == "answer" ? "amber"
                       : style == "ack"                      ? "green"
                                                             : nullptr;
-  if (color != nullptr) body_ += std::string(" marker-end=\"url(#to-") + color + ")\"";
+  if (color != nullptr) body_ += fmt::format(" marker-end=\"url(#to-{})\"", color);
   close("line", title);
 }
 
 void Svg::circle(const std::string& style, Tenths x, Tenths y, Tenths radius,
                  const std::string& title) {
   styles_.insert(style);
-  body_ += "<circle class=\"" + style + "\"" + attribute("cx", x) + attribute("cy", y) +
-           attribute("r", radius);
+  body_ += fmt::format("<circle class=\"{}\"{}{}{}", style, attribute("cx", x), attribute("cy", y),
+                       attribute("r", radius));
   close("circle", title);
 }
 
 void Svg::path(const std::string& style, const std::string& data, const std::string& title) {
   styles_.insert(style);
-  body_ += "<path class=\"" + style + "\" d=\"" + data + "\"";
+  body_ += fmt::format("<path class=\"{}\" d=\"{}\"", style, data);
   close("path", title);
 }
 
 void Svg::text(const std::string& style, Tenths x, Tenths y, const std::string& words) {
-  body_ += "<text";
-  if (!style.empty()) body_ += " class=\"" + style + "\"";
-  body_ += attribute("x", x) + attribute("y", y) + ">" + escape(words) + "</text>\n";
+  body_ += fmt::format("<text{}{}{}>{}</text>\n",
+                       style.empty() ? "" : fmt::format(" class=\"{}\"", style), attribute("x", x),
+                       attribute("y", y), escape(words));
 }
 
 std::string Svg::finish(Tenths width, Tenths height, const std::string& title) const {
-  const std::string size = number(width) + " " + number(height);
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + size + "\" width=\"" +
-         number(width) + "\" height=\"" + number(height) + "\" role=\"img\">\n<title>" +
-         escape(title) + "</title>\n<style>" + kStyle + "</style>\n<defs>\n" + arrow("grey") +
-         arrow("amber") + arrow("green") +
-         "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-         "patternTransform=\"rotate(45)\"><line class=\"hatch\" x1=\"0\" y1=\"0\" x2=\"0\" "
-         "y2=\"6\"/></pattern>\n</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n" +
-         body_ + "</svg>\n";
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\">\n<title>{2}</title>\n<style>{3}</style>\n"
+      "<defs>\n{4}{5}{6}"
+      "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+      "patternTransform=\"rotate(45)\"><line class=\"hatch\" x1=\"0\" y1=\"0\" x2=\"0\" "
+      "y2=\"6\"/></pattern>\n</defs>\n<rect class=\"bg\" width=\"100%\" height=\"100%\"/>\n"
+      "{7}</svg>\n",
+      number(width), number(height), escape(title), kStyle, arrow("grey"), arrow("amber"),
+      arrow("green"), body_);
 }
 
 }  // namespace leasehold::story

@@ -19,15 +19,15 @@ class Svg {
             const std::string& title = "");
   void circle(const std::string& style, Tenths x, Tenths y, Tenths radius,
               const std::string& title = "");
-  /// `data` as of SVG paths, with coordinates from at().
+  /// `data` is that of an SVG path, with coordinates from at().
   void path(const std::string& style, const std::string& data, const std::string& title = "");
   void text(const std::string& style, Tenths x, Tenths y, const std::string& words);
   /// "12.3 45".
   static std::string at(Tenths x, Tenths y);
-  /// A guess that is rather too large: text is drawn by whoever shows the picture.
+  /// A guess that is rather too large: the viewer's own font draws the text.
   static Tenths text_width(const std::string& words);
 
-  /// Whether anything was drawn in this style: what a legend has to explain.
+  /// Whether anything was drawn in this style, so that the legend has to explain it.
   bool uses(const std::string& style) const { return styles_.count(style) != 0; }
 
   /// The whole file.

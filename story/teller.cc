@@ -1,39 +1,37 @@
 #include <leasehold/story/teller.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
 namespace leasehold::story {
 namespace {
 
-std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
 std::string name(NodeId node) {
-  return "node " + number(node.value());
+  return fmt::format("node {}", node.value());
 }
 
 std::string percent(std::int64_t ppm) {
   if (ppm == 0) return "the true rate";
   const std::int64_t size = ppm < 0 ? -ppm : ppm;
-  std::string text = (ppm < 0 ? "-" : "+") + std::to_string(size / 10'000);
+  std::string text = fmt::format("{}{}", ppm < 0 ? "-" : "+", size / 10'000);
   if (size % 10'000 != 0) {
-    std::string fraction = std::to_string(size % 10'000 + 10'000).substr(1);
+    std::string fraction = fmt::format(".{:04}", size % 10'000);
     fraction.erase(fraction.find_last_not_of('0') + 1);
-    text += "." + fraction;
+    text += fraction;
   }
   return text + " %";
 }
 
 std::string role(const Record& r) {
-  const std::string term = number(r.term.value());
-  std::string text = name(r.node);
-  if (r.what == "leader") return text + " leads term " + term + ": a quorum voted for it";
+  const std::uint64_t term = r.term.value();
+  const std::string node = name(r.node);
+  if (r.what == "leader") return fmt::format("{} leads term {}: a quorum voted for it", node, term);
   if (r.what == "candidate") {
-    return text + " campaigns in term " + term +
-           (r.why == "transfer" ? ": the leader transfers the leadership to it"
-                                : ": a quorum would vote for it");
+    return fmt::format("{} campaigns in term {}{}", node, term,
+                       r.why == "transfer" ? ": the leader transfers the leadership to it"
+                                           : ": a quorum would vote for it");
   }
   std::string why = r.why;
   if (r.why == "election_timeout") why = "it has heard of no leader for an election timeout";
@@ -44,81 +42,102 @@ std::string role(const Record& r) {
   if (r.why == "removed") why = "it is no voter any more";
   if (r.why == "election_lost") why = "it is not elected";
   if (r.what == "pre_candidate") {
-    return text + " asks who would vote for it beyond term " + term + ": " + why;
+    return fmt::format("{} asks who would vote for it beyond term {}: {}", node, term, why);
   }
-  return text + " is a follower in term " + term + ": " + why;
+  return fmt::format("{} is a follower in term {}: {}", node, term, why);
 }
 
 std::string promise(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
-  const std::string holder = name(r.peer) + " (term " + number(r.term.value()) + ")";
+  const std::string holder = fmt::format("{} (term {})", name(r.peer), r.term.value());
   if (r.why == "given") {
-    return name(r.node) + " promises " + holder + " to elect nobody else until " + until;
+    return fmt::format("{} promises {} to elect nobody else until {}", name(r.node), holder, until);
   }
   if (r.why == "restarted") {
-    return name(r.node) + " no longer knows since when it is bound to " + holder +
-           " and honours the promise in full, until " + until;
+    return fmt::format(
+        "{} no longer knows since when it is bound to {} and honours the promise "
+        "in full, until {}",
+        name(r.node), holder, until);
   }
   if (r.why == "clock") {
-    return name(r.node) + "'s promise to " + holder + " ends at " + until + " at this rate";
+    return fmt::format("{}'s promise to {} ends at {} at this rate", name(r.node), holder, until);
   }
-  return name(r.node) + " renews its promise to " + name(r.peer) + " until " + until;
+  return fmt::format("{} renews its promise to {} until {}", name(r.node), name(r.peer), until);
 }
 
 std::string lease(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
-  if (r.why == "clock") return name(r.node) + "'s lease ends at " + until + " at this rate";
-  std::string text = r.why == "gained" ? name(r.node) + " holds a lease until " + until
-                                       : name(r.node) + "'s lease is extended to " + until;
+  if (r.why == "clock") {
+    return fmt::format("{}'s lease ends at {} at this rate", name(r.node), until);
+  }
+  std::string text = r.why == "gained"
+                         ? fmt::format("{} holds a lease until {}", name(r.node), until)
+                         : fmt::format("{}'s lease is extended to {}", name(r.node), until);
   if (r.peer == raft::kNobody) return text;
-  text += ": " + name(r.peer) + " acknowledged round " + number(r.round.value());
+  text += fmt::format(": {} acknowledged round {}", name(r.peer), r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);
   return text;
 }
 
 std::string read(const Record& r) {
-  const std::string which = r.number != 0 ? " read " + number(r.number) : " a read";
-  if (r.why == "refused") return name(r.node) + " refuses" + which;
-  if (r.why == "unknown") return name(r.node) + " has not answered" + which;
-  std::string text = name(r.node) + " answers" + which;
+  const std::string which = r.number != 0 ? fmt::format(" read {}", r.number) : " a read";
+  if (r.why == "refused") return fmt::format("{} refuses{}", name(r.node), which);
+  if (r.why == "unknown") return fmt::format("{} has not answered{}", name(r.node), which);
+  std::string text = fmt::format("{} answers{}", name(r.node), which);
   if (r.what == "lease") text += " by its lease";
   if (r.what == "off_thread") text += " by its lease, off the ordering thread";
   if (r.what == "quorum") text += " after a quorum's confirmation";
   if (r.what == "leader") text += " with its leader's index";
   if (r.what == "log") text += " through the log";
-  if (r.index.value() != 0) text += ", at index " + number(r.index.value());
+  if (r.index.value() != 0) text += fmt::format(", at index {}", r.index.value());
   return text + (r.text.empty() ? "" : ": " + r.text);
 }
 
 std::string write(const Record& r) {
   const std::string what = r.text.empty() ? "a value" : r.text;
-  if (r.what == "asked") return name(r.node) + " is asked to write " + what;
-  if (r.what == "done") return name(r.node) + " has written " + what;
-  if (r.what == "refused") return name(r.node) + " refuses to write " + what;
-  return "whether " + name(r.node) + " writes " + what + " is not known";
+  if (r.what == "asked") return fmt::format("{} is asked to write {}", name(r.node), what);
+  if (r.what == "done") return fmt::format("{} has written {}", name(r.node), what);
+  if (r.what == "refused") return fmt::format("{} refuses to write {}", name(r.node), what);
+  return fmt::format("whether {} writes {} is not known", name(r.node), what);
 }
 
 std::string clocks(const Record& r) {
-  std::string text = name(r.node) + "'s clocks run at " + percent(r.holder_ppm);
+  std::string text = fmt::format("{}'s clocks run at {}", name(r.node), percent(r.holder_ppm));
   if (r.holder_ppm != r.promise_ppm) {
-    text = name(r.node) + "'s holder clock runs at " + percent(r.holder_ppm) +
-           ", its promise clock at " + percent(r.promise_ppm);
+    text = fmt::format("{}'s holder clock runs at {}, its promise clock at {}", name(r.node),
+                       percent(r.holder_ppm), percent(r.promise_ppm));
   }
   return text;
 }
 
-std::string message_id(const Record& r) {
-  return r.number != 0 ? " #" + number(r.number) : "";
+std::string transfer(const Record& r) {
+  const std::string node = name(r.node);
+  const std::string peer = name(r.peer);
+  if (r.what == "started") {
+    return fmt::format("{} begins to transfer the leadership to {}", node, peer);
+  }
+  if (r.what == "token") {
+    return fmt::format("{} lets {} campaign with entry {}, and appends nothing behind it", node,
+                       peer, r.index.value());
+  }
+  if (r.what == "unused") {
+    return fmt::format("{} cannot use the token of {} for entry {}", node, peer, r.index.value());
+  }
+  return fmt::format("{} ends its transfer to {}: {}", node, peer, r.why);
 }
 
-/// Faults and what else happens to a node from outside.
+std::string message_id(const Record& r) {
+  return r.number != 0 ? fmt::format(" #{}", r.number) : "";
+}
+
+/// Faults and other events that come from outside a node.
 std::optional<std::string> from_outside(const Record& r) {
   const std::string until = r.until ? " until " + format_time(*r.until) : "";
   switch (r.kind) {
-    case Kind::run: return r.text + ", " + number(r.number) + " nodes";
+    case Kind::run: return fmt::format("{}, {} nodes", r.text, r.number);
     case Kind::start:
-      return name(r.node) + " starts" +
-             (r.number > 1 ? " again, incarnation " + number(r.number) : "");
+      return fmt::format("{} starts{}", name(r.node),
+                         r.number > 1 ? fmt::format(" again, incarnation {}", r.number) : "");
     case Kind::crash: return name(r.node) + " crashes";
     case Kind::fail: return name(r.node) + " stops: its storage failed";
     case Kind::pause:
@@ -126,18 +145,19 @@ std::optional<std::string> from_outside(const Record& r) {
              (r.what == "ordering_thread" ? "'s ordering thread stands still" : " stands still") +
              until;
     case Kind::suspend:
-      return name(r.node) + "'s machine sleeps" + until +
-             ": its promise clock stands still, its holder clock runs";
+      return fmt::format(
+          "{}'s machine sleeps{}: its promise clock stands still, its holder clock runs",
+          name(r.node), until);
     case Kind::resume: return name(r.node) + " continues";
     case Kind::clock: return clocks(r);
-    case Kind::cut: return name(r.node) + " cannot reach " + name(r.peer);
-    case Kind::join: return name(r.node) + " can reach " + name(r.peer) + " again";
+    case Kind::cut: return fmt::format("{} cannot reach {}", name(r.node), name(r.peer));
+    case Kind::join: return fmt::format("{} can reach {} again", name(r.node), name(r.peer));
     case Kind::heal: return "all faults end";
     case Kind::disk:
       if (r.what == "full") return name(r.node) + "'s disk is full";
       if (r.what == "has_space") return name(r.node) + "'s disk has space again";
       return name(r.node) + (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
-    case Kind::mark: return "---- " + r.text + " ----";
+    case Kind::mark: return fmt::format("---- {} ----", r.text);
     default: return std::nullopt;
   }
 }
@@ -152,12 +172,12 @@ void Teller::set_detail(Detail detail) {
 void Teller::say(Duration at, const std::string& text) {
   std::string time = format_time(at);
   if (time.size() < time_columns_) time.insert(0, time_columns_ - time.size(), ' ');
-  line_(time + "  " + text);
+  line_(fmt::format("{}  {}", time, text));
 }
 
 std::string Teller::refusal(const Record& r) const {
   const char* what = r.what == "pre_vote" ? " a pre-vote" : " its vote";
-  std::string text = name(r.node) + " refuses " + name(r.peer) + what + ": ";
+  std::string text = fmt::format("{} refuses {}{}: ", name(r.node), name(r.peer), what);
   const auto lease = leases_.find(r.node);
   const auto promise = promises_.find(r.node);
   if (r.why == "own_lease_valid") {
@@ -166,12 +186,13 @@ std::string Teller::refusal(const Record& r) const {
   } else if (r.why == "promised") {
     text += "it is bound";
     if (promise != promises_.end()) {
-      text += " to " + name(promise->second.peer) + " until " + format_time(promise->second.until);
+      text += fmt::format(" to {} until {}", name(promise->second.peer),
+                          format_time(promise->second.until));
     }
   } else if (r.why == "old_term") {
-    text += "its term " + number(r.term.value()) + " is newer";
+    text += fmt::format("its term {} is newer", r.term.value());
   } else if (r.why == "voted_for_other") {
-    text += "it voted for another in term " + number(r.term.value());
+    text += fmt::format("it voted for another in term {}", r.term.value());
   } else {
     text += "its own log is more up to date";
   }
@@ -180,64 +201,55 @@ std::string Teller::refusal(const Record& r) const {
 
 std::string Teller::sentence(const Record& r) const {
   if (const auto text = from_outside(r)) return *text;
+  const std::string node = name(r.node);
   switch (r.kind) {
     case Kind::role: return role(r);
     case Kind::leader:
-      return name(r.node) + " hears from " + name(r.peer) + ", the leader of term " +
-             number(r.term.value());
+      return fmt::format("{} hears from {}, the leader of term {}", node, name(r.peer),
+                         r.term.value());
     case Kind::vote:
-      return name(r.node) + (r.what == "pre_vote" ? " would vote for " : " votes for ") +
-             name(r.peer) + (r.what == "pre_vote" ? "" : " in term " + number(r.term.value()));
+      return r.what == "pre_vote"
+                 ? fmt::format("{} would vote for {}", node, name(r.peer))
+                 : fmt::format("{} votes for {} in term {}", node, name(r.peer), r.term.value());
     case Kind::refusal: return refusal(r);
     case Kind::promise: return promise(r);
     case Kind::unpromised:
-      return name(r.node) + "'s promise to " + name(r.peer) + " is void: it was elected itself";
+      return fmt::format("{}'s promise to {} is void: it was elected itself", node, name(r.peer));
     case Kind::lease: return lease(r);
-    case Kind::lease_lost: return name(r.node) + " gives its lease up";
+    case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:
-      return name(r.node) + " is set to another lease than " + name(r.peer) + ", which asks for " +
-             r.text;
+      return fmt::format("{} is set to another lease than {}, which asks for {}", node,
+                         name(r.peer), r.text);
     case Kind::log_cut:
-      return name(r.node) + " cuts its log: it begins behind entry " + number(r.index.value());
+      return fmt::format("{} cuts its log: it begins behind entry {}", node, r.index.value());
     case Kind::snapshot:
-      return r.what == "sending" ? name(r.node) + " sends a snapshot to " + name(r.peer) +
-                                       ", which needs entries that are cut off"
-                                 : name(r.node) + " takes a snapshot up to entry " +
-                                       number(r.index.value()) + " in place of its log";
+      return r.what == "sending"
+                 ? fmt::format("{} sends a snapshot to {}, which needs entries that are cut off",
+                               node, name(r.peer))
+                 : fmt::format("{} takes a snapshot up to entry {} in place of its log", node,
+                               r.index.value());
     case Kind::members:
-      return r.what == "changed" ? name(r.node) + " goes by the members of entry " +
-                                       number(r.index.value()) + ": " + r.text
-                                 : name(r.node) + " knows the members of entry " +
-                                       number(r.index.value()) + " to be committed";
-    case Kind::transfer:
-      if (r.what == "started")
-        return name(r.node) + " begins to transfer the leadership to " + name(r.peer);
-      if (r.what == "token") {
-        return name(r.node) + " lets " + name(r.peer) + " campaign with entry " +
-               number(r.index.value()) + ", and appends nothing behind it";
-      }
-      if (r.what == "unused") {
-        return name(r.node) + " cannot use the token of " + name(r.peer) + " for entry " +
-               number(r.index.value());
-      }
-      return name(r.node) + " ends its transfer to " + name(r.peer) + ": " + r.why;
+      return r.what == "changed" ? fmt::format("{} goes by the members of entry {}: {}", node,
+                                               r.index.value(), r.text)
+                                 : fmt::format("{} knows the members of entry {} to be committed",
+                                               node, r.index.value());
+    case Kind::transfer: return transfer(r);
     case Kind::round:
-      return name(r.node) + " begins round " + number(r.round.value()) + " of term " +
-             number(r.term.value());
+      return fmt::format("{} begins round {} of term {}", node, r.round.value(), r.term.value());
     case Kind::sent:
-      return number(r.node.value()) + "->" + number(r.peer.value()) + message_id(r) + " " + r.what +
-             ": " + r.text;
+      return fmt::format("{}->{}{} {}: {}", r.node.value(), r.peer.value(), message_id(r), r.what,
+                         r.text);
     case Kind::delivered:
-      return number(r.peer.value()) + "->" + number(r.node.value()) + message_id(r) + " " + r.what +
-             " arrives";
+      return fmt::format("{}->{}{} {} arrives", r.peer.value(), r.node.value(), message_id(r),
+                         r.what);
     case Kind::lost:
-      return number(r.node.value()) + "->" + number(r.peer.value()) + message_id(r) + " " + r.what +
-             " is lost";
+      return fmt::format("{}->{}{} {} is lost", r.node.value(), r.peer.value(), message_id(r),
+                         r.what);
     case Kind::commit:
-      return name(r.node) + " knows index " + number(r.index.value()) + " to be committed";
+      return fmt::format("{} knows index {} to be committed", node, r.index.value());
     case Kind::asked:
-      return name(r.node) + " is asked for a read (" + r.what + ")" +
-             (r.number != 0 ? ", number " + number(r.number) : "");
+      return fmt::format("{} is asked for a read ({}){}", node, r.what,
+                         r.number != 0 ? fmt::format(", number {}", r.number) : "");
     case Kind::read: return read(r);
     case Kind::write: return write(r);
     default: return kind_name(r.kind);
@@ -273,7 +285,7 @@ bool Teller::left_out(const Record& r) const {
   }
 }
 
-// What happens all the time is counted and told before the next thing that does not.
+// Routine events are counted, and summed up before the next event that is not routine.
 bool Teller::sum_up(const Record& r) {
   const auto count = [&r](Routine& routine) {
     ++routine.times;
@@ -286,7 +298,7 @@ bool Teller::sum_up(const Record& r) {
     committed_ = std::max(committed_, r.index);
     return true;
   }
-  // Reads that have a number were asked for by name; those of a workload are many.
+  // A scenario numbers its reads; those of a workload have no number, and are many.
   if (r.kind == Kind::read && r.number == 0) {
     if (!r.why.empty()) {
       ++answers_["reads " + r.why];
@@ -307,23 +319,23 @@ void Teller::flush() {
     const Routine& routine = entry.second;
     std::string text = sentence(routine.last);
     if (routine.times == 2) text += " (and once before)";
-    if (routine.times > 2) text += " (and " + number(routine.times - 1) + " times before)";
+    if (routine.times > 2) text += fmt::format(" (and {} times before)", routine.times - 1);
     say(routine.last.at, text);
   }
   std::string renewed;
   for (const auto& entry : renewed_) {
     const Record& last = entry.second.last;
-    renewed += (renewed.empty() ? "" : "; ") + name(entry.first) + " to " + name(last.peer) +
-               " until " + format_time(last.until.value_or(Duration{0}));
+    renewed += fmt::format("{}{} to {} until {}", renewed.empty() ? "" : "; ", name(entry.first),
+                           name(last.peer), format_time(last.until.value_or(Duration{0})));
   }
   if (!renewed.empty()) say(last_, "promises are renewed: " + renewed);
   if (committed_ > told_committed_) {
-    say(last_, "committed up to index " + number(committed_.value()));
+    say(last_, fmt::format("committed up to index {}", committed_.value()));
     told_committed_ = committed_;
   }
   std::string answers;
   for (const auto& entry : answers_) {
-    answers += (answers.empty() ? "" : ", ") + number(entry.second) + " " + entry.first;
+    answers += fmt::format("{}{} {}", answers.empty() ? "" : ", ", entry.second, entry.first);
   }
   if (!answers.empty()) say(last_, "clients: " + answers);
   extended_.clear();
@@ -353,13 +365,13 @@ void Teller::pass(Duration now) {
     if (kind == &leases_) {
       say(first, name(node) + "'s lease has ended");
     } else {
-      say(first, name(node) + "'s promise to " + name(window.peer) + " has ended");
+      say(first, fmt::format("{}'s promise to {} has ended", name(node), name(window.peer)));
     }
   }
 }
 
 void Teller::tell(const Record& record) {
-  // A window that a record renews at this very instant has ended all the same, for an instant.
+  // A window that a record renews at this very instant did end, for an instant.
   pass(record.at);
   const bool brief = detail_ == Detail::brief;
   if (brief && left_out(record)) return;

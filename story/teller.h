@@ -1,5 +1,5 @@
-// Tells records in words: who promised what to whom until when, which acknowledgement extended a
-// lease, which vote was refused and why.
+// Tells records in words: which node promised what to which leader until when, which
+// acknowledgement extended a lease, which vote was refused and why.
 #pragma once
 
 #include <leasehold/story/record.h>
@@ -15,8 +15,8 @@ namespace leasehold::story {
 /// are not, and leaves messages out. `full` tells every record.
 enum class Detail : std::uint8_t { brief, full };
 
-/// Turns records, in the order of their time, into lines. Keeps what it needs to say until when a
-/// refusing voter is bound, and to tell the end of a window that nobody extended.
+/// Turns records, in the order of their time, into lines. Remembers promises and leases, to say
+/// until when a refusing voter is bound, and to tell the end of a window that was not extended.
 class Teller {
  public:
   using Line = std::function<void(const std::string&)>;

@@ -2,6 +2,8 @@
 #include <leasehold/story/telling.h>
 #include <leasehold/story/trace_file.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <fstream>
 #include <utility>
@@ -9,15 +11,15 @@
 namespace leasehold::story {
 
 const char* const kTellingUsage =
-    "  --story             tell the run: who promised what to whom until when, which\n"
-    "                      acknowledgement extended a lease, which vote was refused and why\n"
+    "  --story             tell the run: which node promised what to which leader until when,\n"
+    "                      which acknowledgement extended a lease, which vote was refused and why\n"
     "  --story-full        tell every event of it, messages too\n"
     "  --trace FILE        write one JSON line per event (docs/formats/trace.md)\n"
     "  --from T, --until T tell and write only this part, as 600ms or 12.5s of true time\n";
 
 namespace {
 
-/// What says how things stand, and not only that something has happened.
+/// Records that later ones build on, and not only news.
 bool is_state(Kind kind) {
   switch (kind) {
     case Kind::run:
@@ -41,7 +43,7 @@ bool is_state(Kind kind) {
 
 std::optional<std::string> take_telling_option(const std::vector<std::string>& words,
                                                std::size_t& at, TellingOptions& options) {
-  const std::string name = words[at];
+  const std::string& name = words[at];
   if (name == "--story" || name == "--story-full") {
     options.story = true;
     if (name == "--story-full") options.full = true;
@@ -51,12 +53,14 @@ std::optional<std::string> take_telling_option(const std::vector<std::string>& w
   if (at + 1 == words.size()) return name + " needs a value";
   const std::string& value = words[++at];
   if (name == "--trace") {
-    if (value.empty() || value[0] == '-') return "--trace does not take `" + value + "`: a file";
+    if (value.empty() || value[0] == '-') {
+      return fmt::format("--trace does not take `{}`: a file", value);
+    }
     options.trace = value;
     return "";
   }
   const std::optional<Duration> span = parse_span(value);
-  if (!span) return name + " does not take `" + value + "`; allowed: 600ms, 12.5s";
+  if (!span) return fmt::format("{} does not take `{}`; allowed: 600ms, 12.5s", name, value);
   (name == "--from" ? options.from : options.until) = *span;
   return "";
 }
@@ -84,7 +88,7 @@ void Telling::take(const Record& record) {
   if (over_) return;
   const bool inside = !options_.from || record.at >= *options_.from;
   if (inside && !inside_) {
-    // Sums of what was before are not of this part.
+    // The sums of what came before are not part of it.
     if (options_.from) teller_.pass(*options_.from);
     teller_.flush();
     inside_ = true;

@@ -17,8 +17,8 @@ struct TellingOptions {
   bool story = false;
   bool full = false;  ///< the story tells every record
   std::string trace;  ///< the file to write; empty: none
-  /// Only this part. What a later record needs to be understood (roles, promises, leases) is kept
-  /// in the trace from before it too.
+  /// Only this part. The trace also keeps the earlier records that it builds on: roles, promises,
+  /// leases.
   std::optional<Duration> from;
   std::optional<Duration> until;
 
@@ -28,8 +28,8 @@ struct TellingOptions {
 /// The options of the command line that the commands share: for their usage.
 extern const char* const kTellingUsage;
 
-/// Takes one option, and its value, at `at`, which moves to the last word that was taken. None: it
-/// is not one of these. Otherwise what is wrong; empty if nothing is.
+/// Takes one option, and its value, at `at`, which moves to the last word of the option. None: it
+/// is not one of these. Otherwise what is wrong with it; empty if nothing is.
 std::optional<std::string> take_telling_option(const std::vector<std::string>& words,
                                                std::size_t& at, TellingOptions& options);
 

@@ -2,6 +2,8 @@
 
 #include <leasehold/story/timeline.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -93,7 +95,7 @@ class Builder {
     lane.roles.push_back({r.at, Duration::max(), what, r.term});
   }
 
-  // The term of a follower is that of the leader whom it hears.
+  // The term of a follower is that of the leader that it hears.
   static void follow(Lane& lane, const Record& r) {
     if (lane.roles.empty() || lane.roles.back().term == r.term) return;
     begin_role(lane, r, "follower");
@@ -155,10 +157,11 @@ class Builder {
 Result<Timeline> make_timeline(const std::vector<Record>& records, const TimelineOptions& options) {
   if (records.empty() || records.front().kind != Kind::run || records.front().number == 0 ||
       records.front().number > kLanesMax) {
-    return Error{ErrorCode::malformed,
-                 "a timeline begins with a record of kind `run` that says "
-                 "how many nodes there are, 1 to " +
-                     std::to_string(kLanesMax)};
+    return Error{
+        ErrorCode::malformed,
+        fmt::format("a timeline begins with a record of kind `run` that says how many nodes "
+                    "there are, 1 to {}",
+                    kLanesMax)};
   }
   Timeline timeline;
   timeline.title = records.front().text;
@@ -175,10 +178,11 @@ Result<Timeline> make_timeline(const std::vector<Record>& records, const Timelin
   timeline.from = options.from.value_or(first);
   timeline.until = options.until.value_or(builder.end() + margin);
   if (timeline.until - timeline.from < std::chrono::microseconds(1)) {
-    return Error{ErrorCode::invalid_argument,
-                 "there is nothing to draw between " + format_time(timeline.from) + " and " +
-                     format_time(timeline.until) + "; the records reach from " +
-                     format_time(builder.first()) + " to " + format_time(builder.end())};
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("there is nothing to draw between {} and {}; the records reach from {} to {}",
+                    format_time(timeline.from), format_time(timeline.until),
+                    format_time(builder.first()), format_time(builder.end()))};
   }
   return timeline;
 }

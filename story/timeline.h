@@ -12,7 +12,7 @@ namespace leasehold::story {
 
 // ---- What is drawn ----
 
-/// A role that a node had, or a time in which it was down or stood still.
+/// A span in which a node had a role, was down or stood still.
 struct RoleSpan {
   Duration from{0};
   Duration until{0};

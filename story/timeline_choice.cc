@@ -6,7 +6,7 @@
 namespace leasehold::story {
 namespace {
 
-/// Past these, only what carries a story is drawn.
+/// Past these limits, only what matters to the story is drawn.
 constexpr std::size_t kMessagesMax = 120;
 constexpr std::size_t kVotesMax = 240;
 constexpr Tenths kTieSpace = 300;
@@ -54,7 +54,7 @@ class Chooser {
     return drawable(m.node) && drawable(m.peer) && axis_.seen(*m.from, m.at);
   }
 
-  /// Whether leases are extended so often that not every edge can be tied.
+  /// Whether leases are extended too often to tie every edge to its acknowledgement.
   bool crowded() const {
     std::size_t edges = 0;
     for (const Lane& lane : t_.lanes) {

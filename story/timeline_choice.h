@@ -1,4 +1,4 @@
-// What of a timeline is drawn, and where its instants stand.
+// Which parts of a timeline are drawn, and where its instants are.
 #pragma once
 
 #include <leasehold/story/svg.h>
@@ -15,7 +15,7 @@ class TimeAxis {
   TimeAxis(Duration from, Duration until, Tenths left, Tenths right)
       : from_(from), until_(until), left_(left), right_(right) {}
 
-  /// An instant before or behind the axis stands at its end.
+  /// An instant before or behind the axis is drawn at its end.
   Tenths x(Duration at) const;
   bool seen(Duration at) const { return at >= from_ && at <= until_; }
   bool seen(Duration from, Duration until) const { return until >= from_ && from <= until_; }
@@ -27,7 +27,7 @@ class TimeAxis {
   Tenths right_;
 };
 
-/// Of many messages only those that carry a story.
+/// If there are many messages, only those that matter to the story.
 struct Choice {
   std::vector<const Record*> messages;
   /// The appends and the acknowledgements that moved the edges.

@@ -5,6 +5,8 @@
 #include <leasehold/story/timeline_command.h>
 #include <leasehold/story/trace_file.h>
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -38,7 +40,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
     }
     const bool known = name == "-o" || name == "--output" || name == "--from" ||
                        name == "--until" || name == "--width";
-    if (!known) return "unknown option `" + name + "`";
+    if (!known) return fmt::format("unknown option `{}`", name);
     if (i + 1 == given.size()) return name + " needs a value";
     const std::string& value = given[++i];
     if (name == "-o" || name == "--output") {
@@ -51,7 +53,7 @@ std::string parse(const std::vector<std::string>& given, Arguments& arguments) {
       arguments.options.width = width->count() / 1'000'000;
     } else {
       const auto span = parse_span(value);
-      if (!span) return name + " does not take `" + value + "`; allowed: 600ms, 12.5s";
+      if (!span) return fmt::format("{} does not take `{}`; allowed: 600ms, 12.5s", name, value);
       (name == "--from" ? arguments.options.from : arguments.options.until) = *span;
     }
   }
@@ -90,7 +92,7 @@ int run_timeline_command(const std::vector<std::string>& given) {
   }
   Arguments arguments;
   const std::string wrong = parse(given, arguments);
-  if (!wrong.empty()) return fail(wrong + "\n" + kTimelineUsage);
+  if (!wrong.empty()) return fail(fmt::format("{}\n{}", wrong, kTimelineUsage));
   const auto records = records_of(arguments.file);
   if (!records) return fail(records.error().message);
   const auto timeline = make_timeline(records.value(), arguments.options);

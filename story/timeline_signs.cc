@@ -1,17 +1,20 @@
 #include <leasehold/story/timeline_signs.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::story {
 
 SignWords words_of(const Record& r) {
-  const std::string peer = number(r.peer.value());
+  const std::string peer = std::to_string(r.peer.value());
   switch (r.kind) {
     case Kind::vote:
       if (r.what == "pre_vote") return {"", "", "would vote for " + peer};
       return {"", "votes for " + peer, "votes for " + peer};
     case Kind::refusal:
-      return {"red", "refuses " + peer + (r.why == "promised" ? ": bound" : ""),
-              (r.what == "pre_vote" ? "refuses a pre-vote to " : "refuses its vote to ") + peer +
-                  ": " + r.why};
+      return {"red", fmt::format("refuses {}{}", peer, r.why == "promised" ? ": bound" : ""),
+              fmt::format("{}{}: {}",
+                          r.what == "pre_vote" ? "refuses a pre-vote to " : "refuses its vote to ",
+                          peer, r.why)};
     case Kind::crash: return {"red", "crash", ""};
     case Kind::start: return {"muted", "restart", ""};
     case Kind::fail: return {"red", "disk failed", ""};
@@ -19,14 +22,14 @@ SignWords words_of(const Record& r) {
       if (r.what == "full") return {"red", "disk full", ""};
       if (r.what == "has_space") return {"muted", "disk has space", ""};
       return {"red", r.what == "stalls" ? "disk stalls" : "disk synced", ""};
-    // Often: a sign alone.
-    case Kind::log_cut: return {"", "", "cuts its log up to " + number(r.index.value())};
+    // These are frequent: a sign without a label.
+    case Kind::log_cut: return {"", "", fmt::format("cuts its log up to {}", r.index.value())};
     case Kind::snapshot:
       if (r.what == "sending") return {"muted", "snapshot to " + peer, ""};
-      return {"", "snapshot up to " + number(r.index.value()), ""};
+      return {"", fmt::format("snapshot up to {}", r.index.value()), ""};
     case Kind::members:
       if (r.what == "changed") return {"", r.text, ""};
-      return {"", "", "the members of entry " + number(r.index.value()) + " are committed"};
+      return {"", "", fmt::format("the members of entry {} are committed", r.index.value())};
     case Kind::transfer:
       if (r.what == "token") return {"muted", "transfers the leadership to " + peer, ""};
       return {"", "", "transfer " + r.what};
@@ -37,8 +40,8 @@ SignWords words_of(const Record& r) {
       const std::int64_t ppm = r.holder_ppm;
       const std::int64_t size = (ppm < 0 ? -ppm : ppm) / 1000;
       return {"red",
-              std::string("clocks ") + (ppm < 0 ? "-" : "+") + std::to_string(size / 10) +
-                  (size % 10 != 0 ? "." + std::to_string(size % 10) : "") + " %",
+              fmt::format("clocks {}{}{} %", ppm < 0 ? "-" : "+", size / 10,
+                          size % 10 != 0 ? fmt::format(".{}", size % 10) : ""),
               ""};
     }
     default: return {"", "", ""};
@@ -60,13 +63,13 @@ bool is_read(const Record& r) {
 }
 
 std::string cross(Tenths x, Tenths y) {
-  return "M" + Svg::at(x - 38, y - 38) + "L" + Svg::at(x + 38, y + 38) + "M" +
-         Svg::at(x - 38, y + 38) + "L" + Svg::at(x + 38, y - 38);
+  return fmt::format("M{}L{}M{}L{}", Svg::at(x - 38, y - 38), Svg::at(x + 38, y + 38),
+                     Svg::at(x - 38, y + 38), Svg::at(x + 38, y - 38));
 }
 
 std::string diamond(Tenths x, Tenths y) {
-  return "M" + Svg::at(x, y - 50) + "L" + Svg::at(x + 50, y) + "L" + Svg::at(x, y + 50) + "L" +
-         Svg::at(x - 50, y) + "Z";
+  return fmt::format("M{}L{}L{}L{}Z", Svg::at(x, y - 50), Svg::at(x + 50, y), Svg::at(x, y + 50),
+                     Svg::at(x - 50, y));
 }
 
 Tenths draw_legend(Svg& svg, Tenths left, Tenths right, Tenths y,

@@ -1,4 +1,4 @@
-// What the signs in the picture of a timeline look like, and what is said of them.
+// The signs in the picture of a timeline, and their words.
 #pragma once
 
 #include <leasehold/story/record.h>
@@ -10,11 +10,7 @@
 
 namespace leasehold::story {
 
-inline std::string number(std::uint64_t n) {
-  return std::to_string(n);
-}
-
-/// What is written beside a sign.
+/// The words next to a sign.
 struct SignWords {
   std::string style;
   std::string label;

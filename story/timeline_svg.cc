@@ -5,6 +5,8 @@
 #include <leasehold/story/timeline_choice.h>
 #include <leasehold/story/timeline_signs.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -53,7 +55,7 @@ struct Label {
   std::string words;
 };
 
-/// Where the parts of a lane stand.
+/// Where the parts of a lane are.
 struct Place {
   Tenths top = 0;
   Tenths reads = 0;
@@ -146,7 +148,7 @@ class Painter {
 
   static std::string axis_label(std::int64_t at, std::int64_t step) {
     if (step < 1'000'000'000) return format_time(Duration(at));
-    return std::to_string(at / 1'000'000'000) + "s";
+    return fmt::format("{}s", at / 1'000'000'000);
   }
 
   // ---- Lanes ----
@@ -217,13 +219,14 @@ class Painter {
   }
 
   void bars(const Lane& lane, const Place& place) {
-    svg_.text("name", 200, place.ribbon + 145, "node " + number(lane.node.value()));
+    svg_.text("name", 200, place.ribbon + 145, fmt::format("node {}", lane.node.value()));
     for (const RoleSpan& span : lane.roles) ribbon(span, lane, place);
     for (const RoleSpan& stop : lane.stops) {
       if (!seen(stop.from, stop.until)) continue;
       const Tenths from = x(stop.from);
-      svg_.rect("stop", from, place.ribbon - 30, x(stop.until) - from, kRibbon + 60, 20,
-                stop.what + " " + format_time(stop.from) + " to " + format_time(stop.until));
+      svg_.rect(
+          "stop", from, place.ribbon - 30, x(stop.until) - from, kRibbon + 60, 20,
+          fmt::format("{} {} to {}", stop.what, format_time(stop.from), format_time(stop.until)));
     }
     for (const PromiseWindow& window : lane.promises) promise(window, place);
     for (const LeaseWindow& window : lane.leases) {
@@ -232,8 +235,8 @@ class Painter {
       const Tenths until = x(window.until);
       const std::string ends = "lease until " + format_time(window.until);
       svg_.rect("lease", from, place.lease, until - from, kBar, 30,
-                "lease of term " + number(window.term.value()) + ", " + format_time(window.shown) +
-                    " to " + format_time(window.until));
+                fmt::format("lease of term {}, {} to {}", window.term.value(),
+                            format_time(window.shown), format_time(window.until)));
       // Behind the last line that crosses the bar.
       Tenths free = from;
       for (const LeaseEdge& edge : window.edges) {
@@ -257,17 +260,17 @@ class Painter {
     if (!seen(span.from, span.until) || span.until <= span.from) return;
     const Tenths from = x(span.from);
     const Tenths until = x(span.until);
-    const std::string term = number(span.term.value());
+    const std::uint64_t term = span.term.value();
     if (span.what == "down") {
       svg_.line("down", from, place.ribbon + kRibbon / 2, until, place.ribbon + kRibbon / 2);
       inside("muted", from, until, place.ribbon + 70, {"down"});
       return;
     }
     const std::string name = span.what == "pre_candidate" ? "pre-candidate" : span.what;
-    svg_.rect(
-        span.what, from, place.ribbon, std::max<Tenths>(until - from, 10), kRibbon, 0,
-        name + ", term " + term + ", " + format_time(span.from) + " to " + format_time(span.until));
-    std::vector<std::string> texts = {name + ", term " + term, name};
+    svg_.rect(span.what, from, place.ribbon, std::max<Tenths>(until - from, 10), kRibbon, 0,
+              fmt::format("{}, term {}, {} to {}", name, term, format_time(span.from),
+                          format_time(span.until)));
+    std::vector<std::string> texts = {fmt::format("{}, term {}", name, term), name};
     if (name == "pre-candidate") texts = {name};
     if (span.term == Term() && name != "pre-candidate") texts = {name};
     const char* style = name == "leader" ? "on bold" : name == "follower" ? "muted" : "dark";
@@ -279,13 +282,13 @@ class Painter {
     if (!seen(window.given, window.until)) return;
     const Tenths from = x(window.given);
     const Tenths until = x(window.until);
-    const std::string holder = "promise to " + number(window.holder.value());
+    const std::string holder = fmt::format("promise to {}", window.holder.value());
     const std::string ends = " until " + format_time(window.until);
     svg_.rect(window.restarted ? "promise again" : "promise", from, place.promise,
               std::max<Tenths>(until - from, 10), kBar, 30,
-              holder + ", term " + number(window.term.value()) + ", " + format_time(window.given) +
-                  " to " + format_time(window.until) +
-                  (window.restarted ? ", in full after a restart" : ""));
+              fmt::format("{}, term {}, {} to {}{}", holder, window.term.value(),
+                          format_time(window.given), format_time(window.until),
+                          window.restarted ? ", in full after a restart" : ""));
     Tenths last = from;
     for (const Duration renewal : window.renewals) {
       if (!seen(renewal) || x(renewal) - last < 30) continue;
@@ -295,7 +298,8 @@ class Painter {
     // Renewals are ticks in the bar; the words stand behind the last one.
     if (window.restarted) {
       inside("", from, until, place.promise + 118,
-             {holder + ", in full after the restart," + ends, holder + ", in full", holder});
+             {fmt::format("{}, in full after the restart,{}", holder, ends), holder + ", in full",
+              holder});
     } else {
       inside("", last, until, place.promise + 118, {holder + ends, holder});
     }
@@ -313,9 +317,9 @@ class Painter {
     const Tenths y2 = place(to).ribbon + (down ? 0 : kRibbon);
     const Tenths x1 = x(*m.from);
     const Tenths x2 = x(m.at);
-    const std::string title = m.what + ": " + m.text;
+    const std::string title = fmt::format("{}: {}", m.what, m.text);
     if (lost) {
-      // It leaves, and ends in a cross.
+      // It leaves its sender, and ends in a cross.
       const Tenths x3 = x1 + std::clamp<Tenths>((x2 - x1) / 3, -200, 200);
       const Tenths y3 = y1 + (down ? 200 : -200);
       svg_.line("lost", x1, y1, x3, y3, title + " (lost)");
@@ -341,13 +345,14 @@ class Painter {
         ++row;
         const Tenths began = x(edge.began);
         const Tenths arrived = x(edge.at);
-        // One that was given up never saw its end.
+        // A lease that was given up never reached its end.
         const bool reached = edge.until <= window.until;
         const Tenths end = x(std::min(edge.until, window.until));
-        const std::string title = "the acknowledgement of round " + number(edge.round.value()) +
-                                  " by node " + number(edge.peer.value()) +
-                                  " moves the end of the lease to " + format_time(edge.until) +
-                                  ", counted from " + format_time(edge.began);
+        const std::string title = fmt::format(
+            "the acknowledgement of round {} by node {} moves the end of the lease "
+            "to {}, counted from {}",
+            edge.round.value(), edge.peer.value(), format_time(edge.until),
+            format_time(edge.began));
         if (seen(edge.began)) {
           svg_.line("counted", began, place.ribbon, began, y);
           svg_.circle("tip", began, place.ribbon, 25);
@@ -355,16 +360,16 @@ class Painter {
         svg_.line("counted", began, y, arrived, y);
         if (rows == 1) {
           inside("muted", began - 60, arrived + 100, y - 30,
-                 {"counted from round " + number(edge.round.value()), "counted from here"});
+                 {fmt::format("counted from round {}", edge.round.value()), "counted from here"});
         }
         svg_.path("edge",
-                  "M" + Svg::at(arrived, place.ribbon) + "V" + coordinate(y) + "H" +
-                      coordinate(end) + "V" + coordinate(place.lease - 10),
+                  fmt::format("M{}V{}H{}V{}", Svg::at(arrived, place.ribbon), coordinate(y),
+                              coordinate(end), coordinate(place.lease - 10)),
                   title);
         if (reached && seen(edge.until)) {
-          svg_.path("tip", "M" + Svg::at(end, place.lease) + "L" +
-                               Svg::at(end - 35, place.lease - 60) + "L" +
-                               Svg::at(end + 35, place.lease - 60) + "Z");
+          svg_.path("tip", fmt::format("M{}L{}L{}Z", Svg::at(end, place.lease),
+                                       Svg::at(end - 35, place.lease - 60),
+                                       Svg::at(end + 35, place.lease - 60)));
         }
       }
     }
@@ -403,8 +408,8 @@ class Painter {
 
   void read(const Record& r, Tenths at, const Place& place, Tenths& last) {
     const ReadSign sign = read_sign(r);
-    std::string title = std::string(sign.words) + " at " + format_time(r.at);
-    if (r.index.value() != 0) title += ", index " + number(r.index.value());
+    std::string title = fmt::format("{} at {}", sign.words, format_time(r.at));
+    if (r.index.value() != 0) title += fmt::format(", index {}", r.index.value());
     if (at - last < 150) {
       svg_.circle(sign.style, at, place.reads + 90, 15, title);
       return;

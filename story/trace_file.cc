@@ -1,5 +1,7 @@
 #include <leasehold/story/trace_file.h>
 
+#include <fmt/format.h>
+
 #include <map>
 #include <utility>
 
@@ -17,7 +19,7 @@ Error malformed(const std::string& what) {
 void put_string(std::string& out, const char* name, const std::string& value) {
   if (value.empty()) return;
   constexpr const char* kHex = "0123456789abcdef";
-  out += std::string(",\"") + name + "\":\"";
+  out += fmt::format(",\"{}\":\"", name);
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
@@ -35,11 +37,11 @@ void put_string(std::string& out, const char* name, const std::string& value) {
 }
 
 void put_number(std::string& out, const char* name, std::uint64_t value) {
-  if (value != 0) out += std::string(",\"") + name + "\":" + std::to_string(value);
+  if (value != 0) out += fmt::format(",\"{}\":{}", name, value);
 }
 
 void put_signed(std::string& out, const char* name, std::int64_t value) {
-  out += std::string(",\"") + name + "\":" + std::to_string(value);
+  out += fmt::format(",\"{}\":{}", name, value);
 }
 
 // ---- Reading: a flat object of strings and integers ----
@@ -54,12 +56,12 @@ class Reader {
     do {
       std::string name;
       if (!string(name) || !take(':')) return malformed("a name in quotes and a colon expected");
-      if (std::exchange(seen[name], true)) return malformed("`" + name + "` stands twice");
+      if (std::exchange(seen[name], true)) return malformed(fmt::format("`{}` stands twice", name));
       if (const Result<void> done = member(name, record); !done) return done;
     } while (take(','));
     if (!take('}') || at_ != text_.size()) return malformed("the object ends with }, and the line");
     for (const char* needed : {"at", "kind"}) {
-      if (seen.count(needed) == 0) return malformed(std::string("`") + needed + "` is missing");
+      if (seen.count(needed) == 0) return malformed(fmt::format("`{}` is missing", needed));
     }
     return {};
   }
@@ -122,12 +124,14 @@ class Reader {
         {"what", &record.what}, {"why", &record.why}, {"text", &record.text}};
     const auto text = strings.find(name);
     if (text != strings.end()) {
-      if (!string(*text->second)) return malformed("`" + name + "` is a string");
+      if (!string(*text->second)) return malformed(fmt::format("`{}` is a string", name));
       return {};
     }
     if (name == "kind") return kind(record);
     std::int64_t n = 0;
-    if (!integer(n)) return malformed("`" + name + "` is not a name that takes this value");
+    if (!integer(n)) {
+      return malformed(fmt::format("`{}` is not a name that takes this value", name));
+    }
     if (name == "holder_ppm") {
       record.holder_ppm = n;
     } else if (name == "promise_ppm") {
@@ -137,7 +141,7 @@ class Reader {
     } else if (name == "until") {
       record.until = Duration(n);
     } else if (n < 0) {
-      return malformed("`" + name + "` is below zero");
+      return malformed(fmt::format("`{}` is below zero", name));
     } else {
       return counted(name, static_cast<std::uint64_t>(n), record);
     }
@@ -162,11 +166,11 @@ class Reader {
     } else if (name == "v") {
       if (n != kTraceVersion) {
         return Error{ErrorCode::unsupported_format,
-                     "this is a trace of version " + std::to_string(n) +
-                         "; this program reads version " + std::to_string(kTraceVersion)};
+                     fmt::format("this is a trace of version {}; this program reads version {}", n,
+                                 kTraceVersion)};
       }
     } else {
-      return malformed("there is no member `" + name + "`");
+      return malformed(fmt::format("there is no member `{}`", name));
     }
     return {};
   }
@@ -183,7 +187,7 @@ class Reader {
       }
       all += (i == 0 ? "" : ", ") + std::string(kind_name(kind));
     }
-    return malformed("there is no kind `" + name + "`; there are " + all);
+    return malformed(fmt::format("there is no kind `{}`; there are {}", name, all));
   }
 
   const std::string& text_;
@@ -193,7 +197,7 @@ class Reader {
 }  // namespace
 
 std::string encode_record(const Record& record) {
-  std::string out = "{\"at\":" + std::to_string(record.at.count());
+  std::string out = fmt::format("{{\"at\":{}", record.at.count());
   put_string(out, "kind", kind_name(record.kind));
   if (record.kind == Kind::run) put_number(out, "v", kTraceVersion);
   put_number(out, "node", record.node.value());
@@ -226,7 +230,7 @@ Result<std::vector<Record>> decode_trace(const std::string& name, const std::str
   while (begin < text.size()) {
     std::size_t end = text.find('\n', begin);
     if (end == std::string::npos) end = text.size();
-    const std::string where = name + ":" + std::to_string(records.size() + 1) + ": ";
+    const std::string where = fmt::format("{}:{}: ", name, records.size() + 1);
     Result<Record> record = decode_record(text.substr(begin, end - begin));
     if (!record) return Error{record.error().code, where + record.error().message};
     const bool first = records.empty();
@@ -237,8 +241,9 @@ Result<std::vector<Record>> decode_trace(const std::string& name, const std::str
       return malformed(where + "time moves back");
     }
     if (records.size() == kTraceRecordsMax) {
-      return malformed(where + "a trace has at most " + std::to_string(kTraceRecordsMax) +
-                       " records; record less with --from and --until");
+      return malformed(
+          fmt::format("{}a trace has at most {} records; record less with --from and --until",
+                      where, kTraceRecordsMax));
     }
     records.push_back(std::move(record).value());
     begin = end + 1;

@@ -17,7 +17,7 @@ inline constexpr std::size_t kTraceRecordsMax = 5'000'000;
 
 /// One line, without its end. Members that are zero or empty are left out.
 std::string encode_record(const Record& record);
-/// The one decoder: refuses what encode_record() would not write, but for the order of the members.
+/// The only decoder. It refuses what encode_record() would not write; members may be in any order.
 Result<Record> decode_record(const std::string& line);
 /// A whole file. It begins with a `run` record of a version that is known. Errors name the line.
 Result<std::vector<Record>> decode_trace(const std::string& name, const std::string& text);

@@ -1,5 +1,7 @@
 #include <leasehold/bench/floors/echo_server.h>
 
+#include <fmt/format.h>
+
 #include <asio.hpp>
 
 #include <array>
@@ -81,7 +83,10 @@ Result<void> serve_echo(const EchoOptions& options) {
   std::error_code error;
   const auto found = tcp::resolver(io).resolve(options.listen.substr(0, colon),
                                                options.listen.substr(colon + 1), error);
-  if (error) return Error{ErrorCode::invalid_argument, options.listen + ": " + error.message()};
+  if (error) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{}: {}", options.listen, error.message())};
+  }
   try {
     EchoServer server(io, *found.begin(), options);
     asio::signal_set signals(io, SIGTERM, SIGINT);
@@ -90,7 +95,8 @@ Result<void> serve_echo(const EchoOptions& options) {
     std::cout << "listening " << server.endpoint() << std::endl;
     io.run();
   } catch (const std::system_error& failure) {
-    return Error{ErrorCode::io, "echo server on " + options.listen + ": " + failure.what()};
+    return Error{ErrorCode::io,
+                 fmt::format("echo server on {}: {}", options.listen, failure.what())};
   }
   return {};
 }

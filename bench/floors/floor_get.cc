@@ -5,6 +5,7 @@
 #include <leasehold/kv/memory_store.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -76,7 +77,7 @@ struct Folder {
 
 Result<void> measure(const Options& options) {
   const Folder folder{std::filesystem::path(options.dir) /
-                      ("floor_get." + std::to_string(monotonic_ns()))};
+                      fmt::format("floor_get.{}", monotonic_ns())};
   kv::MemoryStore memory;
   kv::RocksdbStore::Options store_options;
   store_options.dir = folder.path.string();
@@ -99,9 +100,9 @@ Result<void> measure(const Options& options) {
     if (!done) return done;
   }
   std::cout << (options.json ? json_of(rows, "ps") + "\n"
-                             : std::to_string(options.workload.keys) + " keys, " +
-                                   std::to_string(options.workload.value_bytes) + "-byte values\n" +
-                                   table_of(rows, 1000.0, "ns per get"));
+                             : fmt::format("{} keys, {}-byte values\n{}", options.workload.keys,
+                                           options.workload.value_bytes,
+                                           table_of(rows, 1000.0, "ns per get")));
   return {};
 }
 

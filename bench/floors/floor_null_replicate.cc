@@ -4,6 +4,7 @@
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -25,7 +26,7 @@ struct Run {
 
 NullReplicateOptions member_options(const Run& run, const std::string& name) {
   NullReplicateOptions options = run.leader;
-  options.log_path = run.dir + "/floor_null." + std::to_string(getpid()) + "." + name;
+  options.log_path = fmt::format("{}/floor_null.{}.{}", run.dir, getpid(), name);
   options.log_bytes = run.log_mib << 20U;
   if (run.appending) options.growth = RawLog::Growth::appending;
   options.request_bytes = request_bytes(run.workload);

@@ -3,6 +3,7 @@
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
 
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -35,7 +36,7 @@ Result<void> write_block(RawLog& log, const Options& options, Histogram& latency
 }
 
 Result<void> measure(const Options& options) {
-  const std::string prefix = options.dir + "/floor_wal." + std::to_string(getpid());
+  const std::string prefix = fmt::format("{}/floor_wal.{}", options.dir, getpid());
   auto preallocated = RawLog::create(prefix + ".preallocated", options.log_mib << 20U,
                                      RawLog::Growth::preallocated);
   if (!preallocated) return preallocated.error();
@@ -52,8 +53,8 @@ Result<void> measure(const Options& options) {
     if (!written) return written;
   }
   std::cout << (options.json ? json_of(rows, "ns") + "\n"
-                             : "pwrite + fdatasync of " + std::to_string(options.record_bytes) +
-                                   " bytes\n" + table_of(rows, 1000.0, "us"));
+                             : fmt::format("pwrite + fdatasync of {} bytes\n{}",
+                                           options.record_bytes, table_of(rows, 1000.0, "us")));
   return {};
 }
 

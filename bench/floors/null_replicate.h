@@ -2,7 +2,7 @@
 //
 // The leader gives a batch to both followers, then writes and syncs its own log while they write
 // and sync theirs, and answers its clients when its own sync and that of one follower are done.
-// Whatever arrives meanwhile is the next batch. There are no terms, no elections, no state machine
+// What arrives in that time is the next batch. There are no terms, no elections, no state machine
 // and no check of anything.
 //
 // Between the processes: a frame is the length of its records (4 bytes), its sequence number (8)

@@ -1,6 +1,6 @@
 // The bare core: three replicas of Leasehold's protocol in one thread, with a loop, a transport, a
 // disk and a clock of our own. It links Leasehold::core, which needs nothing but the standard
-// library. Read it beside <leasehold/raft/ready.h>: Replica::act() is that page as code.
+// library. Read it next to <leasehold/raft/ready.h>: Replica::act() is that page as code.
 //
 // Time is a number here, so the story is the same on every run: a leader is elected, commands are
 // replicated, a read is served under the lease, the leader is cut off, its lease runs out, and only
@@ -58,7 +58,7 @@ class Replica {
     while (core->take_ready(ready)) act(now, ready);
   }
 
-  /// Is a read that has arrived linearizable on this replica, right now, without asking anybody?
+  /// Is a read that has arrived linearizable on this replica, right now, without asking a peer?
   /// Copy the view first and look at the clock after; then wait for `applied` if it lags.
   std::optional<std::string> lease_read(raft::Now now, const std::string& key) const {
     const raft::LeaseState copy = view_;

@@ -49,7 +49,7 @@ class Store final : public client::LeaseService {
 
   Result<Granted> grant(const Request& request, lease::Duration /*timeout*/) override {
     const std::lock_guard lock(mutex_);
-    // Not only "is there a holder": an expired one blocks nobody.
+    // Not only "is there a holder": an expired one blocks no client.
     if (const Held* held = alive(request.name)) {
       return Error{ErrorCode::in_use, "held by " + held->who};
     }
@@ -81,7 +81,7 @@ class Store final : public client::LeaseService {
     return {};
   }
 
-  /// Nobody's renewal arrives from here on.
+  /// From here on, no renewal arrives.
   void cut_off(bool cut_off) {
     const std::lock_guard lock(mutex_);
     cut_off_ = cut_off;

@@ -1,5 +1,5 @@
 // Three nodes of a key-value store in one process, and two jobs of which one runs at a time: the
-// lock is a lease of that same store, so there is nothing to install beside it. In production each
+// lock is a lease of that same store, so there is nothing else to install. In production each
 // node is a process on a machine of its own, and each has one job.
 //
 // It ends with status 0 if the jobs ran one after the other, and the second one began when the

@@ -1,5 +1,5 @@
 // A program that is no node, at the client ports of a group: three workers share one printer by a
-// lock with a queue, each is registered while it runs, and somebody watches them come and go.
+// lock with a queue, each is registered while it runs, and a watcher sees them come and go.
 //
 //   leasehold serve --id 1 --peers 1=127.0.0.1:7101 --listen 127.0.0.1:7201 --data-dir data
 //   remote 127.0.0.1:7201

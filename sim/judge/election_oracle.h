@@ -1,4 +1,4 @@
-// Who leads which term, and who voted for whom.
+// Which node leads which term, and which node voted for which.
 #pragma once
 
 #include <leasehold/raft/event.h>
@@ -24,7 +24,7 @@ class ElectionOracle {
   void on_send(const SimNode& node, raft::NodeId to, const raft::Message& message);
 
   std::optional<raft::NodeId> leader_of(raft::Term term) const;
-  /// Terms that had a leader, but for the first.
+  /// Terms that had a leader, without the first.
   std::uint64_t leader_changes() const {
     return leaders_.empty() ? 0 : static_cast<std::uint64_t>(leaders_.size()) - 1;
   }

@@ -1,5 +1,7 @@
 #include <leasehold/sim/judge/key_lock_oracle.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::sim {
 
 void KeyLockOracle::holds(std::uint64_t client, const std::string& key, const std::string& value,
@@ -9,22 +11,25 @@ void KeyLockOracle::holds(std::uint64_t client, const std::string& key, const st
   if (!believes(holder)) return;
   for (const auto& [other, held] : holders_) {
     if (other == client || held.key != key || !believes(held)) continue;
-    world_.fail("two_holders", "client " + std::to_string(client) + " holds the key " + key +
-                                   " by the value " + value + ", and so does client " +
-                                   std::to_string(other) + " by " + held.value);
+    world_.fail(
+        "two_holders",
+        fmt::format("client {} holds the key {} by the value {}, and so does client {} by {}",
+                    client, key, value, other, held.value));
   }
   if (stands(holder)) return;
-  world_.fail("lease_expired_early", "client " + std::to_string(client) + " holds the key " + key +
-                                         " by the value " + value + ", which was gone before");
+  world_.fail("lease_expired_early",
+              fmt::format("client {} holds the key {} by the value {}, which was gone before",
+                          client, key, value));
 }
 
 void KeyLockOracle::lost(std::uint64_t client) {
   const auto at = holders_.find(client);
   if (at == holders_.end()) return;
   if (believes(at->second)) {
-    world_.fail("lease_expired_early", "client " + std::to_string(client) +
-                                           " is told that the key " + at->second.key +
-                                           " is not its own any more, which it holds");
+    world_.fail(
+        "lease_expired_early",
+        fmt::format("client {} is told that the key {} is not its own any more, which it holds",
+                    client, at->second.key));
   }
   holders_.erase(at);
 }
@@ -37,10 +42,10 @@ bool KeyLockOracle::stands(const Holder& holder) const {
 void KeyLockOracle::after(raft::LogId id) {
   for (const auto& [client, holder] : holders_) {
     if (!believes(holder) || stands(holder)) continue;
-    world_.fail("lease_expired_early", "entry " + std::to_string(id.index.value()) + " of term " +
-                                           std::to_string(id.term.value()) + " ends the lock of " +
-                                           holder.key + " which client " + std::to_string(client) +
-                                           " holds by the value " + holder.value);
+    world_.fail("lease_expired_early",
+                fmt::format("entry {} of term {} ends the lock of {} which client {} holds by the "
+                            "value {}",
+                            id.index.value(), id.term.value(), holder.key, client, holder.value));
   }
 }
 

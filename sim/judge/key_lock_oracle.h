@@ -14,23 +14,22 @@ namespace leasehold::sim {
 /// Judges, by the names that a violation carries:
 ///   two_holders           two clients each believe, in true time, that they hold one key
 ///   lease_expired_early   a key is gone, or has another's value, while a client believes that it
-///                         holds it; or that client is told that it has lost it
+///                         holds it; or that client is answered that it has lost it
 ///
 /// A key is held by its value, which no other client and no other attempt has. So whatever ends a
-/// lock early is found, be it an expiry, an extension that made the time shorter, or somebody
-/// else's deletion.
+/// lock early is found: an expiry, an extension that shortens the time, or a deletion by another.
 class KeyLockOracle {
  public:
   /// `newest`: what the committed commands make, up to the newest. It outlives this.
   KeyLockOracle(World& world, const LeaseCells& newest) : world_(world), newest_(newest) {}
 
-  /// The client believes from now until `until`, and no longer, that it holds the key: each holds
-  /// one at most.
+  /// The client believes from now until `until`, and no longer, that it holds the key. Each client
+  /// holds one at most.
   void holds(std::uint64_t client, const std::string& key, const std::string& value,
              TrueInstant until);
   /// It gives the key up.
   void lets_go(std::uint64_t client) { holders_.erase(client); }
-  /// It was told that the key has not its value any more.
+  /// An answer said that the key no longer has its value.
   void lost(std::uint64_t client);
 
   /// A command of the store was executed, in the order of the log.

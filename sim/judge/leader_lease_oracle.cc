@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/leader_lease_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace leasehold::sim {
@@ -29,11 +31,11 @@ void LeaderLeaseOracle::check_coverage(const SimNode& leader, raft::Term term) {
   std::string free;
   for (const SimNode* node : ledger_.nodes()) {
     if (node == &leader || bound_to(*node, leader, term)) continue;
-    free += " " + std::to_string(node->id().value());
+    free += fmt::format(" {}", node->id().value());
   }
-  world_.fail("lease_outlives_promise", name(leader) + " holds a valid lease of " +
-                                            term_text(term) +
-                                            " while these nodes are not bound to it:" + free);
+  world_.fail("lease_outlives_promise",
+              fmt::format("{} holds a valid lease of {} while these nodes are not bound to it:{}",
+                          name(leader), term_text(term), free));
 }
 
 void LeaderLeaseOracle::after_step() {
@@ -44,15 +46,15 @@ void LeaderLeaseOracle::after_step() {
     if (node->clock().holder_now() >= node->published().end) continue;
     const raft::Term term = node->published().term;
     if (holder != nullptr) {
-      world_.fail("two_leases", name(*holder) + " (" + term_text(holder->published().term) +
-                                    ") and " + name(*node) + " (" + term_text(term) +
-                                    ") both hold a valid lease");
+      world_.fail("two_leases",
+                  fmt::format("{} ({}) and {} ({}) both hold a valid lease", name(*holder),
+                              term_text(holder->published().term), name(*node), term_text(term)));
     }
     holder = node;
     if (ledger_.newest_term() > term) {
       world_.fail("lease_and_newer_commit",
-                  name(*node) + " holds a valid lease of " + term_text(term) + ", but " +
-                      term_text(ledger_.newest_term()) + " has committed an entry");
+                  fmt::format("{} holds a valid lease of {}, but {} has committed an entry",
+                              name(*node), term_text(term), term_text(ledger_.newest_term())));
     }
     check_coverage(*node, term);
   }

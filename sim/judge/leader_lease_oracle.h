@@ -9,7 +9,7 @@ namespace leasehold::sim {
 ///   two_leases              two published leases are valid at one instant
 ///   lease_and_newer_commit  a lease is valid though a higher term has committed an entry
 ///   lease_outlives_promise  a valid lease is not covered by a quorum of live, durable promises
-/// and of `witness_serves`, that no witness shows a lease.
+/// and, as part of `witness_serves`, that no witness shows a lease.
 class LeaderLeaseOracle {
  public:
   LeaderLeaseOracle(World& world, const Ledger& ledger) : world_(world), ledger_(ledger) {}

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/judge/lease_oracles.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -24,8 +26,7 @@ std::optional<std::string_view> given_time(const kv::Command& command, const kv:
 }
 
 std::string text(raft::LogId id) {
-  return "entry " + std::to_string(id.index.value()) + " of term " +
-         std::to_string(id.term.value());
+  return fmt::format("entry {} of term {}", id.index.value(), id.term.value());
 }
 
 }  // namespace
@@ -36,15 +37,15 @@ void LeaseOracles::holds(const Holder& holder, grant::LeaseId id) {
   if (holder.sent > known.sent) known.sent = holder.sent;
   if (holder.until <= now) return;
   if (expired_.count(id) != 0) {
-    world_.fail("lease_expired_early", "client " + std::to_string(holder.client) + " holds lease " +
-                                           std::to_string(id.value()) + ", which was ended before");
+    world_.fail(
+        "lease_expired_early",
+        fmt::format("client {} holds lease {}, which was ended before", holder.client, id.value()));
   }
   for (const auto& [other, another] : holders_) {
     if (other == id || another.name != holder.name || another.until <= now) continue;
-    world_.fail("two_holders", "client " + std::to_string(holder.client) + " holds " + holder.name +
-                                   " by lease " + std::to_string(id.value()) +
-                                   ", and so does client " + std::to_string(another.client) +
-                                   " by lease " + std::to_string(other.value()));
+    world_.fail("two_holders",
+                fmt::format("client {} holds {} by lease {}, and so does client {} by lease {}",
+                            holder.client, holder.name, id.value(), another.client, other.value()));
   }
   if (holder.until > known.until) {
     const TrueInstant sent = known.sent;
@@ -88,9 +89,8 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
         grant::LeaseId(static_cast<std::uint64_t>(std::get<kv::Integer>(made.value()).value)));
     LEASEHOLD_ASSERT(lease != nullptr);
     if (lease->token <= newest_) {
-      world_.fail("lease_token", text(id) + " grants with the token " +
-                                     std::to_string(lease->token.value()) + " after " +
-                                     std::to_string(newest_.value()));
+      world_.fail("lease_token", fmt::format("{} grants with the token {} after {}", text(id),
+                                             lease->token.value(), newest_.value()));
     }
     newest_ = lease->token;
     check_delay(id, *lease);
@@ -101,9 +101,8 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
     if (!good) {
       ++counts_.fenced;
     } else if (set->token < highest) {
-      world_.fail("fence", text(id) + " writes with the token " +
-                               std::to_string(set->token.value()) + " after " +
-                               std::to_string(highest.value()));
+      world_.fail("fence", fmt::format("{} writes with the token {} after {}", text(id),
+                                       set->token.value(), highest.value()));
     } else {
       highest = set->token;
     }
@@ -115,7 +114,7 @@ void LeaseOracles::after(raft::LogId id, std::string_view command, const Bytes& 
   if (const auto key = given_time(decoded.value(), answer.value())) {
     const auto* own = cells.table.find(cells.cells.at(std::string(*key)).lease);
     LEASEHOLD_ASSERT(own != nullptr);
-    // No node has it before now.
+    // No node has executed it before now.
     keys_live_until_[own->id] = soonest(world_.queue.now(), own->ttl);
   }
   for (const grant::LeaseTable::Lease& gone : candidates_) on_expired(id, gone, cells);
@@ -139,16 +138,15 @@ void LeaseOracles::on_expired(raft::LogId id, const grant::LeaseTable::Lease& go
   if (const auto at = keys_live_until_.find(gone.id);
       at != keys_live_until_.end() && at->second > now) {
     world_.fail("lease_expired_early",
-                text(id) + " ends lease " + std::to_string(gone.id.value()) + " of a key");
+                fmt::format("{} ends lease {} of a key", text(id), gone.id.value()));
   }
   const auto holder = holders_.find(gone.id);
   if (holder == holders_.end()) return;
   if (std::max(holder->second.until, soonest(holder->second.sent, gone.ttl)) <= now) {
     return check_grace(id, gone, holder->second);
   }
-  world_.fail("lease_expired_early", text(id) + " ends lease " + std::to_string(gone.id.value()) +
-                                         ", which client " + std::to_string(holder->second.client) +
-                                         " holds");
+  world_.fail("lease_expired_early", fmt::format("{} ends lease {}, which client {} holds",
+                                                 text(id), gone.id.value(), holder->second.client));
 }
 
 void LeaseOracles::check_grace(raft::LogId id, const grant::LeaseTable::Lease& gone,
@@ -160,16 +158,16 @@ void LeaseOracles::check_grace(raft::LogId id, const grant::LeaseTable::Lease& g
     ++counts_.taken_over;
     return;
   }
-  world_.fail("lease_grace", text(id) + " ends lease " + std::to_string(gone.id.value()) +
-                                 " in its grace period" +
-                                 (gone.terms.soft ? ", and nobody has asked for its name" : ""));
+  world_.fail("lease_grace",
+              fmt::format("{} ends lease {} in its grace period{}", text(id), gone.id.value(),
+                          gone.terms.soft ? ", and nobody has asked for its name" : ""));
 }
 
 void LeaseOracles::check_delay(raft::LogId id, const grant::LeaseTable::Lease& granted) {
   for (const auto& [of, delay] : delays_) {
     if (delay.name != granted.name || delay.until <= world_.queue.now()) continue;
-    world_.fail("lock_delay", text(id) + " grants " + delay.name +
-                                  " during the lock delay of lease " + std::to_string(of.value()));
+    world_.fail("lock_delay", fmt::format("{} grants {} during the lock delay of lease {}",
+                                          text(id), delay.name, of.value()));
   }
 }
 
@@ -180,19 +178,21 @@ void LeaseOracles::check_keys(const LeaseCells& cells, const std::string& where)
     ++attached;
     const auto* keys = cells.table.keys(value.lease);
     if (keys != nullptr && keys->count(key) != 0) continue;
-    world_.fail("lease_keys", "after " + where + " the key " + key + " is attached to lease " +
-                                  std::to_string(value.lease.value()) +
-                                  (keys == nullptr ? ", which has ended" : ", which has it not"));
+    world_.fail("lease_keys",
+                fmt::format("after {} the key {} is attached to lease {}{}", where, key,
+                            value.lease.value(),
+                            keys == nullptr ? ", which has ended" : ", which has it not"));
   }
   for (const auto& lease : cells.table.list(grant::LeaseId(0), cells.table.size())) {
     const std::size_t keys = cells.table.keys(lease.id)->size();
     attached -= keys;
     if (!grant::is_of_key(lease.id) || keys == 1) continue;
-    world_.fail("lease_keys", "after " + where + " the lease " + std::to_string(lease.id.value()) +
-                                  " of a key has " + std::to_string(keys));
+    world_.fail("lease_keys", fmt::format("after {} the lease {} of a key has {}", where,
+                                          lease.id.value(), keys));
   }
   if (attached != 0) {
-    world_.fail("lease_keys", "after " + where + " a lease has a key that is not attached to it");
+    world_.fail("lease_keys",
+                fmt::format("after {} a lease has a key that is not attached to it", where));
   }
 }
 

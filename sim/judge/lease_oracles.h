@@ -18,14 +18,13 @@ namespace leasehold::sim {
 
 /// Judges, by the names that a violation carries:
 ///   two_holders           two clients each believe, in true time, that they hold one name
-///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it,
-///   or
-///                         a key before its time is over by the fastest clock that may be
-///   lease_grace           a lease is ended as expired in its grace period, and nobody to whom a
-///                         soft limit would allow that has asked for its name
+///   lease_expired_early   a lease is ended as expired while its holder believes that it holds it;
+///                         or a key, before its time is over by the fastest clock allowed
+///   lease_grace           a lease is ended as expired in its grace period, and no client for which
+///                         a soft limit would allow that has asked for its name
 ///   lock_delay            a name is granted before the lock delay of its last lease is over
 ///   lease_token           a grant has a token that is not above that of every earlier grant
-///   lease_keys            a key is attached to a lease that there is not, or a lease has a key
+///   lease_keys            a key is attached to a lease that does not exist, or a lease has a key
 ///                         that is not attached to it, or the lease of a key has not one key
 ///   fence                 a write with a token has taken effect behind one with a larger token
 class LeaseOracles {
@@ -54,7 +53,7 @@ class LeaseOracles {
   void on_expired(raft::LogId id, const grant::LeaseTable::Lease& gone, const LeaseCells& cells);
   void check_grace(raft::LogId id, const grant::LeaseTable::Lease& gone, const Holder& holder);
   void check_delay(raft::LogId id, const grant::LeaseTable::Lease& granted);
-  /// From now on, by the fastest clock that may be.
+  /// From now on, by the fastest clock allowed.
   TrueInstant soonest(TrueInstant from, Duration time) const;
   void check_keys(const LeaseCells& cells, const std::string& where);
 
@@ -66,11 +65,11 @@ class LeaseOracles {
   grant::FencingToken newest_;
   /// The largest token that has written a key.
   std::map<std::string, grant::FencingToken, std::less<>> fences_;
-  /// Of the expiry that is about to be executed: those that there are.
+  /// The leases that the expiry about to be executed will end.
   std::vector<grant::LeaseTable::Lease> candidates_;
-  /// When the name of a lease was last refused to somebody.
+  /// When the name of a lease was last refused to a client.
   std::map<grant::LeaseId, TrueInstant> refused_;
-  /// Until when the name of an expired lease is nobody's.
+  /// Until when no client may have the name of an expired lease.
   struct Delay {
     std::string name;
     TrueInstant until = TrueInstant();

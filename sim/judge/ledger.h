@@ -1,4 +1,4 @@
-// Every entry that was ever committed, and what these entries make. No node's log has to hold them.
+// Every entry that was ever committed, and the state that these entries make.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -42,12 +42,12 @@ class Ledger {
 
   raft::Index last() const { return raft::Index(entries_.size()); }
   bool empty() const { return entries_.empty(); }
-  /// Asserts that it is committed.
+  /// Asserts that the entry is committed.
   const Committed& at(raft::Index index) const;
   raft::LogId id_at(raft::Index index) const { return {at(index).term, index}; }
   bool is_committed(raft::LogId id) const;
   raft::Term newest_term() const { return newest_term_; }
-  /// The newest that is committed.
+  /// The newest committed entry.
   const raft::Membership& membership() const { return membership_; }
   std::uint64_t membership_entries() const { return membership_entries_; }
 
@@ -63,9 +63,9 @@ class Ledger {
   /// What the committed entries up to `index` make.
   const RegisterMachine::State& state_at(raft::Index index);
 
-  /// Of the newest committed membership; while that is joint, of the voters that are to stay:
-  /// whoever is elected has asked a majority of them, before the joint state is left and after.
-  /// That a newer membership stands in some log and is not committed takes nothing away: if it is
+  /// Of the newest committed membership; while that is joint, of the voters that are to stay: every
+  /// elected node has asked a majority of them, before the joint state is left and after.
+  /// A newer membership in some log that is not committed changes nothing: if it is
   /// joint, the voters of this one are half of it, and if not, it leaves the joint state or has the
   /// same voters.
   template <class Holds>
@@ -80,13 +80,13 @@ class Ledger {
 
  private:
   std::vector<SimNode*> nodes_;
-  /// Index i stands at i - 1.
+  /// Index i is at i - 1.
   std::vector<Committed> entries_;
   raft::Membership membership_;
   std::uint64_t membership_entries_ = 0;
   raft::Term newest_term_;
-  /// The state at some index, where the next question begins that is not about an earlier one; one
-  /// that is begins at the last of these before it: number n is the state at n * kMilestone.
+  /// The state at some index. A question about this index or a later one begins here; one about an
+  /// earlier index begins at the milestone before it: number n is the state at n * kMilestone.
   static constexpr std::uint64_t kMilestone = 64;
   RegisterMachine::State state_;
   std::vector<RegisterMachine::State> milestones_ = {{}};

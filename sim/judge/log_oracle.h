@@ -16,7 +16,7 @@ namespace leasehold::sim {
 ///   lost_commit             a committed entry is not durable on a quorum, or will not be
 class LogOracle {
  public:
-  /// Told of each entry that a node is the first to commit, in order. It adds it to the ledger.
+  /// Gets each entry that a node is the first to commit, in order, and adds it to the ledger.
   using FirstCommit = std::function<void(const SimNode&, const raft::Entry&)>;
 
   LogOracle(World& world, const Ledger& ledger, FirstCommit first_commit)
@@ -32,7 +32,7 @@ class LogOracle {
   World& world_;
   const Ledger& ledger_;
   FirstCommit first_commit_;
-  /// Of the process that runs at the node; its log is compared with the ledger up to here.
+  /// Of the running process: its log has been compared with the ledger up to here.
   std::map<raft::NodeId, raft::Index> commits_;
 };
 

@@ -73,7 +73,7 @@ void Oracles::on_send(const SimNode& node, raft::NodeId to, const wire::PeerMess
 }
 
 void Oracles::on_persist(const SimNode& node, const raft::PersistBatch& batch) {
-  // From now on a crash may leave it.
+  // From now on it may survive a crash.
   if (batch.cut) snapshots_.check_base(node, *batch.cut);
   if (batch.reset) {
     snapshots_.check_base(node, *batch.reset);

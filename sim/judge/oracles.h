@@ -26,7 +26,7 @@
 
 namespace leasehold::sim {
 
-/// Hands each moment of a run to the oracles that look at it, always in the same order: only the
+/// Passes each moment of a run to the oracles that judge it, always in the same order: only the
 /// first finding counts. Each oracle's header says what it judges, by the names that a violation
 /// carries: of the leader's lease leader_lease_oracle.h and view_order_oracle.h, of Raft
 /// election_oracle.h, log_oracle.h, state_machine_oracle.h and monotonic_oracle.h, and then
@@ -58,7 +58,7 @@ class Oracles : public Judge {
   void after_step() { leader_leases_.after_step(); }
 
   const Ledger& ledger() const { return ledger_; }
-  /// Terms that had a leader, but for the first.
+  /// Terms that had a leader, without the first.
   std::uint64_t leader_changes() const { return elections_.leader_changes(); }
   SessionOracle& sessions() { return sessions_; }
   const SessionOracle& sessions() const { return sessions_; }

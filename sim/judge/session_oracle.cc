@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/session_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::sim {
 
 void SessionOracle::on_executed(raft::LogId id, const RegisterMachine::Command& command,
@@ -22,10 +24,9 @@ void SessionOracle::on_executed(raft::LogId id, const RegisterMachine::Command& 
   if (fresh) return;
   const bool once = command.kind == Kind::once;
   world_.fail(once ? "executed_twice" : "exactly_once",
-              id_text(id) + (once ? " executes" : " holds") + " the command that was " +
-                  (once ? "executed" : "committed") + " at " +
-                  std::to_string(known->second.value()) + " already: value " +
-                  std::to_string(command.value));
+              fmt::format("{}{} the command that was {} at {} already: value {}", id_text(id),
+                          once ? " executes" : " holds", once ? "executed" : "committed",
+                          known->second.value(), command.value));
 }
 
 // A clock of the nodes shows at most (1 + drift) of the time that has passed.
@@ -41,19 +42,20 @@ void SessionOracle::check_expiry(raft::LogId id, const RegisterMachine::Command&
   const Duration shortest = idle_max / (million + world_.plan.drift_ppm_max) * million;
   const bool early = world_.queue.now() - seen.since < shortest;
   if (seen.activity == command.activity && !early) return;
-  world_.fail("session_expiry", id_text(id) + " closes session " +
-                                    std::to_string(command.session.value()) +
-                                    (early ? ", which has not been idle for long enough"
-                                           : " after a command that its leader had not seen"));
+  world_.fail("session_expiry",
+              fmt::format("{} closes session {}{}", id_text(id), command.session.value(),
+                          early ? ", which has not been idle for long enough"
+                                : " after a command that its leader had not seen"));
 }
 
 void SessionOracle::check_dropped(const std::vector<std::uint64_t>& values) {
   for (const std::uint64_t value : values) {
     const auto found = executed_.find(value);
     if (found == executed_.end()) continue;
-    world_.fail("exactly_once", "the write of value " + std::to_string(value) +
-                                    " was refused as never executed, and is committed at " +
-                                    std::to_string(found->second.value()));
+    world_.fail(
+        "exactly_once",
+        fmt::format("the write of value {} was refused as never executed, and is committed at {}",
+                    value, found->second.value()));
     return;
   }
 }
@@ -61,26 +63,28 @@ void SessionOracle::check_dropped(const std::vector<std::uint64_t>& values) {
 void SessionOracle::check_executed(std::uint64_t value, raft::Index index) {
   const auto found = executed_.find(value);
   if (found != executed_.end() && found->second == index) return;
-  world_.fail(
-      "session_answer",
-      "a client was told that its write of value " + std::to_string(value) + " was executed at " +
-          std::to_string(index.value()) + ", and it was executed " +
-          (found == executed_.end() ? "never" : "at " + std::to_string(found->second.value())));
+  world_.fail("session_answer",
+              fmt::format("a client was told that its write of value {} was executed at {}, and it "
+                          "was executed {}",
+                          value, index.value(),
+                          found == executed_.end() ? "never"
+                                                   : fmt::format("at {}", found->second.value())));
 }
 
 void SessionOracle::check_no_session(replica::SessionId id) {
   if (sessions_.count(id) == 0) return;
-  world_.fail("session_answer", "a client was told that there is no session " +
-                                    std::to_string(id.value()) + ", and nobody has closed it");
+  world_.fail("session_answer",
+              fmt::format("a client was told that there is no session {}, and nobody has closed it",
+                          id.value()));
 }
 
 void SessionOracle::check_states() {
   for (const SimNode* node : ledger_.nodes()) {
     const RegisterMachine::State& state = node->machine().present();
     if (state.applied > ledger_.last() || state == ledger_.state_at(state.applied)) continue;
-    world_.fail("session_state", name(*node) + " has applied up to " +
-                                     std::to_string(state.applied.value()) +
-                                     " and holds something else than was committed");
+    world_.fail("session_state",
+                fmt::format("{} has applied up to {} and holds something else than was committed",
+                            name(*node), state.applied.value()));
   }
 }
 

@@ -11,15 +11,15 @@
 namespace leasehold::sim {
 
 /// Judges, by the names that a violation carries:
-///   exactly_once            a command was committed twice, or its caller was told that it never
-///                           will be
+///   exactly_once            a command was committed twice, or after its caller learned that it
+///                           never will be
 /// and of sessions, whose commands may be committed more than once:
 ///   executed_twice          a command of a session was executed twice
-///   session_answer          what a client was told of its command is not what came of it: it was
-///                           not executed, elsewhere, or the session was there all the time
+///   session_answer          an answer to a client is not true: its command was not executed, or
+///                           was elsewhere, or the session existed all the time
 ///   session_expiry          a session was closed though a command came first, or before it had
 ///                           been idle for as long as it may
-///   session_state           a state machine that has applied the same holds something else
+///   session_state           a state machine that has applied the same entries holds another state
 class SessionOracle {
  public:
   SessionOracle(World& world, Ledger& ledger) : world_(world), ledger_(ledger) {}
@@ -27,11 +27,11 @@ class SessionOracle {
   /// A committed command was executed, in the order of the log.
   void on_executed(raft::LogId id, const RegisterMachine::Command& command,
                    const RegisterMachine::Done& done);
-  /// The callers of these were told that it was not and will not be executed.
+  /// The callers of these commands learned that they were not and will not be executed.
   void check_dropped(const std::vector<std::uint64_t>& values);
-  /// The client was told that the write of `value` was executed at `index`.
+  /// The client learned that the write of `value` was executed at `index`.
   void check_executed(std::uint64_t value, raft::Index index);
-  /// The client was told that there is no such session.
+  /// The client learned that there is no such session.
   void check_no_session(replica::SessionId id);
   /// Every state machine holds what the committed entries up to its applied index make.
   void check_states();

@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/snapshot_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 #include <optional>
 
 namespace leasehold::sim {
@@ -9,13 +11,14 @@ void SnapshotOracle::check_base(const SimNode& node, const raft::LogBase& base) 
   const std::optional<StagedSnapshot>& staged = node.staged();
   const bool arrived = staged && staged->complete && staged->id.last == base.id;
   if (!node.witness() && node.machine().durable_index() < base.id.index && !arrived) {
-    world_.fail("cut_beyond_durable", name(node) + "'s log begins behind " + id_text(base.id) +
-                                          ", but its state machine is durable only up to " +
-                                          std::to_string(node.machine().durable_index().value()));
+    world_.fail(
+        "cut_beyond_durable",
+        fmt::format("{}'s log begins behind {}, but its state machine is durable only up to {}",
+                    name(node), id_text(base.id), node.machine().durable_index().value()));
   }
   if (!ledger_.is_committed(base.id)) {
-    world_.fail("log_matching", name(node) + "'s log begins behind " + id_text(base.id) +
-                                    ", which is not committed");
+    world_.fail("log_matching", fmt::format("{}'s log begins behind {}, which is not committed",
+                                            name(node), id_text(base.id)));
   }
 }
 
@@ -28,9 +31,9 @@ void SnapshotOracle::on_snapshot_taken(const SimNode& node, std::uint64_t tag,
   }
   const auto state = RegisterMachine::decode(snapshot.bytes().view());
   if (!state || !(*state == ledger_.state_at(snapshot.last()))) {
-    world_.fail("snapshot_state", name(node) + " takes a snapshot up to " +
-                                      std::to_string(snapshot.last().value()) +
-                                      " that is not what was committed");
+    world_.fail("snapshot_state",
+                fmt::format("{} takes a snapshot up to {} that is not what was committed",
+                            name(node), snapshot.last().value()));
   }
 }
 
@@ -45,15 +48,16 @@ void SnapshotOracle::on_snapshot_arrived(const SimNode& node, const StagedSnapsh
     wrong = "ends at an entry that is not committed";
   }
   if (wrong == nullptr) return;
-  world_.fail("snapshot_state", "the snapshot up to " + id_text(snapshot.id.last) + " that " +
-                                    name(node) + " was sent " + wrong);
+  world_.fail("snapshot_state", fmt::format("the snapshot up to {} that {} was sent {}",
+                                            id_text(snapshot.id.last), name(node), wrong));
 }
 
 void SnapshotOracle::on_snapshot_deleted(const SimNode& node) {
   const raft::LogId base = node.disk().written().base_id();
   if (base.index <= node.machine().durable_index()) return;
-  world_.fail("cut_beyond_durable", name(node) + " deletes the snapshot that its log stands on, " +
-                                        "which begins behind " + id_text(base));
+  world_.fail("cut_beyond_durable",
+              fmt::format("{} deletes the snapshot that its log stands on, which begins behind {}",
+                          name(node), id_text(base)));
 }
 
 void SnapshotOracle::on_installed(const SimNode& node, const raft::SnapshotId& id) {
@@ -61,8 +65,9 @@ void SnapshotOracle::on_installed(const SimNode& node, const raft::SnapshotId& i
       ledger_.is_committed(id.last) &&
       (node.witness() || node.machine().present() == ledger_.state_at(id.last.index));
   if (right) return;
-  world_.fail("snapshot_state", name(node) + " has installed a state up to " + id_text(id.last) +
-                                    " that is not what was committed");
+  world_.fail("snapshot_state",
+              fmt::format("{} has installed a state up to {} that is not what was committed",
+                          name(node), id_text(id.last)));
 }
 
 }  // namespace leasehold::sim

@@ -12,9 +12,9 @@ namespace leasehold::sim {
 /// Judges, by the names that a violation carries:
 ///   cut_beyond_durable      a log begins behind what neither the state machine nor a snapshot that
 ///                           has arrived whole would still hold after a crash
-///   snapshot_state          a snapshot, or a state that came of one, is not byte for byte what the
+///   snapshot_state          a snapshot, or a state made from one, is not byte for byte what the
 ///                           committed entries up to its index make
-/// and of `log_matching`, that a log begins behind a committed entry.
+/// and, as part of `log_matching`, that a log begins behind a committed entry.
 class SnapshotOracle {
  public:
   SnapshotOracle(World& world, Ledger& ledger) : world_(world), ledger_(ledger) {}

@@ -1,4 +1,4 @@
-// What the state machines are given to apply.
+// What the state machines apply.
 #pragma once
 
 #include <leasehold/sim/judge/ledger.h>
@@ -12,7 +12,7 @@ namespace leasehold::sim {
 ///   state_machine_safety    an entry was applied that is not the committed one, or out of order,
 ///   or
 ///                           before it was durable there
-/// and of `monotonic`, that a snapshot moves no applied index back.
+/// and, as part of `monotonic`, that a snapshot moves no applied index back.
 class StateMachineOracle {
  public:
   StateMachineOracle(World& world, const Ledger& ledger) : world_(world), ledger_(ledger) {}

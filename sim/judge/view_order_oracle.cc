@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/view_order_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 #include <string>
 
 namespace leasehold::sim {
@@ -15,14 +17,14 @@ void ViewOrderOracle::on_send(const SimNode& node, const raft::Message& message)
   if (const auto* append = std::get_if<raft::AppendRequest>(&message)) {
     term = append->term;
     if (append->commit > state.commit) {
-      what = "tells of commit " + std::to_string(append->commit.value()) + " while readers see " +
-             std::to_string(state.commit.value());
+      what = fmt::format("tells of commit {} while readers see {}", append->commit.value(),
+                         state.commit.value());
     }
   } else if (const auto* chunk = std::get_if<raft::SnapshotChunk>(&message)) {
     term = chunk->term;
     if (chunk->id.last.index > state.commit) {
-      what = "sends a snapshot up to " + std::to_string(chunk->id.last.index.value()) +
-             " while readers see " + std::to_string(state.commit.value());
+      what = fmt::format("sends a snapshot up to {} while readers see {}",
+                         chunk->id.last.index.value(), state.commit.value());
     }
   } else if (const auto* reply = std::get_if<raft::AppendReply>(&message)) {
     term = reply->term;
@@ -40,24 +42,24 @@ void ViewOrderOracle::on_send(const SimNode& node, const raft::Message& message)
     what = "transfers the leadership";
   } else if (const auto* read = std::get_if<raft::ReadIndexReply>(&message)) {
     if (read->index && *read->index > state.commit) {
-      what = "answers a read with index " + std::to_string(read->index->value()) +
-             " while readers see " + std::to_string(state.commit.value());
+      what = fmt::format("answers a read with index {} while readers see {}", read->index->value(),
+                         state.commit.value());
     }
   }
   if (term > state.term) what = "speaks of " + term_text(term);
   if (what.empty()) return;
-  world_.fail("lease_view_order", name(node) + " " + what + " under a valid published lease of " +
-                                      term_text(state.term));
+  world_.fail("lease_view_order", fmt::format("{} {} under a valid published lease of {}",
+                                              name(node), what, term_text(state.term)));
 }
 
 void ViewOrderOracle::on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries) {
   const raft::LeaseState state = node.view().load();
   const raft::Index last = entries.back().id.index;
   if (node.clock().holder_now() >= state.end || state.commit >= last) return;
-  world_.fail("lease_view_order", name(node) + " hands index " + std::to_string(last.value()) +
-                                      " to its state machine while readers see commit " +
-                                      std::to_string(state.commit.value()) +
-                                      " under a valid lease");
+  world_.fail("lease_view_order",
+              fmt::format("{} hands index {} to its state machine while readers see commit {} "
+                          "under a valid lease",
+                          name(node), last.value(), state.commit.value()));
 }
 
 }  // namespace leasehold::sim

@@ -1,4 +1,4 @@
-// What readers see, before anybody can act upon something newer.
+// Readers see a change before any node can act upon it.
 #pragma once
 
 #include <leasehold/raft/entry.h>

@@ -2,6 +2,8 @@
 #include <leasehold/sim/judge/watch_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 #include <variant>
@@ -56,8 +58,9 @@ void WatchOracle::check_events(raft::LogId id, const LeaseCells& cells,
   // What one command does has one revision.
   if (told.size() > 1 || committed_.size() + told.size() != cells.revision ||
       (!told.empty() && told[0].number != cells.revision)) {
-    world_.fail("watch", id_text(id) + " leads to revision " + std::to_string(cells.revision) +
-                             ", and watchers were to be told another");
+    world_.fail("watch",
+                fmt::format("{} leads to revision {}, and watchers were to be told another",
+                            id_text(id), cells.revision));
     return;
   }
   for (const auto& [key, ending] : endings_) {
@@ -69,8 +72,9 @@ void WatchOracle::check_events(raft::LogId id, const LeaseCells& cells,
       }
     }
     if (said) continue;
-    world_.fail("watch", id_text(id) + " ends lease " + std::to_string(ending.lease.value()) +
-                             ", and no event says that the key " + key + " went with it");
+    world_.fail("watch",
+                fmt::format("{} ends lease {}, and no event says that the key {} went with it",
+                            id_text(id), ending.lease.value(), key));
   }
 }
 
@@ -82,16 +86,16 @@ void WatchOracle::check_copy(std::uint64_t watcher, std::uint64_t revision, cons
   }
   const std::uint64_t expected = revision == 0 ? 0 : committed_[revision - 1].digest;
   if (digest == expected) return;
-  world_.fail("watch", "watcher " + std::to_string(watcher) +
-                           " has other keys or values at revision " + std::to_string(revision) +
-                           " than there were");
+  world_.fail("watch",
+              fmt::format("watcher {} has other keys or values at revision {} than there were",
+                          watcher, revision));
 }
 
 void WatchOracle::resynced(std::uint64_t watcher, std::uint64_t revision, const Copy& copy) {
   ++resyncs_;
   if (revision > committed_.size()) {
-    world_.fail("watch", "watcher " + std::to_string(watcher) + " has read revision " +
-                             std::to_string(revision) + ", which is not committed");
+    world_.fail("watch", fmt::format("watcher {} has read revision {}, which is not committed",
+                                     watcher, revision));
     return;
   }
   seen_[watcher] = revision;
@@ -100,11 +104,10 @@ void WatchOracle::resynced(std::uint64_t watcher, std::uint64_t revision, const 
 
 void WatchOracle::told(std::uint64_t watcher, const kv::Revision& revision, const Copy& copy) {
   ++revisions_told_;
-  const std::string what =
-      "watcher " + std::to_string(watcher) + " is told revision " + std::to_string(revision.number);
+  const std::string what = fmt::format("watcher {} is told revision {}", watcher, revision.number);
   std::uint64_t& seen = seen_[watcher];
   if (revision.number != seen + 1) {
-    return world_.fail("watch", what + " after " + std::to_string(seen));
+    return world_.fail("watch", fmt::format("{} after {}", what, seen));
   }
   if (revision.number > committed_.size()) {
     return world_.fail("watch", what + ", which is not committed");

@@ -1,4 +1,4 @@
-// What watchers of the keys are told.
+// The events that watchers of the keys receive.
 #pragma once
 
 #include <leasehold/grant/lease_table.h>
@@ -17,7 +17,7 @@
 namespace leasehold::sim {
 
 /// Judges, by the name that a violation carries:
-///   watch                 a watcher of the keys is told a revision twice, early, out of order or
+///   watch                 a watcher of the keys gets a revision twice, early, out of order or
 ///                         otherwise than it was committed; or a key went with its lease, and its
 ///                         event does not say so
 class WatchOracle {
@@ -28,7 +28,7 @@ class WatchOracle {
   void before(std::string_view command, const LeaseCells& cells);
   void after(raft::LogId id, const LeaseCells& cells, std::vector<kv::Revision> told);
 
-  // Each watcher keeps a copy of the keys, by what it is told.
+  // Each watcher keeps a copy of the keys, made from the events that it gets.
   using Copy = std::map<std::string, std::string, std::less<>>;
   /// It has read the keys as they were at `revision`, and goes on behind it.
   void resynced(std::uint64_t watcher, std::uint64_t revision, const Copy& copy);

@@ -1,6 +1,8 @@
 #include <leasehold/sim/judge/witness_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
+#include <fmt/format.h>
+
 namespace leasehold::sim {
 
 void WitnessOracle::on_committed(const raft::Entry& entry, std::optional<raft::NodeId> leader) {
@@ -8,9 +10,9 @@ void WitnessOracle::on_committed(const raft::Entry& entry, std::optional<raft::N
   world_.fail("witness_serves", "a witness has appended " + id_text(entry.id));
 }
 
-// What a witness takes for committed it may cut, and a full member that lacks it could then be
-// brought up by nobody once this leader is gone. Who was added behind that entry, or removed and
-// added again, came too late.
+// What a witness takes for committed it may cut, and a full member that lacks it could then
+// get it from no node once this leader is gone. Members that were added behind that entry, or
+// removed and added again, came too late.
 void WitnessOracle::on_send(const SimNode& leader, raft::NodeId to, const raft::Message& message) {
   const auto* append = std::get_if<raft::AppendRequest>(&message);
   if (append == nullptr) return;
@@ -27,9 +29,9 @@ void WitnessOracle::on_send(const SimNode& leader, raft::NodeId to, const raft::
       stayed = stayed && log.membership_at(at).find(member.id) != nullptr;
     }
     if (!stayed) continue;
-    world_.fail("witness_told", name(leader) + " tells a witness of commit " +
-                                    std::to_string(commit.value()) + ", which " + name(other) +
-                                    " does not hold durably");
+    world_.fail("witness_told",
+                fmt::format("{} tells a witness of commit {}, which {} does not hold durably",
+                            name(leader), commit.value(), name(other)));
   }
 }
 

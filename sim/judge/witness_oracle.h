@@ -1,4 +1,4 @@
-// Witnesses keep the log, and serve nobody.
+// Witnesses keep the log, and serve no client.
 #pragma once
 
 #include <leasehold/raft/message.h>
@@ -12,7 +12,7 @@ namespace leasehold::sim {
 ///   witness_serves          a witness holds a lease (leader_lease_oracle.h), has appended a
 ///   command
 ///                           while it led, or has answered a client
-///   witness_told            a witness was told that it may cut what a full member lacks and the
+///   witness_told            a witness learned that it may cut what a full member lacks and the
 ///                           leader still has
 class WitnessOracle {
  public:

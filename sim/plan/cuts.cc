@@ -22,7 +22,7 @@ Links draw_partition(Random& random, std::size_t count, std::size_t target) {
       if (kind == 3) {
         apart = count > 3 ? distance != 1 && distance != count - 1 : a != target && b != target;
       }
-      // Two that do not hear each other while everybody else hears both.
+      // Two that do not hear each other while all others hear both.
       if (kind >= 4) apart = (a == target && b == other) || (a == other && b == target);
       if (apart) links.emplace_back(a, b);
     }

@@ -113,7 +113,7 @@ void draw_lease_work(Plan& plan) {
     plan.driver.append_bytes_max = std::max<std::size_t>(plan.driver.append_bytes_max, 1'000);
     plan.driver.apply_bytes_max = std::max<std::size_t>(plan.driver.apply_bytes_max, 1'000);
   }
-  // Nor would a log of thousands of entries, applied anew after each restart.
+  // Nor would a log of thousands of entries, applied again after each restart.
   plan.driver.log_tail_bytes = std::min<std::uint64_t>(plan.driver.log_tail_bytes, 8'000);
   plan.driver.log_cut_bytes = std::min<std::uint64_t>(plan.driver.log_cut_bytes, 1'000);
   // Nor a state of kilobytes in chunks of a few bytes, or at a rate for small ones.

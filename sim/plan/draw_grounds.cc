@@ -27,7 +27,7 @@ void draw_figure_8(Plan& plan) {
   plan.workload.read_percent = std::min<std::uint64_t>(plan.workload.read_percent, 50);
   // Most of them wait most of the time, at leaders that get nowhere.
   plan.workload.clients = static_cast<std::uint64_t>(random.between(16, 32));
-  // A key that is written again hides what was lost before.
+  // A key that is written again hides an earlier loss.
   plan.workload.keys = static_cast<std::uint64_t>(random.between(4, 20));
   plan.workload.watchers = 8;
   plan.workload.patience = std::chrono::seconds(18);

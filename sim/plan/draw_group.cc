@@ -53,13 +53,13 @@ void draw_transfers(Plan& plan) {
 void draw_member_changes(Plan& plan) {
   plan.founders = plan.nodes.size();
   Random random = stream(plan.seed, "members");
-  // The script of a duel counts on who votes.
+  // The script of a duel relies on which nodes vote.
   if (plan.duel || !random.chance(1, 3)) return;
   plan.enabled.add(FaultClass::membership);
   const std::int64_t interval_ms[] = {150, 500, 1'500};
   plan.member_change_interval = milliseconds(interval_ms[random.below(3)]);
   const std::uint64_t joiners = 1 + random.below(2);
-  // Who asks an outsider waits for nothing, and a group of few voters is soon without a leader.
+  // A client that asks an outsider waits in vain, and a group of few voters soon has no leader.
   plan.workload.clients += 12;
   plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(400)));
   for (std::uint64_t i = 0; i < joiners; ++i) {
@@ -70,7 +70,7 @@ void draw_member_changes(Plan& plan) {
 
 void draw_witnesses(Plan& plan) {
   Random random = stream(plan.seed, "witnesses");
-  // The script of a duel counts on who may lead.
+  // The script of a duel relies on which nodes may lead.
   if (plan.duel || !random.chance(1, 4)) return;
   const std::size_t most = random.chance(1, 8) ? plan.founders - 1 : plan.founders / 2;
   const std::size_t wanted = 1 + static_cast<std::size_t>(random.below(most));
@@ -80,7 +80,7 @@ void draw_witnesses(Plan& plan) {
   for (std::size_t i = plan.founders; i < plan.nodes.size(); ++i) {
     plan.nodes[i].witness = random.chance(1, 2);
   }
-  // Who asks a witness waits for nothing.
+  // A client that asks a witness waits in vain.
   plan.workload.clients += 12;
   plan.workload.think_max = std::min(plan.workload.think_max, Duration(milliseconds(200)));
 }

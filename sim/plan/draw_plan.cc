@@ -17,7 +17,7 @@ Choice pick(std::uint64_t seed, const char* subject, const Choice (&choices)[N])
 }
 
 void draw_fault_classes(Plan& plan) {
-  // Those behind it are drawn with what they happen to.
+  // The classes behind it are drawn with what they affect.
   for (std::size_t i = 0; i <= static_cast<std::size_t>(FaultClass::reader_pause); ++i) {
     const auto fault = static_cast<FaultClass>(i);
     if (stream(plan.seed, fault_class_name(fault)).chance(1, 2)) plan.enabled.add(fault);
@@ -25,7 +25,7 @@ void draw_fault_classes(Plan& plan) {
   // A seed in which no leader is ever disturbed shows nothing about leases.
   const FaultClass disturbing[] = {FaultClass::crash, FaultClass::pause, FaultClass::partition};
   plan.enabled.add(pick(plan.seed, "disturbing fault", disturbing));
-  // Two that show in any run, however it goes.
+  // Two that take effect in any run, whatever else happens.
   plan.enabled.add(FaultClass::loss);
   const FaultClass steady[] = {FaultClass::duplication, FaultClass::reordering,
                                FaultClass::extreme_drift, FaultClass::late_handling};

@@ -21,11 +21,11 @@ void draw_timings(const SimOptions& options, Plan& plan);
 
 void draw_transfers(Plan& plan);
 
-/// Behind everything else that is drawn for the nodes.
+/// After everything else that is drawn for the nodes.
 void draw_member_changes(Plan& plan);
 
-/// At least one of the founders has a state, two as a rule: with one alone nothing is done while it
-/// is away.
+/// At least one of the founders has a state, two as a rule: if only one has, the group does nothing
+/// while it is away.
 void draw_witnesses(Plan& plan);
 
 // ---- Links, disks, threads and logs ----
@@ -49,10 +49,10 @@ void draw_workload(Plan& plan);
 
 void draw_sessions(Plan& plan);
 
-/// Behind everything that has a say in the drift.
+/// After everything that decides the drift.
 void draw_leases(Plan& plan);
 
-/// What the leases have beside their time to live.
+/// What the leases have in addition to their time to live.
 void draw_lease_terms(Plan& plan);
 
 void draw_key_locks(const SimOptions& options, Plan& plan);

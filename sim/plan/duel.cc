@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A scene that does not come to its end within this is given up.
+/// A scene that has not ended within this time is given up.
 constexpr Duration kSceneMax = milliseconds(2500);
 
 }  // namespace
@@ -27,7 +27,7 @@ void Duel::enter(Scene scene, Duration longest) {
   });
 }
 
-// Everybody is joined; after a while the next leader that is elected opens the script.
+// All links are whole; after a while, the next elected leader begins the script.
 void Duel::rest() {
   ports_.join();
   enter(Scene::peace, kSceneMax);
@@ -35,7 +35,7 @@ void Duel::rest() {
                      [this, number = scenes_] {
                        if (number != scenes_ || world_.healed) return;
                        enter(Scene::first, kSceneMax);
-                       // Somebody has to be elected.
+                       // A node has to be elected first.
                        for (SimNode* node : nodes_) {
                          if (node->leads()) ports_.isolate(*node);
                        }
@@ -62,7 +62,7 @@ void Duel::on_elected(SimNode& node) {
     enter(Scene::comeback, kSceneMax);
     swap(node, 50);
   } else if (scene_ == Scene::revenge && &node != first_) {
-    // The first one stays away for a while: its clients are somewhere else by now.
+    // The first leader stays away for a while: its clients have moved to other nodes.
     enter(Scene::peace, draw_duration(random_, milliseconds(100), milliseconds(1000)));
   }
 }

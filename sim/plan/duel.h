@@ -11,20 +11,20 @@
 
 namespace leasehold::sim {
 
-/// A script for the faults, told again and again:
+/// A script for the faults, repeated again and again:
 ///
-///   1. whoever is elected is cut off at that instant: what it appends stays its own;
-///   2. whoever is elected next is cut off as well, the first one is back, and some of those who
-///      elected the second die and start again, without what they had not synced;
-///   3. when the first one commits a client's command, it is cut off before anybody but the client
-///      hears of it, and the second one is back;
-///   4. whoever leads now is left in peace for a while, then everybody is joined.
+///   1. the elected node is cut off at that instant: what it appends stays its own;
+///   2. the next elected node is cut off as well, the first one is back, and some of the voters of
+///      the second die and start again, without what they had not synced;
+///   3. when the first one commits a client's command, it is cut off before any node hears of it
+///      (only the client does), and the second one is back;
+///   4. the present leader is left in peace for a while, then all links are whole.
 ///
-/// It only cuts links and stops processes, when it likes: a correct cluster loses nothing by it.
+/// It only cuts links and stops processes, at times of its choice: a correct cluster loses nothing.
 class Duel {
  public:
   struct Ports {
-    /// Cuts this node off from everybody; what is under way is lost.
+    /// Cuts this node off from all others; what is under way is lost.
     std::function<void(SimNode&)> isolate;
     /// Ends every cut.
     std::function<void()> join;

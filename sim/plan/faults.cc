@@ -158,7 +158,7 @@ void Faults::crash_some() {
     crash(node, kind < 3);
     return;
   }
-  // Everybody at once, or everybody but the leader: who forgets now forgets together.
+  // All nodes at once, or all but the leader: what is lost now is lost together.
   for (SimNode* node : nodes_) {
     if (kind == 7 || node != leading) crash(*node, true);
   }
@@ -169,8 +169,8 @@ void Faults::pause(SimNode& node, Duration longest) {
   world_.used(FaultClass::pause);
   const bool ordering_only = random_.chance(1, 3);
   Duration length = draw_duration(random_, milliseconds(5), longest);
-  // What wakes up at about the end of its lease, or shortly before it would have to give up, is the
-  // most dangerous.
+  // A leader that wakes up at about the end of its lease, or shortly before it would have to give
+  // up, is the most dangerous.
   const Duration lease = node.timing().lease;
   const Duration close = draw_duration(random_, lease * 8 / 10, lease * 13 / 10);
   const Duration closer = draw_duration(random_, lease * 95 / 100, lease * 115 / 100);
@@ -186,7 +186,7 @@ void Faults::pause(SimNode& node, Duration longest) {
   }
 }
 
-// A sequence of its own, beside the others: what makes snapshots necessary, and what makes them
+// A sequence of its own, next to the others: what makes snapshots necessary, and what makes them
 // impossible.
 void Faults::schedule_straggler() {
   const Duration pause = draw_duration(straggler_random_, world_.plan.straggler_interval * 3 / 50,
@@ -206,8 +206,8 @@ void Faults::schedule_straggler() {
   });
 }
 
-// Somebody who does not lead is away, in whichever way: the others go on, and what it needs when it
-// is back is gone from their logs.
+// A node that does not lead is away, in one of several ways: the others go on, and cut from their
+// logs what it needs when it is back.
 void Faults::straggle(SimNode& node) {
   const Duration length = draw_duration(straggler_random_, milliseconds(500), milliseconds(8000));
   const std::uint64_t kind = straggler_random_.below(4);
@@ -220,7 +220,7 @@ void Faults::straggle(SimNode& node) {
     case 0: node.pause(length, false); return;
     case 1: cuts_.cut(cuts_.links_of(node), length, in_flight_loss_percent); return;
     case 2: {
-      // It hears nobody, or nobody hears it.
+      // It hears no node, or no node hears it.
       const std::size_t self = node.id().value() - 1;
       Links links;
       for (const std::pair<std::size_t, std::size_t>& link : cuts_.links_of(node)) {
@@ -238,7 +238,7 @@ void Faults::straggle(SimNode& node) {
 }
 
 void Faults::revive() {
-  // Who has yet to learn that its disk failed dies after the faults have ended.
+  // A node that does not know yet that its disk failed dies after the faults have ended.
   for (SimNode* node : nodes_) {
     const bool now = world_.healed || random_.chance(1, 20);
     if (!node->up() && !node->suspended() && now) node->start();
@@ -255,7 +255,7 @@ void Faults::force_leader_change() {
   }
   // Longer than a lease and two election timeouts on the slowest clocks.
   const Duration length = world_.plan.lease_max() * 3 / 2 + 5 * world_.plan.election_timeout_max();
-  // The others hear each other meanwhile, or nobody follows.
+  // The others hear each other in that time, or none can follow.
   cuts_.join();
   let_up_until_ = std::max(let_up_until_, world_.queue.now() + length);
   if (world_.plan.enabled.has(FaultClass::pause)) {
@@ -269,8 +269,8 @@ void Faults::force_leader_change() {
   }
 }
 
-// Cuts and pauses may come so thick that nobody is ever elected. They let up until somebody was,
-// and somebody else after it.
+// Cuts and pauses may be so frequent that no node is ever elected. They stop until a node was
+// elected, and another one after it.
 void Faults::let_up() {
   if (letting_up()) return;
   const Duration timeouts = 5 * world_.plan.election_timeout_max();
@@ -342,7 +342,7 @@ void Faults::on_commit(SimNode& node, raft::Index before) {
   if (world_.plan.duel) at_once(node, [this, &node, before] { duel_.on_commit(node, before); });
   if (young_commits_ == 0) return;
   --young_commits_;
-  // Whoever slept through the election still believes what it did.
+  // A node that slept through the election still believes what it did before.
   if (random_.chance(world_.plan.wake_percent, 100)) {
     const Duration delay = draw_duration(random_, std::chrono::microseconds(500), milliseconds(80));
     world_.queue.after(delay, [this] {
@@ -352,8 +352,8 @@ void Faults::on_commit(SimNode& node, raft::Index before) {
   if (random_.chance(world_.plan.hunt_percent, 200)) hunt(node);
 }
 
-// What this leader has just won or committed is known to as few as can be: it is cut off or dies,
-// whoever was cut off before is back, and the others may lose what they were about to write.
+// As few nodes as possible know what this leader has just won or committed: it is cut off or dies,
+// the nodes that were cut off before are back, and the others may lose what they were writing.
 void Faults::hunt(SimNode& leader) {
   const Duration shortest = world_.plan.election_timeout_max();
   const Duration length = draw_duration(random_, shortest, world_.plan.lease_max() * 4);

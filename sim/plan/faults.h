@@ -15,8 +15,8 @@
 
 namespace leasehold::sim {
 
-/// Triggers faults until heal(). Half of them hit the leader; what merely makes links, disks and
-/// threads bad is in the plan and goes on by itself.
+/// Triggers faults until heal(). Half of them hit the leader. Bad links, disks and threads are in
+/// the plan and need no trigger.
 class Faults {
  public:
   Faults(World& world, std::vector<SimNode*> nodes, SimNetwork& network, const Oracles& oracles);
@@ -59,7 +59,7 @@ class Faults {
   void hunt(SimNode& node);
   void strike(SimNode& node);
   void leave_with_a_stalled_voter(const SimNode& leader);
-  /// Processes that died of themselves (a failed disk, a crash at a send) start again.
+  /// Processes that died by themselves (a failed disk, a crash at a send) start again.
   void revive();
 
   World& world_;
@@ -71,9 +71,9 @@ class Faults {
   std::vector<FaultClass> choices_;
   Cuts cuts_;
   Duel duel_;
-  /// Until then nothing is triggered but a leader change.
+  /// Until then, only a leader change is triggered.
   TrueInstant let_up_until_;
-  /// What the newest leader may still commit before it is no longer hunted.
+  /// What the newest leader may still commit before the faults leave it alone.
   int young_commits_ = 0;
 };
 

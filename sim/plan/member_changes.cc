@@ -1,5 +1,7 @@
 #include <leasehold/sim/plan/member_changes.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -60,7 +62,7 @@ raft::WantedMembers MemberChanges::draw_wanted(const raft::Membership& newest) {
       case Seat::voter: seat = what < 2 ? Seat::none : Seat::learner; break;
     }
   }
-  // Fewer than three voters are rare: they leave nobody to go on when one is away.
+  // Fewer than three voters are rare: they cannot go on when one is away.
   const auto voters = std::count(seats.begin(), seats.end(), Seat::voter);
   const bool lonely = random_.chance(1, 10);
   const std::uint64_t kept = random_.below(seats.size());
@@ -74,7 +76,7 @@ raft::WantedMembers MemberChanges::draw_wanted(const raft::Membership& newest) {
     if (seats[i] == Seat::none) continue;
     const raft::NodeId id = nodes_[i]->id();
     const raft::Member* known = newest.find(id);
-    std::string address = "node-" + std::to_string(id.value()) + (moved && i == kept ? ":2" : ":1");
+    std::string address = fmt::format("node-{}{}", id.value(), moved && i == kept ? ":2" : ":1");
     if (known != nullptr && !(moved && i == kept)) address = known->address;
     const raft::Suffrage suffrage =
         seats[i] == Seat::voter ? raft::Suffrage::voter : raft::Suffrage::learner;

@@ -1,4 +1,4 @@
-// Changes the members, now and then: to what can be had, and to what cannot.
+// Changes the members, now and then; some of the changes are impossible.
 #pragma once
 
 #include <leasehold/sim/world/sim_node.h>
@@ -8,9 +8,9 @@
 
 namespace leasehold::sim {
 
-/// Asks whoever believes that it leads for random members: nodes join as learners, are promoted and
-/// demoted, and leave, several at once; now and then one has only moved. Nodes past Plan::members
-/// start empty and know of no group.
+/// Asks a node that believes that it leads for random members: nodes join as learners, are promoted
+/// and demoted, and leave, several at once; now and then a node only has a new address. Nodes past
+/// Plan::members start empty and know of no group.
 class MemberChanges {
  public:
   MemberChanges(World& world, std::vector<SimNode*> nodes);

@@ -1,5 +1,7 @@
 #include <leasehold/sim/plan/partition_trial.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -27,7 +29,7 @@ void PartitionTrial::start() {
 
 PartitionTrial::Heard PartitionTrial::draw() const {
   const std::size_t count = nodes_.size();
-  // Who stands where in the shape.
+  // The place of each node in the shape.
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = count; i > 1; --i) {
@@ -100,8 +102,8 @@ void PartitionTrial::look() {
   outcome_ = TrialOutcome::nobody_electable;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!electable(i)) continue;
-    world_.fail("partition", describe() + ": nobody leads in time, though node " +
-                                 std::to_string(nodes_[i]->id().value()) + " could");
+    world_.fail("partition", fmt::format("{}: nobody leads in time, though node {} could",
+                                         describe(), nodes_[i]->id().value()));
     return;
   }
 }
@@ -110,17 +112,16 @@ void PartitionTrial::finish() {
   if (found_ == nullptr) return;
   SimNode* const now = leader();
   if (now == found_ && now->driver().core().term() == term_) return;
-  world_.fail("partition", describe() + ": node " + std::to_string(found_->id().value()) +
-                               " led in term " + std::to_string(term_.value()) +
-                               ", and does not any more");
+  world_.fail("partition", fmt::format("{}: node {} led in term {}, and does not any more",
+                                       describe(), found_->id().value(), term_.value()));
 }
 
 std::string PartitionTrial::describe() const {
   std::string text = std::string(partition_shape_name(*world_.options.shape)) + " (";
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    text += (i == 0 ? "" : "; ") + std::to_string(i + 1) + " is heard by";
+    text += fmt::format("{}{} is heard by", i == 0 ? "" : "; ", i + 1);
     for (std::size_t j = 0; j < nodes_.size(); ++j) {
-      if (i != j && heard_[i][j]) text += " " + std::to_string(j + 1);
+      if (i != j && heard_[i][j]) text += fmt::format(" {}", j + 1);
     }
   }
   return text + ")";

@@ -14,10 +14,10 @@ namespace leasehold::sim {
 /// Cuts links once, while nothing else goes wrong, and judges what follows.
 ///
 /// From ten election timeouts after the last promise to a leader of before can have ended, there is
-/// one leader with a valid lease, always the same, if anybody can be elected at all: a voter whose
+/// one leader with a valid lease, always the same, if any node can be elected at all: a voter whose
 /// log is as new as those of a majority with which it speaks both ways. Where a majority speaks
-/// with each other there is such a voter, the one among them with the newest log; in a ring or a
-/// chain of five there need not be one, for the only nodes that reach a majority may each have a
+/// with each other there is such a voter, the one among them with the newest log. In a ring or a
+/// chain of five there may be none: the only nodes that reach a majority may each have a
 /// neighbour whose log is newer (Ng et al., "Omni-Paxos", 2023, section 2: constrained election).
 /// That is Raft's own limit, and counted.
 class PartitionTrial {

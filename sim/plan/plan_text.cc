@@ -1,5 +1,7 @@
 #include <leasehold/sim/plan/plan_text.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +37,7 @@ constexpr Range kDrift{0, 999'999};
 constexpr Range kFlag{0, 1};
 constexpr Range kAny{0, std::int64_t{1} << 62U};
 
-/// Tells `see` of every field but the nodes and the set of faults, by name.
+/// Calls `see` with every field and its name, without the nodes and the set of faults.
 template <class See, class OnePlan>
 void each_field(See& see, OnePlan& plan) {
   see("seed", plan.seed, kAny);
@@ -160,13 +162,11 @@ struct Writer {
 
   template <class Field>
   void operator()(const char* name, const Field& field, Range) {
-    std::string value;
     if constexpr (std::is_same_v<Field, Duration>) {
-      value = std::to_string(field.count());
+      text += fmt::format("{}{} {}\n", before, name, field.count());
     } else {
-      value = std::to_string(static_cast<std::uint64_t>(field));
+      text += fmt::format("{}{} {}\n", before, name, static_cast<std::uint64_t>(field));
     }
-    text += before + name + ' ' + value + '\n';
   }
 };
 
@@ -201,7 +201,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-/// Takes the word in front of the first space away.
+/// Takes away the word before the first space.
 std::string_view take_word(std::string_view& rest) {
   const std::size_t end = rest.find(' ');
   const std::string_view word = rest.substr(0, end);
@@ -234,10 +234,9 @@ std::string names_of(FaultSet set) {
 /// What is wrong with a value; empty: nothing.
 std::string wrong_value(const Setter& setter) {
   const std::string name(setter.name);
-  if (!setter.found) return "there is no `" + name + "` in a plan";
+  if (!setter.found) return fmt::format("there is no `{}` in a plan", name);
   if (!setter.missed) return "";
-  return "`" + name + "` must be " + std::to_string(setter.missed->low) + " to " +
-         std::to_string(setter.missed->high);
+  return fmt::format("`{}` must be {} to {}", name, setter.missed->low, setter.missed->high);
 }
 
 class Reader {
@@ -256,7 +255,7 @@ class Reader {
     if (name == "node") return take_node(rest);
     Setter setter{name, 0, false, {}};
     const auto number = number_of(rest);
-    if (!number) return "`" + std::string(name) + "` takes a number";
+    if (!number) return fmt::format("`{}` takes a number", name);
     setter.value = *number;
     if (name == "nodes") {
       setter.found = true;
@@ -284,8 +283,8 @@ class Reader {
     const auto value = number_of(rest);
     if (!number || !value) return "a line of a node is `node NUMBER NAME VALUE`";
     if (*number < 1 || static_cast<std::size_t>(*number) > plan_.nodes.size()) {
-      return "there are " + std::to_string(plan_.nodes.size()) +
-             " nodes: `nodes NUMBER` stands before their lines";
+      return fmt::format("there are {} nodes: `nodes NUMBER` stands before their lines",
+                         plan_.nodes.size());
     }
     Setter setter{name, *value, false, {}};
     each_node_field(setter, plan_.nodes[static_cast<std::size_t>(*number) - 1]);
@@ -309,7 +308,7 @@ std::string contradiction(const Plan& plan) {
   bool state = false;
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     const std::string wrong = wrong_node(plan.nodes[i], plan);
-    if (!wrong.empty()) return "node " + std::to_string(i + 1) + ": " + wrong;
+    if (!wrong.empty()) return fmt::format("node {}: {}", i + 1, wrong);
     state = state || (i < plan.founders && !plan.nodes[i].witness);
   }
   if (plan.founders < kNodesMin || plan.founders > plan.nodes.size()) {
@@ -360,13 +359,13 @@ std::string contradiction(const Plan& plan) {
 }  // namespace
 
 std::string text_of(const Plan& plan) {
-  std::string text = std::string(kFormat) + ' ' + std::to_string(kVersion) + '\n';
-  text += "enabled " + names_of(plan.enabled) + '\n';
-  text += "nodes " + std::to_string(plan.nodes.size()) + '\n';
+  std::string text = fmt::format("{} {}\n", kFormat, kVersion);
+  text += fmt::format("enabled {}\n", names_of(plan.enabled));
+  text += fmt::format("nodes {}\n", plan.nodes.size());
   Writer writer{text, ""};
   each_field_of_the_group(writer, plan);
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
-    writer.before = "node " + std::to_string(i + 1) + ' ';
+    writer.before = fmt::format("node {} ", i + 1);
     each_node_field(writer, plan.nodes[i]);
   }
   return text;
@@ -380,7 +379,7 @@ Result<Plan> plan_of(std::string_view text) {
   for (std::size_t line = 1; !text.empty(); ++line) {
     const std::size_t end = text.find('\n');
     const std::string found = reader.take(text.substr(0, end));
-    if (!found.empty()) return wrong("line " + std::to_string(line) + ": " + found);
+    if (!found.empty()) return wrong(fmt::format("line {}: {}", line, found));
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
   }
   if (!reader.begun()) return wrong("it is empty: a plan begins with `leasehold-plan 1`");

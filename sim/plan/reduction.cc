@@ -1,6 +1,8 @@
 #include <leasehold/sim/plan/reduction.h>
 #include <leasehold/sim/world/plan.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -12,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRangesMax = 10'000;
 
-/// What `--without` takes beside the names of fault classes.
+/// What `--without` takes in addition to the names of fault classes.
 constexpr std::array<std::pair<const char*, bool Reduction::*>, 4> kKinds = {{
     {"sessions", &Reduction::no_sessions},
     {"leases", &Reduction::no_leases},
@@ -164,15 +166,15 @@ std::string options_of(const Reduction& reduction) {
     if (reduction.*member) add(name);
   }
   if (!without.empty()) text += " --without " + without;
-  if (reduction.clients_max > 0) text += " --clients " + std::to_string(reduction.clients_max);
-  if (reduction.variant > 0) text += " --variant " + std::to_string(reduction.variant);
+  if (reduction.clients_max > 0) text += fmt::format(" --clients {}", reduction.clients_max);
+  if (reduction.variant > 0) text += fmt::format(" --variant {}", reduction.variant);
   if (!reduction.only) return text;
   std::string numbers;
   for (const auto& [first, last] : *reduction.only) {
-    numbers += (numbers.empty() ? "" : ",") + std::to_string(first);
-    if (last > first) numbers += "-" + std::to_string(last);
+    numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", first);
+    if (last > first) numbers += fmt::format("-{}", last);
   }
-  return text + " --only " + (numbers.empty() ? "none" : numbers);
+  return fmt::format("{} --only {}", text, numbers.empty() ? "none" : numbers);
 }
 
 bool take_reduction(const std::string& name, const std::string& value, Reduction& reduction) {

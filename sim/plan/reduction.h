@@ -15,7 +15,7 @@ void reduce(const Reduction& reduction, Plan& plan);
 /// As options of `leasehold sim`, each with a space in front; empty if nothing is left out.
 std::string options_of(const Reduction& reduction);
 
-/// Takes an option of options_of(). False: `name` is none, or does not take `value`.
+/// Takes an option of options_of(). False: `name` is not one, or does not take `value`.
 bool take_reduction(const std::string& name, const std::string& value, Reduction& reduction);
 
 }  // namespace leasehold::sim

@@ -1,4 +1,4 @@
-// Transfers the leadership, now and then: to somebody who is well, behind, cut off or down.
+// Transfers the leadership, now and then: to a node that is well, behind, cut off or down.
 #pragma once
 
 #include <leasehold/sim/world/sim_node.h>

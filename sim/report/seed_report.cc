@@ -11,10 +11,10 @@ std::string missing_coverage(const SeedReport& report, const SimOptions& options
   };
   need(report.simulated >= std::chrono::seconds(60), "60 simulated seconds");
   if (options.lease_work) {
-    // Nobody may lead until the faults have ended.
+    // There may be no leader until the faults have ended.
     need(report.leases.events() + report.leases.unanswered >= 10, "10 requests about leases");
   } else {
-    // Where faults come thick and fast, clients give up more than is answered.
+    // Where faults are frequent, clients give up more operations than are answered.
     need(report.operations.total() + report.operations_unknown >= 100, "100 operations");
     need(report.operations.total() >= 50, "50 completed operations");
   }

@@ -25,14 +25,14 @@ struct SeedReport {
   NodeCounts nodes;
   LeaseCounts leases;
   KeyLockCounts key_locks;
-  std::uint64_t triggered = 0;  ///< faults that somebody was about to trigger
+  std::uint64_t triggered = 0;  ///< faults that were about to be triggered
   FaultSet faults;              ///< those that took effect
   std::uint64_t trace_hash = 0;
   TrialOutcome trial = TrialOutcome::none;
   std::optional<Violation> violation;
 };
 
-/// What a seed has to cover to count as a test. Returns what is missing; empty if nothing is.
+/// What a seed must cover to count as a test. Returns what is missing; empty if nothing is.
 /// At least 60 simulated seconds, 100 operations (50 of them completed), one leader change, three
 /// fault classes. A PartitionTrial has to have been judged.
 std::string missing_coverage(const SeedReport& report, const SimOptions& options = {});

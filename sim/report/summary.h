@@ -1,4 +1,4 @@
-// The numbers of many seeds: how they travel from the process that ran one, and what they come to.
+// The numbers of many seeds: how they travel from the processes that run seeds, and their sums.
 #pragma once
 
 #include <leasehold/sim/report/seed_report.h>
@@ -8,7 +8,7 @@
 
 namespace leasehold::sim {
 
-/// Everything of a report but what its violation says, with spaces between.
+/// All numbers of a report, without the text of its violation, separated by spaces.
 std::string encode_numbers(const SeedReport& report);
 /// A report of a violation has an empty one.
 SeedReport decode_numbers(const std::string& numbers);
@@ -25,8 +25,8 @@ class Summary {
   SeedReport sum_;
   std::uint64_t seeds_ = 0;
   std::uint64_t simulated_ms_ = 0;
-  std::uint64_t stable_ = 0;             ///< partitions out of which a leader came
-  std::uint64_t without_successor_ = 0;  ///< partitions in which nobody could be elected
+  std::uint64_t stable_ = 0;             ///< partitions in which a stable leader was found
+  std::uint64_t without_successor_ = 0;  ///< partitions in which no node could be elected
   std::uint64_t fault_seeds_[kFaultClasses] = {};
 };
 

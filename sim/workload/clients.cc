@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -12,7 +14,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kMillion = 1'000'000;
-/// Some give up early and ask somebody else.
+/// Some give up early and ask another node.
 constexpr Duration kImpatience = std::chrono::milliseconds(500);
 constexpr std::uint64_t kProber = 1000;
 constexpr std::uint64_t kWatcher = 2000;
@@ -47,7 +49,7 @@ void Clients::think(std::uint64_t client) {
   world_.queue.after(pause, [this, client] { next_operation(client); });
 }
 
-// What is read anywhere after a write has completed must not be older.
+// A read anywhere after a completed write must not return an older value.
 void Clients::watch(const SimNode& written_at, std::uint64_t key) {
   while (watching_ < world_.plan.workload.watchers && random_.chance(2, 3)) {
     ++watching_;
@@ -85,7 +87,7 @@ void Clients::run(std::uint64_t client, SimNode& node, OperationKind kind, std::
                    kind == OperationKind::write ? 1 : 0, attempt.operation.key,
                    attempt.operation.value);
   attempts_.push_back(std::move(attempt));
-  // Half of the clients sit next door, where intervals are the tightest.
+  // Half of the clients are near the nodes, where intervals are the tightest.
   const bool near = random_.chance(1, 2);
   const Duration way =
       near ? Duration{0} : draw_duration(random_, microseconds(10), milliseconds(2));
@@ -98,7 +100,7 @@ void Clients::arrive(Ticket ticket) {
   Attempt& attempt = attempts_[ticket];
   if (attempt.outcome != Outcome::pending) return;
   if (!attempt.node->up()) {
-    // Nobody listens: it certainly never happened.
+    // No process listens: it certainly never happened.
     finish(ticket, Outcome::refused);
     return;
   }
@@ -227,9 +229,8 @@ void Clients::read_machine(Ticket ticket, raft::Index index) {
   const RegisterMachine& machine = attempt.node->machine();
   if (machine.applied() < index) {
     world_.fail("read_before_applied",
-                "node " + std::to_string(attempt.node->id().value()) + " lets a read at index " +
-                    std::to_string(index.value()) + " through, but has applied only " +
-                    std::to_string(machine.applied().value()));
+                fmt::format("node {} lets a read at index {} through, but has applied only {}",
+                            attempt.node->id().value(), index.value(), machine.applied().value()));
   }
   attempt.operation.value = machine.value(attempt.operation.key);
   finish(ticket, Outcome::done);

@@ -26,7 +26,7 @@ class Clients {
   void start();
   /// Writes and reads at `node`, again and again, until one of each has completed.
   void probe(SimNode& node, std::function<void()> done);
-  /// The process of `node` died: whoever waits for it will never know.
+  /// The process of `node` died: what waits for it will never get an answer.
   void node_died(const SimNode& node);
   /// A write of `key` has just completed at `written_at`: watchers may look.
   void watch(const SimNode& written_at, std::uint64_t key);
@@ -48,8 +48,8 @@ class Clients {
     std::uint64_t life = 0;
     Outcome outcome = Outcome::pending;
     int answers = 0;
-    std::uint64_t* counter = nullptr;  ///< which count rises when it is done
-    /// Called when it ends, in whichever way.
+    std::uint64_t* counter = nullptr;  ///< the count that rises when it is done
+    /// Called when it ends, in any way.
     std::function<void(bool done)> then;
   };
   using Ticket = std::size_t;

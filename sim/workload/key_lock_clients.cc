@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/key_lock_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -29,7 +31,7 @@ KeyLockClients::KeyLockClients(World& world, StoreNodes& nodes, Oracles& oracles
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     Client& client = clients_[i];
     client.random = random_for(world_.plan.seed, 970'000 + i);
-    // Half of them have the slowest clock that may be: they hold for as long as anybody may.
+    // Half of them have the slowest clock allowed: they hold for as long as any client may.
     client.rate_ppm =
         client.random.chance(1, 2) ? -drift_ppm : client.random.between(-drift_ppm, drift_ppm + 1);
     client.node = client.random.below(nodes_.size());
@@ -84,8 +86,8 @@ void KeyLockClients::turn(std::size_t client) {
 
 void KeyLockClients::acquire(std::size_t client) {
   Client& of = clients_[client];
-  of.key = "lock " + std::to_string(of.random.below(world_.plan.key_locks.keys));
-  const std::string value = std::to_string(client) + " " + std::to_string(++of.values);
+  of.key = fmt::format("lock {}", of.random.below(world_.plan.key_locks.keys));
+  const std::string value = fmt::format("{} {}", client, ++of.values);
   kv::Set set{of.key, value};
   set.condition = kv::SetCondition::nx;
   set.ttl = world_.plan.key_locks.ttl;
@@ -107,7 +109,7 @@ void KeyLockClients::on_acquired(std::size_t client, TrueInstant sent, const std
     of.in_doubt = false;
     believe(client, whole_time(of, sent));
   } else if (!of.value.empty()) {
-    // Nobody knows whether it has the key: as the libraries do, it sees to it that it has not.
+    // It is unknown whether it has the key: as the libraries do, it deletes it to be sure.
     return release(client);
   }
   if (acquired) return think(client);
@@ -155,13 +157,13 @@ void KeyLockClients::add(std::size_t client) {
   });
 }
 
-/// So much more than what is left. `told` of how much that is, too.
+/// That much more than what is left. `told` gets what is left, too.
 void KeyLockClients::ask_for_more(
     std::size_t client, std::function<void(Duration, const std::optional<kv::Reply>&)> told) {
   Client& of = clients_[client];
   const Duration ttl = world_.plan.key_locks.ttl;
   const Duration more = draw_duration(of.random, ttl / 8, ttl);
-  // Another node may not have heard of the last command.
+  // Another node may not know the last command yet.
   if (of.random.chance(1, 3)) of.node = of.random.below(nodes_.size());
   kv::ExpireKey expire{of.key, kv::TimeChange::add, more};
   expire.value = of.value;
@@ -245,7 +247,7 @@ void KeyLockClients::arrive(Client& client, StoreNodes::Place& place, const kv::
     seeing.seen = nodes_.keeper_of(place).seen(at->second.lease);
   }
   if (!client.random.chance(1, 6)) return nodes_.propose(*place.node, seeing, told);
-  // The thread stands still between its look and the proposal.
+  // The thread pauses between its look and the proposal.
   const Duration pause = draw_duration(client.random, Duration{0}, world_.plan.key_locks.ttl);
   const Bytes bytes = kv::encode_command(seeing).value();
   world_.queue.after(pause, [this, &place, life = place.node->life(), bytes, told] {

@@ -16,16 +16,16 @@
 namespace leasehold::sim {
 
 /// Each client has a clock that is as wrong as it may be and wants one of a few keys. It acquires
-/// one by `SET key value NX PX`, with a value that nobody else has and that it never uses again;
-/// gives it another time, or more time than what is left, on the condition that the value is its
-/// own; and deletes it on the same condition. It sleeps for longer than the time to live now and
-/// then, wakes up and tries to extend what it may have lost, or goes away without a word.
+/// one by `SET key value NX PX`, with a value that no other client has and that it never uses
+/// again; gives it another time, or more time than what is left, on the condition that the value is
+/// its own; and deletes it on the same condition. It sleeps for longer than the time to live now
+/// and then, wakes up and tries to extend what it may have lost, or goes away without notice.
 ///
 /// What it believes:
 /// - From `SET` and from another time: that it holds the key until that time has passed since it
 ///   *sent* the request, on its own clock, less the bound of the drift and the margin.
 /// - From more time: that it holds the key for that much longer, less the bound of the drift.
-/// - A request for another time whose answer is lost may be executed whenever it likes, and counts
+/// - A request for another time whose answer is lost may be executed at any later time, and counts
 ///   from there. So it makes the belief shorter at once, and no later addition brings it beyond
 ///   what would be left then.
 class KeyLockClients {
@@ -60,11 +60,11 @@ class KeyLockClients {
   void leave(std::size_t client);
   void think(std::size_t client);
 
-  /// How long a holder may count on so much of a key's time, by any clock that is allowed.
+  /// How long a holder may rely on that much of a key's time, by any clock that is allowed.
   Duration usable(Duration time) const;
-  /// How long the client's clock takes to show so much.
+  /// How long the client's clock takes to show that much.
   static Duration on_clock(const Client& client, Duration shown);
-  /// Until when it may count on a time to live that it has asked for at `sent`.
+  /// Until when it may rely on a time to live that it asked for at `sent`.
   TrueInstant whole_time(const Client& client, TrueInstant sent) const;
   void believe(std::size_t client, TrueInstant until);
 

@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/workload/lease_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -21,7 +23,7 @@ LeaseClients::LeaseClients(World& world, StoreNodes& nodes, Oracles& oracles)
   for (std::size_t i = 0; i < clients_.size(); ++i) {
     Client& client = clients_[i];
     client.random = random_for(world_.plan.seed, 900'000 + i);
-    // Half of them have the slowest clock that may be: they hold for as long as anybody may.
+    // Half of them have the slowest clock allowed: they hold for as long as any client may.
     client.rate_ppm = client.random.chance(1, 2)
                           ? -plan.drift_ppm
                           : client.random.between(-plan.drift_ppm, plan.drift_ppm + 1);
@@ -67,7 +69,7 @@ void LeaseClients::turn(std::size_t client) {
 void LeaseClients::acquire(std::size_t client) {
   Client& of = clients_[client];
   const LeasePlan& plan = world_.plan.leases;
-  of.name = "name " + std::to_string(of.random.below(plan.names));
+  of.name = fmt::format("name {}", of.random.below(plan.names));
   kv::GrantLease grant;
   grant.name = of.name;
   grant.ttl = plan.ttl;
@@ -148,7 +150,7 @@ void LeaseClients::on_renewed(std::size_t client, TrueInstant sent,
 void LeaseClients::write(std::size_t client) {
   Client& of = clients_[client];
   const std::string key = key_of(of);
-  const std::string value = std::to_string(client) + " " + std::to_string(++of.values);
+  const std::string value = fmt::format("{} {}", client, ++of.values);
   kv::Set set{key, value};
   set.token = of.token;
   if (of.random.chance(2, 3)) {
@@ -196,13 +198,13 @@ void LeaseClients::arrive(StoreNodes::Place& place, const kv::Command& command, 
   nodes_.propose(*place.node, command, told);
 }
 
-/// As a lease read is served. True: it has to go through the log.
+/// Does what a lease read does. True: the command has to go through the log.
 bool LeaseClients::renew_here(StoreNodes::Place& place, const kv::RenewLeases& renew,
                               const Reply& told) {
   const SimNode& node = *place.node;
   const replica::LeaseLook look = node.view().look(node.clock());
   const auto index = look.readable_index();
-  // A follower forwards a command; one in so many leaders does as if it had no lease.
+  // A follower forwards a command; now and then a leader acts as if it had no lease.
   if (!index || clients_[0].random.chance(1, 12)) return true;
   if (node.view().applied() < *index) {
     told(std::nullopt);

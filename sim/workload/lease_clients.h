@@ -14,15 +14,14 @@
 namespace leasehold::sim {
 
 /// Each client has a clock that is as wrong as it may be, wants one of a few names, and holds it
-/// from the moment at which it is told so until its own clock says that the time to live has passed
-/// since it *sent* the request, less the bound of the drift. It renews at the leader, writes with
-/// its token, goes away now and then without a word, and wakes up to write with a token that is
-/// old.
+/// from the moment at which it gets the answer until its own clock says that the time to live has
+/// passed since it *sent* the request, less the bound of the drift. It renews at the leader, writes
+/// with its token, goes away now and then without notice, and wakes up to write with an old token.
 class LeaseClients {
  public:
   LeaseClients(World& world, StoreNodes& nodes, Oracles& oracles);
   void start();
-  /// `granted`, `expired` and `fenced` are the oracles' to count.
+  /// The oracles count `granted`, `expired` and `fenced`.
   const LeaseCounts& counts() const { return counts_; }
 
  private:

@@ -9,12 +9,12 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-/// A node that says nothing for so long is left.
+/// After this silence of a node, the watcher goes to another one.
 constexpr Duration kPatience = milliseconds(800);
 
 }  // namespace
 
-LeaseWatchers::LeaseWatchers(World& world, std::vector<SimNode*> nodes, Oracles& oracles)
+LeaseWatchers::LeaseWatchers(World& world, const std::vector<SimNode*>& nodes, Oracles& oracles)
     : world_(world), oracles_(oracles) {
   for (SimNode* node : nodes) {
     // A witness keeps no keys.

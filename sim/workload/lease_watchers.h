@@ -1,4 +1,4 @@
-// Clients that watch the keys that stand on leases.
+// Clients that watch the keys that are attached to leases.
 #pragma once
 
 #include <leasehold/kv/events.h>
@@ -13,12 +13,12 @@
 
 namespace leasehold::sim {
 
-/// Each looks at some node for the revisions behind the last one that it knows, now and then, and
-/// goes to another node: of its own will, or because that one is silent. What a node does not know
-/// any more it reads anew, all keys at once. Its copy of the keys is the oracle's to judge.
+/// Now and then, each asks a node for the revisions behind the last one that it knows. It changes
+/// the node now and then, and when the node is silent. If the node does not keep those revisions
+/// any more, it reads all keys again. The oracle judges its copy of the keys.
 class LeaseWatchers {
  public:
-  LeaseWatchers(World& world, std::vector<SimNode*> nodes, Oracles& oracles);
+  LeaseWatchers(World& world, const std::vector<SimNode*>& nodes, Oracles& oracles);
   void start();
 
  private:
@@ -29,7 +29,7 @@ class LeaseWatchers {
     std::optional<std::uint64_t> seen;  ///< the newest revision that it knows
     WatchOracle::Copy copy;
   };
-  /// What a node says: the state of a revision, or what came behind the one that was named.
+  /// A node's answer: the state at a revision, or what came behind the revision that was named.
   struct Answer {
     std::optional<std::uint64_t> revision;
     WatchOracle::Copy copy;

@@ -1,5 +1,7 @@
 #include <leasehold/sim/workload/session_clients.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -15,7 +17,7 @@ using Kind = RegisterMachine::Kind;
 
 /// In traces.
 constexpr std::uint64_t kFirstClient = 3001;
-/// Some ask elsewhere while the first may yet answer.
+/// Some ask another node while the first may yet answer.
 constexpr Duration kPatienceMin = milliseconds(300);
 constexpr Duration kPatienceMax = std::chrono::seconds(6);
 
@@ -42,7 +44,7 @@ void SessionClients::turn_later(std::size_t client) {
   if (world_.options.long_life && clients_[client].turn_waits) return;
   clients_[client].turn_waits = true;
   Duration pause = draw_duration(random_, Duration{0}, plan.think_max);
-  // Now and then for so long that the session may be gone.
+  // Now and then it is long enough for the session to be gone.
   const bool sleeps = clients_[client].outstanding.empty() && random_.chance(1, 16);
   const Duration longest = std::min(2 * plan.idle_max, Duration(std::chrono::seconds(6)));
   if (sleeps) pause += draw_duration(random_, Duration{0}, longest);
@@ -63,7 +65,7 @@ void SessionClients::turn(std::size_t client) {
   if (may_begin(of)) turn_later(client);
 }
 
-/// The oldest may wait for long: the others must not run away from it.
+/// The oldest may wait long: the others must not get too far ahead of it.
 bool SessionClients::may_begin(const Client& client) const {
   return client.outstanding.size() < world_.plan.sessions.outstanding_max &&
          client.last_sequence + 1 - answered_below(client) < replica::kSessionWindow;
@@ -113,7 +115,7 @@ std::uint64_t SessionClients::answered_below(const Client& client) const {
 // ---- Sends ----
 
 void SessionClients::send(Ticket ticket) {
-  // Whoever repeats and repeats only adds to what is too much already.
+  // Repeating at once would only add to the overload.
   const bool twice = random_.chance(world_.plan.sessions.double_percent, 100);
   const std::uint64_t copies = twice && writes_[ticket].sends < 4 ? 2 : 1;
   for (std::uint64_t i = 0; i < copies; ++i) {
@@ -149,7 +151,7 @@ void SessionClients::launch(Attempt attempt, Bytes command) {
       near ? Duration{0} : draw_duration(random_, microseconds(10), milliseconds(2));
   world_.queue.after(way,
                      [this, ticket, command = std::move(command)] { arrive(ticket, command); });
-  // Some ask elsewhere while the first may yet answer; after many sends hardly anybody does.
+  // Some ask another node while the first may yet answer; after many sends, hardly any do.
   const std::uint64_t sends = attempt.write ? writes_[*attempt.write].sends : 4;
   const Duration shortest = std::min(kPatienceMax, static_cast<int>(sends) * kPatienceMin);
   const Duration longest = random_.chance(1, 2) ? Duration(milliseconds(2000)) : kPatienceMax;
@@ -194,8 +196,8 @@ void SessionClients::node_died(const SimNode& node) {
 void SessionClients::on_result(Ticket ticket, const replica::ProposeResult& result) {
   Attempt& attempt = attempts_[ticket];
   if (std::exchange(attempt.answered, true)) {
-    world_.fail("completion", "a completion was called twice: client " +
-                                  std::to_string(kFirstClient + attempt.client));
+    world_.fail("completion", fmt::format("a completion was called twice: client {}",
+                                          kFirstClient + attempt.client));
     return;
   }
   if (result.status != replica::ProposeStatus::committed) {
@@ -216,7 +218,7 @@ void SessionClients::on_result(Ticket ticket, const replica::ProposeResult& resu
 
 void SessionClients::on_opened(Ticket ticket, const replica::ProposeResult& result) {
   Attempt& attempt = attempts_[ticket];
-  // Whoever does not listen any more has opened a session that nobody knows.
+  // A client that does not listen any more has opened a session that no client knows.
   if (attempt.ended) return;
   attempt.ended = true;
   Client& client = clients_[attempt.client];
@@ -228,7 +230,7 @@ void SessionClients::on_opened(Ticket ticket, const replica::ProposeResult& resu
   turn_later(attempt.client);
 }
 
-// What is told is judged even if nobody listens any more.
+// The answer is judged even if the client does not listen any more.
 void SessionClients::on_answer(Ticket ticket, const RegisterMachine::Answer& answer) {
   Attempt& attempt = attempts_[ticket];
   const Write write = writes_[*attempt.write];

@@ -18,18 +18,18 @@ namespace leasehold::sim {
 
 /// A write is one operation of the history, from its first send to its first answer, however often
 /// it was sent. It is given up, and may or may not have happened, only when its session is gone;
-/// and now and then when the one time that it was sent ended as certainly not executed.
+/// and now and then, when its only send was certainly not executed.
 class SessionClients {
  public:
-  /// `on_written` hears of each write that was answered, of the node that answered, and of the key.
+  /// `on_written` gets each write that was answered, the node that answered, and the key.
   SessionClients(World& world, std::vector<SimNode*> nodes, Oracles& oracles,
                  std::function<void(const SimNode&, std::uint64_t key)> on_written);
 
   void start();
-  /// The process of `node` died: whoever waits for it has no connection any more.
+  /// The process of `node` died: the clients that wait for it lose their connection.
   void node_died(const SimNode& node);
 
-  /// Once the faults have ended nobody begins a write: those that are not answered yet.
+  /// Writes that are not answered yet. Once the faults have ended, no client begins a write.
   std::size_t unanswered() const;
   std::vector<check::Operation> history() const;
   /// The values of writes that certainly never happened.

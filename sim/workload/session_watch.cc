@@ -6,7 +6,7 @@
 
 namespace leasehold::sim {
 
-SessionWatch::SessionWatch(World& world, std::vector<SimNode*> nodes) : world_(world) {
+SessionWatch::SessionWatch(World& world, const std::vector<SimNode*>& nodes) : world_(world) {
   for (SimNode* node : nodes) {
     watched_.push_back({node, 0, replica::SessionExpiry(world.plan.sessions.idle_max),
                         std::make_shared<std::size_t>(0)});
@@ -25,7 +25,7 @@ void SessionWatch::look_later(Watched& watched) {
   });
 }
 
-void SessionWatch::look(Watched& watched) {
+void SessionWatch::look(Watched& watched) const {
   SimNode& node = *watched.node;
   if (watched.life != node.life()) {
     watched.life = node.life();

@@ -16,7 +16,7 @@ namespace leasehold::sim {
 /// leads it proposes to close what is due.
 class SessionWatch {
  public:
-  SessionWatch(World& world, std::vector<SimNode*> nodes);
+  SessionWatch(World& world, const std::vector<SimNode*>& nodes);
   void start();
 
  private:
@@ -24,13 +24,13 @@ class SessionWatch {
     SimNode* node = nullptr;
     std::uint64_t life = 0;
     replica::SessionExpiry expiry;
-    /// Proposals that have not ended. Nothing is proposed meanwhile: what waits for a slow node
-    /// would only be named again.
+    /// Proposals that have not ended. Until they have, nothing is proposed: a slow node would only
+    /// get the same sessions again.
     std::shared_ptr<std::size_t> under_way;
   };
 
   void look_later(Watched& watched);
-  void look(Watched& watched);
+  void look(Watched& watched) const;
 
   World& world_;
   std::vector<Watched> watched_;

@@ -16,7 +16,7 @@ namespace leasehold::sim {
 /// millions of them.
 class Action {
  public:
-  /// Captures of so many bytes need no allocation.
+  /// Captures up to this size need no allocation.
   static constexpr std::size_t kInlineBytes = 48;
 
   Action() = default;
@@ -28,6 +28,7 @@ class Action {
       kind_ = &kInline<Plain>;
     } else {
       auto* made = new Plain(std::forward<Callable>(callable));
+      // NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer itself is kept
       std::memcpy(place_, &made, sizeof made);
       kind_ = &kOnHeap<Plain>;
     }
@@ -62,6 +63,7 @@ class Action {
   template <class Plain>
   static constexpr bool kFits =
       sizeof(Plain) <= kInlineBytes &&
+      // NOLINTNEXTLINE(misc-redundant-expression): true of some types only
       alignof(Plain) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<Plain>;
 
   template <class Plain>
@@ -71,7 +73,7 @@ class Action {
   template <class Plain>
   static Plain* on_heap(unsigned char* place) {
     Plain* made = nullptr;
-    std::memcpy(&made, place, sizeof made);
+    std::memcpy(&made, place, sizeof made);  // NOLINT(bugprone-sizeof-expression): as above
     return made;
   }
 

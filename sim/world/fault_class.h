@@ -29,8 +29,8 @@ enum class FaultClass : std::uint8_t {
   reader_pause,   ///< a reader's thread sleeps between any two of its steps
   straggler,      ///< a follower is away for long, while the others cut their logs
   full_disk,      ///< no space for the log but a reserve, which may be used up
-  transfer,       ///< a leader is told to transfer the leadership
-  membership,     ///< a leader is told to change the members
+  transfer,       ///< a leader is asked to transfer the leadership
+  membership,     ///< a leader is asked to change the members
 };
 inline constexpr std::size_t kFaultClasses = 21;
 

@@ -1,4 +1,4 @@
-// Who looks on while the nodes run.
+// The interface of what judges a run while the nodes run.
 #pragma once
 
 #include <leasehold/raft/event.h>
@@ -14,8 +14,8 @@ class SimNode;
 class SnapshotBytes;
 struct StagedSnapshot;
 
-/// A SimNode calls these at the named moments. A judge looks and draws no random number: the run is
-/// the same under any judge. It speaks through World::fail().
+/// A SimNode calls these at the named moments. A judge changes nothing and draws no random number:
+/// the run is the same under any judge. It reports through World::fail().
 class Judge {
  public:
   virtual ~Judge() = default;
@@ -39,9 +39,9 @@ class Judge {
                                  const SnapshotBytes& snapshot) = 0;
   /// All of it has arrived.
   virtual void on_snapshot_arrived(const SimNode& node, const StagedSnapshot& snapshot) = 0;
-  /// One that has arrived whole is about to be deleted.
+  /// A snapshot that has arrived whole is about to be deleted.
   virtual void on_snapshot_deleted(const SimNode& node) = 0;
-  /// The driver has handled a batch of events, and nobody has been answered yet.
+  /// The driver has handled a batch of events, and no caller has been answered yet.
   virtual void after_handle(const SimNode& node) = 0;
 };
 

@@ -24,11 +24,11 @@ struct LeaseCells {
   std::map<std::string, grant::FencingToken, std::less<>> fences;
   grant::LeaseTable table;
   std::uint64_t revision = 0;
-  /// How often somebody was refused the name of a lease, in this process: no part of the state.
+  /// How often a client was refused the name of a lease, in this process: not part of the state.
   std::map<grant::LeaseId, std::uint32_t> wants;
 
   /// One of the store's commands, an entry of `term`; not one of sessions. Returns its reply.
-  /// `told`: what watchers are to be told is appended to it.
+  /// Appends to `told` what watchers have to learn.
   Bytes apply(raft::Term term, std::string_view command, std::vector<kv::Revision>* told = nullptr);
   /// All leases, for a kv::LeaseKeeper.
   kv::LeaseChanges changes() const;

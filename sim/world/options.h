@@ -1,4 +1,4 @@
-// What a simulation is asked for.
+// The options of a simulation.
 #pragma once
 
 #include <leasehold/sim/world/event_queue.h>
@@ -15,7 +15,7 @@
 
 namespace leasehold::sim {
 
-/// Who still hears whom in a partial partition.
+/// Which nodes still hear which in a partial partition.
 enum class PartitionShape : std::uint8_t {
   one_way,   ///< any links, each direction by itself
   bridge,    ///< two sides, and one node that is on both
@@ -43,7 +43,7 @@ struct Reduction {
   std::uint64_t clients_max = 0;
   /// Another order of the same kinds of faults.
   std::uint64_t variant = 0;
-  /// If set: of the faults that somebody triggers only those with these numbers happen, counted
+  /// If set: of the triggered faults only those with these numbers happen, counted
   /// from 1 in the order of their times; and each draws from a sequence of its own, so that the
   /// others stay what they are without it.
   std::optional<FaultNumbers> only{};
@@ -56,27 +56,26 @@ struct SimOptions {
   Duration chaos = std::chrono::seconds(50);
   Duration calm = std::chrono::seconds(15);
   /// If set, each clock runs at exactly +N or -N parts per million, whatever the bound in the
-  /// nodes' settings, which is then 100 000 everywhere. Above that the environment breaks its
-  /// promise and an oracle has to notice.
+  /// nodes' settings, which is then 100 000 everywhere. Above that the clocks break the assumption
+  /// and an oracle has to notice.
   std::optional<std::int64_t> drift_ppm;
   /// If set, a seed is a PartitionTrial: one partition of this shape, and no other fault.
   std::optional<PartitionShape> shape;
   /// A long life: for all of `chaos`, which takes hours then, things go wrong as seldom as this: a
-  /// fault every ten seconds, a leader change a minute, two operations of clients a second. What is
-  /// simulated is what lies between, too: growing terms, long logs, clocks far from each other.
+  /// fault every ten seconds, a leader change a minute, two operations of clients a second. This
+  /// also simulates the time between: growing terms, long logs, clocks far from each other.
   bool long_life = false;
-  /// Clients that hold leases do most of what is done, with many names and short times to live, and
-  /// the others little.
+  /// Clients that hold leases do most of the work, with many names and short times to live.
   bool lease_work = false;
   Reduction reduction;
   /// If set, this plan is run, and none is drawn. The seed is the plan's own.
   std::optional<Plan> plan;
-  /// Only the oracles of the lease and the linearizability checker speak. Shows that a bug hurts
+  /// Only the oracles of the lease and the linearizability checker judge. Shows that a bug hurts
   /// readers, not only an internal rule.
   bool lease_oracles_only = false;
   /// Lines of the trace to keep for a report.
   std::size_t trace_tail = 40;
-  /// If set, hears every record of the run. Whether it is set changes nothing else.
+  /// If set, gets every record of the run. Setting it changes nothing else.
   story::Sink record;
 };
 

@@ -39,7 +39,7 @@ struct SnapshotCounts {
   std::uint64_t taken = 0;     ///< snapshots, to be sent
   std::uint64_t arrived = 0;   ///< whole
   std::uint64_t resets = 0;    ///< durable: one took the place of a log
-  std::uint64_t installs = 0;  ///< the state machine was given one, by a running process
+  std::uint64_t installs = 0;  ///< into the state machine, by a running process
   std::uint64_t installs_at_start = 0;
   std::uint64_t resumed = 0;  ///< begun by one process of a machine and continued by another
   std::uint64_t bytes = 0;    ///< that were stored of snapshots
@@ -67,7 +67,7 @@ struct SessionCounts {
 
 /// What was done to the nodes.
 struct NodeCounts {
-  std::uint64_t faults = 0;  ///< that somebody triggered: not of single messages or syncs
+  std::uint64_t faults = 0;  ///< that were triggered: not of single messages or syncs
   std::uint64_t restarts = 0;
   std::uint64_t transfers_asked = 0;  ///< of some leader, at a time when there was one
   std::uint64_t transfers = 0;        ///< after which another node led
@@ -78,15 +78,15 @@ struct LeaseCounts {
   std::uint64_t granted = 0;
   std::uint64_t expired = 0;
   std::uint64_t fenced = 0;       ///< writes that were refused with their token
-  std::uint64_t renewed = 0;      ///< as clients were told
+  std::uint64_t renewed = 0;      ///< as clients learned
   std::uint64_t without_log = 0;  ///< requests that the leader answered under its lease
   std::uint64_t too_late = 0;     ///< that it did not, because an expiry was under way
   std::uint64_t revoked = 0;      ///< by their holders
   std::uint64_t regained = 0;     ///< renewed in their grace period
-  std::uint64_t taken_over = 0;   ///< ended in it, because somebody wanted the name
+  std::uint64_t taken_over = 0;   ///< ended in it, because a client wanted the name
   std::uint64_t delayed = 0;      ///< that kept their name from others when they had expired
-  std::uint64_t watched = 0;      ///< revisions that watchers were told
-  std::uint64_t resynced = 0;     ///< watchers were told that something was forgotten
+  std::uint64_t watched = 0;      ///< revisions that watchers received
+  std::uint64_t resynced = 0;     ///< watchers learned that revisions were forgotten
   std::uint64_t unanswered = 0;   ///< requests of clients, which may have been executed
   /// What happens to a lease or is done with its token.
   std::uint64_t events() const { return granted + renewed + expired + revoked + fenced; }

@@ -70,15 +70,15 @@ struct WorkloadPlan {
   std::uint64_t keys = 0;
   std::uint64_t read_percent = 0;
   /// If above zero: writes come in the first third of each such period only. While nothing is
-  /// written, everybody's log is up to date, so everybody may win an election.
+  /// written, all logs are up to date, so every node may win an election.
   Duration quiet_period{0};
   Duration think_max{0};
-  /// A client that has no answer for so long gives up; what it asked for may still happen.
+  /// A client without an answer for this time gives up; what it asked for may still happen.
   Duration patience = std::chrono::seconds(6);
   /// Of the reads, those that ask for a quorum.
   std::uint64_t quorum_percent = 0;
-  /// Watchers read a key at another node as soon as somebody's write of it has completed, if they
-  /// can at one that does not know yet that it was deposed. So many reads at a time.
+  /// Watchers read a key at another node as soon as a write of it has completed, if possible at a
+  /// node that does not know yet that it was deposed. The number of reads at a time.
   std::uint64_t watchers = 0;
   std::uint64_t reader_pause_ppm = 0;
   Duration reader_pause_max{0};
@@ -92,7 +92,7 @@ struct SessionPlan {
   Duration think_max{0};
   /// Of the sends, those that go to two nodes at once.
   std::uint64_t double_percent = 0;
-  /// A session that nobody has named for so long is closed.
+  /// A session that no command has named for this time is closed.
   Duration idle_max{0};
 };
 
@@ -108,7 +108,7 @@ struct LeasePlan {
   Duration delay_max{0};
   /// The rates of the clients' clocks stay within this of true time, and so do the nodes'.
   std::int64_t drift_ppm = 0;
-  /// Who watches the keys, and the longest time between two looks of one of them.
+  /// Clients that watch the keys, and the longest time between two looks of one of them.
   std::uint64_t watchers = 0;
   Duration look_max{0};
   /// What a node keeps for them.
@@ -140,10 +140,10 @@ struct Plan {
   /// Clock rates stay within this of true time.
   std::int64_t drift_ppm_max = 0;
   bool drift_extreme = false;
-  /// With drift_extreme: whoever leads has the slowest clocks that are allowed, all others the
-  /// fastest. No lease comes closer to the promises that it stands on.
+  /// With drift_extreme: the leader has the slowest clocks that are allowed, all others the
+  /// fastest. No lease comes closer to the promises that it is based on.
   bool drift_against_leader = false;
-  /// Mean time between two faults of the kind that somebody has to trigger.
+  /// Mean time between two triggered faults.
   Duration fault_interval{0};
   /// The longest time between two stragglers.
   Duration straggler_interval = std::chrono::seconds(5);
@@ -162,7 +162,7 @@ struct Plan {
   std::uint64_t hunt_percent = 0;
   /// The faults follow the script of duel.h.
   bool duel = false;
-  /// Chance that whoever is paused wakes up right after a new leader has committed.
+  /// Chance that paused nodes wake up right after a new leader has committed.
   std::uint64_t wake_percent = 0;
   /// Chance that a node crashes while a batch waits for its sync.
   std::uint64_t crash_at_persist_ppm = 0;

@@ -1,6 +1,8 @@
 #include <leasehold/sim/world/recorder.h>
 #include <leasehold/sim/world/sim_node.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace leasehold::sim {
@@ -10,8 +12,8 @@ using story::Kind;
 using story::Record;
 
 std::string text_of(const Operation& operation) {
-  std::string text = "key " + std::to_string(operation.key);
-  if (operation.kind == OperationKind::write) text += " = " + std::to_string(operation.value);
+  std::string text = fmt::format("key {}", operation.key);
+  if (operation.kind == OperationKind::write) text += fmt::format(" = {}", operation.value);
   return text;
 }
 
@@ -22,7 +24,7 @@ void Recorder::watch(std::uint64_t seed, const std::vector<SimNode*>& nodes) {
     nodes_.push_back({node, story::CoreWatch(node->id(), sink_)});
   }
   Record first = record(Kind::run, raft::kNobody);
-  first.text = "simulated seed " + std::to_string(seed);
+  first.text = fmt::format("simulated seed {}", seed);
   first.number = nodes.size();
   sink_(first);
 }
@@ -40,7 +42,7 @@ Recorder::Watched* Recorder::watched(raft::NodeId node) {
   return number >= 1 && number <= nodes_.size() ? &nodes_[number - 1] : nullptr;
 }
 
-// What the numbers of a line mean stands at Trace::format().
+// Trace::format() shows what the numbers of a line mean.
 void Recorder::line(const TraceLine& line) {
   const raft::NodeId id(line.node);
   Watched* node = watched(id);
@@ -130,7 +132,7 @@ void Recorder::message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                                   [what](const Sent& sent) { return sent.message == *what; });
   if (found != waiting.end()) {
     told.from = found->at;
-    // Of a duplicate the second copy comes without the instant of its sending.
+    // The second copy of a duplicate has no instant of sending.
     waiting.erase(found);
   }
   sink_(told);

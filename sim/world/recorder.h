@@ -20,9 +20,8 @@ using check::OperationKind;
 
 class SimNode;
 
-/// Looks and tells; draws no random number and moves nothing, so a run is the same with and
-/// without it. Of the messages it tells those of Raft; what forwarding and formation say is left
-/// out.
+/// Only observes: it draws no random number and changes nothing, so a run is the same with and
+/// without it. It records the messages of Raft, and not those of forwarding and formation.
 class Recorder {
  public:
   /// Messages of one link that wait to be recognised when they arrive. The oldest are forgotten.
@@ -44,7 +43,7 @@ class Recorder {
   struct Watched {
     const SimNode* node = nullptr;
     story::CoreWatch watch;
-    bool fresh = true;     ///< a process whose core was not looked at yet
+    bool fresh = true;     ///< a process whose core was not observed yet
     bool stopped = false;  ///< paused or suspended
   };
   using Link = std::pair<raft::NodeId, raft::NodeId>;

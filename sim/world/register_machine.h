@@ -1,4 +1,4 @@
-// The state machine of the simulator: registers, the sessions of those who write them, and leases.
+// The state machine of the simulator: registers, the sessions of their writers, and leases.
 #pragma once
 
 #include <leasehold/base/bytes.h>
@@ -75,7 +75,7 @@ class RegisterMachine : public replica::StateMachine {
   struct Done {
     Bytes result;
     bool wrote = false;  ///< a register
-    /// What watchers of the store's keys are to be told.
+    /// What watchers of the store's keys have to learn.
     std::vector<kv::Revision> told{};
   };
 

@@ -2,6 +2,8 @@
 #include <leasehold/replica/apply.h>
 #include <leasehold/sim/world/sim_applier.h>
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -38,7 +40,7 @@ void SimApplier::start_next() {
   const Duration longest = world_.healed ? plan.apply_min : plan.apply_max;
   const Duration delay = draw_duration(random_, plan.apply_min, longest);
   if (delay > std::chrono::milliseconds(2)) world_.used(FaultClass::slow_apply);
-  // The process may die meanwhile, and this object with it: `run` knows.
+  // The process may die in the meantime, and this object with it: `run` knows.
   world_.queue.after(delay, [this, run = ports_.run] { run([this] { finish(); }); });
 }
 
@@ -78,7 +80,7 @@ void SimApplier::install_now(const raft::SnapshotId& id) {
   const std::optional<StagedSnapshot>& staged = ports_.staged;
   if (!staged || !staged->complete || staged->id != id) {
     world_.fail("cut_beyond_durable",
-                "node " + std::to_string(node_.value()) + " installs a snapshot that is not there");
+                fmt::format("node {} installs a snapshot that is not there", node_.value()));
     return;
   }
   const Result<void> done =

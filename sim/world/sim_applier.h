@@ -25,7 +25,7 @@ class SimApplier : public replica::Applier {
     replica::Callers& callers;
     RunInProcess run;
     std::function<void(replica::Event)> post;
-    /// Told of each call before anything is applied, and of each run after it.
+    /// Called with each call before anything is applied, and with each run after it.
     std::function<void(const std::vector<raft::Entry>&)> asked;
     std::function<void(const std::vector<raft::Entry>&)> applied;
     /// The same of a snapshot. It is durable when the second is called, and the third is called

@@ -55,7 +55,7 @@ void SimDisk::open(storage::StorageSink& sink, RunInProcess run) {
   sink_ = &sink;
   run_ = std::move(run);
   if (!full_) return;
-  // Told when the process runs, not while it is being made.
+  // Reported when the process runs, not while it is being made.
   world_.queue.after(Duration{0}, [this, life = life_] {
     if (life == life_) tell_space();
   });
@@ -70,7 +70,7 @@ std::pair<std::size_t, std::size_t> SimDisk::crash() {
   const std::size_t waiting = waiting_.size();
   std::size_t survive = waiting;
   if (world_.plan.disk.loses_unsynced && waiting > 0) {
-    // Often all of it goes.
+    // Often all of it is lost.
     const std::size_t drawn = static_cast<std::size_t>(random_.below(waiting + 1));
     survive = random_.chance(1, 2) ? 0 : drawn;
     if (survive < waiting) world_.used(FaultClass::unsynced_loss);
@@ -184,7 +184,7 @@ void SimDisk::end_sync_after(Duration length) {
 }
 
 void SimDisk::finish_sync(std::size_t batches) {
-  if (broken_) return;  // the reserve of a full disk was used up meanwhile
+  if (broken_) return;  // the reserve of a full disk was used up in between
   const std::uint64_t error_ppm = world_.healed ? 0 : world_.plan.disk.error_ppm;
   if (error_ppm > 0 && random_.chance(error_ppm, kMillion)) {
     world_.used(FaultClass::disk_error);

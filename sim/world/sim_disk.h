@@ -54,33 +54,33 @@ class SimDisk : public storage::Storage {
   void open(storage::StorageSink& sink, RunInProcess run);
   /// The process is gone. Returns (waiting batches, of which survived).
   std::pair<std::size_t, std::size_t> crash();
-  /// What a starting node is told, but for what the state machine knows.
+  /// What a starting node gets from the disk; the state machine's part is left out.
   raft::InitialState initial_state(const raft::Membership& formed_with) const;
 
   void persist(raft::PersistBatch batch) override;
   void read(const storage::ReadRequest& request) override;
 
-  /// The disk is full for so long, but for a reserve of a few batches.
+  /// The disk is full for this time, except for a reserve of a few batches.
   void fill(Duration length);
   bool full() const { return full_; }
-  /// It is full, and so is the reserve: no process can run here.
+  /// The disk and its reserve are full: no process can run here.
   bool exhausted() const { return full_ && reserve_ == 0; }
-  /// There is space again, whatever was to come.
+  /// There is space again, even before the end of the full time.
   void empty();
   /// The faults have ended: there is space, and a sync that is stalled ends soon.
   void heal();
 
-  /// The next sync takes at least so long.
+  /// The next sync takes at least this long.
   void stall_next(Duration length) { stall_next_ = length; }
 
-  /// Everything handed over.
+  /// Everything that the disk has received.
   const DiskImage& written() const { return written_; }
   /// What would survive any crash.
   const DiskImage& durable() const { return durable_; }
 
  private:
   void start_sync();
-  /// The sync under way ends after `length`, whatever was to come.
+  /// The sync under way ends after `length`, in place of its earlier end.
   void end_sync_after(Duration length);
   void finish_sync(std::size_t batches);
   Duration draw_sync_time();
@@ -90,7 +90,7 @@ class SimDisk : public storage::Storage {
 
   World& world_;
   const std::uint64_t node_;
-  /// Told of every batch before it is written.
+  /// Called with every batch before it is written.
   std::function<void(const raft::PersistBatch&)> watch_;
   Random random_;
   storage::StorageSink* sink_ = nullptr;

@@ -50,8 +50,8 @@ void SimNetwork::keep_answer(Link& on, const Frame& frame) {
   }
 }
 
-// What a leader is sent in place of the answer that it does not get: one that the peer gave to a
-// round of the same number, when this node led an earlier term. The worst that a network can do to
+// In place of the answer that it does not get, a leader gets one that the peer gave to a round of
+// the same number, when this node led an earlier term. The worst that a network can do to
 // a lease that is about to end.
 void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMessage& lost) {
   const auto* message = std::get_if<raft::Message>(&lost.payload);
@@ -84,7 +84,7 @@ void SimNetwork::echo(raft::NodeId leader, raft::NodeId peer, const wire::PeerMe
   const Duration delay = draw_duration(echo_random_, plan.delay_min, plan.delay_max);
   world_.queue.after(delay, [this, leader, peer, frame] {
     if (world_.healed) return;
-    // Whatever is cut: it has been under way for long.
+    // Even over a cut link: it has been under way for long.
     world_.trace.add_message(TraceKind::replayed, leader, peer, *frame);
     wire::PeerMessage copy = *frame;
     deliver_(leader, peer, copy);
@@ -138,7 +138,7 @@ void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame
   });
 }
 
-// The second copy may be late, as after a connection that was dialled anew.
+// The second copy may be late, as after a new connection.
 void SimNetwork::carry_copy(raft::NodeId from, raft::NodeId to, Frame frame) {
   const Duration longest =
       random_.chance(1, 2) ? world_.plan.link.delay_max : Duration(std::chrono::milliseconds(800));
@@ -170,7 +170,7 @@ void SimNetwork::block(raft::NodeId from, raft::NodeId to, std::uint64_t in_flig
 
 void SimNetwork::unblock(raft::NodeId from, raft::NodeId to) {
   Link& on = link(from, to);
-  if (on.blocks == 0) return;  // healed meanwhile
+  if (on.blocks == 0) return;  // healed in between
   --on.blocks;
   world_.trace.add(TraceKind::unblocked, from.value(), to.value());
 }

@@ -37,7 +37,7 @@ class SimNetwork {
   void heal();
 
  private:
-  /// Never changed while anybody else may yet be given it.
+  /// Never changed while it may still be delivered elsewhere.
   using Frame = std::shared_ptr<wire::PeerMessage>;
   struct Link {
     int blocks = 0;

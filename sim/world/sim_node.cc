@@ -1,6 +1,8 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/sim/world/sim_node.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -51,7 +53,7 @@ raft::Membership founding_membership(const Plan& plan) {
   raft::Membership membership;
   for (std::uint64_t i = 1; i <= plan.founders; ++i) {
     membership.members.push_back(
-        {raft::NodeId(i), uuid_of(raft::NodeId(i)), "node-" + std::to_string(i) + ":1"});
+        {raft::NodeId(i), uuid_of(raft::NodeId(i)), fmt::format("node-{}:1", i)});
     membership.voters.emplace_back(i);
     if (plan.nodes[i - 1].witness) membership.witnesses.emplace_back(i);
   }
@@ -183,10 +185,11 @@ bool SimNode::install_staged() {
     return true;
   }
   if (!staged_ || !staged_->complete || staged_->id.last != base) {
-    world_.fail("cut_beyond_durable",
-                "node " + std::to_string(id_.value()) + " starts with a log that begins behind " +
-                    std::to_string(base.index.value()) + ", and its state machine holds only " +
-                    std::to_string(applied.value()));
+    world_.fail(
+        "cut_beyond_durable",
+        fmt::format("node {} starts with a log that begins behind {}, and its state machine "
+                    "holds only {}",
+                    id_.value(), base.index.value(), applied.value()));
     return false;
   }
   const Result<void> done =
@@ -206,7 +209,7 @@ void SimNode::crash(bool reboot) {
   const auto [waiting, survived] = disk_.crash();
   machine_.crash();
   SimSnapshots::crash(world_, random_, staged_);
-  // Whatever the driver still holds is destroyed with it: nobody is called any more.
+  // What the driver still holds is destroyed with it: no caller is called any more.
   process_ = nullptr;
   if (reboot) clock_.reboot(Duration(random_.between(0, 60'000'000'000)));
   world_.trace.add(TraceKind::crashed, id_.value(), waiting, survived);
@@ -234,10 +237,11 @@ void SimNode::count_crash() {
 
 void SimNode::pause(Duration length, bool ordering_thread_only) {
   LEASEHOLD_ASSERT(up());
+  Process& process = *process_;
   world_.trace.add(TraceKind::paused, id_.value(), static_cast<std::uint64_t>(length.count()),
                    ordering_thread_only ? 1 : 0);
   const std::uint64_t number = ++pauses_;
-  (ordering_thread_only ? process_->ordering_paused : process_->paused).insert(number);
+  (ordering_thread_only ? process.ordering_paused : process.paused).insert(number);
   world_.queue.after(length, [this, life = life_, number] {
     if (life != life_) return;
     if (process_->paused.erase(number) + process_->ordering_paused.erase(number) > 0) thaw();
@@ -338,7 +342,7 @@ void SimNode::on_persist(const raft::PersistBatch& batch) {
   maybe_crash(world_.plan.crash_at_persist_ppm, world_.plan.nodes[id_.value() - 1].sync_max);
 }
 
-/// Half of them die before what they do is done, the others at any time until a while after it.
+/// Half of them die before the work is done, the others at any time until a while after it.
 void SimNode::on_snapshot_moment(SnapshotMoment moment) {
   std::uint64_t chance = world_.plan.snapshots.crash_ppm;
   // There are many parts to one snapshot.

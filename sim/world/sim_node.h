@@ -26,15 +26,15 @@
 namespace leasehold::sim {
 
 class SimNode;
-/// One of those that believe that they lead, the newest leader and one that was deposed alike, by a
-/// number drawn before; null: nobody does.
+/// One of the nodes that believe that they lead, the newest leader or a deposed one, by a number
+/// drawn before; null: there is none.
 SimNode* some_leader(const std::vector<SimNode*>& nodes, std::uint64_t drawn);
-/// Of the directory of a node: no machine of a simulation is ever wiped.
+/// Of the directory of a node: a simulation never wipes a machine.
 raft::Uuid uuid_of(raft::NodeId id);
 /// The members with which the group begins.
 raft::Membership founding_membership(const Plan& plan);
 
-/// Drives a Driver as node/node.cc does, but for the threads: the ordering thread takes one event
+/// Drives a Driver as node/node.cc does, without threads: the ordering thread takes one event
 /// at a time, samples the clocks, and acts, possibly much later. Storage, apply and reader threads
 /// are actions of the queue that wait while the process is frozen.
 class SimNode : private net::Transport, private storage::StorageSink, private replica::Observer {
@@ -65,7 +65,7 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   }
   bool leads() const { return up() && driver().core().role() == raft::Role::leader; }
   bool suspended() const { return suspended_; }
-  /// It keeps the log, and its machine() stays empty.
+  /// Whether it keeps only the log; its machine() then stays empty.
   bool witness() const { return world_.plan.nodes[id_.value() - 1].witness; }
   /// What its process begins with.
   raft::Index applied_at_start() const {
@@ -75,14 +75,14 @@ class SimNode : private net::Transport, private storage::StorageSink, private re
   std::uint64_t life() const { return life_; }
   const lease::Timing& timing() const { return world_.plan.nodes[id_.value() - 1].timing; }
 
-  /// Nothing happens on a machine whose disk is so full that no process can run.
+  /// Does nothing on a machine whose disk is too full for any process.
   void start();
   /// The process dies; what its disk had not made durable may be lost. With `reboot` the machine
   /// does, and its clocks start again.
   void crash(bool reboot);
-  /// Nothing of the process (or only not its ordering thread) runs for so long. Clocks go on.
+  /// The process (or only its ordering thread) stands still for this time. Clocks go on.
   void pause(Duration length, bool ordering_thread_only);
-  /// Every pause ends now.
+  /// Ends every pause now.
   void wake();
   /// The machine sleeps.
   void suspend(Duration length);

@@ -80,7 +80,7 @@ bool SimNode::sleeps_before_acting(lease::Now now) {
   world_.queue.after(draw_duration(random_, Duration{0}, plan.late_max), [this, life, now] {
     run_in_process(life, [this, now] {
       std::vector<replica::Event> batch = std::exchange(process_->late_batch, {});
-      // What is posted meanwhile waits for the next turn.
+      // Events posted during the turn wait for the next one.
       process_->pumping = true;
       act(now, batch);
       process_->pumping = false;
@@ -95,8 +95,8 @@ void SimNode::act(lease::Now now, std::vector<replica::Event>& batch) {
   process_->driver->handle_batch(now, batch);
   trace_lease();
   if (world_.recorder) world_.recorder->turn(*this);
-  // A node whose storage has failed hands nothing to it any more, and says nothing to anybody; what
-  // its core still believes binds nobody.
+  // A node whose storage has failed gives it no more work, and sends no more messages; what its
+  // core still believes binds no other node.
   if (!process_->driver->failure()) {
     judge_.after_handle(*this);
     const raft::Index commit = process_->driver->core().commit_index();
@@ -142,7 +142,7 @@ void SimNode::schedule_tick() {
 }
 
 void SimNode::tick_due(std::uint64_t number) {
-  if (number != process_->tick_number) return;  // an earlier one was scheduled meanwhile
+  if (number != process_->tick_number) return;  // an earlier one was scheduled since
   process_->tick_at = TrueInstant::never();
   if (clock_.now().promise >= process_->driver->next_deadline()) {
     post(replica::Tick{});

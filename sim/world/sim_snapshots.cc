@@ -45,7 +45,7 @@ void SimSnapshots::work(Lane& lane, Duration length, EventQueue::Action done) {
 void SimSnapshots::start_next(Lane& lane) {
   if (lane.jobs.empty()) return;
   lane.busy = true;
-  // The process may die meanwhile, and this object with it: `run` knows.
+  // The process may die in the meantime, and this object with it: `run` knows.
   world_.queue.after(lane.jobs.front().length, [this, &lane, run = ports_.run] {
     run([this, &lane] {
       const Job job = std::move(lane.jobs.front());
@@ -70,7 +70,7 @@ void SimSnapshots::make_durable() {
   work(own_, draw_length(), [this, state = ports_.machine.present()] {
     ports_.machine.make_durable(state);
     world_.trace.add(TraceKind::machine_durable, node_.value(), state.applied.value());
-    // It may have become durable beyond that by itself. Nobody has to know.
+    // It may have become durable beyond that by itself, which changes nothing.
     ports_.post(replica::MachineDurable{state.applied});
   });
 }

@@ -19,7 +19,7 @@
 
 namespace leasehold::sim {
 
-/// A snapshot that arrives, as it stands on the disk of a machine. There is at most one.
+/// A snapshot that arrives, as it is on the disk of a machine. There is at most one.
 struct StagedSnapshot {
   raft::SnapshotId id;
   raft::Membership membership;
@@ -29,12 +29,12 @@ struct StagedSnapshot {
   bool complete = false;
 };
 
-/// A moment at which it is worth dying.
+/// A moment at which a crash is interesting.
 enum class SnapshotMoment : std::uint8_t {
   taking,      ///< a snapshot is being taken
   sending,     ///< a part of one is being read
   storing,     ///< a part of one is being stored
-  complete,    ///< all of one has arrived, and nobody has acted upon it
+  complete,    ///< all of one has arrived, and nothing has acted upon it
   resetting,   ///< the write that puts it in place of the log is on its way
   installing,  ///< the state machine is about to take it, or has just taken it
 };
@@ -50,8 +50,8 @@ class SimSnapshots : public replica::Snapshots {
     RunInProcess run;
     std::function<void(replica::Event)> post;
     std::function<void(SnapshotMoment)> moment;
-    /// Told of every snapshot that was taken, under its tag; of one that has arrived whole; and of
-    /// one that is about to be deleted though it has.
+    /// Called with every snapshot that was taken, under its tag; with one that has arrived whole;
+    /// and with one that is about to be deleted though it has.
     std::function<void(std::uint64_t tag, const SnapshotBytes&)> taken;
     std::function<void(const StagedSnapshot&)> arrived;
     std::function<void()> deleting;
@@ -75,7 +75,7 @@ class SimSnapshots : public replica::Snapshots {
   void installed();
 
   bool taking() const { return taking_ > 0; }
-  /// A snapshot is kept, because somebody is or was to get it.
+  /// A snapshot is kept, because a node is or was to get it.
   bool keeps() const { return !taken_.empty(); }
   /// Parts of one have arrived within the last second, or one waits to be installed.
   bool receiving() const;
@@ -108,7 +108,7 @@ class SimSnapshots : public replica::Snapshots {
   int taking_ = 0;
   /// By tag, until they are released.
   std::map<std::uint64_t, std::shared_ptr<const SnapshotBytes>> taken_;
-  /// This process was told that the staged one is complete, and has not let go of it.
+  /// This process knows that the staged one is complete, and has not released it.
   bool told_complete_ = false;
   /// This process has stored a part of the staged one.
   bool continued_ = false;

@@ -33,7 +33,7 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
   const std::uint64_t attempt = ++caller.attempts;
   // The first of: the reply, the end of the patience.
   const auto once = [this, &caller, attempt,
-                     told = std::move(told)](std::optional<kv::Reply> reply) {
+                     told = std::move(told)](const std::optional<kv::Reply>& reply) {
     if (caller.attempts != attempt) return;
     ++caller.attempts;
     if (!reply) caller.node = caller.random.below(places_.size());
@@ -45,13 +45,13 @@ void StoreNodes::send(Caller& caller, const kv::Command& command, Arrive arrive,
   const Duration back = draw_duration(caller.random, microseconds(50),
                                       slow ? Duration(milliseconds(300)) : milliseconds(3));
   Place& place = places_[static_cast<std::size_t>(caller.node)];
-  // Its strings are of somebody who goes on: what travels is bytes.
+  // The command's strings belong to the caller, which goes on: only bytes travel.
   const Bytes bytes = kv::encode_command(command).value();
   world_.queue.after(way, [this, &place, bytes, back, arrive = std::move(arrive), once] {
     if (!place.node->up()) return;
     place.node->run_in_process(place.node->life(), [this, &place, bytes, back, arrive, once] {
       arrive(place, kv::decode_command(bytes.view()).value(),
-             [this, back, once](std::optional<kv::Reply> reply) {
+             [this, back, once](const std::optional<kv::Reply>& reply) {
                world_.queue.after(back, [once, reply] { once(reply); });
              });
     });
@@ -80,7 +80,7 @@ void StoreNodes::propose(SimNode& node, const kv::Command& command, Duration pat
   node.post(std::move(propose));
 }
 
-// ---- Who ends what is over ----
+// ---- The end of leases and keys ----
 
 kv::LeaseKeeper& StoreNodes::keeper_of(Place& place) {
   if (place.life != place.node->life()) {

@@ -1,4 +1,4 @@
-// The nodes as clients of the store see them: a way to one and back, and who ends what is over.
+// The nodes as clients of the store see them: the way to a node and back, and the end of leases.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -24,7 +24,7 @@ namespace leasehold::sim {
 /// All clients of one simulation share one: a process has one keeper.
 class StoreNodes {
  public:
-  /// Told once.
+  /// Called once.
   using Reply = std::function<void(std::optional<kv::Reply>)>;
 
   /// What a client needs to ask. It outlives the simulation.
@@ -44,12 +44,12 @@ class StoreNodes {
   using Arrive = std::function<void(Place&, const kv::Command&, const Reply&)>;
 
   StoreNodes(World& world, const std::vector<SimNode*>& nodes);
-  /// From now on what is over is ended. Further calls do nothing.
+  /// From now on, what is over is ended. Further calls do nothing.
   void start();
 
   std::uint64_t size() const { return places_.size(); }
-  /// `told`: of the reply, or of none within the caller's patience; then the caller turns to
-  /// another node. Nothing, if it has asked for something else meanwhile.
+  /// Calls `told` with the reply, or with none after the caller's patience; then the caller turns
+  /// to another node. Does not call it if the caller has asked for something else since.
   void send(Caller& caller, const kv::Command& command, Arrive arrive, Reply told);
   /// Lets the group execute it. `told`: none, if it is not known to be committed.
   void propose(SimNode& node, const kv::Command& command, const Reply& told);

@@ -1,6 +1,8 @@
 #include <leasehold/sim/world/recorder.h>
 #include <leasehold/sim/world/trace.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -120,37 +122,32 @@ std::string name_of(const char* const (&names)[N], std::uint64_t which) {
 
 std::string format_event(const TraceLine& line) {
   const std::uint64_t* n = line.numbers;
-  std::string text = name_of(kEventNames, n[0]) + ", term " + std::to_string(n[1]);
+  std::string text = fmt::format("{}, term {}", name_of(kEventNames, n[0]), n[1]);
   if (n[0] == 0) {
-    return text + ": " + name_of(kRoleNames, n[2]) + " -> " + name_of(kRoleNames, n[3]) + " (" +
-           name_of(kReasonNames, n[4]) + ")";
+    return fmt::format("{}: {} -> {} ({})", text, name_of(kRoleNames, n[2]),
+                       name_of(kRoleNames, n[3]), name_of(kReasonNames, n[4]));
   }
   if (n[0] == 5 || n[0] == 6) return text;
-  if (n[0] == 8) return text + ", up to entry " + std::to_string(n[2]);
-  if (n[0] == 10) {
-    return text + ", up to entry " + std::to_string(n[2]) + " of term " + std::to_string(n[3]);
-  }
+  if (n[0] == 8) return fmt::format("{}, up to entry {}", text, n[2]);
+  if (n[0] == 10) return fmt::format("{}, up to entry {} of term {}", text, n[2], n[3]);
   if (n[0] == 11) {
-    return text + ", entry " + std::to_string(n[2]) + ": " + std::to_string(n[3]) + " voters, " +
-           std::to_string(n[4]) + " outgoing";
+    return fmt::format("{}, entry {}: {} voters, {} outgoing", text, n[2], n[3], n[4]);
   }
-  if (n[0] == 12) return text + ", entry " + std::to_string(n[2]);
-  text += ", node " + std::to_string(n[2]);
+  if (n[0] == 12) return fmt::format("{}, entry {}", text, n[2]);
+  text += fmt::format(", node {}", n[2]);
   if (n[0] == 2 || n[0] == 3) text += n[3] != 0 ? " (pre-vote)" : " (vote)";
   return text;
 }
 
 std::string number_pair(const char* first, std::uint64_t a, const char* second, std::uint64_t b) {
-  return std::string(first) + " " + std::to_string(a) + ", " + second + " " + std::to_string(b);
+  return fmt::format("{} {}, {} {}", first, a, second, b);
 }
 
 }  // namespace
 
 std::string format_instant(TrueInstant at) {
   const std::int64_t ns = at.since_origin().count();
-  std::string fraction = std::to_string(ns % 1'000'000'000);
-  fraction.insert(0, 9 - fraction.size(), '0');
-  return std::to_string(ns / 1'000'000'000) + "." + fraction + " s";
+  return fmt::format("{}.{:09} s", ns / 1'000'000'000, ns % 1'000'000'000);
 }
 
 void Trace::add(TraceKind kind, std::uint64_t node, std::uint64_t a, std::uint64_t b,
@@ -242,61 +239,64 @@ std::vector<std::string> Trace::tail() const {
 
 std::string Trace::format(const TraceLine& line) {
   const std::uint64_t* n = line.numbers;
-  std::string text = format_instant(line.at) + "  node " + std::to_string(line.node) + "  ";
+  std::string text = fmt::format("{}  node {}  ", format_instant(line.at), line.node);
   const auto message = [n] {
-    std::string what = name_of(kMessageNames, n[1]) + " term " + std::to_string(n[2]);
+    std::string what = fmt::format("{} term {}", name_of(kMessageNames, n[1]), n[2]);
     if (n[1] >= std::size(kMessageNumbers)) return what;
-    return what + ", " +
-           number_pair(kMessageNumbers[n[1]][0], n[3], kMessageNumbers[n[1]][1], n[4]);
+    return fmt::format("{}, {}", what,
+                       number_pair(kMessageNumbers[n[1]][0], n[3], kMessageNumbers[n[1]][1], n[4]));
   };
   switch (line.kind) {
-    case TraceKind::sent: return text + "-> " + std::to_string(n[0]) + "  " + message();
-    case TraceKind::lost: return text + "-> " + std::to_string(n[0]) + "  lost: " + message();
-    case TraceKind::delivered: return text + "<- " + std::to_string(n[0]) + "  " + message();
-    case TraceKind::replayed: return text + "<- " + std::to_string(n[0]) + "  replay: " + message();
+    case TraceKind::sent: return fmt::format("{}-> {}  {}", text, n[0], message());
+    case TraceKind::lost: return fmt::format("{}-> {}  lost: {}", text, n[0], message());
+    case TraceKind::delivered: return fmt::format("{}<- {}  {}", text, n[0], message());
+    case TraceKind::replayed: return fmt::format("{}<- {}  replay: {}", text, n[0], message());
     case TraceKind::raft_event: return text + format_event(line);
     case TraceKind::published:
-      return text + "publishes a lease of term " + std::to_string(n[0]) + ", " +
-             number_pair("commit", n[1], "left (ns, own clock)", n[2]);
+      return fmt::format("{}publishes a lease of term {}, {}", text, n[0],
+                         number_pair("commit", n[1], "left (ns, own clock)", n[2]));
     case TraceKind::synced:
-      return text + "disk: " + number_pair("batches durable", n[0], "newest", n[1]);
-    case TraceKind::applied: return text + "applied up to " + std::to_string(n[0]);
+      return fmt::format("{}disk: {}", text, number_pair("batches durable", n[0], "newest", n[1]));
+    case TraceKind::applied: return fmt::format("{}applied up to {}", text, n[0]);
     case TraceKind::started:
-      return text + "starts: " + number_pair("incarnation", n[0], "durable applied index", n[1]);
+      return fmt::format("{}starts: {}", text,
+                         number_pair("incarnation", n[0], "durable applied index", n[1]));
     case TraceKind::crashed:
-      return text + "crashes: " + number_pair("waiting batches", n[0], "of which survive", n[1]);
+      return fmt::format("{}crashes: {}", text,
+                         number_pair("waiting batches", n[0], "of which survive", n[1]));
     case TraceKind::failed: return text + "stops: its storage failed";
     case TraceKind::paused:
-      return text + (n[1] != 0 ? "ordering thread paused for " : "process paused for ") +
-             std::to_string(n[0]) + " ns";
-    case TraceKind::suspended: return text + "suspended for " + std::to_string(n[0]) + " ns";
+      return fmt::format("{}{}{} ns", text,
+                         n[1] != 0 ? "ordering thread paused for " : "process paused for ", n[0]);
+    case TraceKind::suspended: return fmt::format("{}suspended for {} ns", text, n[0]);
     case TraceKind::resumed: return text + "continues";
-    case TraceKind::blocked: return text + "link to " + std::to_string(n[0]) + " is cut";
-    case TraceKind::unblocked: return text + "link to " + std::to_string(n[0]) + " is whole";
+    case TraceKind::blocked: return fmt::format("{}link to {} is cut", text, n[0]);
+    case TraceKind::unblocked: return fmt::format("{}link to {} is whole", text, n[0]);
     case TraceKind::rates_changed:
-      return text + "clock rates (ppm): " + number_pair("holder", n[0], "promise", n[1]);
+      return fmt::format("{}clock rates (ppm): {}", text,
+                         number_pair("holder", n[0], "promise", n[1]));
     case TraceKind::healed: return text + "all faults end";
     case TraceKind::invoked:
-      return text + "client " + std::to_string(n[0]) + (n[1] != 0 ? " writes " : " reads ") +
-             number_pair("key", n[2], "value", n[3]);
+      return fmt::format("{}client {}{}{}", text, n[0], n[1] != 0 ? " writes " : " reads ",
+                         number_pair("key", n[2], "value", n[3]));
     case TraceKind::returned:
-      return text + "client " + std::to_string(n[0]) + " " +
-             (n[1] == 0 ? "is answered" : (n[1] == 1 ? "is refused" : "does not know")) + ": " +
-             number_pair("key", n[2], "value", n[3]);
+      return fmt::format("{}client {} {}: {}", text, n[0],
+                         n[1] == 0 ? "is answered" : (n[1] == 1 ? "is refused" : "does not know"),
+                         number_pair("key", n[2], "value", n[3]));
     case TraceKind::space:
-      return text + (n[0] == 0 ? "its disk is full; in reserve (bytes): " + std::to_string(n[1])
+      return text + (n[0] == 0 ? fmt::format("its disk is full; in reserve (bytes): {}", n[1])
                                : "its disk has space again");
     case TraceKind::machine_durable:
-      return text + "its state machine is durable up to " + std::to_string(n[0]);
+      return fmt::format("{}its state machine is durable up to {}", text, n[0]);
     case TraceKind::snapshot_taken:
-      return text + "takes a snapshot: " + number_pair("last", n[0], "bytes", n[2]);
+      return fmt::format("{}takes a snapshot: {}", text, number_pair("last", n[0], "bytes", n[2]));
     case TraceKind::chunk_stored:
-      return text + "of the snapshot from node " + std::to_string(n[0]) + ": " +
-             number_pair("offset given", n[1], "holds up to", n[2]) +
-             (n[3] != 0 ? ", refused" : "") + (n[4] != 0 ? ", complete" : "");
+      return fmt::format("{}of the snapshot from node {}: {}{}{}", text, n[0],
+                         number_pair("offset given", n[1], "holds up to", n[2]),
+                         n[3] != 0 ? ", refused" : "", n[4] != 0 ? ", complete" : "");
     case TraceKind::installed:
-      return text + "its state machine is given the snapshot up to " + std::to_string(n[0]) +
-             (n[1] != 0 ? " as it starts" : "");
+      return fmt::format("{}its state machine is given the snapshot up to {}{}", text, n[0],
+                         n[1] != 0 ? " as it starts" : "");
   }
   return text;
 }

@@ -62,7 +62,7 @@ class Trace {
   void add_message(TraceKind kind, raft::NodeId node, raft::NodeId peer,
                    const wire::PeerMessage& message);
   void add_event(const raft::Event& event);
-  /// Tells `recorder` of everything as well; it has no say in the hash.
+  /// Also sends everything to `recorder`, which does not change the hash.
   void set_recorder(Recorder* recorder) { recorder_ = recorder; }
 
   std::uint64_t hash() const { return hash_; }

@@ -30,10 +30,10 @@ struct World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// An oracle speaks. Only the first finding counts.
+  /// An oracle's finding. Only the first one counts.
   void fail(const char* oracle, std::string story);
   bool failed() const { return violation.has_value(); }
-  /// Somebody is about to trigger a fault: whether it happens (Reduction::only).
+  /// A fault is about to be triggered: whether it happens (Reduction::only).
   bool fault_happens();
   /// What a fault draws depends on the state that it finds. With Reduction::only each begins a
   /// sequence, and another after it: so the next one comes when it would have come, whatever was

@@ -78,7 +78,8 @@ TEST(OpenLoop, EveryRequestOfTheScheduleIsAnsweredAndCounted) {
   EXPECT_EQ(result.value().failures, 0U);
 }
 
-// A closed loop would have seen one slow request here; a schedule sees all that were due meanwhile.
+// A closed loop would have seen one slow request here; a schedule sees all that were due in that
+// time.
 TEST(OpenLoop, AStallOfTheServerIsSeenByAllThatWereDueMeanwhile) {
   const Workload workload;
   const OneShotServer server([&workload](const Descriptor& socket) {

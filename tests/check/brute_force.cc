@@ -143,7 +143,7 @@ History random_history(Random& random, Flavour flavour) {
     history.operations.push_back(operation);
   }
   if (random.chance(1, 2)) answer(random, history);
-  // Then one answer may be another, so that a fault is hidden among what is right.
+  // Then one answer may be changed, so that a fault hides among right answers.
   Operation& one = history.operations[static_cast<std::size_t>(random.below(count))];
   if (one.kind == OperationKind::read && random.chance(1, 3)) one.value = random.below(3);
   return history;

@@ -25,7 +25,7 @@ STALE_JSON = """{"client":1,"op":"put","key":"a","value":"x","start":10,"end":20
 {"client":1,"op":"put","key":"a","value":"y","start":30,"end":40}
 {"client":2,"op":"get","key":"a","value":"x","start":50,"end":60}
 """
-# Writes of twelve values by two clients each, all at once, and a value that nobody wrote.
+# Writes of twelve values by two clients each, all at once, and a value that was never written.
 CROWD = "".join(f'{{"op":"put","key":1,"value":{1 + i % 12},"start":0,"end":100}}\n' for i in range(24))
 CROWD += '{"op":"get","key":1,"value":99,"start":101,"end":102}\n'
 

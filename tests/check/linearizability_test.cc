@@ -26,7 +26,7 @@ Operation append(std::uint64_t value, std::int64_t invoked, std::int64_t returne
 }
 constexpr std::int64_t kNever = Operation::kNeverReturned;
 
-/// Both algorithms have to agree, so every story is told to both.
+/// Both algorithms must agree, so every history goes to both.
 Verdict verdict(const std::vector<Operation>& history) {
   History fast_history{history, {}, {}};
   History slow_history{history, {}, {}};
@@ -60,7 +60,7 @@ TEST(Linearizability, ReadFromTheFuture) {
   EXPECT_EQ(verdict({read(1, 0, 1), write(1, 2, 3)}), Verdict::violation);
 }
 
-TEST(Linearizability, ReadOfAValueThatNobodyWrote) {
+TEST(Linearizability, ReadOfAValueThatWasNeverWritten) {
   EXPECT_EQ(verdict({write(1, 0, 1), read(2, 2, 3)}), Verdict::violation);
 }
 

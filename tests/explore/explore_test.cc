@@ -152,7 +152,7 @@ TEST(Search, FindsWhatClocksThatAreWorseThanTrustedDoAndNothingIsShorter) {
   EXPECT_EQ(world.violation(), report.violation);
   // And no schedule of fewer steps.
   EXPECT_THAT(search_all(bad_clocks(), 2).violation, IsEmpty());
-  // With clocks that may be trusted none of as many does.
+  // With clocks within the bound, no schedule of that many steps does.
   EXPECT_THAT(search_all(led(), 3).violation, IsEmpty());
 }
 
@@ -246,7 +246,7 @@ TEST(Beginning, WhoHasLedBeforeLeadsTheThirdTermAndAnAnswerOfTheFirstIsOnItsWay)
   const World round = after(world, {"pass", "tick 1"});
   EXPECT_THAT(round.describe(round.steps()[1]),
               AllOf(StartsWith("2 hears append from 1: "), HasSubstr("term 3, round 3,")));
-  // The right core takes no notice of it.
+  // The unchanged core ignores it.
   EXPECT_THAT(search_all(bounds, 6).violation, IsEmpty());
 }
 
@@ -322,7 +322,7 @@ TEST(Group, TakesAnotherNodeInAsALearnerThatMayVote) {
   bounds.meetings = true;
   const World world(bounds);
   EXPECT_FALSE(offers(world, "change 1: all vote"));
-  EXPECT_FALSE(offers(world, "tick 3"));  // nobody's member
+  EXPECT_FALSE(offers(world, "tick 3"));  // a member of no group
   const World learner = after(world, {"change 1: learner 3", "meet 1 2 3", "pass", "tick 1",
                                       "meet 1 2 3", "change 1: all vote", "meet 1 3"});
   // The joint state needs both of the two that were alone before.
@@ -340,7 +340,7 @@ TEST(Group, AWipedNodeIsAnotherDirectory) {
   const World answered =
       after(world, {"pass", "tick 1", "hear 3<1 append", "hear 1<3 append_reply", "pass", "pass"});
   EXPECT_THAT(answered.violation(), IsEmpty());
-  // A lease that stands on what the first directory promised is not in danger.
+  // A lease that is based on the first directory's promise is not in danger.
   EXPECT_THAT(search_all(bounds, 8).violation, IsEmpty());
 }
 
@@ -408,7 +408,7 @@ TEST(Rules, AnAnswerWithoutAPromiseIsNotCounted) {
   bounds.rules = true;
   bounds.meetings = true;
   EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
-  // Node 3 answers, and nobody counts on it: without node 2 there is no lease.
+  // Node 3 answers, and does not count: without node 2 there is no lease.
   const World alone = after(World(bounds), {"pass", "tick 1", "meet 1 3", "pass", "pass"});
   EXPECT_THAT(alone.violation(), IsEmpty());
 }
@@ -428,7 +428,7 @@ TEST(Beginning, LearnersMayBeToldToVoteAndAreNotInTheQuorumBefore) {
   bounds.voters = 1;
   World world(bounds);
   ASSERT_TRUE(offers(world, "change 1: all vote"));
-  // Until it is told so node 1 needs nobody: what it takes is committed at once.
+  // Until it learns that, node 1 needs no other node: what it takes is committed at once.
   bounds.proposals = 1;
   world = after(World(bounds), {"propose 1"});
   EXPECT_THAT(world.violation(), IsEmpty());

@@ -134,7 +134,7 @@ def replaced(path, text, edits):
     for part in parts[1:]:
         result += (" " if re.match(r"\w\w|[^\w\s]{2}", result[-1:] + part[:1]) else "") + part
     if [token.text for token in source.read(result)] != words:
-        raise EditError(f"{path}: the replacement runs into what stands beside it")
+        raise EditError(f"{path}: the replacement runs into the code next to it")
     return result
 
 

@@ -134,7 +134,7 @@ def apply(mutant, tree):
 
 
 def make(tree, folder, target, *settings):
-    """Builds one target; ninja itself notices when the folder has to be configured anew."""
+    """Builds one target; ninja itself notices when the folder has to be configured again."""
     commands = [["ninja", "-C", folder, target]]
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         commands.insert(0, ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",

@@ -91,7 +91,7 @@ TEST(DrawPlan, WitnessesComeWithLeasesAndWithout) {
   EXPECT_NEAR(static_cast<double>(with_leases) / witnesses, 0.5, 0.06);
 }
 
-// What one option changes leaves alone what it does not speak of.
+// An option changes only the subjects that it is about.
 TEST(DrawPlan, AnOptionLeavesTheOtherSubjectsAlone) {
   SimOptions leases;
   leases.lease_work = true;

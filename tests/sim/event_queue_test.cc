@@ -24,7 +24,7 @@ void pass(EventQueue& queue, Duration length) {
   }
 }
 
-// Whatever an action captured, small or large, is moved with it and destroyed once.
+// What an action captured, small or large, is moved with it and destroyed once.
 template <std::size_t Bytes>
 void expect_one_owner() {
   const auto token = std::make_shared<int>(0);
@@ -86,7 +86,7 @@ TEST(EventQueue, IsOneOrderedListHoweverFarAwayThingsAre) {
   }
 }
 
-// A leader that is cut off hears what a peer told it in an earlier term, of a round of the same
+// A leader that is cut off hears a peer's answer from an earlier term, to a round of the same
 // number, and nothing else.
 TEST(SimNetwork, ALostRoundIsAnsweredByAnOldOne) {
   const raft::NodeId leader(1);

@@ -142,7 +142,7 @@ TEST(SimCommand, KeepGoingReportsEverySeed) {
   EXPECT_NE(outcome.out.find("seeds 60, "), std::string::npos) << outcome.out;
 }
 
-// Looking on changes nothing, and what was seen can be read again and drawn.
+// Recording a run changes nothing, and the record can be read again and drawn.
 TEST(SimCommand, AStoryAndATraceLeaveTheRunAsItIs) {
   const std::string file = testing::TempDir() + "sim_command_test.jsonl";
   const Outcome plain = run({"--seeds", "4..4", "--trace-hash", "--quiet"});

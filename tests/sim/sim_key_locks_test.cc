@@ -1,4 +1,4 @@
-// Clients that use keys as locks, and the oracle that looks on.
+// Clients that use keys as locks, and their oracle.
 #include <gtest/gtest.h>
 #include <leasehold/sim/judge/key_lock_oracle.h>
 #include <leasehold/sim/plan/draw_plan.h>
@@ -33,7 +33,7 @@ struct Judged {
   TrueInstant later() const { return world.queue.now() + milliseconds(10); }
 };
 
-TEST(KeyLockOracle, WhoHoldsAKeyByItsValueIsFine) {
+TEST(KeyLockOracle, HoldingAKeyByItsValueIsFine) {
   Judged judged;
   judged.put("k", "1");
   judged.put("l", "2");
@@ -68,13 +68,13 @@ TEST(KeyLockOracle, AnEndBeforeItsTimeIsFound) {
   }
 }
 
-TEST(KeyLockOracle, WhoIsToldOfAKeyThatIsGoneIsFound) {
+TEST(KeyLockOracle, AnAnswerThatGrantsAKeyThatIsGoneIsFound) {
   Judged judged;
   judged.oracle.holds(1, "k", "1", judged.later());
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
 }
 
-TEST(KeyLockOracle, WhoIsToldTooEarlyThatItHasLostIsFound) {
+TEST(KeyLockOracle, ALossReportedTooEarlyIsFound) {
   Judged judged;
   judged.put("k", "1");
   judged.oracle.holds(1, "k", "1", judged.later());
@@ -82,7 +82,7 @@ TEST(KeyLockOracle, WhoIsToldTooEarlyThatItHasLostIsFound) {
   EXPECT_EQ(judged.verdict(), "lease_expired_early");
 }
 
-TEST(KeyLockOracle, WhoseTimeIsOverOrWhoHasLetGoHoldsNothing) {
+TEST(KeyLockOracle, AClientWhoseTimeIsOverOrThatLetGoHoldsNothing) {
   Judged judged;
   judged.put("k", "1");
   judged.oracle.holds(1, "k", "1", judged.later());
@@ -113,7 +113,7 @@ KeyLockCounts sum_of(std::uint64_t seeds, const SimOptions& options) {
   return sum;
 }
 
-// What the clients are there for does happen.
+// What the clients are there to test does happen.
 TEST(SimKeyLocks, AreAcquiredExtendedReleasedAndLost) {
   SimOptions options;
   options.lease_work = true;
@@ -126,7 +126,7 @@ TEST(SimKeyLocks, AreAcquiredExtendedReleasedAndLost) {
   EXPECT_GT(counts.lost, 5U);
 }
 
-// One seed of four has them, and one of two where leases are most of what is done.
+// One seed of four has them, and one of two where leases are most of the work.
 TEST(SimKeyLocks, AreDrawnForSomeSeeds) {
   SimOptions options;
   const auto seeds_with = [&options] {

@@ -105,7 +105,7 @@ struct Judged {
   void holds(std::uint64_t client, const char* name, std::uint64_t lease, TrueInstant until) {
     oracles.holds({client, name, {}, world.queue.now(), until}, LeaseId(lease));
   }
-  /// Nothing happens meanwhile.
+  /// Nothing happens in that time.
   void pass(Duration time) {
     world.queue.after(time, [this] { newest = {}; });
     world.queue.run_next(world.queue.now() + time);
@@ -131,7 +131,7 @@ TEST(LeaseOracles, TwoHoldersOfOneNameAreFound) {
   EXPECT_EQ(judged.verdict(), "two_holders");
 }
 
-TEST(LeaseOracles, WhoHasLetGoHoldsNothing) {
+TEST(LeaseOracles, AReleasedLeaseIsNotHeld) {
   Judged judged;
   judged.holds(1, "n", 7, judged.later());
   judged.oracles.lets_go(LeaseId(7));
@@ -171,7 +171,7 @@ TEST(LeaseOracles, AnExpiryInAGracePeriodIsFound) {
   }
 }
 
-TEST(LeaseOracles, BehindASoftLimitALeaseEndsForWhoeverAsks) {
+TEST(LeaseOracles, BehindASoftLimitALeaseEndsForAnyClientThatAsks) {
   for (const bool wanted : {true, false}) {
     Judged judged;
     judged.execute(with({milliseconds(50), {}, true}));
@@ -184,7 +184,7 @@ TEST(LeaseOracles, BehindASoftLimitALeaseEndsForWhoeverAsks) {
   }
 }
 
-TEST(LeaseOracles, WhoHasANameDuringItsLockDelayIsFound) {
+TEST(LeaseOracles, AGrantDuringALockDelayIsFound) {
   enum class How { early, late, revoked };
   for (const How how : {How::early, How::late, How::revoked}) {
     Judged judged;
@@ -221,7 +221,7 @@ TEST(LeaseOracles, TheLeaseOfAKeyWithoutItIsFound) {
   EXPECT_EQ(judged.verdict(), "lease_keys");
 }
 
-TEST(LeaseOracles, WhoIsToldOfARenewalBehindTheExpiryIsFound) {
+TEST(LeaseOracles, ARenewalBehindTheExpiryIsFound) {
   Judged judged;
   judged.execute(grant(7, "n"));
   judged.execute(kv::ExpireLeases{raft::Term(1), {{LeaseId(7), 1}}});
@@ -259,7 +259,7 @@ TEST(LeaseOracles, AWriteBehindALargerTokenIsFound) {
   EXPECT_EQ(judged.verdict(), "fence");
 }
 
-TEST(WatchOracle, AWatcherThatIsToldEverythingOnceAndInOrderIsFine) {
+TEST(WatchOracle, AWatcherThatGetsEverythingOnceAndInOrderIsFine) {
   Judged judged;
   judged.watches.resynced(0, 0, {});
   judged.execute(grant(7, "n"));
@@ -277,7 +277,7 @@ TEST(WatchOracle, AWatcherThatIsToldEverythingOnceAndInOrderIsFine) {
   EXPECT_EQ(judged.watches.resyncs(), 2U);
 }
 
-TEST(WatchOracle, WhatAWatcherIsToldWronglyIsFound) {
+TEST(WatchOracle, AWrongEventForAWatcherIsFound) {
   const auto verdict_of = [](const std::function<void(Judged&)>& wrong) {
     Judged judged;
     judged.watches.resynced(0, 0, {});
@@ -337,7 +337,7 @@ TEST(WatchOracle, AKeyThatGoesWithItsLeaseHasAnEventThatSaysSo) {
   }
 }
 
-// What the clients are there for does happen.
+// What the clients are there to test does happen.
 TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   LeaseCounts all;
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
@@ -365,7 +365,7 @@ TEST(SimLeases, AreGrantedRenewedLostAndFenced) {
   EXPECT_GT(all.resynced, 5U);
 }
 
-// A disk that fails while a thread that was late acts is heard of in the next turn: it was an
+// If a disk fails while a late thread acts, the next turn learns of it. This once failed an
 // assertion.
 TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   SimOptions options;
@@ -373,15 +373,15 @@ TEST(SimLeases, ADiskMayFailUnderALateTurn) {
   EXPECT_FALSE(run_kept_plan("leases_18959.plan", options).violation);
 }
 
-// What stood in the log for a minute is applied one by one when the faults have ended: whoever did
-// so was given up.
+// Entries that were in the log for a minute are applied one by one when the faults have ended. The
+// simulator once gave up a node that did so.
 TEST(SimLeases, MayBeAppliedForLong) {
   SimOptions options;
   options.lease_work = true;
   EXPECT_FALSE(run_kept_plan("leases_6907.plan", options).violation);
 }
 
-// In this storm nobody leads for fifty seconds; what was asked for in vain covers it.
+// In this storm no node leads for fifty seconds; the requests made in vain still cover the seed.
 TEST(SimLeases, MayBeAskedForInVain) {
   SimOptions options;
   options.lease_work = true;

@@ -50,7 +50,7 @@ TEST(RegisterSessions, EveryCommandIsWhatItsBytesSay) {
   EXPECT_FALSE(RegisterMachine::decode_command(""));
 }
 
-TEST(RegisterSessions, ARepetitionChangesNothingAndIsToldOfTheFirstTime) {
+TEST(RegisterSessions, ARepetitionChangesNothingAndGetsTheFirstAnswer) {
   Machine machine;
   EXPECT_EQ(RegisterMachine::decode_number(machine.apply({Kind::open}).view()), 1U);
   const auto first = machine.answer(once(1, 1, 1, 70));
@@ -77,7 +77,7 @@ TEST(RegisterSessions, ASessionThatIsIdleIsClosedAndNothingIsExecutedInIt) {
   EXPECT_EQ(machine.state.values[5], 70U);
 }
 
-// Two states that differ in what a client was told differ for ever.
+// Two states that gave a client different answers differ forever.
 TEST(RegisterSessions, TheDigestHoldsTheResults) {
   Machine known;
   Machine unknown;

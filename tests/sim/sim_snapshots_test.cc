@@ -175,7 +175,7 @@ TEST(RegisterMachine, AnInstalledStateIsDurableAndABadOneChangesNothing) {
   EXPECT_EQ(machine.durable_index(), raft::Index(7));
 }
 
-/// One machine's port, and what it told its process.
+/// One machine's port, and what its process got from it.
 struct Port : Fixture {
   Port() { start(); }
   void start() {
@@ -240,7 +240,7 @@ TEST(SimSnapshots, APartSurvivesARestartAndIsContinued) {
   EXPECT_EQ(answer.stored.offset, 20U);
   EXPECT_EQ(port.world.snapshots.resumed, 1U);
   EXPECT_TRUE(port.store(1, 20, 10).complete.has_value());
-  // A process that does not know of it is told again.
+  // A process that does not know of it gets it again.
   port.start();
   EXPECT_TRUE(port.store(1, 0, 10).complete.has_value());
 }

@@ -1,5 +1,5 @@
-// The simulator, tested: its parts do what they say, a seed repeats itself, and the environment's
-// promises are what the verdict hangs on.
+// The simulator, tested: its parts do what they say, a seed repeats itself, and the verdict depends
+// on the environment's promises.
 #include <gtest/gtest.h>
 #include <leasehold/sim/plan/draw_plan.h>
 #include <leasehold/sim/simulator.h>
@@ -174,7 +174,7 @@ TEST(Simulator, EachSeedCoversEnough) {
             "partition");
 }
 
-// Each file says what it found. The rule that it taught has a comment where it stands.
+// Each file says what it found. The rule that it taught has a comment in the code.
 TEST(Simulator, PlansThatFoundSomethingFindNothingNow) {
   for (const char* name :
        {"5926", "16068", "3880", "13102", "331", "1036", "5805", "14396", "15035", "17405"}) {

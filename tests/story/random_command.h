@@ -1,4 +1,4 @@
-// Commands of scenario files as chance draws them, for tests.
+// Random commands of scenario files, for tests.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -8,10 +8,10 @@
 
 namespace leasehold::story {
 
-/// Of whom random commands speak.
+/// The nodes of the random commands.
 struct Cast {
   std::uint64_t nodes = 3;  ///< 1 to 9
-  /// Also messages that nobody sent, clocks beyond the bound, and facts that may not hold.
+  /// Also messages that no node sent, clocks beyond the bound, and facts that may not hold.
   bool lies = false;
 };
 

@@ -1,5 +1,5 @@
-// Random commands: a story may go wrong in any way that its author thinks of, and neither the core
-// nor the runner may stop for it.
+// Random commands: whatever a scenario asks for, neither the core nor the runner may stop with an
+// assertion.
 #include <gtest/gtest.h>
 #include <leasehold/base/random.h>
 #include <leasehold/story/scenario.h>
@@ -25,7 +25,7 @@ std::vector<Record> tell(std::uint64_t seed, bool lies) {
     const ScenarioOutcome outcome =
         run_scenario(file.value(), [&heard](const Record& r) { heard.push_back(r); });
     if (outcome.failed) {
-      // Clocks stay within the bound, so nothing may ever show two leases unless somebody lied.
+      // Clocks stay within the bound, so nothing may ever show two leases without a forged message.
       EXPECT_TRUE(lies || outcome.problems.back().find("VIOLATION") == std::string::npos)
           << longer << outcome.problems.back();
       continue;
@@ -49,7 +49,7 @@ TEST(RandomScript, WhatMayHappenToAClusterNeverShowsTwoLeases) {
   }
 }
 
-TEST(RandomScript, ForgedMessagesStopNobody) {
+TEST(RandomScript, ForgedMessagesStopNoNode) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) tell(seed, true);
 }
 

@@ -118,7 +118,7 @@ TEST(ScenarioCommands, ANodeThatIsDownTakesNoCommands) {
 
 // The scenario's own oracle: nothing in a file may hide two leases.
 TEST(ScenarioCommands, TwoValidLeasesEndAScenario) {
-  // Node 1 runs slower than the bound that the others trust in.
+  // Node 1 runs slower than the bound that the others rely on.
   const std::string story =
       "> nodes 3 drift=10% delay=1ms\n  nothing\n> campaign 1\n> settle\n> run 200ms\n"
       "> drift 1 -60%\n> isolate 1\n> run 2s\n";
@@ -150,7 +150,7 @@ TEST(ScenarioCommands, NoHistoryIsPresetThatRaftExcludes) {
 }
 
 // A fuzzer's find: beyond two and a half hours of true time the story's clocks overflowed, and a
-// timer that was due for ever let nothing else happen.
+// timer that was due forever let nothing else happen.
 TEST(ScenarioCommands, AStoryMayLastForDays) {
   const std::string hour = "> advance 3600s\n";
   std::string commands = "> nodes 3 lease=1s election=3000s\n> campaign 1\n> run 1s\n";

@@ -68,7 +68,7 @@ TEST(TraceFile, TheBytesArePinned) {
   EXPECT_EQ(encode_record(clock), R"({"at":0,"kind":"clock","holder_ppm":-5,"promise_ppm":0})");
 }
 
-TEST(TraceFile, WhatIsNoRecordIsRefused) {
+TEST(TraceFile, WhatIsNotARecordIsRefused) {
   EXPECT_THAT(refusal(""), HasSubstr("one JSON object"));
   EXPECT_THAT(refusal("[]"), HasSubstr("one JSON object"));
   EXPECT_THAT(refusal("{}"), HasSubstr("a name in quotes"));
