@@ -157,8 +157,8 @@ std::string text_of(const ChangeRefused& refused) {
              "the group and add it again as a new member";
     case ChangeObstacle::other_kind:
       return node +
-             " cannot become a witness, or stop being one: its directory does not hold what it would "
-             "need. Remove it from the group and add it again with an empty directory";
+             " cannot become a witness, or stop being one: its directory does not hold what it "
+             "would need. Remove it from the group and add it again with an empty directory";
     case ChangeObstacle::not_a_learner:
       return node + " is not a member yet; add it as a learner first, and let it catch up";
     case ChangeObstacle::learner_behind:

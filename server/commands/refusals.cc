@@ -20,7 +20,8 @@ constexpr const char* kDisk =
 constexpr const char* kMembers = "elections decide which node leads";
 constexpr const char* kFlush = "delete keys by name: SCAN and DEL";
 constexpr const char* kCopy =
-    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes between";
+    "read the value and write it: GET, then SET with NX; with WATCH and MULTI no other write comes "
+    "between";
 constexpr const char* kMove = "there is only DB 0, with nothing to move keys to";
 constexpr const char* kDump =
     "a value is its bytes and has no other form: GET and SET carry one key elsewhere, LEASEHOLD "

@@ -229,8 +229,7 @@ TEST_F(ScriptsTest, EverythingElseIsRefusedWithTheReason) {
   EXPECT_EQ(call({"EVAL", kDelete, "2", "k"}),
             "-ERR Number of keys can't be greater than number of args\r\n");
   call({"MULTI"});
-  EXPECT_THAT(eval(kDelete, {"k"}, {"me"}),
-              StartsWith("-ERR 'eval' cannot be in a transaction"));
+  EXPECT_THAT(eval(kDelete, {"k"}, {"me"}), StartsWith("-ERR 'eval' cannot be in a transaction"));
 }
 
 }  // namespace
