@@ -154,7 +154,7 @@ TEST_P(SequentialKeys, ALaterOperationSeesTheKey) {
 TEST_P(SequentialKeys, AKeyThatWasWrittenByItsNameIsLeftAlone) {
   run(Set{named("q/", 2), "by hand"});
   EXPECT_THAT(run(sequential("q/")), HasSubstr("error 16: the key of this prefix and the number 2 "
-                                               "exists: somebody has written it by its name"));
+                                               "exists: a client has written it by its name"));
   EXPECT_EQ(bytes_of(named("q/", 2)), "by hand");
   EXPECT_EQ(store_->revision(), 1U);
   EXPECT_EQ(store_->size(), 1U);

@@ -157,7 +157,7 @@ TEST_F(SessionEvents, ForgottenRevisionsAreReported) {
 TEST_F(SessionEvents, ARevisionThatNeverWasIsRefused) {
   set("a", "1");
   EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a", "FROM", "3"}),
-              StartsWith("ERR revision 2 has not been, the newest one is 1"));
+              StartsWith("ERR revision 2 does not exist yet, the newest one is 1"));
   EXPECT_EQ(say({"LEASEHOLD", "WATCH", "KEY", "a", "FROM", "2"}), "[watching 2]");
 }
 
@@ -229,7 +229,7 @@ TEST_F(SessionEvents, InResp3EverythingIsAnsweredBesideMessages) {
 TEST_F(SessionEvents, NoTransactionWatches) {
   say({"MULTI"});
   EXPECT_THAT(say({"LEASEHOLD", "WATCH", "KEY", "a"}), HasSubstr("cannot be in a transaction"));
-  EXPECT_THAT(say({"SUBSCRIBE", "__keyevent@0__:set"}), HasSubstr("cannot stand"));
+  EXPECT_THAT(say({"SUBSCRIBE", "__keyevent@0__:set"}), HasSubstr("cannot be in a transaction"));
 }
 
 TEST_F(SessionEvents, MessagesFollowTheReplyThatBeginsThem) {

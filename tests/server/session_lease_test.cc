@@ -172,7 +172,7 @@ TEST_F(SessionLeaseTest, ASequentialKeyIsToldAndGoesWithItsLease) {
   EXPECT_EQ(line("KEYS *"), "*1\r\n$22\r\nq/00000000000000000001\r\n");
   line("SET q/00000000000000000006 taken");
   EXPECT_EQ(line("SETSEQ q/ v"),
-            "-KEYEXISTS the key of this prefix and the number 6 exists: somebody has written it by "
+            "-KEYEXISTS the key of this prefix and the number 6 exists: a client has written it by "
             "its name; nothing was done\r\n");
 }
 

@@ -50,7 +50,7 @@ TEST(Settings, TheHistoryOfWatchersHasBounds) {
   EXPECT_EQ(make_settings(with("watch-history", "64K")).value().events.bytes_max, 64U << 10U);
   EXPECT_EQ(make_settings(with("watch-history-events", "100")).value().events.events_max, 100U);
   EXPECT_THAT(refusal(with("watch-history", "0")),
-              HasSubstr("--watch-history: what watchers read"));
+              HasSubstr("--watch-history: the history for watchers"));
   EXPECT_THAT(refusal(with("watch-history", "some")), HasSubstr("is not a number of bytes"));
   EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is not a number from 100"));
 }
