@@ -165,6 +165,9 @@ const DriverCounters& Driver::counters() const {
 std::size_t Driver::pending() const {
   return impl_->pending();
 }
+ProposalPlaces Driver::proposals() const {
+  return impl_->proposals();
+}
 bool Driver::awaits_applied() const {
   return impl_->awaits_applied();
 }

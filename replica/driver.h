@@ -28,6 +28,16 @@ struct DriverOptions : Limits {
   raft::CoreOptions core;
 };
 
+/// Commands that wait for their result, and reads through the log: all, and those in each list.
+/// Each is in one list at most, and in none once it has ended.
+struct ProposalPlaces {
+  std::size_t all = 0;
+  std::size_t held = 0;         ///< until a leader is known, or until the next try
+  std::size_t queued = 0;       ///< for the next append of this leader; forwarded ones too
+  std::size_t forwarded = 0;    ///< sent to the present leader, and perhaps again
+  std::size_t uncommitted = 0;  ///< log entries of this leader, of which the callers may be gone
+};
+
 /// A witness (CoreOptions::witness) refuses Propose, Read and WaitApplied at once, with a member to
 /// ask as the leader of the answer. Its Applier gets entries like any other; Applier::install()
 /// then names the new beginning of the log, and there is nothing to install.
@@ -72,6 +82,7 @@ class Driver {
   const DriverCounters& counters() const;
   /// The number of waiting callers.
   std::size_t pending() const;
+  ProposalPlaces proposals() const;
   /// Whether the next Applied lets this driver do something: complete a read, send a command again,
   /// or give the applier more. Otherwise it may be handled together with the next event.
   bool awaits_applied() const;

@@ -11,15 +11,16 @@
 
 namespace leasehold::replica {
 
-enum class WaiterKind : std::uint8_t { proposal, read, group_call };
+enum class WaiterKind : std::uint8_t { read, group_call };
 
-/// The deadlines of everybody who waits, the earliest first. An entry is not removed when its
-/// waiter completes: it is passed over when it comes up, or swept when most entries are such.
+/// The deadlines of reads and of calls about the group, the earliest first; ProposalTable has those
+/// of the commands. An entry is not removed when its waiter completes: it is passed over when it
+/// comes up, or swept when most entries are such.
 class Deadlines {
  public:
   struct Entry {
     raft::PromiseInstant at;
-    WaiterKind kind = WaiterKind::proposal;
+    WaiterKind kind = WaiterKind::read;
     std::uint64_t number = 0;
   };
 

@@ -31,6 +31,7 @@ void Driver::Impl::finish(lease::Now now) {
       retry_at_ = now.promise + context_.options.core.timing.heartbeat;
     }
   }
+  proposals_.check();
   inside_ = false;
 }
 
@@ -142,28 +143,33 @@ void Driver::Impl::route_held(lease::Now now) {
   reads_.route_held(now);
 }
 
+// Of one instant the commands end first, then the reads, then the calls about the group.
 void Driver::Impl::expire(lease::Now now) {
   Deadlines& deadlines = context_.deadlines;
-  while (!deadlines.empty()) {
+  while (true) {
+    while (!deadlines.empty() && !still_waits(deadlines.earliest())) deadlines.pop();
+    const raft::PromiseInstant others =
+        deadlines.empty() ? raft::PromiseInstant::never() : deadlines.earliest().at;
+    if (std::min(proposals_.next_deadline(), others) > now.promise) break;
+    if (proposals_.next_deadline() <= others) {
+      proposals_.expire_earliest();
+      continue;
+    }
     const Deadlines::Entry entry = deadlines.earliest();
-    if (entry.at > now.promise && still_waits(entry)) break;
     deadlines.pop();
-    if (entry.kind == WaiterKind::proposal) {
-      proposals_.expired(entry.number);
-    } else if (entry.kind == WaiterKind::read) {
+    if (entry.kind == WaiterKind::read) {
       reads_.expired(entry.number);
     } else {
       group_calls_.expired(entry.number);
     }
   }
-  if (deadlines.size() > 2 * pending() + 1024) {
+  if (deadlines.size() > 2 * (reads_.size() + group_calls_.size()) + 1024) {
     deadlines.sweep([this](const Deadlines::Entry& entry) { return still_waits(entry); });
   }
 }
 
 bool Driver::Impl::still_waits(const Deadlines::Entry& entry) const {
   switch (entry.kind) {
-    case WaiterKind::proposal: return proposals_.waits(entry.number);
     case WaiterKind::read: return reads_.waits(entry.number);
     case WaiterKind::group_call: return group_calls_.waits(entry.number);
   }

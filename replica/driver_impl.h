@@ -63,12 +63,14 @@ class Driver::Impl {
     raft::PromiseInstant next = std::min(context_.core.next_deadline(), retry_at_);
     next = std::min(next, sender_.next_deadline());
     next = std::min(next, proposals_.next_resend());
+    next = std::min(next, proposals_.next_deadline());
     if (!context_.deadlines.empty()) next = std::min(next, context_.deadlines.earliest().at);
     return next;
   }
 
   DriverContext& context() { return context_; }
   std::size_t pending() const { return proposals_.size() + reads_.size() + group_calls_.size(); }
+  ProposalPlaces proposals() const { return proposals_.places(); }
   bool awaits_applied() const {
     return reads_.size() > 0 || proposals_.awaits_applied() || apply_.behind();
   }

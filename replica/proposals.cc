@@ -1,5 +1,4 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/replica/callers.h>
 #include <leasehold/replica/command_envelope.h>
 #include <leasehold/replica/proposals.h>
 
@@ -19,143 +18,133 @@ constexpr std::size_t kResendBytesMax = std::size_t{1} << 20U;
 
 void Proposals::propose(lease::Now now, Propose& event) {
   ++context_.counters.proposals;
-  Waiter waiter;
-  waiter.command = std::move(event.command);
-  waiter.deadline = event.deadline;
-  waiter.group = event.group;
-  waiter.repeatable = event.repeatable;
-  take(now, std::move(waiter), std::move(event.done));
+  auto proposal = std::make_unique<Proposal>();
+  proposal->command = std::move(event.command);
+  proposal->deadline = event.deadline;
+  proposal->group = event.group;
+  proposal->repeatable = event.repeatable;
+  proposal->done = std::move(event.done);
+  take(now, std::move(proposal));
 }
 
 void Proposals::read(lease::Now now, Read& event) {
-  Waiter waiter;
-  waiter.deadline = event.deadline;
-  waiter.group = event.group;
-  waiter.is_read = true;
-  take(now, std::move(waiter), [done = std::move(event.done)](const ProposeResult& result) {
+  auto proposal = std::make_unique<Proposal>();
+  proposal->deadline = event.deadline;
+  proposal->group = event.group;
+  proposal->is_read = true;
+  proposal->done = [done = std::move(event.done)](const ProposeResult& result) {
     if (!done) return;
     ReadResult read;
     read.leader = result.leader;
     read.overloaded = result.overloaded;
     if (result.status == ProposeStatus::committed) read.index = result.id.index;
     done(read);
-  });
+  };
+  take(now, std::move(proposal));
 }
 
-void Proposals::take(lease::Now now, Waiter waiter, ProposeCompletion done) {
+void Proposals::take(lease::Now now, std::unique_ptr<Proposal> taken) {
   const DriverOptions& options = context_.options;
-  const bool full = waiters_.size() >= options.proposals_max ||
-                    waiting_bytes_ + waiter.command.size() > options.proposal_bytes_max;
-  waiting_bytes_ += waiter.command.size();
-  const auto added = waiters_.emplace_hint(waiters_.end(), ++last_sequence_, std::move(waiter));
-  context_.ports.callers.add(added->first, std::move(done));
-  const bool too_large = added->second.command.size() > options.command_bytes_max;
-  if (full || too_large || added->second.deadline <= now.promise) {
-    drop(added, full && !too_large);
+  const bool full = table().size() >= options.proposals_max ||
+                    waiting_bytes_ + taken->command.size() > options.proposal_bytes_max;
+  waiting_bytes_ += taken->command.size();
+  taken->sequence = ++last_sequence_;
+  Proposal& proposal = context_.ports.callers.add(std::move(taken));
+  const bool too_large = proposal.command.size() > options.command_bytes_max;
+  if (full || too_large || proposal.deadline <= now.promise) {
+    drop(proposal, full && !too_large);
     return;
   }
-  context_.deadlines.add(added->second.deadline, WaiterKind::proposal, added->first);
-  route(now, added);
+  route(now, proposal);
 }
 
-void Proposals::route(lease::Now now, Waiters::iterator waiter) {
+void Proposals::route(lease::Now now, Proposal& proposal) {
   const raft::CoreOptions& core = context_.options.core;
   // A follower without space could not apply what it forwards.
   if (context_.disk_full) {
-    drop_for_space(waiter, core.id);
+    drop_for_space(proposal, core.id);
     return;
   }
   if (context_.leads()) {
     if (overloaded()) {
-      drop(waiter, true);
+      drop(proposal, true);
       return;
     }
-    waiter->second.place = Place::queued;
-    queue(core.id, core.incarnation, waiter->first, waiter->second.command);
+    ProposalList::leave(proposal);
+    proposal.place = Place::queued;
+    queue({core.id, core.incarnation, proposal.sequence, &proposal}, proposal.command);
     return;
   }
   const raft::NodeId leader = context_.core.leader();
   if (leader == raft::kNobody || leader == core.id) {
-    hold(waiter);
+    hold(proposal);
     return;
   }
-  waiter->second.place = Place::forwarded;
-  waiter->second.sent_to = leader;
-  waiter->second.sent_in = context_.core.term();
+  proposal.sent_to = leader;
+  proposal.sent_in = context_.core.term();
   ++context_.counters.proposals_forwarded;
-  forward(now, waiter);
+  forward(now, proposal);
 }
 
-void Proposals::forward(lease::Now now, Waiters::iterator waiter) {
+void Proposals::forward(lease::Now now, Proposal& proposal) {
   const raft::CoreOptions& core = context_.options.core;
-  // Ended ones behind one that waits are swept as those in held_ are.
-  if (resends_.size() >= 2 * waiters_.size() + 64) {
-    resends_.erase(std::remove_if(resends_.begin(), resends_.end(),
-                                  [this](const Resend& resend) { return !waits(resend.sequence); }),
-                   resends_.end());
-  }
-  resends_.push_back({now.promise + core.timing.election_timeout, waiter->first});
-  context_.send(waiter->second.sent_to,
-                wire::ForwardRequest{waiter->second.sent_in, core.incarnation, waiter->first,
-                                     waiter->second.command});
+  ProposalList::leave(proposal);
+  proposal.place = Place::forwarded;
+  proposal.resend_at = now.promise + core.timing.election_timeout;
+  resends_.push_back(proposal);
+  context_.send(proposal.sent_to, wire::ForwardRequest{proposal.sent_in, core.incarnation,
+                                                       proposal.sequence, proposal.command});
 }
 
 raft::PromiseInstant Proposals::next_resend() const {
   if (resends_.empty()) return raft::PromiseInstant::never();
-  return std::max(resends_.front().at, resends_from_);
+  return std::max(resends_.front().resend_at, resends_from_);
 }
 
 void Proposals::resend(lease::Now now) {
   const lease::Duration interval = context_.options.core.timing.election_timeout;
   while (!resends_.empty()) {
-    const auto waiter = waiters_.find(resends_.front().sequence);
-    // In a later term nobody takes it any more: a proof lets it go out anew, or its deadline comes.
-    const bool open = waiter != waiters_.end() && waiter->second.place == Place::forwarded &&
-                      waiter->second.sent_in == context_.core.term();
-    if (open) {
-      if (now.promise < next_resend()) return;
-      if (now.promise >= resent_.until) resent_ = {now.promise + interval, 0, 0};
-      const std::size_t size = waiter->second.command.size();
-      const bool fits = resent_.bytes + size <= kResendBytesMax;
-      if (resent_.count == kResendsMax || (resent_.count > 0 && !fits)) {
-        resends_from_ = resent_.until;
-        return;
-      }
-      ++resent_.count;
-      resent_.bytes += size;
-      if (!fits) resent_.until = now.promise + interval * (1 + size / kResendBytesMax);
-      ++context_.counters.proposals_resent;
-      forward(now, waiter);
+    Proposal& proposal = resends_.front();
+    // In a later term nobody takes it any more: a proof lets it go out again, or its deadline
+    // comes.
+    const bool open = proposal.sent_in == context_.core.term();
+    if (!open) {
+      ProposalList::leave(proposal);
+      continue;
     }
-    resends_.pop_front();
+    if (now.promise < next_resend()) return;
+    if (now.promise >= resent_.until) resent_ = {now.promise + interval, 0, 0};
+    const std::size_t size = proposal.command.size();
+    const bool fits = resent_.bytes + size <= kResendBytesMax;
+    if (resent_.count == kResendsMax || (resent_.count > 0 && !fits)) {
+      resends_from_ = resent_.until;
+      return;
+    }
+    ++resent_.count;
+    resent_.bytes += size;
+    if (!fits) resent_.until = now.promise + interval * (1 + size / kResendBytesMax);
+    ++context_.counters.proposals_resent;
+    forward(now, proposal);
   }
 }
 
-void Proposals::hold(Waiters::iterator waiter) {
-  waiter->second.place = Place::held;
-  // Expired ones are swept when they are the larger part, so that this costs nothing on average.
-  if (held_.size() >= 2 * waiters_.size() + 64) {
-    held_.erase(std::remove_if(held_.begin(), held_.end(),
-                               [this](std::uint64_t sequence) { return !waits(sequence); }),
-                held_.end());
-  }
-  held_.push_back(waiter->first);
+void Proposals::hold(Proposal& proposal) {
+  ProposalList::leave(proposal);
+  proposal.place = Place::held;
+  held_.push_back(proposal);
+  retry_ = true;
 }
 
 void Proposals::route_held(lease::Now now) {
-  std::vector<std::uint64_t> sequences;
-  sequences.swap(held_);
-  for (const std::uint64_t sequence : sequences) {
-    const auto waiter = waiters_.find(sequence);
-    if (waiter != waiters_.end()) route(now, waiter);
-  }
+  retry_ = false;
+  // Each leaves the front; one that is held again goes behind all of these.
+  for (std::size_t left = held_.size(); left > 0; --left) route(now, held_.front());
 }
 
-void Proposals::queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
-                      const Bytes& command) {
-  Bytes payload = encode_envelope({origin, incarnation, sequence, command});
+void Proposals::queue(const Queued& queued, const Bytes& command) {
+  Bytes payload = encode_envelope({queued.origin, queued.incarnation, queued.sequence, command});
   uncommitted_bytes_ += payload.size();
-  queue_.push_back({origin, incarnation, sequence});
+  queue_.push_back(queued);
   queued_payloads_.push_back(std::move(payload));
 }
 
@@ -167,7 +156,7 @@ void Proposals::forwarded(const raft::Peer& from, wire::ForwardRequest& request)
     ++context_.counters.forwards_refused;
     return;
   }
-  const Queued forward{from.id, request.incarnation, request.sequence};
+  const Queued forward{from.id, request.incarnation, request.sequence, nullptr};
   // Who leaves may not see its command in its own log any more, and could tell nobody what came of
   // it. It is its leader no longer.
   if (!context_.leads() || request.term != context_.core.term() || !context_.stays(from.id)) {
@@ -182,7 +171,7 @@ void Proposals::forwarded(const raft::Peer& from, wire::ForwardRequest& request)
     refuse(forward, wire::ForwardRefusal::overloaded);
     return;
   }
-  queue(from.id, request.incarnation, request.sequence, request.command);
+  queue(forward, request.command);
 }
 
 void Proposals::refuse(const Queued& forward, wire::ForwardRefusal reason) {
@@ -193,42 +182,36 @@ void Proposals::refuse(const Queued& forward, wire::ForwardRefusal reason) {
 
 void Proposals::refused(lease::Now now, raft::NodeId from, const wire::ForwardReply& reply) {
   if (reply.incarnation != context_.options.core.incarnation) return;
-  const auto waiter = waiters_.find(reply.sequence);
-  if (waiter == waiters_.end()) return;
-  if (waiter->second.place != Place::forwarded || waiter->second.sent_to != from) return;
+  Proposal* proposal = table().find(reply.sequence);
+  if (proposal == nullptr) return;
+  if (proposal->place != Place::forwarded || proposal->sent_to != from) return;
   if (reply.reason == wire::ForwardRefusal::overloaded) {
-    drop(waiter, true);
+    drop(*proposal, true);
     return;
   }
   if (reply.reason == wire::ForwardRefusal::disk_full) {
-    drop_for_space(waiter, from);
+    drop_for_space(*proposal, from);
     return;
   }
   // Nobody takes it from this node any more.
   if (!context_.stays(context_.options.core.id)) {
-    drop(waiter, false);
+    drop(*proposal, false);
     return;
   }
-  const auto again = renew(waiter);
+  renew(*proposal);
   const raft::NodeId leader = context_.core.leader();
   const bool moved = context_.leads() || (leader != raft::kNobody && leader != from);
   if (moved) {
-    route(now, again);  // the news of the next leader came before the word of this one
+    route(now, *proposal);  // the news of the next leader came before the word of this one
   } else {
-    hold(again);  // it goes out again once another leader is known, or after a pause
+    hold(*proposal);  // it goes out again once another leader is known, or after a pause
   }
 }
 
-// Of a repeatable one the caller may have been told at this very moment: then nobody is told later.
-Proposals::Waiters::iterator Proposals::renew(Waiters::iterator waiter) {
-  ProposeCompletion done = context_.ports.callers.take(waiter->first);
-  auto node = waiters_.extract(waiter);
-  node.key() = ++last_sequence_;
-  node.mapped().hidden = false;
-  const auto again = waiters_.insert(waiters_.end(), std::move(node));
-  context_.ports.callers.add(again->first, std::move(done));
-  context_.deadlines.add(again->second.deadline, WaiterKind::proposal, again->first);
-  return again;
+// The caller of a repeatable one may have been told at this very moment: then nobody is told later.
+void Proposals::renew(Proposal& proposal) {
+  context_.ports.callers.renumber(proposal, ++last_sequence_);
+  proposal.hidden = false;
 }
 
 void Proposals::flush(lease::Now now) {
@@ -240,22 +223,21 @@ void Proposals::flush(lease::Now now) {
       context_.core.propose(now, std::exchange(queued_payloads_, {}));
   for (std::size_t i = 0; i < queue_.size(); ++i) {
     const Queued& queued = queue_[i];
-    const bool own = queued.origin == context_.options.core.id;
-    const auto waiter = own ? waiters_.find(queued.sequence) : waiters_.end();
-    if (!first) {
-      uncommitted_bytes_ -= sizes[i];
-      if (!own) {
-        refuse(queued, wire::ForwardRefusal::not_leader);
-      } else if (waiter != waiters_.end()) {
-        hold(waiter);
-      }
+    LEASEHOLD_ASSERT(queued.own == nullptr || queued.own->place == Place::queued);
+    if (first) {
+      const raft::LogId id{first->term, first->index + i};
+      uncommitted_.push_back({id.index, sizes[i]});
+      if (queued.own == nullptr) continue;
+      queued.own->place = Place::appended;
+      queued.own->sent_in = id.term;
       continue;
     }
-    const raft::LogId id{first->term, first->index + i};
-    uncommitted_.push_back({id.index, sizes[i]});
-    if (waiter == waiters_.end()) continue;
-    waiter->second.place = Place::appended;
-    waiter->second.sent_in = id.term;
+    uncommitted_bytes_ -= sizes[i];
+    if (queued.own != nullptr) {
+      hold(*queued.own);
+    } else {
+      refuse(queued, wire::ForwardRefusal::not_leader);
+    }
   }
   queue_.clear();
 }
@@ -280,19 +262,19 @@ void Proposals::committed(raft::Index commit) {
 
 void Proposals::applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term) {
   for (const std::uint64_t sequence : own) {
-    const auto waiter = waiters_.find(sequence);
-    if (waiter == waiters_.end()) continue;  // its deadline passed
-    if (waiter->second.is_read) ++context_.counters.reads_log;
-    forget(waiter);
+    Proposal* proposal = table().find(sequence);
+    if (proposal == nullptr) continue;  // its deadline passed
+    if (proposal->is_read) ++context_.counters.reads_log;
+    remove(*proposal);
   }
   if (term <= applied_term_) return;
   applied_term_ = term;
-  for (const std::uint64_t sequence : sent_before(term)) {
-    const auto waiter = waiters_.find(sequence);
-    if (waiter->second.hidden) {
-      finish(waiter, ProposeResult{});
+  for (Proposal* proposal : sent_before(term)) {
+    if (proposal->hidden) {
+      finish(*proposal, ProposeResult{});
     } else {
-      route(now, renew(waiter));
+      renew(*proposal);
+      route(now, *proposal);
     }
   }
 }
@@ -301,95 +283,101 @@ void Proposals::applied(lease::Now now, const std::vector<std::uint64_t>& own, r
 // snapshot's last entry was committed before it, unseen, or never; what was sent in the same term
 // may still come; what was sent in a higher one lies behind it.
 void Proposals::installed(lease::Now now, raft::LogId last) {
-  for (const std::uint64_t sequence : sent_before(last.term.next())) {
-    const auto waiter = waiters_.find(sequence);
-    if (waiter->second.repeatable) {
-      waiter->second.may_be_done = true;
-      route(now, renew(waiter));
-    } else if (waiter->second.sent_in < last.term) {
-      finish(waiter, ProposeResult{});
+  for (Proposal* proposal : sent_before(last.term.next())) {
+    if (proposal->repeatable) {
+      proposal->may_be_done = true;
+      renew(*proposal);
+      route(now, *proposal);
+    } else if (proposal->sent_in < last.term) {
+      finish(*proposal, ProposeResult{});
     } else {
-      waiter->second.hidden = true;
+      proposal->hidden = true;
     }
   }
   applied_term_ = std::max(applied_term_, last.term);
 }
 
-std::vector<std::uint64_t> Proposals::sent_before(raft::Term term) const {
-  std::vector<std::uint64_t> sequences;
-  for (const auto& [sequence, waiter] : waiters_) {
-    const bool sent = waiter.place == Place::appended || waiter.place == Place::forwarded;
-    if (sent && waiter.sent_in < term) sequences.push_back(sequence);
-  }
-  return sequences;
+std::vector<Proposal*> Proposals::sent_before(raft::Term term) const {
+  return table().select([term](const Proposal& proposal) {
+    const bool sent = proposal.place == Place::appended || proposal.place == Place::forwarded;
+    return sent && proposal.sent_in < term;
+  });
 }
 
-void Proposals::expired(std::uint64_t sequence) {
-  const auto waiter = waiters_.find(sequence);
-  if (waiter == waiters_.end()) return;
-  if (waiter->second.place == Place::held) {
-    drop(waiter, false);
+raft::PromiseInstant Proposals::next_deadline() const {
+  const Proposal* earliest = table().earliest();
+  return earliest == nullptr ? raft::PromiseInstant::never() : earliest->deadline;
+}
+
+void Proposals::expire_earliest() {
+  expired(*table().earliest());
+}
+
+void Proposals::expired(Proposal& proposal) {
+  if (proposal.place == Place::held) {
+    drop(proposal, false);
     return;
   }
-  finish(waiter, ProposeResult{});
+  finish(proposal, ProposeResult{});
 }
 
 void Proposals::cancelled(CallGroup group) {
-  std::vector<std::uint64_t> sequences;
-  for (const auto& [sequence, waiter] : waiters_) {
-    if (waiter.group == group) sequences.push_back(sequence);
-  }
-  for (const std::uint64_t sequence : sequences) expired(sequence);
+  const auto of_group = [group](const Proposal& proposal) { return proposal.group == group; };
+  for (Proposal* proposal : table().select(of_group)) expired(*proposal);
 }
 
 void Proposals::complete_all() {
-  while (!waiters_.empty()) {
-    const auto waiter = waiters_.begin();
-    if (waiter->second.place == Place::held || waiter->second.place == Place::queued) {
-      drop(waiter, false);
-    } else {
-      finish(waiter, ProposeResult{});
-    }
+  LEASEHOLD_ASSERT(queue_.empty());
+  for (Proposal* proposal : table().select([](const Proposal&) { return true; })) {
+    expired(*proposal);
   }
-  held_.clear();
-  resends_.clear();
-  queue_.clear();
-  queued_payloads_.clear();
+  LEASEHOLD_ASSERT(held_.empty() && resends_.empty());
+  retry_ = false;
   uncommitted_.clear();
   uncommitted_bytes_ = 0;
 }
 
-void Proposals::drop(Waiters::iterator waiter, bool overloaded_now) {
+ProposalPlaces Proposals::places() const {
+  return {size(), held_.size(), queue_.size(), resends_.size(), uncommitted_.size()};
+}
+
+void Proposals::check() const {
+  LEASEHOLD_ASSERT(queue_.empty());
+  LEASEHOLD_ASSERT(held_.size() + resends_.size() <= size());
+}
+
+void Proposals::drop(Proposal& proposal, bool overloaded_now) {
   ProposeResult result;
   result.status = ProposeStatus::dropped;
   result.overloaded = overloaded_now;
-  finish(waiter, std::move(result));
+  finish(proposal, std::move(result));
 }
 
-void Proposals::drop_for_space(Waiters::iterator waiter, raft::NodeId at) {
+void Proposals::drop_for_space(Proposal& proposal, raft::NodeId at) {
   ProposeResult result;
   result.status = ProposeStatus::dropped;
   result.disk_full_at = at;
-  finish(waiter, std::move(result));
+  finish(proposal, std::move(result));
 }
 
-void Proposals::finish(Waiters::iterator waiter, ProposeResult result) {
-  ProposeCompletion done = context_.ports.callers.take(waiter->first);
-  const bool told = !done;
-  if (waiter->second.is_read) {
+void Proposals::finish(Proposal& proposal, ProposeResult result) {
+  const std::unique_ptr<Proposal> ended = remove(proposal);
+  const bool told = !ended->done;
+  if (ended->is_read) {
     DriverCounters& counters = context_.counters;
     ++(told ? counters.reads_log : counters.reads_refused);
   }
   // It was not executed this time, perhaps earlier.
-  if (waiter->second.may_be_done) result = ProposeResult{};
+  if (ended->may_be_done) result = ProposeResult{};
   result.leader = context_.core.leader();
-  context_.completions.add(done, std::move(result));
-  forget(waiter);
+  context_.completions.add(ended->done, std::move(result));
 }
 
-void Proposals::forget(Waiters::iterator waiter) {
-  waiting_bytes_ -= waiter->second.command.size();
-  waiters_.erase(waiter);
+std::unique_ptr<Proposal> Proposals::remove(Proposal& proposal) {
+  LEASEHOLD_ASSERT(proposal.place != Place::queued);
+  ProposalList::leave(proposal);
+  waiting_bytes_ -= proposal.command.size();
+  return context_.ports.callers.remove(proposal);
 }
 
 }  // namespace leasehold::replica

@@ -1,13 +1,14 @@
 // Commands on their way: this node's own callers, and what followers forward to it while it leads.
 #pragma once
 
+#include <leasehold/replica/callers.h>
 #include <leasehold/replica/driver_context.h>
 #include <leasehold/replica/forward_window.h>
 #include <leasehold/replica/request_numbers.h>
 
 #include <cstddef>
 #include <deque>
-#include <map>
+#include <memory>
 #include <vector>
 
 namespace leasehold::replica {
@@ -36,6 +37,9 @@ namespace leasehold::replica {
 ///      │ ^──proof────────────────│───────────────┐
 ///      └──this node leads──> queued ──flush()──> appended ──applied here──> committed
 ///      └──deadline──> dropped                        └──deadline──> unknown
+///
+/// It is one record of the table in Callers, which finds it by its sequence and by its deadline. In
+/// addition it is in at most one list: held_, resends_, queue_ or uncommitted_, that of its place.
 class Proposals {
  public:
   explicit Proposals(DriverContext& context)
@@ -52,8 +56,9 @@ class Proposals {
   /// Appends everything that was queued, in one call of the core. Before any input that could
   /// change who leads.
   void flush(lease::Now now);
-  /// Whether anything waits for a leader.
-  bool any_held() const { return !held_.empty(); }
+  /// Whether anything was held since the last route_held(). It may have ended since: the time of
+  /// the next try does not depend on that.
+  bool any_held() const { return retry_; }
   /// Tries again for everything that is held.
   void route_held(lease::Now now);
   /// When resend() is due; never() while nothing is forwarded.
@@ -68,78 +73,66 @@ class Proposals {
   /// `own` was applied and completed, and everything up to an entry of `term`.
   void applied(lease::Now now, const std::vector<std::uint64_t>& own, raft::Term term);
   /// Whether the news of an entry that was applied lets a command be sent anew.
-  bool awaits_applied() const { return !waiters_.empty() && applied_term_ < context_.core.term(); }
+  bool awaits_applied() const { return !table().empty() && applied_term_ < context_.core.term(); }
   /// A snapshot whose last entry is `last` was put in place of what had been applied.
   void installed(lease::Now now, raft::LogId last);
-  void expired(std::uint64_t sequence);
+  /// The earliest of all; never() while nothing waits.
+  raft::PromiseInstant next_deadline() const;
+  /// Ends the command whose deadline is the earliest.
+  void expire_earliest();
   void cancelled(CallGroup group);
   /// The node stops: nothing of this is sent any more.
   void complete_all();
 
-  bool waits(std::uint64_t sequence) const { return waiters_.find(sequence) != waiters_.end(); }
-  std::size_t size() const { return waiters_.size(); }
+  std::size_t size() const { return table().size(); }
+  ProposalPlaces places() const;
+  /// Between turns: nothing is queued, and no list holds more than there is.
+  void check() const;
 
  private:
-  enum class Place : std::uint8_t { held, queued, appended, forwarded };
-  struct Waiter {
-    Bytes command;
-    raft::PromiseInstant deadline;
-    CallGroup group;
-    bool is_read = false;
-    Place place = Place::held;
-    raft::NodeId sent_to;  ///< forwarded: to whom
-    raft::Term sent_in;    ///< forwarded or appended: in which term
-    bool hidden = false;   ///< it may be among the entries that a snapshot took the place of
-    bool repeatable = false;
-    bool may_be_done = false;  ///< it was sent anew without a proof
-  };
-  using Waiters = std::map<std::uint64_t, Waiter>;
+  using Place = Proposal::Place;
   /// A command that the next flush() appends.
   struct Queued {
     raft::NodeId origin;
     raft::Incarnation incarnation;
     std::uint64_t sequence = 0;
+    Proposal* own = nullptr;  ///< nullptr: it was forwarded to this node
   };
   struct Uncommitted {
     raft::Index index;
     std::size_t bytes = 0;
   };
 
-  void take(lease::Now now, Waiter waiter, ProposeCompletion done);
-  void hold(Waiters::iterator waiter);
-  void route(lease::Now now, Waiters::iterator waiter);
-  void forward(lease::Now now, Waiters::iterator waiter);
-  void queue(raft::NodeId origin, raft::Incarnation incarnation, std::uint64_t sequence,
-             const Bytes& command);
+  const ProposalTable& table() const { return context_.ports.callers.table(); }
+  void take(lease::Now now, std::unique_ptr<Proposal> taken);
+  void hold(Proposal& proposal);
+  void route(lease::Now now, Proposal& proposal);
+  void forward(lease::Now now, Proposal& proposal);
+  void queue(const Queued& queued, const Bytes& command);
   bool overloaded() const { return uncommitted_bytes_ > context_.options.uncommitted_bytes_max; }
   void refuse(const Queued& forward, wire::ForwardRefusal reason);
-  /// Whose fate is decided once an entry of `term` is committed.
-  std::vector<std::uint64_t> sent_before(raft::Term term) const;
-  /// Gives the waiter a fresh sequence; the earlier send is proven dead, or it is repeatable.
-  Waiters::iterator renew(Waiters::iterator waiter);
-  void drop(Waiters::iterator waiter, bool overloaded_now);
+  /// Whose fate is decided once an entry of `term` is committed; by sequence.
+  std::vector<Proposal*> sent_before(raft::Term term) const;
+  /// Gives it a fresh sequence; the earlier send is proven dead, or it is repeatable.
+  void renew(Proposal& proposal);
+  void expired(Proposal& proposal);
+  void drop(Proposal& proposal, bool overloaded_now);
   /// The disk of `at` has no space for the command.
-  void drop_for_space(Waiters::iterator waiter, raft::NodeId at);
+  void drop_for_space(Proposal& proposal, raft::NodeId at);
   /// Tells the caller, unless the applier has.
-  void finish(Waiters::iterator waiter, ProposeResult result);
-  void forget(Waiters::iterator waiter);
+  void finish(Proposal& proposal, ProposeResult result);
+  std::unique_ptr<Proposal> remove(Proposal& proposal);
 
   DriverContext& context_;
   std::uint64_t last_sequence_;
-  /// By sequence. Bounded by Limits::proposals_max and proposal_bytes_max.
-  Waiters waiters_;
+  /// Invariant: the sum over the table. Bounded by Limits::proposal_bytes_max.
   std::size_t waiting_bytes_ = 0;
-  /// Sequences of the waiters at Place::held, in the order in which they will be sent. May name
-  /// some that have expired.
-  std::vector<std::uint64_t> held_;
-
-  /// A command that waits at Place::forwarded, and when it is sent again.
-  struct Resend {
-    raft::PromiseInstant at;
-    std::uint64_t sequence = 0;
-  };
-  /// In the order of the instants. May name some that have ended.
-  std::deque<Resend> resends_;
+  /// Invariant: exactly those at Place::held. They will be sent in this order.
+  ProposalList held_;
+  bool retry_ = false;
+  /// Invariant: all at Place::forwarded that were sent in the present term, by resend_at. Those of
+  /// an earlier term leave when they come up.
+  ProposalList resends_;
   /// None before.
   raft::PromiseInstant resends_from_ = raft::PromiseInstant::earliest();
   /// What was sent again within the time that ends at `until`.
@@ -150,13 +143,16 @@ class Proposals {
   };
   Resent resent_;
 
+  /// Invariant: of this node's own, exactly those at Place::queued. None ends before it has left:
+  /// flush() comes first.
   std::vector<Queued> queue_;
   std::vector<Bytes> queued_payloads_;
 
   /// The highest term of which this node has applied an entry.
   raft::Term applied_term_;
 
-  /// What this leader appended and has not committed, own and forwarded.
+  /// The log entries that this leader appended and has not committed, own and forwarded. They stay
+  /// when their callers have given up.
   std::deque<Uncommitted> uncommitted_;
   /// Invariant: the sum over uncommitted_ and queued_payloads_.
   std::size_t uncommitted_bytes_ = 0;

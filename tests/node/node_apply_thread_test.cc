@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,6 +40,14 @@ Bytes envelope(std::uint64_t sequence) {
   return replica::encode_envelope({kSelf, kLife, sequence, Bytes(std::string("x"))});
 }
 
+/// A command of sequence 9.
+std::unique_ptr<replica::Proposal> waiting(replica::ProposeCompletion done) {
+  auto proposal = std::make_unique<replica::Proposal>();
+  proposal->sequence = 9;
+  proposal->done = std::move(done);
+  return proposal;
+}
+
 struct Told {
   replica::ProposeResult result;
   raft::Index applied;
@@ -51,9 +60,9 @@ TEST(ApplyThread, CompletesTheCallerOnceTheEffectShows) {
   replica::Callers callers;
   std::promise<Told> told;
   std::promise<Result<replica::Applied>> news;
-  callers.add(9, [&](replica::ProposeResult result) {
+  callers.add(waiting([&](replica::ProposeResult result) {
     told.set_value({std::move(result), view.applied(), std::this_thread::get_id()});
-  });
+  }));
   ApplyThread thread(
       machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
       [&](Result<replica::Applied> applied) { news.set_value(std::move(applied)); });
@@ -74,7 +83,7 @@ TEST(ApplyThread, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
   LastCommand machine;
   replica::LeaseView view;
   replica::Callers callers;
-  callers.add(9, [](const replica::ProposeResult&) { ADD_FAILURE(); });
+  callers.add(waiting([](const replica::ProposeResult&) { ADD_FAILURE(); }));
   std::promise<Result<replica::Applied>> news;
   ApplyThread thread(
       machine, view, callers, kSelf, kLife, [](const raft::SnapshotId&) { return Result<void>(); },
@@ -85,7 +94,7 @@ TEST(ApplyThread, ACommandThatDoesNotDecodeIsReportedOnlyToTheNode) {
   EXPECT_NE(applied.error().message.find("entry 5 is committed"), std::string::npos)
       << applied.error().message;
   EXPECT_EQ(view.applied(), raft::Index(0));
-  EXPECT_EQ(callers.size(), 1U);
+  EXPECT_EQ(callers.table().size(), 1U);
 }
 
 }  // namespace

@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace leasehold::replica::testing {
 namespace {
@@ -33,17 +36,36 @@ void commit_without_applying(Cluster& cluster, Rig& node) {
   ASSERT_EQ(node.applies_waiting(), 1U);
 }
 
+std::unique_ptr<Proposal> waiting(std::uint64_t sequence, ProposeCompletion done) {
+  auto proposal = std::make_unique<Proposal>();
+  proposal->sequence = sequence;
+  proposal->done = std::move(done);
+  return proposal;
+}
+
 TEST(Callers, EachIsTakenOnce) {
   Callers callers;
   int calls = 0;
-  callers.add(7, [&calls](const ProposeResult&) { ++calls; });
+  Proposal& proposal = callers.add(waiting(7, [&calls](const ProposeResult&) { ++calls; }));
   EXPECT_FALSE(callers.take(8));
   const ProposeCompletion done = callers.take(7);
   ASSERT_TRUE(done);
   done({});
   EXPECT_EQ(calls, 1);
   EXPECT_FALSE(callers.take(7));
-  EXPECT_EQ(callers.size(), 0U);
+  EXPECT_FALSE(callers.remove(proposal)->done);
+  EXPECT_TRUE(callers.table().empty());
+}
+
+TEST(Callers, TheThreadThatRemovesACommandHasItsCompletion) {
+  Callers callers;
+  int calls = 0;
+  Proposal& proposal = callers.add(waiting(7, [&calls](const ProposeResult&) { ++calls; }));
+  callers.renumber(proposal, 8);
+  EXPECT_FALSE(callers.take(7));
+  callers.remove(proposal)->done({});
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(callers.take(8));
 }
 
 TEST(Callers, OfTwoThreadsOneGetsEach) {
@@ -51,7 +73,7 @@ TEST(Callers, OfTwoThreadsOneGetsEach) {
   Callers callers;
   std::vector<int> calls(kCallers);
   for (std::uint64_t i = 0; i < kCallers; ++i) {
-    callers.add(i, [&calls, i](const ProposeResult&) { ++calls[i]; });
+    callers.add(waiting(i, [&calls, i](const ProposeResult&) { ++calls[i]; }));
   }
   std::atomic<bool> go{false};
   const auto take_all = [&] {
@@ -116,7 +138,7 @@ TEST(Callers, WhomTheDriverGaveUpTheApplierDoesNotTell) {
   EXPECT_EQ(answer.value.status, ProposeStatus::unknown);
   leader.apply_next();
   EXPECT_EQ(answer.calls, 1);
-  EXPECT_EQ(leader.callers().size(), 0U);
+  EXPECT_EQ(leader.callers().table().size(), 0U);
 }
 
 TEST(Callers, ACommandOfADeposedLeaderWaitsForNewsOfTheNewTerm) {
