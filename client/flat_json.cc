@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <utility>
@@ -184,7 +185,7 @@ bool is_utf8(std::string_view text) {
     for (std::size_t i = 1; i < size; ++i) {
       if ((at(i) & 0xC0U) != 0x80) return false;
     }
-    // Longer than need be, half of a pair, above the last code point.
+    // Longer than necessary, half of a pair, above the last code point.
     if (first == 0xE0 && at(1) < 0xA0) return false;
     if (first == 0xED && at(1) >= 0xA0) return false;
     if (first == 0xF0 && at(1) < 0x90) return false;

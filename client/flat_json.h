@@ -4,6 +4,7 @@
 #include <leasehold/base/result.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
