@@ -1,5 +1,7 @@
 #include <leasehold/client/remote_keys.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -27,11 +29,23 @@ Error unexpected(const RespValue& reply) {
 /// [key, mod revision, create revision, version, lease, value]
 std::optional<client::KeyService::Row> row_of(const RespValue& value) {
   if (value.kind != Kind::array || value.items.size() < 6) return std::nullopt;
-  for (const std::size_t number : {2U, 4U}) {
+  for (const std::size_t number : {1U, 2U, 4U}) {
     if (value.items[number].kind != Kind::integer) return std::nullopt;
   }
   return client::KeyService::Row{value.items[0].text, value.items[5].text, value.items[2].number(),
-                                 grant::LeaseId(value.items[4].number())};
+                                 grant::LeaseId(value.items[4].number()), value.items[1].number()};
+}
+
+/// Of a transaction with one command: what EXEC has answered, or the refusal before it.
+Result<bool> outcome_of(const RespValue& answer) {
+  if (answer.kind == Kind::null) return false;
+  const bool executed = answer.kind == Kind::array && answer.items.size() == 1;
+  const RespValue& result = executed ? answer.items[0] : answer;
+  if (result.is_error("FENCED")) return Error{ErrorCode::in_use, result.text};
+  if (result.is_error("UNKNOWNOUTCOME")) return Error{ErrorCode::timed_out, result.text};
+  if (result.kind == Kind::error) return Error{ErrorCode::invalid_argument, result.text};
+  if (!executed || result.kind != Kind::simple) return unexpected(result);
+  return true;
 }
 
 }  // namespace
@@ -60,6 +74,60 @@ Result<client::KeyService::Listing> RemoteKeys::list(const std::string& prefix,
     words.resize(words_of_first);
     words.insert(words.end(), {"AFTER", part.items[1].text});
   }
+}
+
+Result<std::optional<RemoteKeys::Row>> RemoteKeys::find(const std::string& key,
+                                                        lease::Duration timeout) {
+  end_watch();
+  // The key itself is the first of those that begin with it.
+  const auto reply =
+      group_.call({"LEASEHOLD", "RANGE", key, "COUNT", "1", "VALUES"}, timeout, Repeat::harmless);
+  if (!reply) return reply.error();
+  const RespValue& part = reply.value();
+  if (part.kind != Kind::array || part.items.size() != 3 || part.items[2].kind != Kind::array) {
+    return unexpected(part);
+  }
+  if (part.items[2].items.empty()) return std::optional<Row>();
+  auto row = row_of(part.items[2].items[0]);
+  if (!row) return unexpected(part.items[2].items[0]);
+  if (row->key != key) row.reset();
+  return row;
+}
+
+Result<bool> RemoteKeys::replace(const GuardedWrite& write, lease::Duration timeout) {
+  end_watch();
+  const auto deadline = Clock::now() + timeout;
+  const auto left = [deadline] {
+    return std::max(std::chrono::ceil<Timeout>(deadline - Clock::now()), Timeout(1));
+  };
+  const auto connected = group_.connection(timeout);
+  if (!connected) return connected.error();
+  RespClient& client = *connected.value();
+  const std::vector<std::vector<std::string>> commands = {
+      {"LEASEHOLD", "EXPECT", write.key, fmt::format("{}", write.mod_revision)},
+      {"MULTI"},
+      {"SET", write.key, write.value, "TOKEN", fmt::format("{}", write.token.value())},
+      {"EXEC"}};
+  Result<void> sent = client.send(commands, left());
+  // The first refusal says more than the EXECABORT that follows from it.
+  RespValue answer;
+  for (std::size_t i = 0; sent && i < commands.size(); ++i) {
+    auto reply = client.reply(left());
+    if (!reply) {
+      sent = reply.error();
+    } else if (answer.kind != Kind::error) {
+      answer = std::move(reply).value();
+    }
+  }
+  if (!sent) {
+    group_.drop();
+    return Error{ErrorCode::timed_out, sent.error().message + "; it may be executed"};
+  }
+  if (answer.not_executed()) {
+    group_.drop();
+    return Error{ErrorCode::unavailable, answer.text};
+  }
+  return outcome_of(answer);
 }
 
 Result<void> RemoteKeys::put(const std::string& key, const std::string& value, grant::LeaseId lease,

@@ -12,13 +12,15 @@
 
 namespace leasehold::client {
 
-/// Uses SET and the commands of watches (docs/watch.md). One thread at a time.
+/// Uses SET, transactions and the commands of watches (docs/watch.md). One thread at a time.
 class RemoteKeys final : public client::KeyService {
  public:
   /// Client addresses, host:port; at least one.
   explicit RemoteKeys(std::vector<std::string> servers) : group_(std::move(servers)) {}
 
   Result<Listing> list(const std::string& prefix, lease::Duration timeout) override;
+  Result<std::optional<Row>> find(const std::string& key, lease::Duration timeout) override;
+  Result<bool> replace(const GuardedWrite& write, lease::Duration timeout) override;
   Result<void> put(const std::string& key, const std::string& value, grant::LeaseId lease,
                    lease::Duration timeout) override;
   void wait_change(const Interest& interest, std::uint64_t revision,

@@ -1,3 +1,4 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/kv/local/local_keys.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace leasehold::kv {
 namespace {
@@ -54,6 +56,11 @@ bool touches(const kv::Revision& revision, const client::KeyService::Interest& i
   });
 }
 
+client::KeyService::Row row_of(const kv::Row& row) {
+  return {row.key, std::string(row.value.bytes.view()), row.value.create_revision, row.value.lease,
+          row.value.mod_revision};
+}
+
 }  // namespace
 
 Result<LocalKeys::Listing> LocalKeys::list(const std::string& prefix, lease::Duration timeout) {
@@ -66,13 +73,41 @@ Result<LocalKeys::Listing> LocalKeys::list(const std::string& prefix, lease::Dur
                           kRowsAtOnce, kv::Load::whole);
     if (!part) return part.error();
     if (!after) listing.revision = part.value().revision;
-    for (const kv::Row& row : part.value().rows) {
-      listing.rows.push_back({row.key, std::string(row.value.bytes.view()),
-                              row.value.create_revision, row.value.lease});
-    }
+    for (const kv::Row& row : part.value().rows) listing.rows.push_back(row_of(row));
     if (!part.value().more) return listing;
     after = listing.rows.back().key;
   }
+}
+
+Result<std::optional<LocalKeys::Row>> LocalKeys::find(const std::string& key,
+                                                      lease::Duration timeout) {
+  if (auto readable = group_.wait_readable(timeout); !readable) return readable.error();
+  // The key itself is the first of those that begin with it.
+  const auto part = group_.store.rows(key, std::nullopt, 1, kv::Load::whole);
+  if (!part) return part.error();
+  const auto& rows = part.value().rows;
+  if (rows.empty() || rows[0].key != key) return std::optional<Row>();
+  return std::optional<Row>(row_of(rows[0]));
+}
+
+Result<bool> LocalKeys::replace(const GuardedWrite& write, lease::Duration timeout) {
+  kv::Set set;
+  set.key = write.key;
+  set.value = write.value;
+  set.token = write.token;
+  const auto reply =
+      group_.execute(kv::Transaction{{{write.key, write.mod_revision}}, {set}}, timeout);
+  if (!reply) return reply.error();
+  const auto* const results = std::get_if<kv::ArrayReply>(&reply.value());
+  if (results == nullptr) return false;
+  LEASEHOLD_ASSERT(results->items.size() == 1);
+  const auto result = kv::decode_reply(results->items[0]);
+  if (!result) return result.error();
+  const auto* const refused = std::get_if<kv::ErrorReply>(&result.value());
+  if (refused == nullptr) return true;
+  return Error{
+      refused->kind == kv::ErrorKind::fenced ? ErrorCode::in_use : ErrorCode::invalid_argument,
+      refused->text};
 }
 
 Result<void> LocalKeys::put(const std::string& key, const std::string& value, grant::LeaseId lease,

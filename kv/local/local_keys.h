@@ -5,6 +5,7 @@
 #include <leasehold/kv/local/local_group.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace leasehold::kv {
@@ -15,6 +16,8 @@ class LocalKeys final : public client::KeyService {
   explicit LocalKeys(LocalGroup group) : group_(group) {}
 
   Result<Listing> list(const std::string& prefix, lease::Duration timeout) override;
+  Result<std::optional<Row>> find(const std::string& key, lease::Duration timeout) override;
+  Result<bool> replace(const GuardedWrite& write, lease::Duration timeout) override;
   Result<void> put(const std::string& key, const std::string& value, grant::LeaseId lease,
                    lease::Duration timeout) override;
   void wait_change(const Interest& interest, std::uint64_t revision,

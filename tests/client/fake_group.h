@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,7 @@ class FakeGroup {
     const std::lock_guard lock(mutex_);
     down_ = down;
   }
-  /// The next put is done, but its answer does not arrive.
+  /// The next put or replace is done, but its answer does not arrive.
   void lose_next_answer() {
     const std::lock_guard lock(mutex_);
     lose_answer_ = true;
@@ -49,6 +50,25 @@ class FakeGroup {
   void during_put(std::function<void(const std::string& value)> act) {
     const std::lock_guard lock(mutex_);
     during_put_ = std::move(act);
+  }
+  /// Called before the next replace.
+  void before_replace(std::function<void()> act) {
+    const std::lock_guard lock(mutex_);
+    before_replace_ = std::move(act);
+  }
+  /// The next replace is not answered in time, and takes effect in arrive(), if it still can.
+  void delay_next_replace() {
+    const std::lock_guard lock(mutex_);
+    delay_ = true;
+  }
+  bool arrive() {
+    const std::lock_guard lock(mutex_);
+    return delayed_ && swap(*std::exchange(delayed_, std::nullopt)).ok();
+  }
+  /// As a client that knows of no records.
+  void write(const std::string& key, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    write(key, value, {});
   }
   /// Called in the next list.
   void during_list(std::function<void()> act) {
@@ -92,16 +112,36 @@ class FakeGroup {
     changed_.notify_all();
   }
 
+  void write(const std::string& key, const std::string& value, grant::LeaseId lease) {
+    change();
+    KeyService::Row& row = rows_[key];
+    if (row.create_revision == 0) row.create_revision = revision_;
+    row = {key, value, row.create_revision, lease, revision_};
+  }
+  Result<bool> swap(const KeyService::GuardedWrite& wanted) {
+    const auto row = rows_.find(wanted.key);
+    if ((row == rows_.end() ? 0 : row->second.mod_revision) != wanted.mod_revision) return false;
+    grant::FencingToken& fence = fences_[wanted.key];
+    if (fence > wanted.token) return Error{ErrorCode::in_use, "FENCED"};
+    fence = wanted.token;
+    write(wanted.key, wanted.value, {});
+    return true;
+  }
+
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   std::uint64_t revision_ = 0;
   std::map<grant::LeaseId, LeaseService::Found> leases_;
   std::map<std::string, grant::LeaseId> names_;
   std::map<std::string, KeyService::Row> rows_;
+  std::map<std::string, grant::FencingToken> fences_;
+  std::optional<KeyService::GuardedWrite> delayed_;
   std::function<void(const std::string&)> during_put_;
+  std::function<void()> before_replace_;
   std::function<void()> during_list_;
   bool down_ = false;
   bool lose_answer_ = false;
+  bool delay_ = false;
   std::size_t puts_ = 0;
 };
 
@@ -162,6 +202,30 @@ class FakeKeyConnection final : public KeyService {
     }
     return listing;
   }
+  Result<std::optional<Row>> find(const std::string& key, lease::Duration /*timeout*/) override {
+    const std::lock_guard lock(group_.mutex_);
+    if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
+    const auto row = group_.rows_.find(key);
+    return row == group_.rows_.end() ? std::optional<Row>() : std::optional<Row>(row->second);
+  }
+  Result<bool> replace(const GuardedWrite& write, lease::Duration /*timeout*/) override {
+    std::unique_lock lock(group_.mutex_);
+    if (const auto act = std::exchange(group_.before_replace_, nullptr)) {
+      lock.unlock();
+      act();
+      lock.lock();
+    }
+    if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
+    if (std::exchange(group_.delay_, false)) {
+      group_.delayed_ = write;
+      return Error{ErrorCode::timed_out, "no answer"};
+    }
+    const auto done = group_.swap(write);
+    if (std::exchange(group_.lose_answer_, false)) {
+      return Error{ErrorCode::timed_out, "no answer"};
+    }
+    return done;
+  }
   Result<void> put(const std::string& key, const std::string& value, grant::LeaseId lease,
                    lease::Duration /*timeout*/) override {
     std::unique_lock lock(group_.mutex_);
@@ -172,11 +236,8 @@ class FakeKeyConnection final : public KeyService {
     }
     if (group_.down_) return Error{ErrorCode::unavailable, "no leader"};
     if (group_.leases_.count(lease) == 0) return Error{ErrorCode::not_found, "no such lease"};
-    group_.change();
     ++group_.puts_;
-    Row& row = group_.rows_[key];
-    if (row.create_revision == 0) row.create_revision = group_.revision_;
-    row = {key, value, row.create_revision, lease};
+    group_.write(key, value, lease);
     if (std::exchange(group_.lose_answer_, false)) {
       return Error{ErrorCode::timed_out, "no answer"};
     }

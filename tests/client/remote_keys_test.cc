@@ -73,6 +73,67 @@ TEST(RemoteKeys, PutAKeyOnItsLease) {
   EXPECT_THAT(server.sent("SET")[0], ElementsAre("SET", "k", "v", "LEASE", "7"));
 }
 
+// ---- find() and replace() ----
+
+TEST(RemoteKeys, FindOneKeyAndNoneThatOnlyBeginsSo) {
+  const ScriptedServer server([](const Words& words) -> std::optional<std::string> {
+    if (words[2] == "none") return array({integer(8), kNull, array({})});
+    return array({integer(8), bulk("k1"), array({row("k1", 7, 3, 0, "one")})});
+  });
+  RemoteKeys keys({server.address()});
+  const auto found = keys.find("k1", kTimeout);
+  ASSERT_TRUE(found.ok() && found.value());
+  EXPECT_EQ(found.value()->value, "one");
+  EXPECT_EQ(found.value()->mod_revision, 7U);
+  EXPECT_FALSE(keys.find("k", kTimeout).value());
+  EXPECT_FALSE(keys.find("none", kTimeout).value());
+  EXPECT_THAT(server.sent("LEASEHOLD")[0],
+              ElementsAre("LEASEHOLD", "RANGE", "k1", "COUNT", "1", "VALUES"));
+}
+
+/// Takes what EXPECT and SET say before, and answers EXEC so; none: it hangs up.
+ScriptedServer::Answer executes(std::optional<std::string> answer,
+                                std::string queued = "+QUEUED\r\n") {
+  return [answer = std::move(answer),
+          queued = std::move(queued)](const Words& words) -> std::optional<std::string> {
+    if (words[0] == "EXEC") return answer;
+    return words[0] == "SET" ? queued : kOk;
+  };
+}
+
+Result<bool> replaced(const ScriptedServer& server) {
+  return RemoteKeys({server.address()}).replace({"k", "v", 7, grant::FencingToken(5)}, kTimeout);
+}
+
+TEST(RemoteKeys, ReplaceOnARevisionAndAToken) {
+  const ScriptedServer server(executes(array({kOk})));
+  EXPECT_TRUE(replaced(server).value());
+  EXPECT_THAT(server.sent("LEASEHOLD"), ElementsAre(ElementsAre("LEASEHOLD", "EXPECT", "k", "7")));
+  EXPECT_THAT(server.sent("SET"), ElementsAre(ElementsAre("SET", "k", "v", "TOKEN", "5")));
+  EXPECT_FALSE(replaced(ScriptedServer(executes("*-1\r\n"))).value());
+}
+
+TEST(RemoteKeys, AReplaceThatWasNotDoneIsNeverTakenForOneOfUnknownOutcome) {
+  const auto code = [](std::optional<std::string> answer) {
+    return replaced(ScriptedServer(executes(std::move(answer)))).error().code;
+  };
+  EXPECT_EQ(code(array({"-FENCED the token 5 is older\r\n"})), ErrorCode::in_use);
+  EXPECT_EQ(code("-NOLEADER no leader\r\n"), ErrorCode::unavailable);
+  EXPECT_EQ(code("-TRYAGAIN the leader changed\r\n"), ErrorCode::unavailable);
+  EXPECT_EQ(code("-UNKNOWNOUTCOME the time limit passed\r\n"), ErrorCode::timed_out);
+  EXPECT_EQ(code(std::nullopt), ErrorCode::timed_out);
+  EXPECT_EQ(code(array({integer(1)})), ErrorCode::malformed);
+  EXPECT_EQ(code(kOk), ErrorCode::malformed);
+  // What was refused, not what follows from it.
+  const auto refused = replaced(
+      ScriptedServer(executes("-EXECABORT discarded\r\n", "-ERR the key is too long\r\n")));
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused.error().message, "ERR the key is too long");
+  const auto witness =
+      replaced(ScriptedServer(executes("-EXECABORT discarded\r\n", "-WITNESS a witness\r\n")));
+  EXPECT_EQ(witness.error().code, ErrorCode::unavailable);
+}
+
 /// Asked for a watch it answers `begun`, and is unasked from then on.
 ScriptedServer::Answer watched(std::string begun) {
   return [begun = std::move(begun)](const Words& words) -> std::optional<std::string> {

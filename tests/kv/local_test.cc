@@ -191,6 +191,30 @@ TEST_F(LocalTest, DuringALockDelayNobodyHoldsTheName) {
   EXPECT_EQ(leases.renew(granted.value().id, kTimeout).error().code, ErrorCode::not_found);
 }
 
+TEST_F(LocalTest, AKeyIsReplacedOnItsRevisionAndAToken) {
+  start_all();
+  LocalLeases leases(leader().group());
+  LocalKeys keys(follower().group());
+  const auto first = leases.grant({"printer", "a", 1h}, kTimeout).value();
+  ASSERT_TRUE(leases.revoke(first.id, kTimeout).ok());
+  const auto second = leases.grant({"printer", "b", 1h}, kTimeout).value();
+  EXPECT_FALSE(keys.find("k", kTimeout).value());
+  EXPECT_FALSE(keys.replace({"k", "too new", 99, second.token}, kTimeout).value());
+  EXPECT_TRUE(keys.replace({"k", "1", 0, second.token}, kTimeout).value());
+  EXPECT_FALSE(keys.replace({"k", "2", 0, second.token}, kTimeout).value());
+  const auto row = keys.find("k", kTimeout).value();
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->value, "1");
+  EXPECT_GT(row->mod_revision, second.token.value());
+  EXPECT_EQ(row->mod_revision, keys.list("k", kTimeout).value().rows[0].mod_revision);
+  EXPECT_EQ(keys.replace({"k", "late", row->mod_revision, first.token}, kTimeout).error().code,
+            ErrorCode::in_use);
+  EXPECT_TRUE(keys.replace({"k", "3", row->mod_revision, second.token}, kTimeout).value());
+  // A key that only begins so is another one.
+  EXPECT_TRUE(keys.replace({"key", "4", 0, second.token}, kTimeout).value());
+  EXPECT_FALSE(keys.find("ke", kTimeout).value());
+}
+
 TEST_F(LocalTest, KeysAreListedAsTheyWereMade) {
   start_all();
   LocalLeases leases(leader().group());

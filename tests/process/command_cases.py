@@ -977,7 +977,7 @@ ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD B
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
-     r"-(ERR node 9 is no member|NOLEADER this node does not lead)")
+     r"-(ERR node 9 is not a member|NOLEADER this node does not lead)")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
 # Never one that would succeed: the other cases know who leads.
 ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
@@ -1076,7 +1076,7 @@ ours("leasehold|watch leasehold|unwatch", """
     PING
     LEASEHOLD UNWATCH
 """, r"\+OK")
-ours("leasehold|watch", "LEASEHOLD WATCH KEY k FROM 1000000000", r"-ERR revision 999999999 has not been")
+ours("leasehold|watch", "LEASEHOLD WATCH KEY k FROM 1000000000", r"-ERR revision 999999999 does not exist yet")
 ours("leasehold|range", """
     MSET k/1 a k/2 b l c
     LEASEHOLD RANGE k/ COUNT 1 VALUES
