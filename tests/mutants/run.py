@@ -21,7 +21,7 @@ A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
 
   run.py                      all mutants, then the control
   run.py NAME...              these mutants only
-  run.py --check              only see whether every mutant applies (fast)
+  run.py --check              only see whether every mutant applies, and its test exists (fast)
   run.py --apply TREE NAME    change a copy of the tree, to build and try it by hand
   run.py --moved OLD NEW      a file or a folder moved: rewrite where the mutants name it
   run.py --renamed OLD NEW    an identifier (`end_of`, `Core::tick`) has another name: rewrite it in all
@@ -37,6 +37,7 @@ raised nothing.
 """
 
 import argparse
+import fnmatch
 import math
 import os
 import re
@@ -97,6 +98,29 @@ class Mutant:
         except edits.EditError as error:
             return f"{self.name}.mutant: {error}"
         return None
+
+
+def test_names(tree):
+    """Suite.Name of every GoogleTest case in the tree."""
+    found = set()
+    for folder, _, names in os.walk(os.path.join(tree, "tests")):
+        for name in names:
+            if name.endswith((".cc", ".h")):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    found.update(".".join(pair) for pair in
+                                 re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)", file.read()))
+    return found
+
+
+def without_tests(mutants, tree):
+    """Whose filter picks no test: the test has another name now."""
+    known = test_names(tree)
+    for mutant in mutants:
+        for pattern in (mutant.test or [])[1:2]:
+            # A case with parameters is called Stores/Suite.Name/rocksdb.
+            plain = [re.sub(r"^[^./]*/|/[^/]*$", "", part) for part in pattern.split(":")]
+            if not any(fnmatch.filter(known, part) for part in plain):
+                yield f"{mutant.name}.mutant: no test is called {pattern}"
 
 
 def copy_tree(target, whole=False):
@@ -347,6 +371,7 @@ def main():
         return 0
     if options.check:
         faults = [fault for fault in (mutant.faults(TREE) for mutant in mutants) if fault]
+        faults += without_tests(mutants, TREE)
         print("\n".join(faults + [f"{len(mutants) - len(faults)} of {len(mutants)} mutants apply"]))
         return 1 if faults else 0
     os.makedirs(options.work, exist_ok=True)
