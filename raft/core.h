@@ -46,24 +46,28 @@ struct CoreOptions {
 /// The consensus protocol of one replica.
 ///
 /// Contract: deterministic; never blocks, throws, logs, or reads a clock; cheap to copy. Every
-/// input takes the time first, sampled after the input was in memory. One thread at a time.
+/// input takes the time first, read after the input had arrived. One thread at a time.
 ///
 /// A turn: any number of inputs, then take_ready() until it returns false. The core does nothing
-/// itself. A Ready is everything that it asks its host to do after this turn, and the host does it
-/// from top to bottom (ready.h has the members, carry_out.h the order as code):
+/// itself: a Ready lists what its host must do next, and the host does it from top to bottom
+/// (ready.h has the members, carry_out.h the order as code):
 ///
-///   1. publish `lease`            Readers on other threads serve by it. They learn of its loss
-///                                 before a message lets another node lead, and of a commit before
-///                                 a peer can answer from it.
-///   2. send `messages`, and the   They claim nothing that is not durable. So they need not wait,
-///      entries of `intents`       and a leader's entries overtake its own disk.
-///   3. write `persist`            One durable write; persisted() says when it is done.
-///   4. keep `held` back until     A vote, a promise or an acknowledgement that a crash forgets
-///      the write they name is     would be given again, to another node.
+///   1. publish `lease`            Readers on other threads serve by it: the lease's end and the
+///                                 commit index. They learn of its loss before a message lets
+///                                 another node lead, and of a commit before a peer can answer
+///                                 from it.
+///   2. send `messages`, and the   They claim nothing that is not durable, so they do not wait for
+///      entries of `intents`       the disk: the peers write while this node does.
+///   3. write `persist`            One durable write, reported by persisted(). It may end in a
+///                                 later turn; writes end in order. A host whose write fails stops.
+///   4. keep `held` back until     A crash could forget a vote or a promise, and then give it to
+///      the write they name is     another node; or an entry that this node has acknowledged.
 ///      durable, then send them
-///   5. `install`, `apply_to`,     What is applied is committed and durable here. It comes after 1,
-///      `commit`, `reads`          so that no caller knows more than a reader under the lease.
+///   5. `install`, `apply_to`,     Committed, and reported durable here. It comes after 1, so that
+///      `commit`, `reads`          no caller sees a write that a reader under the lease misses.
 ///   6. `events`                   For people and for tests; nothing depends on them.
+///
+/// `chunks` are stored at any time.
 ///
 /// Where it departs from the Raft paper: pre-vote (dissertation 9.6) always; a voter's promise
 /// binds its votes and is stored apart from them (lease/README.md); a leader without a quorum for a
@@ -85,13 +89,13 @@ class Core {
   /// A message from `from`, whose identity the transport has checked.
   void step(Now now, const Peer& from, Message message);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
-  /// none when this node does not take_proposals() (nothing is appended; leader() hints where to
+  /// none unless takes_proposals() (nothing is appended; leader() hints where to
   /// go).
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
   /// Whether propose() appends: this node leads, and is not about to stop leading.
   bool takes_proposals() const;
   /// Begins a change to exactly the members of `wanted`; returns the id of the first entry. When
-  /// that is joint, the one that completes the change follows by itself; the change is made when
+  /// that is joint, the one that completes the change follows by itself; the change is done when
   /// the newest membership is not joint and known to be committed. If this node loses the
   /// leadership, the change may be lost; if it is not, the next leader completes it.
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
@@ -100,15 +104,15 @@ class Core {
   /// the token was sent; until then the node takes no proposals. The event TransferEnded has the
   /// outcome.
   std::optional<TransferRefused> transfer(Now now, NodeId to);
-  /// Asks for an index at which a read that has arrived is linearizable. Exactly one ReadAnswer
-  /// names `read`, at once or later; the numbers are the caller's and unique while pending. Works
+  /// Asks for the index to apply before serving a read, so that it is linearizable. Exactly one
+  /// ReadAnswer names `read`, at once or later; the numbers are the caller's and unique while pending. Works
   /// on any node: a follower asks its leader.
   void read_index(Now now, std::uint64_t read, ReadMode mode);
   /// For a while, send commit news to `peer` at once: callers there wait for it. No effect at a
   /// node that does not lead.
   void listens(Now now, NodeId peer);
   void persisted(Now now, ReadyId id);  ///< batch `id` and all before it are durable
-  /// The entries after `intent.prev` up to `last` left for the peer, `bytes` of payload in all.
+  /// The entries after `intent.prev` up to `last` were sent to the peer, `bytes` of payload in all.
   /// Nothing was sent: last == prev. Ignored when the intent is no longer the open one.
   void filled(Now now, const AppendIntent& intent, Index last, std::size_t bytes);
   /// Whether an intent is still the open one of its peer: entries for it may leave only while this
@@ -140,7 +144,7 @@ class Core {
   };
   void chunk_stored(Now now, const StoredChunk& stored);
   /// All of snapshot `id` has arrived, was verified, and is durable. True: it replaces the log;
-  /// Ready::install follows when that is durable, and the file has to stay until it is installed.
+  /// Ready::install follows when the new log is durable, and the file has to stay until it is installed.
   /// False: it is not needed (any more).
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
 
