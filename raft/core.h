@@ -105,8 +105,8 @@ class Core {
   /// outcome.
   std::optional<TransferRefused> transfer(Now now, NodeId to);
   /// Asks for the index to apply before serving a read, so that it is linearizable. Exactly one
-  /// ReadAnswer names `read`, at once or later; the numbers are the caller's and unique while pending. Works
-  /// on any node: a follower asks its leader.
+  /// ReadAnswer names `read`, at once or later; the numbers are the caller's and unique while
+  /// pending. Works on any node: a follower asks its leader.
   void read_index(Now now, std::uint64_t read, ReadMode mode);
   /// For a while, send commit news to `peer` at once: callers there wait for it. No effect at a
   /// node that does not lead.
@@ -144,8 +144,8 @@ class Core {
   };
   void chunk_stored(Now now, const StoredChunk& stored);
   /// All of snapshot `id` has arrived, was verified, and is durable. True: it replaces the log;
-  /// Ready::install follows when the new log is durable, and the file has to stay until it is installed.
-  /// False: it is not needed (any more).
+  /// Ready::install follows when the new log is durable, and the file has to stay until it is
+  /// installed. False: it is not needed (any more).
   bool snapshot_received(Now now, const SnapshotId& id, const Membership& membership);
 
   // ---- Output ----
