@@ -22,7 +22,7 @@ std::string parse_policy(const Arguments& args, std::size_t& at, ReadPolicy& pol
   policy = *named;
   ++at;
   if (!policy.stale_bound) return {};
-  if (at == args.size()) return std::string("ERR stale needs a bound: ") + kModes;
+  if (at == args.size()) return fmt::format("ERR stale needs a bound: {}", kModes);
   const auto bound = parse_duration(args[at].substr(0, kQuotedBytesMax));
   if (!bound) return "ERR " + bound.error().message;
   if (bound.value() <= lease::Duration(0) || bound.value() > kStaleBoundMax) {
