@@ -208,7 +208,8 @@ void Proposals::refused(lease::Now now, raft::NodeId from, const wire::ForwardRe
   }
 }
 
-// The caller of a repeatable one may have been told at this very moment: then nobody is told later.
+// The applier may take the completion of a repeatable command at this moment: then this thread
+// calls none later.
 void Proposals::renew(Proposal& proposal) {
   context_.ports.callers.renumber(proposal, ++last_sequence_);
   proposal.hidden = false;

@@ -28,7 +28,7 @@ void KeyLockOracle::lost(std::uint64_t client) {
   if (believes(at->second)) {
     world_.fail(
         "lease_expired_early",
-        fmt::format("client {} is told that the key {} is not its own any more, which it holds",
+        fmt::format("client {} got the answer that it lost the key {}, but it still holds it",
                     client, at->second.key));
   }
   holders_.erase(at);

@@ -64,8 +64,8 @@ void SessionOracle::check_executed(std::uint64_t value, raft::Index index) {
   const auto found = executed_.find(value);
   if (found != executed_.end() && found->second == index) return;
   world_.fail("session_answer",
-              fmt::format("a client was told that its write of value {} was executed at {}, and it "
-                          "was executed {}",
+              fmt::format("the answer to a client says that its write of value {} was executed "
+                          "at {}, but it was executed {}",
                           value, index.value(),
                           found == executed_.end() ? "never"
                                                    : fmt::format("at {}", found->second.value())));
@@ -74,7 +74,7 @@ void SessionOracle::check_executed(std::uint64_t value, raft::Index index) {
 void SessionOracle::check_no_session(replica::SessionId id) {
   if (sessions_.count(id) == 0) return;
   world_.fail("session_answer",
-              fmt::format("a client was told that there is no session {}, and nobody has closed it",
+              fmt::format("the answer to a client says that there is no session {}, but it is open",
                           id.value()));
 }
 

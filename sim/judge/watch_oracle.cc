@@ -104,7 +104,7 @@ void WatchOracle::resynced(std::uint64_t watcher, std::uint64_t revision, const 
 
 void WatchOracle::told(std::uint64_t watcher, const kv::Revision& revision, const Copy& copy) {
   ++revisions_told_;
-  const std::string what = fmt::format("watcher {} is told revision {}", watcher, revision.number);
+  const std::string what = fmt::format("watcher {} got revision {}", watcher, revision.number);
   std::uint64_t& seen = seen_[watcher];
   if (revision.number != seen + 1) {
     return world_.fail("watch", fmt::format("{} after {}", what, seen));

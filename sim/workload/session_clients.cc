@@ -246,16 +246,17 @@ void SessionClients::on_answer(Ticket ticket, const RegisterMachine::Answer& ans
     case Verdict::answered:
       // A repetition that came late.
       if (write.outcome == Outcome::pending) {
-        world_.fail("session_answer", "a client was told that it has the answer: " + what);
+        world_.fail("session_answer",
+                    "a reply says that the client has the answer already: " + what);
       }
       break;
     case Verdict::no_session: oracles_.sessions().check_no_session(write.session); break;
     case Verdict::result_gone:
     case Verdict::too_far_ahead:
-      world_.fail("session_answer",
-                  "a client was told that its result was not kept, or that it is "
-                  "too far ahead: " +
-                      what);
+      world_.fail(
+          "session_answer",
+          "a reply says that the result was not kept, or that the client is too far ahead: " +
+              what);
       break;
   }
   if (attempt.ended) return;

@@ -50,7 +50,7 @@ TEST_P(LeaseTermsContract, TheTimerSeesWhichLeasesAreWanted) {
   run(grant(0, "n"));
   run(Transaction{{}, {GrantLease{LeaseId(0), seconds(1), "n", "me"}}});
   run(grant(0, "m"));
-  EXPECT_EQ(wants(), "2 0 ") << "without a soft limit nobody is told";
+  EXPECT_EQ(wants(), "2 0 ") << "without a soft limit nothing is reported";
   run(RevokeLease{LeaseId(7)});
   run(soft);
   EXPECT_EQ(wants(), "0 0 ") << "that was another lease";

@@ -46,7 +46,7 @@ RULES = [
     ("CARRIED_D_IGNORED", 2, "a voter promises the larger of its own D and the round's"),
     ("LEASE_KEPT_AFTER_STEP_DOWN", 2, "who leaves the leader's role gives the lease up first"),
     ("LEADERSHIP_RESUMED", 2, "a restarted node does not resume its leadership"),
-    ("VOTE_NOT_DURABLE", 2, "a vote is durable before it is told"),
+    ("VOTE_NOT_DURABLE", 2, "a vote is durable before it is sent"),
     ("TIMEOUT_NOW_UNDER_LEASE", 2, "the lease is given up before the token is sent"),
     ("LEASE_BEFORE_TOKEN_IS_DEAD", 2, "it returns with an entry beyond the token"),
     ("TOKEN_OF_ANY_INDEX", 2, "a token passes a promise with its last index only"),

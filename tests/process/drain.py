@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """SIGTERM ends a node in good order: new clients are refused, commands are refused as not executed, what is
-in flight is answered, who asks all the time is told before its connection closes, another node leads,
+in flight is answered, a client that asks all the time is refused before its connection closes, another node leads,
 and all that within --drain-timeout; a second signal does not wait."""
 
 import os
@@ -98,7 +98,7 @@ def who_asks_all_the_time_is_told(cluster):
         node.start()
         cluster.wait_caught_up(node)
         cluster.wait_leader()
-    print("who asked all the time was told before its connection closed")
+    print("the client that asked all the time got the refusal before its connection closed")
 
 
 def what_is_in_flight_is_answered(cluster, options):

@@ -2,8 +2,8 @@
 """Watches at real nodes: clients that write, leases that expire, and watchers at every node, whose
 connections break and whose nodes are killed, paused, ended and started again, the leader too. Who was
 never told to read again saw every event once and in order, all saw the same, and a copy made of the
-events is what the store has at the end; who was told to, is right afterwards. One that does not read
-is told to, and costs no memory. `leasehold watch` is one of the watchers at each node."""
+events is what the store has at the end; a watcher that reads again on `resync` is right afterwards. One
+that does not read gets `resync`, and costs no memory. `leasehold watch` is one of the watchers at each node."""
 
 import json
 import random
@@ -130,7 +130,7 @@ class Watcher:
             self.log.next = number + 1
         else:
             check(word == b"events", f"{self.log.name}: {message}")
-            check(number >= self.log.next, f"{self.log.name}: {message} was told before")
+            check(number >= self.log.next, f"{self.log.name}: {message} came before")
             self.log.next = number + 1
             self.log.tell(number, [(key, what.decode(), value)
                                    for key, what, _, _, _, value in message[2]])
@@ -285,7 +285,7 @@ def strike(cluster, rng, watchers):
 def judge(logs, rows, acknowledged):
     """All logs without a resync are equal; all copies equal the store."""
     whole = [log for log in logs if not log.resyncs]
-    check(whole, "every watcher was told to read again")
+    check(whole, "every watcher got `resync`")
     for log in logs:
         check(log.copy == rows, f"{log.name}: its copy differs from the store: " + str(
             [(key, log.copy.get(key), rows.get(key)) for key in set(log.copy) | set(rows)
@@ -502,7 +502,7 @@ def idle_watchers(options, count=2000):
             sent = int(node.info()["watch_messages"])
             for _ in range(20):
                 client.pipeline([("SET", b"other", b"v")] * 100)
-            check(int(node.info()["watch_messages"]) == sent, "a watcher was told of another key")
+            check(int(node.info()["watch_messages"]) == sent, "a watcher got an event of another key")
             client.call("SET", "w/7", "v")
         message = clients[7].read_reply(timeout=10)
         check(message[0] == b"events" and message[2][0][0] == b"w/7", f"{message}")

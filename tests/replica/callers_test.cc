@@ -103,7 +103,7 @@ TEST(Callers, ACommandThatWasAppliedNeedsNoTurnOfTheDriver) {
   ASSERT_EQ(answer.calls, 1);
   EXPECT_EQ(answer.value.status, ProposeStatus::committed);
   EXPECT_EQ(answer.value.id.index, news.last);
-  EXPECT_EQ(leader.view().applied(), news.last) << "who was told may read it";
+  EXPECT_EQ(leader.view().applied(), news.last) << "a caller with a result may read it";
   EXPECT_EQ(leader.driver().pending(), 1U) << "the driver has not heard";
   leader.handle(cluster.now(), std::move(news));
   EXPECT_EQ(leader.driver().pending(), 0U);
