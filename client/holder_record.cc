@@ -1,12 +1,10 @@
-#include <leasehold/client/flat_json.h>
 #include <leasehold/client/holder_record.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <iterator>
+#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -14,11 +12,13 @@ namespace leasehold::client {
 namespace {
 
 using lease::Duration;
+using Json = nlohmann::ordered_json;
 
 /// Between two tries.
 constexpr Duration kAgain = std::chrono::milliseconds(50);
+/// Of the numbers in a record; a count stays there.
+constexpr std::uint64_t kNumberMax = INT64_MAX;
 constexpr Duration kSecond = std::chrono::seconds(1);
-constexpr std::size_t kFractionDigits = 9;
 
 constexpr const char* kHolder = "holderIdentity";
 constexpr const char* kDuration = "leaseDurationSeconds";
@@ -26,33 +26,38 @@ constexpr const char* kAcquired = "acquireTime";
 constexpr const char* kTransitions = "leaseTransitions";
 constexpr const char* kToken = "fencingToken";
 
-/// "10", "0.5": without zeros at the end.
-std::string seconds_text(Duration duration) {
-  std::string text = fmt::format("{}.{:09}", duration / kSecond, (duration % kSecond).count());
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
+/// 10, 0.5.
+Json seconds_json(Duration duration) {
+  if (duration % kSecond == Duration(0)) return duration / kSecond;
+  return std::chrono::duration<double>(duration).count();
 }
 
-/// The only forms are those of seconds_text(). None: the number has another one, or is above ten
-/// years.
-std::optional<Duration> parse_seconds(std::string_view text) {
-  const std::size_t point = std::min(text.find('.'), text.size());
-  std::string fraction(text.substr(std::min(point + 1, text.size())));
-  if (fraction.size() > kFractionDigits || (point < text.size() && fraction.empty())) return {};
-  fraction.resize(kFractionDigits, '0');
-  std::int64_t seconds = 0;
-  std::int64_t nanoseconds = 0;
-  const char* const end = text.data() + point;
-  const auto whole = std::from_chars(text.data(), end, seconds);
-  const auto rest =
-      std::from_chars(fraction.data(), fraction.data() + fraction.size(), nanoseconds);
-  if (whole.ec != std::errc() || whole.ptr != end || rest.ec != std::errc() ||
-      rest.ptr != fraction.data() + fraction.size() || seconds < 0 || nanoseconds < 0 ||
-      seconds > grant::kLeaseTtlMax / kSecond) {
-    return {};
+/// Whole microseconds, which a double holds for ten years. None: no time to live of a lease.
+std::optional<Duration> parse_seconds(const Json& field) {
+  if (!field.is_number()) return std::nullopt;
+  const auto seconds = field.get<double>();
+  if (!(seconds >= 0) || seconds > static_cast<double>(grant::kLeaseTtlMax / kSecond)) {
+    return std::nullopt;
   }
-  return seconds * kSecond + std::chrono::nanoseconds(nanoseconds);
+  const std::int64_t microseconds = std::llround(seconds * 1e6);
+  if (static_cast<double>(microseconds) / 1e6 != seconds) return std::nullopt;
+  return std::chrono::microseconds(microseconds);
+}
+
+/// None: no whole number up to kNumberMax.
+std::optional<std::uint64_t> parse_number(const Json& field) {
+  if (!field.is_number_unsigned()) return std::nullopt;
+  const auto number = field.get<std::uint64_t>();
+  return number > kNumberMax ? std::nullopt : std::optional(number);
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    static_cast<void>(Json(text).dump());
+    return true;
+  } catch (const Json::exception&) {
+    return false;
+  }
 }
 
 /// RFC 3339: 2026-11-24T09:30:00.000250Z.
@@ -100,7 +105,8 @@ Result<std::optional<HolderRecord>> try_once(KeyService& keys, const std::string
                                key, old.holder, old.token.value(), own.token.value())};
     }
     mod_revision = row.value()->mod_revision;
-    own.transitions = old.transitions + (old.holder == own.holder ? 0 : 1);
+    const bool passed = old.holder != own.holder;
+    own.transitions = old.transitions + (passed && old.transitions < kNumberMax ? 1 : 0);
   }
   const auto written = keys.replace({key, own.json(), mod_revision, own.token}, timeout);
   if (!written) return written.error();
@@ -111,38 +117,34 @@ Result<std::optional<HolderRecord>> try_once(KeyService& keys, const std::string
 }  // namespace
 
 std::string HolderRecord::json() const {
-  std::string out = fmt::format("{{\"{}\":", kHolder);
-  append_json_text(out, holder);
-  fmt::format_to(std::back_inserter(out), ",\"{}\":{},\"{}\":", kDuration, seconds_text(duration),
-                 kAcquired);
-  append_json_text(out, acquired);
-  fmt::format_to(std::back_inserter(out), ",\"{}\":{},\"{}\":{}}}", kTransitions, transitions,
-                 kToken, token.value());
-  return out;
+  const Json object = {{kHolder, holder},
+                       {kDuration, seconds_json(duration)},
+                       {kAcquired, acquired},
+                       {kTransitions, transitions},
+                       {kToken, token.value()}};
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<HolderRecord> HolderRecord::parse(std::string_view json) {
-  auto parsed = parse_flat_json(json);
-  if (!parsed) return parsed.error();
-  auto& fields = parsed.value();
+  const Json object = Json::parse(json, nullptr, false);
+  if (!object.is_object()) return Error{ErrorCode::malformed, "not a JSON object"};
   const auto wrong = [](const char* field) {
     return Error{ErrorCode::malformed, fmt::format("no {} as it has to be", field)};
   };
   HolderRecord record;
   for (const auto& [name, text] :
        {std::pair(kHolder, &record.holder), std::pair(kAcquired, &record.acquired)}) {
-    const auto field = fields.find(name);
-    if (field == fields.end() || !field->second.is_text) return wrong(name);
-    *text = field->second.text;
+    const Json field = object.value(name, Json());
+    if (!field.is_string()) return wrong(name);
+    *text = field.get<std::string>();
   }
-  const FlatJsonValue& duration = fields[kDuration];
-  const auto seconds = duration.is_text ? std::nullopt : parse_seconds(duration.text);
-  if (!seconds) return wrong(kDuration);
-  record.duration = *seconds;
-  const auto transitions = fields[kTransitions].whole();
+  const auto duration = parse_seconds(object.value(kDuration, Json()));
+  if (!duration) return wrong(kDuration);
+  record.duration = *duration;
+  const auto transitions = parse_number(object.value(kTransitions, Json()));
   if (!transitions) return wrong(kTransitions);
   record.transitions = *transitions;
-  const auto token = fields[kToken].whole();
+  const auto token = parse_number(object.value(kToken, Json()));
   if (!token) return wrong(kToken);
   record.token = grant::FencingToken(*token);
   return record;

@@ -185,8 +185,9 @@ TEST(HolderRecord, IsStrict) {
         .ok();
   };
   EXPECT_TRUE(parses("0.001", "9223372036854775807"));
+  EXPECT_TRUE(parses("1e1", "1")) << "JSON has two ways to write 10";
   for (const char* const duration :
-       {"\"1\"", "-1", "1e1", "1.0000000001", "99999999999", "9999999999999999999"}) {
+       {"\"1\"", "-1", "1.0000000001", "99999999999", "9999999999999999999"}) {
     EXPECT_FALSE(parses(duration, "1")) << duration;
   }
   for (const char* const transitions : {"\"1\"", "-1", "1.0", "1e1", "9223372036854775808"}) {
