@@ -74,6 +74,12 @@ TEST_F(HolderRecordTest, HasTheFieldsOfKubernetesAndTheToken) {
   EXPECT_EQ(stored().token, first.token());
 }
 
+TEST_F(HolderRecordTest, AFullCountStaysReadable) {
+  group_.write(kKey, of_others(INT64_MAX, 0));
+  EXPECT_EQ(elected("a"), std::uint64_t{INT64_MAX});
+  EXPECT_EQ(stored().holder, "a");
+}
+
 TEST_F(HolderRecordTest, CountsChangesOfTheHolder) {
   EXPECT_EQ(elected("a"), 0U);
   EXPECT_EQ(elected("a"), 0U);
