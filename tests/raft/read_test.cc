@@ -82,6 +82,26 @@ TEST(Read, AFollowerAsksItsLeader) {
   EXPECT_EQ(answer->index, Index(2));
 }
 
+// The core proposes nothing for a read: the driver does that.
+TEST(Read, ModeLogIsAnsweredByAQuorum) {
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  group.ask(leader, 7, ReadMode::log);
+  EXPECT_TRUE(group.replica(leader).reads.empty()) << "it does not rely on the lease";
+  group.settle();
+  ASSERT_EQ(group.replica(leader).reads.size(), 1U);
+  EXPECT_EQ(group.replica(leader).reads.back().basis, ReadBasis::quorum);
+
+  const int follower = leader % 3 + 1;
+  group.ask(follower, 8, ReadMode::log);
+  ASSERT_EQ(group.in_flight().size(), 1U);
+  EXPECT_TRUE(std::get<ReadIndexRequest>(group.in_flight().front().message).quorum);
+  group.settle();
+  ASSERT_EQ(group.replica(follower).reads.size(), 1U);
+  EXPECT_EQ(group.replica(follower).reads.back().index, group.core(leader).commit_index());
+}
+
 TEST(Read, AnAnswerToAnEarlierProcessMatchesNothing) {
   Group group(3);
   const int leader = group.elect();
