@@ -66,12 +66,12 @@ endfunction()
 
 # Tests that kill processes, but no machines, lose nothing on a file system in memory, and sync there at no cost. The tests of
 # storage/ and of real processes stay on a disk.
-set(LEASEHOLD_TEST_FOLDER "")
+set(LEASEHOLD_TEST_ENVIRONMENT "")
 if(EXISTS /dev/shm)
   execute_process(COMMAND df --output=avail --block-size=1M /dev/shm OUTPUT_VARIABLE free ERROR_QUIET)
   string(REGEX MATCH "[0-9]+" free "${free}")
   if(free GREATER_EQUAL 1024)
-    set(LEASEHOLD_TEST_FOLDER "TMPDIR=/dev/shm;")
+    set(LEASEHOLD_TEST_ENVIRONMENT "TMPDIR=/dev/shm;")
   endif()
 endif()
 
@@ -92,10 +92,10 @@ function(leasehold_test name)
     list(APPEND ARG_LABELS quick)
     add_dependencies(quick_tests ${name})
   endif()
-  set(folder "${LEASEHOLD_TEST_FOLDER}")
+  set(environment "${LEASEHOLD_TEST_ENVIRONMENT}")
   if(ARG_ON_DISK)
-    set(folder "")
+    set(environment "")
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
-    ENVIRONMENT "${folder}TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
+    ENVIRONMENT "${environment}TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
