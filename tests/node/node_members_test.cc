@@ -227,6 +227,8 @@ TEST_F(NodeMembersTest, AddingANodeThatDoesNotAnswerIsRefusedWithTheReason) {
   EXPECT_NE(nobody.reason.find("--join"), std::string::npos);
 
   const std::uint64_t follower = leader() == 1 ? 2 : 1;
+  // A quorum acknowledges the lease without this follower: it may hear from its leader later.
+  EXPECT_TRUE(eventually([&] { return status(follower).leader != raft::kNobody; }));
   const MembersResult elsewhere =
       replica(follower).node->change_members_and_wait({edit(What::demote, 3)}, kLong);
   EXPECT_EQ(elsewhere.refused.obstacle, ChangeObstacle::not_leader);
