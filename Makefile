@@ -36,7 +36,7 @@ help:
 	@echo '  make mutants   break each rule on purpose; every break has to be noticed'
 	@echo '  make docs      pages about the public headers, in build/docs/html'
 	@echo '  make format    rewrite the sources in the format'
-	@echo '  make verify    check the format and the static analysis, change nothing'
+	@echo '  make verify    check the format, the static analysis and each header by itself, change nothing'
 	@echo '  make verify-quick  the format of all, the analysis of what a lease rests on and what changed'
 	@echo '  make clean     remove build/'
 	@echo
@@ -125,7 +125,7 @@ format:
 verify verify-quick: deps-develop
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
 	@$(call configure,clang)
-	@$(call build,clang,leasehold_wire_generated)
+	@$(call build,clang,leasehold_wire_generated $(if $(filter verify,$@),headers_alone))
 	@tests/tidy/analyse.py . build/clang --jobs $(JOBS) $(if $(filter verify-quick,$@),--quick) | $(FLOW)
 
 .PHONY: docs
