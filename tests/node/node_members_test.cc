@@ -67,6 +67,10 @@ class NodeMembersTest : public ::testing::Test {
   }
   void start_group(std::uint64_t members = 3) {
     for (std::uint64_t id = 1; id <= members; ++id) start(initial(id, members));
+    // A directory that has not formed yet cannot be opened without its initial peers.
+    for (std::uint64_t id = 1; id <= members; ++id) {
+      EXPECT_TRUE(eventually([&] { return status(id).formed; }));
+    }
   }
   void stop(std::uint64_t id) { replicas_.erase(id); }
   void wipe(std::uint64_t id) {
