@@ -25,6 +25,7 @@ RejectReason reason_of(wire::RefusalCode code) {
     case RefusalCode::refused_by_node: return RejectReason::refused_by_node;
     case RefusalCode::too_many: return RejectReason::too_many;
     case RefusalCode::removed: return RejectReason::removed;
+    case RefusalCode::unproved: return RejectReason::unproved;
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -42,6 +43,7 @@ ErrorCode error_code_of(RejectReason reason) {
     case RejectReason::wrong_target:
     case RejectReason::unknown_peer:
     case RejectReason::older_incarnation:
+    case RejectReason::unproved:
     case RejectReason::refused_by_node: return ErrorCode::wrong_cluster;
     case RejectReason::removed: return ErrorCode::removed;
   }
@@ -68,6 +70,7 @@ const char* reject_reason_name(RejectReason reason) {
     case RejectReason::handshake_timeout: return "handshake_timeout";
     case RejectReason::too_many: return "too_many";
     case RejectReason::removed: return "removed";
+    case RejectReason::unproved: return "unproved";
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -108,6 +111,7 @@ void TcpTransport::Impl::on_hello(TcpConnection& connection, const wire::Hello& 
 std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& connection,
                                                        const wire::Hello& hello) {
   using wire::RefusalCode;
+  if (auto refusal = connection.judge_proof(hello, options_.cluster)) return refusal;
   const Link* dialled = link_of_dialled(connection);
   if (auto refusal = judge_hello(
           my_hello(dialled == nullptr ? raft::kNobody : dialled->id, hello.purpose), hello)) {
@@ -154,8 +158,8 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnect
 }
 
 void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::Hello& hello) {
-  std::optional<wire::Refusal> refusal =
-      judge_introduction(my_hello(raft::kNobody, hello.purpose), hello);
+  std::optional<wire::Refusal> refusal = connection.judge_proof(hello, options_.cluster);
+  if (!refusal) refusal = judge_introduction(my_hello(raft::kNobody, hello.purpose), hello);
   if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
   if (connection.closed()) return;
   if (refusal) return refuse(connection, hello.from, *refusal);

@@ -1,5 +1,7 @@
 #include <leasehold/net/tcp_connection.h>
 
+#include <leasehold/net/tcp_peer_user.h>
+
 #include <fmt/format.h>
 
 #include <asio/buffer.hpp>
@@ -10,6 +12,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <utility>
 
 namespace leasehold::net {
@@ -27,6 +30,12 @@ constexpr std::size_t kBytesPerTurn = std::size_t{1} << 20U;
 constexpr int kKeepAliveIdleSeconds = 5;
 constexpr int kKeepAlivePauseSeconds = 1;
 constexpr int kKeepAliveTries = 3;
+
+/// The type of a TLS record with a handshake message (RFC 8446, 5.1): the first byte of every TLS
+/// connection.
+constexpr char kTlsHandshake = 0x16;
+/// Bytes of one TLS record, at most (RFC 8446, 5.1).
+constexpr std::size_t kTlsRecordBytes = std::size_t{16} << 10U;
 
 /// The front of a SendBuffer as asio wants to see it.
 struct Pieces {
@@ -68,9 +77,12 @@ bool would_block(const asio::error_code& error) {
 }  // namespace
 
 TcpConnection::TcpConnection(asio::ip::tcp::socket socket, Side side, Owner& owner,
-                             std::string& scratch, TcpCounters& counters)
+                             std::string& scratch, TcpCounters& counters, GuardPtr guard,
+                             tls::SessionSlot* slot)
     : deadline(socket.get_executor()),
       socket_(std::move(socket)),
+      guard_(std::move(guard)),
+      slot_(slot),
       side_(side),
       owner_(&owner),
       scratch_(scratch),
@@ -98,8 +110,163 @@ void TcpConnection::start(const TcpLimits& limits) {
   if (side_ == Side::dialled) {
     set_int_option(handle, IPPROTO_TCP, TCP_USER_TIMEOUT,
                    static_cast<int>(limits.unacknowledged_timeout.count()));
+    // Not here: what goes wrong is for the owner, who is in the middle of its own work.
+    if (guard_->dialling() || !open_plain()) {
+      asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read(); });
+      return;
+    }
   }
   wait_readable();
+}
+
+void TcpConnection::wait_writable() {
+  if (waits_to_write_) return;
+  waits_to_write_ = true;
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       self->waits_to_write_ = false;
+                       if (error == asio::error::operation_aborted || self->closed()) return;
+                       self->open_ ? self->flush() : self->read();
+                     });
+}
+
+bool TcpConnection::open() {
+  if (side_ == Side::accepted && !stream_ && !look_at_first_byte()) return false;
+  if (side_ == Side::dialled && !stream_) {
+    if (!guard_->dialling()) {
+      end(RejectReason::unproved,
+          Error{ErrorCode::invalid_argument, guard_->plain_refused().reason});
+      return false;
+    }
+    stream_ = std::make_unique<tls::Stream>(guard_->dialling(), tls::Stream::Side::dialled,
+                                            socket_.native_handle(), slot_);
+  }
+  if (stream_ && !shake_hands()) return false;
+  open_ = true;
+  flush();
+  return !closed();
+}
+
+bool TcpConnection::look_at_first_byte() {
+  char first = 0;
+  const ssize_t size = ::recv(socket_.native_handle(), &first, 1, MSG_PEEK);
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+    wait_readable();
+    return false;
+  }
+  if (size <= 0) {
+    end(std::nullopt, Error{ErrorCode::io, "connection lost before the first byte"});
+    return false;
+  }
+  if (first != kTlsHandshake) {
+    if (open_plain()) return true;
+    refuse_plain();
+    return false;
+  }
+  if (!guard_->accepting()) {
+    end(RejectReason::unproved,
+        Error{
+            ErrorCode::wrong_cluster,
+            "a node dials with TLS, and this one has neither the group's key nor a certificate: give it one"});
+    return false;
+  }
+  stream_ = std::make_unique<tls::Stream>(guard_->accepting(), tls::Stream::Side::accepted,
+                                          socket_.native_handle());
+  return true;
+}
+
+bool TcpConnection::open_plain() {
+  const PeerSecurity& security = guard_->security();
+  const bool wanted = side_ == Side::dialled ? security.dial == Protection::plain
+                                             : security.accepts(Protection::plain);
+  if (!wanted) return false;
+  if (security.plain_beyond_loopback) return open_ = true;
+  asio::error_code error;
+  const asio::ip::address other = socket_.remote_endpoint(error).address();
+  const bool mapped = other.is_v6() && other.to_v6().is_v4_mapped();
+  const bool loopback =
+      mapped ? asio::ip::make_address_v4(asio::ip::v4_mapped, other.to_v6()).is_loopback()
+             : other.is_loopback();
+  if (error || !loopback) return false;
+  // A listening process that has not accepted yet cannot be asked for: it is when its first bytes
+  // have come.
+  user_unknown_ = side_ == Side::dialled;
+  if (!user_unknown_ && !same_user_at_other_end(socket_.native_handle())) return false;
+  return open_ = true;
+}
+
+bool TcpConnection::shake_hands() {
+  const tls::Stream::Step step = stream_->handshake();
+  switch (step.state) {
+    case tls::Stream::State::done: return true;
+    case tls::Stream::State::wants_read: wait_readable(); return false;
+    case tls::Stream::State::wants_write: wait_writable(); return false;
+    case tls::Stream::State::ended:
+      // The refusal of a node without TLS is no TLS, and its end looks like any other.
+      end(side_ == Side::dialled ? std::optional(RejectReason::unproved) : std::nullopt,
+          Error{
+              ErrorCode::io,
+              "the connection ended in the TLS handshake: does the other node have this protection?"});
+      return false;
+    case tls::Stream::State::failed: break;
+  }
+  end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, stream_->problem()});
+  return false;
+}
+
+void TcpConnection::refuse_plain() {
+  const wire::Refusal refusal = guard_->plain_refused();
+  out_.clear();
+  wire::encode_refusal(refusal, out_);
+  open_ = true;
+  flush();
+  end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, refusal.reason});
+}
+
+bool TcpConnection::believed_by(const PeerGuard& guard) const {
+  if (!open_) return false;
+  if (!stream_) {
+    return side_ == Side::dialled ? !guard.dialling() : guard.security().accepts(Protection::plain);
+  }
+  const tls::ContextPtr& context = side_ == Side::dialled ? guard.dialling() : guard.accepting();
+  return context && stream_->believed_by(*context);
+}
+
+asio::error_code TcpConnection::error_of(const tls::Stream::Step& step) {
+  switch (step.state) {
+    case tls::Stream::State::done: return {};
+    case tls::Stream::State::wants_read: return asio::error::would_block;
+    case tls::Stream::State::wants_write: wait_writable(); return asio::error::would_block;
+    case tls::Stream::State::ended: return asio::error::eof;
+    case tls::Stream::State::failed: return asio::error::connection_aborted;
+  }
+  return asio::error::connection_aborted;
+}
+
+std::size_t TcpConnection::read_some(asio::error_code& error) {
+  if (!stream_) return socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), error);
+  const tls::Stream::Step step = stream_->read(scratch_.data(), scratch_.size());
+  error = error_of(step);
+  return step.bytes;
+}
+
+std::size_t TcpConnection::write_some(asio::error_code& error) {
+  Pieces pieces;
+  if (!stream_) {
+    front_pieces(out_, pieces);
+    return socket_.write_some(pieces, error);
+  }
+  // As much as one record takes, copied together: small messages that leave at once share a record.
+  std::array<std::string_view, kPiecesPerWrite> views;
+  const std::size_t count = out_.front(views.data(), views.size());
+  std::array<char, kTlsRecordBytes> record;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < count && size < record.size(); ++i) {
+    size += views[i].copy(record.data() + size, record.size() - size);
+  }
+  const tls::Stream::Step step = stream_->write({record.data(), size});
+  error = error_of(step);
+  return step.bytes;
 }
 
 void TcpConnection::wait_readable() {
@@ -111,10 +278,10 @@ void TcpConnection::wait_readable() {
 }
 
 void TcpConnection::read() {
+  if (closed() || (!open_ && !open())) return;
   for (std::size_t taken = 0; !closed() && taken < kBytesPerTurn;) {
     asio::error_code error;
-    const std::size_t bytes =
-        socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), error);
+    const std::size_t bytes = read_some(error);
     if (would_block(error)) break;
     if (error == asio::error::eof && reader_.held_bytes() > 0) {
       end(RejectReason::malformed,
@@ -125,12 +292,22 @@ void TcpConnection::read() {
       end(std::nullopt, Error{ErrorCode::io, "connection lost: " + error.message()});
       return;
     }
+    if (std::exchange(user_unknown_, false) && !same_user_at_other_end(socket_.native_handle())) {
+      end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, guard_->plain_refused().reason});
+      return;
+    }
     counters_.bytes_received += bytes;
     taken += bytes;
     if (!take_frames(std::string_view(scratch_.data(), bytes))) return;
-    if (bytes < scratch_.size()) break;
+    if (!stream_ && bytes < scratch_.size()) break;
   }
-  if (!closed()) wait_readable();
+  if (closed()) return;
+  // What TLS has read already does not make the socket readable again.
+  if (stream_ && stream_->has_pending()) {
+    asio::post(socket_.get_executor(), [self = shared_from_this()] { self->read(); });
+  } else {
+    wait_readable();
+  }
 }
 
 bool TcpConnection::take_frames(std::string_view chunk) {
@@ -148,12 +325,10 @@ bool TcpConnection::take_frames(std::string_view chunk) {
 }
 
 void TcpConnection::flush() {
-  if (closed() || waits_to_write_) return;
+  if (closed() || !open_ || waits_to_write_) return;
   for (std::size_t given = 0; !out_.empty() && given < kBytesPerTurn;) {
-    Pieces pieces;
-    front_pieces(out_, pieces);
     asio::error_code error;
-    const std::size_t bytes = socket_.write_some(pieces, error);
+    const std::size_t bytes = write_some(error);
     if (would_block(error)) break;
     if (error) {
       out_.clear();
@@ -164,13 +339,7 @@ void TcpConnection::flush() {
     counters_.bytes_sent += bytes;
     given += bytes;
   }
-  if (out_.empty()) return;
-  waits_to_write_ = true;
-  socket_.async_wait(asio::socket_base::wait_write,
-                     [self = shared_from_this()](const asio::error_code& error) {
-                       self->waits_to_write_ = false;
-                       if (error != asio::error::operation_aborted) self->flush();
-                     });
+  if (!out_.empty()) wait_writable();
 }
 
 void TcpConnection::close() {
@@ -179,6 +348,10 @@ void TcpConnection::close() {
   deadline.cancel();
   out_.clear();
   asio::error_code ignored;
+  if (stream_) {
+    stream_->shut_down();
+    stream_->forget_slot();
+  }
   // An orderly end, so that a refusal that was just written still arrives.
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   socket_.close(ignored);

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/net/peer_guard.h>
 #include <leasehold/net/tcp_transport.h>
+#include <leasehold/tls/stream.h>
 #include <leasehold/wire/frame.h>
 #include <leasehold/wire/hello.h>
 
@@ -22,6 +24,10 @@ namespace leasehold::net {
 /// Reads and writes without blocking, on the node's one thread. Reading goes through one scratch
 /// buffer that all connections share, so an idle connection holds no memory; writing tries the
 /// kernel first and waits only when that is full.
+///
+/// It opens by proving who both sides are, as far as its guard asks: by TLS, or, on a plain
+/// loopback connection, by the user that both processes belong to. Nothing of a frame is read or
+/// sent before.
 class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
  public:
   enum class Side : std::uint8_t { dialled, accepted };
@@ -37,9 +43,10 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
                         Error error) = 0;
   };
 
-  /// `scratch` and `counters` outlive the connection; `owner` outlives it or calls close().
+  /// `scratch` and `counters` outlive the connection; `owner` and `slot`, which may be null,
+  /// outlive it or the owner calls close().
   TcpConnection(asio::ip::tcp::socket socket, Side side, Owner& owner, std::string& scratch,
-                TcpCounters& counters);
+                TcpCounters& counters, GuardPtr guard, tls::SessionSlot* slot = nullptr);
 
   /// Sets the socket's options and starts to read. Frames are bounded by the handshake's limit
   /// until allow().
@@ -59,6 +66,14 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   Side side() const { return side_; }
   /// Of the other end: address:port.
   const std::string& address() const { return address_; }
+  /// Whether what the other side has proved fits its hello; `cluster` is the name of this node's
+  /// cluster.
+  std::optional<wire::Refusal> judge_proof(const wire::Hello& hello,
+                                           const std::string& cluster) const {
+    return guard_->judge(stream_.get(), hello, cluster);
+  }
+  /// Whether `guard` would still let this connection open.
+  bool believed_by(const PeerGuard& guard) const;
 
   /// Closes the connection when the handshake has not ended in time. The owner arms and cancels it.
   asio::steady_timer deadline;
@@ -67,13 +82,33 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
 
  private:
   void wait_readable();
+  void wait_writable();
   void read();
+  /// Goes on with what comes before the first frame. False: it is not done, or the connection is
+  /// closed.
+  bool open();
+  /// An accepted connection shows by its first byte what the dialler speaks. False: none has come,
+  /// or it is not taken.
+  bool look_at_first_byte();
+  bool open_plain();
+  bool shake_hands();
+  void refuse_plain();
+  std::size_t read_some(asio::error_code& error);
+  std::size_t write_some(asio::error_code& error);
+  asio::error_code error_of(const tls::Stream::Step& step);
   /// False: the connection is closed.
   bool take_frames(std::string_view chunk);
   void end(std::optional<RejectReason> reason, Error error);
   void end_later(std::string why);
 
   asio::ip::tcp::socket socket_;
+  GuardPtr guard_;
+  tls::SessionSlot* slot_;
+  /// Null: a plain connection, or not known yet.
+  std::unique_ptr<tls::Stream> stream_;
+  bool open_ = false;
+  /// On a plain loopback connection: which user is at the other end is still to be asked.
+  bool user_unknown_ = false;
   Side side_;
   Owner* owner_;
   std::string& scratch_;

@@ -49,6 +49,17 @@ Result<void> TcpTransport::Impl::listen() {
     }
     endpoint = found.begin()->endpoint();
   }
+  const PeerSecurity& security = guard_->security();
+  if (!endpoint.address().is_loopback() && security.accepts(Protection::plain) &&
+      !security.plain_beyond_loopback) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "peer address {} is beyond loopback, and peers would be let in without proof: protect them by "
+            "a key (leasehold cert key) or by certificates (leasehold cert init), or, on a network in "
+            "which all are trusted, say that plain connections may go beyond loopback",
+            options_.listen)};
+  }
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
@@ -82,7 +93,7 @@ void TcpTransport::Impl::accept() {
 
 void TcpTransport::Impl::greet(Tcp::socket socket) {
   const auto stranger = std::make_shared<TcpConnection>(
-      std::move(socket), TcpConnection::Side::accepted, *this, scratch_, counters_);
+      std::move(socket), TcpConnection::Side::accepted, *this, scratch_, counters_, guard_);
   strangers_.push_back(stranger);
   stranger->deadline.expires_after(options_.limits.handshake_timeout);
   stranger->deadline.async_wait(
@@ -156,7 +167,7 @@ void TcpTransport::Impl::connected_to(Link& link) {
   const std::shared_ptr<Tcp::socket> socket = std::move(link.dialling);
   link.dialling.reset();
   link.out = std::make_shared<TcpConnection>(std::move(*socket), TcpConnection::Side::dialled,
-                                             *this, scratch_, counters_);
+                                             *this, scratch_, counters_, guard_, &link.session);
   link.out->start(options_.limits);
   wire::encode_hello(my_hello(link.id, link.purpose), link.out->out());
   link.out->flush();

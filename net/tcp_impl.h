@@ -37,6 +37,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   std::vector<PeerAddress> peers() const;
   std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
   void describe(std::string address, raft::LogId membership);
+  void set_guard(GuardPtr guard);
   void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   bool connected(raft::NodeId peer) const;
@@ -61,6 +62,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
     std::string address;
     wire::Purpose purpose;
     PeerHistory history;
+    tls::SessionSlot session;  ///< of the connection that this node dialled last
 
     /// The connection that this node dialled. Invariant: at most one of `dialling`, `out` and
     /// `waiting` is set.
@@ -141,6 +143,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   asio::io_context& io_;
   const TcpOptions options_;
   const TcpCallbacks callbacks_;
+  GuardPtr guard_;
   TcpCounters counters_;
   Random random_;
   std::string scratch_;

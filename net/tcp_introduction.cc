@@ -30,6 +30,7 @@ ErrorCode error_code_of(wire::RefusalCode code) {
     case wire::RefusalCode::too_many:
     case wire::RefusalCode::removed:
     case wire::RefusalCode::unknown_peer:
+    case wire::RefusalCode::unproved:
     case wire::RefusalCode::older_incarnation:
     case wire::RefusalCode::refused_by_node: return ErrorCode::unavailable;
   }
@@ -68,7 +69,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
                             });
   }
 
-  void on_frame(TcpConnection&, wire::Frame frame) override {
+  void on_frame(TcpConnection& connection, wire::Frame frame) override {
     if (frame.header.kind == wire::FrameKind::refusal) {
       const Result<wire::Refusal> refusal = wire::decode_refusal(frame);
       if (!refusal.ok()) return finish(refusal.error());
@@ -81,7 +82,9 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     }
     const Result<wire::Hello> hello = wire::decode_hello(frame);
     if (!hello.ok()) return finish(hello.error());
-    if (const auto refusal = judge_introduction(introduction_.hello, hello.value())) {
+    auto refusal = connection.judge_proof(hello.value(), introduction_.cluster);
+    if (!refusal) refusal = judge_introduction(introduction_.hello, hello.value());
+    if (refusal) {
       return finish(Error{error_code_of(refusal->code),
                           fmt::format("at {}: {}", introduction_.address, refusal->reason)});
     }
@@ -123,7 +126,7 @@ class Asking final : public TcpConnection::Owner, public std::enable_shared_from
     if (!done_) return;
     if (error) return finish(nobody(error.message()));
     connection_ = std::make_shared<TcpConnection>(std::move(socket_), TcpConnection::Side::dialled,
-                                                  *this, scratch_, counters_);
+                                                  *this, scratch_, counters_, introduction_.guard);
     connection_->start(TcpLimits{});
     if (connection_->closed()) return;
     introduction_.hello.purpose = wire::Purpose::introduction;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/net/peer_guard.h>
 #include <leasehold/wire/hello.h>
 
 #include <chrono>
@@ -17,6 +18,8 @@ namespace leasehold::net {
 struct Introduction {
   std::string address;  ///< host:port of a peer listener
   wire::Hello hello;    ///< what the asking side says; its purpose is `introduction`
+  GuardPtr guard = PeerGuard::plain();
+  std::string cluster{};  ///< the name that a certificate of the other node has to have
   std::chrono::milliseconds timeout{2000};
 };
 

@@ -27,6 +27,7 @@ Result<void> TcpTransport::Impl::validate() const {
   constexpr std::size_t kFrameFloor = 64U << 10U;
   constexpr std::size_t kFrameCeiling = std::size_t{1} << 30U;
   const TcpLimits& limits = options_.limits;
+  if (options_.guard == nullptr) return invalid("the guard of the transport is missing");
   if (options_.cluster_id == 0) return invalid("the cluster id is zero");
   if (options_.id == raft::kNobody) return invalid("the node id is zero: choose one from 1 on");
   if (options_.uuid == raft::Uuid{}) return invalid("the node's uuid is zero");
@@ -59,6 +60,7 @@ TcpTransport::Impl::Impl(asio::io_context& io, TcpOptions options, TcpCallbacks 
     : io_(io),
       options_(std::move(options)),
       callbacks_(std::move(callbacks)),
+      guard_(options_.guard),
       random_(options_.process ^ options_.id.value()),
       address_(options_.address),
       acceptor_(io),
@@ -167,11 +169,23 @@ void TcpTransport::Impl::describe(std::string address, raft::LogId membership) {
   membership_ = membership;
 }
 
+void TcpTransport::Impl::set_guard(GuardPtr guard) {
+  guard_ = std::move(guard);
+  for (Links* links : {&links_, &snapshot_links_}) {
+    for (auto& [id, link] : *links) {
+      if (link->in && !link->in->believed_by(*guard_)) drop_accepted(*link);
+      if (link->out && link->up && !link->out->believed_by(*guard_)) redial_later(*link);
+    }
+  }
+}
+
 void TcpTransport::Impl::introduce(const PeerAddress& peer,
                                    std::function<void(Result<wire::Hello>)> done) {
   Introduction introduction;
   introduction.address = peer.address;
   introduction.hello = my_hello(peer.id, wire::Purpose::introduction);
+  introduction.guard = guard_;
+  introduction.cluster = options_.cluster;
   introduction.timeout = options_.limits.handshake_timeout;
   net::introduce(io_, std::move(introduction),
                  [weak = weak_from_this(), done = std::move(done)](Result<wire::Hello> answer) {
@@ -350,6 +364,9 @@ std::optional<raft::LogId> TcpTransport::known_membership(raft::NodeId peer) con
 }
 void TcpTransport::describe(std::string address, raft::LogId membership) {
   impl_->describe(std::move(address), membership);
+}
+void TcpTransport::set_guard(GuardPtr guard) {
+  impl_->set_guard(std::move(guard));
 }
 void TcpTransport::introduce(const PeerAddress& peer,
                              std::function<void(Result<wire::Hello>)> done) {

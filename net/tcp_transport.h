@@ -7,6 +7,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/net/handshake.h>
+#include <leasehold/net/peer_guard.h>
 #include <leasehold/net/transport.h>
 
 #include <array>
@@ -70,6 +71,8 @@ struct TcpOptions {
   bool witness = false;  ///< what this node says of itself in a hello
   /// The peers to dial and to accept. This node itself may be among them and is skipped.
   std::vector<PeerAddress> peers;
+  /// How connections are protected, until set_guard().
+  GuardPtr guard = PeerGuard::plain();
   TcpLimits limits;
 };
 
@@ -88,8 +91,9 @@ enum class RejectReason : std::uint8_t {
   handshake_timeout,  ///< the handshake did not end in time
   too_many,           ///< above connections_max or handshakes_max
   removed,            ///< the peer is no member any more
+  unproved,           ///< the peer has not proved that it is the node that it says
 };
-inline constexpr std::size_t kRejectReasons = 13;
+inline constexpr std::size_t kRejectReasons = 14;
 /// As logs and metrics show it: "wrong_cluster".
 const char* reject_reason_name(RejectReason reason);
 
@@ -169,8 +173,9 @@ class TcpTransport final : public Transport {
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
 
-  /// Binds, listens and starts to dial. Once. Errors: invalid_argument (an option or an address),
-  /// in_use (the address), io.
+  /// Binds, listens and starts to dial. Once. Errors: invalid_argument (an option or an address; or
+  /// the address is beyond loopback, and nothing protects the connections), in_use (the address),
+  /// io.
   Result<void> start();
   /// Closes everything; no callback follows. Idempotent.
   void stop();
@@ -189,6 +194,9 @@ class TcpTransport final : public Transport {
   std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
   /// What hellos say from now on: this node's address, and the log id of its newest membership.
   void describe(std::string address, raft::LogId membership);
+  /// Protects new connections by `guard`, and closes those that it would not have let open: a
+  /// certificate was revoked, a key has gone. The others stay.
+  void set_guard(GuardPtr guard);
   /// Asks which node answers at `peer.address`, on a separate connection; the node has to be
   /// `peer.id` and of this cluster. Calls `done` once, unless the transport is stopped before.
   /// Errors: invalid_argument (the address), unavailable (no node answers), and those of a refusal.

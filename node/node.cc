@@ -42,6 +42,13 @@ void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) 
   }
 }
 
+Result<void> NodeShell::reload_peer_security() {
+  auto guard = net::PeerGuard::load(options_.peer_security);
+  if (!guard.ok()) return guard.error();
+  post_task([this, fresh = std::move(guard).value()] { transport_->set_guard(fresh); });
+  return {};
+}
+
 void NodeShell::post_task(Mailbox::Task task) {
   switch (mailbox_.add(task)) {
     case Mailbox::Added::first: wake(); break;

@@ -4,6 +4,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/lease/clock.h>
 #include <leasehold/lease/timing.h>
+#include <leasehold/net/peer_security.h>
 #include <leasehold/node/calls.h>
 #include <leasehold/node/member_edit.h>
 #include <leasehold/replica/calls.h>
@@ -46,6 +47,9 @@ struct NodeOptions {
   /// host:port to bind the peer listener to; empty: this node's own peer address. A node that joins
   /// needs it at its first start.
   std::string listen;
+  /// How the connections to and from other nodes are protected. A node that would listen beyond
+  /// loopback without any protection does not start.
+  net::PeerSecurity peer_security;
   lease::Timing timing;
   /// The preferred leaders, best first; nodes not listed come last. The same on every node. A
   /// leader transfers to a voter that is before it in the list once that voter has been well
@@ -195,6 +199,11 @@ class Node {
   /// could not apply. Lease reads continue once it has applied everything that was committed by
   /// then.
   virtual void machine_space(bool full) = 0;
+
+  /// Reads the files of NodeOptions::peer_security again: certificates, keys, what is revoked.
+  /// Connections that they would not let open any more end, the others stay. Reads files on the
+  /// caller's thread. Errors: those of a file, and then nothing has changed.
+  virtual Result<void> reload_peer_security() = 0;
 
   /// For lease reads on the caller's own thread, without a lock.
   virtual const replica::LeaseView& lease_view() const = 0;

@@ -134,6 +134,8 @@ Result<std::optional<std::uint64_t>> known_cluster_id(const NodeOptions& options
 }
 
 Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
+  const auto guard = net::PeerGuard::load(options.peer_security);
+  if (!guard.ok()) return guard.error();
   std::optional<Error> problem;
   for (const std::string& address : options.join) {
     net::Introduction introduction;
@@ -142,6 +144,8 @@ Result<std::uint64_t> ask_cluster_id(const NodeOptions& options) {
     introduction.hello.cluster = options.cluster;
     introduction.hello.address = options.listen;
     introduction.hello.purpose = wire::Purpose::introduction;
+    introduction.guard = guard.value();
+    introduction.cluster = options.cluster;
     const Result<wire::Hello> answer = net::introduce_and_wait(std::move(introduction));
     if (answer.ok() && answer.value().cluster_id != 0) return answer.value().cluster_id;
     if (answer.ok()) continue;

@@ -56,6 +56,9 @@ Result<void> NodeShell::start() {
   tcp.cluster = options_.cluster;
   tcp.address = ground.address;
   tcp.witness = options_.witness;
+  auto guard = net::PeerGuard::load(options_.peer_security);
+  if (!guard.ok()) return guard.error();
+  tcp.guard = std::move(guard).value();
   if (!log_->formed()) {
     for (const Peer& peer : options_.peers) tcp.peers.push_back({peer.id, peer.address});
   }

@@ -19,6 +19,40 @@ bool has_log(const std::string& data_dir) {
   return ::access((data_dir + "/log/LEASEHOLD").c_str(), F_OK) == 0;
 }
 
+/// What follows from the files, and whether all are there.
+Result<void> check_security(ServeSettings& settings) {
+  net::PeerSecurity& security = settings.node.peer_security;
+  const bool certificate = !security.certificate_file.empty();
+  if (!settings.peer_protection_given) {
+    if (certificate) {
+      security.dial = net::Protection::certificate;
+    } else if (!security.key_file.empty()) {
+      security.dial = net::Protection::key;
+    }
+  }
+  if (certificate != !security.certificate_key_file.empty() ||
+      (certificate && security.authority_file.empty())) {
+    return invalid("--tls-cert, --tls-key and --tls-ca go together: leasehold cert makes them");
+  }
+  if (security.accepts(net::Protection::certificate) && !certificate) {
+    return invalid(
+        "peers are to be protected by tls: --tls-cert, --tls-key and --tls-ca are missing");
+  }
+  if (security.accepts(net::Protection::key) && security.key_file.empty()) {
+    return invalid("peers are to be protected by a key: --peer-key is missing");
+  }
+  return {};
+}
+
+const char* protection_name(net::Protection protection) {
+  switch (protection) {
+    case net::Protection::plain: return "plain";
+    case net::Protection::key: return "key";
+    case net::Protection::certificate: return "tls";
+  }
+  return "";
+}
+
 Result<void> check_together(ServeSettings& settings) {
   const node::NodeOptions& node = settings.node;
   if (node.id == raft::kNobody) return invalid("--id is missing: the number of this node");
@@ -49,6 +83,7 @@ Result<void> check_together(ServeSettings& settings) {
     return invalid(
         fmt::format("--peers does not name this node, which has --id {}", node.id.value()));
   }
+  if (auto security = check_security(settings); !security) return security;
   if (auto timing = node.timing.validate(); !timing) return timing;
   return {};
 }
@@ -66,6 +101,7 @@ void describe(ServeSettings& settings) {
       {"id", std::to_string(settings.node.id.value())},
       {"data-dir", settings.data_dir},
       {"cluster", settings.node.cluster},
+      {"peer-protection", protection_name(settings.node.peer_security.dial)},
       {"listen", settings.listen},
       {"advertise", settings.advertise},
       {"io-threads", std::to_string(settings.server.io_threads)},

@@ -52,6 +52,43 @@ Result<void> set_timing(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+template <std::string net::PeerSecurity::*member>
+Result<void> set_path(ServeSettings& settings, const std::string& text) {
+  settings.node.peer_security.*member = text;
+  return {};
+}
+
+Result<net::Protection> parse_protection(std::string_view text) {
+  if (text == "plain") return net::Protection::plain;
+  if (text == "key") return net::Protection::key;
+  if (text == "tls") return net::Protection::certificate;
+  return invalid(fmt::format("{} is none of plain, key and tls", quoted(text)));
+}
+
+Result<void> set_peer_protection(ServeSettings& settings, const std::string& text) {
+  const auto protection = parse_protection(text);
+  if (!protection) return protection.error();
+  settings.node.peer_security.dial = protection.value();
+  settings.peer_protection_given = true;
+  return {};
+}
+
+Result<void> set_peer_accept(ServeSettings& settings, const std::string& text) {
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t comma = rest.find(',');
+    const auto protection = parse_protection(rest.substr(0, comma));
+    if (!protection) return protection.error();
+    net::PeerSecurity& security = settings.node.peer_security;
+    switch (protection.value()) {
+      case net::Protection::plain: security.accept_plain = true; break;
+      case net::Protection::key: security.accept_key = true; break;
+      case net::Protection::certificate: security.accept_certificate = true; break;
+    }
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return {};
+}
+
 Result<void> set_id(ServeSettings& settings, const std::string& text) {
   const auto id = parse_number(text, 1, std::numeric_limits<std::uint32_t>::max());
   if (!id) return id.error();
@@ -147,6 +184,12 @@ Result<void> set_clients_max(ServeSettings& settings, const std::string& text) {
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
   settings.server.lease_reads = text == "on";
+  return {};
+}
+
+Result<void> set_allow_plain_peers(ServeSettings& settings, const std::string& text) {
+  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
+  settings.node.peer_security.plain_beyond_loopback = text == "on";
   return {};
 }
 
@@ -306,6 +349,27 @@ const SettingSpec kSettings[] = {
      set_peer_listen},
     {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
      set_cluster},
+    {"peer-protection", "plain|key|tls", "",
+     "How this node proves itself to its peers, which also have to: nothing (only on loopback, between processes of one "
+     "user), the key of --peer-key, or the certificate of --tls-cert. Without it: what files are given for",
+     set_peer_protection},
+    {"peer-accept", "plain,key,tls", "",
+     "Protections of peers to accept as well, while a group moves from one to another",
+     set_peer_accept},
+    {"peer-key", "FILE", "",
+     "The group's key, the same on every node: leasehold cert key makes one",
+     set_path<&net::PeerSecurity::key_file>},
+    {"tls-cert", "FILE", "", "This node's certificate, PEM: leasehold cert node makes one",
+     set_path<&net::PeerSecurity::certificate_file>},
+    {"tls-key", "FILE", "", "Its private key, PEM",
+     set_path<&net::PeerSecurity::certificate_key_file>},
+    {"tls-ca", "FILE", "", "Certificate of the authority that is trusted, PEM",
+     set_path<&net::PeerSecurity::authority_file>},
+    {"tls-crl", "FILE", "", "List of the certificates that the authority has revoked, PEM",
+     set_path<&net::PeerSecurity::revoked_file>},
+    {"allow-plain-peers", "on|off", "off",
+     "on: without protection, beyond loopback, too: whoever reaches a peer port owns the group",
+     set_allow_plain_peers},
     {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
      set_timing<&lease::Timing::heartbeat>},
     {"lease", "DURATION", "1s",

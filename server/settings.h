@@ -28,6 +28,7 @@ struct ServeSettings {
   std::string vm_clock;
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
+  bool peer_protection_given = false;  ///< else it follows from the files that are given
   kv::EventHistory::Limits events;
   ServerOptions server;
 };

@@ -1,0 +1,203 @@
+#include <leasehold/tls/stream.h>
+
+#include <leasehold/base/assert.h>
+#include <leasehold/tls/openssl.h>
+#include <leasehold/tls/socket_bio.h>
+
+#include <fmt/format.h>
+
+#include <openssl/x509v3.h>
+
+#include <utility>
+
+namespace leasehold::tls {
+
+namespace {
+
+using NamesHandle = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
+
+/// The one name of ours among the certificate's alternative names. None: there is none, or there
+/// are two.
+std::optional<CertificateName> name_in(X509* certificate) {
+  const NamesHandle names(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  std::optional<CertificateName> found;
+  for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
+    if (name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* text = name->d.uniformResourceIdentifier;
+    const std::string_view uri(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                               static_cast<std::size_t>(ASN1_STRING_length(text)));
+    const Result<CertificateName> parsed = parse_uri(uri);
+    if (!parsed.ok()) continue;
+    if (found) return std::nullopt;
+    found = parsed.value();
+  }
+  return found;
+}
+
+}  // namespace
+
+SessionSlot::~SessionSlot() {
+  SSL_SESSION_free(session_);
+}
+
+void SessionSlot::put(const ContextPtr& context, ssl_session_st* session) {
+  SSL_SESSION_free(session_);
+  session_ = session;
+  context_ = context;
+}
+
+Stream::Stream(ContextPtr context, Side side, int socket, SessionSlot* slot)
+    : context_(std::move(context)), side_(side), slot_(slot), ssl_(SSL_new(context_->native())) {
+  BIO* bio = ssl_ == nullptr ? nullptr : make_socket_bio(socket);
+  if (bio == nullptr) {
+    problem_ = "no memory for a TLS connection";
+    broken_ = true;
+    return;
+  }
+  SSL_set_bio(ssl_, bio, bio);
+  SSL_set_app_data(ssl_, this);
+  if (side == Side::accepted) {
+    SSL_set_accept_state(ssl_);
+    return;
+  }
+  SSL_set_connect_state(ssl_);
+  if (slot_ != nullptr && slot_->session_ != nullptr && slot_->context_.lock() == context_) {
+    SSL_set_session(ssl_, slot_->session_);
+  }
+}
+
+Stream::~Stream() {
+  SSL_free(ssl_);
+}
+
+Stream& Stream::of(const ssl_st* ssl) {
+  return *static_cast<Stream*>(SSL_get_app_data(ssl));
+}
+
+const std::string& Stream::show_key(std::string shown, const std::string& name) {
+  offered_key_ = name;
+  return shown_key_ = std::move(shown);
+}
+
+bool Stream::keep(ssl_session_st* session) {
+  if (slot_ == nullptr) return false;
+  slot_->put(context_, session);
+  return true;
+}
+
+Stream::Step Stream::step_of(int result, const char* during) {
+  const int code = SSL_get_error(ssl_, result);
+  switch (code) {
+    case SSL_ERROR_WANT_READ: return {State::wants_read, 0};
+    case SSL_ERROR_WANT_WRITE: return {State::wants_write, 0};
+    case SSL_ERROR_ZERO_RETURN: return {State::ended, 0};
+    case SSL_ERROR_SYSCALL: broken_ = true; return {State::ended, 0};
+    default: break;
+  }
+  broken_ = true;
+  const long verdict = SSL_get_verify_result(ssl_);
+  problem_ = fmt::format("{}: {}", during, openssl_problem());
+  if (verdict != X509_V_OK)
+    problem_ += fmt::format(" ({})", X509_verify_cert_error_string(verdict));
+  return {State::failed, 0};
+}
+
+Stream::Step Stream::handshake() {
+  if (broken_) return {problem_.empty() ? State::ended : State::failed, 0};
+  if (established_) return {State::done, 0};
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_);
+  if (result != 1) return step_of(result, "TLS handshake");
+  if (!note_proof()) {
+    broken_ = true;
+    return {State::failed, 0};
+  }
+  established_ = true;
+  return {State::done, 0};
+}
+
+bool Stream::note_proof() {
+  if (context_->of_peers()) {
+    const unsigned char* protocol = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl_, &protocol, &size);
+    if (size == 0) {
+      problem_ = "this is not a peer port of Leasehold";
+      return false;
+    }
+  }
+  const CertificateHandle certificate(SSL_get1_peer_certificate(ssl_));
+  if (certificate) {
+    if (SSL_get_verify_result(ssl_) != X509_V_OK) {
+      problem_ = "the certificate is not valid";
+      return false;
+    }
+    peer_name_ = name_in(certificate.get());
+  } else if (!offered_key_.empty() && SSL_session_reused(ssl_) == 1) {
+    peer_key_ = offered_key_;
+  }
+  if (!context_->demands_proof() || certificate || !peer_key_.empty()) return true;
+  problem_ = "the other side has proved neither a certificate nor the group's key";
+  return false;
+}
+
+Stream::Step Stream::read(char* to, std::size_t size) {
+  LEASEHOLD_ASSERT(established_);
+  if (broken_) return {problem_.empty() ? State::ended : State::failed, 0};
+  ERR_clear_error();
+  std::size_t got = 0;
+  const int result = SSL_read_ex(ssl_, to, size, &got);
+  if (result == 1) return {State::done, got};
+  return step_of(result, "TLS");
+}
+
+Stream::Step Stream::write(std::string_view bytes) {
+  LEASEHOLD_ASSERT(established_ && !bytes.empty());
+  if (broken_) return {problem_.empty() ? State::ended : State::failed, 0};
+  ERR_clear_error();
+  std::size_t taken = 0;
+  const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &taken);
+  if (result == 1) return {State::done, taken};
+  return step_of(result, "TLS");
+}
+
+bool Stream::has_pending() const {
+  return !broken_ && SSL_has_pending(ssl_) == 1;
+}
+
+void Stream::shut_down() {
+  if (broken_ || !established_) return;
+  ERR_clear_error();
+  SSL_shutdown(ssl_);
+  ERR_clear_error();
+}
+
+bool Stream::resumed() const {
+  return established_ && peer_key_.empty() && SSL_session_reused(ssl_) == 1;
+}
+
+bool Stream::believed_by(const Context& context) const {
+  if (!peer_key_.empty()) {
+    for (const GroupKey& key : context.keys()) {
+      if (key.name() == peer_key_) return true;
+    }
+    return false;
+  }
+  const CertificateHandle certificate(SSL_get1_peer_certificate(ssl_));
+  if (!certificate) return !context.demands_proof();
+  const VerificationHandle verification(X509_STORE_CTX_new());
+  if (!verification ||
+      X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(context.native()),
+                          certificate.get(), SSL_get_peer_cert_chain(ssl_)) != 1) {
+    return false;
+  }
+  X509_STORE_CTX_set_default(verification.get(),
+                             side_ == Side::accepted ? "ssl_client" : "ssl_server");
+  const bool valid = X509_verify_cert(verification.get()) == 1;
+  ERR_clear_error();
+  return valid;
+}
+
+}  // namespace leasehold::tls

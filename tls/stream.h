@@ -1,0 +1,111 @@
+// One TLS connection over a socket that somebody else owns and waits on.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/tls/context.h>
+#include <leasehold/tls/name.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+struct ssl_st;
+struct ssl_session_st;
+struct bio_method_st;
+
+namespace leasehold::tls {
+
+/// What the last connection to one server left, so that the next one need not look at certificates
+/// again. Belongs to the context that it was made under: with another one it is empty.
+class SessionSlot {
+ public:
+  SessionSlot() = default;
+  ~SessionSlot();
+  SessionSlot(const SessionSlot&) = delete;
+  SessionSlot& operator=(const SessionSlot&) = delete;
+
+ private:
+  friend class Stream;
+  void put(const ContextPtr& context, ssl_session_st* session);
+  std::weak_ptr<const Context> context_;
+  ssl_session_st* session_ = nullptr;
+};
+
+/// Never blocks, never raises SIGPIPE, throws nothing. One thread at a time.
+class Stream {
+ public:
+  enum class Side : std::uint8_t { dialled, accepted };
+  enum class State : std::uint8_t {
+    done,
+    wants_read,   ///< call again when the socket is readable
+    wants_write,  ///< call again when it is writable
+    ended,        ///< the other side has closed the connection, or the system did
+    failed,       ///< see problem(): what came is not TLS, or proves nothing
+  };
+  struct Step {
+    State state = State::done;
+    std::size_t bytes = 0;  ///< read, or taken
+  };
+
+  /// `socket` is connected and does not block; it outlives the stream. `slot`, which may be null,
+  /// does so too or forget_slot() is called.
+  Stream(ContextPtr context, Side side, int socket, SessionSlot* slot = nullptr);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// `done`: the other side has proved itself as the context asks.
+  Step handshake();
+  bool established() const { return established_; }
+  /// After the handshake. Reads at least one byte if it says done.
+  Step read(char* to, std::size_t size);
+  /// Takes a part of `bytes`, which is not empty. After wants_*, call again with the same bytes,
+  /// more may follow them.
+  Step write(std::string_view bytes);
+  /// read() has bytes without the socket.
+  bool has_pending() const;
+  /// Says farewell, as far as the socket takes it.
+  void shut_down();
+  void forget_slot() { slot_ = nullptr; }
+
+  /// After `failed`: why, for people.
+  const std::string& problem() const { return problem_; }
+  /// The name in the certificate that the other side has proved; none: it showed none, or one
+  /// without a name of ours.
+  const std::optional<CertificateName>& peer_name() const { return peer_name_; }
+  /// The name of the group key that the other side has proved; empty: none.
+  const std::string& peer_key() const { return peer_key_; }
+  /// It went on with an earlier connection's session.
+  bool resumed() const;
+  /// Would `context` still believe what the other side has proved: is its certificate valid and not
+  /// revoked, is its key known?
+  bool believed_by(const Context& context) const;
+
+  // For context.cc.
+  static Stream& of(const ssl_st* ssl);
+  void offered_key(const std::string& name) { offered_key_ = name; }
+  const std::string& show_key(std::string shown, const std::string& name);
+  bool keep(ssl_session_st* session);
+
+ private:
+  Step step_of(int result, const char* during);
+  /// What the handshake has proved. False: not what the context asks.
+  bool note_proof();
+
+  ContextPtr context_;
+  Side side_;
+  SessionSlot* slot_;
+  ssl_st* ssl_;
+  bool established_ = false;
+  bool broken_ = false;
+  std::string offered_key_;
+  std::string shown_key_;
+  std::string peer_key_;
+  std::optional<CertificateName> peer_name_;
+  std::string problem_;
+};
+
+}  // namespace leasehold::tls
