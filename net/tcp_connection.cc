@@ -168,9 +168,9 @@ bool TcpConnection::look_at_first_byte() {
   }
   if (!guard_->accepting()) {
     end(RejectReason::unproved,
-        Error{
-            ErrorCode::wrong_cluster,
-            "a node dials with TLS, and this one has neither the group's key nor a certificate: give it one"});
+        Error{ErrorCode::wrong_cluster,
+              "a node dials with TLS, and this one has neither the group's key nor a certificate: "
+              "give it one"});
     return false;
   }
   stream_ = std::make_unique<tls::Stream>(guard_->accepting(), tls::Stream::Side::accepted,
@@ -208,9 +208,9 @@ bool TcpConnection::shake_hands() {
     case tls::Stream::State::ended:
       // The refusal of a node without TLS is no TLS, and its end looks like any other.
       end(side_ == Side::dialled ? std::optional(RejectReason::unproved) : std::nullopt,
-          Error{
-              ErrorCode::io,
-              "the connection ended in the TLS handshake: does the other node have this protection?"});
+          Error{ErrorCode::io,
+                "the connection ended in the TLS handshake: does the other node have this "
+                "protection?"});
       return false;
     case tls::Stream::State::failed: break;
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Attacks on the peer ports of three kinds of group: plain on loopback, with a key, with certificates.
 
-peer_attacks.json has the attacks. On top of them each kind of message between peers is sent with each wrong credential. None
-may move a term, a leader, a member, a commit or a key, end a process, or take more than MEMORY_BYTES."""
+peer_attacks.json has the attacks. On top of them each kind of message between peers is sent with each wrong credential.
+None may move a term, a leader, a member, a commit or a key, end a process, or take more than MEMORY_BYTES."""
 
 import contextlib
 import ctypes
@@ -89,10 +89,11 @@ class Certificate:
             self.context.load_cert_chain(certificate, key)
 
     def send(self, port, data):
-        with socket.create_connection(("127.0.0.1", port), timeout=5) as raw, contextlib.suppress(OSError, ssl.SSLError):
-            with self.context.wrap_socket(raw) as connection:
-                connection.sendall(data)
-                ends(connection, 0.05)
+        with contextlib.suppress(OSError, ssl.SSLError):
+            with socket.create_connection(("127.0.0.1", port), timeout=5) as raw:
+                with self.context.wrap_socket(raw) as connection:
+                    connection.sendall(data)
+                    ends(connection, 0.05)
 
 
 class Raw(Plain):
@@ -283,7 +284,7 @@ def plain(options):
 
 
 def control(options):
-    """The attacks are real: a process of the node's own user, whom plain loopback trusts, moves a term by one of them."""
+    """The attacks are real: one by the node's own user, whom plain loopback trusts, moves a term."""
     with group(options, []) as cluster:
         attacks = Attacks(cluster, Schema(options.proto))
         moved = False
@@ -343,6 +344,6 @@ def run(options):
 
 
 if __name__ == "__main__":
-    cluster_module.main(__doc__.splitlines()[0], run,
-                        lambda parser: parser.add_argument("--proto", default=os.path.join(HERE, "../../wire/raft.proto"),
-                                                           help="the schema of the messages"))
+    schema_path = os.path.join(HERE, "../../wire/raft.proto")
+    cluster_module.main(__doc__.splitlines()[0], run, lambda parser: parser.add_argument(
+        "--proto", default=schema_path, help="the schema of the messages"))
