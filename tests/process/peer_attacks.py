@@ -313,6 +313,58 @@ def key(options, folder):
         ])
 
 
+def certificates(options, folder):
+    """A group with certificates; attackers with every wrong one."""
+    def cert(*words, authority="ca"):
+        program(options.binary, "cert", *words, "--dir", os.path.join(folder, authority))
+
+    def pair(stem, authority="ca"):
+        return [os.path.join(folder, authority, f"{stem}.pem"), os.path.join(folder, authority, f"{stem}-key.pem")]
+
+    for authority, name in (("ca", "default"), ("other", "default"), ("elsewhere", "elsewhere")):
+        cert("init", "--cluster", name, authority=authority)
+        for number in (1, 2, 3, 9):
+            cert("node", "--id", str(number), "--host", "127.0.0.1", authority=authority)
+    cert("client", "--user", "mallory")
+    cert("node", "--id", "8", "--host", "127.0.0.1")
+    cert("revoke", pair("node-8")[0])
+    expired = expire(folder, pair("node-9"))
+    authority = os.path.join(folder, "ca")
+
+    def flags(node):
+        certificate, private = pair(f"node-{node.id}")
+        return ["--tls-cert", certificate, "--tls-key", private, "--tls-ca", f"{authority}/ca.pem",
+                "--tls-crl", f"{authority}/crl.pem", *options.client_flags]
+    with group(options, [], flags) as cluster:
+        recorded = record_a_dialler(cluster)
+        attack(options, "certificates", cluster, [
+            Plain("a plain socket"),
+            Certificate("no certificate"),
+            Certificate("a certificate of another authority", *pair("node-1", "other")),
+            Certificate("a certificate of another cluster", *pair("node-1", "elsewhere")),
+            Certificate("a user's certificate", *pair("client-mallory")),
+            Certificate("a certificate of a node that is no member", *pair("node-9")),
+            Certificate("an expired certificate", *expired),
+            Certificate("a revoked certificate", *pair("node-8")),
+            WrongKey("a key", "leasehold/0123456789abcdef", "6" * 64),
+            Raw("a recorded handshake", recorded),
+            Raw("half of a recorded handshake", recorded[:len(recorded) // 2]),
+        ])
+
+
+def expire(folder, pair):
+    """The same certificate as that of `pair`, with a life that is over."""
+    certificate, private = pair
+    over = os.path.join(folder, "expired.pem")
+    authority = os.path.join(folder, "ca")
+    request = subprocess.run(["openssl", "x509", "-x509toreq", "-in", certificate, "-signkey", private,
+                              "-copy_extensions", "copy"], capture_output=True, check=True).stdout
+    subprocess.run(["openssl", "x509", "-req", "-CA", f"{authority}/ca.pem", "-CAkey", f"{authority}/ca-key.pem",
+                    "-days", "-1", "-copy_extensions", "copy", "-out", over], input=request, check=True,
+                   stderr=subprocess.DEVNULL)
+    return over, private
+
+
 def record_a_dialler(cluster):
     """The first bytes that a node sends to the port of another one, which is not running."""
     leader = cluster.wait_leader()
@@ -337,10 +389,12 @@ def key_name_in(recorded):
 
 
 def run(options):
+    options.client_flags = []
     with tempfile.TemporaryDirectory(prefix="leasehold-attacks-") as folder:
         control(options)
         plain(options)
         key(options, folder)
+        certificates(options, folder)
 
 
 if __name__ == "__main__":
