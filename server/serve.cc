@@ -8,6 +8,7 @@
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
+#include <leasehold/server/log_text.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
@@ -66,8 +67,10 @@ void start_logging(const ServeSettings& settings) {
                                              spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(
       spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
-  logger->set_pattern(
-      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %v", settings.node.id.value()));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableText>('*').set_pattern(
+      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %*", settings.node.id.value()));
+  logger->set_formatter(std::move(formatter));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
@@ -295,6 +298,7 @@ Backups::Options backup_options(const ServeSettings& settings) {
   options.id = settings.node.id;
   options.timeout = settings.server.command_timeout;
   if (!settings.server.lease_reads) options.mode = raft::ReadMode::quorum;
+  options.backups_max = settings.backups_max;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
   return options;
 }

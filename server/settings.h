@@ -28,6 +28,7 @@ struct ServeSettings {
   std::string vm_clock;
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
+  std::size_t backups_max = 100;  ///< in the data directory
   kv::EventHistory::Limits events;
   ServerOptions server;
 };
