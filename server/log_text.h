@@ -1,9 +1,6 @@
 // The text of a log line as it is written: one line, whatever clients and peers have sent.
 #pragma once
 
-#include <spdlog/pattern_formatter.h>
-
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -27,18 +24,5 @@ inline std::string printable(std::string_view text) {
   }
   return out;
 }
-
-/// The flag %* of the log's pattern: the message as printable() has it.
-class PrintableText final : public spdlog::custom_flag_formatter {
- public:
-  void format(const spdlog::details::log_msg& message, const std::tm&,
-              spdlog::memory_buf_t& out) override {
-    const std::string text = printable({message.payload.data(), message.payload.size()});
-    out.append(text.data(), text.data() + text.size());
-  }
-  std::unique_ptr<custom_flag_formatter> clone() const override {
-    return std::make_unique<PrintableText>();
-  }
-};
 
 }  // namespace leasehold::server

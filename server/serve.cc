@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -55,6 +56,19 @@ constexpr timespec kDrainInterval{0, 1'000'000};
 /// executed; a refusal says so, and a client that gets one leaves. So only a client that asks less
 /// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
+
+/// The flag %* of the log's pattern: the message as printable() has it.
+class PrintableText final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text = printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableText>();
+  }
+};
 
 void start_logging(const ServeSettings& settings) {
   // Never waits for a slow terminal: the node's own thread logs.

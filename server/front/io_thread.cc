@@ -22,8 +22,7 @@ constexpr std::size_t kOutputBytesKept = 64U << 10U;
 constexpr auto kLinger = std::chrono::seconds(1);
 /// How often a connection that ends is asked for more, at most: a client may never stop asking.
 constexpr int kLastReads = 16;
-/// How often a thread checks whether a connection is idle; it checks all of them in this many
-/// steps.
+/// How often a thread checks whether a connection is idle; all of them in this many steps.
 constexpr std::chrono::milliseconds kSweep{1000};
 constexpr std::size_t kSweepSteps = 10;
 
@@ -119,7 +118,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     }
     return idle_timeout > lease::Duration(0) && coarse_now() - active_ > idle_timeout;
   }
-  /// Called as often. True: its first request takes too long to arrive.
+  /// As often. True: its first request takes too long to arrive.
   bool slow_to_ask(lease::Duration limit) const {
     return limit > lease::Duration(0) && began_.count() != 0 && !session_->has_asked() &&
            coarse_now() - began_ > limit;
@@ -141,8 +140,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (closed_) return;
     closed_ = true;
     session_->stop_listening();
-    asio::error_code ignored;
     linger_.cancel();
+    asio::error_code ignored;
     socket_.close(ignored);
     thread_->forget(this);
   }
@@ -176,10 +175,12 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     thread_->take_over(std::move(self), own.protocol(), handle);
   }
 
+  std::size_t held_with(std::size_t capacity) const {
+    return capacity + sending_.capacity() + session_->held_bytes();
+  }
   bool reserve(std::size_t capacity) {
     if (capacity == capacity_) return true;
-    const std::size_t held = capacity + sending_.capacity() + session_->held_bytes();
-    if (!thread_->state.client_memory.set(share_, held)) return false;
+    if (!thread_->state.client_memory.set(share_, held_with(capacity))) return false;
     thread_->state.input_bytes.fetch_add(capacity - capacity_, std::memory_order_relaxed);
     auto larger = std::make_unique_for_overwrite<char[]>(capacity);
     if (end_ > begin_) std::memcpy(larger.get(), input_.get() + begin_, end_ - begin_);
@@ -192,8 +193,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   /// Counts what it holds by now. False: too much over all connections, and this one was closed.
   bool pay() {
-    const std::size_t held = capacity_ + sending_.capacity() + session_->held_bytes();
-    if (thread_->state.client_memory.set(share_, held)) return true;
+    if (thread_->state.client_memory.set(share_, held_with(capacity_))) return true;
     thread_->counters.connections_large.add();
     close();
     return false;
@@ -329,20 +329,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Session> session_;
   /// Uninitialised beyond end_: memory that a client announces and never sends costs nothing.
   std::unique_ptr<char[]> input_;
-  std::size_t capacity_ = 0;
   ClientMemory::Share share_;
   std::chrono::nanoseconds began_{0};               ///< when its first byte came
-  std::size_t begin_ = 0, end_ = 0;                 ///< the bytes that wait in input_
+  std::size_t capacity_ = 0, begin_ = 0, end_ = 0;  ///< begin to end: the bytes that wait
   std::string sending_;                             ///< output that the system did not take at once
   std::chrono::nanoseconds active_ = coarse_now();  ///< when the client's last bytes came
-  bool reading_ = false;
-  bool interrupted_ = false;  ///< the reading, to leave the thread
-  bool awake_ = false;        ///< the thread knows that there was progress
-  bool queued_ = false;       ///< the thread knows that it waits for a turn
-  bool draining_ = false;
-  bool finishing_ = false;
-  bool lingering_ = false;
-  bool closed_ = false;
+  bool reading_ = false, interrupted_ = false;  ///< interrupted: the reading, to leave the thread
+  bool awake_ = false, queued_ = false;  ///< the thread knows of progress; that it waits its turn
+  bool draining_ = false, finishing_ = false, lingering_ = false, closed_ = false;
 };
 
 void IoThread::start() {
@@ -473,9 +467,10 @@ void IoThread::sweep() {
     }
   }
   counters.connections_idle.add(idle.size());
-  for (const auto& connection : idle) connection->close();
   counters.connections_slow.add(slow.size());
-  for (const auto& connection : slow) connection->close();
+  for (const auto* ended : {&idle, &slow}) {
+    for (const auto& connection : *ended) connection->close();
+  }
   for (const auto& connection : behind) connection->pump();
   sweep_.expires_after(kSweep / kSweepSteps);
   sweep_.async_wait([this](asio::error_code cancelled) {

@@ -227,7 +227,7 @@ def unfinished_values(node, judge_memory):
             clients.append(node.client(timeout=20))
             try:
                 clients[-1].send_raw(part)
-            except OSError:
+            except (OSError, resp.ConnectionLost):
                 pass  # refused in the middle
         with node.client() as client:
             check(client.call("SET", f"small:{node.id}", "1") == "OK", "a small request is refused")
