@@ -55,8 +55,12 @@ raft::LogId membership_place(const raft::Core& core) {
   return {core.log().term_at(index).value_or(raft::Term(0)), index};
 }
 
-Members::Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed)
-    : self_(std::move(self)), transport_(transport), feed_(std::move(feed)) {}
+Members::Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed,
+                 std::function<void(const std::string&)> notice)
+    : self_(std::move(self)),
+      transport_(transport),
+      feed_(std::move(feed)),
+      notice_(std::move(notice)) {}
 
 bool Members::names_self(const raft::Membership& membership) const {
   const raft::Member* self = membership.find(self_.id);
@@ -249,10 +253,14 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
   if (!answer.ok()) {
     MembersResult result =
         members_refused({raft::ChangeObstacle::no_answer, change->edits[edit].id}, core_->leader());
+    const MemberEdit& unknown = change->edits[edit];
+    // The same text whatever is at the address: otherwise a caller could ask this node what listens
+    // in its network.
     result.reason = fmt::format(
-        "{}. Start it first: leasehold serve --id {} --join with the "
-        "address of a member, so that it waits to be added",
-        answer.error().message, change->edits[edit].id.value());
+        "no node {0} that waits to be added answers at {1}; the leader's log says why. Start it "
+        "first: leasehold serve --id {0} --join with the address of a member",
+        unknown.id.value(), unknown.address);
+    notice_(fmt::format("node {} was not added: {}", unknown.id.value(), answer.error().message));
     return finish(change, std::move(result));
   }
   const MemberEdit& added = change->edits[edit];

@@ -33,7 +33,9 @@ class Members {
     bool witness = false;
   };
   /// `feed` hands an event to the driver. `transport` outlives this.
-  Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed);
+  /// `notice` takes sentences for the operator's log.
+  Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed,
+          std::function<void(const std::string&)> notice);
 
   /// Once a turn: a few comparisons when nothing changed.
   void look(const raft::Core& core, lease::Now now);
@@ -89,6 +91,7 @@ class Members {
   Self self_;
   net::TcpTransport& transport_;
   std::function<void(replica::Event)> feed_;
+  std::function<void(const std::string&)> notice_;
   /// Of the driver that runs; set by look().
   const raft::Core* core_ = nullptr;
   /// The membership that was acted upon last.

@@ -68,7 +68,8 @@ Result<void> NodeShell::start() {
       [this](replica::Event event) {
         batch_.push_back(std::move(event));
         schedule_turn();
-      });
+      },
+      [this](const std::string& text) { observer_.on_notice(text); });
   if (const auto started = transport_->start(); !started.ok()) return started.error();
 
   if (log_->formed()) {

@@ -211,8 +211,23 @@ Result<void> Backups::check_space(std::uint64_t bytes) const {
                   bytes, kSpareBytes, folder_, space.available)};
 }
 
+Result<void> Backups::check_number() const {
+  std::size_t kept = 0;
+  std::error_code error;
+  for (auto at = fs::directory_iterator(folder_, error); !error && at != fs::directory_iterator();
+       at.increment(error)) {
+    ++kept;
+  }
+  if (kept < options_.backups_max) return {};
+  return Error{ErrorCode::io,
+               fmt::format("{} holds {} backups, and --backups-max is {}: move older ones away, or "
+                           "raise --backups-max of this node",
+                           folder_, kept, options_.backups_max)};
+}
+
 Result<BackupDone> Backups::write(const std::string& path, bool stale) {
   if (auto made = make_folder(); !made) return made.error();
+  if (auto fits = check_number(); !fits) return fits.error();
   if (!stale) {
     if (auto waited = wait_for_all_acknowledged(); !waited) return waited.error();
   }

@@ -31,6 +31,7 @@ class Backups {
     lease::Duration timeout{};  ///< to learn what has to be in a backup
     /// How the node learns that: by a lease, or by a quorum if lease reads are off.
     raft::ReadMode mode = raft::ReadMode::lease;
+    std::size_t backups_max = 100;  ///< in the folder; at this number no other is begun
     Notice notice;  ///< takes sentences for a person; on the backup's thread. May be empty
   };
 
@@ -60,6 +61,7 @@ class Backups {
   Result<BackupDone> write(const std::string& path, bool stale);
   Result<void> make_folder() const;
   Result<void> wait_for_all_acknowledged();
+  Result<void> check_number() const;
   Result<void> check_space(std::uint64_t bytes) const;
   Result<std::uint64_t> copy(const std::string& manifest, const replica::Snapshot& snapshot,
                              const std::string& fresh, const std::string& path);

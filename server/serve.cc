@@ -8,6 +8,7 @@
 #include <leasehold/server/commands/report.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
+#include <leasehold/server/log_text.h>
 #include <leasehold/server/serve.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
@@ -15,6 +16,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/async.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -55,6 +57,19 @@ constexpr timespec kDrainInterval{0, 1'000'000};
 /// often can still meet that moment.
 constexpr std::chrono::milliseconds kRefusing{100};
 
+/// The flag %* of the log's pattern: the message as printable() has it.
+class PrintableText final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text = printable({message.payload.data(), message.payload.size()});
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableText>();
+  }
+};
+
 void start_logging(const ServeSettings& settings) {
   // Never waits for a slow terminal: the node's own thread logs.
   spdlog::init_thread_pool(kLogLinesMax, 1);
@@ -66,8 +81,10 @@ void start_logging(const ServeSettings& settings) {
                                              spdlog::async_overflow_policy::overrun_oldest);
   logger->set_level(
       spdlog::level::from_str(settings.log_level == "warn" ? "warning" : settings.log_level));
-  logger->set_pattern(
-      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %v", settings.node.id.value()));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableText>('*').set_pattern(
+      fmt::format("%Y-%m-%d %H:%M:%S.%e %^%-7l%$ node {}: %*", settings.node.id.value()));
+  logger->set_formatter(std::move(formatter));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
 }
@@ -295,6 +312,7 @@ Backups::Options backup_options(const ServeSettings& settings) {
   options.id = settings.node.id;
   options.timeout = settings.server.command_timeout;
   if (!settings.server.lease_reads) options.mode = raft::ReadMode::quorum;
+  options.backups_max = settings.backups_max;
   options.notice = [](const std::string& text) { spdlog::info("{}", text); };
   return options;
 }

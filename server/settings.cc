@@ -16,6 +16,8 @@ Error invalid(std::string message) {
 }
 
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
+/// Enough for a few requests of the largest size.
+constexpr std::uint64_t kClientMemoryMin = 64U << 20U;
 
 std::string quoted(std::string_view text) {
   return fmt::format("'{}'", text);
@@ -181,6 +183,26 @@ Result<void> set_clients_max(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_protected_mode(ServeSettings& settings, const std::string& text) {
+  if (text != "yes" && text != "no") return invalid(quoted(text) + " is neither yes nor no");
+  settings.server.protected_mode = text == "yes";
+  return {};
+}
+
+Result<void> set_connection_rate(ServeSettings& settings, const std::string& text) {
+  const auto rate = parse_number(text, 0, 1'000'000);
+  if (!rate) return rate.error();
+  settings.server.connection_rate = rate.value();
+  return {};
+}
+
+Result<void> set_backups_max(ServeSettings& settings, const std::string& text) {
+  const auto count = parse_number(text, 1, 1'000'000);
+  if (!count) return count.error();
+  settings.backups_max = count.value();
+  return {};
+}
+
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
   settings.server.lease_reads = text == "on";
@@ -230,6 +252,16 @@ Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) 
     return invalid("an idle time is 1s or longer, or 0s for none");
   }
   settings.server.idle_timeout = duration.value();
+  return {};
+}
+
+Result<void> set_first_request_timeout(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  if (duration.value() != lease::Duration(0) && duration.value() < std::chrono::seconds(1)) {
+    return invalid("the time for a first request is 1s or longer, or 0s for no limit");
+  }
+  settings.server.first_request_timeout = duration.value();
   return {};
 }
 
@@ -298,6 +330,14 @@ Result<void> set_bytes(ServeSettings& settings, const std::string& text) {
   const auto bytes = parse_bytes(text);
   if (!bytes) return bytes.error();
   settings.node.limits.*kMember = bytes.value();
+  return {};
+}
+
+Result<void> set_client_memory_max(ServeSettings& settings, const std::string& text) {
+  const auto bytes = parse_bytes(text);
+  if (!bytes) return bytes.error();
+  if (bytes.value() < kClientMemoryMin) return invalid("the memory for clients needs 64M or more");
+  settings.server.client_memory_max = bytes.value();
   return {};
 }
 
@@ -405,6 +445,21 @@ const SettingSpec kSettings[] = {
     {"io-threads", "N", "1",
      "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
     {"clients-max", "N", "10000", "Most client connections at one time", set_clients_max},
+    {"protected-mode", "yes|no", "yes",
+     "yes: while the default user has no password, take client connections from this machine only",
+     set_protected_mode},
+    {"client-memory-max", "BYTES", "256M",
+     "Most memory for requests and replies of all clients that are under way; a connection that "
+     "needs more is closed. Each may always have 32K",
+     set_client_memory_max},
+    {"connection-rate", "N", "2000",
+     "Client connections that are taken in a second; more wait. 0: no limit", set_connection_rate},
+    {"first-request-timeout", "DURATION", "60s",
+     "Close a client connection whose first request is not complete this long after its first "
+     "byte; 0s: never",
+     set_first_request_timeout},
+    {"backups-max", "N", "100", "Most backups in the data directory; more are refused",
+     set_backups_max},
     {"client-addresses", "ID=HOST:PORT,...", "",
      "Client address of each node, for cluster-aware clients (CLUSTER SLOTS, ROLE); without it "
      "each node names only itself",

@@ -74,6 +74,11 @@ constexpr NamedCount kClientCounts[] = {
     {"connections", &Counters::connections},
     {"connections_refused", &Counters::connections_refused},
     {"connections_idle", &Counters::connections_idle},
+    {"connections_denied", &Counters::connections_denied},
+    {"connections_delayed", &Counters::connections_delayed},
+    {"connections_large", &Counters::connections_large},
+    {"connections_slow", &Counters::connections_slow},
+    {"http_requests", &Counters::http_requests},
     {"commands", &Counters::commands},
     {"commands_refused", &Counters::commands_refused},
     {"protocol_errors", &Counters::protocol_errors},
@@ -124,6 +129,8 @@ void clients_section(Lines& lines, const ServerState& state) {
 void memory_section(Lines& lines, const ServerState& state) {
   lines.section("Memory");
   lines.add("used_memory_rss", resident_bytes());
+  lines.add("client_memory", state.client_memory.used());
+  lines.add("client_memory_max", state.options.client_memory_max);
   lines.add("client_input_buffers", state.input_bytes.load(std::memory_order_relaxed));
 }
 

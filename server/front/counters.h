@@ -27,6 +27,11 @@ struct alignas(64) Counters {
   Count commands_refused;     ///< unknown, wrong arity or wrong arguments
   Count connections;          ///< accepted
   Count connections_refused;  ///< closed at once, because there were too many
+  Count connections_denied;   ///< closed at once, by protected mode
+  Count connections_delayed;  ///< taken later, because too many came in a second
+  Count connections_large;    ///< closed, because the memory for clients was used up
+  Count connections_slow;     ///< closed, because their first request took too long to arrive
+  Count http_requests;        ///< connections closed because their bytes were HTTP
   Count connections_idle;     ///< closed, because they had been idle for too long
   Count protocol_errors;      ///< connections closed because their bytes were not requests
   Count output_stalls;        ///< a client read so slowly that its requests had to wait

@@ -16,14 +16,13 @@ namespace {
 constexpr std::size_t kInputBytes = 16U << 10U;
 /// A buffer that one request made larger than this is given back when it is empty.
 constexpr std::size_t kInputBytesKept = 64U << 10U;
-constexpr std::size_t kOutputBytesKept = 256U << 10U;
+constexpr std::size_t kOutputBytesKept = 64U << 10U;
 /// Before a connection is closed, input after its last reply is read and dropped for this time:
 /// otherwise the system would discard the reply, too.
 constexpr auto kLinger = std::chrono::seconds(1);
 /// How often a connection that ends is asked for more, at most: a client may never stop asking.
 constexpr int kLastReads = 16;
-/// How often a thread checks whether a connection is idle; it checks all of them in this many
-/// steps.
+/// How often a thread checks whether a connection is idle; all of them in this many steps.
 constexpr std::chrono::milliseconds kSweep{1000};
 constexpr std::size_t kSweepSteps = 10;
 
@@ -42,6 +41,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
   ~Connection() {
     thread_->state.input_bytes.fetch_sub(capacity_, std::memory_order_relaxed);
+    thread_->state.client_memory.give_back(share_);
     thread_->state.clients.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -66,7 +66,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       if (session_->output().empty() && sending_.empty()) break;
       if (!send() || !session_->stalled()) break;
     }
-    if (closed_) return;
+    if (closed_ || !pay()) return;
     const bool all_sent = session_->output().empty() && sending_.empty();
     if (session_->finished() && all_sent) return linger();
     if (session_->turn_over()) return take_turn_later();
@@ -118,6 +118,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     }
     return idle_timeout > lease::Duration(0) && coarse_now() - active_ > idle_timeout;
   }
+  /// As often. True: its first request takes too long to arrive.
+  bool slow_to_ask(lease::Duration limit) const {
+    return limit > lease::Duration(0) && began_.count() != 0 && !session_->has_asked() &&
+           coarse_now() - began_ > limit;
+  }
   /// Called as often. True: it is to be pumped.
   bool wants_progress() {
     return !closed_ && !lingering_ && session_->wants_progress(coarse_now());
@@ -135,8 +140,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (closed_) return;
     closed_ = true;
     session_->stop_listening();
-    asio::error_code ignored;
     linger_.cancel();
+    asio::error_code ignored;
     socket_.close(ignored);
     thread_->forget(this);
   }
@@ -170,14 +175,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     thread_->take_over(std::move(self), own.protocol(), handle);
   }
 
+  std::size_t held_with(std::size_t capacity) const {
+    return capacity + sending_.capacity() + session_->held_bytes();
+  }
   bool reserve(std::size_t capacity) {
     if (capacity == capacity_) return true;
-    auto& total = thread_->state.input_bytes;
-    if (capacity > capacity_ &&
-        total.load(std::memory_order_relaxed) + capacity > kInputBytesTotalMax) {
-      return false;
-    }
-    total.fetch_add(capacity - capacity_, std::memory_order_relaxed);
+    if (!thread_->state.client_memory.set(share_, held_with(capacity))) return false;
+    thread_->state.input_bytes.fetch_add(capacity - capacity_, std::memory_order_relaxed);
     auto larger = std::make_unique_for_overwrite<char[]>(capacity);
     if (end_ > begin_) std::memcpy(larger.get(), input_.get() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -185,6 +189,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     input_ = std::move(larger);
     capacity_ = capacity;
     return true;
+  }
+
+  /// Counts what it holds by now. False: too much over all connections, and this one was closed.
+  bool pay() {
+    if (thread_->state.client_memory.set(share_, held_with(capacity_))) return true;
+    thread_->counters.connections_large.add();
+    close();
+    return false;
   }
 
   bool make_space() {
@@ -207,8 +219,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void read() {
     if (reading_ || draining_ || finishing_ || session_->stalled() || session_->closing()) return;
     if (!make_space()) {
-      thread_->counters.connections_refused.add();
-      append_error(session_->output(), "ERR the server's input buffers are full, try again later");
+      thread_->counters.connections_large.add();
+      append_error(session_->output(),
+                   "ERR the memory for requests and replies of clients is used up: try again "
+                   "later, or raise --client-memory-max of this node");
       session_->close_after_replies();
       if (send() && sending_.empty()) linger();
       return;
@@ -225,6 +239,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                               }
                               if (error) return self->close();
                               self->active_ = coarse_now();
+                              if (self->began_.count() == 0) self->began_ = self->active_;
                               self->end_ += size;
                               self->pump();
                             });
@@ -314,18 +329,14 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Session> session_;
   /// Uninitialised beyond end_: memory that a client announces and never sends costs nothing.
   std::unique_ptr<char[]> input_;
-  std::size_t capacity_ = 0;
-  std::size_t begin_ = 0, end_ = 0;                 ///< the bytes that wait in input_
+  ClientMemory::Share share_;
+  std::chrono::nanoseconds began_{0};               ///< when its first byte came
+  std::size_t capacity_ = 0, begin_ = 0, end_ = 0;  ///< begin to end: the bytes that wait
   std::string sending_;                             ///< output that the system did not take at once
   std::chrono::nanoseconds active_ = coarse_now();  ///< when the client's last bytes came
-  bool reading_ = false;
-  bool interrupted_ = false;  ///< the reading, to leave the thread
-  bool awake_ = false;        ///< the thread knows that there was progress
-  bool queued_ = false;       ///< the thread knows that it waits for a turn
-  bool draining_ = false;
-  bool finishing_ = false;
-  bool lingering_ = false;
-  bool closed_ = false;
+  bool reading_ = false, interrupted_ = false;  ///< interrupted: the reading, to leave the thread
+  bool awake_ = false, queued_ = false;  ///< the thread knows of progress; that it waits its turn
+  bool draining_ = false, finishing_ = false, lingering_ = false, closed_ = false;
 };
 
 void IoThread::start() {
@@ -441,21 +452,25 @@ void IoThread::close_all() {
 }
 
 void IoThread::sweep() {
-  std::vector<std::shared_ptr<Connection>> idle;
-  std::vector<std::shared_ptr<Connection>> behind;
+  std::vector<std::shared_ptr<Connection>> idle, slow, behind;
   const std::size_t buckets = connections_.bucket_count();
   for (std::size_t i = 0; i < buckets / kSweepSteps + 1; ++i) {
     const std::size_t bucket = next_bucket_++ % buckets;
     for (auto at = connections_.begin(bucket); at != connections_.end(bucket); ++at) {
       if (at->second->sweep(state.options.idle_timeout)) {
         idle.push_back(at->second);
+      } else if (at->second->slow_to_ask(state.options.first_request_timeout)) {
+        slow.push_back(at->second);
       } else if (at->second->wants_progress()) {
         behind.push_back(at->second);
       }
     }
   }
   counters.connections_idle.add(idle.size());
-  for (const auto& connection : idle) connection->close();
+  counters.connections_slow.add(slow.size());
+  for (const auto* ended : {&idle, &slow}) {
+    for (const auto& connection : *ended) connection->close();
+  }
   for (const auto& connection : behind) connection->pump();
   sweep_.expires_after(kSweep / kSweepSteps);
   sweep_.async_wait([this](asio::error_code cancelled) {

@@ -6,6 +6,7 @@
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/server/front/client_memory.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/read_policy.h>
@@ -56,6 +57,16 @@ struct ServerOptions {
   std::size_t io_threads = 1;
   /// A connection without a request for this time is closed; zero: never.
   lease::Duration idle_timeout{0};
+  /// A connection whose first request is not complete this long after its first byte is closed;
+  /// zero: never.
+  lease::Duration first_request_timeout = std::chrono::seconds(60);
+  /// Only connections from this machine are taken while the default user has no password.
+  bool protected_mode = true;
+  /// Connections that are taken in a second; more wait to be taken. 0: no limit.
+  std::uint64_t connection_rate = 2000;
+  /// Bytes of unfinished requests, of commands under way and of replies that are not sent, over all
+  /// connections. See client_memory.h.
+  std::size_t client_memory_max = std::size_t{256} << 20U;
   /// Commands that take at least this time are kept for SLOWLOG; zero: none.
   lease::Duration slowlog_threshold = std::chrono::milliseconds(10);
   /// Bound of a clock's rate error, see lease::Timing.
@@ -98,7 +109,8 @@ struct ServerState {
   ServerState(ServerOptions server_options, const CommandTable& command_table)
       : options(std::move(server_options)),
         commands(command_table),
-        counters(1 + options.io_threads) {}
+        counters(1 + options.io_threads),
+        client_memory(options.client_memory_max) {}
 
   ServerOptions options;
   const CommandTable& commands;
@@ -109,6 +121,7 @@ struct ServerState {
   std::atomic<std::size_t> watchers{0};     ///< of the clients
   std::atomic<std::size_t> subscribers{0};  ///< of the clients
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
+  ClientMemory client_memory;
   FreshSince fresh_since;
   SlowLog slow_log;
   ScanCursors scan_cursors;
@@ -118,7 +131,8 @@ struct ServerState {
   kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
-  std::atomic<std::int64_t> next_ttl_warning{0};  ///< of the coarse clock: not before
+  std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before
+  std::atomic<std::int64_t> next_http_warning{0};  ///< of the coarse clock: not before
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.

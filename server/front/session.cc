@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/grant/ttl_warning.h>
 #include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/gate.h>
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/replies.h>
@@ -19,6 +20,8 @@ namespace {
 
 /// Between two warnings of a time to live in the log.
 constexpr std::chrono::nanoseconds kTtlWarningPause = std::chrono::minutes(1);
+
+constexpr std::chrono::nanoseconds kHttpWarningPause = std::chrono::seconds(10);
 
 /// Cost of a place in addition to its bytes, so that the limit in bytes also holds for a flood of
 /// empty commands.
@@ -77,7 +80,12 @@ std::size_t Session::process(std::string_view input) {
       closing_ = true;
       break;
     }
+    asked_ = true;
     const Arguments& args = parser_.args();
+    if (is_http(args)) {
+      end_http();
+      break;
+    }
     if (!args.empty()) {
       const CommandSpec* spec = context_.state.commands.find(args);
       if (spec != nullptr && !may_run(spec->effect)) {
@@ -97,6 +105,23 @@ std::size_t Session::process(std::string_view input) {
   tell_events();
   if (stalled_ && output_.size() >= kOutputBytesMax) context_.counters->output_stalls.add();
   return closing_ ? input.size() : taken;
+}
+
+/// Without a reply, which would only help the page that is behind it.
+void Session::end_http() {
+  closing_ = true;
+  context_.counters->http_requests.add();
+  ServerState& state = context_.state;
+  const std::int64_t now = coarse_now().count();
+  std::int64_t next = state.next_http_warning.load(std::memory_order_relaxed);
+  if (!state.options.notice || now < next ||
+      !state.next_http_warning.compare_exchange_strong(next, now + kHttpWarningPause.count())) {
+    return;
+  }
+  state.options.notice(fmt::format(
+      "possible cross-protocol scripting attack: {} sent HTTP to the client port, and was closed. "
+      "This is said once in ten seconds at most",
+      address_));
 }
 
 void Session::run_one(const CommandSpec* spec, const Arguments& args) {

@@ -95,6 +95,10 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The last process() stopped although a request may have been complete: it waits for progress,
   /// or for output() to be sent.
   bool stalled() const { return stalled_; }
+  /// A request has been complete.
+  bool has_asked() const { return asked_; }
+  /// Memory of commands under way, and of replies that wait for one of them or to be sent.
+  std::size_t held_bytes() const { return bytes_under_way_ + output_.capacity(); }
   /// Length of the unfinished request at the front of the input, so far as it is known.
   std::size_t expected() const { return parser_.expected(); }
   /// Replies to send. The caller removes what it has sent.
@@ -204,6 +208,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Warns in the log of a time to live that the operator should reconsider.
   void warn_of_ttl(const kv::GrantLease& grant) const;
   void count_refusal();
+  void end_http();
   void write(const CommandSpec& spec, const Arguments& args, std::string& out);
   std::uint64_t take_place(PlaceKind kind, std::size_t bytes);
   Place& place(std::uint64_t number);
@@ -269,6 +274,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t work_ = 0;           ///< of this turn
   std::size_t good_in_a_row_ = 0;  ///< commands
   bool turn_over_ = false;
+  bool asked_ = false;     ///< a request has been complete
   bool silent_ = false;    ///< the command that runs is not to be answered
   bool deferred_ = false;  ///< the command that runs has taken a place
   bool stalled_ = false;

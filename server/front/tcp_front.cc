@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/server/front/gate.h>
 #include <leasehold/server/front/io_thread.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
@@ -32,7 +33,8 @@ std::string describe(const tcp::endpoint& endpoint) {
 
 class TcpFront::Impl final : public ClientDirectory {
  public:
-  Impl(node::Node& node, const kv::Store& store, ServerState& state) : state_(state) {
+  Impl(node::Node& node, const kv::Store& store, ServerState& state)
+      : state_(state), rate_(state.options.connection_rate) {
     for (Counters& counters : state.counters) {
       IoThread* back = threads_.empty() ? nullptr : threads_.front().get();
       threads_.push_back(std::make_unique<IoThread>(node, store, state, counters, back));
@@ -168,7 +170,14 @@ class TcpFront::Impl final : public ClientDirectory {
         return;
       }
       take(std::move(socket));
-      accept();
+      const auto pause = rate_.take(coarse_now());
+      if (pause == std::chrono::nanoseconds(0)) return accept();
+      // The others wait in the system's queue, where they cost this node nothing.
+      back().counters.connections_delayed.add();
+      pause_->expires_after(pause);
+      pause_->async_wait([this](asio::error_code cancelled) {
+        if (!cancelled) accept();
+      });
     });
   }
 
@@ -184,19 +193,28 @@ class TcpFront::Impl final : public ClientDirectory {
     }
   }
 
+  static void turn_away(tcp::socket& socket, std::string_view text) {
+    std::string reply;
+    append_error(reply, text);
+    asio::error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(reply), ignored);
+  }
+
   void take(tcp::socket socket) {
     Counters& counters = back().counters;
     asio::error_code error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;  // gone already
+    if (is_protected_from(state_, peer.address())) {
+      counters.connections_denied.add();
+      return turn_away(socket, kProtectedModeRefusal);
+    }
     if (state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max) {
       counters.connections_refused.add();
       note_refused();
-      std::string reply;
-      append_error(reply, "ERR max number of clients reached; raise --clients-max of this node");
-      socket.non_blocking(true, error);
-      socket.write_some(asio::buffer(reply), error);
-      return;
+      return turn_away(socket,
+                       "ERR max number of clients reached; raise --clients-max of this node");
     }
     counters.connections.add();
     state_.clients.fetch_add(1, std::memory_order_relaxed);
@@ -207,6 +225,7 @@ class TcpFront::Impl final : public ClientDirectory {
   std::vector<std::unique_ptr<IoThread>> threads_;  ///< the back thread is the first
   std::unique_ptr<tcp::acceptor> acceptor_;         ///< on the back thread
   std::unique_ptr<asio::steady_timer> pause_;
+  ConnectionRate rate_;  ///< on the back thread
   std::size_t next_thread_ = 0;
   std::size_t refused_ = 0;  ///< since refused_said_
   std::chrono::nanoseconds refused_said_ = -kSayAgain;

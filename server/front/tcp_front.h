@@ -12,10 +12,6 @@
 
 namespace leasehold::server {
 
-/// Bytes of requests that are not complete yet, over all connections. Beyond the limit a connection
-/// that needs a larger buffer is closed with an error.
-inline constexpr std::size_t kInputBytesTotalMax = std::size_t{1} << 30U;
-
 /// Listens, and runs the threads of the clients: one back thread and ServerOptions::io_threads
 /// others. A connection starts on the back thread. When it is proven (kProvingCommands) it moves to
 /// one of the others, once, and stays there. So a proven client never waits for the work that

@@ -227,7 +227,8 @@ TEST_F(NodeMembersTest, AddingANodeThatDoesNotAnswerIsRefusedWithTheReason) {
   EXPECT_EQ(nobody.status, replica::GroupCallStatus::refused);
   EXPECT_EQ(nobody.refused.obstacle, ChangeObstacle::no_answer);
   EXPECT_TRUE(nobody.retryable);
-  EXPECT_NE(nobody.reason.find("no Leasehold node answers at " + address(4)), std::string::npos);
+  EXPECT_NE(nobody.reason.find("no node 4 that waits to be added answers at " + address(4)),
+            std::string::npos);
   EXPECT_NE(nobody.reason.find("--join"), std::string::npos);
 
   const std::uint64_t follower = leader() == 1 ? 2 : 1;
@@ -251,8 +252,13 @@ TEST_F(NodeMembersTest, AddingANodeThatDoesNotAnswerIsRefusedWithTheReason) {
   // The node that answers is another member.
   MemberEdit wrong = add(5);
   wrong.address = address(leader() == 2 ? 3 : 2);
-  EXPECT_EQ(replica(leader()).node->change_members_and_wait({wrong}, kLong).refused.obstacle,
-            ChangeObstacle::no_answer);
+  const MembersResult member = replica(leader()).node->change_members_and_wait({wrong}, kLong);
+  EXPECT_EQ(member.refused.obstacle, ChangeObstacle::no_answer);
+  // The text does not tell what answered.
+  EXPECT_EQ(member.reason,
+            "no node 5 that waits to be added answers at " + wrong.address +
+                "; the leader's log says why. Start it first: leasehold serve --id 5 --join with "
+                "the address of a member");
   EXPECT_EQ(
       replica(leader()).node->change_members_and_wait({edit(What::demote, 3)}, 0s).refused.obstacle,
       ChangeObstacle::too_late);

@@ -9,6 +9,8 @@ KEY_MAX = 64 << 10
 VALUE_MAX = 16 << 20
 # Of one node, while a client asks for 400 MiB and reads nothing.
 RESIDENT_MAX = 300 << 20
+# While 60 clients send the most of a value of 15 MiB and never its end.
+UNFINISHED_MAX = 256 << 20
 
 # Bytes after which the connection cannot be in step any more, and a part of the error.
 MALFORMED = [
@@ -98,6 +100,7 @@ def attack_client_port(node, seed, judge_memory):
     random_bytes(node, seed)
     slow_reader(node, judge_memory)
     inline_web_request(node)
+    unfinished_values(node, judge_memory)
 
 
 def malformed(node):
@@ -200,9 +203,40 @@ def slow_reader(node, judge_memory):
 
 
 def inline_web_request(node):
-    """A browser that got lost: its words are commands here, and all of them are wrong."""
+    """What a web page has a browser send: nothing behind a line of HTTP is executed."""
+    before = counts(node)
+    key = f"stolen:{node.id}"
+    lines = (b"POST / HTTP/1.1", b"GET / HTTP/1.1", b"Host: localhost")
+    for line in lines:
+        with node.client() as client:
+            client.send_raw(line + b"\r\nSET " + key.encode() + b" 1\r\n")
+            check(client.closed_by_server(), f"{line!r}: the connection stays open")
     with node.client() as client:
-        client.send_raw(b"POST / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        for _ in range(2):
-            reply = client.read_reply()
-            check(isinstance(reply, resp.RespError), f"a web request was answered {reply!r}")
+        check(client.call("EXISTS", key) == 0, "a command behind HTTP was executed")
+    expect_counts(node, before, http_requests=len(lines))
+
+
+def unfinished_values(node, judge_memory):
+    """Values of 15 MiB that never end, 60 of them, cost what --client-memory-max says; small
+    requests of others are served all the while."""
+    before = node.status()["rss_bytes"]
+    part = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$15728640\r\n" + b"x" * (14 << 20)
+    clients = []
+    try:
+        for _ in range(60):
+            clients.append(node.client(timeout=20))
+            try:
+                clients[-1].send_raw(part)
+            except (OSError, resp.ConnectionLost):
+                pass  # refused in the middle
+        with node.client() as client:
+            check(client.call("SET", f"small:{node.id}", "1") == "OK", "a small request is refused")
+        grown = node.status()["rss_bytes"] - before
+        check(not judge_memory or grown < UNFINISHED_MAX,
+              f"60 unfinished values take {grown >> 20} MiB")
+        refused_now = counts(node)["connections_large"]
+        check(refused_now > 0, "no connection was refused")
+    finally:
+        for client in clients:
+            client.close()
+    print(f"{node}: 60 unfinished values take {grown >> 20} MiB")

@@ -1,0 +1,51 @@
+#include <leasehold/server/front/gate.h>
+#include <leasehold/server/front/words.h>
+
+#include <algorithm>
+
+namespace leasehold::server {
+namespace {
+
+constexpr std::chrono::seconds kBurst{2};
+
+}  // namespace
+
+const char* const kProtectedModeRefusal =
+    "DENIED Leasehold is running in protected mode: the default user has no password, so only "
+    "connections from this machine are taken. Give the default user a password, or start the node "
+    "with --protected-mode no if its network lets in only those who may do everything";
+
+bool default_user_is_open(const ServerState&) {
+  return true;
+}
+
+bool is_loopback(const asio::ip::address& address) {
+  if (address.is_loopback()) return true;
+  return address.is_v6() && address.to_v6().is_v4_mapped() &&
+         asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
+}
+
+bool is_protected_from(const ServerState& state, const asio::ip::address& address) {
+  return state.options.protected_mode && !is_loopback(address) && default_user_is_open(state);
+}
+
+bool is_http(const Arguments& args) {
+  if (args.empty()) return false;
+  // No command has one of these names.
+  if (equals_ignoring_case(args[0], "post") || equals_ignoring_case(args[0], "host:")) return true;
+  if (args.size() != 3 || args[2].substr(0, 5) != "HTTP/") return false;
+  static constexpr const char* kMethods[] = {"get",   "put",     "head",  "delete", "options",
+                                             "patch", "connect", "trace", "pri"};
+  return std::any_of(std::begin(kMethods), std::end(kMethods),
+                     [&](const char* method) { return equals_ignoring_case(args[0], method); });
+}
+
+std::chrono::nanoseconds ConnectionRate::take(std::chrono::nanoseconds now) {
+  if (per_second_ == 0) return {};
+  const std::chrono::nanoseconds each =
+      std::chrono::nanoseconds(std::chrono::seconds(1)) / static_cast<std::int64_t>(per_second_);
+  full_at_ = std::max(full_at_, now) + each;
+  return std::max(std::chrono::nanoseconds(0), full_at_ - now - kBurst);
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,46 @@
+// Who is let in at the client port, how fast, and what no connection may bring.
+#pragma once
+
+#include <leasehold/server/front/command_spec.h>
+#include <leasehold/server/front/server_state.h>
+
+#include <asio/ip/address.hpp>
+
+#include <chrono>
+#include <cstdint>
+
+namespace leasehold::server {
+
+/// Anybody may use the default user: it has no password. Any thread.
+bool default_user_is_open(const ServerState& state);
+
+/// 127.0.0.0/8, ::1, and the first of them mapped into IPv6.
+bool is_loopback(const asio::ip::address& address);
+
+/// Protected mode refuses connections from `address`.
+bool is_protected_from(const ServerState& state, const asio::ip::address& address);
+
+/// The reply to a connection that protected mode refuses.
+extern const char* const kProtectedModeRefusal;
+
+/// The request is a line or a header of HTTP: a web page has made a browser send it here, to have
+/// the commands in its body executed.
+bool is_http(const Arguments& args);
+
+/// Connections per second, as a bucket of tokens. One thread at a time.
+class ConnectionRate {
+ public:
+  /// `per_second` 0: no limit. As many as two seconds bring may come at once.
+  explicit ConnectionRate(std::uint64_t per_second) : per_second_(per_second) {}
+
+  /// Counts a connection at `now`. Returns how long no further one is to be taken; zero: it may be
+  /// taken at once.
+  std::chrono::nanoseconds take(std::chrono::nanoseconds now);
+
+ private:
+  std::uint64_t per_second_;
+  /// When the bucket is full again.
+  std::chrono::nanoseconds full_at_ = std::chrono::nanoseconds::min();
+};
+
+}  // namespace leasehold::server

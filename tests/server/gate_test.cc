@@ -1,0 +1,74 @@
+// Who is let in at the client port, and how fast.
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/client_memory.h>
+#include <leasehold/server/front/gate.h>
+
+#include <gtest/gtest.h>
+
+namespace leasehold::server {
+namespace {
+
+using asio::ip::make_address;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+using std::chrono::seconds;
+
+TEST(Gate, ProtectedModeTakesOnlyThisMachine) {
+  ServerState state(ServerOptions{}, command_table());
+  for (const char* here : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
+    EXPECT_FALSE(is_protected_from(state, make_address(here))) << here;
+  }
+  for (const char* other : {"10.0.0.1", "0.0.0.0", "::", "::2", "fe80::1", "::ffff:10.0.0.1"}) {
+    EXPECT_TRUE(is_protected_from(state, make_address(other))) << other;
+  }
+  ServerOptions open;
+  open.protected_mode = false;
+  ServerState unprotected(open, command_table());
+  EXPECT_FALSE(is_protected_from(unprotected, make_address("10.0.0.1")));
+}
+
+TEST(Gate, HttpIsKnownByItsLines) {
+  EXPECT_TRUE(is_http({"POST", "/", "HTTP/1.1"}));
+  EXPECT_TRUE(is_http({"post"}));
+  EXPECT_TRUE(is_http({"Host:", "localhost"}));
+  EXPECT_TRUE(is_http({"DELETE", "/", "HTTP/1.0"}));
+  EXPECT_FALSE(is_http({"SET", "k", "HTTP/1.1"}));
+  EXPECT_FALSE(is_http({"GET", "k"}));
+  EXPECT_FALSE(is_http({}));
+}
+
+TEST(Gate, ConnectionsMayComeInABurstAndThenAtTheRate) {
+  ConnectionRate rate(10);
+  const nanoseconds begin = seconds(100);
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(rate.take(begin), nanoseconds(0)) << i;
+  EXPECT_EQ(rate.take(begin), milliseconds(100));
+  EXPECT_EQ(rate.take(begin + milliseconds(100)), milliseconds(100));
+  EXPECT_EQ(rate.take(begin + seconds(10)), nanoseconds(0));
+  ConnectionRate unlimited(0);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(unlimited.take(begin), nanoseconds(0));
+}
+
+TEST(Gate, TheLastQuarterOfTheMemoryIsNotForLargeRequests) {
+  constexpr std::size_t kMax = std::size_t{8} << 20U;
+  constexpr std::size_t kLarge = std::size_t{6} << 20U;
+  ClientMemory memory(kMax);
+  ClientMemory::Share large;
+  ClientMemory::Share other;
+  ClientMemory::Share middle;
+  ClientMemory::Share small;
+  EXPECT_TRUE(memory.set(large, kLarge));
+  EXPECT_FALSE(memory.set(other, ClientMemory::kLargeBytes + 1));
+  EXPECT_TRUE(memory.set(other, ClientMemory::kLargeBytes));
+  EXPECT_TRUE(memory.set(middle, ClientMemory::kLargeBytes));
+  EXPECT_FALSE(memory.set(middle, 2 * ClientMemory::kLargeBytes));
+  EXPECT_TRUE(memory.set(small, ClientMemory::kFreeBytes));
+  EXPECT_LE(memory.used(), kMax);
+  memory.give_back(large);
+  memory.give_back(other);
+  memory.give_back(middle);
+  memory.give_back(small);
+  EXPECT_EQ(memory.used(), 0U);
+}
+
+}  // namespace
+}  // namespace leasehold::server

@@ -1,0 +1,105 @@
+// What is let in at the client port, over real sockets.
+#include <leasehold/tests/server/tcp_front_fixture.h>
+
+namespace leasehold::server {
+namespace {
+
+/// A client that sends bytes as they are.
+class RawClient {
+ public:
+  explicit RawClient(std::uint16_t port) : socket_(io_) {
+    socket_.connect({asio::ip::address_v4::loopback(), port});
+  }
+  void send(const std::string& bytes) { asio::write(socket_, asio::buffer(bytes)); }
+  /// What comes until the connection is closed, or until `size` bytes have come.
+  std::string read(std::size_t size = 1U << 20U) {
+    std::string bytes;
+    asio::error_code error;
+    asio::read(socket_, asio::dynamic_buffer(bytes, size), error);
+    return bytes;
+  }
+
+ private:
+  asio::io_context io_;
+  asio::ip::tcp::socket socket_;
+};
+
+TEST_P(TcpFrontTest, HttpIsClosedAndNothingBehindItIsExecuted) {
+  ServerOptions options;
+  std::atomic<int> said{0};
+  options.notice = [&said](const std::string& text) {
+    EXPECT_THAT(text, StartsWith("possible cross-protocol scripting attack"));
+    ++said;
+  };
+  open(options);
+  for (const char* request : {"POST / HTTP/1.1", "GET / HTTP/1.1", "put /x HTTP/1.0", "hOsT: x"}) {
+    RawClient browser(front_->port());
+    const std::string text = std::string(request) + "\r\nSET stolen 1\r\nPING\r\n";
+    browser.send(text);
+    EXPECT_EQ(browser.read(), "") << request;
+  }
+  EXPECT_EQ(state_->sum(&Counters::http_requests), 4U);
+  EXPECT_EQ(state_->sum(&Counters::writes), 0U);
+  EXPECT_EQ(said, 1);
+  // A command may have such a word.
+  RespClient good = connect();
+  EXPECT_EQ(call(good, {"ECHO", "HTTP/1.1"}).text, "HTTP/1.1");
+}
+
+TEST_P(TcpFrontTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
+  ServerOptions options;
+  options.client_memory_max = 8U << 20U;
+  open(options);
+  std::vector<std::unique_ptr<RawClient>> greedy;
+  for (int i = 0; i < 4; ++i) {
+    greedy.push_back(std::make_unique<RawClient>(front_->port()));
+    const std::string part = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4000000\r\n" + std::string(40000, 'x');
+    greedy.back()->send(part);
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (state_->sum(&Counters::connections_large) < 3) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+  EXPECT_LE(state_->client_memory.used(), 6U << 20U);
+  RespClient small = connect();
+  EXPECT_EQ(call(small, {"SET", "a", "b"}).text, "OK");
+  greedy.clear();
+  while (state_->client_memory.used() > 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
+TEST_P(TcpFrontTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
+  ServerOptions options;
+  options.first_request_timeout = std::chrono::seconds(1);
+  open(options);
+  RespClient pooled = connect();
+  RawClient asked(front_->port());
+  asked.send("PING\r\n*1\r\n$4\r\nPI");
+  EXPECT_EQ(asked.read(7), "+PONG\r\n");
+  RawClient slow(front_->port());
+  slow.send("*1\r\n$4\r\nPI");
+  EXPECT_EQ(slow.read(), "");
+  EXPECT_EQ(state_->sum(&Counters::connections_slow), 1U);
+  EXPECT_EQ(call(pooled, {"PING"}).text, "PONG");
+  asked.send("NG\r\n");
+  EXPECT_EQ(asked.read(7), "+PONG\r\n");
+}
+
+TEST_P(TcpFrontTest, ConnectionsBeyondTheRateWait) {
+  ServerOptions options;
+  options.connection_rate = 4;
+  open(options);
+  const auto begun = std::chrono::steady_clock::now();
+  std::vector<RespClient> clients;
+  for (int i = 0; i < 12; ++i) clients.push_back(connect());
+  for (RespClient& client : clients) EXPECT_EQ(call(client, {"PING"}).text, "PONG");
+  // Eight at once, and four in another second.
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, milliseconds(700));
+  EXPECT_GE(state_->sum(&Counters::connections_delayed), 3U);
+}
+
+}  // namespace
+}  // namespace leasehold::server
