@@ -29,6 +29,19 @@ std::uint64_t random_u64() {
   return (high << 32U) | (low & 0xffffffffU);
 }
 
+/// An earlier version believed every term and index that a peer named.
+Result<void> check_reachable(const std::string& data_dir, const raft::InitialState& state) {
+  if (state.hard_state.term <= raft::kTermMax && state.last_index <= raft::kIndexMax) return {};
+  return Error{
+      ErrorCode::corrupted,
+      fmt::format("{}: the log is in term {} and ends at entry {}, which no group can have "
+                  "reached: an earlier version stored what a faulty or hostile peer "
+                  "claimed. Remove this node from the group, and add it again with an "
+                  "empty directory; if most members say this, restore a new group from a "
+                  "backup (leasehold restore)",
+                  data_dir, state.hard_state.term.value(), state.last_index.value())};
+}
+
 }  // namespace
 
 Result<void> NodeShell::start() {
@@ -107,6 +120,9 @@ Result<void> NodeShell::start_driver() {
                     "they do not belong together, or the log lost entries. Restore both "
                     "from one backup, or remove this node from the group and add it again",
                     options_.data_dir, initial.applied.value(), initial.last_index.value())};
+  }
+  if (const auto possible = check_reachable(options_.data_dir, initial); !possible.ok()) {
+    return possible;
   }
   replica::DriverOptions options;
   static_cast<replica::Limits&>(options) = options_.limits;

@@ -37,6 +37,8 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
     : options_(options),
       random_(options.seed),
       now_(now),
+      started_at_(now.promise),
+      started_term_(initial.hard_state.term),
       hard_state_(initial.hard_state),
       vote_updated_(now.promise),
       log_(initial.base, std::move(initial.base_membership), std::move(initial.runs),
@@ -172,7 +174,11 @@ void Core::Impl::step(Now now, const Peer& from, Message& message) {
   begin_input(now);
   // A message without a sender or from this node itself is a fault of the transport; it is ignored.
   if (from.id != kNobody && from.id != options_.id && !from_impostor(from, message)) {
-    std::visit([this, from](auto& m) { handle(from.id, m); }, message);
+    if (const std::optional<Violation> what = violation(from.id, message)) {
+      report(from.id, *what);
+    } else {
+      std::visit([this, from](auto& m) { handle(from.id, m); }, message);
+    }
   }
   end_input();
 }
@@ -182,7 +188,8 @@ void Core::Impl::step(Now now, const Peer& from, Message& message) {
 // once.
 bool Core::Impl::takes_proposals() const {
   const Leader* leader = as_leader();
-  return leader != nullptr && !leader->transfer && own_seat() && !options_.witness;
+  return leader != nullptr && !leader->transfer && own_seat() && !options_.witness &&
+         log_.last_index() < kIndexMax;
 }
 
 std::optional<LogId> Core::Impl::propose(Now now, std::vector<Bytes> payloads) {

@@ -21,6 +21,11 @@
 
 namespace leasehold::raft {
 
+/// A node whose term or last index is at its limit campaigns no more and takes no proposals. A
+/// start with more than that is refused (node/): no group can have reached it.
+inline constexpr Term kTermMax{std::uint64_t{1} << 61U};
+inline constexpr Index kIndexMax{std::uint64_t{1} << 60U};
+
 struct CoreOptions {
   GroupId group;
   NodeId id;

@@ -23,6 +23,7 @@ bool Core::Impl::ignores_higher_terms() const {
 }
 
 bool Core::Impl::eligible() const {
+  if (hard_state_.term >= kTermMax) return false;
   if (own_seat()) return true;
   // The newest membership may never be committed: until it is, a voter of the one before may be
   // needed.

@@ -116,6 +116,18 @@ class Core::Impl {
   void settle_membership();
   void note_membership();
 
+  // core_judge.cc
+  struct Judge;
+  bool reachable_term(Term term) const;
+  bool acceptable_lease(Duration lease) const;
+  bool another_led(NodeId from) const;
+  bool contradicts_committed(LogId id) const;
+  bool below_committed(LogId id) const;
+  std::optional<Violation> judge_leader(NodeId from, Term term, Duration lease) const;
+  std::optional<Violation> judge_memberships(const AppendRequest& m) const;
+  std::optional<Violation> violation(NodeId from, const Message& message) const;
+  void report(NodeId from, Violation what);
+
   // core_transfer.cc
   std::optional<TransferRefused> begin_transfer(NodeId to);
   void advance_transfer();
@@ -200,6 +212,12 @@ class Core::Impl {
   Random random_;
   /// The time of the newest input. Invariant: neither clock ever runs backwards.
   Now now_;
+
+  /// The time and the term with which this process began: they bound the terms that it adopts.
+  PromiseInstant started_at_;
+  Term started_term_;
+  std::uint64_t violations_ = 0;
+  PromiseInstant next_report_ = PromiseInstant::earliest();
 
   HardState hard_state_;
   lease::VoterPromise promise_;

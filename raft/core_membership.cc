@@ -29,7 +29,8 @@ bool Core::Impl::newcomer() const {
   return hard_state_.promise.holder == kNobody && !log_.ever_names(options_.id, options_.uuid);
 }
 
-// An answer from another directory than the newest membership names: it has forgotten what the
+// An answer of a node that is in none of the memberships that this log still has: nothing was asked
+// of it. Or one from another directory than the newest membership names: it has forgotten what the
 // named one has promised, voted and stored. Requests are handled whichever directory sends them:
 // this node's own membership may be the older one.
 bool Core::Impl::from_impostor(const Peer& from, const Message& message) const {
@@ -39,7 +40,8 @@ bool Core::Impl::from_impostor(const Peer& from, const Message& message) const {
                       std::holds_alternative<SnapshotReply>(message);
   if (!answer) return false;
   const Member* member = log_.membership().find(from.id);
-  return member != nullptr && member->uuid != from.uuid;
+  if (member == nullptr) return !log_.names(from.id, from.uuid);
+  return member->uuid != from.uuid;
 }
 
 // ---- A change begins ----

@@ -126,6 +126,8 @@ bool Core::Impl::snapshot_received(Now now, const SnapshotId& id, const Membersh
 bool Core::Impl::accept_snapshot(const SnapshotId& id, const Membership& membership) {
   LEASEHOLD_ASSERT(id.last.term <= hard_state_.term);
   if (as_leader() != nullptr || id.last.index <= commit_) return false;
+  // More may have been committed since the snapshot's first chunk was judged.
+  if (below_committed(id.last)) return false;
   held_ = std::max(held_, id.last.index);
   if (log_.matches(id.last)) {
     // "Retain log entries following it" (section 7), and those before: what is in a snapshot is

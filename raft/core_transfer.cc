@@ -105,7 +105,9 @@ void Core::Impl::leave_as_removed() {
 void Core::Impl::handle(NodeId from, const TimeoutNow& m) {
   const TransferToken& token = m.token;
   // It serves one campaign, started in its term: a copy that comes later finds a higher one.
-  const bool fits = token.target == options_.id && token.term == hard_state_.term &&
+  // Of a token of another node than the leader nothing is known: the leader may hold its lease.
+  const bool issued = hard_state_.vote_committed && hard_state_.voted_for == from;
+  const bool fits = issued && token.target == options_.id && token.term == hard_state_.term &&
                     token.last == log_.last_index();
   const bool free = !promised_to_other_than(options_.id) || hard_state_.promise.term == token.term;
   if (!fits || !free || as_leader() != nullptr || options_.witness || !eligible() ||

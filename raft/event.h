@@ -136,6 +136,26 @@ struct MembershipCommitted {
   friend bool operator==(const MembershipCommitted&, const MembershipCommitted&) = default;
 };
 
+/// What no correct member can have claimed.
+enum class Violation : std::uint8_t {
+  term_too_high,          ///< beyond what elections can have reached
+  index_too_high,         ///< beyond what appends can have reached
+  lease_too_long,         ///< a D above ten times this node's own, or above an hour
+  second_leader,          ///< this node knows another leader of the same term
+  committed_replaced,     ///< another entry in the place of a committed one
+  impossible_membership,  ///< a membership that cannot follow the one before it
+  answer_to_nothing,      ///< a round that never began, or an index that the log does not have
+};
+/// For people: what the message claimed.
+const char* text_of(Violation violation);
+/// A message was ignored because of its claim. At most one event in each second.
+struct ProtocolViolation {
+  NodeId peer;
+  Violation what = Violation::term_too_high;
+  std::uint64_t count = 0;  ///< all messages that this process has ignored so, this one included
+  friend bool operator==(const ProtocolViolation&, const ProtocolViolation&) = default;
+};
+
 struct Event {
   GroupId group;
   NodeId node;
@@ -144,7 +164,7 @@ struct Event {
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
                LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled,
                MembershipChanged, MembershipCommitted, TransferStarted, TokenIssued, TokenUnused,
-               TransferEnded>
+               TransferEnded, ProtocolViolation>
       what;
 };
 

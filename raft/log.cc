@@ -122,6 +122,13 @@ bool Log::ever_names(NodeId id, const Uuid& uuid) const {
   });
 }
 
+bool Log::names(NodeId id, const Uuid& uuid) const {
+  return std::any_of(memberships_.begin(), memberships_.end(), [&](const MembershipAt& at) {
+    const Member* member = at.membership.find(id);
+    return member != nullptr && member->uuid == uuid;
+  });
+}
+
 const Membership& Log::membership_at(Index index) const {
   for (auto at = memberships_.rbegin(); at != memberships_.rend(); ++at) {
     if (at->index <= index) return at->membership;

@@ -83,6 +83,8 @@ class Log {
   /// Whether any membership of this log names the directory `uuid` under `id`. True also when the
   /// log begins with any members: only the log of a node that has joined begins without.
   bool ever_names(NodeId id, const Uuid& uuid) const;
+  /// Whether a membership that this log still has names the directory `uuid` under `id`.
+  bool names(NodeId id, const Uuid& uuid) const;
   /// How many entries above `index` hold a membership.
   std::size_t memberships_above(Index index) const;
   /// The newest membership at or below `index`.

@@ -120,6 +120,12 @@ struct Line {
                    e.voters, e.learners);
     }
   }
+  void operator()(const raft::ProtocolViolation& e) const {
+    spdlog::error(
+        "protocol violation: a message of node {} was ignored: {} ({} messages ignored since the "
+        "start). That node is faulty, or somebody speaks in its name: stop it, and look at its log",
+        e.peer.value(), text_of(e.what), e.count);
+  }
   void operator()(const raft::MembershipCommitted& e) const {
     spdlog::info("term {}: the members of entry {} are committed", term, e.index.value());
   }

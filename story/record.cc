@@ -215,6 +215,7 @@ struct FromEvent {
     record.what = "installed";
     return true;
   }
+  bool operator()(const raft::ProtocolViolation&) const { return false; }
   bool operator()(const raft::TransferStarted& e) const {
     record.kind = Kind::transfer;
     record.peer = e.target;

@@ -218,6 +218,10 @@ void Trace::add_event(const raft::Event& event) {
                    n[0] = what.issuer.value();
                    n[1] = what.last.value();
                  },
+                 [&n](const raft::ProtocolViolation& what) {
+                   n[0] = what.peer.value();
+                   n[1] = static_cast<std::uint64_t>(what.what);
+                 },
                  [&n](const raft::TransferEnded& what) {
                    n[0] = what.target.value();
                    n[1] = static_cast<std::uint64_t>(what.outcome);
