@@ -42,6 +42,8 @@
 //   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
 //                     the rest}
 //   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
+//   71 set_user       {name}{expected version u64}{rules: the rest}
+//   72 del_users      {count u32} and count times {name}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
@@ -155,6 +157,12 @@ constexpr std::uint8_t type_of(Tag<Once>) {
 }
 constexpr std::uint8_t type_of(Tag<ExpireLeases>) {
   return 70;
+}
+constexpr std::uint8_t type_of(Tag<SetUser>) {
+  return 71;
+}
+constexpr std::uint8_t type_of(Tag<DelUsers>) {
+  return 72;
 }
 
 // The fields of each command, for the writer (C is const) and the reader alike.
@@ -287,6 +295,16 @@ template <class Io, class C>
 void fields(Io& io, C& c, Tag<ExpireLeases>) {
   io.number(c.term);
   io.leases(c.leases);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<SetUser>) {
+  io.user(c.name);
+  io.number(c.expected);
+  io.rules(c.rules);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<DelUsers>) {
+  io.users(c.names);
 }
 template <class Io, class C>
 void fields(Io&, C&, Tag<OpenSession>) {}
@@ -467,6 +485,8 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<ExpireSession>()): return decode<ExpireSession, Command>(in);
     case type_of(Tag<Once>()): return decode<Once, Command>(in);
     case type_of(Tag<ExpireLeases>()): return decode<ExpireLeases, Command>(in);
+    case type_of(Tag<SetUser>()): return decode<SetUser, Command>(in);
+    case type_of(Tag<DelUsers>()): return decode<DelUsers, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

@@ -88,6 +88,22 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   return check_time(expire.ttl);
 }
 
+inline Result<void> check_user_name(std::string_view name) {
+  if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of a user is empty"};
+  if (name.size() <= kUserNameBytesMax) return {};
+  return limit_error("the length of a user's name in bytes", name.size(), kUserNameBytesMax);
+}
+
+inline Result<void> check_rules(std::string_view rules) {
+  if (rules.size() <= kUserRulesBytesMax) return {};
+  return limit_error("the length of a user's rules in bytes", rules.size(), kUserRulesBytesMax);
+}
+
+inline Result<void> check_user_count(std::size_t count) {
+  if (count > 0 && count <= kUsersMax) return {};
+  return limit_error("the number of users in a command", count, kUsersMax);
+}
+
 /// The command inside Once is checked when it is evaluated, except for this: its format is known,
 /// and it is not a command of sessions.
 inline Result<void> check_carried(std::string_view command) {

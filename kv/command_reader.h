@@ -147,6 +147,18 @@ class Reader {
       value(bytes);
     }
   }
+  void user(std::string_view& name) {
+    name = in_.sized();
+    note(check_user_name(name));
+  }
+  void users(std::vector<std::string_view>& names) {
+    names.resize(count(4, check_user_count));
+    for (std::string_view& one : names) user(one);
+  }
+  void rules(std::string_view& rules) {
+    rules = in_.take_rest();
+    note(check_rules(rules));
+  }
   /// What the command's bytes amount to once every field has been read.
   Result<void> finish() const {
     if (!in_.at_end()) return malformed("command: its length does not fit its fields");

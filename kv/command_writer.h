@@ -127,6 +127,19 @@ class Writer {
       value(bytes);
     }
   }
+  void user(std::string_view name) {
+    note(check_user_name(name));
+    to_.sized(name);
+  }
+  void users(const std::vector<std::string_view>& names) {
+    note(check_user_count(names.size()));
+    to_.u32(static_cast<std::uint32_t>(names.size()));
+    for (const std::string_view one : names) user(one);
+  }
+  void rules(std::string_view rules) {
+    note(check_rules(rules));
+    to_.bytes(rules);
+  }
   Result<std::string> finish() {
     if (problem_) return *problem_;
     if (out_.size() > kCommandBytesMax) {

@@ -180,6 +180,35 @@ class Evaluation {
     return encode_reply(integer(count));
   }
 
+  Result<Bytes> reply_to(const SetUser& command) {
+    Users& users = backend_.users();
+    const User* const found = users.find(command.name);
+    if ((found == nullptr ? 0 : found->version) != command.expected) return encode_reply(Nil{});
+    if (found == nullptr && users.size() >= kUsersMax) {
+      return refused(
+          ErrorKind::limit,
+          fmt::format("there are {} users, which is the limit; nothing was done", kUsersMax));
+    }
+    raise_revision();
+    const std::uint64_t created = found == nullptr ? counters_.revision : found->created;
+    users.set(command.name, {counters_.revision, created, std::string(command.rules)});
+    return encode_reply(integer(counters_.revision));
+  }
+  Result<Bytes> reply_to(const DelUsers& command) {
+    std::size_t count = 0;
+    for (const std::string_view name : command.names) {
+      count += backend_.users().remove(name) ? 1 : 0;
+    }
+    if (count > 0) raise_revision();
+    return encode_reply(integer(count));
+  }
+  /// For what no watcher sees.
+  void raise_revision() {
+    Revision told;
+    told.number = ++counters_.revision;
+    backend_.tell(told);
+  }
+
   Result<Bytes> reply_to(const Once& once) {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);

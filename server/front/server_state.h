@@ -12,6 +12,7 @@
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
+#include <leasehold/server/users/accounts.h>
 
 #include <atomic>
 #include <chrono>
@@ -98,10 +99,12 @@ struct ServerState {
   ServerState(ServerOptions server_options, const CommandTable& command_table)
       : options(std::move(server_options)),
         commands(command_table),
+        accounts(command_table),
         counters(1 + options.io_threads) {}
 
   ServerOptions options;
   const CommandTable& commands;
+  Accounts accounts;
   std::vector<Counters> counters;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};

@@ -57,6 +57,10 @@ std::size_t Session::process(std::string_view input) {
   stalled_ = turn_over_ = false;
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
+    if (user_.checking) {
+      stalled_ = true;
+      break;
+    }
     if (work_ >= kTurnWork) {
       turn_over_ = true;
       break;
@@ -127,7 +131,8 @@ void Session::run_one(const CommandSpec* spec, const Arguments& args) {
   const std::chrono::nanoseconds now = coarse_now();
   const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
   if (took.count() > 0 && spec != nullptr) {
-    note_slow(spec, args.size() > 1 ? args[1] : std::string_view(), took);
+    const bool shown = args.size() > 1 && !has_secret_words(*spec);
+    note_slow(spec, shown ? args[1] : std::string_view(), took);
   }
 }
 
@@ -148,6 +153,11 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     if (multi_.open()) multi_.spoil();
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
+  if (user_.seen != context_.store.users().changes()) {
+    look_up_user();
+    if (closing_) return;
+  }
+  if (!user_.unrestricted && forbids(*spec, args, out)) return;
   if (multi_.open() && spec->in_multi != InMulti::run) {
     const std::string problem = queue(*spec, args);
     if (problem.empty()) return append_simple(out, "QUEUED");
@@ -217,13 +227,13 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
   return fmt::format(
       "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
-      "resp={} readmode={}\n",
+      "resp={} readmode={} user={}\n",
       id_, address_, name, age.count(), idle_seconds,
       multi_.open() ? "x"
       : listening_  ? "P"
                     : "N",
       multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
-      static_cast<int>(protocol), read_policy_name(policy_));
+      static_cast<int>(protocol), read_policy_name(policy_), user_.name);
 }
 
 // The line of replies.
@@ -235,7 +245,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   taken.silent = silent_;
   taken.begun = coarse_;
   taken.spec = running_;
-  if (running_ != nullptr && running_args_->size() > 1) {
+  if (running_ != nullptr && running_args_->size() > 1 && !has_secret_words(*running_)) {
     taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
   }
   taken.bytes = bytes + kPlaceBytes;

@@ -12,11 +12,13 @@
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/event_hub.h>
+#include <leasehold/server/front/executor.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/users/session_user.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,13 +50,6 @@ inline constexpr std::size_t kNotifyStepsPerWord = 4096;
 
 struct Listening;
 class Subscriptions;
-
-/// Runs tasks on the session's thread. post() may be called from any thread.
-class Executor {
- public:
-  virtual ~Executor() = default;
-  virtual void post(std::function<void()> task) = 0;
-};
 
 /// Which replies a client wants (CLIENT REPLY).
 enum class ReplyWish : std::uint8_t { all, none, not_the_next };
@@ -155,6 +150,27 @@ class Session : public std::enable_shared_from_this<Session> {
   Subscriptions& change_subscriptions();
   void subscriptions_changed();
 
+  // The user (session_rights.cc).
+
+  /// Called on the session's thread once the user has been proven; appends the reply.
+  using Authenticated = std::function<void(Session&, std::string&)>;
+  /// Checks a password and becomes the user; the slow part takes a place. Else the reply is an
+  /// error, and the user stays who it was.
+  void authenticate(std::string_view name, std::string_view password, Authenticated done,
+                    std::string& out);
+  /// Becomes the user that something else has proven, as a certificate. False: there is no such
+  /// user, or it is off; then nothing has changed.
+  bool authenticate_as(const std::string& name);
+  /// Is again who a new connection is.
+  void forget_user();
+  const SessionUser& user() const { return user_; }
+  /// Why the user may not do this, as the text of an error, after a note in ACL LOG; empty: it may.
+  std::string refusal_of(const CommandSpec& spec, const Arguments& args, const char* context);
+  /// What limits the user's reads; null: nothing.
+  std::shared_ptr<const Rights> limits() const;
+  /// For MULTI and WATCH: EXEC refuses if the user's rights are others by then.
+  void begin_queue();
+
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }
   const Context& context() const { return context_; }
@@ -199,6 +215,14 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  void look_up_user();
+  bool may_still_listen() const;
+  /// Refuses a command that the user may not run.
+  bool forbids(const CommandSpec& spec, const Arguments& args, std::string& out);
+  void become(const std::shared_ptr<const Rights>& rights);
+  void note_wrong_password(std::string_view name);
+  void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
+                    const std::string& name, const Authenticated& done);
   /// Behind MULTI. The text of an error, or empty.
   std::string queue(const CommandSpec& spec, const Arguments& args);
   /// Warns in the log of a time to live that the operator should reconsider.
@@ -243,6 +267,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string address_;
   std::chrono::nanoseconds opened_ = coarse_now();
   ReadPolicy policy_;
+  SessionUser user_;
   std::function<void()> on_progress_;
   RequestParser parser_;
   std::string output_;
