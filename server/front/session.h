@@ -156,18 +156,16 @@ class Session : public std::enable_shared_from_this<Session> {
   using Authenticated = std::function<void(Session&, std::string&)>;
   /// Checks a password and becomes the user; the slow part takes a place. Else the reply is an
   /// error, and the user stays who it was.
-  void authenticate(std::string_view name, std::string_view password, Authenticated done,
+  void authenticate(std::string_view who, std::string_view password, Authenticated done,
                     std::string& out);
   /// Becomes the user that something else has proven, as a certificate. False: there is no such
   /// user, or it is off; then nothing has changed.
-  bool authenticate_as(const std::string& name);
+  bool authenticate_as(const std::string& who);
   /// Is again who a new connection is.
   void forget_user();
   const SessionUser& user() const { return user_; }
   /// Why the user may not do this, as the text of an error, after a note in ACL LOG; empty: it may.
   std::string refusal_of(const CommandSpec& spec, const Arguments& args, const char* context);
-  /// What limits the user's reads; null: nothing.
-  std::shared_ptr<const Rights> limits() const;
   /// For MULTI and WATCH: EXEC refuses if the user's rights are others by then.
   void begin_queue();
 
@@ -220,9 +218,9 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Refuses a command that the user may not run.
   bool forbids(const CommandSpec& spec, const Arguments& args, std::string& out);
   void become(const std::shared_ptr<const Rights>& rights);
-  void note_wrong_password(std::string_view name);
+  void note_wrong_password(std::string_view who);
   void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
-                    const std::string& name, const Authenticated& done);
+                    const std::string& who, const Authenticated& done);
   /// Behind MULTI. The text of an error, or empty.
   std::string queue(const CommandSpec& spec, const Arguments& args);
   /// Warns in the log of a time to live that the operator should reconsider.

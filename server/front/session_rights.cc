@@ -2,6 +2,7 @@
 #include <leasehold/server/front/key_use.h>
 #include <leasehold/server/front/listening.h>
 #include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/permission.h>
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/users/password.h>
 
@@ -38,10 +39,6 @@ bool may_use(const Rights& rights, const KeyUse& use) {
 
 bool has_secret_words(const CommandSpec& spec) {
   return spec.name == "auth" || spec.name == "hello" || spec.name.substr(0, 4) == "acl|";
-}
-
-std::shared_ptr<const Rights> Session::limits() const {
-  return user_.unrestricted ? nullptr : user_.rights;
 }
 
 void Session::look_up_user() {
@@ -92,33 +89,36 @@ bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::strin
   return true;
 }
 
+std::string why_not(const Rights& rights, const CommandTable& commands, const CommandSpec& spec,
+                    const Arguments& args, AclRefusal& refusal) {
+  if (!rights.may_run(commands.number_of(spec))) {
+    refusal.reason = AclReason::command;
+    refusal.object = spec.name;
+    return fmt::format("User {} has no permissions to run the '{}' command", rights.user(),
+                       spec.name);
+  }
+  for (const KeyUse& use : commands.uses_of(spec, args)) {
+    if (may_use(rights, use)) continue;
+    const bool key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
+    refusal.reason = key ? AclReason::key : AclReason::channel;
+    refusal.object = use.text.substr(0, kAclLogBytes);
+    return key ? "No permissions to access a key" : "No permissions to access a channel";
+  }
+  return {};
+}
+
 std::string Session::refusal_of(const CommandSpec& spec, const Arguments& args,
                                 const char* context) {
   if (user_.unrestricted) return {};
   if (!user_.rights) return kNoAuth;
-  const CommandTable& commands = context_.state.commands;
-  const auto note = [&](AclReason reason, std::string_view object) {
-    AclRefusal refusal;
-    refusal.reason = reason;
-    refusal.context = context;
-    refusal.object = object.substr(0, kAclLogBytes);
-    refusal.user = user_.name;
-    refusal.client = describe(0);
-    context_.state.accounts.log.add(std::move(refusal), wall_now());
-  };
-  if (!user_.rights->may_run(commands.number_of(spec))) {
-    note(AclReason::command, spec.name);
-    return fmt::format("NOPERM User {} has no permissions to run the '{}' command", user_.name,
-                       spec.name);
-  }
-  for (const KeyUse& use : commands.uses_of(spec, args)) {
-    if (may_use(*user_.rights, use)) continue;
-    const bool key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
-    note(key ? AclReason::key : AclReason::channel, use.text);
-    return key ? "NOPERM No permissions to access a key"
-               : "NOPERM No permissions to access a channel";
-  }
-  return {};
+  AclRefusal refusal;
+  const std::string why = why_not(*user_.rights, context_.state.commands, spec, args, refusal);
+  if (why.empty()) return {};
+  refusal.context = context;
+  refusal.user = user_.name;
+  refusal.client = describe(0);
+  context_.state.accounts.log.add(std::move(refusal), wall_now());
+  return "NOPERM " + why;
 }
 
 void Session::begin_queue() {
@@ -137,25 +137,25 @@ void Session::forget_user() {
   look_up_user();
 }
 
-bool Session::authenticate_as(const std::string& name) {
-  const auto rights = context_.state.accounts.find(context_.store.users(), name);
+bool Session::authenticate_as(const std::string& who) {
+  const auto rights = context_.state.accounts.find(context_.store.users(), who);
   if (!rights || !rights->on()) return false;
   become(rights);
   return true;
 }
 
-void Session::note_wrong_password(std::string_view name) {
+void Session::note_wrong_password(std::string_view who) {
   AclRefusal refusal;
   refusal.object = running_ == nullptr ? "auth" : std::string(running_->name);
-  refusal.user = name.substr(0, kAclLogBytes);
+  refusal.user = who.substr(0, kAclLogBytes);
   refusal.client = describe(0);
   context_.state.accounts.log.add(std::move(refusal), wall_now());
 }
 
-void Session::authenticate(std::string_view name, std::string_view password, Authenticated done,
+void Session::authenticate(std::string_view who, std::string_view password, Authenticated done,
                            std::string& out) {
   Accounts& accounts = context_.state.accounts;
-  const auto rights = accounts.find(context_.store.users(), name);
+  const auto rights = accounts.find(context_.store.users(), who);
   const bool on = rights && rights->on();
   std::string digest = sha256_hex(password.substr(0, kPasswordBytesMax));
   if (on && (rights->rules().nopass || accounts.knows(*rights, digest))) {
@@ -165,16 +165,16 @@ void Session::authenticate(std::string_view name, std::string_view password, Aut
   }
   const std::uint64_t number = take_place(PlaceKind::other, 0);
   user_.checking = true;
-  const bool posted = accounts.queue.post(
-      [weak = weak_from_this(), &executor = *context_.executor, &accounts, rights, number, on,
-       name = std::string(name.substr(0, kAclLogBytes)), digest, done = std::move(done)]() mutable {
-        const bool right = !weak.expired() && accounts.check(rights, digest) && on;
-        wipe(digest);
-        executor.post([weak, rights, number, right, name = std::move(name),
-                       done = std::move(done)] {
-          if (const auto self = weak.lock()) self->finish_check(number, rights, right, name, done);
-        });
-      });
+  const bool posted = accounts.queue.post([weak = weak_from_this(), &executor = *context_.executor,
+                                           &accounts, rights, number, on,
+                                           tried = std::string(who.substr(0, kAclLogBytes)), digest,
+                                           done = std::move(done)]() mutable {
+    const bool right = !weak.expired() && accounts.check(rights, digest) && on;
+    wipe(digest);
+    executor.post([weak, rights, number, right, tried = std::move(tried), done = std::move(done)] {
+      if (const auto self = weak.lock()) self->finish_check(number, rights, right, tried, done);
+    });
+  });
   wipe(digest);
   if (posted) return;
   user_.checking = false;
@@ -184,11 +184,11 @@ void Session::authenticate(std::string_view name, std::string_view password, Aut
 }
 
 void Session::finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights,
-                           bool right, const std::string& name, const Authenticated& done) {
+                           bool right, const std::string& who, const Authenticated& done) {
   user_.checking = false;
   std::string reply;
   if (!right) {
-    note_wrong_password(name);
+    note_wrong_password(who);
     count_refusal();
     append_error(reply, "WRONGPASS invalid username-password pair or user is disabled.");
   } else if (context_.state.accounts.find(context_.store.users(), rights->user()) != rights) {

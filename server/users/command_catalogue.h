@@ -33,8 +33,9 @@ inline constexpr Categories cluster_admin = 1U << 14U;
 }  // namespace category
 
 inline constexpr std::array<std::string_view, 15> kCategoryNames = {
-    "keyspace", "read",       "write",       "string",    "pubsub",    "admin", "fast",         "slow",
-    "dangerous", "connection", "transaction", "scripting", "leasehold", "lease", "cluster-admin"};
+    "keyspace",    "read",      "write",     "string",    "pubsub",
+    "admin",       "fast",      "slow",      "dangerous", "connection",
+    "transaction", "scripting", "leasehold", "lease",     "cluster-admin"};
 
 /// The bit of a name in lower case; 0: there is no such category. "all" is none.
 inline Categories category_named(std::string_view name) {

@@ -66,9 +66,8 @@ bool Rights::may_listen(std::string_view channel) const {
 }
 
 bool Rights::may_listen_to_pattern(std::string_view pattern) const {
-  return rules_.all_channels() ||
-         std::find(rules_.channels.begin(), rules_.channels.end(), pattern) !=
-             rules_.channels.end();
+  return rules_.all_channels() || std::find(rules_.channels.begin(), rules_.channels.end(),
+                                            pattern) != rules_.channels.end();
 }
 
 }  // namespace leasehold::server

@@ -25,9 +25,8 @@ constexpr const char* kAfterAllChannels =
     "have any effect. Try 'resetchannels' to start with an empty list of channels";
 
 bool has_blanks(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
-  });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0'; });
 }
 
 bool is_all(std::string_view rule) {
@@ -81,9 +80,8 @@ std::string add_key(UserRules& rules, std::string_view rule) {
     return again ? "" : kAfterAllKeys;
   }
   if (key.pattern == "*" && key.access == kReadsAndWrites) rules.keys.clear();
-  const auto same = std::find_if(rules.keys.begin(), rules.keys.end(), [&](const auto& old) {
-    return old.pattern == key.pattern;
-  });
+  const auto same = std::find_if(rules.keys.begin(), rules.keys.end(),
+                                 [&](const auto& old) { return old.pattern == key.pattern; });
   if (same != rules.keys.end()) {
     same->access = static_cast<KeyAccess>(same->access | key.access);
   } else {
@@ -96,8 +94,8 @@ std::string add_channel(UserRules& rules, std::string_view pattern) {
   if (has_blanks(pattern)) return kSyntax;
   if (rules.all_channels()) return pattern == "*" ? "" : kAfterAllChannels;
   if (pattern == "*") rules.channels.clear();
-  const bool known = std::find(rules.channels.begin(), rules.channels.end(), pattern) !=
-                     rules.channels.end();
+  const bool known =
+      std::find(rules.channels.begin(), rules.channels.end(), pattern) != rules.channels.end();
   if (!known) rules.channels.emplace_back(pattern);
   return {};
 }
