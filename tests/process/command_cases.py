@@ -1020,12 +1020,74 @@ ours("leasehold|explain", """
     LEASEHOLD EXPLAIN
 """, r"[*%]\d+\r\n\$6\r\nserved\r\n\$(6\r\nquorum|6\r\nleader)\r\n\$4\r\nmode\r\n\$6\r\nquorum")
 
+# --- users -----------------------------------------------------------------------------------------
+
+same("auth acl|whoami acl|users", """
+    AUTH x
+    AUTH default x
+    AUTH nobody x
+    AUTH a b c
+    AUTH
+    ACL WHOAMI
+    ACL USERS
+    HELLO 2 AUTH default x SETNAME me
+    CLIENT GETNAME
+""".replace("    HELLO 2 AUTH default x SETNAME me\n", ""))
+same("acl|setuser acl|deluser acl|dryrun", """
+    ACL SETUSER case on nopass ~a* %R~b &c* +@read +set -get
+    ACL DRYRUN case SET a1 v
+    ACL DRYRUN case SET b v
+    ACL DRYRUN case STRLEN b
+    ACL DRYRUN case GET a
+    ACL SETUSER case +nothing
+    ACL SETUSER case +@nothing
+    ACL SETUSER case what
+    ACL SETUSER case %Q~a
+    ACL SETUSER case '~a b'
+    ACL SETUSER case #123
+    ACL SETUSER case allkeys
+    ACL SETUSER case ~a
+    ACL SETUSER case allchannels
+    ACL SETUSER case &a
+    AUTH case x
+    ACL WHOAMI
+    ACL DELUSER case
+    ACL DELUSER
+""".replace("    AUTH case x\n    ACL WHOAMI\n", ""))
+same("acl|setuser auth", """
+    ACL SETUSER case on >secret ~a* +@read +@connection +acl|whoami
+    AUTH case wrong
+    AUTH case secret
+    ACL WHOAMI
+    GET a
+    GET b
+    SET a v
+    MULTI
+    MULTI a
+    RESET
+    ACL DELUSER case
+""".replace("    MULTI\n    MULTI a\n", ""))
+same("acl|deluser", "ACL DELUSER default")
+differs("acl|list", "passwords are shown in their stored form", "ACL LIST",
+        r"\*1\r\n\$34\r\nuser default on nopass ~\* &\* \+@all")
+same("acl|getuser", "ACL GETUSER nobody")
+differs("acl|getuser", "there is no payload to sanitize", "ACL GETUSER default",
+        r"[*%]\d+\r\n\$5\r\nflags\r\n[*~]2\r\n\$2\r\non\r\n\$6\r\nnopass")
+differs("acl|cat", "there are other commands", "ACL CAT", r"\*15\r\n")
+differs("acl|cat", FRIENDLY, "ACL CAT nothing", r"-ERR Unknown category 'nothing'")
+ours("acl|genpass", "ACL GENPASS 8", r"\$2\r\n[0-9a-f]{2}\r\n")
+same("acl|log", """
+    ACL LOG RESET
+    ACL LOG
+""")
+differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
+
 # --- refusals --------------------------------------------------------------------------------------
 
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b",
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "COPY a b",
               "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")
