@@ -82,7 +82,10 @@ void run_acl_getuser(Session& session, const Arguments& args, std::string& out) 
   if (rules.nopass) flags.emplace_back("nopass");
   append_map(out, 6, session.protocol);
   append_bulk(out, "flags");
-  append_texts(out, flags);
+  // A set in RESP3.
+  out += session.protocol == Protocol::resp3 ? '~' : '*';
+  out += fmt::format("{}\r\n", flags.size());
+  for (const std::string& flag : flags) append_bulk(out, flag);
   append_bulk(out, "passwords");
   append_texts(out, rules.passwords);
   append_bulk(out, "commands");

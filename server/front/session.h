@@ -51,9 +51,6 @@ inline constexpr std::size_t kNotifyStepsPerWord = 4096;
 struct Listening;
 class Subscriptions;
 
-/// Which replies a client wants (CLIENT REPLY).
-enum class ReplyWish : std::uint8_t { all, none, not_the_next };
-
 /// One thread at a time (the connection's), except for tasks that Executor posts.
 class Session : public std::enable_shared_from_this<Session> {
  public:
@@ -218,7 +215,6 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Refuses a command that the user may not run.
   bool forbids(const CommandSpec& spec, const Arguments& args, std::string& out);
   void become(const std::shared_ptr<const Rights>& rights);
-  void note_wrong_password(std::string_view who);
   void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
                     const std::string& who, const Authenticated& done);
   /// Behind MULTI. The text of an error, or empty.

@@ -35,6 +35,14 @@ bool may_use(const Rights& rights, const KeyUse& use) {
   return false;
 }
 
+void note_wrong_password(const Session& session, std::string_view who) {
+  AclRefusal refusal;
+  refusal.object = "auth";
+  refusal.user = who.substr(0, kAclLogBytes);
+  refusal.client = session.describe(0);
+  session.context().state.accounts.log.add(std::move(refusal), wall_now());
+}
+
 }  // namespace
 
 bool has_secret_words(const CommandSpec& spec) {
@@ -144,14 +152,6 @@ bool Session::authenticate_as(const std::string& who) {
   return true;
 }
 
-void Session::note_wrong_password(std::string_view who) {
-  AclRefusal refusal;
-  refusal.object = running_ == nullptr ? "auth" : std::string(running_->name);
-  refusal.user = who.substr(0, kAclLogBytes);
-  refusal.client = describe(0);
-  context_.state.accounts.log.add(std::move(refusal), wall_now());
-}
-
 void Session::authenticate(std::string_view who, std::string_view password, Authenticated done,
                            std::string& out) {
   Accounts& accounts = context_.state.accounts;
@@ -188,7 +188,7 @@ void Session::finish_check(std::uint64_t number, const std::shared_ptr<const Rig
   user_.checking = false;
   std::string reply;
   if (!right) {
-    note_wrong_password(who);
+    note_wrong_password(*this, who);
     count_refusal();
     append_error(reply, "WRONGPASS invalid username-password pair or user is disabled.");
   } else if (context_.state.accounts.find(context_.store.users(), rights->user()) != rights) {

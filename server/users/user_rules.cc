@@ -256,7 +256,8 @@ std::string UserRules::text() const {
   if (nopass) parts.emplace_back("nopass");
   for (const std::string& one : passwords) parts.push_back("#" + one);
   if (!keys.empty()) parts.push_back(keys_text());
-  parts.push_back(channels.empty() ? "resetchannels" : channels_text());
+  if (!all_channels()) parts.emplace_back("resetchannels");
+  if (!channels.empty()) parts.push_back(channels_text());
   parts.push_back(commands_text());
   return joined(parts);
 }

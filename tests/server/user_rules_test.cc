@@ -68,7 +68,7 @@ TEST(UserRules, ANewUserMayDoNothing) {
 
 TEST(UserRules, AreThoseOfRedis) {
   EXPECT_EQ(after({"on", "~a:*", "%R~b", "%w~c", "%rw~d", "&ch*", "+@read", "-get", "+config|get"}),
-            "on ~a:* %R~b %W~c ~d &ch* -@all +@read -get +config|get");
+            "on ~a:* %R~b %W~c ~d resetchannels &ch* -@all +@read -get +config|get");
   EXPECT_EQ(after({"allkeys", "allchannels", "allcommands", "nocommands"}), "off ~* &* -@all");
   EXPECT_EQ(after({"ON", "~a", "resetkeys", "&b", "resetchannels", "+GET", "off"}),
             "off resetchannels -@all +get");
