@@ -18,6 +18,7 @@ namespace leasehold::kv {
 inline constexpr std::uint8_t kCommandFormat = 1;
 /// Types below are those of operations.
 inline constexpr std::uint8_t kTransactionType = 64;
+inline constexpr std::uint8_t kOnceType = 69;
 
 // The flags of Set.
 inline constexpr std::uint8_t kConditionMask = 3;
@@ -114,5 +115,12 @@ inline Result<void> check_carried(std::string_view command) {
   if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
   if (type > kTransactionType) return malformed("command: it may not carry one of this type");
   return {};
+}
+
+/// As check_carried(), of the command inside ActAs.
+inline Result<void> check_acted(std::string_view command) {
+  const bool once = command.size() > 1 && command[1] == static_cast<char>(kOnceType) &&
+                    command[0] == static_cast<char>(kCommandFormat);
+  return once ? Result<void>() : check_carried(command);
 }
 }  // namespace leasehold::kv

@@ -116,6 +116,10 @@ class Reader {
     command = in_.take_rest();
     note(check_carried(command));
   }
+  void acted(std::string_view& command) {
+    command = in_.take_rest();
+    note(check_acted(command));
+  }
   void key(std::string_view& key) {
     key = in_.sized();
     note(check_key(key));

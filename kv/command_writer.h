@@ -94,6 +94,10 @@ class Writer {
     note(check_carried(command));
     to_.bytes(command);
   }
+  void acted(std::string_view command) {
+    note(check_acted(command));
+    to_.bytes(command);
+  }
   void key(std::string_view key) {
     note(check_key(key));
     to_.sized(key);

@@ -126,7 +126,7 @@ Bytes no_session(replica::SessionId id) {
                   named(id)));
 }
 
-/// Evaluates commands one level deep: Once calls it again with what it carries.
+/// Evaluates commands two levels deep: ActAs and Once call it again with what they carry.
 class Evaluation {
  public:
   Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
@@ -141,6 +141,7 @@ class Evaluation {
   template <class C>
   Result<Bytes> reply_to(const C& command) {
     Draft draft(backend_, counters_);
+    draft.act_as(acting_);
     draft.set_cause(cause_of(command));
     const auto reply = run(command, draft);
     if (!reply) return reply.error();
@@ -178,6 +179,15 @@ class Evaluation {
     }
     draft.commit();
     return encode_reply(integer(count));
+  }
+
+  Result<Bytes> reply_to(const ActAs& command) {
+    const auto carried = decode_command(command.command);
+    if (!carried) return undecodable(carried.error());
+    acting_ = &command;
+    auto reply = execute(carried.value());
+    acting_ = nullptr;
+    return reply;
   }
 
   Result<Bytes> reply_to(const SetUser& command) {
@@ -251,6 +261,7 @@ class Evaluation {
   Backend& backend_;
   Sessions& sessions_;
   Counters& counters_;
+  const ActAs* acting_ = nullptr;  ///< around the command that is executed
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/grant/ttl_warning.h>
+#include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/key_times.h>
 #include <leasehold/server/front/listening.h>
@@ -356,6 +357,15 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;
   place(number).parts = std::move(parts);
+  if (user_.rights && acts_for_itself(*user_.rights)) {
+    auto acting = in_name_of(*user_.rights, std::move(command));
+    if (!acting) {
+      std::string reply;
+      append_error(reply, "ERR " + acting.error().message);
+      return fill(number, std::move(reply));
+    }
+    command = std::move(acting).value();
+  }
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;
   context_.node.propose(

@@ -8,7 +8,7 @@
 
 namespace leasehold::server {
 
-/// Bits. The names are those of Redis; the last three are ours.
+/// Bits. The names are those of Redis; those from `leasehold` on are ours.
 using Categories = std::uint32_t;
 namespace category {
 inline constexpr Categories keyspace = 1U << 0U;
@@ -30,12 +30,14 @@ inline constexpr Categories lease = 1U << 13U;
 /// What an operator needs and an application does not: members, transfers, backups, other clients,
 /// users.
 inline constexpr Categories cluster_admin = 1U << 14U;
+/// Of no command: to renew and to revoke the leases of other users, and to attach keys to them.
+inline constexpr Categories lease_others = 1U << 15U;
 }  // namespace category
 
-inline constexpr std::array<std::string_view, 15> kCategoryNames = {
-    "keyspace",    "read",      "write",     "string",    "pubsub",
-    "admin",       "fast",      "slow",      "dangerous", "connection",
-    "transaction", "scripting", "leasehold", "lease",     "cluster-admin"};
+inline constexpr std::array<std::string_view, 16> kCategoryNames = {
+    "keyspace",  "read",  "write",         "string",      "pubsub",      "admin",
+    "fast",      "slow",  "dangerous",     "connection",  "transaction", "scripting",
+    "leasehold", "lease", "cluster-admin", "lease-others"};
 
 /// The bit of a name in lower case; 0: there is no such category. "all" is none.
 inline Categories category_named(std::string_view name) {

@@ -39,13 +39,14 @@ Rights::Rights(std::string user, UserRules rules, std::uint64_t version, std::ui
       created_(created) {
   LEASEHOLD_ASSERT(catalogue.size() <= kCommandsMax);
   for (const std::string& rule : rules_.commands) {
+    if (rule_covers(rule, {}, category::lease_others)) lease_others_ = rule[0] == '+';
     for (std::size_t i = 0; i < catalogue.size(); ++i) {
       if (!rule_covers(rule, catalogue.name_of(i), catalogue.categories_of(i))) continue;
       commands_.set(i, rule[0] == '+');
     }
   }
-  unrestricted_ = rules_.on && commands_.count() == catalogue.size() && rules_.all_keys() &&
-                  rules_.all_channels();
+  unrestricted_ = rules_.on && lease_others_ && commands_.count() == catalogue.size() &&
+                  rules_.all_keys() && rules_.all_channels();
 }
 
 bool Rights::may_use(std::string_view key, KeyAccess access) const {

@@ -28,6 +28,7 @@ class Rights {
   /// There is nothing to ask.
   bool unrestricted() const { return unrestricted_; }
 
+  bool may_touch_leases_of_others() const { return lease_others_; }
   bool may_run(std::size_t command) const { return commands_.test(command); }
   /// Whether one pattern permits all of `access`.
   bool may_use(std::string_view key, KeyAccess access) const;
@@ -43,6 +44,7 @@ class Rights {
   const std::uint64_t version_;
   const std::uint64_t created_;
   std::bitset<kCommandsMax> commands_;
+  bool lease_others_ = false;
   bool unrestricted_ = false;
 };
 

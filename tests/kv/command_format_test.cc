@@ -248,6 +248,13 @@ TEST(CommandFormat, ThoseOfUsersArePinned) {
             "616e6e"
             "00000001"
             "62");
+  const std::string size = encoded(Size{});
+  EXPECT_EQ(hex(encoded(ActAs{"ann", true, size})),
+            "0149"
+            "01"
+            "00000003"
+            "616e6e"
+            "0125");
 }
 
 TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {

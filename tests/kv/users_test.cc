@@ -4,6 +4,7 @@
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
 
+#include <gmock/gmock.h>
 #include <rocksdb/db.h>
 
 #include <string>
@@ -108,6 +109,78 @@ TEST_P(UsersContract, ASnapshotReplacesThoseThatThereAre) {
       BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
   EXPECT_EQ(list(*other), "");
   EXPECT_GT(other->users().changes(), before);
+}
+
+Command as(std::string_view user, const Bytes& command, bool others = false) {
+  return ActAs{user, others, command.view()};
+}
+
+TEST_P(UsersContract, ALeaseBelongsToTheUserThatTookIt) {
+  const Bytes grant =
+      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"});
+  const Bytes renew = encoded(RenewLeases{{grant::LeaseId(7)}});
+  const Bytes renew_named = encoded(RenewNamed{{{grant::LeaseId(0), "name"}}});
+  const Bytes attach = encoded(AttachKey{grant::LeaseId(7), "k"});
+  const Bytes set = encoded(Set{"k", "v"});
+  const Bytes keep = encoded(WithNamedLease{"name", Set{"k", "w"}});
+  const Bytes revoke = encoded(RevokeLease{grant::LeaseId(7)});
+  const std::string refusal =
+      "error 17: User bob has no permissions to change lease 7, which is user ann's; nothing was "
+      "done";
+  EXPECT_EQ(run(as("ann", grant)), "[7,1,]");
+  EXPECT_EQ(run(as("bob", set)), "OK");
+  EXPECT_EQ(run(as("bob", renew)), "[" + refusal + ",]");
+  EXPECT_EQ(run(as("bob", renew_named)), "[" + refusal + ",]");
+  EXPECT_EQ(run(as("bob", attach)), refusal);
+  EXPECT_EQ(run(as("bob", keep)), refusal);
+  EXPECT_EQ(run(as("bob", revoke)), refusal);
+  EXPECT_EQ(store_->find_lease(grant::LeaseId(7), "").value()->lease.owner, "ann");
+  EXPECT_EQ(run(as("ann", renew)), "[1000,]");
+  EXPECT_EQ(run(as("ann", attach)), "1");
+  EXPECT_EQ(run(as("bob", set)), "OK") << "a key has its own rights";
+  EXPECT_EQ(run(as("bob", renew, true)), "[1000,]") << "with the right to others' leases";
+  EXPECT_EQ(run(RenewLeases{{grant::LeaseId(7)}}), "[1000,]") << "nobody's command does everything";
+  EXPECT_EQ(run(as("ann", revoke)), "OK");
+}
+
+TEST_P(UsersContract, ALeaseWithoutAUserIsEverybodys) {
+  run(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  EXPECT_EQ(run(as("bob", encoded(RenewLeases{{grant::LeaseId(7)}}))), "[1000,]");
+  EXPECT_EQ(run(as("bob", encoded(RevokeLease{grant::LeaseId(7)}))), "OK");
+}
+
+TEST_P(UsersContract, ATransactionAndAnOnceAreAUsersToo) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  const Bytes grant = encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  const Bytes once = encoded(Once{replica::SessionId(1), 1, 1, grant.view()});
+  EXPECT_EQ(run(as("ann", once)), "[7,1,]");
+  const Bytes revoke = encoded(Transaction{{}, {Set{"k", "v"}, RevokeLease{grant::LeaseId(7)}}});
+  EXPECT_THAT(run(as("bob", revoke)), ::testing::HasSubstr("[OK,error 17"));
+  const Bytes mine = encoded(Once{replica::SessionId(1), 2, 2, revoke.view()});
+  EXPECT_EQ(run(as("ann", mine)), "[OK,OK,]");
+}
+
+TEST_P(UsersContract, AnOwnerSurvivesASnapshot) {
+  const Bytes grant = encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  run(as("ann", grant));
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(other->find_lease(grant::LeaseId(7), "").value()->lease.owner, "ann");
+}
+
+TEST_P(UsersContract, ActAsCarriesOnlyWhatAUserMaySend) {
+  const Bytes user = encoded(SetUser{"ann", 0, "on"});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, user.view()}));
+  const Bytes open = encoded(OpenSession{});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, open.view()}));
+  const Bytes set = encoded(Set{"k", "v"});
+  EXPECT_FALSE(encode_command(ActAs{"", false, set.view()}));
+  const Bytes acting = encoded(ActAs{"ann", false, set.view()});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, acting.view()})) << "no deeper";
+  EXPECT_FALSE(encode_command(Once{replica::SessionId(1), 1, 1, acting.view()}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Users, UsersContract, each_store(), name_of_store);

@@ -1090,7 +1090,7 @@ differs("acl|dryrun", NEWER_WORDS, """
     ACL SETUSER case ~a +set
     ACL DRYRUN case SET b v
 """, r"\$30\r\nNo permissions to access a key")
-differs("acl|cat", "there are other commands", "ACL CAT", r"\*15\r\n")
+differs("acl|cat", "there are other commands", "ACL CAT", r"\*16\r\n")
 same("acl|cat", "ACL CAT nothing")
 ours("acl|genpass", "ACL GENPASS 8", r"\$2\r\n[0-9a-f]{2}\r\n")
 same("acl|log", """

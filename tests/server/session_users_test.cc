@@ -310,6 +310,50 @@ TEST_F(SessionUsersTest, TwoChangesAtOnceLoseNone) {
   EXPECT_THAT(send({"ACL", "LIST"}), HasSubstr("user ann on resetchannels -@all +get +set"));
 }
 
+TEST_F(SessionUsersTest, ALeaseBelongsToTheUserThatTookIt) {
+  be({"+@all", "~*", "&*"});
+  EXPECT_THAT(write({"LEASE.GRANT", "5000", "ID", "7"}), StartsWith("*2\r\n:7\r\n"));
+  acl({"SETUSER", "bob", "on", "nopass", "+@all", "-@lease-others", "~*"});
+  EXPECT_EQ(send({"AUTH", "bob", ""}), "+OK\r\n");
+  const std::string refusal =
+      "-NOPERM User bob has no permissions to change lease 7, which is user ann's; nothing was "
+      "done\r\n";
+  EXPECT_EQ(write({"LEASE.RENEW", "7"}), "*1\r\n" + refusal);
+  EXPECT_EQ(write({"LEASE.REVOKE", "7"}), refusal);
+  EXPECT_EQ(write({"SET", "k", "v", "LEASE", "7"}), refusal);
+  EXPECT_EQ(write({"SETSEQ", "k", "v", "LEASE", "7"}), refusal);
+  EXPECT_EQ(write({"SET", "k", "v"}), "+OK\r\n");
+  EXPECT_EQ(write({"LEASE.ATTACH", "7", "k"}), refusal);
+  send({"MULTI"});
+  send({"LEASE.REVOKE", "7"});
+  EXPECT_EQ(write({"EXEC"}), "*1\r\n" + refusal);
+  EXPECT_THAT(write({"LEASEHOLD", "SESSION", "OPEN"}), StartsWith(":"));
+  EXPECT_EQ(write({"LEASEHOLD", "ONCE", "1", "1", "LEASE.REVOKE", "7"}), refusal);
+  change({"+@lease-others"}, "bob");
+  EXPECT_EQ(write({"LEASE.RENEW", "7"}), "*1\r\n:5000\r\n");
+  EXPECT_EQ(write({"LEASE.REVOKE", "7"}), "+OK\r\n");
+}
+
+TEST_F(SessionUsersTest, ARenewalWithoutTheLogLooksAtTheOwnerToo) {
+  kv::LeaseKeeper keeper(node_.clock(),
+                         [this](std::uint64_t at) { return node_.store().lease_changes(at); });
+  state_.lease_keeper = &keeper;
+  be({"+@all", "~*", "&*"});
+  write({"LEASE.GRANT", "5000", "ID", "7"});
+  EXPECT_EQ(send({"LEASE.RENEW", "7"}), "*1\r\n:5000\r\n") << "without the log";
+  acl({"SETUSER", "bob", "on", "nopass", "+@all", "-@lease-others", "~*"});
+  EXPECT_EQ(send({"AUTH", "bob", ""}), "+OK\r\n");
+  EXPECT_THAT(write({"LEASE.RENEW", "7"}), StartsWith("*1\r\n-NOPERM User bob"));
+  state_.lease_keeper = nullptr;
+}
+
+TEST_F(SessionUsersTest, ALeaseOfTheOpenDefaultUserIsEverybodys) {
+  write({"LEASE.GRANT", "5000", "ID", "7"});
+  be({"+@all", "-@lease-others", "~*"});
+  EXPECT_EQ(write({"LEASE.RENEW", "7"}), "*1\r\n:5000\r\n");
+  EXPECT_EQ(write({"LEASE.REVOKE", "7"}), "+OK\r\n");
+}
+
 TEST_F(SessionUsersTest, DryRunAsksForAnotherUser) {
   acl({"SETUSER", "ann", "+get", "~a"});
   EXPECT_EQ(send({"ACL", "DRYRUN", "ann", "GET", "a"}), "+OK\r\n");

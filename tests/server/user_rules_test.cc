@@ -170,8 +170,8 @@ TEST(UserRights, APatternOfChannelsHasToBeTheUsers) {
 TEST(UserRights, OnlyAUserWithAllOfItIsUnrestricted) {
   const std::vector<std::string> all = {"on", "nopass", "~*", "&*", "+@all"};
   EXPECT_TRUE(rights(all).unrestricted());
-  for (const std::string less :
-       {"off", "resetkeys", "resetchannels", "-get", "-@cluster-admin", "-acl|whoami"}) {
+  for (const std::string less : {"off", "resetkeys", "resetchannels", "-get", "-@cluster-admin",
+                                 "-acl|whoami", "-@lease-others"}) {
     std::vector<std::string> words = all;
     words.push_back(less);
     EXPECT_FALSE(rights(words).unrestricted()) << less;
