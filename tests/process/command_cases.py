@@ -1044,7 +1044,6 @@ same("acl|setuser acl|deluser", """
     ACL SETUSER case what
     ACL SETUSER case %Q~a
     ACL SETUSER case '~a b'
-    ACL SETUSER case <none
     ACL SETUSER case allkeys
     ACL SETUSER case ~a
     ACL SETUSER case allchannels
@@ -1084,6 +1083,8 @@ same("acl|dryrun", """
     ACL DRYRUN case SET a v
     ACL DELUSER case
 """)
+differs("acl|setuser", "an error shows no part of a password", "ACL SETUSER case <none",
+        r"-ERR Error in ACL SETUSER modifier '<\(password\)': The password you are trying to remove")
 differs("acl|setuser", "an error shows no part of a password", "ACL SETUSER case #123",
         r"-ERR Error in ACL SETUSER modifier '#\(password\)': The password hash must be exactly 64")
 differs("acl|dryrun", NEWER_WORDS, """
