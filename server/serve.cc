@@ -333,6 +333,8 @@ Result<int> serve(const ServeSettings& settings) {
 
   ServerState state(settings.server, command_table());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  // A witness has no users.
+  state.users_known = state.options.witness;
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
     backups.emplace(*node.value(), *on_disk, backup_options(settings));

@@ -67,9 +67,7 @@ struct Names {
   std::string_view operator()(const kv::IncrBy&) const { return "incrby"; }
   std::string_view operator()(const kv::ExpireKey&) const { return "pexpire"; }
   std::string_view operator()(const kv::KeyLease&) const { return "pttl"; }
-  std::string_view operator()(const kv::MSet& mset) const {
-    return mset.condition == kv::MSetCondition::none_exists ? "msetnx" : "mset";
-  }
+  std::string_view operator()(const kv::MSet&) const { return "set"; }  // key by key
   template <class Other>
   std::string_view operator()(const Other&) const {
     return "eval";

@@ -85,7 +85,7 @@ std::size_t Session::process(std::string_view input) {
     const Arguments& args = parser_.args();
     if (!args.empty()) {
       const CommandSpec* spec = context_.state.commands.find(args);
-      if (spec != nullptr && !may_run(spec->effect)) {
+      if (spec != nullptr && (!may_run(spec->effect) || must_learn_users(*spec, args))) {
         stalled_ = true;
         break;
       }
@@ -157,6 +157,11 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
   if (user_.seen != context_.store.users().changes()) {
     look_up_user();
     if (closing_) return;
+  }
+  if (std::exchange(user_.unlearned, false)) {
+    return refuse(out,
+                  "NOLEADER this node cannot learn the newest users of its group at present; the "
+                  "command was not executed, try again");
   }
   if (!user_.unrestricted && forbids(*spec, args, out)) return;
   if (multi_.open() && spec->in_multi != InMulti::run) {

@@ -92,7 +92,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
   /// Commands are under way.
-  bool busy() const { return !line_.empty(); }
+  bool busy() const { return !line_.empty() || user_.checking; }
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
@@ -210,6 +210,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  /// Whether a command has to wait for the newest users; then they are asked for.
+  bool must_learn_users(const CommandSpec& spec, const Arguments& args);
   void look_up_user();
   bool may_still_listen() const;
   /// Refuses a command that the user may not run.

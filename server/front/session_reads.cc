@@ -176,6 +176,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
       }
     }
     context_.state.fresh_since.raise(batch.began);
+    context_.state.users_known.store(true, std::memory_order_relaxed);
   }
   count->add(batch.places.size());
   note.waited = context_.node.clock().holder_now() - note.look.at;

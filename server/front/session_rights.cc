@@ -4,6 +4,7 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/permission.h>
 #include <leasehold/server/front/session.h>
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/users/password.h>
 
 #include <fmt/format.h>
@@ -47,6 +48,34 @@ void note_wrong_password(const Session& session, std::string_view who) {
 
 bool has_secret_words(const CommandSpec& spec) {
   return spec.name == "auth" || spec.name == "hello" || spec.name.substr(0, 4) == "acl|";
+}
+
+bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
+  ServerState& state = context_.state;
+  if (state.users_known.load(std::memory_order_relaxed) || user_.unlearned || closing_)
+    return false;
+  const Categories has = state.commands.categories_of(state.commands.number_of(spec));
+  const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
+  const bool changes_group = spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
+                             spec.name == "acl|deluser" ||
+                             (spec.name == "leasehold|member" && !lists);
+  if ((has & category::write) == 0 && spec.effect != CommandEffect::write && !changes_group) {
+    return false;
+  }
+  user_.checking = true;
+  context_.node.read(
+      raft::ReadMode::quorum, state.options.command_timeout,
+      [weak = weak_from_this(), &executor = *context_.executor](const replica::ReadResult& result) {
+        executor.post([weak, known = result.index.has_value()] {
+          const auto self = weak.lock();
+          if (!self) return;
+          if (known) self->context_.state.users_known.store(true, std::memory_order_relaxed);
+          self->user_.checking = false;
+          self->user_.unlearned = !known;
+          self->on_progress_();
+        });
+      });
+  return true;
 }
 
 void Session::look_up_user() {
@@ -156,7 +185,7 @@ void Session::authenticate(std::string_view who, std::string_view password, Auth
                            std::string& out) {
   Accounts& accounts = context_.state.accounts;
   const auto rights = accounts.find(context_.store.users(), who);
-  const bool on = rights && rights->on();
+  const bool on = rights && rights->on() && password.size() <= kPasswordBytesMax;
   std::string digest = sha256_hex(password.substr(0, kPasswordBytesMax));
   if (on && (rights->rules().nopass || accounts.knows(*rights, digest))) {
     wipe(digest);

@@ -8,6 +8,9 @@
 namespace leasehold::server {
 namespace {
 
+/// Of one pattern and one key: a client chooses the key, so a pattern must not cost much time.
+constexpr std::size_t kRightStepsMax = std::size_t{1} << 20U;
+
 UserRules closed(UserRules rules, bool readable) {
   rules.on = rules.on && readable;
   return rules;
@@ -15,7 +18,7 @@ UserRules closed(UserRules rules, bool readable) {
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern == "*") return true;
-  std::size_t budget = kPatternStepsMax;
+  std::size_t budget = kRightStepsMax;
   // A pattern that costs too much permits nothing.
   return glob_matches(pattern, text, budget) && budget > 0;
 }

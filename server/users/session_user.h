@@ -22,8 +22,10 @@ struct SessionUser {
   std::uint64_t seen = 0;
   /// rights->unrestricted(): then there is nothing to check.
   bool unrestricted = false;
-  /// A password is being checked: no further command is taken.
+  /// A password is being checked, or the newest users are read: no further command is taken.
   bool checking = false;
+  /// They could not be read: the next command is refused.
+  bool unlearned = false;
   /// The rights under which the first key was watched, or the first command queued, for EXEC.
   std::shared_ptr<const Rights> queued_under;
 };

@@ -211,8 +211,8 @@ def check_no_password_is_written(cluster):
         check(SECRET not in node.log_text(), f"{node}: the log has a password")
         slow = cli(node, "slowlog", "get", "128", user="root", password="root-secret")
         check(SECRET not in slow and "root-secret" not in slow, f"{node}: SLOWLOG has a password")
-        hit = subprocess.run(["grep", "-rl", "--exclude=password", SECRET, node.data_dir], capture_output=True, text=True,
-                             check=False).stdout
+        hit = subprocess.run(["grep", "-rl", "--exclude=password", SECRET, node.data_dir],
+                             capture_output=True, text=True, check=False).stdout
         check(not hit, f"a password is on the disk: {hit}")
 
 

@@ -354,6 +354,29 @@ TEST_F(SessionUsersTest, ALeaseOfTheOpenDefaultUserIsEverybodys) {
   EXPECT_EQ(write({"LEASE.REVOKE", "7"}), "+OK\r\n");
 }
 
+TEST_F(SessionUsersTest, AWriteAfterTheStartWaitsForTheNewestUsers) {
+  acl({"SETUSER", "default", "-set"});
+  open();
+  state_.users_known = false;
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n") << "a read is justified anyway";
+  EXPECT_THAT(send({"LEASEHOLD", "HELP"}), StartsWith("*"));
+  EXPECT_EQ(send({"SET", "k", "v"}), "");
+  EXPECT_EQ(feed("PING\r\n"), "") << "what follows waits too";
+  EXPECT_TRUE(session_->busy());
+  ASSERT_EQ(node_.reads(), 1U);
+  EXPECT_EQ(node_.proposals(), 0U);
+  node_.end_read({});
+  EXPECT_EQ(
+      pump(),
+      "-NOLEADER this node cannot learn the newest users of its group at present; the command "
+      "was not executed, try again\r\n+PONG\r\n");
+  EXPECT_EQ(send({"SET", "k", "v"}), "");
+  node_.end_read(node_.granted(raft::ReadBasis::quorum));
+  EXPECT_EQ(pump(), no_command("default", "set"));
+  EXPECT_TRUE(state_.users_known);
+  EXPECT_EQ(write({"DEL", "k"}), ":0\r\n");
+}
+
 TEST_F(SessionUsersTest, DryRunAsksForAnotherUser) {
   acl({"SETUSER", "ann", "+get", "~a"});
   EXPECT_EQ(send({"ACL", "DRYRUN", "ann", "GET", "a"}), "+OK\r\n");

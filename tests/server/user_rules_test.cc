@@ -146,6 +146,14 @@ TEST(UserRights, OnePatternPermitsAllThatAKeyIsUsedFor) {
   EXPECT_FALSE(some.may_use("both", kReadsAndWrites)) << "as in Redis: no two patterns together";
 }
 
+TEST(UserRights, APatternThatCostsTooMuchPermitsNothing) {
+  const Rights some = rights({"on", "~*a*a*a*b"});
+  EXPECT_TRUE(some.may_use("aaaab", kReads));
+  EXPECT_FALSE(some.may_use(std::string(60000, 'a'), kReads));
+  const Rights dear = rights({"on", "~*" + std::string(400, 'a') + "b"});
+  EXPECT_FALSE(dear.may_use(std::string(60000, 'a') + "b", kReads));
+}
+
 TEST(UserRights, APrefixNeedsAPatternThatCoversIt) {
   const Rights some = rights({"on", "%R~jobs:*", "~a?*", "~exact"});
   EXPECT_TRUE(some.may_use_prefix("jobs:", kReads));
