@@ -125,6 +125,7 @@ struct ServerState {
   /// The users are at least as new as a read that was justified since the start. Until then a write
   /// waits for such a read: this node may have missed that the group was closed.
   std::atomic<bool> users_known{true};
+  std::atomic<bool> asking_for_users{false};
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.

@@ -1055,7 +1055,7 @@ same("acl|setuser acl|deluser", """
     ACL DELUSER default
 """)
 same("acl|list acl|getuser acl|setuser", """
-    ACL SETUSER case on nopass ~a* %R~b &c* +@read +set -get
+    ACL SETUSER case on nopass ~a* %R~b &c* +@read +set
     ACL LIST
     ACL GETUSER case
     ACL SETUSER case off resetkeys resetchannels -@all
