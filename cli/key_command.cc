@@ -54,6 +54,9 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   if (!client) return client.error();
   const auto reply = client.value().call({"LEASEHOLD", "STATUS"}, timeout);
   if (!reply) return reply.error();
+  if (reply.value().is_error("NOAUTH") || reply.value().is_error("NOPERM")) {
+    return Error{ErrorCode::invalid_argument, reply.value().text + " Name a user with --user"};
+  }
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
     return Error{ErrorCode::malformed, "this is not a Leasehold server: " + reply.value().text};

@@ -1,5 +1,6 @@
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
+#include <leasehold/cli/login.h>
 #include <leasehold/cli/nearest_word.h>
 #include <leasehold/cli/parser.h>
 #include <leasehold/server/front/duration.h>
@@ -137,12 +138,14 @@ void Flags::add(const Flag& flag, std::chrono::milliseconds& duration) {
 void Flags::add_servers(std::vector<std::string>& servers) {
   Flag flag{"--servers", "HOST:PORT,...", "Client addresses of the nodes"};
   flag.required = flag.repeated = true;
-  add(flag, [&servers](const std::string& value) -> Result<void> {
+  add(flag, [&servers, &asks_servers = asks_servers_](const std::string& value) -> Result<void> {
     const std::vector<std::string> named = split_servers(value);
     servers.insert(servers.end(), named.begin(), named.end());
+    asks_servers = true;
     if (servers.empty()) return Error{ErrorCode::invalid_argument, "name a node as HOST:PORT"};
     return {};
   });
+  add_login(*this);
 }
 
 void Flags::add_words(std::vector<std::string>& words, const char* usage) {
@@ -268,7 +271,11 @@ int Parser::run_command(Entry& entry, const std::vector<std::string>& given) {
     return error.get_exit_code() == 0 ? app_->exit(error) : misused(name, text_of(error));
   }
   const std::string problem = entry.flags.finish();
-  return problem.empty() ? entry.run() : misused(name, problem);
+  if (!problem.empty()) return misused(name, problem);
+  if (entry.flags.asks_servers()) {
+    if (auto login = log_in(); !login) return misused(name, login.error().message);
+  }
+  return entry.run();
 }
 
 int Parser::run_without_command(std::vector<std::string> given) {

@@ -57,7 +57,7 @@ class Flags {
   void add(const Flag& flag, lease::Duration& duration);
   /// The same, rounded up.
   void add(const Flag& flag, std::chrono::milliseconds& duration);
-  /// --servers, which is required.
+  /// --servers, which is required, and the flags of cli/login.h.
   void add_servers(std::vector<std::string>& servers);
 
   /// Words between the flags, and all behind "--". `usage` follows the name of the command.
@@ -68,6 +68,8 @@ class Flags {
   void set_footer(const std::string& text);
 
   const std::string& program() const { return program_; }
+  /// --servers was given.
+  bool asks_servers() const { return asks_servers_; }
 
  private:
   friend class Parser;
@@ -86,6 +88,7 @@ class Flags {
   std::vector<std::string>* words_ = nullptr;
   std::vector<std::string>* rest_ = nullptr;
   std::vector<std::string> behind_dashes_;
+  bool asks_servers_ = false;
   bool places_ = false;  ///< there are words with a place
 };
 

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -136,7 +137,31 @@ Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int de
   }
 }
 
+/// Of this process.
+Login& own_login() {
+  static Login login;
+  return login;
+}
+
+/// Says who the client is, if it is to be somebody.
+Result<RespClient> logged_in(RespClient client, Clock::time_point deadline) {
+  const Login& login = own_login();
+  if (login.user.empty() && login.password.empty()) return client;
+  const std::string user = login.user.empty() ? "default" : login.user;
+  const auto left = std::chrono::ceil<Timeout>(deadline - Clock::now());
+  const auto reply = client.call({"AUTH", user, login.password}, std::max(left, Timeout(1)));
+  if (!reply) return reply.error();
+  if (reply.value().kind != RespValue::Kind::error) return client;
+  const ErrorCode code =
+      reply.value().not_executed() ? ErrorCode::unavailable : ErrorCode::invalid_argument;
+  return Error{code, fmt::format("the server refuses user {}: {}", user, reply.value().text)};
+}
+
 }  // namespace
+
+void RespClient::log_in_as(Login login) {
+  own_login() = std::move(login);
+}
 
 Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value) {
   if (bytes.empty()) return std::size_t{0};
@@ -163,7 +188,7 @@ Result<RespClient> RespClient::connect(const std::string& address, Timeout timeo
     int code = 0;
     socklen_t size = sizeof(code);
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
-    if (code == 0) return client;
+    if (code == 0) return logged_in(std::move(client), deadline);
     last = broken("cannot connect", code);
   }
   return last;

@@ -40,14 +40,23 @@ inline constexpr int kReplyDepthMax = 8;
 /// Errors: malformed.
 Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value);
 
+/// Who a client is for the servers. Without a user: the default user.
+struct Login {
+  std::string user;
+  std::string password;
+};
+
 /// One TCP connection. Every call has a deadline. After an error the connection is of no use.
 class RespClient {
  public:
   using Timeout = std::chrono::milliseconds;
 
-  /// `address` is host:port. Errors: invalid_argument, unavailable (no process listens, or out of
-  /// reach), timed_out.
+  /// `address` is host:port. Errors: invalid_argument (or the server refuses the login),
+  /// unavailable (no process listens, or out of reach), timed_out.
   static Result<RespClient> connect(const std::string& address, Timeout timeout);
+  /// For every connection of this process that is made from here on. Call it before other threads
+  /// connect.
+  static void log_in_as(Login login);
   ~RespClient();
   RespClient(RespClient&& other) noexcept;
   RespClient& operator=(RespClient&& other) noexcept;

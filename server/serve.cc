@@ -206,6 +206,16 @@ void tell_of_expired(std::size_t ended) {
                ended == 1 ? "it" : "them");
 }
 
+/// Asks for the newest users, until it has them; so that hardly any client has to wait for them.
+void learn_users(node::Node& node, ServerState& state) {
+  if (state.users_known.load() || state.asking_for_users.exchange(true)) return;
+  node.read(raft::ReadMode::quorum, state.options.command_timeout,
+            [&state](const replica::ReadResult& result) {
+              if (result.index) state.users_known.store(true);
+              state.asking_for_users.store(false);
+            });
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
           kv::LeaseWatch leases, ServerState& state, const Failure& failure) {
@@ -219,6 +229,7 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
     start.look();
     sessions.look();
     leases.look();
+    learn_users(node, state);
     if (!state.options.witness) continue;
     node.status([&state](const node::NodeStatus& status) {
       state.full_member.store(full_member(status).value(), std::memory_order_relaxed);
@@ -351,6 +362,8 @@ Result<int> serve(const ServeSettings& settings) {
 
   ServerState state(settings.server, command_table());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  // A witness has no users.
+  state.users_known = state.options.witness;
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
     backups.emplace(*node.value(), *on_disk, backup_options(settings));

@@ -164,6 +164,9 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
     return session.refuse(
         out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
+  if (const std::string why = session.refusal_of(*spec, words, "toplevel"); !why.empty()) {
+    return session.refuse(out, why);
+  }
   session.read(*spec, words, policy, out);
 }
 

@@ -146,6 +146,11 @@ void stats_section(Lines& lines, const ServerState& state) {
   lines.add("idle_connections_closed", state.sum(&Counters::connections_idle));
   lines.add("total_commands_processed", state.sum(&Counters::commands));
   lines.add("total_error_commands", state.sum(&Counters::commands_refused));
+  const AclLog& refused = state.accounts.log;
+  lines.add("acl_access_denied_auth", refused.refused(AclReason::auth));
+  lines.add("acl_access_denied_cmd", refused.refused(AclReason::command));
+  lines.add("acl_access_denied_key", refused.refused(AclReason::key));
+  lines.add("acl_access_denied_channel", refused.refused(AclReason::channel));
   lines.add("protocol_errors", state.sum(&Counters::protocol_errors));
   lines.add("output_stalls", state.sum(&Counters::output_stalls));
   lines.add("slow_commands_kept", state.slow_log.size());

@@ -13,6 +13,7 @@
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
+#include <leasehold/server/users/accounts.h>
 
 #include <atomic>
 #include <chrono>
@@ -109,11 +110,13 @@ struct ServerState {
   ServerState(ServerOptions server_options, const CommandTable& command_table)
       : options(std::move(server_options)),
         commands(command_table),
+        accounts(command_table),
         counters(1 + options.io_threads),
         client_memory(options.client_memory_max) {}
 
   ServerOptions options;
   const CommandTable& commands;
+  Accounts accounts;
   std::vector<Counters> counters;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
@@ -131,8 +134,9 @@ struct ServerState {
   kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
-  std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before
-  std::atomic<std::int64_t> next_http_warning{0};  ///< of the coarse clock: not before
+        accounts(command_table),
+        counters(1 + options.io_threads),
+        client_memory(options.client_memory_max) {}
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.

@@ -122,6 +122,7 @@ class TcpFront::Impl final : public ClientDirectory {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     close_door();
+    state_.accounts.queue.stop();  // its tasks post to these threads
     for (auto& thread : threads_) thread->ignore_events();
     // Behind everything that was posted before: replies that are ready leave first.
     for (auto& thread : threads_) {

@@ -289,6 +289,7 @@ class StoreWithSlowScans final : public kv::Store {
     return store_.lease_changes(cursor);
   }
   const kv::EventHistory& events() const override { return store_.events(); }
+  const kv::Users& users() const override { return store_.users(); }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
