@@ -89,6 +89,29 @@ Result<void> set_peer_accept(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> set_client_tls(ServeSettings& settings, const std::string& text) {
+  using Mode = ClientTls::Mode;
+  if (text != "off" && text != "optional" && text != "on") {
+    return invalid(quoted(text) + " is none of off, optional and on");
+  }
+  settings.server.client_tls = text == "on"         ? Mode::on
+                               : text == "optional" ? Mode::optional
+                                                    : Mode::off;
+  settings.client_tls_given = true;
+  return {};
+}
+
+Result<void> set_client_certs(ServeSettings& settings, const std::string& text) {
+  using Wish = tls::ClientCertificates;
+  if (text != "none" && text != "optional" && text != "required") {
+    return invalid(quoted(text) + " is none of none, optional and required");
+  }
+  settings.server.client_certificates = text == "none"       ? Wish::none
+                                        : text == "optional" ? Wish::optional
+                                                             : Wish::required;
+  return {};
+}
+
 Result<void> set_id(ServeSettings& settings, const std::string& text) {
   const auto id = parse_number(text, 1, std::numeric_limits<std::uint32_t>::max());
   if (!id) return id.error();
@@ -367,6 +390,14 @@ const SettingSpec kSettings[] = {
      set_path<&net::PeerSecurity::authority_file>},
     {"tls-crl", "FILE", "", "List of the certificates that the authority has revoked, PEM",
      set_path<&net::PeerSecurity::revoked_file>},
+    {"client-tls", "off|optional|on", "",
+     "TLS on the client port; optional: with and without it, while clients move. Without this: on "
+     "if --tls-cert is given",
+     set_client_tls},
+    {"client-certs", "none|optional|required", "optional",
+     "Certificates of clients. optional: a client that shows one proves its user by it; required: "
+     "one without is refused",
+     set_client_certs},
     {"allow-plain-peers", "on|off", "off",
      "on: without protection, beyond loopback, too: whoever reaches a peer port owns the group",
      set_allow_plain_peers},

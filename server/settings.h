@@ -29,6 +29,7 @@ struct ServeSettings {
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
   bool peer_protection_given = false;  ///< else it follows from the files that are given
+  bool client_tls_given = false;       ///< as well
   kv::EventHistory::Limits events;
   ServerOptions server;
 };

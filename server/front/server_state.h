@@ -6,6 +6,7 @@
 #include <leasehold/lease/instant.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/server/front/client_tls.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/read_policy.h>
@@ -70,6 +71,14 @@ struct ServerOptions {
       backup;
   /// How far it is (Backups::progress()). Any thread. Empty: not offered.
   std::function<std::optional<BackupProgress>()> backup_progress;
+  /// Name of the group: users in certificates are of it.
+  std::string cluster = "default";
+  /// How clients connect. Its context is read by serve(), and again with reload().
+  ClientTls::Mode client_tls = ClientTls::Mode::off;
+  tls::ClientCertificates client_certificates = tls::ClientCertificates::optional;
+  /// Reads certificates and keys again, and says in one sentence what is in force. Any thread; may
+  /// read files. Empty: there are none.
+  std::function<Result<std::string>()> reload;
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
@@ -95,17 +104,22 @@ class ClientDirectory {
 
 /// Made before the first connection. The counters of thread `i` are written by that thread alone.
 struct ServerState {
-  ServerState(ServerOptions server_options, const CommandTable& command_table)
+  /// `context`: of the client port; null if options.client_tls is off.
+  ServerState(ServerOptions server_options, const CommandTable& command_table,
+              tls::ContextPtr context = nullptr)
       : options(std::move(server_options)),
         commands(command_table),
+        client_tls(options.client_tls, std::move(context)),
         counters(1 + options.io_threads) {}
 
   ServerOptions options;
   const CommandTable& commands;
+  ClientTls client_tls;
   std::vector<Counters> counters;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> tls_clients{0};  ///< of the clients
   std::atomic<std::size_t> watchers{0};     ///< of the clients
   std::atomic<std::size_t> subscribers{0};  ///< of the clients
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers

@@ -217,13 +217,13 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
   return fmt::format(
       "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
-      "resp={} readmode={}\n",
+      "resp={} readmode={} tls={} certificate={}\n",
       id_, address_, name, age.count(), idle_seconds,
       multi_.open() ? "x"
       : listening_  ? "P"
                     : "N",
       multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
-      static_cast<int>(protocol), read_policy_name(policy_));
+      static_cast<int>(protocol), read_policy_name(policy_), tls ? 1 : 0, certificate_user);
 }
 
 // The line of replies.
