@@ -34,7 +34,8 @@ Result<GuardPtr> PeerGuard::load(const PeerSecurity& security) {
     if (security.key_file.empty()) {
       return Error{
           ErrorCode::invalid_argument,
-          "peers are to be protected by a key, and no key file is given: make one with leasehold cert key, "
+          "peers are to be protected by a key, and no key file is given: make one with leasehold "
+          "cert key, "
           "copy it to every node, and name it"};
     }
     auto read = tls::read_group_keys(security.key_file);
@@ -91,7 +92,8 @@ std::optional<wire::Refusal> PeerGuard::judge(const tls::Stream* stream, const w
 wire::Refusal PeerGuard::plain_refused() const {
   if (security_.accepts(Protection::plain)) {
     return unproved(
-        "plain connections are for loopback, between processes of one user: protect the peers by a key or "
+        "plain connections are for loopback, between processes of one user: protect the peers by "
+        "a key or "
         "by certificates, or allow plain ones beyond loopback");
   }
   return unproved(

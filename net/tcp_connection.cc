@@ -31,6 +31,9 @@ constexpr int kKeepAliveIdleSeconds = 5;
 constexpr int kKeepAlivePauseSeconds = 1;
 constexpr int kKeepAliveTries = 3;
 
+/// How long the socket of a plain connection stays for the other end to ask the kernel about it.
+constexpr std::chrono::milliseconds kAskedWithin{200};
+
 /// The type of a TLS record with a handshake message (RFC 8446, 5.1): the first byte of every TLS
 /// connection.
 constexpr char kTlsHandshake = 0x16;
@@ -165,9 +168,9 @@ bool TcpConnection::look_at_first_byte() {
   }
   if (!guard_->accepting()) {
     end(RejectReason::unproved,
-        Error{
-            ErrorCode::wrong_cluster,
-            "a node dials with TLS, and this one has neither the group's key nor a certificate: give it one"});
+        Error{ErrorCode::wrong_cluster,
+              "a node dials with TLS, and this one has neither the group's key nor a certificate: "
+              "give it one"});
     return false;
   }
   stream_ = std::make_unique<tls::Stream>(guard_->accepting(), tls::Stream::Side::accepted,
@@ -192,6 +195,7 @@ bool TcpConnection::open_plain() {
   // have come.
   user_unknown_ = side_ == Side::dialled;
   if (!user_unknown_ && !same_user_at_other_end(socket_.native_handle())) return false;
+  judged_by_user_ = side_ == Side::accepted;
   return open_ = true;
 }
 
@@ -204,9 +208,9 @@ bool TcpConnection::shake_hands() {
     case tls::Stream::State::ended:
       // The refusal of a node without TLS is no TLS, and its end looks like any other.
       end(side_ == Side::dialled ? std::optional(RejectReason::unproved) : std::nullopt,
-          Error{
-              ErrorCode::io,
-              "the connection ended in the TLS handshake: does the other node have this protection?"});
+          Error{ErrorCode::io,
+                "the connection ended in the TLS handshake: does the other node have this "
+                "protection?"});
       return false;
     case tls::Stream::State::failed: break;
   }
@@ -220,7 +224,24 @@ void TcpConnection::refuse_plain() {
   wire::encode_refusal(refusal, out_);
   open_ = true;
   flush();
+  // Bytes that nobody has read would make the system cut the connection, and the reason with it.
+  asio::error_code ignored;
+  socket_.read_some(asio::buffer(scratch_.data(), scratch_.size()), ignored);
   end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, refusal.reason});
+}
+
+std::string TcpConnection::why_unproved(std::size_t bytes) {
+  // A node that takes no plain connections has closed its end already, so the kernel does not know
+  // it any more.
+  reader_.feed(std::string_view(scratch_.data(), bytes));
+  const Result<std::optional<wire::Frame>> frame = reader_.next();
+  if (frame.ok() && frame.value() && frame.value()->header.kind == wire::FrameKind::refusal) {
+    const Result<wire::Refusal> refusal = wire::decode_refusal(*frame.value());
+    if (refusal.ok() && refusal.value().code == wire::RefusalCode::unproved) {
+      return refusal.value().reason;
+    }
+  }
+  return guard_->plain_refused().reason;
 }
 
 bool TcpConnection::believed_by(const PeerGuard& guard) const {
@@ -228,8 +249,9 @@ bool TcpConnection::believed_by(const PeerGuard& guard) const {
   if (!stream_) {
     return side_ == Side::dialled ? !guard.dialling() : guard.security().accepts(Protection::plain);
   }
-  const tls::ContextPtr& context = side_ == Side::dialled ? guard.dialling() : guard.accepting();
-  return context && stream_->believed_by(*context);
+  if (side_ == Side::dialled && !guard.dialling()) return false;
+  // What this node dials by it accepts, too, and it accepts every key of the group.
+  return guard.accepting() && stream_->believed_by(*guard.accepting());
 }
 
 asio::error_code TcpConnection::error_of(const tls::Stream::Step& step) {
@@ -293,7 +315,7 @@ void TcpConnection::read() {
       return;
     }
     if (std::exchange(user_unknown_, false) && !same_user_at_other_end(socket_.native_handle())) {
-      end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, guard_->plain_refused().reason});
+      end(RejectReason::unproved, Error{ErrorCode::wrong_cluster, why_unproved(bytes)});
       return;
     }
     counters_.bytes_received += bytes;
@@ -354,7 +376,17 @@ void TcpConnection::close() {
   }
   // An orderly end, so that a refusal that was just written still arrives.
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-  socket_.close(ignored);
+  if (!judged_by_user_) {
+    socket_.close(ignored);
+    return;
+  }
+  // The other end asks whose process this one is when it has read what came last, which may be why
+  // it is refused.
+  deadline.expires_after(kAskedWithin);
+  deadline.async_wait([self = shared_from_this()](const asio::error_code&) {
+    asio::error_code also_ignored;
+    self->socket_.close(also_ignored);
+  });
 }
 
 void TcpConnection::end_later(std::string why) {

@@ -93,6 +93,9 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool open_plain();
   bool shake_hands();
   void refuse_plain();
+  /// The other end of a plain connection, whose first bytes have come, is not known to be this
+  /// user's.
+  std::string why_unproved(std::size_t bytes);
   std::size_t read_some(asio::error_code& error);
   std::size_t write_some(asio::error_code& error);
   asio::error_code error_of(const tls::Stream::Step& step);
@@ -109,6 +112,8 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   bool open_ = false;
   /// On a plain loopback connection: which user is at the other end is still to be asked.
   bool user_unknown_ = false;
+  /// The other end may ask the same about this one.
+  bool judged_by_user_ = false;
   Side side_;
   Owner* owner_;
   std::string& scratch_;

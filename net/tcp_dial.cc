@@ -55,9 +55,11 @@ Result<void> TcpTransport::Impl::listen() {
     return Error{
         ErrorCode::invalid_argument,
         fmt::format(
-            "peer address {} is beyond loopback, and peers would be let in without proof: protect them by "
-            "a key (leasehold cert key) or by certificates (leasehold cert init), or, on a network in "
-            "which all are trusted, say that plain connections may go beyond loopback",
+            "peer address {} is beyond loopback, and peers would be let in without proof: protect "
+            "them by "
+            "a key (leasehold cert key) or by certificates (leasehold cert init), or, on a "
+            "network in "
+            "which all are trusted, allow plain ones (serve --allow-plain-peers on)",
             options_.listen)};
   }
   acceptor_.open(endpoint.protocol(), error);

@@ -82,7 +82,7 @@ Answer judge(const char* reply, std::size_t size) {
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY || size < NLMSG_HDRLEN + sizeof found)
     return Answer::other;
   std::memcpy(&found, reply + NLMSG_HDRLEN, sizeof found);
-  // Without an inode no process has it any more, and its user would read as root.
+  // Without an inode no process has it any more, and before Linux 6.13 its user then reads as root.
   if (found.idiag_inode == 0) return Answer::other;
   return found.idiag_uid == 0 || found.idiag_uid == ::geteuid() ? Answer::same : Answer::other;
 }

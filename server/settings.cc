@@ -373,8 +373,10 @@ const SettingSpec kSettings[] = {
     {"cluster", "NAME", "default", "Name of the cluster; nodes of another cluster are refused",
      set_cluster},
     {"peer-protection", "plain|key|tls", "",
-     "How this node proves itself to its peers, which also have to: nothing (only on loopback, between processes of one "
-     "user), the key of --peer-key, or the certificate of --tls-cert. Without it: what files are given for",
+     "How this node proves itself to its peers, which also have to: nothing (only on loopback, "
+     "between processes of one "
+     "user), the key of --peer-key, or the certificate of --tls-cert. Without it: what files are "
+     "given for",
      set_peer_protection},
     {"peer-accept", "plain,key,tls", "",
      "Protections of peers to accept as well, while a group moves from one to another",

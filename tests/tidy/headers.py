@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 LIST = "cmake/public_headers.txt"
-ROOMS = ("base", "lease", "raft", "grant", "wire", "net", "storage", "replica", "node", "kv", "client")
+ROOMS = ("base", "lease", "raft", "grant", "wire", "tls", "net", "storage", "replica", "node", "kv", "client")
 COMPONENTS = ("core", "node", "kv", "client", "local")  # each may use those before it
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 

@@ -1,0 +1,253 @@
+// Peers prove who they are: by the group's key, or as processes of one user on loopback.
+#include <leasehold/tests/base/temporary_folder.h>
+#include <leasehold/tests/net/tcp_rig.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+namespace leasehold::net {
+namespace {
+
+using raft::NodeId;
+using ::testing::HasSubstr;
+
+const std::string kOldKey(64, 'a');
+const std::string kNewKey(64, 'b');
+
+class Protected : public ::testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& text, mode_t mode = 0600) {
+    const std::string path = folder_.path(name);
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+  static GuardPtr load(const PeerSecurity& security) {
+    auto guard = PeerGuard::load(security);
+    EXPECT_TRUE(guard.ok()) << guard.error().message;
+    return guard.value();
+  }
+  GuardPtr of_keys(const std::string& name, const std::string& keys) {
+    PeerSecurity security;
+    security.dial = Protection::key;
+    security.key_file = write(name, keys);
+    return load(security);
+  }
+  TestNode& start(std::uint64_t id, GuardPtr guard) {
+    TcpOptions options = TcpRig::options(id);
+    options.guard = std::move(guard);
+    return rig.start(std::move(options));
+  }
+  static bool connected(TestNode& a, TestNode& b) {
+    return a.transport->connected(b.options.id) && b.transport->connected(a.options.id);
+  }
+  bool talk(TestNode& a, TestNode& b) {
+    rig.introduce_all();
+    if (!rig.run_until([&] { return connected(a, b); })) return false;
+    const std::size_t before_a = a.received.size();
+    const std::size_t before_b = b.received.size();
+    a.transport->send(b.options.id, numbered(7));
+    b.transport->send(a.options.id, numbered(8));
+    return rig.run_until(
+        [&] { return a.received.size() > before_a && b.received.size() > before_b; });
+  }
+  /// Each has refused the other for want of proof, and no message has passed.
+  void expect_strangers(TestNode& a, TestNode& b) {
+    rig.introduce_all();
+    EXPECT_TRUE(rig.run_until([&] {
+      return a.rejected(RejectReason::unproved) > 0 && b.rejected(RejectReason::unproved) > 0;
+    }));
+    EXPECT_FALSE(connected(a, b));
+    EXPECT_TRUE(a.peers_up.empty());
+    EXPECT_TRUE(b.peers_up.empty());
+    EXPECT_EQ(a.transport->counters().accepts + b.transport->counters().accepts, 0U);
+  }
+
+  TemporaryFolder folder_;
+  TcpRig rig;
+};
+
+TEST_F(Protected, NodesWithOneKeyTalk) {
+  TestNode& one = start(1, of_keys("one", kOldKey + "\n"));
+  TestNode& two = start(2, of_keys("two", kOldKey));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->send(NodeId(2), with_payload(9, std::size_t{5} << 20U));
+  for (std::uint64_t i = 0; i < 1000; ++i) one.transport->send(NodeId(2), numbered(100 + i));
+  ASSERT_TRUE(rig.run_until([&] { return two.received.size() == 1002; }));
+  EXPECT_EQ(two.received[1].second, with_payload(9, std::size_t{5} << 20U));
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    EXPECT_EQ(number_of(two.received[2 + i].second), 100 + i);
+}
+
+TEST_F(Protected, AnotherKeyIsRefused) {
+  expect_strangers(start(1, of_keys("one", kOldKey)), start(2, of_keys("two", kNewKey)));
+}
+
+TEST_F(Protected, AKeyIsReplacedInThreeSteps) {
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  TestNode& two = start(2, of_keys("two", kOldKey + "\n" + kNewKey + "\n"));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->set_guard(of_keys("one", kOldKey + "\n" + kNewKey));
+  two.transport->set_guard(of_keys("two", kNewKey + "\n" + kOldKey));
+  one.transport->set_guard(of_keys("one", kNewKey + "\n" + kOldKey));
+  ASSERT_TRUE(talk(one, two));
+  EXPECT_EQ(one.transport->counters().disconnects + two.transport->counters().disconnects, 0U);
+  // The connections of the old key end with it.
+  one.transport->set_guard(of_keys("one", kNewKey));
+  two.transport->set_guard(of_keys("two", kNewKey));
+  EXPECT_GT(one.transport->counters().disconnects, 0U);
+  ASSERT_TRUE(talk(one, two));
+  EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
+}
+
+TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {
+  PeerSecurity both;
+  both.accept_key = true;
+  both.key_file = write("key", kOldKey);
+  PeerSecurity first = both;
+  first.dial = Protection::key;
+  first.accept_plain = true;
+  TestNode& one = start(1, load(both));
+  TestNode& two = start(2, load(both));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->set_guard(load(first));
+  ASSERT_TRUE(talk(one, two));
+  two.transport->set_guard(load(first));
+  ASSERT_TRUE(talk(one, two));
+  first.accept_plain = false;
+  one.transport->set_guard(load(first));
+  two.transport->set_guard(load(first));
+  ASSERT_TRUE(talk(one, two));
+  EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
+}
+
+TEST_F(Protected, APlainNodeIsRefusedAndLearnsWhy) {
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  TestNode& two = start(2, PeerGuard::plain());
+  expect_strangers(one, two);
+  EXPECT_TRUE(rig.run_until([&] {
+    for (const Rejection& rejection : two.rejections) {
+      if (rejection.error.message.find("takes no plain connections") != std::string::npos) {
+        return true;
+      }
+    }
+    return false;
+  }));
+}
+
+TEST_F(Protected, AStrangerWithoutTheKeyMovesNothing) {
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  rig.introduce(start(2, of_keys("two", kOldKey)), one);
+  const std::uint64_t accepts = one.transport->counters().accepts;
+  Stranger plain(one.transport->port());
+  plain.send(hello_bytes(test_hello(2, 1)));
+  plain.send(message_bytes(numbered(1)));
+  // A record of TLS, and then nothing that fits.
+  Stranger garbage(one.transport->port());
+  garbage.send(std::string("\x16\x03\x01\x00\x05", 5) + "hello" + std::string(1000, 'x'));
+  EXPECT_TRUE(rig.run_until([&] { return plain.ended() && garbage.ended(); }));
+  EXPECT_EQ(one.rejected(RejectReason::unproved), 2U);
+  EXPECT_EQ(one.transport->counters().accepts, accepts);
+  EXPECT_TRUE(one.received.empty());
+}
+
+TEST_F(Protected, OneThatIsSilentInTheHandshakeIsClosed) {
+  TcpOptions options = TcpRig::options(1);
+  options.guard = of_keys("one", kOldKey);
+  options.limits.handshake_timeout = std::chrono::milliseconds(30);
+  TestNode& one = rig.start(options);
+  Stranger begins(one.transport->port());
+  begins.send(std::string("\x16\x03\x01\x02\x00", 5));
+  Stranger silent(one.transport->port());
+  EXPECT_TRUE(rig.run_until([&] { return begins.ended() && silent.ended(); }));
+  EXPECT_EQ(one.rejected(RejectReason::handshake_timeout), 2U);
+}
+
+TEST_F(Protected, AnIntroductionNeedsTheKeyToo) {
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  TestNode& two = start(2, of_keys("two", kOldKey));
+  TestNode& three = start(3, of_keys("three", kNewKey));
+  std::optional<Result<wire::Hello>> known;
+  std::optional<Result<wire::Hello>> refused;
+  const std::string address = "127.0.0.1:" + std::to_string(one.transport->port());
+  two.transport->introduce({NodeId(1), address}, [&](Result<wire::Hello> hello) { known = hello; });
+  three.transport->introduce({NodeId(1), address},
+                             [&](Result<wire::Hello> hello) { refused = hello; });
+  ASSERT_TRUE(rig.run_until([&] { return known && refused; }));
+  EXPECT_TRUE(known->ok());
+  EXPECT_FALSE(refused->ok());
+}
+
+TEST_F(Protected, PlainStaysOnLoopback) {
+  TcpOptions options = TcpRig::options(1);
+  options.listen = "0.0.0.0:0";
+  const auto begins = [&](GuardPtr guard) {
+    options.guard = std::move(guard);
+    TcpTransport transport(rig.io, options, {});
+    return transport.start();
+  };
+  const Result<void> refused = begins(PeerGuard::plain());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(refused.error().message, HasSubstr("leasehold cert key"));
+  EXPECT_TRUE(begins(of_keys("one", kOldKey)).ok());
+  PeerSecurity trusting;
+  trusting.plain_beyond_loopback = true;
+  EXPECT_TRUE(begins(load(trusting)).ok());
+  PeerSecurity moving;
+  moving.dial = Protection::key;
+  moving.key_file = folder_.path("one");
+  moving.accept_plain = true;
+  EXPECT_FALSE(begins(load(moving)).ok());
+}
+
+TEST_F(Protected, OnLoopbackAnotherUserIsAStranger) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user for this test";
+  constexpr uid_t kAnotherUser = 65534;
+  TestNode& one = start(1, PeerGuard::plain());
+  ASSERT_TRUE(talk(one, start(2, PeerGuard::plain())));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(kAnotherUser, kAnotherUser, kAnotherUser) != 0) ::_exit(2);
+    Stranger stranger(one.transport->port());
+    wire::Hello hello = test_hello(2, 1);
+    hello.incarnation = raft::Incarnation(9);
+    stranger.send(hello_bytes(hello));
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  // Its process has gone, and its bytes have come: nobody's socket proves nothing.
+  EXPECT_TRUE(rig.run_until([&] { return one.rejected(RejectReason::unproved) == 1; }));
+  EXPECT_EQ(one.transport->counters().accepts, 1U);
+}
+
+TEST_F(Protected, AKeyFileIsForItsOwner) {
+  PeerSecurity security;
+  security.dial = Protection::key;
+  const auto problem = [&](const std::string& path) {
+    security.key_file = path;
+    const auto guard = PeerGuard::load(security);
+    return guard.ok() ? std::string() : guard.error().message;
+  };
+  EXPECT_THAT(problem(""), HasSubstr("leasehold cert key"));
+  EXPECT_THAT(problem(folder_.path("nothing")), HasSubstr("cannot read"));
+  EXPECT_THAT(problem(write("open", kOldKey, 0640)), HasSubstr("chmod 600"));
+  EXPECT_THAT(problem(write("short", "abc\n")), HasSubstr("line 1"));
+  EXPECT_THAT(problem(write("letters", kOldKey + "\n" + std::string(64, 'g'))),
+              HasSubstr("line 2"));
+  EXPECT_THAT(problem(write("zero", std::string(64, '0'))), HasSubstr("zero"));
+  EXPECT_THAT(problem(write("empty", "# none\n\n")), HasSubstr("no key"));
+  EXPECT_EQ(problem(write("good", "# of the group\n" + kOldKey + "\r\n")), "");
+}
+
+}  // namespace
+}  // namespace leasehold::net
