@@ -192,6 +192,8 @@ class TcpFront::Impl final : public ClientDirectory {
     if (state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max) {
       counters.connections_refused.add();
       note_refused();
+      // A client with TLS could not read it.
+      if (state_.client_tls.mode() == ClientTls::Mode::on) return;
       std::string reply;
       append_error(reply, "ERR max number of clients reached; raise --clients-max of this node");
       socket.non_blocking(true, error);

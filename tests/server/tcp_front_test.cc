@@ -6,7 +6,9 @@
 #include <leasehold/server/front/session.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/tests/server/fake_node.h>
+#include <leasehold/tests/tls/test_certificates.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,17 +35,43 @@ using Words = std::vector<std::string>;
 
 constexpr milliseconds kPatience{20000};
 
+struct Kind {
+  std::size_t io_threads;
+  bool tls;
+};
+std::string kind_name(const ::testing::TestParamInfo<Kind>& info) {
+  return fmt::format("{}{}", info.param.tls ? "Tls" : "Plain", info.param.io_threads);
+}
+
 /// A front on a free port, and a thread that completes what the node is asked.
-class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
+class TcpFrontTest : public ::testing::TestWithParam<Kind> {
  protected:
+  /// One for all tests: keys take time.
+  static const tls::TestAuthority& authority() {
+    static const auto made = [] {
+      auto fresh = std::make_unique<tls::TestAuthority>();
+      fresh->certify("server", "DNS:localhost,IP:127.0.0.1");
+      return fresh;
+    }();
+    return *made;
+  }
+  static tls::ContextPtr context() {
+    auto made = tls::Context::serve_clients(
+        authority().files({authority().path("server.pem"), authority().path("server.key")}),
+        tls::ClientCertificates::none);
+    LEASEHOLD_ASSERT(made.ok());
+    return std::move(made).value();
+  }
+  static bool tls() { return GetParam().tls; }
   void open(ServerOptions options = {}) { open_over(node_.store(), std::move(options)); }
   void open_with(std::unique_ptr<const kv::Store> store) {
     store_ = std::move(store);
     open_over(*store_, {});
   }
   void open_over(const kv::Store& store, ServerOptions options) {
-    options.io_threads = GetParam();
-    state_ = std::make_unique<ServerState>(options, command_table());
+    options.io_threads = GetParam().io_threads;
+    options.client_tls = tls() ? ClientTls::Mode::on : ClientTls::Mode::off;
+    state_ = std::make_unique<ServerState>(options, command_table(), tls() ? context() : nullptr);
     auto front = TcpFront::open("127.0.0.1:0", node_, store, *state_);
     ASSERT_TRUE(front.ok()) << front.error().message;
     front_ = std::move(front).value();
@@ -61,9 +89,27 @@ class TcpFrontTest : public ::testing::TestWithParam<std::size_t> {
   }
 
   RespClient connect() {
-    auto client = RespClient::connect("127.0.0.1:" + std::to_string(front_->port()), kPatience);
+    auto client = try_connect();
     LEASEHOLD_ASSERT(client.ok());
     return std::move(client).value();
+  }
+  Result<RespClient> try_connect() {
+    client::Access access;
+    if (tls()) {
+      auto loaded = client::Access::by_tls({authority().certificate(), "", ""});
+      LEASEHOLD_ASSERT(loaded.ok());
+      access = std::move(loaded).value();
+    }
+    return RespClient::connect("127.0.0.1:" + std::to_string(front_->port()), kPatience, access);
+  }
+  /// There are too many clients. One with TLS could not read why.
+  void expect_refused() {
+    auto client = try_connect();
+    ASSERT_EQ(client.ok(), !tls());
+    if (tls()) return;
+    const auto reply = client.value().reply(kPatience);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_THAT(reply.value().text, StartsWith("ERR max number of clients reached"));
   }
   static RespValue call(RespClient& client, const Words& words) {
     auto reply = client.call(words, kPatience);
@@ -175,10 +221,7 @@ TEST_P(TcpFrontTest, TooManyClientsGetARefusal) {
   RespClient second = connect();
   EXPECT_EQ(call(first, {"PING"}).text, "PONG");
   EXPECT_EQ(call(second, {"PING"}).text, "PONG");
-  RespClient third = connect();
-  const auto reply = third.reply(kPatience);
-  ASSERT_TRUE(reply.ok());
-  EXPECT_THAT(reply.value().text, StartsWith("ERR max number of clients reached"));
+  expect_refused();
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 1U);
 }
 
@@ -194,8 +237,7 @@ TEST_P(TcpFrontTest, TheLogReportsRefusedClientsButNotEach) {
   RespClient first = connect();
   EXPECT_EQ(call(first, {"PING"}).text, "PONG");
   for (int i = 0; i < 5; ++i) {
-    RespClient refused = connect();
-    EXPECT_TRUE(refused.reply(kPatience).ok());
+    expect_refused();
   }
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 5U);
   EXPECT_EQ(said, 1);
@@ -460,7 +502,10 @@ TEST_P(TcpFrontTest, AWatcherThatHearsNothingIsNotIdle) {
   EXPECT_EQ(watcher.reply(kPatience).value().items.at(2).text, "k");
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Kinds, TcpFrontTest,
+                         ::testing::Values(Kind{1, false}, Kind{2, false}, Kind{1, true},
+                                           Kind{2, true}),
+                         kind_name);
 
 TEST(TcpFront, BadAddressesAreRefused) {
   FakeNode node;
