@@ -1,3 +1,4 @@
+#include <leasehold/server/security_settings.h>
 #include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
@@ -49,66 +50,6 @@ Result<void> set_timing(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) return duration.error();
   settings.node.timing.*member = duration.value();
-  return {};
-}
-
-template <std::string net::PeerSecurity::*member>
-Result<void> set_path(ServeSettings& settings, const std::string& text) {
-  settings.node.peer_security.*member = text;
-  return {};
-}
-
-Result<net::Protection> parse_protection(std::string_view text) {
-  if (text == "plain") return net::Protection::plain;
-  if (text == "key") return net::Protection::key;
-  if (text == "tls") return net::Protection::certificate;
-  return invalid(fmt::format("{} is none of plain, key and tls", quoted(text)));
-}
-
-Result<void> set_peer_protection(ServeSettings& settings, const std::string& text) {
-  const auto protection = parse_protection(text);
-  if (!protection) return protection.error();
-  settings.node.peer_security.dial = protection.value();
-  settings.peer_protection_given = true;
-  return {};
-}
-
-Result<void> set_peer_accept(ServeSettings& settings, const std::string& text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    const auto protection = parse_protection(rest.substr(0, comma));
-    if (!protection) return protection.error();
-    net::PeerSecurity& security = settings.node.peer_security;
-    switch (protection.value()) {
-      case net::Protection::plain: security.accept_plain = true; break;
-      case net::Protection::key: security.accept_key = true; break;
-      case net::Protection::certificate: security.accept_certificate = true; break;
-    }
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
-  return {};
-}
-
-Result<void> set_client_tls(ServeSettings& settings, const std::string& text) {
-  using Mode = ClientTls::Mode;
-  if (text != "off" && text != "optional" && text != "on") {
-    return invalid(quoted(text) + " is none of off, optional and on");
-  }
-  settings.server.client_tls = text == "on"         ? Mode::on
-                               : text == "optional" ? Mode::optional
-                                                    : Mode::off;
-  settings.client_tls_given = true;
-  return {};
-}
-
-Result<void> set_client_certs(ServeSettings& settings, const std::string& text) {
-  using Wish = tls::ClientCertificates;
-  if (text != "none" && text != "optional" && text != "required") {
-    return invalid(quoted(text) + " is none of none, optional and required");
-  }
-  settings.server.client_certificates = text == "none"       ? Wish::none
-                                        : text == "optional" ? Wish::optional
-                                                             : Wish::required;
   return {};
 }
 
@@ -207,12 +148,6 @@ Result<void> set_clients_max(ServeSettings& settings, const std::string& text) {
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
   settings.server.lease_reads = text == "on";
-  return {};
-}
-
-Result<void> set_allow_plain_peers(ServeSettings& settings, const std::string& text) {
-  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
-  settings.node.peer_security.plain_beyond_loopback = text == "on";
   return {};
 }
 

@@ -76,8 +76,8 @@ Stream::Stream(ContextPtr context, Side side, int socket, SessionSlot* slot)
 }
 
 Stream::~Stream() {
-  // Otherwise OpenSSL would forget the session of a connection that ends without a farewell, and the
-  // next connection, after a network that broke or a node that restarted, could not continue it.
+  // Otherwise OpenSSL would forget the session of a connection that ends without a farewell: the
+  // next one, after the network broke or a node was started again, could not continue it.
   if (established_ && problem_.empty()) {
     SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }

@@ -3,9 +3,12 @@
 import os
 import subprocess
 
+NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
 
 class Authority:
-    """An authority in a folder of its own. Its files: ca.pem, and NAME.pem with NAME.key for each certificate."""
+    """An authority in a folder of its own. Its files: ca.pem, and NAME.pem with NAME.key for each
+    certificate."""
 
     def __init__(self, folder, name="test authority"):
         self.folder = folder
@@ -14,9 +17,10 @@ class Authority:
         self._key = self.path("ca.key")
         self._serial = 1
         self._revoked = []
-        self._openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+        self._openssl("req", "-x509", *NEW_KEY, "-days", "30",
                       "-subj", f"/CN={name}", "-keyout", self._key, "-out", self.certificate,
-                      "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+                      "-addext", "basicConstraints=critical,CA:TRUE",
+                      "-addext", "keyUsage=critical,keyCertSign,cRLSign")
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -24,7 +28,7 @@ class Authority:
     def certify(self, name, uri=None, hosts=("localhost", "127.0.0.1"), days=30, usage="serverAuth,clientAuth"):
         """Makes NAME.pem and NAME.key, and returns both paths."""
         certificate, key, request = self.path(f"{name}.pem"), self.path(f"{name}.key"), self.path(f"{name}.csr")
-        self._openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+        self._openssl("req", "-new", *NEW_KEY,
                       "-subj", f"/CN={name}", "-keyout", key, "-out", request)
         os.chmod(key, 0o600)
         names = [f"IP:{host}" if host[0].isdigit() else f"DNS:{host}" for host in hosts]

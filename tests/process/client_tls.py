@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""TLS on the client port, over real sockets: unmodified clients, both kinds of client at one port, certificates that are
-replaced and revoked while clients are served, and clients that never end their handshake."""
+"""TLS on the client port, over real sockets: unmodified clients, both kinds of client at one port,
+certificates that are replaced and revoked while clients are served, and clients that never end
+their handshake."""
 
 import os
 import shutil
@@ -249,7 +250,7 @@ class Load(threading.Thread):
 
 def replaced(node, authority):
     """Certificates change under load: no request is lost or refused."""
-    loads = [Load(node, lambda: context(authority), f"load-{i}", fresh) for i, fresh in enumerate((False, False, True, True))]
+    loads = [Load(node, lambda: context(authority), f"load-{i}", fresh=i % 2) for i in range(4)]
     for load in loads:
         load.start()
     serials = set()
@@ -293,7 +294,8 @@ def wrong_files(node, authority):
 
 def revoked(node, authority):
     """A connection ends once its certificate is revoked; others stay."""
-    stolen, good = TlsClient(node.port, context(authority, "stolen")), TlsClient(node.port, context(authority, "client"))
+    stolen = TlsClient(node.port, context(authority, "stolen"))
+    good = TlsClient(node.port, context(authority, "client"))
     check(stolen.call("PING") == good.call("PING") == b"+PONG", "PING")
     authority.revoke("stolen")
     node.signal(signal.SIGHUP)
