@@ -8,6 +8,7 @@ namespace leasehold::cli {
 
 // Each returns an exit status of kExitStatuses (manual.h).
 Run add_backup(Flags& flags);
+Run add_cert(Flags& flags);
 Run add_del(Flags& flags);
 Run add_demo(Flags& flags);
 Run add_elect(Flags& flags);

@@ -64,6 +64,8 @@ void add_commands(Parser& parser) {
       {"get", "Read a value, linearizably", add_get},
       {"put", "Write a value", add_put},
       {"del", "Delete a key", add_del},
+      {"cert", "Make the key or the certificates by which nodes and clients prove themselves",
+       add_cert},
       {"backup", "Write a backup on a node", add_backup},
       {"snapshot", "Make the store of each node durable, and cut its log", add_snapshot},
       {"demo",

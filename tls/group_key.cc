@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <system_error>
@@ -29,10 +30,11 @@ std::optional<unsigned> digit(char c) {
 /// Sixteen digits of a hash that nothing else uses, so that the name says nothing about the key.
 std::string name_of(const std::array<unsigned char, kGroupKeyBytes>& key) {
   constexpr std::string_view kLabel = "leasehold group key name 1";
-  std::string text(kLabel);
-  text.append(key.begin(), key.end());
+  std::array<unsigned char, kLabel.size() + kGroupKeyBytes> text{};
+  std::copy(kLabel.begin(), kLabel.end(), text.begin());
+  std::copy(key.begin(), key.end(), text.begin() + kLabel.size());
   std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
+  SHA256(text.data(), text.size(), hash.data());
   OPENSSL_cleanse(text.data(), text.size());
   std::string name;
   for (std::size_t i = 0; i < 8; ++i) name += fmt::format("{:02x}", hash[i]);

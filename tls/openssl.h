@@ -1,12 +1,15 @@
 // OpenSSL's objects as owners, and its errors as text. Not for other rooms.
 #pragma once
 
+#include <leasehold/tls/name.h>
+
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace leasehold::tls {
@@ -21,6 +24,10 @@ struct FreeBy {
 using SessionHandle = std::unique_ptr<SSL_SESSION, FreeBy<SSL_SESSION_free>>;
 using CertificateHandle = std::unique_ptr<X509, FreeBy<X509_free>>;
 using VerificationHandle = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX_free>>;
+
+/// The one name of ours among the certificate's alternative names. None: there is none, or there
+/// are two.
+std::optional<CertificateName> name_in(const X509* certificate);
 
 /// The first error that OpenSSL has noted on this thread, in its words; forgets all of them.
 inline std::string openssl_problem() {

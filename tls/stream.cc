@@ -6,35 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <openssl/x509v3.h>
-
 #include <utility>
 
 namespace leasehold::tls {
 
 namespace {
-
-using NamesHandle = std::unique_ptr<GENERAL_NAMES, FreeBy<GENERAL_NAMES_free>>;
-
-/// The one name of ours among the certificate's alternative names. None: there is none, or there
-/// are two.
-std::optional<CertificateName> name_in(X509* certificate) {
-  const NamesHandle names(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
-  std::optional<CertificateName> found;
-  for (int i = 0; names && i < sk_GENERAL_NAME_num(names.get()); ++i) {
-    const GENERAL_NAME* name = sk_GENERAL_NAME_value(names.get(), i);
-    if (name->type != GEN_URI) continue;
-    const ASN1_IA5STRING* text = name->d.uniformResourceIdentifier;
-    const std::string_view uri(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-                               static_cast<std::size_t>(ASN1_STRING_length(text)));
-    const Result<CertificateName> parsed = parse_uri(uri);
-    if (!parsed.ok()) continue;
-    if (found) return std::nullopt;
-    found = parsed.value();
-  }
-  return found;
-}
 
 bool is_ip_address(const std::string& host) {
   using Address = std::unique_ptr<ASN1_OCTET_STRING, FreeBy<ASN1_OCTET_STRING_free>>;
