@@ -1,12 +1,11 @@
 #include <leasehold/server/credentials.h>
 #include <leasehold/server/front/people_time.h>
-#include <leasehold/tls/validity.h>
+#include <leasehold/tls/certificates.h>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdint>
-#include <ctime>
 #include <utility>
 
 namespace leasehold::server {
@@ -14,18 +13,8 @@ namespace leasehold::server {
 namespace {
 
 /// A certificate that ends within this time is warned of, and how often.
-constexpr std::chrono::hours kEndsSoon{30 * 24};
+constexpr std::int64_t kDaysSoon = 30;
 constexpr std::chrono::hours kLookPause{24};
-
-/// "2027-01-31 12:00:00 UTC"
-std::string date_text(std::int64_t seconds) {
-  const auto time = static_cast<std::time_t>(seconds);
-  std::tm parts{};
-  gmtime_r(&time, &parts);
-  char text[64];
-  std::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text;
-}
 
 bool has_certificate(const ServeSettings& settings) {
   return !settings.node.peer_security.certificate_file.empty();
@@ -51,11 +40,11 @@ Result<std::string> Credentials::read_again() {
   if (auto peers = node_.reload_peer_security(); !peers) return peers.error();
   if (clients.value() != nullptr) clients_.replace(std::move(clients).value());
   if (!has_certificate(settings_)) return std::string("the group's key was read again");
-  const auto end = tls::certificate_end(files.certificate_file);
-  if (!end) return end.error();
+  const auto facts = tls::read_certificate(files.certificate_file);
+  if (!facts) return facts.error();
   return fmt::format(
-      "certificates and keys were read again: this node's certificate is valid until {}",
-      date_text(end.value()));
+      "certificates and keys were read again: this node's certificate is valid until {} UTC",
+      facts.value().not_after);
 }
 
 Result<std::string> Credentials::reload() {
@@ -75,21 +64,20 @@ void Credentials::look() {
   if (looked_.count() != 0 && now >= looked_ && now - looked_ < kLookPause) return;
   looked_ = now;
   const std::string& file = settings_.node.peer_security.certificate_file;
-  const auto end = tls::certificate_end(file);
-  if (!end) return spdlog::warn("{}", end.error().message);
-  const auto left = std::chrono::seconds(end.value()) - now;
-  if (left > kEndsSoon) return;
-  const auto days = std::chrono::duration_cast<std::chrono::hours>(left).count() / 24;
-  if (left.count() < 0) {
+  const auto facts = tls::read_certificate(file);
+  if (!facts) return spdlog::warn("{}", facts.error().message);
+  const std::int64_t days = facts.value().days_left;
+  if (days >= kDaysSoon) return;
+  if (days < 0) {
     spdlog::error(
-        "the certificate {} ended on {}: no peer and no client believes this node. Make "
-        "another (leasehold cert node), then send this process SIGHUP",
-        file, date_text(end.value()));
+        "the certificate {} ended on {} UTC: no peer and no client believes this node. Make another "
+        "(leasehold cert node), then send this process SIGHUP",
+        file, facts.value().not_after);
   } else {
     spdlog::warn(
-        "the certificate {} ends in {} day{}, on {}: make another (leasehold cert node), "
-        "then send this process SIGHUP",
-        file, days, days == 1 ? "" : "s", date_text(end.value()));
+        "the certificate {} ends in {} day{}, on {} UTC: make another (leasehold cert node), then "
+        "send this process SIGHUP",
+        file, days, days == 1 ? "" : "s", facts.value().not_after);
   }
 }
 

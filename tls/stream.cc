@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <openssl/x509v3.h>
+
 #include <utility>
 
 namespace leasehold::tls {

@@ -164,6 +164,15 @@ def program(binary, node, authority):
     run_words(binary, "get", *servers, "--tls-ca", authority.path("none.pem"), "mine", status=1)
 
 
+def users(node, authority):
+    """A certificate names a user of this cluster; one of another cluster is refused."""
+    authority.certify("alice", uri="leasehold://default/user/alice", hosts=())
+    authority.certify("bob", uri="leasehold://elsewhere/user/bob", hosts=())
+    client = TlsClient(node.port, context(authority, "alice"))
+    check(b" certificate=alice" in client.call("CLIENT", "INFO"), "the user in a certificate is not known")
+    check(refused(node.port, context(authority, "bob")), "a user of another cluster is let in")
+
+
 def strangers(node, authority, other):
     """At a port with TLS only."""
     with socket.create_connection(("127.0.0.1", node.port), timeout=10) as plain:
@@ -335,6 +344,7 @@ def run(options):
         strict.flags = node_flags(authority, "on", "--tls-crl", crl)
         strict.start()
         wait_for("a leader", 20, lambda: "holds the lease" in strict.log_text())
+        users(strict, authority)
         strangers(strict, authority, other)
         silent(strict, authority)
         revoked(strict, authority)

@@ -2,7 +2,6 @@
 #include <leasehold/tests/tls/test_certificates.h>
 #include <leasehold/tls/context.h>
 #include <leasehold/tls/stream.h>
-#include <leasehold/tls/validity.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -290,15 +289,20 @@ TEST_F(StreamTest, WrongFilesAreNamed) {
   EXPECT_THAT(message(files), HasSubstr("chmod 600"));
 }
 
-TEST_F(StreamTest, TheEndOfACertificateIsKnown) {
-  const auto end = certificate_end(server_.certificate);
-  ASSERT_TRUE(end.ok()) << end.error().message;
-  const auto now = std::chrono::duration_cast<std::chrono::seconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count();
-  EXPECT_NEAR(static_cast<double>(end.value() - now), 30.0 * 86400, 3600);
-  EXPECT_EQ(certificate_end(authority_.path("none")).error().code, ErrorCode::io);
-  EXPECT_EQ(certificate_end(server_.key).error().code, ErrorCode::invalid_argument);
+TEST_F(StreamTest, ACertificateNamesAUser) {
+  const auto own = authority_.certify("alice", "URI:leasehold://test/user/alice");
+  Pair pair(shows(own), serves(ClientCertificates::optional));
+  ASSERT_TRUE(pair.done());
+  EXPECT_EQ(pair.server.peer_name(), CertificateName(UserName{"test", "alice"}));
+}
+
+TEST_F(StreamTest, ANodeIsKnownUnderAnyAddressAndAUserIsNoServer) {
+  server_ = authority_.certify("node", "URI:leasehold://test/node/1/-");
+  EXPECT_TRUE(Pair(trusts(), serves(ClientCertificates::none), nullptr, "10.0.0.1").done());
+  server_ = authority_.certify("user", "URI:leasehold://test/user/alice");
+  Pair pair(trusts(), serves(ClientCertificates::none), nullptr, "10.0.0.1");
+  EXPECT_EQ(pair.at_client, State::failed);
+  EXPECT_EQ(pair.client.fault(), Stream::Fault::certificate);
 }
 
 }  // namespace
