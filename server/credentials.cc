@@ -70,8 +70,8 @@ void Credentials::look() {
   if (days >= kDaysSoon) return;
   if (days < 0) {
     spdlog::error(
-        "the certificate {} ended on {} UTC: no peer and no client believes this node. Make another "
-        "(leasehold cert node), then send this process SIGHUP",
+        "the certificate {} ended on {} UTC: no peer and no client believes this node. Make "
+        "another (leasehold cert node), then send this process SIGHUP",
         file, facts.value().not_after);
   } else {
     spdlog::warn(
