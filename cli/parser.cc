@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
 #include <leasehold/cli/login.h>
@@ -146,6 +147,14 @@ void Flags::add_servers(std::vector<std::string>& servers) {
     return {};
   });
   add_login(*this);
+  to_servers_ = true;
+  add({"--tls-ca", "FILE",
+       "Reach the servers by TLS, and believe those that this authority certifies, PEM. Without "
+       "the flag: LEASEHOLD_TLS_CA of the environment; so with the next two"},
+      files_.authority);
+  add({"--tls-cert", "FILE", "Prove a user by this certificate, PEM (LEASEHOLD_TLS_CERT)"},
+      files_.certificate);
+  add({"--tls-key", "FILE", "Its private key, PEM (LEASEHOLD_TLS_KEY)"}, files_.key);
 }
 
 void Flags::add_words(std::vector<std::string>& words, const char* usage) {
@@ -272,7 +281,10 @@ int Parser::run_command(Entry& entry, const std::vector<std::string>& given) {
   }
   const std::string problem = entry.flags.finish();
   if (!problem.empty()) return misused(name, problem);
-  if (entry.flags.asks_servers()) {
+  if (entry.flags.to_servers_) {
+    if (const auto set = set_access(entry.flags.files_); !set) {
+      return misused(name, set.error().message);
+    }
     if (auto login = log_in(); !login) return misused(name, login.error().message);
   }
   return entry.run();

@@ -6,6 +6,7 @@
 #include <leasehold/server/backup.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/credentials.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/log_text.h>
@@ -102,6 +103,13 @@ sigset_t ending_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+/// What a node that serves waits for. SIGHUP: read the certificates and keys again.
+sigset_t awaited_signals() {
+  sigset_t signals = ending_signals();
+  sigaddset(&signals, SIGHUP);
   return signals;
 }
 
@@ -218,14 +226,20 @@ void learn_users(node::Node& node, ServerState& state) {
 
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
-          kv::LeaseWatch leases, ServerState& state, const Failure& failure) {
-  const sigset_t signals = ending_signals();
+          kv::LeaseWatch leases, Credentials& credentials, ServerState& state,
+          const Failure& failure) {
+  const sigset_t signals = awaited_signals();
   StartWatch start(node, observer.leader_known(),
                    [](const std::string& text) { spdlog::info("{}", text); });
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
-    if (signal > 0) return signal;
+    if (signal == SIGHUP) {
+      static_cast<void>(credentials.reload());  // it logs the result
+    } else if (signal > 0) {
+      return signal;
+    }
     if (has_failed(failure)) return 0;
+    credentials.look();
     start.look();
     sessions.look();
     leases.look();
@@ -360,7 +374,9 @@ Result<int> serve(const ServeSettings& settings) {
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
-  ServerState state(settings.server, command_table());
+  auto context = Credentials::load_for_clients(settings);
+  if (!context) return context.error();
+  ServerState state(settings.server, command_table(), std::move(context).value());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
   // A witness has no users.
   state.users_known = state.options.witness;
@@ -375,6 +391,8 @@ Result<int> serve(const ServeSettings& settings) {
   kv::LeaseKeeper keeper(*clock.value(),
                          [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
   state.lease_keeper = &keeper;
+  Credentials credentials(settings, *node.value(), state.client_tls);
+  state.options.reload = [&credentials] { return credentials.reload(); };
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
@@ -385,7 +403,7 @@ Result<int> serve(const ServeSettings& settings) {
             SessionWatch(*node.value(), store, settings.session_idle_max,
                          settings.server.command_timeout),
             kv::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
-            state, failure);
+            credentials, state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
@@ -408,7 +426,7 @@ Result<int> serve(const ServeSettings& settings) {
 }  // namespace
 
 int run_serve(const ServeSettings& settings) {
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = awaited_signals();
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   mallopt(M_ARENA_MAX, kHeapsMax);

@@ -233,6 +233,8 @@ constexpr CommandSpec kCommands[] = {
           "One read in another mode: lease | quorum | log | stale BOUND, then the command"),
     other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,
           "How this connection's reads are justified: [lease | quorum | log | stale BOUND]"),
+    other("leasehold|reload", 2, kNone, Group::leasehold, run_leasehold_reload,
+          "Reads this node's certificates, keys and list of revoked ones again, for both ports"),
     other("leasehold|session", -3, Effect::after_all, Group::leasehold, run_leasehold_session,
           "Sessions, which number writes to execute once: OPEN | CLOSE id | TOUCH id | LIST"),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,

@@ -126,6 +126,20 @@ void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
   });
 }
 
+void run_leasehold_reload(Session& session, const Arguments&, std::string& out) {
+  const auto& reload = session.context().state.options.reload;
+  if (!reload) return session.refuse(out, "ERR this server has no certificates to read again");
+  session.context().background->post([&reload, answer = session.answer_later()] {
+    std::string reply;
+    if (const auto read = reload(); read) {
+      append_bulk(reply, read.value());
+    } else {
+      append_error(reply, fmt::format("ERR everything stays as it was: {}", read.error().message));
+    }
+    answer(std::move(reply));
+  });
+}
+
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out) {
   if (args.size() == 2) {
     const ReadPolicy& policy = session.read_policy();

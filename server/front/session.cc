@@ -258,13 +258,14 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
   return fmt::format(
       "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
-      "resp={} readmode={} user={}\n",
+      "resp={} readmode={} user={} tls={} certificate={}\n",
       id_, address_, name, age.count(), idle_seconds,
       multi_.open() ? "x"
       : listening_  ? "P"
                     : "N",
       multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
-      static_cast<int>(protocol), read_policy_name(policy_), user_.name);
+      static_cast<int>(protocol), read_policy_name(policy_), user_.name, tls ? 1 : 0,
+      certificate_user);
 }
 
 // The line of replies.

@@ -176,6 +176,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Multi& multi() { return multi_; }
   Protocol protocol = Protocol::resp2;
   std::string name;
+  bool tls = false;              ///< the connection
+  std::string certificate_user;  ///< in the client's certificate, which is valid; empty: none
   /// For the replies from here on, that of the command at hand included.
   void set_reply_wish(ReplyWish wish);
 
