@@ -148,8 +148,12 @@ struct ServerState {
   kv::LeaseKeeper* lease_keeper = nullptr;
   ClientDirectory* clients_known = nullptr;  ///< set before the first connection
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
-  accounts(command_table), counters(1 + options.io_threads),
-      client_memory(options.client_memory_max) {}
+  std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before
+  std::atomic<std::int64_t> next_http_warning{0};  ///< of the coarse clock: not before
+  /// The users are at least as new as a read that was justified since the start. Until then a write
+  /// waits for such a read: this node may have missed that the group was closed.
+  std::atomic<bool> users_known{true};
+  std::atomic<bool> asking_for_users{false};
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.
