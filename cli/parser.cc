@@ -139,10 +139,9 @@ void Flags::add(const Flag& flag, std::chrono::milliseconds& duration) {
 void Flags::add_servers(std::vector<std::string>& servers) {
   Flag flag{"--servers", "HOST:PORT,...", "Client addresses of the nodes"};
   flag.required = flag.repeated = true;
-  add(flag, [&servers, &asks_servers = asks_servers_](const std::string& value) -> Result<void> {
+  add(flag, [&servers](const std::string& value) -> Result<void> {
     const std::vector<std::string> named = split_servers(value);
     servers.insert(servers.end(), named.begin(), named.end());
-    asks_servers = true;
     if (servers.empty()) return Error{ErrorCode::invalid_argument, "name a node as HOST:PORT"};
     return {};
   });

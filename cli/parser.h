@@ -69,8 +69,6 @@ class Flags {
   void set_footer(const std::string& text);
 
   const std::string& program() const { return program_; }
-  /// --servers was given.
-  bool asks_servers() const { return asks_servers_; }
 
  private:
   friend class Parser;
