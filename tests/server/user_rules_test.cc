@@ -206,7 +206,7 @@ TEST(Categories, WhatOperatorsNeedIsACategory) {
                                             "acl|log", "acl|setuser", "acl|users", "client|kill",
                                             "client|list", "config|get", "config|set",
                                             "leasehold|backup", "leasehold|member",
-                                            "leasehold|snapshot", "leasehold|transfer"));
+                                            "leasehold|reload", "leasehold|snapshot", "leasehold|transfer"));
 }
 
 TEST(Categories, CommandsOnKeysReadOrWrite) {
