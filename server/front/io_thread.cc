@@ -15,9 +15,11 @@ constexpr std::size_t kInputBytes = 16U << 10U;
 /// A buffer that one request made larger than this is given back when it is empty.
 constexpr std::size_t kInputBytesKept = 64U << 10U;
 constexpr std::size_t kOutputBytesKept = 64U << 10U;
-/// Before a connection is closed, input after its last reply is read and dropped for this time:
-/// otherwise the system would discard the reply, too.
+/// Before a connection is closed, input after its last reply is read and dropped, until none has
+/// come for the first of these times, or for the second: otherwise the system would discard the
+/// reply, too.
 constexpr auto kLinger = std::chrono::seconds(1);
+constexpr auto kLingerMax = std::chrono::seconds(10);
 /// How often a connection that ends is asked for more, at most: a client may never stop asking.
 constexpr int kLastReads = 16;
 /// How often a thread checks whether a connection is idle; all of them in this many steps.
@@ -311,12 +313,17 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void linger() {
     lingering_ = true;
+    linger_until_ = coarse_now() + kLingerMax;
     channel_.shut_down_sending();
+    linger_on();
+    drop_input();
+  }
+
+  void linger_on() {
     linger_.expires_after(kLinger);
     linger_.async_wait([self = shared_from_this()](asio::error_code error) {
       if (!error) self->close();
     });
-    drop_input();
   }
 
   void drop_input() {
@@ -328,6 +335,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
         asio::buffer(input_.get(), capacity_),
         [self = shared_from_this()](asio::error_code error, std::size_t) {
           if (error) return self->close();
+          if (coarse_now() < self->linger_until_) self->linger_on();
           self->drop_input();
         });
   }
@@ -335,6 +343,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   IoThread* thread_;
   ClientChannel channel_;
   asio::steady_timer linger_;
+  std::chrono::nanoseconds linger_until_{0};
   std::shared_ptr<Session> session_;
   /// Uninitialised beyond end_: memory that a client announces and never sends costs nothing.
   std::unique_ptr<char[]> input_;
