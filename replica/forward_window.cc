@@ -21,8 +21,9 @@ bool ForwardWindow::take(const raft::Peer& origin, raft::Incarnation incarnation
     if (skipped >= kWindow) {
       std::fill(state.seen.begin(), state.seen.end(), 0);
     } else {
-      for (std::uint64_t s = state.newest + 1; s <= sequence; ++s) {
-        const std::uint64_t at = s % kWindow;
+      // By steps: the largest sequence, which only a faulty peer sends, has no next one.
+      for (std::uint64_t step = 1; step <= skipped; ++step) {
+        const std::uint64_t at = (state.newest + step) % kWindow;
         state.seen[at / kBits] &= ~(std::uint64_t{1} << (at % kBits));
       }
     }

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
@@ -99,6 +100,17 @@ TEST(ForwardWindow, TakesEachSequenceOnce) {
       newest = std::max(newest, sequence);
     }
   }
+}
+
+// Only a faulty peer sends it. Without the bound by steps this test does not end.
+TEST(ForwardWindow, TheLargestSequenceEndsTheCounting) {
+  constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+  ForwardWindow window;
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(1), kLargest - 2));
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(1), kLargest));
+  EXPECT_FALSE(window.take(directory(1, 1), Incarnation(1), kLargest));
+  EXPECT_TRUE(window.take(directory(1, 1), Incarnation(1), kLargest - 1));
+  EXPECT_FALSE(window.take(directory(1, 1), Incarnation(1), 0)) << "too old";
 }
 
 TEST(ForwardWindow, OriginsAndIncarnationsAreApart) {
