@@ -376,7 +376,8 @@ const SettingSpec kSettings[] = {
      "one without is refused",
      set_client_certs},
     {"allow-plain-peers", "on|off", "off",
-     "on: without protection, beyond loopback, too: whoever reaches a peer port owns the group",
+     "on: plain peers may come from beyond loopback. A stranger that reaches a peer port then owns "
+     "the group",
      set_allow_plain_peers},
     {"heartbeat", "DURATION", "100ms", "How often the leader renews its lease",
      set_timing<&lease::Timing::heartbeat>},

@@ -37,8 +37,8 @@ class TestAuthority {
   TestAuthority(const TestAuthority&) = delete;
   TestAuthority& operator=(const TestAuthority&) = delete;
 
-  /// `names`: as openssl writes them, "DNS:localhost,URI:..."; empty: none. `days` 0: it has ended
-  /// a moment later.
+  /// `names`: as openssl writes them, "DNS:localhost,URI:..."; empty: none. `days` below 0: it has
+  /// ended.
   Certificate certify(const std::string& name, const std::string& names, int days = 30) {
     write(name + ".ext", "basicConstraints=CA:FALSE\nextendedKeyUsage=serverAuth,clientAuth\n" +
                              (names.empty() ? "" : "subjectAltName=" + names + "\n"));
