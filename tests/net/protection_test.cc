@@ -5,9 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <asio/ip/tcp.hpp>
+
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include <fstream>
 #include <string>
@@ -228,6 +233,31 @@ TEST_F(Protected, OnLoopbackAnotherUserIsAStranger) {
   // Its process has gone, and its bytes have come: nobody's socket proves nothing.
   EXPECT_TRUE(rig.run_until([&] { return one.rejected(RejectReason::unproved) == 1; }));
   EXPECT_EQ(one.transport->counters().accepts, 1U);
+}
+
+TEST_F(Protected, OnLoopbackAnotherUserCannotAnswerForAPeer) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user for this test";
+  constexpr uid_t kAnotherUser = 65534;
+  asio::ip::tcp::acceptor listener(rig.io, {asio::ip::address_v4::loopback(), 0});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setresuid(kAnotherUser, kAnotherUser, kAnotherUser) != 0) ::_exit(2);
+    const int taken = ::accept(listener.native_handle(), nullptr, nullptr);
+    const std::string hello = hello_bytes(test_hello(2, 1));
+    char byte = 0;
+    static_cast<void>(::send(taken, hello.data(), hello.size(), 0));
+    while (::recv(taken, &byte, 1, 0) > 0) {
+    }
+    ::_exit(0);
+  }
+  TestNode& one = start(1, PeerGuard::plain());
+  const std::string address = "127.0.0.1:" + std::to_string(listener.local_endpoint().port());
+  ASSERT_TRUE(one.transport->set_peer({NodeId(2), address}).ok());
+  EXPECT_TRUE(rig.run_until([&] { return one.rejected(RejectReason::unproved) >= 1; }));
+  EXPECT_TRUE(one.peers_up.empty());
+  int status = 0;
+  ::kill(child, SIGKILL);
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
 }
 
 TEST_F(Protected, AKeyFileIsForItsOwner) {
