@@ -3,6 +3,7 @@
 #include <leasehold/bench/open_loop.h>
 #include <leasehold/bench/report.h>
 #include <leasehold/bench/workload.h>
+#include <leasehold/tls/context.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -33,6 +34,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::uint64_t depth = 64;
   std::string address;
+  std::string authority;  ///< PEM file, for addresses with TLS
 };
 
 Error bad_flag(const std::string& what) {
@@ -68,6 +70,18 @@ Result<void> command(const Descriptor& socket, const std::string& words) {
   return {};
 }
 
+/// HOST:PORT, or tls:HOST:PORT.
+Result<Descriptor> connect_to(const std::string& address, const Options& options) {
+  const bool protect = address.rfind("tls:", 0) == 0;
+  auto socket = connect_tcp(protect ? address.substr(4) : address);
+  if (!socket || !protect) return socket;
+  auto context = tls::Context::be_client({"", "", options.authority, ""});
+  if (!context) return context.error();
+  auto begun = socket.value().begin_tls(context.value());
+  if (!begun) return begun.error();
+  return socket;
+}
+
 /// NAME=OPERATION@HOST:PORT.
 Result<Target> open_target(const std::string& text, const Options& options) {
   const std::size_t equals = text.find('=');
@@ -84,7 +98,7 @@ Result<Target> open_target(const std::string& text, const Options& options) {
   target.name = text.substr(0, equals);
   target.workload = *known == Operation::renew ? renewals_of(options, 1) : options.workload;
   target.workload.operation = *known;
-  auto socket = connect_tcp(text.substr(at + 1));
+  auto socket = connect_to(text.substr(at + 1), options);
   if (!socket) return socket.error();
   target.socket = std::move(socket).value();
   for (const std::string& setup : options.setups) {
@@ -139,7 +153,7 @@ Result<void> run_blocks(const Options& options) {
 /// Every key once, in order, with up to `depth` requests in flight on one connection; each reply is
 /// compared in full.
 Result<void> run_all_keys(const Options& options, Operation operation) {
-  auto socket = connect_tcp(options.address);
+  auto socket = connect_to(options.address, options);
   if (!socket) return socket.error();
   Workload workload = options.workload;
   workload.operation = operation;
@@ -248,8 +262,9 @@ CLI::App* add_blocks(CLI::App& app, Options& options) {
       "Closed loop, one connection for each target. Reads lines `NAME OPERATIONS` from standard "
       "input; each measures a block and prints a line of JSON.");
   blocks
-      ->add_option("--target", options.targets,
-                   "NAME=OPERATION@HOST:PORT; the operation is get, set or renew")
+      ->add_option(
+          "--target", options.targets,
+          "NAME=OPERATION@HOST:PORT; the operation is get, set or renew; tls:HOST:PORT: by TLS")
       ->required();
   blocks->add_option("--setup", options.setups,
                      "NAME=COMMAND: sent once on the target's connection");
@@ -265,6 +280,7 @@ void add_workload(CLI::App& app, Options& options) {
       ->check(CLI::PositiveNumber);
   app.add_option("--value-bytes", options.workload.value_bytes, "bytes of a value")
       ->capture_default_str();
+  app.add_option("--tls-ca", options.authority, "PEM file of the authority, for TLS");
   app.add_option("--leases", options.leases,
                  "how many leases: they were granted under the ids from 1000000000 on")
       ->capture_default_str()

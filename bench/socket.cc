@@ -1,4 +1,5 @@
 #include <leasehold/bench/socket.h>
+#include <leasehold/tls/stream.h>
 
 #include <fmt/format.h>
 
@@ -50,10 +51,17 @@ Descriptor::~Descriptor() {
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this != &other) {
     if (fd_ >= 0) close(fd_);
-    fd_ = other.fd_;
-    other.fd_ = -1;
+    fd_ = std::exchange(other.fd_, -1);
+    stream_ = std::move(other.stream_);
   }
   return *this;
+}
+
+Result<void> Descriptor::begin_tls(const std::shared_ptr<const tls::Context>& context) {
+  stream_ = std::make_shared<tls::Stream>(context, tls::Stream::Side::dialled, fd_);
+  // The socket blocks, so one step is all of it.
+  if (stream_->handshake().state == tls::Stream::State::done) return {};
+  return Error{ErrorCode::unavailable, "no TLS connection: " + stream_->problem()};
 }
 
 Error system_error(const std::string& what) {
@@ -95,6 +103,13 @@ Result<Descriptor> accept_tcp(const Descriptor& listener) {
 }
 
 Result<void> write_all(const Descriptor& socket, std::string_view bytes) {
+  while (socket.stream() != nullptr && !bytes.empty()) {
+    const tls::Stream::Step step = socket.stream()->write(bytes);
+    if (step.state != tls::Stream::State::done) {
+      return Error{ErrorCode::io, "TLS: " + socket.stream()->problem()};
+    }
+    bytes.remove_prefix(step.bytes);
+  }
   while (!bytes.empty()) {
     const ssize_t written = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (written < 0) {
@@ -107,6 +122,11 @@ Result<void> write_all(const Descriptor& socket, std::string_view bytes) {
 }
 
 Result<std::size_t> read_some(const Descriptor& socket, char* into, std::size_t capacity) {
+  if (socket.stream() != nullptr) {
+    const tls::Stream::Step step = socket.stream()->read(into, capacity);
+    if (step.state == tls::Stream::State::done) return step.bytes;
+    return Error{ErrorCode::stopped, "the other side ended TLS: " + socket.stream()->problem()};
+  }
   for (;;) {
     const ssize_t got = recv(socket.get(), into, capacity, 0);
     if (got > 0) return static_cast<std::size_t>(got);

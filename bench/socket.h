@@ -4,8 +4,15 @@
 #include <leasehold/base/result.h>
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+
+namespace leasehold::tls {
+class Context;
+class Stream;
+}  // namespace leasehold::tls
 
 namespace leasehold::bench {
 
@@ -15,16 +22,22 @@ class Descriptor {
   Descriptor() = default;
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Descriptor(Descriptor&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), stream_(std::move(other.stream_)) {}
   Descriptor& operator=(Descriptor&& other) noexcept;
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
+  /// Null: plain.
+  tls::Stream* stream() const { return stream_.get(); }
+  /// Of a connection that was dialled. Errors: unavailable.
+  Result<void> begin_tls(const std::shared_ptr<const tls::Context>& context);
 
  private:
   int fd_ = -1;
+  std::shared_ptr<tls::Stream> stream_;  ///< shared, so that this header need not know it
 };
 
 /// The last system error as an Error of code io: "WHAT: Connection refused".

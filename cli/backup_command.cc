@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/key_command.h>
@@ -99,7 +100,8 @@ Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& n
   std::string last;
   for (;;) {
     for (const std::string& server : options.servers) {
-      auto client = client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout));
+      auto client =
+          client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout), access());
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
         last = fmt::format("{}: {}", server, client.error().message);
@@ -138,7 +140,7 @@ std::uint64_t number(const Json& object, const char* key) {
 /// Asks one node; an object with its answer or with "error".
 Json ask_for_snapshot(const std::string& server, Timeout timeout) {
   Json out = Json::object({{"server", server}});
-  auto client = client::RespClient::connect(server, timeout);
+  auto client = client::RespClient::connect(server, timeout, access());
   auto reply = client ? client.value().call({"LEASEHOLD", "SNAPSHOT"}, kAnswerTimeout)
                       : Result<client::RespValue>(client.error());
   if (!reply) {

@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
@@ -105,7 +106,7 @@ int until_over(const Wanted& wanted, const EndingSignals& signals, LeaseHolder& 
 }
 
 int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock& clock) {
-  client::RemoteLeases leases(wanted.holder.servers);
+  client::RemoteLeases leases(wanted.holder.servers, access());
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
   options.give_up = [&] {
@@ -121,7 +122,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
   // earlier, and one that died in between would be missing in the count.
   Transitions transitions;
   if (!wanted.record.empty()) {
-    client::RemoteKeys keys(wanted.holder.servers);
+    client::RemoteKeys keys(wanted.holder.servers, access());
     const auto record = client::record_holder(keys, clock, options, office, wanted.record);
     if (!record && ended) return 0;
     if (!record) return fail(record.error().message, status_of_refusal(record.error()));
@@ -161,8 +162,8 @@ Result<Leader> ask(const Wanted& wanted, client::RemoteLeases& leases, client::R
 }
 
 int observe(const Wanted& wanted, const EndingSignals& signals) {
-  client::RemoteLeases leases(wanted.holder.servers);
-  client::RemoteKeys keys(wanted.holder.servers);
+  client::RemoteLeases leases(wanted.holder.servers, access());
+  client::RemoteKeys keys(wanted.holder.servers, access());
   std::optional<Leader> told;
   std::string trouble;
   do {

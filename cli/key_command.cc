@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/key_command.h>
@@ -50,10 +51,13 @@ bool is_status(const Json& status) {
 }  // namespace
 
 Result<Json> fetch_status(const std::string& server, Timeout timeout) {
-  auto client = client::RespClient::connect(server, timeout);
+  auto client = client::RespClient::connect(server, timeout, access());
   if (!client) return client.error();
   const auto reply = client.value().call({"LEASEHOLD", "STATUS"}, timeout);
   if (!reply) return reply.error();
+  if (reply.value().is_error("NOAUTH") || reply.value().is_error("NOPERM")) {
+    return Error{ErrorCode::invalid_argument, reply.value().text + " Name a user with --user"};
+  }
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
     return Error{ErrorCode::malformed, "this is not a Leasehold server: " + reply.value().text};
@@ -74,7 +78,8 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
   std::string last = "no server was tried";
   for (;;) {
     for (const std::string& server : servers) {
-      auto client = client::RespClient::connect(server, std::min(left(), kConnectTimeout));
+      auto client =
+          client::RespClient::connect(server, std::min(left(), kConnectTimeout), access());
       if (!client) {
         if (client.error().code == ErrorCode::invalid_argument) return client.error();
         last = fmt::format("{}: {}", server, client.error().message);

@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/child_process.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
@@ -144,7 +145,7 @@ class Execution {
 
 /// One line each: "holds  exclusive  host:4711:...  token 7".
 int show(const Wanted& wanted) {
-  client::RemoteKeys keys(wanted.holder.servers);
+  client::RemoteKeys keys(wanted.holder.servers, access());
   const auto places = QueueLock::queue(keys, wanted.options.lease.name, kShowTimeout);
   if (!places) return fail(places.error().message, status_of_refusal(places.error()));
   for (const QueueLock::Place& place : places.value()) {
@@ -156,8 +157,8 @@ int show(const Wanted& wanted) {
 
 int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
   const EndingSignals signals;
-  client::RemoteLeases leases(wanted.holder.servers);
-  client::RemoteKeys keys(wanted.holder.servers);
+  client::RemoteLeases leases(wanted.holder.servers, access());
+  client::RemoteKeys keys(wanted.holder.servers, access());
   LeaseHolder::Options& options = wanted.options.lease;
   int stopped_by = 0;
   options.give_up = [&] {

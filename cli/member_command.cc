@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
@@ -139,7 +140,7 @@ class MemberCommand {
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
     Words command = {"LEASEHOLD", "MEMBER", action};
     command.insert(command.end(), words.begin(), words.end());
-    auto client = client::RespClient::connect(view->server, kAskTimeout);
+    auto client = client::RespClient::connect(view->server, kAskTimeout, access());
     last_ = fmt::format("{}: {}", view->server, client ? "" : client.error().message);
     if (!client) return Step::again;
     const auto reply = client.value().call(command, options_.timeout + kAskTimeout);

@@ -1,5 +1,7 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
+#include <leasehold/cli/login.h>
 #include <leasehold/cli/nearest_word.h>
 #include <leasehold/cli/parser.h>
 #include <leasehold/server/front/duration.h>
@@ -143,6 +145,15 @@ void Flags::add_servers(std::vector<std::string>& servers) {
     if (servers.empty()) return Error{ErrorCode::invalid_argument, "name a node as HOST:PORT"};
     return {};
   });
+  add_login(*this);
+  to_servers_ = true;
+  add({"--tls-ca", "FILE",
+       "Reach the servers by TLS, and believe those that this authority certifies, PEM. Without "
+       "the flag: LEASEHOLD_TLS_CA of the environment; so with the next two"},
+      files_.authority);
+  add({"--tls-cert", "FILE", "Prove a user by this certificate, PEM (LEASEHOLD_TLS_CERT)"},
+      files_.certificate);
+  add({"--tls-key", "FILE", "Its private key, PEM (LEASEHOLD_TLS_KEY)"}, files_.key);
 }
 
 void Flags::add_words(std::vector<std::string>& words, const char* usage) {
@@ -268,7 +279,14 @@ int Parser::run_command(Entry& entry, const std::vector<std::string>& given) {
     return error.get_exit_code() == 0 ? app_->exit(error) : misused(name, text_of(error));
   }
   const std::string problem = entry.flags.finish();
-  return problem.empty() ? entry.run() : misused(name, problem);
+  if (!problem.empty()) return misused(name, problem);
+  if (entry.flags.to_servers_) {
+    if (const auto set = set_access(entry.flags.files_); !set) {
+      return misused(name, set.error().message);
+    }
+    if (auto login = log_in(); !login) return misused(name, login.error().message);
+  }
+  return entry.run();
 }
 
 int Parser::run_without_command(std::vector<std::string> given) {

@@ -8,6 +8,7 @@
 
 #include <leasehold/base/result.h>
 #include <leasehold/cli/manual.h>
+#include <leasehold/client/access.h>
 #include <leasehold/lease/instant.h>
 
 #include <chrono>
@@ -57,7 +58,7 @@ class Flags {
   void add(const Flag& flag, lease::Duration& duration);
   /// The same, rounded up.
   void add(const Flag& flag, std::chrono::milliseconds& duration);
-  /// --servers, which is required.
+  /// --servers, which is required, and the flags of cli/login.h and of TLS for access().
   void add_servers(std::vector<std::string>& servers);
 
   /// Words between the flags, and all behind "--". `usage` follows the name of the command.
@@ -86,6 +87,8 @@ class Flags {
   std::vector<std::string>* words_ = nullptr;
   std::vector<std::string>* rest_ = nullptr;
   std::vector<std::string> behind_dashes_;
+  client::Access::Files files_;  ///< of a command that talks to servers
+  bool to_servers_ = false;
   bool places_ = false;  ///< there are words with a place
 };
 

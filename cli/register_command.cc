@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
@@ -67,8 +68,8 @@ int run(const Wanted& wanted) {
     say(json, state, why);
   };
   const EndingSignals signals;
-  client::RemoteLeases leases(wanted.holder.servers);
-  client::RemoteKeys keys(wanted.holder.servers);
+  client::RemoteLeases leases(wanted.holder.servers, access());
+  client::RemoteKeys keys(wanted.holder.servers, access());
   const auto registration = Registration::begin(leases, keys, clock, std::move(options));
   if (!registration) {
     std::cerr << "leasehold register: " << registration.error().message << std::endl;

@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
@@ -80,8 +81,8 @@ int transfer(const Wanted& wanted) {
     const auto leader =
         find_leader(wanted.servers, std::min(wanted.timeout, kStatusTimeout), trouble);
     if (leader) {
-      auto client =
-          client::RespClient::connect(leader->server, std::min(wanted.timeout, kStatusTimeout));
+      auto client = client::RespClient::connect(leader->server,
+                                                std::min(wanted.timeout, kStatusTimeout), access());
       if (client) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {

@@ -1,3 +1,4 @@
+#include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/ending_signals.h>
 #include <leasehold/cli/exit_status.h>
@@ -81,6 +82,7 @@ Result<void> run(Wanted wanted, const EndingSignals& signals) {
   wanted.options.trouble = [&said](const std::string& text) {
     if (said.insert(text).second) std::cerr << "leasehold watch: " << text << std::endl;
   };
+  wanted.options.access = access();
   KeyWatch watch(std::move(wanted.options));
   while (signals.next_ending(lease::Duration(0)) == 0) {
     const auto events = watch.next(kLook);

@@ -110,7 +110,7 @@ void KeyWatch::go_elsewhere(const Error& why) {
 }
 
 Result<void> KeyWatch::connect() {
-  auto client = RespClient::connect(options_.servers[at_], kConnectTimeout);
+  auto client = RespClient::connect(options_.servers[at_], kConnectTimeout, options_.access);
   if (!client) return client.error();
   client_.emplace(std::move(client).value());
   waiting_.clear();

@@ -38,6 +38,7 @@ class KeyWatch {
     std::uint64_t from = 0;             ///< the first revision to return; 0: the next one
     bool existing = false;              ///< return the existing keys first; not with `from`
     bool values = false;                ///< of up to 16 KiB each
+    Access access = {};
     /// Called for each server that fails, with the reason; the watch continues at the next one.
     std::function<void(const std::string&)> trouble = [](const std::string&) {};
   };

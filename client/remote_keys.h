@@ -16,7 +16,8 @@ namespace leasehold::client {
 class RemoteKeys final : public client::KeyService {
  public:
   /// Client addresses, host:port; at least one.
-  explicit RemoteKeys(std::vector<std::string> servers) : group_(std::move(servers)) {}
+  explicit RemoteKeys(std::vector<std::string> servers, Access access = {})
+      : group_(std::move(servers), std::move(access)) {}
 
   Result<Listing> list(const std::string& prefix, lease::Duration timeout) override;
   Result<std::optional<Row>> find(const std::string& key, lease::Duration timeout) override;

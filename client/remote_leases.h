@@ -14,7 +14,8 @@ namespace leasehold::client {
 class RemoteLeases final : public client::LeaseService {
  public:
   /// Client addresses, host:port; at least one.
-  explicit RemoteLeases(std::vector<std::string> servers) : group_(std::move(servers)) {}
+  explicit RemoteLeases(std::vector<std::string> servers, Access access = {})
+      : group_(std::move(servers), std::move(access)) {}
 
   Result<Granted> grant(const Request& request, lease::Duration timeout) override;
   Result<Found> find(const std::string& name, lease::Duration timeout) override;

@@ -1,4 +1,5 @@
 #include <leasehold/client/resp_client.h>
+#include <leasehold/tls/stream.h>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -50,6 +52,29 @@ Result<void> wait_ready(int socket, short events, Clock::time_point deadline) {
   }
 }
 
+/// Waits for what a step of TLS needs. Errors: that of the step, if it needs nothing; timed_out.
+Result<void> wait_for(tls::Stream::State state, const tls::Stream& stream, int socket,
+                      Clock::time_point deadline) {
+  switch (state) {
+    case tls::Stream::State::done: return {};
+    case tls::Stream::State::wants_read: return wait_ready(socket, POLLIN, deadline);
+    case tls::Stream::State::wants_write: return wait_ready(socket, POLLOUT, deadline);
+    case tls::Stream::State::ended:
+      return Error{ErrorCode::unavailable, "the server closed the connection"};
+    case tls::Stream::State::failed: break;
+  }
+  return Error{ErrorCode::unavailable, stream.problem()};
+}
+
+/// Without the brackets of an IPv6 address.
+std::string host_of(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  return host;
+}
+
 Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
@@ -57,10 +82,7 @@ Result<std::unique_ptr<addrinfo, void (*)(addrinfo*)>> resolve(const std::string
         ErrorCode::invalid_argument,
         fmt::format("'{}' is not an address: write host:port, as in 127.0.0.1:7201", address)};
   }
-  std::string host = address.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-    host = host.substr(1, host.size() - 2);
-  }
+  const std::string host = host_of(address);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -136,14 +158,39 @@ Result<std::size_t> parse_value(std::string_view bytes, RespValue& value, int de
   }
 }
 
+/// Of this process.
+Login& own_login() {
+  static Login login;
+  return login;
+}
+
+/// Says who the client is, if it is to be somebody.
+Result<RespClient> logged_in(RespClient client, Clock::time_point deadline) {
+  const Login& login = own_login();
+  if (login.user.empty() && login.password.empty()) return client;
+  const std::string user = login.user.empty() ? "default" : login.user;
+  const auto left = std::chrono::ceil<Timeout>(deadline - Clock::now());
+  const auto reply = client.call({"AUTH", user, login.password}, std::max(left, Timeout(1)));
+  if (!reply) return reply.error();
+  if (reply.value().kind != RespValue::Kind::error) return client;
+  const ErrorCode code =
+      reply.value().not_executed() ? ErrorCode::unavailable : ErrorCode::invalid_argument;
+  return Error{code, fmt::format("the server refuses user {}: {}", user, reply.value().text)};
+}
+
 }  // namespace
+
+void RespClient::log_in_as(Login login) {
+  own_login() = std::move(login);
+}
 
 Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value) {
   if (bytes.empty()) return std::size_t{0};
   return parse_value(bytes, value, 0);
 }
 
-Result<RespClient> RespClient::connect(const std::string& address, Timeout timeout) {
+Result<RespClient> RespClient::connect(const std::string& address, Timeout timeout,
+                                       const Access& access) {
   const auto deadline = Clock::now() + timeout;
   const auto found = resolve(address);
   if (!found) return found.error();
@@ -163,19 +210,44 @@ Result<RespClient> RespClient::connect(const std::string& address, Timeout timeo
     int code = 0;
     socklen_t size = sizeof(code);
     getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size);
-    if (code == 0) return client;
+    if (code == 0) {
+      if (auto begun = client.begin_tls(address, access, deadline); !begun) return begun.error();
+      return logged_in(std::move(client), deadline);
+    }
     last = broken("cannot connect", code);
   }
   return last;
 }
 
+Result<void> RespClient::begin_tls(const std::string& address, const Access& access,
+                                   Clock::time_point deadline) {
+  if (access.tls() == nullptr) return {};
+  stream_ = std::make_unique<tls::Stream>(access.tls(), tls::Stream::Side::dialled, socket_);
+  stream_->expect_server(host_of(address));
+  while (!stream_->established()) {
+    const tls::Stream::State state = stream_->handshake().state;
+    auto ready = wait_for(state, *stream_, socket_, deadline);
+    if (ready) continue;
+    if (state != tls::Stream::State::ended) return ready;
+    return Error{ErrorCode::unavailable,
+                 "the server ended the TLS handshake: does its port speak TLS, and does it accept "
+                 "this client's certificate?"};
+  }
+  return {};
+}
+
+RespClient::RespClient(int socket) : socket_(socket) {}
 RespClient::~RespClient() {
+  if (stream_) stream_->shut_down();
   if (socket_ >= 0) close(socket_);
 }
 RespClient::RespClient(RespClient&& other) noexcept
-    : socket_(std::exchange(other.socket_, -1)), input_(std::move(other.input_)) {}
+    : socket_(std::exchange(other.socket_, -1)),
+      stream_(std::move(other.stream_)),
+      input_(std::move(other.input_)) {}
 RespClient& RespClient::operator=(RespClient&& other) noexcept {
   std::swap(socket_, other.socket_);
+  std::swap(stream_, other.stream_);
   std::swap(input_, other.input_);
   return *this;
 }
@@ -186,6 +258,11 @@ Result<void> RespClient::send(const std::vector<std::vector<std::string>>& comma
   std::string bytes;
   for (const auto& words : commands) append_command(bytes, words);
   std::size_t sent = 0;
+  while (stream_ && sent < bytes.size()) {
+    const tls::Stream::Step step = stream_->write(std::string_view(bytes).substr(sent));
+    sent += step.bytes;
+    if (auto ready = wait_for(step.state, *stream_, socket_, deadline); !ready) return ready;
+  }
   while (sent < bytes.size()) {
     const ssize_t size = ::send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (size >= 0) {
@@ -212,6 +289,14 @@ Result<RespValue> RespClient::reply(Timeout timeout) {
     if (input_.size() > kReplyBytesMax) return malformed("too long");
     const std::size_t old = input_.size();
     input_.resize(old + kReadBytes);
+    if (stream_) {
+      const tls::Stream::Step step = stream_->read(input_.data() + old, kReadBytes);
+      input_.resize(old + step.bytes);
+      if (auto ready = wait_for(step.state, *stream_, socket_, deadline); !ready) {
+        return ready.error();
+      }
+      continue;
+    }
     const ssize_t size = recv(socket_, input_.data() + old, kReadBytes, 0);
     const int code = errno;
     input_.resize(old + (size > 0 ? static_cast<std::size_t>(size) : 0));

@@ -3,12 +3,18 @@
 #pragma once
 
 #include <leasehold/base/result.h>
+#include <leasehold/client/access.h>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace leasehold::tls {
+class Stream;
+}
 
 namespace leasehold::client {
 
@@ -40,14 +46,25 @@ inline constexpr int kReplyDepthMax = 8;
 /// Errors: malformed.
 Result<std::size_t> parse_reply(std::string_view bytes, RespValue& value);
 
+/// Who a client is for the servers. Without a user: the default user.
+struct Login {
+  std::string user;
+  std::string password;
+};
+
 /// One TCP connection. Every call has a deadline. After an error the connection is of no use.
 class RespClient {
  public:
   using Timeout = std::chrono::milliseconds;
 
-  /// `address` is host:port. Errors: invalid_argument, unavailable (no process listens, or out of
-  /// reach), timed_out.
-  static Result<RespClient> connect(const std::string& address, Timeout timeout);
+  /// `address` is host:port. Errors: invalid_argument (or the server refuses the login),
+  /// unavailable (no process listens, out of reach, or the two do not believe each other),
+  /// timed_out.
+  static Result<RespClient> connect(const std::string& address, Timeout timeout,
+                                    const Access& access = {});
+  /// For every connection of this process that is made from here on. Call it before other threads
+  /// connect.
+  static void log_in_as(Login login);
   ~RespClient();
   RespClient(RespClient&& other) noexcept;
   RespClient& operator=(RespClient&& other) noexcept;
@@ -60,9 +77,12 @@ class RespClient {
   Result<RespValue> reply(Timeout timeout);
 
  private:
-  explicit RespClient(int socket) : socket_(socket) {}
+  explicit RespClient(int socket);
+  Result<void> begin_tls(const std::string& address, const Access& access,
+                         std::chrono::steady_clock::time_point deadline);
 
   int socket_ = -1;
+  std::unique_ptr<tls::Stream> stream_;  ///< null: plain
   std::string input_;
 };
 

@@ -37,9 +37,9 @@ std::string_view field(std::string_view info, std::string_view key) {
 }
 
 /// The term in which this server leads; 0: it does not, or does not answer in time.
-std::uint64_t leads_in(const std::string& server, Timeout timeout) {
+std::uint64_t leads_in(const std::string& server, Timeout timeout, const Access& access) {
   const auto begin = Clock::now();
-  auto client = RespClient::connect(server, timeout);
+  auto client = RespClient::connect(server, timeout, access);
   if (!client) return 0;
   const auto left = timeout - std::chrono::floor<Timeout>(Clock::now() - begin);
   const auto info = client.value().call({"INFO", "replication"}, std::max(left, Timeout(1)));
@@ -115,8 +115,8 @@ Result<void> ServerGroup::connect(Timeout timeout) {
   // It spares a hop, and is worth no more: from far away the first server has to do.
   if (others) seek_leader(std::max(timeout / 4, Timeout(1)));
   // One that does not answer must not use up the time of the others.
-  auto client =
-      RespClient::connect(servers_[at_], others ? std::max(timeout / 2, Timeout(1)) : timeout);
+  auto client = RespClient::connect(servers_[at_],
+                                    others ? std::max(timeout / 2, Timeout(1)) : timeout, access_);
   if (!client)
     return Error{client.error().code, fmt::format("{}: {}", servers_[at_], client.error().message)};
   client_.emplace(std::move(client).value());
@@ -128,8 +128,9 @@ void ServerGroup::seek_leader(Timeout timeout) {
   std::vector<std::uint64_t> terms(servers_.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < servers_.size(); ++i) {
-    threads.emplace_back(
-        [&term = terms[i], &server = servers_[i], timeout] { term = leads_in(server, timeout); });
+    threads.emplace_back([this, &term = terms[i], &server = servers_[i], timeout] {
+      term = leads_in(server, timeout, access_);
+    });
   }
   for (std::thread& thread : threads) thread.join();
   const auto newest = std::max_element(terms.begin(), terms.end());

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace leasehold::client {
@@ -20,7 +21,8 @@ class ServerGroup {
   enum class Repeat : std::uint8_t { harmless, never };
 
   /// Client addresses, host:port; at least one.
-  explicit ServerGroup(std::vector<std::string> servers) : servers_(std::move(servers)) {}
+  explicit ServerGroup(std::vector<std::string> servers, Access access = {})
+      : servers_(std::move(servers)), access_(std::move(access)) {}
 
   /// The reply, which is not an error. Errors, with the meaning of client/lease_service.h:
   /// unavailable (it was not executed), timed_out (unknown), in_use, not_found; invalid_argument:
@@ -38,6 +40,7 @@ class ServerGroup {
   void seek_leader(RespClient::Timeout timeout);
 
   const std::vector<std::string> servers_;
+  const Access access_;
   std::optional<RespClient> client_;
   /// The server that client_ is connected to, or the next to try.
   std::size_t at_ = 0;

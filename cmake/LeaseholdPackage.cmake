@@ -2,6 +2,7 @@
 # the rooms that it stands on, less those of the components below it, so that a host has five names to know and not twenty.
 #
 #   core   base, lease, grant, raft: no dependency but the standard library
+#   tls    who the other side of a connection is: below node and client, which bring it; it has no header for hosts
 #   node   a running replica: the driver, storage and transport
 #   kv     the key-value store that ships
 #   client the side of clients: the holder of a lease, its locks, and a group reached by its client ports
@@ -130,10 +131,11 @@ endfunction()
 
 leasehold_component(core ROOMS raft grant)
 if(NOT LEASEHOLD_PORTABLE_ONLY)
-  leasehold_component(node ROOMS node storage_memory DEPENDS core)
-  leasehold_component(kv ROOMS kv kv_rocksdb DEPENDS core node)
-  leasehold_component(client ROOMS client DEPENDS core)
-  leasehold_component(local ROOMS kv_local DEPENDS core node kv client)
+  leasehold_component(tls ROOMS tls DEPENDS core)
+  leasehold_component(node ROOMS node storage_memory DEPENDS core tls)
+  leasehold_component(kv ROOMS kv kv_rocksdb DEPENDS core tls node)
+  leasehold_component(client ROOMS client DEPENDS core tls)
+  leasehold_component(local ROOMS kv_local DEPENDS core tls node kv client)
 endif()
 if(NOT LEASEHOLD_INSTALL)
   return()
@@ -172,7 +174,8 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/leasehold-core.pc.in ${PROJECT_BINARY
 install(FILES ${PROJECT_BINARY_DIR}/package/leasehold-core.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
   COMPONENT core)
 # leasehold-node, leasehold (that is kv), leasehold-client and so on: each names those below it, and its own packages.
-foreach(pair "node leasehold-node leasehold-core" "kv leasehold leasehold-node" "client leasehold-client leasehold-core"
+foreach(pair "tls leasehold-tls leasehold-core" "node leasehold-node leasehold-tls" "kv leasehold leasehold-node"
+    "client leasehold-client leasehold-tls"
     "local leasehold-local leasehold leasehold-client")
   separate_arguments(pair)
   list(POP_FRONT pair component file)

@@ -103,6 +103,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
   }
   Lease lease{id,    std::string(request.name), std::string(request.holder), request.ttl,
               token, ++newest_stamp_,           request.asked_at_ms,         request.terms};
+  lease.owner = request.owner;
   step_.push_back({Change::What::granted, id, lease.name, {}, {}});
   leases_.insert(std::move(lease));
   return {Verdict::granted, id};
@@ -266,10 +267,13 @@ Result<void> LeaseTable::restore(const Lease& lease, Keys keys) {
   const LeaseId highest =
       is_of_key(lease.id) ? LeaseId(kKeyLeaseIdMin.value() | lease.stamp) : newest_;
   if (lease.id == LeaseId(0) || lease.id > highest) return malformed("its id was never given");
-  if (is_of_key(lease.id) && !(lease.name.empty() && lease.holder.empty() && keys.size() <= 1)) {
+  if (is_of_key(lease.id) &&
+      !(lease.name.empty() && lease.holder.empty() && lease.owner.empty() && keys.size() <= 1)) {
     return malformed("the lease of a key has a name, a holder or another key");
   }
-  if (!fits(lease.name, lease.holder, lease.ttl)) return malformed("it is beyond a limit");
+  if (!fits(lease.name, lease.holder, lease.ttl) || lease.owner.size() > kLeaseOwnerBytesMax) {
+    return malformed("it is beyond a limit");
+  }
   if (const char* problem = lease.terms.problem(!lease.name.empty())) return malformed(problem);
   if (lease.delayed && (lease.terms.delay == LeaseTerms::Milliseconds(0) || !keys.empty())) {
     return malformed("a delayed lease has no lock delay, or a key");

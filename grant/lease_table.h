@@ -33,6 +33,7 @@ inline constexpr std::size_t kLeasesMax = std::size_t{1} << 18U;
 inline constexpr std::size_t kLeaseKeysMax = std::size_t{1} << 14U;
 inline constexpr std::size_t kLeaseNameBytesMax = 255;
 inline constexpr std::size_t kLeaseHolderBytesMax = 255;
+inline constexpr std::size_t kLeaseOwnerBytesMax = 128;
 inline constexpr lease::Duration kLeaseTtlMin = std::chrono::milliseconds(1);
 inline constexpr lease::Duration kLeaseTtlMax = std::chrono::hours(24 * 365 * 10);
 inline constexpr lease::Duration kLeaseGraceMax = std::chrono::hours(24 * 30);
@@ -96,6 +97,8 @@ class LeaseTable {
     /// It has expired. It has no keys and no holder, and only reserves its name until terms.delay
     /// is over.
     bool delayed = false;
+    /// The user that took it, at most kLeaseOwnerBytesMax bytes; empty: everybody's.
+    std::string owner = {};
     friend bool operator==(const Lease&, const Lease&) = default;
   };
   struct Request {
@@ -105,6 +108,7 @@ class LeaseTable {
     lease::Duration ttl{0};
     LeaseTerms terms{};
     std::int64_t asked_at_ms = 0;
+    std::string_view owner = {};
   };
   enum class Verdict : std::uint8_t {
     granted,

@@ -42,12 +42,16 @@
 //   69 once           {session u64}{sequence u64}{answered below u64}{a command of a type below 65:
 //                     the rest}
 //   70 expire_leases  {term u64}{count u32} and count times {id u64}{stamp u64}
+//   71 set_user       {name}{expected version u64}{rules: the rest}
+//   72 del_users      {count u32} and count times {name}
+//   73 act_as         {flag u8: others}{user}{a command of a type below 65 or 69: the rest}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.
 #include <leasehold/base/coding.h>
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/command_reader.h>
+#include <leasehold/kv/command_types.h>
 #include <leasehold/kv/command_writer.h>
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/named_lease.h>
@@ -56,106 +60,6 @@
 
 namespace leasehold::kv {
 namespace {
-
-template <class C>
-struct Tag {};
-
-constexpr std::uint8_t type_of(Tag<Set>) {
-  return 1;
-}
-constexpr std::uint8_t type_of(Tag<Del>) {
-  return 2;
-}
-constexpr std::uint8_t type_of(Tag<IncrBy>) {
-  return 3;
-}
-constexpr std::uint8_t type_of(Tag<Append>) {
-  return 4;
-}
-constexpr std::uint8_t type_of(Tag<SetRange>) {
-  return 5;
-}
-constexpr std::uint8_t type_of(Tag<GetDel>) {
-  return 6;
-}
-constexpr std::uint8_t type_of(Tag<MSet>) {
-  return 7;
-}
-constexpr std::uint8_t type_of(Tag<Rename>) {
-  return 8;
-}
-constexpr std::uint8_t type_of(Tag<GrantLease>) {
-  return 16;
-}
-constexpr std::uint8_t type_of(Tag<RenewLeases>) {
-  return 10;
-}
-constexpr std::uint8_t type_of(Tag<RevokeLease>) {
-  return 11;
-}
-constexpr std::uint8_t type_of(Tag<AttachKey>) {
-  return 12;
-}
-constexpr std::uint8_t type_of(Tag<ExpireKey>) {
-  return 13;
-}
-constexpr std::uint8_t type_of(Tag<DelEqual>) {
-  return 14;
-}
-constexpr std::uint8_t type_of(Tag<SetSequential>) {
-  return 15;
-}
-constexpr std::uint8_t type_of(Tag<WithNamedLease>) {
-  return 17;
-}
-constexpr std::uint8_t type_of(Tag<RenewNamed>) {
-  return 18;
-}
-constexpr std::uint8_t type_of(Tag<Get>) {
-  return 32;
-}
-constexpr std::uint8_t type_of(Tag<Exists>) {
-  return 33;
-}
-constexpr std::uint8_t type_of(Tag<MGet>) {
-  return 34;
-}
-constexpr std::uint8_t type_of(Tag<StrLen>) {
-  return 35;
-}
-constexpr std::uint8_t type_of(Tag<GetRange>) {
-  return 36;
-}
-constexpr std::uint8_t type_of(Tag<Size>) {
-  return 37;
-}
-constexpr std::uint8_t type_of(Tag<LeaseInfo>) {
-  return 38;
-}
-constexpr std::uint8_t type_of(Tag<LeaseList>) {
-  return 39;
-}
-constexpr std::uint8_t type_of(Tag<KeyLease>) {
-  return 40;
-}
-constexpr std::uint8_t type_of(Tag<OpenSession>) {
-  return 65;
-}
-constexpr std::uint8_t type_of(Tag<CloseSession>) {
-  return 66;
-}
-constexpr std::uint8_t type_of(Tag<TouchSession>) {
-  return 67;
-}
-constexpr std::uint8_t type_of(Tag<ExpireSession>) {
-  return 68;
-}
-constexpr std::uint8_t type_of(Tag<Once>) {
-  return 69;
-}
-constexpr std::uint8_t type_of(Tag<ExpireLeases>) {
-  return 70;
-}
 
 // The fields of each command, for the writer (C is const) and the reader alike.
 
@@ -287,6 +191,22 @@ template <class Io, class C>
 void fields(Io& io, C& c, Tag<ExpireLeases>) {
   io.number(c.term);
   io.leases(c.leases);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<SetUser>) {
+  io.user(c.name);
+  io.number(c.expected);
+  io.rules(c.rules);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<DelUsers>) {
+  io.users(c.names);
+}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ActAs>) {
+  io.flag(c.others);
+  io.user(c.user);
+  io.acted(c.command);
 }
 template <class Io, class C>
 void fields(Io&, C&, Tag<OpenSession>) {}
@@ -467,6 +387,9 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<ExpireSession>()): return decode<ExpireSession, Command>(in);
     case type_of(Tag<Once>()): return decode<Once, Command>(in);
     case type_of(Tag<ExpireLeases>()): return decode<ExpireLeases, Command>(in);
+    case type_of(Tag<SetUser>()): return decode<SetUser, Command>(in);
+    case type_of(Tag<DelUsers>()): return decode<DelUsers, Command>(in);
+    case type_of(Tag<ActAs>()): return decode<ActAs, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

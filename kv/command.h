@@ -6,6 +6,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/operation.h>
 #include <leasehold/kv/reply.h>
+#include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/session_table.h>
 
@@ -99,12 +100,35 @@ struct ExpireLeases {
   std::vector<SeenLease> leases;
 };
 
+/// Writes a user if its record still has the version `expected` (0: if there is no such user): two
+/// changes at once do not lose one. Result: Integer, the new version; Nil: it has another version,
+/// and nothing was done. Errors: limit (there are kUsersMax users).
+struct SetUser {
+  std::string_view name;  ///< 1 to kUserNameBytesMax bytes
+  std::uint64_t expected = 0;
+  std::string_view rules;  ///< kUserRulesBytesMax bytes at most
+};
+/// Removes users, all in one revision. Result: Integer, how many of them there were.
+struct DelUsers {
+  std::vector<std::string_view> names;
+};
+/// Executes a command in the name of a user: the leases that it grants are that user's, and a lease
+/// that is another user's is neither renewed nor revoked, and no key is attached to it. A lease
+/// that was granted without a user is everybody's. Result: that of the command. Errors: not_owner,
+/// for the command or (of RenewLeases and RenewNamed) for one lease.
+struct ActAs {
+  std::string_view user;  ///< 1 to kUserNameBytesMax bytes
+  bool others = false;    ///< the user may do all this with every lease
+  /// Encoded; one of those for keys and leases, or Once.
+  std::string_view command;
+};
+
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
                  RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
                  KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
-                 Once, ExpireLeases>;
+                 Once, ExpireLeases, SetUser, DelUsers, ActAs>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

@@ -18,6 +18,7 @@ namespace leasehold::kv {
 inline constexpr std::uint8_t kCommandFormat = 1;
 /// Types below are those of operations.
 inline constexpr std::uint8_t kTransactionType = 64;
+inline constexpr std::uint8_t kOnceType = 69;
 
 // The flags of Set.
 inline constexpr std::uint8_t kConditionMask = 3;
@@ -88,6 +89,22 @@ inline Result<void> check_expire(const ExpireKey& expire) {
   return check_time(expire.ttl);
 }
 
+inline Result<void> check_user_name(std::string_view name) {
+  if (name.empty()) return Error{ErrorCode::invalid_argument, "the name of a user is empty"};
+  if (name.size() <= kUserNameBytesMax) return {};
+  return limit_error("the length of a user's name in bytes", name.size(), kUserNameBytesMax);
+}
+
+inline Result<void> check_rules(std::string_view rules) {
+  if (rules.size() <= kUserRulesBytesMax) return {};
+  return limit_error("the length of a user's rules in bytes", rules.size(), kUserRulesBytesMax);
+}
+
+inline Result<void> check_user_count(std::size_t count) {
+  if (count > 0 && count <= kUsersMax) return {};
+  return limit_error("the number of users in a command", count, kUsersMax);
+}
+
 /// The command inside Once is checked when it is evaluated, except for this: its format is known,
 /// and it is not a command of sessions.
 inline Result<void> check_carried(std::string_view command) {
@@ -98,5 +115,12 @@ inline Result<void> check_carried(std::string_view command) {
   if (format != kCommandFormat) return unsupported("command", format, kCommandFormat);
   if (type > kTransactionType) return malformed("command: it may not carry one of this type");
   return {};
+}
+
+/// As check_carried(), of the command inside ActAs.
+inline Result<void> check_acted(std::string_view command) {
+  const bool once = command.size() > 1 && command[1] == static_cast<char>(kOnceType) &&
+                    command[0] == static_cast<char>(kCommandFormat);
+  return once ? Result<void>() : check_carried(command);
 }
 }  // namespace leasehold::kv

@@ -116,6 +116,10 @@ class Reader {
     command = in_.take_rest();
     note(check_carried(command));
   }
+  void acted(std::string_view& command) {
+    command = in_.take_rest();
+    note(check_acted(command));
+  }
   void key(std::string_view& key) {
     key = in_.sized();
     note(check_key(key));
@@ -146,6 +150,18 @@ class Reader {
       key(name);
       value(bytes);
     }
+  }
+  void user(std::string_view& name) {
+    name = in_.sized();
+    note(check_user_name(name));
+  }
+  void users(std::vector<std::string_view>& names) {
+    names.resize(count(4, check_user_count));
+    for (std::string_view& one : names) user(one);
+  }
+  void rules(std::string_view& rules) {
+    rules = in_.take_rest();
+    note(check_rules(rules));
   }
   /// What the command's bytes amount to once every field has been read.
   Result<void> finish() const {

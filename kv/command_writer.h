@@ -94,6 +94,10 @@ class Writer {
     note(check_carried(command));
     to_.bytes(command);
   }
+  void acted(std::string_view command) {
+    note(check_acted(command));
+    to_.bytes(command);
+  }
   void key(std::string_view key) {
     note(check_key(key));
     to_.sized(key);
@@ -126,6 +130,19 @@ class Writer {
       key(name);
       value(bytes);
     }
+  }
+  void user(std::string_view name) {
+    note(check_user_name(name));
+    to_.sized(name);
+  }
+  void users(const std::vector<std::string_view>& names) {
+    note(check_user_count(names.size()));
+    to_.u32(static_cast<std::uint32_t>(names.size()));
+    for (const std::string_view one : names) user(one);
+  }
+  void rules(std::string_view rules) {
+    note(check_rules(rules));
+    to_.bytes(rules);
   }
   Result<std::string> finish() {
     if (problem_) return *problem_;

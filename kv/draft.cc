@@ -99,6 +99,7 @@ std::optional<ErrorReply> Draft::cannot_attach(const std::optional<Value>& old,
         ErrorKind::no_lease,
         fmt::format("lease {} was never granted, or has ended; nothing was done", lease.value())};
   }
+  if (auto why = not_owner(lease)) return why;
   if (keys->size() < grant::kLeaseKeysMax) return std::nullopt;
   return ErrorReply{ErrorKind::limit,
                     fmt::format("lease {} has {} keys, which is the limit; nothing was done",
@@ -131,7 +132,21 @@ void Draft::write_timed(std::string_view key, Bytes bytes, const std::optional<V
   write(key, std::move(bytes), old, own);
 }
 
-grant::LeaseTable::Granted Draft::grant(const grant::LeaseTable::Request& request) {
+std::optional<ErrorReply> Draft::not_owner(grant::LeaseId lease) {
+  if (acting_ == nullptr || acting_->others) return std::nullopt;
+  const auto* found = leases().find(lease);
+  if (found == nullptr || found->owner.empty() || found->owner == acting_->user) {
+    return std::nullopt;
+  }
+  return ErrorReply{
+      ErrorKind::not_owner,
+      fmt::format("User {} has no permissions to change lease {}, which is user {}'s; nothing was "
+                  "done",
+                  acting_->user, lease.value(), found->owner)};
+}
+
+grant::LeaseTable::Granted Draft::grant(grant::LeaseTable::Request request) {
+  if (acting_ != nullptr) request.owner = acting_->user;
   const auto granted = leases().grant(request, grant::FencingToken(revision()));
   if (granted.verdict == grant::LeaseTable::Verdict::granted) lease_began_or_ended_ = true;
   return granted;

@@ -44,6 +44,8 @@ class Draft {
   /// it.
   void move(std::string_view from, const Value& value, std::string_view to,
             const std::optional<Value>& old);
+  /// Whose command it is; null: everybody's. Outlives the draft.
+  void act_as(const ActAs* acting) { acting_ = acting; }
   /// The cause that watchers see for the writes from here on.
   void set_cause(EventCause cause) { cause_ = cause; }
 
@@ -54,7 +56,9 @@ class Draft {
   }
   /// Why a key may not be attached to a lease that a client holds, or none.
   std::optional<ErrorReply> cannot_attach(const std::optional<Value>& old, grant::LeaseId lease);
-  grant::LeaseTable::Granted grant(const grant::LeaseTable::Request& request);
+  /// Why the command's user may not renew, revoke or attach to this lease of a client, or none.
+  std::optional<ErrorReply> not_owner(grant::LeaseId lease);
+  grant::LeaseTable::Granted grant(grant::LeaseTable::Request request);
   /// False: there is no such lease, or it is the lease of a key that ends by itself.
   bool renew(grant::LeaseId id) { return !grant::is_of_key(id) && leases().renew(id); }
   bool revoke(grant::LeaseId id) {
@@ -107,6 +111,7 @@ class Draft {
   grant::LeaseTable* leases_ = nullptr;  ///< once they were asked for
   bool lease_began_or_ended_ = false;
   EventCause cause_ = EventCause::none;
+  const ActAs* acting_ = nullptr;
   std::size_t ended_keys_ = 0;
 };
 

@@ -126,7 +126,7 @@ Bytes no_session(replica::SessionId id) {
                   named(id)));
 }
 
-/// Evaluates commands one level deep: Once calls it again with what it carries.
+/// Evaluates commands two levels deep: ActAs and Once call it again with what they carry.
 class Evaluation {
  public:
   Evaluation(raft::Term term, Backend& backend, Sessions& sessions, Counters& counters)
@@ -141,6 +141,7 @@ class Evaluation {
   template <class C>
   Result<Bytes> reply_to(const C& command) {
     Draft draft(backend_, counters_);
+    draft.act_as(acting_);
     draft.set_cause(cause_of(command));
     const auto reply = run(command, draft);
     if (!reply) return reply.error();
@@ -178,6 +179,44 @@ class Evaluation {
     }
     draft.commit();
     return encode_reply(integer(count));
+  }
+
+  Result<Bytes> reply_to(const ActAs& command) {
+    const auto carried = decode_command(command.command);
+    if (!carried) return undecodable(carried.error());
+    acting_ = &command;
+    auto reply = execute(carried.value());
+    acting_ = nullptr;
+    return reply;
+  }
+
+  Result<Bytes> reply_to(const SetUser& command) {
+    Users& users = backend_.users();
+    const User* const found = users.find(command.name);
+    if ((found == nullptr ? 0 : found->version) != command.expected) return encode_reply(Nil{});
+    if (found == nullptr && users.size() >= kUsersMax) {
+      return refused(
+          ErrorKind::limit,
+          fmt::format("there are {} users, which is the limit; nothing was done", kUsersMax));
+    }
+    raise_revision();
+    const std::uint64_t created = found == nullptr ? counters_.revision : found->created;
+    users.set(command.name, {counters_.revision, created, std::string(command.rules)});
+    return encode_reply(integer(counters_.revision));
+  }
+  Result<Bytes> reply_to(const DelUsers& command) {
+    std::size_t count = 0;
+    for (const std::string_view name : command.names) {
+      count += backend_.users().remove(name) ? 1 : 0;
+    }
+    if (count > 0) raise_revision();
+    return encode_reply(integer(count));
+  }
+  /// For what no watcher sees.
+  void raise_revision() {
+    Revision told;
+    told.number = ++counters_.revision;
+    backend_.tell(told);
   }
 
   Result<Bytes> reply_to(const Once& once) {
@@ -222,6 +261,7 @@ class Evaluation {
   Backend& backend_;
   Sessions& sessions_;
   Counters& counters_;
+  const ActAs* acting_ = nullptr;  ///< around the command that is executed
 };
 
 }  // namespace

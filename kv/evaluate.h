@@ -5,6 +5,7 @@
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/sessions.h>
 #include <leasehold/kv/store.h>
+#include <leasehold/kv/users.h>
 
 #include <cstdint>
 #include <optional>
@@ -28,6 +29,8 @@ class Backend {
   /// once. After evaluate() has returned and its other writes are visible, the implementation reads
   /// the step, which is empty if nothing was changed, and keeps it.
   virtual grant::LeaseTable& leases() = 0;
+  /// Changes are shown at once. The implementation keeps what they changed.
+  virtual Users& users() = 0;
   /// The changes of the command, if it raised the revision. Send them to watchers once readers see
   /// all its writes, and not before. Views, valid during the call.
   virtual void tell(const Revision& revision) = 0;

@@ -90,6 +90,7 @@ bool holds(TimeCondition condition, std::optional<lease::Duration> left, KeyTime
 
 /// The time to live, or Nil.
 Bytes renewed(grant::LeaseId id, Draft& draft) {
+  if (auto why = draft.not_owner(id)) return encode_reply(*why);
   if (!draft.renew(id)) return encode_reply(Nil{});
   return encode_reply(Integer{draft.table().find(id)->ttl / std::chrono::milliseconds(1)});
 }
@@ -122,6 +123,7 @@ Result<Reply> run(const RenewNamed& renew, Draft& draft) {
 }
 
 Result<Reply> run(const RevokeLease& revoke, Draft& draft) {
+  if (auto why = draft.not_owner(revoke.id)) return Reply(*why);
   return draft.revoke(revoke.id) ? Reply(Ok{}) : no_lease(revoke.id);
 }
 

@@ -1,10 +1,10 @@
 // A lease: {format u8 = 3}{token u64}{stamp u64}{time to live in ns i64}{asked at in ms i64}
-//          {flags u8: bit 0 soft, bit 1 delayed}{grace period in ms u32}{lock delay in ms u32}
-//          {name}{holder: the rest}
+//          {flags u8: bit 0 soft, bit 1 delayed, bit 2 owner}{grace period in ms u32}
+//          {lock delay in ms u32}, with bit 2 {owner}, {name}{holder: the rest}
 // That of a key: {format u8 = 2}{token u64}{stamp u64}{time to live in ns i64}
 // A table: {newest id u64}{newest stamp u64}{count u32} and count times, in the order of the ids,
 //          {id u64}{length u32}{a lease}{count u32} and count times {key}, in the order of the keys
-// where {name} and {key} are {length u32}{bytes}.
+// where {owner}, {name} and {key} are {length u32}{bytes}.
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/lease_record.h>
 
@@ -18,6 +18,7 @@ constexpr std::uint8_t kFormat = 3;
 constexpr std::uint8_t kFormatOfKey = 2;
 constexpr std::uint8_t kSoftFlag = 1;
 constexpr std::uint8_t kDelayedFlag = 2;
+constexpr std::uint8_t kOwnerFlag = 4;
 
 }  // namespace
 
@@ -31,10 +32,12 @@ std::string encode_lease(const grant::LeaseTable::Lease& lease) {
   to.u64(static_cast<std::uint64_t>(lease.ttl.count()));
   if (of_key) return out;
   to.u64(static_cast<std::uint64_t>(lease.asked_at_ms));
-  const int flags = (lease.terms.soft ? kSoftFlag : 0) | (lease.delayed ? kDelayedFlag : 0);
+  const int flags = (lease.terms.soft ? kSoftFlag : 0) | (lease.delayed ? kDelayedFlag : 0) |
+                    (lease.owner.empty() ? 0 : kOwnerFlag);
   to.u8(static_cast<std::uint8_t>(flags));
   to.u32(lease.terms.grace.count());
   to.u32(lease.terms.delay.count());
+  if (!lease.owner.empty()) to.sized(lease.owner);
   to.sized(lease.name);
   to.bytes(lease.holder);
   return out;
@@ -58,11 +61,16 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
     flags = in.u8();
     lease.terms.grace = grant::LeaseTerms::Milliseconds(in.u32());
     lease.terms.delay = grant::LeaseTerms::Milliseconds(in.u32());
+    if ((flags & kOwnerFlag) != 0) {
+      lease.owner = in.sized();
+      // None is said by the flag alone.
+      if (lease.owner.empty()) return malformed("lease: an owner without a name");
+    }
     lease.name = in.sized();
   }
   lease.terms.soft = (flags & kSoftFlag) != 0;
   lease.delayed = (flags & kDelayedFlag) != 0;
-  if (flags > (kSoftFlag | kDelayedFlag)) return malformed("lease: unknown flags");
+  if (flags > (kSoftFlag | kDelayedFlag | kOwnerFlag)) return malformed("lease: unknown flags");
   if (!in.ok() || (of_key && !in.at_end())) return malformed("lease: its length is wrong");
   lease.holder = in.take_rest();
   return lease;

@@ -25,7 +25,9 @@ namespace {
 /// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
 constexpr std::size_t kShards = 32;
 constexpr std::string_view kMagic("LHMEMS\r\n", 8);
-constexpr std::uint8_t kFormat = 3;
+constexpr std::uint8_t kFormat = 4;
+/// Before there were users; still written when there are none.
+constexpr std::uint8_t kFormatWithoutUsers = 3;
 /// Before there were leases.
 constexpr std::uint8_t kFormatWithoutLeases = 2;
 
@@ -50,6 +52,35 @@ struct Change {
   std::string key;
   std::optional<Value> value;
 };
+
+/// Nothing if there are no users.
+void put_users(std::string& out, const Users& users) {
+  if (users.size() == 0) return;
+  BigWriter to(out);
+  to.u32(static_cast<std::uint32_t>(users.size()));
+  for (const auto& [name, user] : *users.list()) {
+    to.sized(name);
+    to.u64(user->version);
+    to.u64(user->created);
+    to.sized(user->rules);
+  }
+}
+
+/// Errors: corrupted.
+Result<UserMap> take_users(BigReader& in) {
+  UserMap users;
+  const std::uint32_t count = in.u32();
+  for (std::uint32_t i = 0; i < count && in.ok(); ++i) {
+    std::string name(in.sized());
+    User user;
+    user.version = in.u64();
+    user.created = in.u64();
+    user.rules = in.sized();
+    users.insert_or_assign(std::move(name), std::make_shared<const User>(std::move(user)));
+  }
+  if (in.ok() && users.size() == count && count > 0) return users;
+  return Error{ErrorCode::corrupted, "the table of users is damaged"};
+}
 
 /// A snapshot that is a string.
 class EncodedSnapshot final : public replica::Snapshot {
@@ -96,6 +127,7 @@ class MemoryStore::Impl final : public Backend {
     fences_.insert_or_assign(std::string(key), token);
   }
   grant::LeaseTable& leases() override { return leases_.begin_step(); }
+  Users& users() override { return users_; }
   void tell(const Revision& revision) override { events_.stage(revision); }
 
   Bytes run(const replica::Command& command) {
@@ -122,6 +154,7 @@ class MemoryStore::Impl final : public Backend {
   Sessions sessions_;
   Leases leases_;
   EventHistory events_;
+  Users users_;
   /// Held by a thread while values and numbers must not change.
   std::mutex applying_;
 
@@ -240,6 +273,7 @@ class MemoryStore::Impl final : public Backend {
 // {magic 8}{format u8}{applied u64}{revision u64}{keys u64}, then each key, ascending:
 // {key: length u32, bytes}{create u64}{mod u64}{version u64}{lease u64}{value: length u32, bytes}
 // and {fences: count u32, and each {key}{token u64}, ascending}{leases: lease_record.cc}
+// and in format 4 {users: count u32, and each {name}{version u64}{created u64}{rules}, ascending}
 // {the table of sessions: the rest}
 std::string MemoryStore::Impl::encode() const {
   std::vector<std::pair<std::string_view, const Value*>> all;
@@ -249,7 +283,7 @@ std::string MemoryStore::Impl::encode() const {
   std::sort(all.begin(), all.end());
   std::string out(kMagic);
   BigWriter to(out);
-  to.u8(kFormat);
+  to.u8(users_.size() == 0 ? kFormatWithoutUsers : kFormat);
   to.u64(applied_.load());
   to.u64(revision_.load());
   to.u64(all.size());
@@ -267,6 +301,7 @@ std::string MemoryStore::Impl::encode() const {
     to.u64(token.value());
   }
   put_leases(out, leases_.table());
+  put_users(out, users_);
   out.append(sessions_.table().encode_all().view());
   return out;
 }
@@ -278,7 +313,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
   }
   const unsigned format = in.u8();
-  const bool with_leases = format == kFormat;
+  const bool with_leases = format == kFormat || format == kFormatWithoutUsers;
   if (in.ok() && !with_leases && format != kFormatWithoutLeases)
     return kv::unsupported("the snapshot has", format, kFormat);
   const std::uint64_t applied = in.u64();
@@ -312,12 +347,15 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     if (!taken) return damaged;
     leases = std::move(taken).value();
   }
+  auto users = format == kFormat ? take_users(in) : Result<UserMap>(UserMap());
+  if (!users) return damaged;
   auto sessions = replica::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;
   const Locked locked(*this, std::bitset<kShards>().set());
   for (std::size_t i = 0; i < kShards; ++i) shards_[i].values.swap(fresh[i]);
   sessions_.replace(std::move(sessions).value());
   leases_.replace(std::move(leases));
+  users_.replace(std::move(users).value());
   fences_ = std::move(fences);
   revision_.store(revision, std::memory_order_release);
   keys_.store(keys, std::memory_order_release);
@@ -366,6 +404,7 @@ std::vector<Bytes> MemoryStore::apply(const std::vector<replica::Command>& comma
   LEASEHOLD_ASSERT(previous <= last);
   impl_->sessions_.saved();
   impl_->leases_.saved();
+  impl_->users_.saved();
   impl_->applied_.store(last.value(), std::memory_order_release);
   return replies;
 }
@@ -418,6 +457,9 @@ Result<LeaseChanges> MemoryStore::lease_changes(std::uint64_t cursor) const {
 
 const EventHistory& MemoryStore::events() const {
   return impl_->events_;
+}
+const Users& MemoryStore::users() const {
+  return impl_->users_;
 }
 
 std::uint64_t MemoryStore::size() const {

@@ -31,6 +31,7 @@ enum class ErrorKind : std::uint8_t {
   no_lease = 14,           ///< never granted, revoked or expired
   fenced = 15,             ///< the token is smaller than one that has written, or was never granted
   key_exists = 16,         ///< SetSequential
+  not_owner = 17,          ///< ActAs: the lease is another user's
 };
 
 // The results.

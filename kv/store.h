@@ -7,6 +7,7 @@
 #include <leasehold/kv/command.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/leases.h>
+#include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/session_table.h>
 #include <leasehold/replica/state_machine.h>
@@ -105,6 +106,8 @@ class Store : public replica::StateMachine {
   virtual Result<LeaseChanges> lease_changes(std::uint64_t cursor) const = 0;
   /// The changes of the latest revisions.
   virtual const EventHistory& events() const = 0;
+  /// The users of the client port. They may be ahead of reads.
+  virtual const Users& users() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
   /// The newest revision; 0 for a store that never changed.

@@ -34,6 +34,10 @@ Result<void> check_security(ServeSettings& settings) {
       (certificate && security.authority_file.empty())) {
     return invalid("--tls-cert, --tls-key and --tls-ca go together: leasehold cert makes them");
   }
+  if (!settings.client_tls_given && certificate) settings.server.client_tls = ClientTls::Mode::on;
+  if (settings.server.client_tls != ClientTls::Mode::off && !certificate) {
+    return invalid("clients are to use TLS: --tls-cert, --tls-key and --tls-ca are missing");
+  }
   if (security.accepts(net::Protection::certificate) && !certificate) {
     return invalid(
         "peers are to be protected by tls: --tls-cert, --tls-key and --tls-ca are missing");
@@ -49,6 +53,24 @@ const char* protection_name(net::Protection protection) {
     case net::Protection::plain: return "plain";
     case net::Protection::key: return "key";
     case net::Protection::certificate: return "tls";
+  }
+  return "";
+}
+
+const char* client_tls_name(ClientTls::Mode mode) {
+  switch (mode) {
+    case ClientTls::Mode::off: return "off";
+    case ClientTls::Mode::optional: return "optional";
+    case ClientTls::Mode::on: return "on";
+  }
+  return "";
+}
+
+const char* client_certificates_name(tls::ClientCertificates wish) {
+  switch (wish) {
+    case tls::ClientCertificates::none: return "none";
+    case tls::ClientCertificates::optional: return "optional";
+    case tls::ClientCertificates::required: return "required";
   }
   return "";
 }
@@ -102,6 +124,8 @@ void describe(ServeSettings& settings) {
       {"data-dir", settings.data_dir},
       {"cluster", settings.node.cluster},
       {"peer-protection", protection_name(settings.node.peer_security.dial)},
+      {"client-tls", client_tls_name(settings.server.client_tls)},
+      {"client-certs", client_certificates_name(settings.server.client_certificates)},
       {"listen", settings.listen},
       {"advertise", settings.advertise},
       {"io-threads", std::to_string(settings.server.io_threads)},
@@ -147,6 +171,7 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
   if (auto checked = check_together(settings); !checked) return checked.error();
   if (settings.advertise.empty()) settings.advertise = settings.listen;
   settings.server.advertise = settings.advertise;
+  settings.server.cluster = settings.node.cluster;
   settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
   settings.server.max_clock_drift_ppm = settings.node.timing.max_clock_drift_ppm;
   settings.node.data_dir = settings.data_dir;

@@ -6,6 +6,7 @@
 #include <leasehold/server/backup.h>
 #include <leasehold/server/commands/command_table.h>
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/credentials.h>
 #include <leasehold/server/front/tcp_front.h>
 #include <leasehold/server/log_observer.h>
 #include <leasehold/server/log_text.h>
@@ -102,6 +103,13 @@ sigset_t ending_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+/// What a node that serves waits for. SIGHUP: read the certificates and keys again.
+sigset_t awaited_signals() {
+  sigset_t signals = ending_signals();
+  sigaddset(&signals, SIGHUP);
   return signals;
 }
 
@@ -206,19 +214,36 @@ void tell_of_expired(std::size_t ended) {
                ended == 1 ? "it" : "them");
 }
 
+/// Asks for the newest users, until it has them; so that hardly any client has to wait for them.
+void learn_users(node::Node& node, ServerState& state) {
+  if (state.users_known.load() || state.asking_for_users.exchange(true)) return;
+  node.read(raft::ReadMode::quorum, state.options.command_timeout,
+            [&state](const replica::ReadResult& result) {
+              if (result.index) state.users_known.store(true);
+              state.asking_for_users.store(false);
+            });
+}
+
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
-          kv::LeaseWatch leases, ServerState& state, const Failure& failure) {
-  const sigset_t signals = ending_signals();
+          kv::LeaseWatch leases, Credentials& credentials, ServerState& state,
+          const Failure& failure) {
+  const sigset_t signals = awaited_signals();
   StartWatch start(node, observer.leader_known(),
                    [](const std::string& text) { spdlog::info("{}", text); });
   for (;;) {
     const int signal = sigtimedwait(&signals, nullptr, &kWatchInterval);
-    if (signal > 0) return signal;
+    if (signal == SIGHUP) {
+      static_cast<void>(credentials.reload());  // it logs the result
+    } else if (signal > 0) {
+      return signal;
+    }
     if (has_failed(failure)) return 0;
+    credentials.look();
     start.look();
     sessions.look();
     leases.look();
+    learn_users(node, state);
     if (!state.options.witness) continue;
     node.status([&state](const node::NodeStatus& status) {
       state.full_member.store(full_member(status).value(), std::memory_order_relaxed);
@@ -349,8 +374,12 @@ Result<int> serve(const ServeSettings& settings) {
   running.store(node.value().get());
   node.value()->on_failure([&failure](Error error) { failure.set(std::move(error)); });
 
-  ServerState state(settings.server, command_table());
+  auto context = Credentials::load_for_clients(settings);
+  if (!context) return context.error();
+  ServerState state(settings.server, command_table(), std::move(context).value());
   state.options.notice = [](const std::string& text) { spdlog::warn("{}", text); };
+  // A witness has no users.
+  state.users_known = state.options.witness;
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
     backups.emplace(*node.value(), *on_disk, backup_options(settings));
@@ -362,6 +391,8 @@ Result<int> serve(const ServeSettings& settings) {
   kv::LeaseKeeper keeper(*clock.value(),
                          [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
   state.lease_keeper = &keeper;
+  Credentials credentials(settings, *node.value(), state.client_tls);
+  state.options.reload = [&credentials] { return credentials.reload(); };
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
@@ -372,7 +403,7 @@ Result<int> serve(const ServeSettings& settings) {
             SessionWatch(*node.value(), store, settings.session_idle_max,
                          settings.server.command_timeout),
             kv::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
-            state, failure);
+            credentials, state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
@@ -395,7 +426,7 @@ Result<int> serve(const ServeSettings& settings) {
 }  // namespace
 
 int run_serve(const ServeSettings& settings) {
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = awaited_signals();
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
   mallopt(M_ARENA_MAX, kHeapsMax);

@@ -1,3 +1,4 @@
+#include <leasehold/server/security_settings.h>
 #include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
@@ -51,43 +52,6 @@ Result<void> set_timing(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) return duration.error();
   settings.node.timing.*member = duration.value();
-  return {};
-}
-
-template <std::string net::PeerSecurity::*member>
-Result<void> set_path(ServeSettings& settings, const std::string& text) {
-  settings.node.peer_security.*member = text;
-  return {};
-}
-
-Result<net::Protection> parse_protection(std::string_view text) {
-  if (text == "plain") return net::Protection::plain;
-  if (text == "key") return net::Protection::key;
-  if (text == "tls") return net::Protection::certificate;
-  return invalid(fmt::format("{} is none of plain, key and tls", quoted(text)));
-}
-
-Result<void> set_peer_protection(ServeSettings& settings, const std::string& text) {
-  const auto protection = parse_protection(text);
-  if (!protection) return protection.error();
-  settings.node.peer_security.dial = protection.value();
-  settings.peer_protection_given = true;
-  return {};
-}
-
-Result<void> set_peer_accept(ServeSettings& settings, const std::string& text) {
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t comma = rest.find(',');
-    const auto protection = parse_protection(rest.substr(0, comma));
-    if (!protection) return protection.error();
-    net::PeerSecurity& security = settings.node.peer_security;
-    switch (protection.value()) {
-      case net::Protection::plain: security.accept_plain = true; break;
-      case net::Protection::key: security.accept_key = true; break;
-      case net::Protection::certificate: security.accept_certificate = true; break;
-    }
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
   return {};
 }
 
@@ -206,12 +170,6 @@ Result<void> set_backups_max(ServeSettings& settings, const std::string& text) {
 Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
   if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
   settings.server.lease_reads = text == "on";
-  return {};
-}
-
-Result<void> set_allow_plain_peers(ServeSettings& settings, const std::string& text) {
-  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
-  settings.node.peer_security.plain_beyond_loopback = text == "on";
   return {};
 }
 
@@ -409,6 +367,14 @@ const SettingSpec kSettings[] = {
      set_path<&net::PeerSecurity::authority_file>},
     {"tls-crl", "FILE", "", "List of the certificates that the authority has revoked, PEM",
      set_path<&net::PeerSecurity::revoked_file>},
+    {"client-tls", "off|optional|on", "",
+     "TLS on the client port; optional: with and without it, while clients move. Without this: on "
+     "if --tls-cert is given",
+     set_client_tls},
+    {"client-certs", "none|optional|required", "optional",
+     "Certificates of clients. optional: a client that shows one proves its user by it; required: "
+     "one without is refused",
+     set_client_certs},
     {"allow-plain-peers", "on|off", "off",
      "on: without protection, beyond loopback, too: whoever reaches a peer port owns the group",
      set_allow_plain_peers},

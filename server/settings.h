@@ -30,6 +30,7 @@ struct ServeSettings {
   lease::Duration session_idle_max = std::chrono::minutes(10);
   bool peer_protection_given = false;  ///< else it follows from the files that are given
   std::size_t backups_max = 100;  ///< in the data directory
+  bool client_tls_given = false;       ///< as well
   kv::EventHistory::Limits events;
   ServerOptions server;
 };

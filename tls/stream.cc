@@ -6,9 +6,22 @@
 
 #include <fmt/format.h>
 
+#include <openssl/x509v3.h>
+
 #include <utility>
 
 namespace leasehold::tls {
+
+namespace {
+
+bool is_ip_address(const std::string& host) {
+  using Address = std::unique_ptr<ASN1_OCTET_STRING, FreeBy<ASN1_OCTET_STRING_free>>;
+  const bool is = Address(a2i_IPADDRESS(host.c_str())) != nullptr;
+  ERR_clear_error();
+  return is;
+}
+
+}  // namespace
 
 SessionSlot::~SessionSlot() {
   SSL_SESSION_free(session_);
@@ -41,6 +54,11 @@ Stream::Stream(ContextPtr context, Side side, int socket, SessionSlot* slot)
 }
 
 Stream::~Stream() {
+  // Otherwise OpenSSL would forget the session of a connection that ends without a farewell: the
+  // next one, after the network broke or a node was started again, could not continue it.
+  if (established_ && problem_.empty()) {
+    SSL_set_shutdown(ssl_, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+  }
   SSL_free(ssl_);
 }
 
@@ -70,10 +88,33 @@ Stream::Step Stream::step_of(int result, const char* during) {
   }
   broken_ = true;
   const long verdict = SSL_get_verify_result(ssl_);
+  note_fault(ERR_peek_error(), verdict);
   problem_ = fmt::format("{}: {}", during, openssl_problem());
   if (verdict != X509_V_OK)
     problem_ += fmt::format(" ({})", X509_verify_cert_error_string(verdict));
   return {State::failed, 0};
+}
+
+void Stream::note_fault(unsigned long code, long verdict) {
+  const int reason = ERR_GET_REASON(code);
+  if (verdict != X509_V_OK || reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE) {
+    fault_ = Fault::certificate;
+  } else {
+    fault_ = reason >= SSL_AD_REASON_OFFSET ? Fault::refused : Fault::protocol;
+  }
+}
+
+void Stream::expect_server(std::string host) {
+  server_ = std::move(host);
+  if (ssl_ == nullptr || is_ip_address(server_)) return;
+  SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, server_.data());
+}
+
+bool Stream::is_expected_server(X509* certificate) const {
+  if (peer_name_ && std::holds_alternative<NodeName>(*peer_name_)) return true;
+  return is_ip_address(server_)
+             ? X509_check_ip_asc(certificate, server_.c_str(), 0) == 1
+             : X509_check_host(certificate, server_.data(), server_.size(), 0, nullptr) == 1;
 }
 
 Stream::Step Stream::handshake() {
@@ -102,11 +143,17 @@ bool Stream::note_proof() {
   }
   const CertificateHandle certificate(SSL_get1_peer_certificate(ssl_));
   if (certificate) {
+    fault_ = Fault::certificate;
     if (SSL_get_verify_result(ssl_) != X509_V_OK) {
       problem_ = "the certificate is not valid";
       return false;
     }
     peer_name_ = name_in(certificate.get());
+    if (!server_.empty() && !is_expected_server(certificate.get())) {
+      problem_ = fmt::format("the server's certificate is neither a node's nor for '{}'", server_);
+      return false;
+    }
+    fault_ = Fault::none;
   } else if (!offered_key_.empty() && SSL_session_reused(ssl_) == 1) {
     peer_key_ = offered_key_;
   }

@@ -14,7 +14,7 @@
 
 struct ssl_st;
 struct ssl_session_st;
-struct bio_method_st;
+struct x509_st;
 
 namespace leasehold::tls {
 
@@ -45,6 +45,13 @@ class Stream {
     ended,        ///< the other side has closed the connection, or the system did
     failed,       ///< see problem(): what came is not TLS, or proves nothing
   };
+  /// Whose fault a failed handshake was.
+  enum class Fault : std::uint8_t {
+    none,
+    protocol,     ///< what came is not TLS, or not in a form that is accepted
+    certificate,  ///< the other side showed none, or one that is not valid
+    refused,      ///< the other side does not accept this side, or gave up with an alert
+  };
   struct Step {
     State state = State::done;
     std::size_t bytes = 0;  ///< read, or taken
@@ -57,6 +64,11 @@ class Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  /// Before the handshake, at the dialling side of a client port: the name or the address of the
+  /// server. Its certificate has to be for that, or to name a node of a group: nodes are known by
+  /// their names, under whatever address they are reached. Who has a node's certificate of this
+  /// authority is a node; a user's certificate does not make a server.
+  void expect_server(std::string host);
   /// `done`: the other side has proved itself as the context asks.
   Step handshake();
   bool established() const { return established_; }
@@ -73,6 +85,7 @@ class Stream {
 
   /// After `failed`: why, for people.
   const std::string& problem() const { return problem_; }
+  Fault fault() const { return fault_; }
   /// The name in the certificate that the other side has proved; none: it showed none, or one
   /// without a name of ours.
   const std::optional<CertificateName>& peer_name() const { return peer_name_; }
@@ -94,6 +107,8 @@ class Stream {
   Step step_of(int result, const char* during);
   /// What the handshake has proved. False: not what the context asks.
   bool note_proof();
+  void note_fault(unsigned long code, long verdict);
+  bool is_expected_server(x509_st* certificate) const;
 
   ContextPtr context_;
   Side side_;
@@ -105,7 +120,9 @@ class Stream {
   std::string shown_key_;
   std::string peer_key_;
   std::optional<CertificateName> peer_name_;
+  std::string server_;  ///< that was dialled; empty: any
   std::string problem_;
+  Fault fault_ = Fault::none;
 };
 
 }  // namespace leasehold::tls

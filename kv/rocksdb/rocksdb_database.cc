@@ -5,6 +5,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+#include <leasehold/kv/rocksdb/rocksdb_users.h>
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
@@ -120,6 +121,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto leases = read_leases(*db);
   if (!leases) return leases.error();
   database->leases_.replace(std::move(leases).value());
+  auto users = read_users(*db);
+  if (!users) return users.error();
+  database->users_ = std::move(users).value();
   // There is no write-ahead log: everything in the database was flushed.
   database->applied_ = counters.value().applied;
   database->durable_ = counters.value().applied;

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/kv/sessions.h>
+#include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 
 #include <rocksdb/db.h>
@@ -76,6 +77,7 @@ class Database {
   std::atomic<std::uint64_t> durable_{0};
   Sessions sessions_;
   Leases leases_;
+  UserMap users_;  ///< as open() found them
 
  private:
   class Listener;

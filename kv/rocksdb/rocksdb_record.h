@@ -30,6 +30,8 @@ inline constexpr std::string_view kLeaseSpace("\0\6", 2);
 inline constexpr std::string_view kLeaseNameSpace("\0\7", 2);
 inline constexpr std::string_view kAttachedSpace("\0\10", 2);
 inline constexpr std::string_view kFenceSpace("\0\11", 2);
+/// That of every user; the name follows.
+inline constexpr std::string_view kUserSpace("\0\12", 2);
 /// The first byte of every key of data; its space is the last one of the database.
 inline constexpr char kDataSpace = 1;
 

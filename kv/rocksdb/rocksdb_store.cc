@@ -173,6 +173,7 @@ void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   databases_.push_back(std::move(database));
   Database* const old = live_.exchange(databases_.back().get());
   events_.restart(live().revision_.load());
+  users_.replace(std::exchange(live().users_, {}));
   if (old == nullptr) return;
   // As long as the longest read: none of them blocks on anything but the disk.
   while (!old->read_by_nobody()) std::this_thread::yield();
@@ -260,6 +261,9 @@ Result<LeaseChanges> RocksdbStore::lease_changes(std::uint64_t cursor) const {
 }
 const EventHistory& RocksdbStore::events() const {
   return impl_->events();
+}
+const Users& RocksdbStore::users() const {
+  return impl_->users_seen();
 }
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);

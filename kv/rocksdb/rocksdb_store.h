@@ -81,6 +81,7 @@ class RocksdbStore final : public Store {
                                                              std::size_t count) const override;
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const override;
   const EventHistory& events() const override;
+  const Users& users() const override;
   std::uint64_t size() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;

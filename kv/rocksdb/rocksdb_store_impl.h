@@ -59,6 +59,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<LeaseChanges> lease_changes(std::uint64_t cursor) const;
 
   const EventHistory& events() const { return events_; }
+  const Users& users_seen() const { return users_; }
   /// Its numbers belong together, and may be read without a pin: the object is never destroyed
   /// before the store.
   Database& live() const { return *live_.load(std::memory_order_acquire); }
@@ -71,6 +72,7 @@ class RocksdbStore::Impl final : private Backend {
   Result<grant::FencingToken> fence(std::string_view key) override;
   void put_fence(std::string_view key, grant::FencingToken token) override;
   grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
+  Users& users() override { return users_; }
   void tell(const Revision& revision) override { events_.stage(revision); }
 
   // rocksdb_store.cc
@@ -107,6 +109,7 @@ class RocksdbStore::Impl final : private Backend {
   std::map<std::string, grant::FencingToken, std::less<>> fences_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
   EventHistory events_;
+  Users users_;
 
   std::atomic<bool> interrupted_{false};
   std::mutex full_mutex_;

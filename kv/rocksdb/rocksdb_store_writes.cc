@@ -7,6 +7,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
 #include <leasehold/kv/rocksdb/rocksdb_store_impl.h>
+#include <leasehold/kv/rocksdb/rocksdb_users.h>
 
 #include <rocksdb/write_batch.h>
 
@@ -72,8 +73,8 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
       failed = fail(reply.error());
     }
     // A short command may write a long value (SetRange): what waits in memory is bounded.
-    const std::size_t waiting =
-        changed_bytes_ + session_bytes(database.sessions_) + database.leases_.unsaved_bytes();
+    const std::size_t waiting = changed_bytes_ + session_bytes(database.sessions_) +
+                                database.leases_.unsaved_bytes() + users_.changed_bytes();
     if (!failed && waiting > kChangedBytesMax) {
       if (auto written = write_changes(counters, command.id.index); !written) {
         failed = fail(written.error());
@@ -116,6 +117,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   Database& database = live();
   put_sessions(database.sessions_, batch);
   put_leases(database.leases_, batch);
+  put_users(users_, batch);
   for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
   LEASEHOLD_ASSERT(batch
                        .Put(std::string(kCountersKey),
@@ -131,6 +133,7 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   fences_.clear();
   database.sessions_.saved();
   database.leases_.saved();
+  users_.saved();
   events_.publish();
   return {};
 }

@@ -1,3 +1,5 @@
+#include <leasehold/server/commands/command_categories.h>
+#include <leasehold/server/commands/command_keys.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/front/words.h>
 
@@ -85,8 +87,28 @@ constexpr Effect kRead = Effect::read;
 // clang-format off
 /// Ascending by name.
 constexpr CommandSpec kCommands[] = {
+    other("acl", -2, kNone, Group::server, run_help, "Users and what they may do"),
+    other("acl|cat", -2, kNone, Group::server, run_acl_cat,
+          "The categories of commands, or the commands of one: [category]"),
+    other("acl|deluser", -3, Effect::after_all, Group::server, run_acl_deluser,
+          "Removes users and closes their connections"),
+    other("acl|dryrun", -4, kNone, Group::server, run_acl_dryrun,
+          "Whether a user may run a command: user command ..."),
+    other("acl|genpass", -2, kNone, Group::server, run_acl_genpass,
+          "A random password: [bits]"),
+    other("acl|getuser", 3, kNone, Group::server, run_acl_getuser, "The rules of a user, in parts"),
+    other("acl|help", 2, kNone, Group::server, run_help, "Lists the forms of ACL"),
+    other("acl|list", 2, kNone, Group::server, run_acl_list, "All users with their rules"),
+    other("acl|log", -2, kNone, Group::server, run_acl_log,
+          "What users were refused at this node: [count | RESET]"),
+    other("acl|setuser", -3, Effect::after_all, Group::server, run_acl_setuser,
+          "Makes or changes a user: name [rule ...]"),
+    other("acl|users", 2, kNone, Group::server, run_acl_users, "The names of the users"),
+    other("acl|whoami", 2, kNone, Group::server, run_acl_whoami, "The user of this connection"),
     change("append", 3, Group::string, kOneKey, make_append,
            "Writes after the end of a value"),
+    other("auth", -2, Effect::after_all, Group::connection, run_auth,
+          "Proves who the connection is: [user] password"),
     other("client", -2, kNone, Group::connection, run_help, "Tells about connections"),
     other("client|getname", 2, kNone, Group::connection, run_client_getname,
           "The name of this connection"),
@@ -211,6 +233,8 @@ constexpr CommandSpec kCommands[] = {
           "One read in another mode: lease | quorum | log | stale BOUND, then the command"),
     other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,
           "How this connection's reads are justified: [lease | quorum | log | stale BOUND]"),
+    other("leasehold|reload", 2, kNone, Group::leasehold, run_leasehold_reload,
+          "Reads this node's certificates, keys and list of revoked ones again, for both ports"),
     other("leasehold|session", -3, Effect::after_all, Group::leasehold, run_leasehold_session,
           "Sessions, which number writes to execute once: OPEN | CLOSE id | TOUCH id | LIST"),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
@@ -357,6 +381,17 @@ class Table final : public CommandTable {
   const CommandSpec* find(const Arguments& args) const override { return find_command(args); }
   std::string problem_of_unknown(const Arguments& args) const override {
     return server::problem_of_unknown(args);
+  }
+  std::size_t number_of(const CommandSpec& spec) const override {
+    return static_cast<std::size_t>(&spec - std::begin(kCommands));
+  }
+  std::vector<KeyUse> uses_of(const CommandSpec& spec, const Arguments& args) const override {
+    return uses_of_command(spec, args);
+  }
+  std::size_t size() const override { return std::size(kCommands); }
+  std::string_view name_of(std::size_t command) const override { return kCommands[command].name; }
+  Categories categories_of(std::size_t command) const override {
+    return categories_of_command(kCommands[command]);
   }
 };
 

@@ -56,9 +56,22 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out);
 void scan_random(StoreReader& reader, const Arguments& args, std::string& out);
 void scan_some(StoreReader& reader, const Arguments& args, std::string& out);
 
+// commands_acl.cc
+void run_acl_cat(Session& session, const Arguments& args, std::string& out);
+void run_acl_deluser(Session& session, const Arguments& args, std::string& out);
+void run_acl_dryrun(Session& session, const Arguments& args, std::string& out);
+void run_acl_genpass(Session& session, const Arguments& args, std::string& out);
+void run_acl_getuser(Session& session, const Arguments& args, std::string& out);
+void run_acl_list(Session& session, const Arguments& args, std::string& out);
+void run_acl_log(Session& session, const Arguments& args, std::string& out);
+void run_acl_setuser(Session& session, const Arguments& args, std::string& out);
+void run_acl_users(Session& session, const Arguments& args, std::string& out);
+void run_acl_whoami(Session& session, const Arguments& args, std::string& out);
+void run_auth(Session& session, const Arguments& args, std::string& out);
+
 // commands_multi.cc
 /// Why EXEC does nothing: the text of an error, or empty.
-std::string problem_of_exec(const Multi::Finished& finished);
+std::string problem_of_exec(const Session& session, const Multi::Finished& finished);
 void run_discard(Session& session, const Arguments& args, std::string& out);
 void run_exec(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_expect(Session& session, const Arguments& args, std::string& out);
@@ -118,6 +131,7 @@ void run_leasehold_explain(Session& session, const Arguments& args, std::string&
 void run_leasehold_member(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_reload(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_status(Session& session, const Arguments& args, std::string& out);
 

@@ -20,6 +20,32 @@ std::string check_client_name(std::string_view name) {
   return plain ? "" : "ERR Client names cannot contain spaces, newlines or special characters.";
 }
 
+/// What HELLO asks for, in addition to a user.
+struct Greeting {
+  Protocol protocol = Protocol::resp2;
+  std::optional<std::string> name;
+};
+
+void greet(Session& session, const Greeting& greeting, std::string& out) {
+  session.protocol = greeting.protocol;
+  if (greeting.name) session.name = *greeting.name;
+  append_map(out, 7, session.protocol);
+  append_bulk(out, "server");
+  append_bulk(out, "leasehold");
+  append_bulk(out, "version");
+  append_bulk(out, kVersion);
+  append_bulk(out, "proto");
+  append_integer(out, static_cast<int>(session.protocol));
+  append_bulk(out, "id");
+  append_integer(out, static_cast<std::int64_t>(session.id()));
+  append_bulk(out, "mode");
+  append_bulk(out, "standalone");
+  append_bulk(out, "role");
+  append_bulk(out, "master");  // in Redis a replica takes no writes; every node here does
+  append_bulk(out, "modules");
+  append_array(out, 0);
+}
+
 /// ID, ADDR and SKIPME of CLIENT KILL. The text of an error, or empty.
 std::string parse_kill(const Session& session, const Arguments& args, ClientFilter& filter) {
   bool skip_me = true;
@@ -80,6 +106,7 @@ void run_quit(Session& session, const Arguments&, std::string& out) {
 
 void run_reset(Session& session, const Arguments&, std::string& out) {
   session.protocol = Protocol::resp2;
+  session.forget_user();
   session.name.clear();
   session.multi().clear();
   session.stop_listening();
@@ -89,46 +116,44 @@ void run_reset(Session& session, const Arguments&, std::string& out) {
 }
 
 void run_hello(Session& session, const Arguments& args, std::string& out) {
-  Protocol protocol = session.protocol;
+  Greeting greeting;
+  greeting.protocol = session.protocol;
+  std::optional<std::pair<std::string_view, std::string_view>> user;
   std::size_t at = 1;
   if (at < args.size()) {
     const auto version = parse_integer(args[at++]);
     if (!version || (*version != 2 && *version != 3)) {
       return session.refuse(out, "NOPROTO unsupported protocol version: 2 and 3 are spoken here");
     }
-    protocol = *version == 3 ? Protocol::resp3 : Protocol::resp2;
+    greeting.protocol = *version == 3 ? Protocol::resp3 : Protocol::resp2;
   }
-  std::optional<std::string_view> name;
   while (at < args.size()) {
     if (equals_ignoring_case(args[at], "setname") && at + 1 < args.size()) {
-      name = args[at + 1];
-      if (const std::string problem = check_client_name(*name); !problem.empty()) {
+      greeting.name = args[at + 1];
+      if (const std::string problem = check_client_name(*greeting.name); !problem.empty()) {
         return session.refuse(out, problem);
       }
       at += 2;
-    } else if (equals_ignoring_case(args[at], "auth")) {
-      return session.refuse(out, "ERR no password is set here: leave AUTH out");
+    } else if (equals_ignoring_case(args[at], "auth") && at + 2 < args.size()) {
+      user = {args[at + 1], args[at + 2]};
+      at += 3;
     } else {
       return session.refuse(out, "ERR Syntax error in HELLO option " + quoted(args[at]));
     }
   }
-  session.protocol = protocol;
-  if (name) session.name = std::string(*name);
-  append_map(out, 7, protocol);
-  append_bulk(out, "server");
-  append_bulk(out, "leasehold");
-  append_bulk(out, "version");
-  append_bulk(out, kVersion);
-  append_bulk(out, "proto");
-  append_integer(out, static_cast<int>(protocol));
-  append_bulk(out, "id");
-  append_integer(out, static_cast<std::int64_t>(session.id()));
-  append_bulk(out, "mode");
-  append_bulk(out, "standalone");
-  append_bulk(out, "role");
-  append_bulk(out, "master");  // in Redis a replica takes no writes; every node here does
-  append_bulk(out, "modules");
-  append_array(out, 0);
+  if (user) {
+    return session.authenticate(
+        user->first, user->second,
+        [greeting](Session& greeted, std::string& reply) { greet(greeted, greeting, reply); }, out);
+  }
+  if (!session.user().rights) {
+    return session.refuse(
+        out,
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+        "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+        "RESP protocol version at the same time");
+  }
+  greet(session, greeting, out);
 }
 
 void run_client_id(Session& session, const Arguments&, std::string& out) {

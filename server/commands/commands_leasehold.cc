@@ -126,6 +126,20 @@ void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
   });
 }
 
+void run_leasehold_reload(Session& session, const Arguments&, std::string& out) {
+  const auto& reload = session.context().state.options.reload;
+  if (!reload) return session.refuse(out, "ERR this server has no certificates to read again");
+  session.context().background->post([&reload, answer = session.answer_later()] {
+    std::string reply;
+    if (const auto read = reload(); read) {
+      append_bulk(reply, read.value());
+    } else {
+      append_error(reply, fmt::format("ERR everything stays as it was: {}", read.error().message));
+    }
+    answer(std::move(reply));
+  });
+}
+
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out) {
   if (args.size() == 2) {
     const ReadPolicy& policy = session.read_policy();
@@ -163,6 +177,9 @@ void run_leasehold_read(Session& session, const Arguments& args, std::string& ou
   if (!arity_fits(*spec, words.size())) {
     return session.refuse(
         out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
+  }
+  if (const std::string why = session.refusal_of(*spec, words, "toplevel"); !why.empty()) {
+    return session.refuse(out, why);
   }
   session.read(*spec, words, policy, out);
 }

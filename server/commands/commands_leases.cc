@@ -50,11 +50,25 @@ bool parse_term(std::string_view word, grant::LeaseTerms::Milliseconds& term) {
   return number.has_value();
 }
 
+/// Whether the session's user may not renew one of them, as far as this node knows: then the log
+/// decides.
+bool others_are_among(const Session& session, const std::vector<kv::LeaseRef>& leases) {
+  const auto& rights = session.user().rights;
+  if (!rights || rights->may_touch_leases_of_others()) return false;
+  return std::any_of(leases.begin(), leases.end(), [&](const kv::LeaseRef& lease) {
+    const auto found = session.context().store.find_lease(lease.id, lease.name);
+    if (!found || !found.value()) return false;
+    const std::string& owner = found.value()->lease.owner;
+    return !owner.empty() && owner != rights->user();
+  });
+}
+
 /// Under the leader lease. False: the log has to be asked.
 bool renew_here(Session& session, const std::vector<kv::LeaseRef>& leases, std::string& out) {
   const Session::Context& context = session.context();
   kv::LeaseKeeper* const keeper = context.state.lease_keeper;
   if (keeper == nullptr || !context.state.options.lease_reads) return false;
+  if (others_are_among(session, leases)) return false;
   const auto renewed = kv::renew_under_lease(context.node, *keeper, context.store, leases);
   if (!renewed) return false;
   append_array(out, leases.size());

@@ -15,18 +15,22 @@ void refuse_watch(Session& session, const std::string& text, std::string& out) {
 
 }  // namespace
 
-std::string problem_of_exec(const Multi::Finished& finished) {
+std::string problem_of_exec(const Session& session, const Multi::Finished& finished) {
   if (finished.spoiled) {
     return "EXECABORT Transaction discarded because of previous errors.";
   }
   if (finished.watch_failed) {
     return "EXECABORT Transaction discarded because a WATCH was refused.";
   }
+  if (session.user().queued_under != session.user().rights) {
+    return "EXECABORT Transaction discarded because the user's rights were changed: send it again.";
+  }
   return {};
 }
 
 void run_multi(Session& session, const Arguments&, std::string& out) {
   if (session.multi().open()) return session.refuse(out, "ERR MULTI calls can not be nested");
+  session.begin_queue();
   session.multi().begin();
   append_simple(out, "OK");
 }
@@ -40,7 +44,7 @@ void run_discard(Session& session, const Arguments&, std::string& out) {
 void run_exec(Session& session, const Arguments&, std::string& out) {
   if (!session.multi().open()) return session.refuse(out, "ERR EXEC without MULTI");
   Multi::Finished finished = session.multi().finish();
-  if (const std::string problem = problem_of_exec(finished); !problem.empty()) {
+  if (const std::string problem = problem_of_exec(session, finished); !problem.empty()) {
     return session.refuse(out, problem);
   }
   if (finished.empty) {
@@ -62,6 +66,7 @@ void run_unwatch(Session& session, const Arguments&, std::string& out) {
 }
 
 void run_watch(Session& session, const Arguments& args, std::string& out) {
+  session.begin_queue();
   const std::vector<std::string_view> keys(args.begin() + 1, args.end());
   const auto found = session.context().store.get_all(keys, kv::Load::revisions);
   if (!found) {
@@ -84,6 +89,7 @@ void run_leasehold_expect(Session& session, const Arguments& args, std::string& 
     return refuse_watch(session, "ERR expected LEASEHOLD EXPECT key revision [key revision ...]",
                         out);
   }
+  session.begin_queue();
   for (std::size_t i = 2; i < args.size(); i += 2) {
     const auto revision = parse_integer(args[i + 1]);
     if (!revision || *revision < 0) {

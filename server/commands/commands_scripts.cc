@@ -1,4 +1,5 @@
 // EVAL, EVALSHA and SCRIPT, for the scripts of lock libraries.
+#include <leasehold/server/commands/command_keys.h>
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/scripts.h>
 #include <leasehold/server/front/key_times.h>
@@ -34,6 +35,12 @@ void call(Session& session, const Script& script, const Arguments& keys, const A
   ScriptCall made;
   const std::string problem = make_script_call(script, keys, values, made);
   if (!problem.empty()) return session.refuse(out, problem);
+  for (const kv::Operation& operation : made.operations) {
+    // The keys are those of the script, and were judged with it.
+    const CommandSpec* spec = find_command_named(command_of(operation));
+    const std::string why = session.refusal_of(*spec, {}, "script");
+    if (!why.empty()) return session.refuse(out, why);
+  }
   const Session::Context& context = session.context();
   for (kv::Operation& operation : made.operations) {
     see_time(operation, context.store, context.state.lease_keeper);

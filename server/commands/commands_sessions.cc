@@ -52,7 +52,7 @@ struct Carried {
 std::string carry_transaction(Session& session, Carried& carried) {
   if (!session.multi().open()) return "ERR EXEC without MULTI";
   Multi::Finished finished = session.multi().finish();
-  if (std::string problem = problem_of_exec(finished); !problem.empty()) return problem;
+  if (std::string problem = problem_of_exec(session, finished); !problem.empty()) return problem;
   carried.command = std::move(finished.command);
   carried.form = ReplyForm::transaction;
   carried.parts = session.run_queued(finished);
@@ -74,6 +74,9 @@ std::string carry_write(Session& session, const Arguments& words, Carried& carri
   }
   if (!arity_fits(*spec, words.size())) {
     return fmt::format("ERR wrong number of arguments for '{}' command", spec->name);
+  }
+  if (std::string problem = session.refusal_of(*spec, words, "toplevel"); !problem.empty()) {
+    return problem;
   }
   if (exec) return carry_transaction(session, carried);
   kv::Operation operation;

@@ -38,7 +38,6 @@ constexpr const char* kBits =
 constexpr const char* kCompare =
     "values are not compared with each other here: MGET both and compare them in the client";
 constexpr const char* kInside = "use INFO, LEASEHOLD STATUS and LEASEHOLD EXPLAIN";
-constexpr const char* kAccess = "there are no passwords; let only trusted hosts reach this port";
 
 struct Refusal {
   const char* reason;
@@ -71,7 +70,6 @@ constexpr Refusal kRefusals[] = {
     {kDump, " dump restore migrate "},
     {kObject, " object "},
     {kInside, " debug memory latency lolwut module "},
-    {kAccess, " auth acl "},
     {"send SIGTERM to the process", " shutdown "},
 };
 

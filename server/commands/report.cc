@@ -124,6 +124,7 @@ void clients_section(Lines& lines, const ServerState& state) {
   lines.section("Clients");
   lines.add("connected_clients", state.clients.load(std::memory_order_relaxed));
   lines.add("maxclients", state.options.clients_max);
+  lines.add("tls_clients", state.tls_clients.load(std::memory_order_relaxed));
 }
 
 void memory_section(Lines& lines, const ServerState& state) {
@@ -146,9 +147,23 @@ void stats_section(Lines& lines, const ServerState& state) {
   lines.add("idle_connections_closed", state.sum(&Counters::connections_idle));
   lines.add("total_commands_processed", state.sum(&Counters::commands));
   lines.add("total_error_commands", state.sum(&Counters::commands_refused));
+  const AclLog& refused = state.accounts.log;
+  lines.add("acl_access_denied_auth", refused.refused(AclReason::auth));
+  lines.add("acl_access_denied_cmd", refused.refused(AclReason::command));
+  lines.add("acl_access_denied_key", refused.refused(AclReason::key));
+  lines.add("acl_access_denied_channel", refused.refused(AclReason::channel));
   lines.add("protocol_errors", state.sum(&Counters::protocol_errors));
   lines.add("output_stalls", state.sum(&Counters::output_stalls));
   lines.add("slow_commands_kept", state.slow_log.size());
+  lines.add("tls_handshakes", state.sum(&Counters::tls_handshakes));
+  lines.add("tls_handshakes_resumed", state.sum(&Counters::tls_resumed));
+  lines.add("tls_handshakes_failed_plain", state.sum(&Counters::tls_failed_plain));
+  lines.add("tls_handshakes_failed_protocol", state.sum(&Counters::tls_failed_protocol));
+  lines.add("tls_handshakes_failed_certificate", state.sum(&Counters::tls_failed_certificate));
+  lines.add("tls_handshakes_failed_refused", state.sum(&Counters::tls_failed_refused));
+  lines.add("tls_handshakes_failed_late", state.sum(&Counters::tls_failed_late));
+  lines.add("tls_handshakes_failed_crowded", state.sum(&Counters::tls_failed_crowded));
+  lines.add("tls_clients_distrusted", state.sum(&Counters::tls_distrusted));
 }
 
 void replication_section(Lines& lines, const node::NodeStatus& status) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <leasehold/kv/command.h>
+#include <leasehold/server/front/key_use.h>
+#include <leasehold/server/users/command_catalogue.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -98,15 +100,22 @@ struct CommandSpec {
   WhileListening while_listening = WhileListening::refused;
 };
 
+/// Whether words of the command may be passwords: then no log shows them.
+bool has_secret_words(const CommandSpec& spec);
+
 /// The commands of a server, for its front. Any thread.
-class CommandTable {
+class CommandTable : public CommandCatalogue {
  public:
-  virtual ~CommandTable() = default;
   /// What `args` (at least one word) ask for, subcommand included; null if it is unknown. Upper and
   /// lower case are equal.
   virtual const CommandSpec* find(const Arguments& args) const = 0;
   /// The text of the error for `args` that find() does not know.
   virtual std::string problem_of_unknown(const Arguments& args) const = 0;
+  /// Its number in the catalogue.
+  virtual std::size_t number_of(const CommandSpec& spec) const = 0;
+  /// What a command whose arity fits does with keys and channels; of words that it will refuse,
+  /// perhaps nothing. Views of `args`.
+  virtual std::vector<KeyUse> uses_of(const CommandSpec& spec, const Arguments& args) const = 0;
 };
 
 inline bool arity_fits(const CommandSpec& spec, std::size_t words) {

@@ -36,6 +36,17 @@ struct alignas(64) Counters {
   Count protocol_errors;      ///< connections closed because their bytes were not requests
   Count output_stalls;        ///< a client read so slowly that its requests had to wait
 
+  // TLS on the client port.
+  Count tls_handshakes;          ///< that succeeded
+  Count tls_resumed;             ///< of these: continued an earlier session
+  Count tls_failed_plain;        ///< the client did not speak TLS, and had to
+  Count tls_failed_protocol;     ///< what it sent was no TLS that is accepted
+  Count tls_failed_certificate;  ///< it showed no valid certificate
+  Count tls_failed_refused;      ///< it did not accept this node's
+  Count tls_failed_late;         ///< not done within kGreetingTimeMax
+  Count tls_failed_crowded;      ///< too many at a time: the oldest silent one made room
+  Count tls_distrusted;          ///< connections closed, since their certificate is not valid now
+
   Count lease_hits;       ///< answered on the connection's own thread, under the lease
   Count lease_waits;      ///< valid lease, but the state machine lagged: waited for it
   Count lease_fallbacks;  ///< lease mode without a valid lease on this node: the node was asked

@@ -15,8 +15,9 @@ const char* const kProtectedModeRefusal =
     "connections from this machine are taken. Give the default user a password, or start the node "
     "with --protected-mode no if its network lets in only those who may do everything";
 
-bool default_user_is_open(const ServerState&) {
-  return true;
+bool default_user_is_open(ServerState& state, const kv::Users& users) {
+  const auto rights = state.accounts.find(users, kDefaultUser);
+  return rights != nullptr && rights->on() && rights->rules().nopass;
 }
 
 bool is_loopback(const asio::ip::address& address) {
@@ -25,8 +26,13 @@ bool is_loopback(const asio::ip::address& address) {
          asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
 }
 
-bool is_protected_from(const ServerState& state, const asio::ip::address& address) {
-  return state.options.protected_mode && !is_loopback(address) && default_user_is_open(state);
+bool is_protected_from(ServerState& state, const kv::Users& users,
+                       const asio::ip::address& address) {
+  if (!state.options.protected_mode || is_loopback(address)) return false;
+  // A stranger has no certificate, so it does not come to the default user.
+  const bool certified = state.options.client_tls == ClientTls::Mode::on &&
+                         state.options.client_certificates == tls::ClientCertificates::required;
+  return !certified && default_user_is_open(state, users);
 }
 
 bool is_http(const Arguments& args) {

@@ -12,13 +12,14 @@
 namespace leasehold::server {
 
 /// Anybody may use the default user: it has no password. Any thread.
-bool default_user_is_open(const ServerState& state);
+bool default_user_is_open(ServerState& state, const kv::Users& users);
 
 /// 127.0.0.0/8, ::1, and the first of them mapped into IPv6.
 bool is_loopback(const asio::ip::address& address);
 
 /// Protected mode refuses connections from `address`.
-bool is_protected_from(const ServerState& state, const asio::ip::address& address);
+bool is_protected_from(ServerState& state, const kv::Users& users,
+                       const asio::ip::address& address);
 
 /// The reply to a connection that protected mode refuses.
 extern const char* const kProtectedModeRefusal;

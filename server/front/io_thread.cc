@@ -2,8 +2,6 @@
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
 
-#include <asio/write.hpp>
-
 #include <algorithm>
 #include <cstring>
 
@@ -25,30 +23,40 @@ constexpr int kLastReads = 16;
 /// How often a thread checks whether a connection is idle; all of them in this many steps.
 constexpr std::chrono::milliseconds kSweep{1000};
 constexpr std::size_t kSweepSteps = 10;
+/// Certificates that are looked at again in one step, of 0.2 ms each about.
+constexpr std::size_t kCertificateLooks = 20;
 
 }  // namespace
 
 /// A socket with its input and output, around one session.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(IoThread& thread, tcp::socket socket, std::string address)
-      : thread_(&thread), socket_(std::move(socket)), linger_(thread.io) {
+  Connection(IoThread& thread, ClientChannel channel, std::string address)
+      : thread_(&thread), channel_(std::move(channel)), linger_(thread.io) {
     session_ = std::make_shared<Session>(
         Session::Context{thread.node, thread.store, thread.state, &thread.counters, &thread,
                          &thread.background(), &thread.events},
         thread.state.next_client_id.fetch_add(1, std::memory_order_relaxed), std::move(address),
         [this] { wake(); });
+    if (!channel_.has_tls()) return;
+    thread.state.tls_clients.fetch_add(1, std::memory_order_relaxed);
+    session_->tls = true;
+    session_->certificate_user = channel_.user();
+    // A certificate of a user that does not exist, or is off, gives no rights: the client is like
+    // one without.
+    if (!channel_.user().empty()) session_->authenticate_as(channel_.user());
   }
   ~Connection() {
     thread_->state.input_bytes.fetch_sub(capacity_, std::memory_order_relaxed);
     thread_->state.client_memory.give_back(share_);
     thread_->state.clients.fetch_sub(1, std::memory_order_relaxed);
+    if (session_->tls) thread_->state.tls_clients.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void start() {
     asio::error_code ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
-    socket_.non_blocking(true, ignored);
+    channel_.socket().set_option(tcp::no_delay(true), ignored);
+    channel_.socket().non_blocking(true, ignored);
     read();
   }
 
@@ -77,7 +85,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     // One that only listens may never be heard of again.
     if (!session_->listening() || std::exchange(interrupted_, true)) return;
     asio::error_code ignored;
-    socket_.cancel(ignored);
+    channel_.socket().cancel(ignored);
   }
   /// Behind every other connection of the thread that waits for a turn.
   void take_turn_later() {
@@ -91,7 +99,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void prepare_to_finish() {
     finishing_ = true;
     asio::error_code ignored;
-    socket_.cancel(ignored);
+    channel_.socket().cancel(ignored);
   }
   /// For the last time: what is ready to be sent is sent, in as many turns as it takes. What has
   /// arrived by now is answered too: a request that is left unread breaks the connection, and its
@@ -103,10 +111,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   /// The first step on another thread.
   void arrive(tcp::socket socket) {
-    socket_ = std::move(socket);
+    channel_.replace_socket(std::move(socket));
     linger_ = asio::steady_timer(thread_->io);
     asio::error_code ignored;
-    socket_.non_blocking(true, ignored);
+    channel_.socket().non_blocking(true, ignored);
     session_->move_to(thread_->counters, *thread_, &thread_->events);
     pump();
   }
@@ -127,6 +135,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool wants_progress() {
     return !closed_ && !lingering_ && session_->wants_progress(coarse_now());
   }
+  bool looks_outdated() const { return channel_.looks_outdated(thread_->state.client_tls); }
+  bool is_believed() { return channel_.is_believed(thread_->state.client_tls); }
   bool fits(const ClientFilter& filter) const {
     return (!filter.id || *filter.id == session_->id()) &&
            (!filter.not_id || *filter.not_id != session_->id()) &&
@@ -141,8 +151,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     closed_ = true;
     session_->stop_listening();
     linger_.cancel();
-    asio::error_code ignored;
-    socket_.close(ignored);
+    channel_.close();
     thread_->forget(this);
   }
 
@@ -165,8 +174,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
   void leave() {
     asio::error_code error;
-    const tcp::endpoint own = socket_.local_endpoint(error);
-    const int handle = error ? -1 : socket_.release(error);
+    const tcp::endpoint own = channel_.socket().local_endpoint(error);
+    const int handle = error ? -1 : channel_.socket().release(error);
     if (error) return close();
     auto self = shared_from_this();
     session_->leave_thread();
@@ -228,21 +237,21 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       return;
     }
     reading_ = true;
-    socket_.async_read_some(asio::buffer(input_.get() + end_, capacity_ - end_),
-                            [self = shared_from_this()](asio::error_code error, std::size_t size) {
-                              self->reading_ = false;
-                              if (self->closed_) return;
-                              if (error && self->finishing_) return;
-                              const bool interrupted = std::exchange(self->interrupted_, false);
-                              if (interrupted && error == asio::error::operation_aborted) {
-                                return self->pump();
-                              }
-                              if (error) return self->close();
-                              self->active_ = coarse_now();
-                              if (self->began_.count() == 0) self->began_ = self->active_;
-                              self->end_ += size;
-                              self->pump();
-                            });
+    channel_.async_read_some(input_.get() + end_, capacity_ - end_,
+                             [self = shared_from_this()](asio::error_code error, std::size_t size) {
+                               self->reading_ = false;
+                               if (self->closed_) return;
+                               if (error && self->finishing_) return;
+                               const bool interrupted = std::exchange(self->interrupted_, false);
+                               if (interrupted && error == asio::error::operation_aborted) {
+                                 return self->pump();
+                               }
+                               if (error) return self->close();
+                               self->active_ = coarse_now();
+                               if (self->began_.count() == 0) self->began_ = self->active_;
+                               self->end_ += size;
+                               self->pump();
+                             });
   }
 
   void send_all() {
@@ -258,8 +267,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
       return false;
     }
     asio::error_code error;
-    const std::size_t size =
-        socket_.read_some(asio::buffer(input_.get() + end_, capacity_ - end_), error);
+    const std::size_t size = channel_.read_some(input_.get() + end_, capacity_ - end_, error);
     end_ += size;
     return !error;
   }
@@ -271,7 +279,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     std::size_t sent = 0;
     while (sent < output.size()) {
       asio::error_code error;
-      sent += socket_.write_some(asio::buffer(output.data() + sent, output.size() - sent), error);
+      sent += channel_.write_some(output.data() + sent, output.size() - sent, error);
       if (error == asio::error::would_block) {
         sending_.swap(output);
         send_rest(sent);
@@ -287,13 +295,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   void send_rest(std::size_t sent) {
-    asio::async_write(socket_, asio::buffer(sending_.data() + sent, sending_.size() - sent),
-                      [self = shared_from_this()](asio::error_code error, std::size_t) {
-                        if (self->closed_) return;
-                        if (error) return self->close();
-                        release(self->sending_);
-                        self->pump();
-                      });
+    channel_.async_write_rest(sending_.data() + sent, sending_.size() - sent,
+                              [self = shared_from_this()](asio::error_code error) {
+                                if (self->closed_) return;
+                                if (error) return self->close();
+                                release(self->sending_);
+                                self->pump();
+                              });
   }
 
   static void release(std::string& buffer) {
@@ -303,8 +311,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void linger() {
     lingering_ = true;
-    asio::error_code ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    channel_.shut_down_sending();
     linger_.expires_after(kLinger);
     linger_.async_wait([self = shared_from_this()](asio::error_code error) {
       if (!error) self->close();
@@ -316,15 +323,17 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     if (closed_) return;
     begin_ = end_ = 0;
     if (capacity_ == 0 && !reserve(kInputBytes)) return close();
-    socket_.async_read_some(asio::buffer(input_.get(), capacity_),
-                            [self = shared_from_this()](asio::error_code error, std::size_t) {
-                              if (error) return self->close();
-                              self->drop_input();
-                            });
+    // Of TLS, too: nothing of it is looked at.
+    channel_.socket().async_read_some(
+        asio::buffer(input_.get(), capacity_),
+        [self = shared_from_this()](asio::error_code error, std::size_t) {
+          if (error) return self->close();
+          self->drop_input();
+        });
   }
 
   IoThread* thread_;
-  tcp::socket socket_;
+  ClientChannel channel_;
   asio::steady_timer linger_;
   std::shared_ptr<Session> session_;
   /// Uninitialised beyond end_: memory that a client announces and never sends costs nothing.
@@ -338,46 +347,6 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool awake_ = false, queued_ = false;  ///< the thread knows of progress; that it waits its turn
   bool draining_ = false, finishing_ = false, lingering_ = false, closed_ = false;
 };
-
-void IoThread::start() {
-  sweep();
-  news_ = store.events().listen([this] {
-    if (events.notice()) post([this] { look_at_events(); });
-  });
-  if (&back_ != this) {
-    thread_ = std::thread([this] { io.run(); });
-    return;
-  }
-  // The back thread yields the processor between any two pieces of its work. Otherwise the system
-  // lets it run for a slice of a millisecond or two, while the threads of well-behaved clients wait
-  // for the processor (tests/process/README.md has the cost).
-  thread_ = std::thread([this] {
-    while (io.run_one() > 0) std::this_thread::yield();
-  });
-}
-
-void IoThread::ignore_events() {
-  store.events().forget(news_);
-}
-
-// A part at a time, and connections have their turns between.
-void IoThread::look_at_events() {
-  if (events.look() && events.notice()) post([this] { look_at_events(); });
-}
-
-void IoThread::join() {
-  work_.reset();
-  if (thread_.joinable()) thread_.join();
-}
-
-void IoThread::post(std::function<void()> task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    if (std::exchange(scheduled_, true)) return;
-  }
-  asio::post(io, [this] { run_tasks(); });
-}
 
 // All pending tasks run before any connection sends: replies that became ready together leave in
 // one write.
@@ -424,12 +393,21 @@ void IoThread::take_over(std::shared_ptr<Connection> connection, tcp protocol, i
 }
 
 void IoThread::adopt(tcp::socket socket, std::string address) {
+  if (state.client_tls.mode() == ClientTls::Mode::off) {
+    welcome(ClientChannel(std::move(socket)), std::move(address));
+  } else {
+    greetings_.begin(std::move(socket), std::move(address));
+  }
+}
+
+void IoThread::welcome(ClientChannel channel, std::string address) {
   if (closed_) {
     state.clients.fetch_sub(1, std::memory_order_relaxed);
     return;
   }
-  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(address));
+  auto connection = std::make_shared<Connection>(*this, std::move(channel), std::move(address));
   connections_.emplace(connection.get(), connection);
+  if (draining_) connection->stop_reading();
   connection->start();
 }
 
@@ -441,6 +419,7 @@ void IoThread::stop_reading() {
 void IoThread::close_all() {
   closed_ = true;
   sweep_.cancel();
+  greetings_.close_all();
   for (const auto& [key, connection] : connections_) connection->prepare_to_finish();
   asio::post(io, [this] {
     const auto connections = std::exchange(connections_, {});
@@ -452,7 +431,8 @@ void IoThread::close_all() {
 }
 
 void IoThread::sweep() {
-  std::vector<std::shared_ptr<Connection>> idle, slow, behind;
+  std::vector<std::shared_ptr<Connection>> idle, slow, behind, distrusted;
+  std::size_t looks = kCertificateLooks;
   const std::size_t buckets = connections_.bucket_count();
   for (std::size_t i = 0; i < buckets / kSweepSteps + 1; ++i) {
     const std::size_t bucket = next_bucket_++ % buckets;
@@ -461,6 +441,9 @@ void IoThread::sweep() {
         idle.push_back(at->second);
       } else if (at->second->slow_to_ask(state.options.first_request_timeout)) {
         slow.push_back(at->second);
+      } else if (looks > 0 && at->second->looks_outdated()) {
+        --looks;
+        if (!at->second->is_believed()) distrusted.push_back(at->second);
       } else if (at->second->wants_progress()) {
         behind.push_back(at->second);
       }
@@ -468,10 +451,12 @@ void IoThread::sweep() {
   }
   counters.connections_idle.add(idle.size());
   counters.connections_slow.add(slow.size());
-  for (const auto* ended : {&idle, &slow}) {
+  counters.tls_distrusted.add(distrusted.size());
+  for (const auto* ended : {&idle, &slow, &distrusted}) {
     for (const auto& connection : *ended) connection->close();
   }
   for (const auto& connection : behind) connection->pump();
+  greetings_.end_late();
   sweep_.expires_after(kSweep / kSweepSteps);
   sweep_.async_wait([this](asio::error_code cancelled) {
     if (!cancelled && !closed_) sweep();

@@ -1,6 +1,7 @@
 // One io thread of the client port, and the connections that it serves.
 #pragma once
 
+#include <leasehold/server/front/greetings.h>
 #include <leasehold/server/front/session.h>
 
 #include <asio/executor_work_guard.hpp>
@@ -54,7 +55,10 @@ class IoThread final : public Executor {
         aside_(io),
         back_(back == nullptr ? *this : *back),
         work_(io.get_executor()),
-        sweep_(io) {}
+        sweep_(io),
+        greetings_(io, state, counters, [this](ClientChannel channel, std::string address) {
+          welcome(std::move(channel), std::move(address));
+        }) {}
 
   void start();
   /// It gets no further events. Any thread, after start().
@@ -72,7 +76,8 @@ class IoThread final : public Executor {
   void wake(std::shared_ptr<Connection> connection) { awake_.push_back(std::move(connection)); }
   /// The connection has a turn when all that waited before it have had theirs.
   void queue_turn(std::shared_ptr<Connection> connection);
-  /// Makes a connection, unless close_all() has been called.
+  /// Makes a connection, after its TLS handshake if there is one, and unless close_all() has been
+  /// called.
   void adopt(asio::ip::tcp::socket socket, std::string address);
   void forget(const Connection* connection) { connections_.erase(connection); }
   void stop_reading();
@@ -104,6 +109,7 @@ class IoThread final : public Executor {
     asio::io_context& io_;
   };
 
+  void welcome(ClientChannel channel, std::string address);
   void look_at_events();
   void run_tasks();
   void run_turn();
@@ -113,6 +119,7 @@ class IoThread final : public Executor {
   IoThread& back_;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   asio::steady_timer sweep_;
+  Greetings greetings_;
   std::thread thread_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
   kv::EventHistory::Listener news_ = 0;

@@ -91,6 +91,7 @@ std::string first_word(kv::ErrorKind kind) {
     case kv::ErrorKind::no_lease: return "NOLEASE ";
     case kv::ErrorKind::fenced: return "FENCED ";
     case kv::ErrorKind::key_exists: return "KEYEXISTS ";
+    case kv::ErrorKind::not_owner: return "NOPERM ";
     default: return "ERR ";
   }
 }

@@ -86,6 +86,9 @@ class RequestParser {
 /// The version of RESP that a connection uses.
 enum class Protocol : std::uint8_t { resp2 = 2, resp3 = 3 };
 
+/// Which replies a client wants (CLIENT REPLY).
+enum class ReplyWish : std::uint8_t { all, none, not_the_next };
+
 // Replies are appended to the connection's output buffer.
 
 void append_simple(std::string& out, std::string_view text);

@@ -7,12 +7,14 @@
 #include <leasehold/raft/types.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/client_memory.h>
+#include <leasehold/server/front/client_tls.h>
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
+#include <leasehold/server/users/accounts.h>
 
 #include <atomic>
 #include <chrono>
@@ -81,6 +83,14 @@ struct ServerOptions {
       backup;
   /// How far it is (Backups::progress()). Any thread. Empty: not offered.
   std::function<std::optional<BackupProgress>()> backup_progress;
+  /// Name of the group: users in certificates are of it.
+  std::string cluster = "default";
+  /// How clients connect. Its context is read by serve(), and again with reload().
+  ClientTls::Mode client_tls = ClientTls::Mode::off;
+  tls::ClientCertificates client_certificates = tls::ClientCertificates::optional;
+  /// Reads certificates and keys again, and says in one sentence what is in force. Any thread; may
+  /// read files. Empty: there are none.
+  std::function<Result<std::string>()> reload;
   /// Takes sentences for the operator's log. May be empty.
   std::function<void(const std::string&)> notice;
   /// What CONFIG GET shows, name and value.
@@ -106,18 +116,25 @@ class ClientDirectory {
 
 /// Made before the first connection. The counters of thread `i` are written by that thread alone.
 struct ServerState {
-  ServerState(ServerOptions server_options, const CommandTable& command_table)
+  /// `context`: of the client port; null if options.client_tls is off.
+  ServerState(ServerOptions server_options, const CommandTable& command_table,
+              tls::ContextPtr context = nullptr)
       : options(std::move(server_options)),
         commands(command_table),
+        accounts(command_table),
+        client_tls(options.client_tls, std::move(context)),
         counters(1 + options.io_threads),
         client_memory(options.client_memory_max) {}
 
   ServerOptions options;
   const CommandTable& commands;
+  Accounts accounts;
+  ClientTls client_tls;
   std::vector<Counters> counters;
   std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next_client_id{1};
   std::atomic<std::size_t> clients{0};
+  std::atomic<std::size_t> tls_clients{0};  ///< of the clients
   std::atomic<std::size_t> watchers{0};     ///< of the clients
   std::atomic<std::size_t> subscribers{0};  ///< of the clients
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
@@ -133,6 +150,10 @@ struct ServerState {
   std::uint16_t port = 0;  ///< of the client listener; set before the first connection
   std::atomic<std::int64_t> next_ttl_warning{0};   ///< of the coarse clock: not before
   std::atomic<std::int64_t> next_http_warning{0};  ///< of the coarse clock: not before
+  /// The users are at least as new as a read that was justified since the start. Until then a write
+  /// waits for such a read: this node may have missed that the group was closed.
+  std::atomic<bool> users_known{true};
+  std::atomic<bool> asking_for_users{false};
   /// The node is about to stop: commands that touch the store are refused.
   std::atomic<bool> draining{false};
   /// At a witness: the number of a member that can answer what it refuses; 0: none is known.

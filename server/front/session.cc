@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/grant/ttl_warning.h>
+#include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/gate.h>
 #include <leasehold/server/front/key_times.h>
@@ -60,6 +61,10 @@ std::size_t Session::process(std::string_view input) {
   stalled_ = turn_over_ = false;
   std::size_t taken = 0;
   while (!closing_ && taken < input.size()) {
+    if (user_.checking) {
+      stalled_ = true;
+      break;
+    }
     if (work_ >= kTurnWork) {
       turn_over_ = true;
       break;
@@ -88,7 +93,7 @@ std::size_t Session::process(std::string_view input) {
     }
     if (!args.empty()) {
       const CommandSpec* spec = context_.state.commands.find(args);
-      if (spec != nullptr && !may_run(spec->effect)) {
+      if (spec != nullptr && (!may_run(spec->effect) || must_learn_users(*spec, args))) {
         stalled_ = true;
         break;
       }
@@ -152,7 +157,8 @@ void Session::run_one(const CommandSpec* spec, const Arguments& args) {
   const std::chrono::nanoseconds now = coarse_now();
   const std::chrono::nanoseconds took = now - std::exchange(coarse_, now);
   if (took.count() > 0 && spec != nullptr) {
-    note_slow(spec, args.size() > 1 ? args[1] : std::string_view(), took);
+    const bool shown = args.size() > 1 && !has_secret_words(*spec);
+    note_slow(spec, shown ? args[1] : std::string_view(), took);
   }
 }
 
@@ -173,6 +179,16 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     if (multi_.open()) multi_.spoil();
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
+  if (user_.seen != context_.store.users().changes()) {
+    look_up_user();
+    if (closing_) return;
+  }
+  if (std::exchange(user_.unlearned, false)) {
+    return refuse(out,
+                  "NOLEADER this node cannot learn the newest users of its group at present; the "
+                  "command was not executed, try again");
+  }
+  if (!user_.unrestricted && forbids(*spec, args, out)) return;
   if (multi_.open() && spec->in_multi != InMulti::run) {
     const std::string problem = queue(*spec, args);
     if (problem.empty()) return append_simple(out, "QUEUED");
@@ -242,13 +258,14 @@ std::string Session::describe(std::uint64_t idle_seconds) const {
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(coarse_now() - opened_);
   return fmt::format(
       "id={} addr={} name={} age={} idle={} flags={} db=0 multi={} under-way={} "
-      "resp={} readmode={}\n",
+      "resp={} readmode={} user={} tls={} certificate={}\n",
       id_, address_, name, age.count(), idle_seconds,
       multi_.open() ? "x"
       : listening_  ? "P"
                     : "N",
       multi_.open() ? std::to_string(multi_.queued()) : "-1", line_.size(),
-      static_cast<int>(protocol), read_policy_name(policy_));
+      static_cast<int>(protocol), read_policy_name(policy_), user_.name, tls ? 1 : 0,
+      certificate_user);
 }
 
 // The line of replies.
@@ -260,7 +277,7 @@ std::uint64_t Session::take_place(PlaceKind kind, std::size_t bytes) {
   taken.silent = silent_;
   taken.begun = coarse_;
   taken.spec = running_;
-  if (running_ != nullptr && running_args_->size() > 1) {
+  if (running_ != nullptr && running_args_->size() > 1 && !has_secret_words(*running_)) {
     taken.key = (*running_args_)[1].substr(0, kSlowLogKeyBytes);
   }
   taken.bytes = bytes + kPlaceBytes;
@@ -371,6 +388,15 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
   const std::uint64_t number = take_place(PlaceKind::write, command.size());
   place(number).form = form;
   place(number).parts = std::move(parts);
+  if (user_.rights && acts_for_itself(*user_.rights)) {
+    auto acting = in_name_of(*user_.rights, std::move(command));
+    if (!acting) {
+      std::string reply;
+      append_error(reply, "ERR " + acting.error().message);
+      return fill(number, std::move(reply));
+    }
+    command = std::move(acting).value();
+  }
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;
   context_.node.propose(

@@ -12,11 +12,13 @@
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/counters.h>
 #include <leasehold/server/front/event_hub.h>
+#include <leasehold/server/front/executor.h>
 #include <leasehold/server/front/multi.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/read_policy.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/users/session_user.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,16 +50,6 @@ inline constexpr std::size_t kNotifyStepsPerWord = 4096;
 
 struct Listening;
 class Subscriptions;
-
-/// Runs tasks on the session's thread. post() may be called from any thread.
-class Executor {
- public:
-  virtual ~Executor() = default;
-  virtual void post(std::function<void()> task) = 0;
-};
-
-/// Which replies a client wants (CLIENT REPLY).
-enum class ReplyWish : std::uint8_t { all, none, not_the_next };
 
 /// One thread at a time (the connection's), except for tasks that Executor posts.
 class Session : public std::enable_shared_from_this<Session> {
@@ -104,7 +96,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Replies to send. The caller removes what it has sent.
   std::string& output() { return output_; }
   /// Commands are under way.
-  bool busy() const { return !line_.empty(); }
+  bool busy() const { return !line_.empty() || user_.checking; }
   /// Close the connection once output() is sent.
   bool closing() const { return closing_; }  ///< no further request is taken
   bool finished() const { return closing_ && line_.empty(); }
@@ -159,12 +151,33 @@ class Session : public std::enable_shared_from_this<Session> {
   Subscriptions& change_subscriptions();
   void subscriptions_changed();
 
+  // The user (session_rights.cc).
+
+  /// Called on the session's thread once the user has been proven; appends the reply.
+  using Authenticated = std::function<void(Session&, std::string&)>;
+  /// Checks a password and becomes the user; the slow part takes a place. Else the reply is an
+  /// error, and the user stays who it was.
+  void authenticate(std::string_view who, std::string_view password, Authenticated done,
+                    std::string& out);
+  /// Becomes the user that something else has proven, as a certificate. False: there is no such
+  /// user, or it is off; then nothing has changed.
+  bool authenticate_as(const std::string& who);
+  /// Is again who a new connection is.
+  void forget_user();
+  const SessionUser& user() const { return user_; }
+  /// Why the user may not do this, as the text of an error, after a note in ACL LOG; empty: it may.
+  std::string refusal_of(const CommandSpec& spec, const Arguments& args, const char* context);
+  /// For MULTI and WATCH: EXEC refuses if the user's rights are others by then.
+  void begin_queue();
+
   std::uint64_t id() const { return id_; }
   const std::string& address() const { return address_; }
   const Context& context() const { return context_; }
   Multi& multi() { return multi_; }
   Protocol protocol = Protocol::resp2;
   std::string name;
+  bool tls = false;              ///< the connection
+  std::string certificate_user;  ///< in the client's certificate, which is valid; empty: none
   /// For the replies from here on, that of the command at hand included.
   void set_reply_wish(ReplyWish wish);
 
@@ -203,6 +216,15 @@ class Session : public std::enable_shared_from_this<Session> {
   bool may_run(CommandEffect effect) const;
   void run_one(const CommandSpec* spec, const Arguments& args);
   void dispatch(const CommandSpec* spec, const Arguments& args, std::string& out);
+  /// Whether a command has to wait for the newest users; then they are asked for.
+  bool must_learn_users(const CommandSpec& spec, const Arguments& args);
+  void look_up_user();
+  bool may_still_listen() const;
+  /// Refuses a command that the user may not run.
+  bool forbids(const CommandSpec& spec, const Arguments& args, std::string& out);
+  void become(const std::shared_ptr<const Rights>& rights);
+  void finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights, bool right,
+                    const std::string& who, const Authenticated& done);
   /// Behind MULTI. The text of an error, or empty.
   std::string queue(const CommandSpec& spec, const Arguments& args);
   /// Warns in the log of a time to live that the operator should reconsider.
@@ -248,6 +270,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string address_;
   std::chrono::nanoseconds opened_ = coarse_now();
   ReadPolicy policy_;
+  SessionUser user_;
   std::function<void()> on_progress_;
   RequestParser parser_;
   std::string output_;

@@ -148,6 +148,10 @@ bool Session::may_run_while_listening(const CommandSpec& spec) const {
 }
 
 bool Session::wants_progress(std::chrono::nanoseconds now) {
+  if (user_.seen != 0 && user_.seen != context_.store.users().changes()) {
+    look_up_user();
+    if (closing_) return true;
+  }
   if (!watching() || closing_ || !listening_->reader.current) return false;
   const bool moved = context_.events->cursor() > listening_->told + 1;
   if (now - listening_->said < (moved ? kProgressPause : kQuietPause)) return false;

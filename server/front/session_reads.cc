@@ -176,6 +176,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
       }
     }
     context_.state.fresh_since.raise(batch.began);
+    context_.state.users_known.store(true, std::memory_order_relaxed);
   }
   count->add(batch.places.size());
   note.waited = context_.node.clock().holder_now() - note.look.at;
@@ -196,6 +197,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
 void Session::answer(const CommandSpec& spec, const Arguments& args, std::string& out) {
   if (spec.run != nullptr) return spec.run(*this, args, out);
   StoreReader reader(context_.store, context_.state, protocol);
+  if (!user_.unrestricted) reader.limit(user_.rights);
   reader.answer(spec, args, out);
   if (reader.refused()) count_refusal();
 }
@@ -206,10 +208,12 @@ void Session::read_in_background() {
   const std::uint64_t number = first_place_;
   context_.background->post([weak = weak_from_this(), &executor = *context_.executor, number,
                              &store = context_.store, &state = context_.state, dialect = protocol,
-                             spec = front.spec, words = std::move(front.words)] {
+                             spec = front.spec, words = std::move(front.words),
+                             limited = !user_.unrestricted, rights = user_.rights] {
     if (weak.expired()) return;  // the client has gone
     const Arguments args(words.begin(), words.end());
     StoreReader reader(store, state, dialect);
+    if (limited) reader.limit(rights);
     std::string reply;
     reader.answer(*spec, args, reply);
     executor.post([weak, number, reply = std::move(reply), refused = reader.refused()]() mutable {

@@ -5,9 +5,12 @@
 #include <leasehold/server/front/command_spec.h>
 #include <leasehold/server/front/resp.h>
 #include <leasehold/server/front/server_state.h>
+#include <leasehold/server/users/rights.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace leasehold::server {
 
@@ -34,6 +37,14 @@ class StoreReader {
     append_error(out, text);
   }
   bool refused() const { return refused_; }
+  /// Reads show only keys that these rights permit; null: none.
+  void limit(std::shared_ptr<const Rights> rights) {
+    limited_ = true;
+    rights_ = std::move(rights);
+  }
+  bool may_show(std::string_view key) const {
+    return !limited_ || (rights_ && rights_->may_use(key, kReads));
+  }
 
   const kv::Store& store;
   ServerState& state;
@@ -41,6 +52,8 @@ class StoreReader {
 
  private:
   bool refused_ = false;
+  bool limited_ = false;
+  std::shared_ptr<const Rights> rights_;
 };
 
 }  // namespace leasehold::server

@@ -34,7 +34,7 @@ std::string describe(const tcp::endpoint& endpoint) {
 class TcpFront::Impl final : public ClientDirectory {
  public:
   Impl(node::Node& node, const kv::Store& store, ServerState& state)
-      : state_(state), rate_(state.options.connection_rate) {
+      : state_(state), store_(store), rate_(state.options.connection_rate) {
     for (Counters& counters : state.counters) {
       IoThread* back = threads_.empty() ? nullptr : threads_.front().get();
       threads_.push_back(std::make_unique<IoThread>(node, store, state, counters, back));
@@ -122,6 +122,7 @@ class TcpFront::Impl final : public ClientDirectory {
   void stop() {
     if (std::exchange(stopped_, true)) return;
     close_door();
+    state_.accounts.queue.stop();  // its tasks post to these threads
     for (auto& thread : threads_) thread->ignore_events();
     // Behind everything that was posted before: replies that are ready leave first.
     for (auto& thread : threads_) {
@@ -206,13 +207,15 @@ class TcpFront::Impl final : public ClientDirectory {
     asio::error_code error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;  // gone already
-    if (is_protected_from(state_, peer.address())) {
+    if (is_protected_from(state_, store_.users(), peer.address())) {
       counters.connections_denied.add();
       return turn_away(socket, kProtectedModeRefusal);
     }
     if (state_.clients.load(std::memory_order_relaxed) >= state_.options.clients_max) {
       counters.connections_refused.add();
       note_refused();
+      // A client with TLS could not read it.
+      if (state_.client_tls.mode() == ClientTls::Mode::on) return;
       return turn_away(socket,
                        "ERR max number of clients reached; raise --clients-max of this node");
     }
@@ -222,6 +225,7 @@ class TcpFront::Impl final : public ClientDirectory {
   }
 
   ServerState& state_;
+  const kv::Store& store_;
   std::vector<std::unique_ptr<IoThread>> threads_;  ///< the back thread is the first
   std::unique_ptr<tcp::acceptor> acceptor_;         ///< on the back thread
   std::unique_ptr<asio::steady_timer> pause_;

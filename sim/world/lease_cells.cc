@@ -43,6 +43,7 @@ class Backend final : public kv::Backend {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
   grant::LeaseTable& leases() override { return cells_.table; }
+  kv::Users& users() override { return none_; }
   void tell(const kv::Revision& revision) override {
     if (told_ != nullptr) told_->push_back(copy_of(revision));
   }
@@ -50,6 +51,7 @@ class Backend final : public kv::Backend {
  private:
   LeaseCells& cells_;
   std::vector<kv::Revision>* told_;
+  kv::Users none_;  ///< no simulated client changes users
 };
 
 /// Lengths have 8 bytes here, as all numbers.

@@ -234,6 +234,29 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "0000000000000002");
 }
 
+TEST(CommandFormat, ThoseOfUsersArePinned) {
+  EXPECT_EQ(hex(encoded(SetUser{"ann", 258, "on ~a*"})),
+            "0147"
+            "00000003"
+            "616e6e"
+            "0000000000000102"
+            "6f6e207e612a");
+  EXPECT_EQ(hex(encoded(DelUsers{{"ann", "b"}})),
+            "0148"
+            "00000002"
+            "00000003"
+            "616e6e"
+            "00000001"
+            "62");
+  const std::string size = encoded(Size{});
+  EXPECT_EQ(hex(encoded(ActAs{"ann", true, size})),
+            "0149"
+            "01"
+            "00000003"
+            "616e6e"
+            "0125");
+}
+
 TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
   Set set{"k", "v"};
   set.ttl = std::chrono::milliseconds(1);

@@ -158,6 +158,9 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       LeaseInfo{grant::LeaseId(1), ""},
       LeaseList{grant::LeaseId(0), 1},
       ExpireLeases{raft::Term(1), {{grant::LeaseId(1), 1}, {grant::LeaseId(2), 2}}},
+      SetUser{"ann", 7, "on ~a*"},
+      SetUser{"b", 0, ""},
+      DelUsers{{"ann", "b"}},
       Transaction{},
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
@@ -217,6 +220,8 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
       encoded(RenewLeases{{grant::LeaseId(7), grant::LeaseId(8)}}),
       encoded(ExpireLeases{raft::Term(2), {{grant::LeaseId(7), 8}}}),
+      encoded(SetUser{"ann", 7, "on ~a*"}),
+      encoded(DelUsers{{"ann", "b"}}),
       encoded(ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
       encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),
@@ -353,7 +358,7 @@ TEST(ReplyCodec, WrongLengthsKindsAndTypesAreMalformed) {
         std::string_view("\1\6", 2), std::string_view("\1\7", 2), std::string_view("\1\1x", 3),
         std::string_view("\1\2x", 3), std::string_view("\1\3xxxxxxx", 9),
         std::string_view("\1\3xxxxxxxxx", 11), std::string_view("\1\5", 2),
-        std::string_view("\1\5\0", 3), std::string_view("\1\5\21", 3)}) {
+        std::string_view("\1\5\0", 3), std::string_view("\1\5\22", 3)}) {
     const auto decoded = decode_reply(Bytes(bytes));
     ASSERT_FALSE(decoded) << hex(bytes);
     EXPECT_EQ(decoded.error().code, ErrorCode::malformed);

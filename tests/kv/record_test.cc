@@ -52,6 +52,18 @@ TEST(RecordFormat, ThatOfALeaseIsPinned) {
   EXPECT_EQ(encode_lease(other)[33], 2);
 }
 
+TEST(RecordFormat, ThatOfALeaseWithAnOwnerIsPinned) {
+  grant::LeaseTable::Lease lease = some_lease();
+  lease.owner = "ann";
+  std::string bytes = some_lease_bytes();
+  bytes[33] = 4;
+  bytes.insert(42, "\0\0\0\3ann"sv);
+  EXPECT_EQ(encode_lease(lease), bytes);
+  EXPECT_EQ(decode_lease(grant::LeaseId(7), bytes).value(), lease);
+  bytes.replace(42, 7, "\0\0\0\0"sv);
+  EXPECT_FALSE(decode_lease(grant::LeaseId(7), bytes)) << "no owner is said by the flag alone";
+}
+
 TEST(RecordFormat, ThatOfATableOfLeasesIsPinned) {
   grant::LeaseTable table;
   table.restore_newest(grant::LeaseId(kLong), 0x0a0b0c);

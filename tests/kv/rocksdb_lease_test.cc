@@ -173,7 +173,7 @@ TEST(RocksdbLeases, WrongRecordsAreRefusedByName) {
   wrong[0] = 9;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("lease format 9, this build knows 3"));
   wrong = lease;
-  wrong[33] = 4;
+  wrong[33] = 8;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("unknown flags"));
   wrong[33] = 2;
   EXPECT_THAT(refusal_of(eighth, wrong), HasSubstr("a delayed lease has no lock delay"));

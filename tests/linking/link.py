@@ -150,7 +150,7 @@ def pkg_config(options):
     environment = {**os.environ, "PKG_CONFIG_PATH": ":".join(folders)}
     everything = run(["pkg-config", "--libs", "leasehold"], env=environment).split()
     order = [word for word in everything if word.startswith("-lleasehold")]
-    if order != ["-lleasehold_kv", "-lleasehold_node", "-lleasehold_core"]:
+    if order != ["-lleasehold_kv", "-lleasehold_node", "-lleasehold_tls", "-lleasehold_core"]:
         sys.exit(f"the archives stand in the wrong order: {order}")
     for example, component in COMPONENT.items():
         source, _ = copy_of(options, "pkg_config", example)

@@ -61,7 +61,7 @@ REFUSED = [
     (("SELECT", "1"), "ERR DB index is out of range"),
     (("SELECT", "x"), "ERR value is not an integer"),
     (("HELLO", "4"), "NOPROTO"),
-    (("HELLO", "3", "AUTH", "user", "password"), "ERR no password"),
+    (("HELLO", "3", "AUTH", "user", "password"), "WRONGPASS invalid username-password pair"),
     (("CLIENT", "SETNAME", "two words"), "ERR Client names"),
     (("CLIENT", "KILL"), "ERR wrong number of arguments for 'client|kill'"),
     (("CLIENT", "NOSUCH"), "ERR unknown subcommand 'NOSUCH'. Try CLIENT HELP."),

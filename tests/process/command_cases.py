@@ -928,7 +928,7 @@ same("command|info command|docs command|list command|getkeys", """
     COMMAND GETKEYS GET
     COMMAND GETKEYS
 """)
-differs("command", OTHER_SERVER, "COMMAND", r"\*\d+\r\n\*10\r\n\$6\r\nappend")
+differs("command", OTHER_SERVER, "COMMAND", r"\*\d+\r\n\*10\r\n\$3\r\nacl")
 differs("command|count", OTHER_SERVER, "COMMAND COUNT", r":\d+\r\n")
 differs("command|info", OTHER_SERVER, "COMMAND INFO get", r"\*1\r\n\*10\r\n\$3\r\nget\r\n:2\r\n")
 differs("command|docs", OTHER_SERVER, "COMMAND DOCS get",
@@ -979,6 +979,7 @@ ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEM
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is not a member|NOLEADER this node does not lead)")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
+ours("leasehold|reload", "LEASEHOLD RELOAD", r"\$\d+\r\nthis node has neither certificates nor a key")
 # Never one that would succeed: the other cases know who leads.
 ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",
@@ -1020,12 +1021,92 @@ ours("leasehold|explain", """
     LEASEHOLD EXPLAIN
 """, r"[*%]\d+\r\n\$6\r\nserved\r\n\$(6\r\nquorum|6\r\nleader)\r\n\$4\r\nmode\r\n\$6\r\nquorum")
 
+# --- users -----------------------------------------------------------------------------------------
+
+NEWER_WORDS = "the words of errors are those of Redis 7.2"
+ANN = "ACL SETUSER ann on >secret ~a* %R~b +@read +@connection +acl|whoami +set\nAUTH ann secret\n"
+
+same("auth acl|whoami acl|users", """
+    AUTH x
+    AUTH default x
+    AUTH nobody x
+    AUTH a b c
+    AUTH
+    ACL WHOAMI
+    ACL USERS
+    ACL LIST
+    ACL GETUSER default
+    ACL GETUSER nobody
+""")
+same("acl|setuser acl|deluser", """
+    ACL SETUSER case on nopass ~a* %R~b &c* +@read +set -get
+    ACL SETUSER case +nothing
+    ACL SETUSER case +@nothing
+    ACL SETUSER case what
+    ACL SETUSER case %Q~a
+    ACL SETUSER case '~a b'
+    ACL SETUSER case allkeys
+    ACL SETUSER case ~a
+    ACL SETUSER case allchannels
+    ACL SETUSER case &a
+    ACL SETUSER 'a b'
+    ACL DELUSER case
+    ACL DELUSER case
+    ACL DELUSER
+    ACL DELUSER default
+""")
+same("acl|list acl|getuser acl|setuser", """
+    ACL SETUSER case on nopass ~a* %R~b &c* +@read +set
+    ACL LIST
+    ACL GETUSER case
+    ACL SETUSER case off resetkeys resetchannels -@all
+    ACL LIST
+    ACL GETUSER case
+    ACL DELUSER case
+""")
+same("auth acl|setuser", ANN + """
+    ACL WHOAMI
+    AUTH ann wrong
+    SET a v
+    GET a
+    GET b
+    RESET
+    ACL WHOAMI
+    ACL DELUSER ann
+""")
+for words in ("GET c", "SET b v", "MGET a c", "SET b v GET"):
+    differs("", NEWER_WORDS, ANN + words, r"-NOPERM No permissions to access a key\r\n")
+differs("", NEWER_WORDS, ANN + "DEL a", r"-NOPERM User ann has no permissions to run the 'del' command")
+differs("acl|deluser", NEWER_WORDS, ANN + "ACL DELUSER ann",
+        r"-NOPERM User ann has no permissions to run the 'acl\|deluser' command")
+same("acl|dryrun", """
+    ACL SETUSER case ~a +set
+    ACL DRYRUN case SET a v
+    ACL DELUSER case
+""")
+differs("acl|setuser", "an error shows no part of a password", "ACL SETUSER case <none",
+        r"-ERR Error in ACL SETUSER modifier '<\(password\)': The password you are trying to remove")
+differs("acl|setuser", "an error shows no part of a password", "ACL SETUSER case #123",
+        r"-ERR Error in ACL SETUSER modifier '#\(password\)': The password hash must be exactly 64")
+differs("acl|dryrun", NEWER_WORDS, """
+    ACL SETUSER case ~a +set
+    ACL DRYRUN case SET b v
+""", r"\$30\r\nNo permissions to access a key")
+differs("acl|cat", "there are other commands", "ACL CAT", r"\*16\r\n")
+same("acl|cat", "ACL CAT nothing")
+ours("acl|genpass", "ACL GENPASS 8", r"\$2\r\n[0-9a-f]{2}\r\n")
+same("acl|log", """
+    ACL LOG RESET
+    ACL LOG
+""")
+differs("acl acl|help", FRIENDLY, "ACL HELP", r"\*\d+\r\n")
+
 # --- refusals --------------------------------------------------------------------------------------
 
 for words in ("LPUSH k v", "HSET k f v", "SADD k m", "ZADD k 1 m", "XADD k * f v"):
     differs("", ONE_STORE, words, rf"-ERR '{words.split()[0]}' is not supported: every value")
 for words in ("FLUSHALL", "PUBLISH c m", "SAVE", "DEBUG SLEEP 0",
-              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "AUTH x", "COPY a b",
+              "MEMORY USAGE k", "OBJECT ENCODING k", "REPLICAOF no one", "COPY a b",
               "SETBIT k 1 1", "INCRBYFLOAT k 1.5", "LCS a b", "DUMP k"):
     differs("", "not supported, with the reason", words,
             rf"-ERR '{words.split()[0]}' is not supported: ")

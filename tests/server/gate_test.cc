@@ -14,17 +14,25 @@ using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
 TEST(Gate, ProtectedModeTakesOnlyThisMachine) {
+  const kv::Users users;
   ServerState state(ServerOptions{}, command_table());
   for (const char* here : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
-    EXPECT_FALSE(is_protected_from(state, make_address(here))) << here;
+    EXPECT_FALSE(is_protected_from(state, users, make_address(here))) << here;
   }
   for (const char* other : {"10.0.0.1", "0.0.0.0", "::", "::2", "fe80::1", "::ffff:10.0.0.1"}) {
-    EXPECT_TRUE(is_protected_from(state, make_address(other))) << other;
+    EXPECT_TRUE(is_protected_from(state, users, make_address(other))) << other;
   }
   ServerOptions open;
   open.protected_mode = false;
   ServerState unprotected(open, command_table());
-  EXPECT_FALSE(is_protected_from(unprotected, make_address("10.0.0.1")));
+  EXPECT_FALSE(is_protected_from(unprotected, users, make_address("10.0.0.1")));
+  ServerOptions certified;
+  certified.client_tls = ClientTls::Mode::on;
+  ServerState with_certificates(certified, command_table());
+  EXPECT_TRUE(is_protected_from(with_certificates, users, make_address("10.0.0.1")));
+  certified.client_certificates = tls::ClientCertificates::required;
+  ServerState only_certified(certified, command_table());
+  EXPECT_FALSE(is_protected_from(only_certified, users, make_address("10.0.0.1")));
 }
 
 TEST(Gate, HttpIsKnownByItsLines) {

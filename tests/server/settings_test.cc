@@ -55,6 +55,31 @@ TEST(Settings, TheHistoryOfWatchersHasBounds) {
   EXPECT_THAT(refusal(with("watch-history-events", "1")), HasSubstr("is not a number from 100"));
 }
 
+TEST(Settings, ClientsUseTlsOnceThereIsACertificate) {
+  using Mode = ClientTls::Mode;
+  SettingTexts texts = kGood;
+  EXPECT_EQ(make_settings(texts).value().server.client_tls, Mode::off);
+  texts["client-tls"] = "on";
+  EXPECT_THAT(refusal(texts), HasSubstr("clients are to use TLS: --tls-cert"));
+  texts["client-tls"] = "optional";
+  EXPECT_THAT(refusal(texts), HasSubstr("clients are to use TLS: --tls-cert"));
+  texts = kGood;
+  for (const char* file : {"tls-cert", "tls-key", "tls-ca"}) texts[file] = "file";
+  EXPECT_EQ(make_settings(texts).value().server.client_tls, Mode::on);
+  EXPECT_EQ(make_settings(texts).value().server.client_certificates,
+            tls::ClientCertificates::optional);
+  texts["client-tls"] = "off";
+  EXPECT_EQ(make_settings(texts).value().server.client_tls, Mode::off);
+  texts["client-tls"] = "optional";
+  texts["client-certs"] = "required";
+  EXPECT_EQ(make_settings(texts).value().server.client_tls, Mode::optional);
+  EXPECT_EQ(make_settings(texts).value().server.client_certificates,
+            tls::ClientCertificates::required);
+  texts["client-tls"] = "perhaps";
+  EXPECT_THAT(refusal(texts), HasSubstr("--client-tls: 'perhaps' is none of off, optional and on"));
+  EXPECT_THAT(refusal(with("client-certs", "yes")), HasSubstr("none of none, optional"));
+}
+
 TEST(Durations, HaveAUnit) {
   EXPECT_EQ(parse_duration("100ms").value(), 100ms);
   EXPECT_EQ(parse_duration("1s").value(), 1s);

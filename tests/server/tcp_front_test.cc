@@ -1,8 +1,37 @@
 // The client port over real sockets, with a fake node behind it.
-#include <leasehold/tests/server/tcp_front_fixture.h>
+#include <leasehold/client/resp_client.h>
+#include <leasehold/kv/command.h>
+#include <leasehold/server/commands/command_table.h>
+#include <leasehold/server/front/resp.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/tcp_front.h>
+#include <leasehold/tests/server/tcp_front_rig.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
+
+using client::RespClient;
+using client::RespValue;
+
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using Words = std::vector<std::string>;
+
+constexpr milliseconds kPatience = kFrontPatience;
 
 TEST_P(TcpFrontTest, AnswersOverASocket) {
   open();
@@ -100,10 +129,7 @@ TEST_P(TcpFrontTest, TooManyClientsGetARefusal) {
   RespClient second = connect();
   EXPECT_EQ(call(first, {"PING"}).text, "PONG");
   EXPECT_EQ(call(second, {"PING"}).text, "PONG");
-  RespClient third = connect();
-  const auto reply = third.reply(kPatience);
-  ASSERT_TRUE(reply.ok());
-  EXPECT_THAT(reply.value().text, StartsWith("ERR max number of clients reached"));
+  expect_refused();
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 1U);
 }
 
@@ -119,8 +145,7 @@ TEST_P(TcpFrontTest, TheLogReportsRefusedClientsButNotEach) {
   RespClient first = connect();
   EXPECT_EQ(call(first, {"PING"}).text, "PONG");
   for (int i = 0; i < 5; ++i) {
-    RespClient refused = connect();
-    EXPECT_TRUE(refused.reply(kPatience).ok());
+    expect_refused();
   }
   EXPECT_EQ(state_->sum(&Counters::connections_refused), 5U);
   EXPECT_EQ(said, 1);
@@ -289,6 +314,7 @@ class StoreWithSlowScans final : public kv::Store {
     return store_.lease_changes(cursor);
   }
   const kv::EventHistory& events() const override { return store_.events(); }
+  const kv::Users& users() const override { return store_.users(); }
   std::uint64_t size() const override { return store_.size(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
@@ -385,7 +411,10 @@ TEST_P(TcpFrontTest, AWatcherThatHearsNothingIsNotIdle) {
   EXPECT_EQ(watcher.reply(kPatience).value().items.at(2).text, "k");
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, TcpFrontTest, ::testing::Values(1, 2));
+INSTANTIATE_TEST_SUITE_P(Kinds, TcpFrontTest,
+                         ::testing::Values(Kind{1, false}, Kind{2, false}, Kind{1, true},
+                                           Kind{2, true}),
+                         kind_name);
 
 TEST(TcpFront, BadAddressesAreRefused) {
   FakeNode node;

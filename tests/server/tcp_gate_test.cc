@@ -1,8 +1,35 @@
 // What is let in at the client port, over real sockets.
-#include <leasehold/tests/server/tcp_front_fixture.h>
+#include <leasehold/client/resp_client.h>
+#include <leasehold/tests/server/tcp_front_rig.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
+
+using client::RespClient;
+using std::chrono::milliseconds;
+using ::testing::StartsWith;
+
+constexpr milliseconds kPatience = kFrontPatience;
+
+/// Without TLS: these tests send bytes as they are.
+class TcpGateTest : public TcpFrontTest {};
+INSTANTIATE_TEST_SUITE_P(Kinds, TcpGateTest, ::testing::Values(Kind{1, false}, Kind{2, false}),
+                         kind_name);
 
 /// A client that sends bytes as they are.
 class RawClient {
@@ -24,7 +51,7 @@ class RawClient {
   asio::ip::tcp::socket socket_;
 };
 
-TEST_P(TcpFrontTest, HttpIsClosedAndNothingBehindItIsExecuted) {
+TEST_P(TcpGateTest, HttpIsClosedAndNothingBehindItIsExecuted) {
   ServerOptions options;
   std::atomic<int> said{0};
   options.notice = [&said](const std::string& text) {
@@ -46,7 +73,7 @@ TEST_P(TcpFrontTest, HttpIsClosedAndNothingBehindItIsExecuted) {
   EXPECT_EQ(call(good, {"ECHO", "HTTP/1.1"}).text, "HTTP/1.1");
 }
 
-TEST_P(TcpFrontTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
+TEST_P(TcpGateTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
   ServerOptions options;
   options.client_memory_max = 8U << 20U;
   open(options);
@@ -71,7 +98,7 @@ TEST_P(TcpFrontTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
   }
 }
 
-TEST_P(TcpFrontTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
+TEST_P(TcpGateTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
   ServerOptions options;
   options.first_request_timeout = std::chrono::seconds(1);
   open(options);
@@ -88,7 +115,7 @@ TEST_P(TcpFrontTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
   EXPECT_EQ(asked.read(7), "+PONG\r\n");
 }
 
-TEST_P(TcpFrontTest, ConnectionsBeyondTheRateWait) {
+TEST_P(TcpGateTest, ConnectionsBeyondTheRateWait) {
   ServerOptions options;
   options.connection_rate = 4;
   open(options);

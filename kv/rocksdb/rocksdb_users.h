@@ -1,0 +1,19 @@
+// The users in a store's database (docs/formats/kv.md). Not for other rooms.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/users.h>
+
+namespace rocksdb {
+class DB;
+class WriteBatch;
+}  // namespace rocksdb
+
+namespace leasehold::kv {
+
+/// Errors: corrupted, unsupported_format, io.
+Result<UserMap> read_users(rocksdb::DB& db);
+/// Adds what has changed to a batch in memory without limits.
+void put_users(const Users& users, rocksdb::WriteBatch& batch);
+
+}  // namespace leasehold::kv

@@ -1,0 +1,48 @@
+// How the client port is protected: shared by its threads, and changed while it serves.
+#pragma once
+
+#include <leasehold/tls/context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace leasehold::server {
+
+/// Any thread.
+class ClientTls {
+ public:
+  enum class Mode : std::uint8_t {
+    off,
+    /// Clients with TLS and without are served at the one port: while they move to TLS.
+    optional,
+    on,
+  };
+
+  ClientTls() = default;
+  ClientTls(Mode mode, tls::ContextPtr context) : mode_(mode), context_(std::move(context)) {}
+
+  Mode mode() const { return mode_; }
+  /// Null only if the mode is off.
+  tls::ContextPtr context() const {
+    const std::lock_guard lock(mutex_);
+    return context_;
+  }
+  /// For connections from now on. Those that exist stay if their certificate is still valid.
+  void replace(tls::ContextPtr context) {
+    const std::lock_guard lock(mutex_);
+    context_ = std::move(context);
+    generation_.fetch_add(1, std::memory_order_release);
+  }
+  /// Changes with each replace().
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+ private:
+  const Mode mode_ = Mode::off;
+  mutable std::mutex mutex_;
+  tls::ContextPtr context_;  ///< guarded by mutex_
+  std::atomic<std::uint64_t> generation_{0};
+};
+
+}  // namespace leasehold::server

@@ -1,0 +1,233 @@
+// Who a connection is, and what it may do (docs/resp.md, Users).
+#include <leasehold/server/front/key_use.h>
+#include <leasehold/server/front/listening.h>
+#include <leasehold/server/front/people_time.h>
+#include <leasehold/server/front/permission.h>
+#include <leasehold/server/front/session.h>
+#include <leasehold/server/front/words.h>
+#include <leasehold/server/users/password.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+constexpr const char* kNoAuth = "NOAUTH Authentication required.";
+constexpr const char* kTooManyChecks =
+    "TRYAGAIN too many passwords are being checked at this node; the command was not executed";
+constexpr const char* kChangedMeanwhile =
+    "TRYAGAIN the user was changed while its password was checked; send the command again";
+
+/// Those that run before a connection has said who it is.
+bool needs_no_user(const CommandSpec& spec) {
+  return spec.name == "auth" || spec.name == "hello" || spec.name == "quit" || spec.name == "reset";
+}
+
+bool may_use(const Rights& rights, const KeyUse& use) {
+  switch (use.kind) {
+    case KeyUse::Kind::key: return rights.may_use(use.text, use.access);
+    case KeyUse::Kind::prefix: return rights.may_use_prefix(use.text, use.access);
+    case KeyUse::Kind::channel: return rights.may_listen(use.text);
+    case KeyUse::Kind::channel_pattern: return rights.may_listen_to_pattern(use.text);
+  }
+  return false;
+}
+
+void note_wrong_password(const Session& session, std::string_view who) {
+  AclRefusal refusal;
+  refusal.object = "auth";
+  refusal.user = who.substr(0, kAclLogBytes);
+  refusal.client = session.describe(0);
+  session.context().state.accounts.log.add(std::move(refusal), wall_now());
+}
+
+}  // namespace
+
+bool has_secret_words(const CommandSpec& spec) {
+  return spec.name == "auth" || spec.name == "hello" || spec.name.substr(0, 4) == "acl|";
+}
+
+bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
+  ServerState& state = context_.state;
+  if (state.users_known.load(std::memory_order_relaxed) || user_.unlearned || closing_)
+    return false;
+  const Categories has = state.commands.categories_of(state.commands.number_of(spec));
+  const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
+  const bool changes_group = spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
+                             spec.name == "acl|deluser" ||
+                             (spec.name == "leasehold|member" && !lists);
+  if ((has & category::write) == 0 && spec.effect != CommandEffect::write && !changes_group) {
+    return false;
+  }
+  user_.checking = true;
+  context_.node.read(
+      raft::ReadMode::quorum, state.options.command_timeout,
+      [weak = weak_from_this(), &executor = *context_.executor](const replica::ReadResult& result) {
+        executor.post([weak, known = result.index.has_value()] {
+          const auto self = weak.lock();
+          if (!self) return;
+          if (known) self->context_.state.users_known.store(true, std::memory_order_relaxed);
+          self->user_.checking = false;
+          self->user_.unlearned = !known;
+          self->on_progress_();
+        });
+      });
+  return true;
+}
+
+void Session::look_up_user() {
+  const kv::Users& users = context_.store.users();
+  user_.seen = users.changes();
+  auto rights = context_.state.accounts.find(users, user_.name);
+  if (!user_.proven) {
+    // Nobody has proven anything: the default user, as long as it needs no password.
+    if (!rights->on() || !rights->rules().nopass) rights = nullptr;
+  } else if (!rights || !rights->on() || rights->created() != user_.created) {
+    rights = nullptr;
+    closing_ = true;
+  }
+  const bool changed = rights != user_.rights;
+  user_.rights = std::move(rights);
+  user_.unrestricted = user_.rights && user_.rights->unrestricted();
+  if (changed && !may_still_listen()) closing_ = true;
+}
+
+bool Session::may_still_listen() const {
+  if (!listening_ || user_.unrestricted) return true;
+  if (!user_.rights) return false;
+  const Rights& rights = *user_.rights;
+  const kv::KeyFilter& filter = listening_->reader.interest.filter;
+  const auto all = [](const auto& texts, auto may) {
+    return std::all_of(texts.begin(), texts.end(), may);
+  };
+  if (watching()) {
+    return all(filter.keys(), [&](const auto& key) { return rights.may_use(key, kReads); }) &&
+           all(filter.prefixes(),
+               [&](const auto& prefix) { return rights.may_use_prefix(prefix, kReads); });
+  }
+  using Kind = Subscriptions::Kind;
+  const Subscriptions& has = listening_->subscriptions;
+  return all(has.of(Kind::channel), [&](const auto& one) { return rights.may_listen(one); }) &&
+         all(has.of(Kind::pattern),
+             [&](const auto& one) { return rights.may_listen_to_pattern(one); });
+}
+
+bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::string& out) {
+  if (needs_no_user(spec)) return false;
+  const std::string problem = refusal_of(spec, args, multi_.open() ? "multi" : "toplevel");
+  if (problem.empty()) return false;
+  if (multi_.open()) multi_.spoil();
+  // The client may go on as if it watched the key.
+  if (spec.group == CommandGroup::transactions && !multi_.open()) multi_.fail_watch();
+  refuse(out, problem);
+  return true;
+}
+
+std::string why_not(const Rights& rights, const CommandTable& commands, const CommandSpec& spec,
+                    const Arguments& args, AclRefusal& refusal) {
+  if (!rights.may_run(commands.number_of(spec))) {
+    refusal.reason = AclReason::command;
+    refusal.object = spec.name;
+    return fmt::format("User {} has no permissions to run the '{}' command", rights.user(),
+                       spec.name);
+  }
+  for (const KeyUse& use : commands.uses_of(spec, args)) {
+    if (may_use(rights, use)) continue;
+    const bool key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
+    refusal.reason = key ? AclReason::key : AclReason::channel;
+    refusal.object = use.text.substr(0, kAclLogBytes);
+    return key ? "No permissions to access a key" : "No permissions to access a channel";
+  }
+  return {};
+}
+
+std::string Session::refusal_of(const CommandSpec& spec, const Arguments& args,
+                                const char* context) {
+  if (user_.unrestricted) return {};
+  if (!user_.rights) return kNoAuth;
+  AclRefusal refusal;
+  const std::string why = why_not(*user_.rights, context_.state.commands, spec, args, refusal);
+  if (why.empty()) return {};
+  refusal.context = context;
+  refusal.user = user_.name;
+  refusal.client = describe(0);
+  context_.state.accounts.log.add(std::move(refusal), wall_now());
+  return "NOPERM " + why;
+}
+
+void Session::begin_queue() {
+  if (!multi_.watching()) user_.queued_under = user_.rights;
+}
+
+void Session::become(const std::shared_ptr<const Rights>& rights) {
+  user_.name = rights->user();
+  user_.proven = true;
+  user_.created = rights->created();
+  look_up_user();
+}
+
+void Session::forget_user() {
+  user_ = SessionUser();
+  look_up_user();
+}
+
+bool Session::authenticate_as(const std::string& who) {
+  const auto rights = context_.state.accounts.find(context_.store.users(), who);
+  if (!rights || !rights->on()) return false;
+  become(rights);
+  return true;
+}
+
+void Session::authenticate(std::string_view who, std::string_view password, Authenticated done,
+                           std::string& out) {
+  Accounts& accounts = context_.state.accounts;
+  const auto rights = accounts.find(context_.store.users(), who);
+  const bool on = rights && rights->on() && password.size() <= kPasswordBytesMax;
+  std::string digest = sha256_hex(password.substr(0, kPasswordBytesMax));
+  if (on && (rights->rules().nopass || accounts.knows(*rights, digest))) {
+    wipe(digest);
+    become(rights);
+    return done(*this, out);
+  }
+  const std::uint64_t number = take_place(PlaceKind::other, 0);
+  user_.checking = true;
+  const bool posted = accounts.queue.post([weak = weak_from_this(), &executor = *context_.executor,
+                                           &accounts, rights, number, on,
+                                           tried = std::string(who.substr(0, kAclLogBytes)), digest,
+                                           done = std::move(done)]() mutable {
+    const bool right = !weak.expired() && accounts.check(rights, digest) && on;
+    wipe(digest);
+    executor.post([weak, rights, number, right, tried = std::move(tried), done = std::move(done)] {
+      if (const auto self = weak.lock()) self->finish_check(number, rights, right, tried, done);
+    });
+  });
+  wipe(digest);
+  if (posted) return;
+  user_.checking = false;
+  std::string reply;
+  append_error(reply, kTooManyChecks);
+  fill(number, std::move(reply));
+}
+
+void Session::finish_check(std::uint64_t number, const std::shared_ptr<const Rights>& rights,
+                           bool right, const std::string& who, const Authenticated& done) {
+  user_.checking = false;
+  std::string reply;
+  if (!right) {
+    note_wrong_password(*this, who);
+    count_refusal();
+    append_error(reply, "WRONGPASS invalid username-password pair or user is disabled.");
+  } else if (context_.state.accounts.find(context_.store.users(), rights->user()) != rights) {
+    append_error(reply, kChangedMeanwhile);
+  } else {
+    become(rights);
+    done(*this, reply);
+  }
+  fill(number, std::move(reply));
+  on_progress_();
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,228 @@
+// The users of the client port: their commands, asked of both stores, and their life after the
+// process.
+#include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/tests/kv/snapshot_support.h>
+#include <leasehold/tests/kv/store_support.h>
+
+#include <gmock/gmock.h>
+#include <rocksdb/db.h>
+
+#include <string>
+#include <vector>
+
+namespace leasehold::kv::testing {
+namespace {
+
+std::string run(Store& store, const Command& command) {
+  return apply(store, store.applied_index().value() + 1, {encoded(command)}).at(0);
+}
+
+/// "ann 1/1 on ~a*, b ..."
+std::string list(const Store& store) {
+  std::string out;
+  for (const auto& [name, user] : *store.users().list()) {
+    if (!out.empty()) out += ", ";
+    out += name + " " + std::to_string(user->version) + "/" + std::to_string(user->created) + " " +
+           user->rules;
+  }
+  return out;
+}
+
+class UsersContract : public EachStore {
+ protected:
+  std::string run(const Command& command) { return testing::run(*store_, command); }
+};
+
+TEST_P(UsersContract, AUserIsWrittenAgainstItsVersion) {
+  EXPECT_EQ(run(SetUser{"ann", 0, "on ~a*"}), "1");
+  EXPECT_EQ(run(SetUser{"ann", 0, "off"}), "nil");
+  EXPECT_EQ(run(SetUser{"ann", 2, "off"}), "nil");
+  EXPECT_EQ(list(*store_), "ann 1/1 on ~a*");
+  EXPECT_EQ(run(Set{"k", "v"}), "OK");
+  EXPECT_EQ(run(SetUser{"ann", 1, "on ~b*"}), "3");
+  EXPECT_EQ(list(*store_), "ann 3/1 on ~b*");
+  EXPECT_EQ(store_->revision(), 3U);
+}
+
+TEST_P(UsersContract, ARemovedUserIsAnotherOneWhenItIsMadeAgain) {
+  EXPECT_EQ(run(SetUser{"ann", 0, "on"}), "1");
+  EXPECT_EQ(run(SetUser{"bob", 0, "on"}), "2");
+  EXPECT_EQ(run(DelUsers{{"ann", "nobody", "ann"}}), "1");
+  EXPECT_EQ(run(DelUsers{{"ann"}}), "0");
+  EXPECT_EQ(store_->revision(), 3U) << "a removal of nobody has no revision";
+  EXPECT_EQ(run(SetUser{"ann", 1, "on"}), "nil") << "version 1 has gone";
+  EXPECT_EQ(run(SetUser{"ann", 0, "on"}), "4");
+  EXPECT_EQ(list(*store_), "ann 4/4 on, bob 2/2 on");
+}
+
+TEST_P(UsersContract, EveryChangeIsNoticed) {
+  const std::uint64_t before = store_->users().changes();
+  run(SetUser{"ann", 5, "on"});
+  run(DelUsers{{"ann"}});
+  run(Set{"k", "v"});
+  EXPECT_EQ(store_->users().changes(), before);
+  run(SetUser{"ann", 0, "on"});
+  EXPECT_GT(store_->users().changes(), before);
+}
+
+TEST_P(UsersContract, TheirNumberIsBounded) {
+  for (std::size_t i = 0; i < kUsersMax; ++i) {
+    run(SetUser{"user" + std::to_string(i), 0, "on"});
+  }
+  EXPECT_EQ(run(SetUser{"one more", 0, "on"}),
+            "error 3: there are 1024 users, which is the limit; nothing was done");
+  EXPECT_EQ(run(SetUser{"user0", 1, "off"}), "1025") << "one that there is may change";
+  EXPECT_EQ(run(DelUsers{{"user7"}}), "1");
+  EXPECT_EQ(run(SetUser{"one more", 0, "on"}), "1027");
+}
+
+TEST_P(UsersContract, ATransactionAndASessionCarryNone) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  const Bytes command = encoded(SetUser{"ann", 0, "on"});
+  EXPECT_FALSE(encode_command(Once{replica::SessionId(1), 1, 1, command.view()}));
+}
+
+TEST_P(UsersContract, ASnapshotHasThem) {
+  run(SetUser{"ann", 0, "on ~a*"});
+  run(SetUser{"bob", 0, "off"});
+  run(SetUser{"ann", 1, "on ~b*"});
+  run(DelUsers{{"bob"}});
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  run(SetUser{"later", 0, "on"});
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(list(*other), "ann 3/1 on ~b*");
+  EXPECT_EQ(testing::run(*other, SetUser{"ann", 3, "off"}), "5");
+}
+
+TEST_P(UsersContract, ASnapshotReplacesThoseThatThereAre) {
+  run(Set{"k", "v"});
+  run(Set{"k", "v"});
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  testing::run(*other, SetUser{"ann", 0, "on"});
+  const std::uint64_t before = other->users().changes();
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(list(*other), "");
+  EXPECT_GT(other->users().changes(), before);
+}
+
+Command as(std::string_view user, const Bytes& command, bool others = false) {
+  return ActAs{user, others, command.view()};
+}
+
+TEST_P(UsersContract, ALeaseBelongsToTheUserThatTookIt) {
+  const Bytes grant =
+      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"});
+  const Bytes renew = encoded(RenewLeases{{grant::LeaseId(7)}});
+  const Bytes renew_named = encoded(RenewNamed{{{grant::LeaseId(0), "name"}}});
+  const Bytes attach = encoded(AttachKey{grant::LeaseId(7), "k"});
+  const Bytes set = encoded(Set{"k", "v"});
+  const Bytes keep = encoded(WithNamedLease{"name", Set{"k", "w"}});
+  const Bytes revoke = encoded(RevokeLease{grant::LeaseId(7)});
+  const std::string refusal =
+      "error 17: User bob has no permissions to change lease 7, which is user ann's; nothing was "
+      "done";
+  EXPECT_EQ(run(as("ann", grant)), "[7,1,]");
+  EXPECT_EQ(run(as("bob", set)), "OK");
+  EXPECT_EQ(run(as("bob", renew)), "[" + refusal + ",]");
+  EXPECT_EQ(run(as("bob", renew_named)), "[" + refusal + ",]");
+  EXPECT_EQ(run(as("bob", attach)), refusal);
+  EXPECT_EQ(run(as("bob", keep)), refusal);
+  EXPECT_EQ(run(as("bob", revoke)), refusal);
+  EXPECT_EQ(store_->find_lease(grant::LeaseId(7), "").value()->lease.owner, "ann");
+  EXPECT_EQ(run(as("ann", renew)), "[1000,]");
+  EXPECT_EQ(run(as("ann", attach)), "1");
+  EXPECT_EQ(run(as("bob", set)), "OK") << "a key has its own rights";
+  EXPECT_EQ(run(as("bob", renew, true)), "[1000,]") << "with the right to others' leases";
+  EXPECT_EQ(run(RenewLeases{{grant::LeaseId(7)}}), "[1000,]") << "nobody's command does everything";
+  EXPECT_EQ(run(as("ann", revoke)), "OK");
+}
+
+TEST_P(UsersContract, ALeaseWithoutAUserIsEverybodys) {
+  run(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  EXPECT_EQ(run(as("bob", encoded(RenewLeases{{grant::LeaseId(7)}}))), "[1000,]");
+  EXPECT_EQ(run(as("bob", encoded(RevokeLease{grant::LeaseId(7)}))), "OK");
+}
+
+TEST_P(UsersContract, ATransactionAndAnOnceAreAUsersToo) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  const Bytes grant = encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  const Bytes once = encoded(Once{replica::SessionId(1), 1, 1, grant.view()});
+  EXPECT_EQ(run(as("ann", once)), "[7,1,]");
+  const Bytes revoke = encoded(Transaction{{}, {Set{"k", "v"}, RevokeLease{grant::LeaseId(7)}}});
+  EXPECT_THAT(run(as("bob", revoke)), ::testing::HasSubstr("[OK,error 17"));
+  const Bytes mine = encoded(Once{replica::SessionId(1), 2, 2, revoke.view()});
+  EXPECT_EQ(run(as("ann", mine)), "[OK,OK,]");
+}
+
+TEST_P(UsersContract, AnOwnerSurvivesASnapshot) {
+  const Bytes grant = encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  run(as("ann", grant));
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(other->find_lease(grant::LeaseId(7), "").value()->lease.owner, "ann");
+}
+
+TEST_P(UsersContract, ActAsCarriesOnlyWhatAUserMaySend) {
+  const Bytes user = encoded(SetUser{"ann", 0, "on"});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, user.view()}));
+  const Bytes open = encoded(OpenSession{});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, open.view()}));
+  const Bytes set = encoded(Set{"k", "v"});
+  EXPECT_FALSE(encode_command(ActAs{"", false, set.view()}));
+  const Bytes acting = encoded(ActAs{"ann", false, set.view()});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, acting.view()})) << "no deeper";
+  EXPECT_FALSE(encode_command(Once{replica::SessionId(1), 1, 1, acting.view()}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Users, UsersContract, each_store(), name_of_store);
+
+TEST(UsersFormat, NamesAndRulesHaveLimits) {
+  const std::string name(kUserNameBytesMax, 'n');
+  const std::string rules(kUserRulesBytesMax, 'r');
+  EXPECT_TRUE(encode_command(SetUser{name, 0, rules}));
+  EXPECT_FALSE(encode_command(SetUser{name + "n", 0, rules}));
+  EXPECT_FALSE(encode_command(SetUser{name, 0, rules + "r"}));
+  EXPECT_FALSE(encode_command(SetUser{"", 0, rules}));
+  EXPECT_FALSE(encode_command(DelUsers{}));
+  EXPECT_FALSE(encode_command(DelUsers{{"a", ""}}));
+}
+
+TEST(UsersOnDisk, OutliveTheProcessAndACrash) {
+  const TemporaryFolder folder;
+  {
+    const auto store = open_store(folder.path("kv"));
+    run(*store, SetUser{"ann", 0, "on ~a*"});
+    run(*store, SetUser{"bob", 0, "on"});
+    ASSERT_TRUE(store->make_durable());
+    run(*store, DelUsers{{"bob"}});
+    const auto old = crashed(folder, "kv");
+    EXPECT_EQ(list(*old), "ann 1/1 on ~a*, bob 2/2 on") << "the log has the rest";
+  }
+  EXPECT_EQ(list(*open_store(folder.path("kv"))), "ann 1/1 on ~a*");
+}
+
+TEST(UsersOnDisk, ADamagedRecordIsRefused) {
+  const TemporaryFolder folder;
+  run(*open_store(folder.path("kv")), SetUser{"ann", 0, "on"});
+  rocksdb::DB* raw = nullptr;
+  const std::string path = folder.path("kv") + "/db-1";
+  ASSERT_TRUE(rocksdb::DB::Open(rocksdb::Options(), path, &raw).ok());
+  ASSERT_TRUE(raw->Put(rocksdb::WriteOptions(), std::string(kUserSpace) + "ann", "\x02later").ok());
+  ASSERT_TRUE(raw->Close().ok());
+  delete raw;
+  const auto opened = RocksdbStore::open(store_options(folder.path("kv")));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, ErrorCode::unsupported_format);
+}
+
+}  // namespace
+}  // namespace leasehold::kv::testing
