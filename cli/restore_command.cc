@@ -44,6 +44,9 @@ constexpr std::string_view kState = "state";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
 
+/// As serve's: nobody else reads what it makes.
+constexpr mode_t kUmask = 077;
+
 struct Backup {
   server::BackupManifest manifest;
   std::shared_ptr<const replica::Snapshot> archive;
@@ -221,6 +224,7 @@ std::string summary(const server::BackupManifest& manifest) {
 /// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
 /// whole backup is checked before anything is changed.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
+  ::umask(kUmask);
   const auto restored = restore(settings, from);
   if (!restored) {
     std::cerr << "leasehold restore: " << restored.error().message << "\n";

@@ -1,5 +1,6 @@
 #include <leasehold/node/node_ground.h>
 #include <leasehold/node/node_identity.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <utility>
 
@@ -25,6 +26,9 @@ Result<Ground> find_ground(const NodeOptions& options, raft::Index machine_durab
   if (!cluster_id.ok()) return cluster_id.error();
   ground.cluster_id = cluster_id.value();
 
+  if (const auto made = storage::make_private_folder(options.data_dir); !made.ok()) {
+    return made.error();
+  }
   storage::SegmentLogOptions log_options;
   log_options.dir = options.data_dir + "/log";
   log_options.group = kGroup;

@@ -8,6 +8,7 @@
 // Only the existence of RESTORING matters, not its content.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/storage/private_folder.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <fmt/format.h>
@@ -18,10 +19,8 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 namespace leasehold::node {
 namespace {
@@ -66,7 +65,8 @@ Result<void> sync_folder(const std::string& path) {
 
 /// Makes the content durable, not the name.
 Result<void> write_file(const std::string& path, std::string_view text) {
-  const Descriptor file{::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
+  const Descriptor file{
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
   const bool written =
       file.number >= 0 &&
       ::write(file.number, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
@@ -136,23 +136,7 @@ Result<bool> restoration_begun(const std::string& data_dir) {
 }
 
 Result<void> begin_restoration(const std::string& data_dir) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path path = fs::absolute(data_dir, error).lexically_normal();
-  // A durable file needs durable names of all folders above it.
-  std::vector<fs::path> parents;
-  for (fs::path at = path; !error && at.has_relative_path() && !fs::exists(at, error);
-       at = at.parent_path()) {
-    parents.push_back(at.parent_path());
-  }
-  if (!error) fs::create_directories(path, error);
-  if (error) {
-    return Error{ErrorCode::io,
-                 fmt::format("cannot make the folder {}: {}", data_dir, error.message())};
-  }
-  for (const fs::path& parent : parents) {
-    if (auto synced = sync_folder(parent.string()); !synced.ok()) return synced;
-  }
+  if (auto made = storage::make_private_folder(data_dir); !made.ok()) return made.error();
   if (auto written = write_file(data_dir + kBegunName, kBegunText); !written.ok()) return written;
   return sync_folder(data_dir);
 }

@@ -1,6 +1,7 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/base/coding.h>
 #include <leasehold/node/node_snapshot_file.h>
+#include <leasehold/storage/private_folder.h>
 #include <leasehold/wire/crc32c.h>
 
 #include <fmt/format.h>
@@ -108,7 +109,8 @@ Result<std::unique_ptr<SnapshotFile>> SnapshotFile::create(const std::string& pa
           fmt::format("no room in {} for a snapshot of {} bytes", folder, head.size), ENOSPC);
     }
   }
-  const int opened = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const int opened =
+      ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode);
   if (opened < 0) return system_error("cannot make " + path, errno);
   std::unique_ptr<SnapshotFile> file(new SnapshotFile(path, opened, head));
   const Result<void> written = file->write(0, encode_snapshot_head(head));

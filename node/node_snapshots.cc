@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_snapshots.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
@@ -190,9 +191,8 @@ Result<void> SnapshotThread::install_at_start(const std::string& data_dir, raft:
 /// process ended waits to be offered again.
 void SnapshotThread::recover() {
   std::error_code error;
-  std::filesystem::create_directories(folder_, error);
-  if (error) {
-    fail({ErrorCode::io, fmt::format("cannot make the folder {}: {}", folder_, error.message())});
+  if (auto made = storage::make_private_folder(folder_); !made.ok()) {
+    fail(made.error());
     return;
   }
   if (!std::filesystem::exists(complete_in(folder_), error)) return;

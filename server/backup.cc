@@ -1,6 +1,7 @@
 #include <leasehold/server/backup.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
@@ -177,10 +178,8 @@ Result<std::string> Backups::path_of(std::string_view name) const {
 }
 
 Result<void> Backups::make_folder() const {
-  std::error_code error;
-  if (!fs::create_directory(folder_, error) && !error) return {};
-  if (error) return system_error("cannot make " + folder_, error.value());
-  return sync_folder(options_.data_dir);
+  if (auto made = storage::make_private_folder(folder_); !made) return made.error();
+  return {};
 }
 
 /// A read that is linearizable here: when it is justified, this node has applied everything that
@@ -264,7 +263,8 @@ Result<BackupDone> Backups::write(const std::string& path, bool stale) {
 
 Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::Snapshot& snapshot,
                                     const std::string& fresh, const std::string& path) {
-  const Descriptor file{::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  const Descriptor file{
+      ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
   if (file.number < 0) return system_error("cannot make " + fresh, errno);
   if (auto written = write_all(file.number, fresh, manifest); !written) return written.error();
   const std::uint64_t size = snapshot.size();

@@ -14,6 +14,7 @@
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
 #include <leasehold/server/terminal.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 #include <spdlog/async.h>
@@ -23,6 +24,7 @@
 
 #include <malloc.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -43,6 +45,9 @@ namespace {
 /// it, and a request's memory is often freed on another thread than it was taken on. With two, the
 /// busy threads waited for each other's (bench/README.md).
 constexpr int kHeapsMax = 4;
+/// Nobody but the user of this process has rights to what it makes: to the files of RocksDB, too,
+/// whose mode cannot be chosen.
+constexpr mode_t kUmask = 077;
 /// Log lines that wait for the terminal; past it the oldest are dropped.
 constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
@@ -343,12 +348,22 @@ Backups::Options backup_options(const ServeSettings& settings) {
 }
 
 Result<void> make_data_dir(const ServeSettings& settings) {
-  std::error_code failed;
-  std::filesystem::create_directories(settings.data_dir, failed);
-  if (!failed) return {};
-  return Error{ErrorCode::io,
-               fmt::format("cannot make the folder {}: {}. Choose another --data-dir",
-                           settings.data_dir, failed.message())};
+  const std::string& dir = settings.data_dir;
+  const auto made = storage::make_private_folder(dir);
+  if (!made) {
+    return Error{made.error().code,
+                 fmt::format("{}; or choose another --data-dir", made.error().message)};
+  }
+  // An earlier version let others read, or a copy that was made with cp.
+  const auto tightened = storage::tighten_content(dir);
+  if (!tightened) return tightened.error();
+  if (made.value() || tightened.value() > 0) {
+    spdlog::warn(
+        "{}: other users had rights to it; now only its owner has, also to {} files and "
+        "folders in it",
+        dir, tightened.value());
+  }
+  return {};
 }
 
 Result<int> serve(const ServeSettings& settings) {
@@ -429,6 +444,7 @@ int run_serve(const ServeSettings& settings) {
   const sigset_t signals = awaited_signals();
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
+  ::umask(kUmask);
   mallopt(M_ARENA_MAX, kHeapsMax);
   // Before there is another thread. One that does not block them would be given a signal that comes
   // while this one is busy, and that would be the end of the process.

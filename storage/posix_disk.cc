@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/storage/posix_disk.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
@@ -151,8 +152,8 @@ class PosixDisk final : public Disk {
                                            std::uint64_t size) override {
     LEASEHOLD_ASSERT(head.size() <= size);
     const std::string fresh = name + std::string(kNewSuffix);
-    Descriptor opened(
-        ::openat(folder_.get(), fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    Descriptor opened(::openat(folder_.get(), fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
+                               kPrivateFileMode));
     if (opened.get() < 0) return failed("make", fresh);
     auto file = std::make_shared<PosixFile>(full(name), std::move(opened), size);
     auto made = fill(*file, head);
@@ -215,9 +216,7 @@ class PosixDisk final : public Disk {
 }  // namespace
 
 Result<std::unique_ptr<Disk>> open_posix_disk(const std::string& path) {
-  std::error_code error;
-  const bool made = std::filesystem::create_directories(path, error);
-  if (error) return system_error("cannot make the folder " + path, error.value());
+  if (auto made = make_private_folder(path); !made) return made.error();
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) return system_error("cannot open the folder " + path, errno);
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -226,13 +225,6 @@ Result<std::unique_ptr<Disk>> open_posix_disk(const std::string& path) {
                  fmt::format("another process uses the folder {}: stop it, or give this node a "
                              "folder of its own",
                              path)};
-  }
-  if (made) {
-    const std::string parent = std::filesystem::absolute(path, error).parent_path().string();
-    const Descriptor above(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (above.get() < 0 || ::fsync(above.get()) != 0) {
-      return system_error("cannot sync the folder " + parent, errno);
-    }
   }
   return std::unique_ptr<Disk>(std::make_unique<PosixDisk>(path, std::move(folder)));
 }

@@ -78,8 +78,8 @@ Result<std::uint64_t> decode_live(std::string_view text) {
   return live;
 }
 
-/// Makes `dir` and its parents, durably: what is durable inside must not hang on a name that is
-/// not.
+/// Makes `dir` and its parents, durably, and lets only its owner enter: what is durable inside must
+/// not hang on a name that is not.
 Result<void> make_folders(const std::string& dir, rocksdb::Env* env) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -90,10 +90,13 @@ Result<void> make_folders(const std::string& dir, rocksdb::Env* env) {
     parents.push_back(at.parent_path());
   }
   if (!error) fs::create_directories(path, error);
+  // The files in it get the mode that the process's umask leaves; nobody else gets as far as them.
+  if (!error && fs::is_directory(path, error)) fs::permissions(path, fs::perms::owner_all, error);
   if (error || !fs::is_directory(path, error)) {
     return Error{
         ErrorCode::io,
-        fmt::format("cannot use the folder: {}: check that its parent exists and is writable",
+        fmt::format("cannot use the folder: {}: check that its parent exists and is writable, and "
+                    "that it belongs to the user of this process",
                     error ? error.message() : std::string("it is a file"))};
   }
   for (const fs::path& parent : parents) {
