@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,8 +38,8 @@ Makes what nodes and clients prove themselves by.
 
 A node gets its own certificate and key, ca.pem and crl.pem (serve --tls-cert, --tls-key, --tls-ca,
 --tls-crl). Keep ca-key.pem away from the nodes: who has it can be any of them.
-With --data-dir or --uuid the certificate is for that directory only: a node that was wiped needs a new
-one.
+With --data-dir or --uuid the certificate is for that directory only: a node that was wiped needs a
+new one.
 
 Exit status: 0 done, 1 not done, 2 a flag is wrong.)";
 
@@ -69,8 +71,15 @@ int report(const Result<tls::MadeFiles>& made) {
 /// The uuid of a data directory; `-` if it has none yet.
 Result<std::string> uuid_of(const std::string& data_dir, std::uint64_t id) {
   const std::string path = fmt::format("{}/log/{}", data_dir, storage::kMarkName);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error) && !error) return std::string(tls::kAnyUuid);
   std::ifstream file(path, std::ios::binary);
-  if (!file) return std::string(tls::kAnyUuid);
+  if (!file || error) {
+    return Error{ErrorCode::io,
+                 fmt::format("cannot read {}: run this as the user that the node runs as, or give "
+                             "--uuid",
+                             path)};
+  }
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   const auto mark = storage::decode_mark(bytes);
   if (!mark.ok())

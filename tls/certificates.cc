@@ -14,6 +14,7 @@
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -213,9 +214,24 @@ Result<void> write_list(const std::string& directory, const Authority& authority
   return write_file(directory + "/crl.pem", pem_of(list.get()), kPublicMode, replace);
 }
 
+/// Before the first of several files is written: a key without its certificate would be worse than
+/// neither.
+Result<void> check_free(const std::vector<std::string>& paths, bool replace) {
+  for (const std::string& path : paths) {
+    if (!replace && ::access(path.c_str(), F_OK) == 0) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("{} exists: choose another place, or --force to replace it", path)};
+    }
+  }
+  return {};
+}
+
 Result<MadeFiles> write_pair(const std::string& stem, X509* certificate, EVP_PKEY* key,
                              bool replace) {
   MadeFiles made{stem + ".pem", stem + "-key.pem"};
+  if (auto free = check_free({made.certificate, made.key}, replace); !free.ok()) {
+    return free.error();
+  }
   std::string secret = pem_of(key);
   Result<void> written = write_file(made.key, secret, kPrivateMode, replace);
   OPENSSL_cleanse(secret.data(), secret.size());
@@ -257,6 +273,7 @@ Result<MadeFiles> make_authority(const std::string& directory, const std::string
     return Error{ErrorCode::io, fmt::format("cannot make {}: {}", directory,
                                             std::generic_category().message(errno))};
   }
+  if (auto free = check_free({directory + "/crl.pem"}, replace); !free.ok()) return free.error();
   Authority authority;
   authority.cluster = cluster;
   authority.key = fresh_key();
@@ -300,8 +317,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
   for (const std::string& host : hosts) {
     if (auto valid = check_host(host); !valid.ok()) return valid.error();
   }
-  const std::string uri = to_uri(name);
-  if (const auto valid = parse_uri(uri); !valid.ok()) return valid.error();
+  if (const auto valid = validate_name(name); !valid.ok()) return valid.error();
   const bool of_node = std::holds_alternative<NodeName>(name);
   const KeyHandle key = fresh_key();
   const CertificateHandle made = begin_certificate(key.get(), authority.cluster, stem, days);
@@ -316,7 +332,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
                     of_node ? "serverAuth,clientAuth" : "clientAuth") &&
       add_extension(certificate, issuer, NID_subject_key_identifier, "hash") &&
       add_extension(certificate, issuer, NID_authority_key_identifier, "keyid") &&
-      add_names(certificate, uri, hosts) &&
+      add_names(certificate, to_uri(name), hosts) &&
       X509_sign(certificate, authority.key.get(), EVP_sha256()) > 0;
   if (!signed_) return failed("cannot make the certificate");
   return write_pair(fmt::format("{}/{}", out, stem), certificate, key.get(), replace);

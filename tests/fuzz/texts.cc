@@ -1,5 +1,6 @@
 // Texts that people and scripts write or keep: settings, addresses, durations, histories, traces,
-// rules of users; and replies of any server to our client. The first byte chooses.
+// rules of users, names in certificates; and replies of any server to our client. The first byte
+// chooses.
 #include <leasehold/check/history_file.h>
 #include <leasehold/client/resp_client.h>
 #include <leasehold/net/handshake.h>
@@ -11,6 +12,7 @@
 #include <leasehold/story/trace_file.h>
 #include <leasehold/tests/fuzz/fuzz.h>
 #include <leasehold/tests/fuzz/input.h>
+#include <leasehold/tls/name.h>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -133,6 +135,13 @@ void take_record(std::string_view bytes) {
   static_cast<void>(server::Rights("user", rules, 1, 1, server::command_table()));
 }
 
+void take_name(std::string_view bytes) {
+  const auto name = tls::parse_uri(bytes);
+  if (!accepted(name)) return;
+  LEASEHOLD_ASSERT(tls::validate_name(name.value()).ok());
+  LEASEHOLD_ASSERT(tls::to_uri(name.value()) == bytes);
+}
+
 void take_reply(std::string_view bytes) {
   client::RespValue value;
   const auto length = client::parse_reply(bytes, value);
@@ -159,7 +168,7 @@ void take(std::string_view input) {
     case 1: return take_settings(in.rest());
     case 2: return take_history(in.rest());
     case 3: return take_trace(in.rest());
-    case 4:
+    case 4: return take_name(in.rest());
     case 5:
     case 6: return take_words(in.rest());
     default: return take_reply(in.rest());
