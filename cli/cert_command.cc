@@ -38,8 +38,8 @@ Makes what nodes and clients prove themselves by.
 
 A node gets its own certificate and key, ca.pem and crl.pem (serve --tls-cert, --tls-key, --tls-ca,
 --tls-crl). Keep ca-key.pem away from the nodes: who has it can be any of them.
-With --data-dir or --uuid the certificate is for that directory only: a node that was wiped needs a
-new one.
+With --data-dir or --uuid the certificate is for that directory only: a node that was wiped needs
+a new one.
 
 Exit status: 0 done, 1 not done, 2 a flag is wrong.)";
 

@@ -366,6 +366,13 @@ Result<void> make_data_dir(const ServeSettings& settings) {
   return {};
 }
 
+void offer_backups(ServerState& state, Backups& backups) {
+  state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
+    backups.start(name, stale, std::move(done));
+  };
+  state.options.backup_progress = [&backups] { return backups.progress(); };
+}
+
 Result<int> serve(const ServeSettings& settings) {
   if (const auto made = make_data_dir(settings); !made) return made.error();
   const auto cluster_id = find_cluster_id(settings.node);
@@ -397,11 +404,7 @@ Result<int> serve(const ServeSettings& settings) {
   state.users_known = state.options.witness;
   std::optional<Backups> backups;
   if (on_disk != nullptr) {
-    backups.emplace(*node.value(), *on_disk, backup_options(settings));
-    state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
-      backups->start(name, stale, std::move(done));
-    };
-    state.options.backup_progress = [&backups] { return backups->progress(); };
+    offer_backups(state, backups.emplace(*node.value(), *on_disk, backup_options(settings)));
   }
   kv::LeaseKeeper keeper(*clock.value(),
                          [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });

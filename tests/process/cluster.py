@@ -135,8 +135,9 @@ class Node:
 
     def command(self):
         peers = ["--peers", self.peers] if self.peers else []
-        # From another network namespace a client's address is none of the loopback.
-        open_door = [] if self.host == "127.0.0.1" else ["--protected-mode", "no"]
+        # From another network namespace an address is none of the loopback: neither a client's nor a peer's.
+        local = self.host == "127.0.0.1"
+        open_door = [] if local else ["--protected-mode", "no", "--allow-plain-peers", "on"]
         return [self.binary, "serve", "--id", str(self.id), "--data-dir", self.data_dir, *peers,
                 "--listen", f"{self.host}:{self.port}", *open_door, *self.flags]
 
