@@ -29,7 +29,7 @@ struct ServeSettings {
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
   bool peer_protection_given = false;  ///< else it follows from the files that are given
-  std::size_t backups_max = 100;  ///< in the data directory
+  std::size_t backups_max = 100;       ///< in the data directory
   bool client_tls_given = false;       ///< as well
   kv::EventHistory::Limits events;
   ServerOptions server;

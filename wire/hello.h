@@ -74,7 +74,7 @@ enum class RefusalCode : std::uint32_t {
   duplicate_process = 7,
   refused_by_node = 8,
   too_many = 9,
-  removed = 10,  ///< the peer is no member any more, and nothing in its log says that it is again
+  removed = 10,   ///< the peer is no member any more, and nothing in its log says that it is again
   unproved = 11,  ///< the peer has not proved that it is the node that its hello names
 };
 
