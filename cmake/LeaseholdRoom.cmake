@@ -22,6 +22,37 @@ if(LEASEHOLD_SANITIZE)
   endif()
 endif()
 
+# Code that makes a bug in it hard to use. The compiler's flags are for our own sources; what is linked is the host's to decide.
+if(LEASEHOLD_HARDENED)
+  include(CheckCXXCompilerFlag)
+  # The last two mark where an indirect jump may land: x86, and 64-bit ARM.
+  foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full -mbranch-protection=standard)
+    string(MAKE_C_IDENTIFIER "LEASEHOLD_HAS${flag}" known)
+    check_cxx_compiler_flag("-Werror ${flag}" ${known})
+    if(${known})
+      target_compile_options(leasehold_flags INTERFACE ${flag})
+    endif()
+  endforeach()
+  # It needs an optimiser, and hides from a sanitizer what it checks itself.
+  if(NOT LEASEHOLD_SANITIZE)
+    foreach(type DEBUG RELEASE RELWITHDEBINFO MINSIZEREL)
+      if("${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}" MATCHES "-O([1-9s]|fast)" AND NOT CMAKE_CXX_FLAGS MATCHES "_FORTIFY_SOURCE")
+        target_compile_options(leasehold_flags INTERFACE $<$<CONFIG:${type}>:-U_FORTIFY_SOURCE>
+          $<$<CONFIG:${type}>:-D_FORTIFY_SOURCE=2>)
+        string(TOUPPER "${CMAKE_BUILD_TYPE}" build)
+        if(build STREQUAL type)
+          set(LEASEHOLD_FORTIFIED ON)
+        endif()
+      endif()
+    endforeach()
+  endif()
+  if(PROJECT_IS_TOP_LEVEL)
+    include(CheckPIESupported)
+    check_pie_supported(LANGUAGES CXX)  # from here on, CMAKE_POSITION_INDEPENDENT_CODE also links with -pie
+    target_link_options(leasehold_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+  endif()
+endif()
+
 # A fifth of the time of the usual linker, for each of some ninety programs.
 find_program(LEASEHOLD_MOLD mold)
 if(LEASEHOLD_MOLD AND PROJECT_IS_TOP_LEVEL)
