@@ -41,7 +41,7 @@ def make_credentials(program, folder):
     cert("init", "--cluster", "default", "--dir", folder, "--nodes", "1=127.0.0.1,2=127.0.0.1,3=127.0.0.1")
     return {
         "plain": lambda node: [],
-        "plain again": lambda node: [],
+        "plain-again": lambda node: [],
         "key": lambda node: ["--peer-key", folder / "group.key"],
         # The harness's own questions are plain.
         "tls": lambda node: ["--tls-cert", folder / f"node-{node}.pem", "--tls-key", folder / f"node-{node}-key.pem",
@@ -79,8 +79,8 @@ def measure_reads(options, report, groups, leaders, redis):
             report.difference(f"lease read, {kind} - plain", series[kind], series["plain"], READ_GOALS.get(kind))
     if redis:
         report.series("Redis GET", series["redis"], "plain", series["plain"])
-        report.series("Redis GET, tls", series["redis tls"], "Redis GET", series["redis"])
-        report.difference("Redis GET, tls - plain", series["redis tls"], series["redis"])
+        report.series("Redis GET, tls", series["redis-tls"], "Redis GET", series["redis"])
+        report.difference("Redis GET, tls - plain", series["redis-tls"], series["redis"])
 
 
 def measure_writes(options, report, groups, leaders):
@@ -114,7 +114,7 @@ def run(options):
     with contextlib.ExitStack() as stack:
         groups, leaders = {}, {}
         for kind, flags in make_credentials(program, folder).items():
-            directory = options.work / kind.replace(" ", "-")
+            directory = options.work / kind
             directory.mkdir()
             groups[kind] = c.Cluster(program, directory, flags)
             stack.callback(groups[kind].stop, signal.SIGKILL)
@@ -125,7 +125,7 @@ def run(options):
         protected = plain and c.start_redis(
             options.work, (folder / "node-1.pem", folder / "node-1-key.pem", options.authority))
         if protected:
-            redis = {"redis": (plain, plain.port), "redis tls": (protected, protected.tls_port)}
+            redis = {"redis": (plain, plain.port), "redis-tls": (protected, protected.tls_port)}
         for process in filter(None, (plain, protected)):
             stack.callback(process.stop)
             c.load(options.programs, "load", process.port, KEYS, VALUE_BYTES)
