@@ -33,7 +33,7 @@ const char* LeaseTerms::problem(bool named) const {
 
 // ---- By id and by name ----
 
-LeaseTable::Leases::Leases(const Leases& other) : by_id_(other.by_id_) {
+LeaseTable::Leases::Leases(const Leases& other) : by_id_(other.by_id_), of_owner_(other.of_owner_) {
   for (const auto& [id, lease] : by_id_) {
     if (!lease.name.empty()) by_name_.emplace(lease.name, &lease);
   }
@@ -42,6 +42,7 @@ LeaseTable::Leases::Leases(const Leases& other) : by_id_(other.by_id_) {
 LeaseTable::Leases& LeaseTable::Leases::operator=(Leases other) noexcept {
   by_id_.swap(other.by_id_);
   by_name_.swap(other.by_name_);
+  of_owner_.swap(other.of_owner_);
   return *this;
 }
 
@@ -65,6 +66,7 @@ void LeaseTable::Leases::insert(Lease lease) {
   const auto [at, added] = by_id_.emplace(id, std::move(lease));
   LEASEHOLD_ASSERT(added);
   if (!at->second.name.empty()) by_name_.emplace(at->second.name, &at->second);
+  if (!at->second.owner.empty()) ++of_owner_[at->second.owner];
 }
 
 LeaseTable::Lease LeaseTable::Leases::take(LeaseId id) {
@@ -73,7 +75,14 @@ LeaseTable::Lease LeaseTable::Leases::take(LeaseId id) {
   by_name_.erase(at->second.name);
   Lease lease = std::move(at->second);
   by_id_.erase(at);
+  const auto owned = of_owner_.find(lease.owner);
+  if (owned != of_owner_.end() && --owned->second == 0) of_owner_.erase(owned);
   return lease;
+}
+
+std::size_t LeaseTable::Leases::count_of(std::string_view owner) const {
+  const auto owned = of_owner_.find(owner);
+  return owned == of_owner_.end() ? 0 : owned->second;
 }
 
 // ---- The table ----
@@ -96,6 +105,7 @@ LeaseTable::Granted LeaseTable::grant(const Request& request, FencingToken token
     return {Verdict::ended_in_this_step, request.id};
   }
   if (size() >= kLeasesMax) return {Verdict::too_many, {}};
+  if (size_of(request.owner) >= kLeasesOfOwnerMax) return {Verdict::too_many_of_owner, {}};
   LeaseId id = request.id;
   if (id == LeaseId(0)) {
     newest_ = newest_.next();

@@ -29,6 +29,8 @@ using FencingToken = StrongInt<struct FencingTokenTag>;
 // The limits are constants, not settings, because all replicas have to decide the same.
 
 inline constexpr std::size_t kLeasesMax = std::size_t{1} << 18U;
+/// Leases with one owner: no user takes the last quarter from the others.
+inline constexpr std::size_t kLeasesOfOwnerMax = kLeasesMax / 4 * 3;
 /// Keys that are attached to one lease: they are removed in one step.
 inline constexpr std::size_t kLeaseKeysMax = std::size_t{1} << 14U;
 inline constexpr std::size_t kLeaseNameBytesMax = 255;
@@ -118,7 +120,8 @@ class LeaseTable {
     /// is no larger than what is written under the old one's.
     ended_in_this_step,
     too_many,
-    out_of_range,  ///< the id, the name, the holder, the time to live or the terms
+    too_many_of_owner,  ///< above kLeasesOfOwnerMax
+    out_of_range,       ///< the id, the name, the holder, the time to live or the terms
   };
   struct Granted {
     Verdict verdict = Verdict::granted;
@@ -171,6 +174,8 @@ class LeaseTable {
   /// In the order of their ids, those after `after`.
   std::vector<Lease> list(LeaseId after, std::size_t count) const;
   std::size_t size() const { return leases_.by_id().size(); }
+  /// Of `owner`, which is not empty.
+  std::size_t size_of(std::string_view owner) const { return leases_.count_of(owner); }
 
   // For the bytes of the state.
 
@@ -204,10 +209,12 @@ class LeaseTable {
     ~Leases() = default;
 
     const ById& by_id() const { return by_id_; }
-    /// Null: there is none. Its id and its name are not to be changed.
+    /// Null: there is none. Its id, its name and its owner are not to be changed.
     Lease* find(LeaseId id);
     const Lease* find(LeaseId id) const;
     const Lease* find(std::string_view name) const;
+    /// With this owner, who is not empty.
+    std::size_t count_of(std::string_view owner) const;
     /// None has its id or its name.
     void insert(Lease lease);
     /// There is one.
@@ -218,6 +225,8 @@ class LeaseTable {
     ById by_id_;
     /// Invariant: each lease of by_id_ that has a name, under that very string.
     std::map<std::string_view, const Lease*> by_name_;
+    /// Invariant: how many of by_id_ each owner has; no owner without one.
+    std::map<std::string, std::size_t, std::less<>> of_owner_;
   };
 
   const Keys* end(const Lease& lease);

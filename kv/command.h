@@ -23,6 +23,8 @@ namespace leasehold::kv {
 
 /// Limits. Checked when a command is made and again when it is decoded. A key may be empty.
 inline constexpr std::size_t kKeyBytesMax = std::size_t{64} << 10U;
+/// Keys, also deleted ones, that commands of users (ActAs) have written with a token.
+inline constexpr std::size_t kFencesMax = std::size_t{1} << 20U;
 inline constexpr std::size_t kValueBytesMax = std::size_t{16} << 20U;
 /// Keys of one command.
 inline constexpr std::size_t kCommandKeysMax = 65536;
@@ -114,12 +116,13 @@ struct DelUsers {
 };
 /// Executes a command in the name of a user: the leases that it grants are that user's, and a lease
 /// that is another user's is neither renewed nor revoked, and no key is attached to it. A lease
-/// that was granted without a user is everybody's. Result: that of the command. Errors: not_owner,
+/// that was granted without a user is everybody's. The same holds for sessions: another user's is
+/// not there. Result: that of the command. Errors: not_owner,
 /// for the command or (of RenewLeases and RenewNamed) for one lease.
 struct ActAs {
   std::string_view user;  ///< 1 to kUserNameBytesMax bytes
   bool others = false;    ///< the user may do all this with every lease
-  /// Encoded; one of those for keys and leases, or Once.
+  /// Encoded; one of those for keys, leases and sessions (but Expire*), or Once.
   std::string_view command;
 };
 

@@ -5,6 +5,7 @@
 #include <leasehold/base/coding.h>
 #include <leasehold/base/result.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/command_types.h>
 #include <leasehold/kv/format_errors.h>
 #include <leasehold/kv/named_lease.h>
 
@@ -117,10 +118,14 @@ inline Result<void> check_carried(std::string_view command) {
   return {};
 }
 
-/// As check_carried(), of the command inside ActAs.
+/// As check_carried(), of the command inside ActAs: it may also be one of the sessions of a user.
 inline Result<void> check_acted(std::string_view command) {
-  const bool once = command.size() > 1 && command[1] == static_cast<char>(kOnceType) &&
-                    command[0] == static_cast<char>(kCommandFormat);
-  return once ? Result<void>() : check_carried(command);
+  BigReader in(command);
+  const bool known = in.u8() == kCommandFormat;
+  const std::uint8_t type = in.u8();
+  const bool of_session = type == type_of(Tag<OpenSession>()) ||
+                          type == type_of(Tag<CloseSession>()) ||
+                          type == type_of(Tag<TouchSession>()) || type == kOnceType;
+  return in.ok() && known && of_session ? Result<void>() : check_carried(command);
 }
 }  // namespace leasehold::kv

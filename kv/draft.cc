@@ -162,7 +162,7 @@ Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
                    fmt::format("no lease was granted with the token {} yet", token.value())});
   }
   const auto changed = fences_.find(key);
-  auto highest = changed == fences_.end() ? backend_.fence(key) : changed->second;
+  auto highest = changed == fences_.end() ? backend_.fence(key) : changed->second.token;
   if (!highest) return highest.error();
   if (!grant::fence_passes(highest.value(), token)) {
     return Why(ErrorReply{
@@ -171,7 +171,21 @@ Result<std::optional<ErrorReply>> Draft::pass_fence(std::string_view key,
                     "lease has gone to another",
                     token.value(), highest.value().value())});
   }
-  if (token > highest.value()) fences_.insert_or_assign(key, token);
+  const bool first = highest.value() == grant::FencingToken(0);
+  // Nothing removes what is kept here, so users do not make it grow without end. A command without
+  // a user may be one of an earlier version, whose replicas know no limit.
+  if (first && acting_ != nullptr && backend_.fence_count() + first_fences_ >= kFencesMax) {
+    return Why(ErrorReply{
+        ErrorKind::limit,
+        fmt::format("{} keys were written with a token, which is the limit: use keys that were; "
+                    "nothing was done",
+                    kFencesMax)});
+  }
+  first_fences_ += first ? 1 : 0;
+  if (token > highest.value()) {
+    fences_.insert_or_assign(
+        key, Fence{token, first || (changed != fences_.end() && changed->second.first)});
+  }
   return Why();
 }
 
@@ -190,7 +204,7 @@ void Draft::commit() {
       backend_.erase(key);
     }
   }
-  for (const auto& [key, token] : fences_) backend_.put_fence(key, token);
+  for (const auto& [key, fence] : fences_) backend_.put_fence(key, fence.token, fence.first);
   leases_ = nullptr;
   if (changed) backend_.tell(told);
 }

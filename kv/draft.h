@@ -107,7 +107,12 @@ class Draft {
   std::set<std::string, std::less<>> made_;  ///< a set: views of its strings stay valid
   /// The keys are views into the command, into what left the leases, or into what was made.
   std::map<std::string_view, Change> changes_;
-  std::map<std::string_view, grant::FencingToken> fences_;
+  struct Fence {
+    grant::FencingToken token;
+    bool first = false;  ///< the key had none
+  };
+  std::map<std::string_view, Fence> fences_;
+  std::size_t first_fences_ = 0;         ///< of fences_
   grant::LeaseTable* leases_ = nullptr;  ///< once they were asked for
   bool lease_began_or_ended_ = false;
   EventCause cause_ = EventCause::none;

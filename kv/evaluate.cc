@@ -151,17 +151,33 @@ class Evaluation {
   }
 
   Result<Bytes> reply_to(const OpenSession&) {
-    const auto id = sessions_.open();
+    const std::string_view owner = acting_ == nullptr ? std::string_view() : acting_->user;
+    const auto id = sessions_.open(owner);
     if (id) return encode_reply(integer(id->value()));
+    if (sessions_.table().size_of(owner) >= replica::kSessionsOfOwnerMax) {
+      return refused(ErrorKind::too_many_sessions,
+                     fmt::format("{} sessions of this user are open, which is the limit; none was "
+                                 "opened",
+                                 replica::kSessionsOfOwnerMax));
+    }
     return refused(ErrorKind::too_many_sessions,
                    fmt::format("{} sessions are open, which is the limit; none was opened",
                                replica::kSessionsMax));
   }
   Result<Bytes> reply_to(const CloseSession& command) {
-    return sessions_.close(command.session) ? encode_reply(Ok{}) : no_session(command.session);
+    if (!may_use(command.session) || !sessions_.close(command.session))
+      return no_session(command.session);
+    return encode_reply(Ok{});
   }
   Result<Bytes> reply_to(const TouchSession& command) {
-    return sessions_.touch(command.session) ? encode_reply(Ok{}) : no_session(command.session);
+    if (!may_use(command.session) || !sessions_.touch(command.session))
+      return no_session(command.session);
+    return encode_reply(Ok{});
+  }
+  /// Another user's session shows its owner's results, and its numbers are its owner's: for
+  /// everybody else it is not there.
+  bool may_use(replica::SessionId session) const {
+    return acting_ == nullptr || sessions_.table().is_for(session, acting_->user);
   }
   Result<Bytes> reply_to(const ExpireSession& command) {
     return encode_reply(integer(sessions_.expire(command.session, command.activity) ? 1 : 0));
@@ -223,6 +239,7 @@ class Evaluation {
     // First: bytes that are wrong are wrong each time, and use up no number.
     const auto carried = decode_command(once.command);
     if (!carried) return undecodable(carried.error());
+    if (!may_use(once.session)) return no_session(once.session);
     auto begun = sessions_.begin(once.session, once.sequence, once.answered_below);
     if (begun.verdict == replica::SessionTable::Verdict::repeated) return std::move(begun.result);
     if (begun.verdict != replica::SessionTable::Verdict::execute)

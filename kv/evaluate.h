@@ -24,7 +24,10 @@ class Backend {
   virtual void erase(std::string_view key) = 0;
   /// The largest token that has written the key; it outlives the key. 0: none.
   virtual Result<grant::FencingToken> fence(std::string_view key) = 0;
-  virtual void put_fence(std::string_view key, grant::FencingToken token) = 0;
+  /// `first`: the key had none.
+  virtual void put_fence(std::string_view key, grant::FencingToken token, bool first) = 0;
+  /// Keys that have one, without what this command has put.
+  virtual std::size_t fence_count() = 0;
   /// Used by commands that read or change leases, with no step under way. Changes take effect at
   /// once. After evaluate() has returned and its other writes are visible, the implementation reads
   /// the step, which is empty if nothing was changed, and keeps it.

@@ -51,6 +51,9 @@ Reply why_not(const GrantLease& grant, const grant::LeaseTable::Granted& granted
     case Verdict::too_many:
       return ErrorReply{ErrorKind::limit,
                         fmt::format("{} leases are held, which is the limit", grant::kLeasesMax)};
+    case Verdict::too_many_of_owner:
+      return ErrorReply{ErrorKind::limit, fmt::format("this user has {} leases, which is the limit",
+                                                      grant::kLeasesOfOwnerMax)};
     case Verdict::out_of_range:
       if (grant.id > grant::kChosenLeaseIdMax) {
         return ErrorReply{ErrorKind::limit, fmt::format("an id that is chosen is at most {}",

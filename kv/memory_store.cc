@@ -123,9 +123,11 @@ class MemoryStore::Impl final : public Backend {
     const auto at = fences_.find(key);
     return at == fences_.end() ? grant::FencingToken(0) : at->second;
   }
-  void put_fence(std::string_view key, grant::FencingToken token) override {
+  void put_fence(std::string_view key, grant::FencingToken token, bool) override {
     fences_.insert_or_assign(std::string(key), token);
+    fence_count_.store(fences_.size(), std::memory_order_release);
   }
+  std::size_t fence_count() override { return fences_.size(); }
   grant::LeaseTable& leases() override { return leases_.begin_step(); }
   Users& users() override { return users_; }
   void tell(const Revision& revision) override { events_.stage(revision); }
@@ -150,6 +152,7 @@ class MemoryStore::Impl final : public Backend {
 
   std::atomic<std::uint64_t> revision_{0};
   std::atomic<std::uint64_t> keys_{0};
+  std::atomic<std::uint64_t> fence_count_{0};
   std::atomic<std::uint64_t> applied_{0};
   Sessions sessions_;
   Leases leases_;
@@ -357,6 +360,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
   leases_.replace(std::move(leases));
   users_.replace(std::move(users).value());
   fences_ = std::move(fences);
+  fence_count_.store(fences_.size(), std::memory_order_release);
   revision_.store(revision, std::memory_order_release);
   keys_.store(keys, std::memory_order_release);
   applied_.store(applied, std::memory_order_release);
@@ -464,6 +468,9 @@ const Users& MemoryStore::users() const {
 
 std::uint64_t MemoryStore::size() const {
   return impl_->keys_.load(std::memory_order_acquire);
+}
+std::uint64_t MemoryStore::fences() const {
+  return impl_->fence_count_.load(std::memory_order_acquire);
 }
 std::uint64_t MemoryStore::revision() const {
   return impl_->revision_.load(std::memory_order_acquire);

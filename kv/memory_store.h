@@ -44,6 +44,7 @@ class MemoryStore final : public Store {
   const EventHistory& events() const override;
   const Users& users() const override;
   std::uint64_t size() const override;
+  std::uint64_t fences() const override;
   std::uint64_t revision() const override;
   raft::Index applied_index() const override;
 

@@ -9,9 +9,9 @@ std::vector<replica::SessionTable::Session> Sessions::list() const {
   return table_.list();
 }
 
-std::optional<replica::SessionId> Sessions::open() {
+std::optional<replica::SessionId> Sessions::open(std::string_view owner) {
   const std::lock_guard lock(mutex_);
-  const auto id = table_.open();
+  const auto id = table_.open(owner);
   if (id) changed_.insert(*id);
   return id;
 }

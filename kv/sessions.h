@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 namespace leasehold::kv {
@@ -21,7 +22,7 @@ class Sessions {
   std::vector<replica::SessionTable::Session> list() const;
 
   // The thread of apply(). As in replica::SessionTable.
-  std::optional<replica::SessionId> open();
+  std::optional<replica::SessionId> open(std::string_view owner);
   bool close(replica::SessionId id);
   bool touch(replica::SessionId id);
   bool expire(replica::SessionId id, std::uint64_t activity);

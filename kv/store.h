@@ -110,6 +110,9 @@ class Store : public replica::StateMachine {
   virtual const Users& users() const = 0;
   /// How many keys exist. After a failure: the last count.
   virtual std::uint64_t size() const = 0;
+  /// How many keys, also deleted ones, were written with a token: what is kept of them is never
+  /// removed. May be ahead of reads.
+  virtual std::uint64_t fences() const = 0;
   /// The newest revision; 0 for a store that never changed.
   virtual std::uint64_t revision() const = 0;
   /// The last index given to apply(), or durable_index() before the first call.

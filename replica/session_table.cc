@@ -7,6 +7,11 @@
 //     count           4 bytes
 //     count times:    sequence 8 bytes, length 4 bytes, the result; length 0: gone
 //
+// Of a session with an owner:
+//
+//     format  1 byte   2
+//     owner   length 4 bytes, not 0, and its name; then as above from `activity` on
+//
 // Of a whole table:
 //
 //     format  1 byte   1
@@ -26,6 +31,7 @@ namespace leasehold::replica {
 namespace {
 
 constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kFormatWithOwner = 2;
 
 void put_piece(LittleWriter& to, std::string_view piece) {
   LEASEHOLD_ASSERT(piece.size() <= std::numeric_limits<std::uint32_t>::max());
@@ -36,27 +42,48 @@ Error malformed(const char* what, const char* how) {
   return {ErrorCode::malformed, std::string(what) + ": " + how};
 }
 
-/// Takes the format byte from the front.
-Result<void> check_format(const char* what, LittleReader& in) {
+/// Takes the format byte from the front: one of those from kFormat to `newest`.
+Result<std::uint8_t> take_format(const char* what, LittleReader& in, std::uint8_t newest) {
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed(what, "empty; expected at least its format");
-  if (format == kFormat) return {};
+  if (format >= kFormat && format <= newest) return format;
   return Error{ErrorCode::unsupported_format,
                std::string(what) + ": format " + std::to_string(format) +
-                   ", this build knows format " + std::to_string(kFormat)};
+                   ", this build knows format " + std::to_string(newest)};
 }
 
 }  // namespace
 
-std::optional<SessionId> SessionTable::open() {
-  if (sessions_.size() >= kSessionsMax) return std::nullopt;
+std::optional<SessionId> SessionTable::open(std::string_view owner) {
+  LEASEHOLD_ASSERT(owner.size() <= kSessionOwnerBytesMax);
+  if (sessions_.size() >= kSessionsMax || size_of(owner) >= kSessionsOfOwnerMax)
+    return std::nullopt;
   newest_ = SessionId(newest_.value() + 1);
-  sessions_.emplace_hint(sessions_.end(), newest_, Entry{});
+  Entry entry;
+  entry.owner = owner;
+  if (!owner.empty()) ++of_owner_[entry.owner];
+  sessions_.emplace_hint(sessions_.end(), newest_, std::move(entry));
   return newest_;
 }
 
+bool SessionTable::is_for(SessionId id, std::string_view user) const {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return false;
+  return found->second.owner.empty() || found->second.owner == user;
+}
+
+std::size_t SessionTable::size_of(std::string_view owner) const {
+  const auto owned = of_owner_.find(owner);
+  return owned == of_owner_.end() ? 0 : owned->second;
+}
+
 bool SessionTable::close(SessionId id) {
-  return sessions_.erase(id) != 0;
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return false;
+  const auto owned = of_owner_.find(found->second.owner);
+  if (owned != of_owner_.end() && --owned->second == 0) of_owner_.erase(owned);
+  sessions_.erase(found);
+  return true;
 }
 
 bool SessionTable::touch(SessionId id) {
@@ -69,8 +96,7 @@ bool SessionTable::touch(SessionId id) {
 bool SessionTable::expire(SessionId id, std::uint64_t activity) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end() || found->second.activity != activity) return false;
-  sessions_.erase(found);
-  return true;
+  return close(id);
 }
 
 SessionTable::Begun SessionTable::begin(SessionId id, std::uint64_t sequence,
@@ -114,7 +140,7 @@ std::vector<SessionTable::Session> SessionTable::list() const {
   std::vector<Session> out;
   out.reserve(sessions_.size());
   for (const auto& [id, entry] : sessions_) {
-    out.push_back({id, entry.activity, entry.results.size()});
+    out.push_back({id, entry.activity, entry.results.size(), entry.owner});
   }
   return out;
 }
@@ -125,7 +151,8 @@ std::optional<Bytes> SessionTable::encode(SessionId id) const {
   const Entry& entry = found->second;
   std::string out;
   LittleWriter to(out);
-  to.u8(kFormat);
+  to.u8(entry.owner.empty() ? kFormat : kFormatWithOwner);
+  if (!entry.owner.empty()) put_piece(to, entry.owner);
   to.u64(entry.activity);
   to.u64(entry.answered_below);
   to.u32(static_cast<std::uint32_t>(entry.results.size()));
@@ -139,8 +166,14 @@ std::optional<Bytes> SessionTable::encode(SessionId id) const {
 Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
   constexpr const char* kWhat = "session";
   LittleReader in(bytes);
-  if (auto known = check_format(kWhat, in); !known) return known.error();
+  const auto format = take_format(kWhat, in, kFormatWithOwner);
+  if (!format) return format.error();
   Entry entry;
+  if (format.value() == kFormatWithOwner) {
+    entry.owner = in.sized();
+    if (in.ok() && (entry.owner.empty() || entry.owner.size() > kSessionOwnerBytesMax))
+      return malformed(kWhat, "its owner's name is empty or too long");
+  }
   entry.activity = in.u64();
   entry.answered_below = in.u64();
   const std::uint32_t count = in.u32();
@@ -164,6 +197,7 @@ Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
   if (id == SessionId(0) || id > newest_) return malformed(kWhat, "its id was never given");
   if (sessions_.count(id) != 0) return malformed(kWhat, "named twice");
   if (sessions_.size() >= kSessionsMax) return malformed(kWhat, "more are open than may be");
+  if (!entry.owner.empty()) ++of_owner_[entry.owner];
   sessions_.emplace(id, std::move(entry));
   return {};
 }
@@ -184,7 +218,7 @@ Bytes SessionTable::encode_all() const {
 Result<SessionTable> SessionTable::decode_all(std::string_view bytes) {
   constexpr const char* kWhat = "session table";
   LittleReader in(bytes);
-  if (auto known = check_format(kWhat, in); !known) return known.error();
+  if (auto known = take_format(kWhat, in, kFormat); !known) return known.error();
   SessionTable table;
   table.newest_ = SessionId(in.u64());
   const std::uint32_t count = in.u32();

@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,9 @@ using SessionId = StrongInt<struct SessionIdTag>;
 
 /// Sessions that are open.
 inline constexpr std::size_t kSessionsMax = 10'000;
+/// Of one owner: no user takes the last quarter from the others.
+inline constexpr std::size_t kSessionsOfOwnerMax = kSessionsMax / 4 * 3;
+inline constexpr std::size_t kSessionOwnerBytesMax = 128;
 /// How far a sequence may be ahead of the oldest one that is not answered yet.
 inline constexpr std::uint64_t kSessionWindow = 128;
 /// Bytes of the results that are kept for one session. Beyond it those of the lowest sequences are
@@ -53,6 +58,7 @@ class SessionTable {
     answered,       ///< below the sequences whose answers the client still needs
     too_far_ahead,  ///< kSessionWindow or more beyond that: not executed
     no_session,     ///< never opened, closed or expired: not executed now, perhaps earlier
+                    ///< (or another user's)
   };
   struct Begun {
     Verdict verdict = Verdict::no_session;
@@ -63,10 +69,15 @@ class SessionTable {
     /// Counts the commands that named the session. While it does not change the session is idle.
     std::uint64_t activity = 0;
     std::size_t results = 0;  ///< remembered, those that are gone included
+    std::string owner = {};   ///< the user that opened it; empty: everybody's
   };
 
-  /// None: kSessionsMax are open.
-  std::optional<SessionId> open();
+  /// `owner`: at most kSessionOwnerBytesMax bytes; empty: it is everybody's. None: kSessionsMax are
+  /// open, or kSessionsOfOwnerMax of this owner.
+  std::optional<SessionId> open(std::string_view owner = {});
+  /// Whether there is such a session and it is `user`'s, or everybody's.
+  bool is_for(SessionId id, std::string_view user) const;
+  std::size_t size_of(std::string_view owner) const;
   /// False: there is no such session.
   bool close(SessionId id);
   /// Only counts as activity. False: there is no such session.
@@ -109,11 +120,14 @@ class SessionTable {
     std::map<std::uint64_t, Bytes> results;
     /// Invariant: the sum over `results`, at most kSessionResultBytesMax.
     std::size_t bytes = 0;
+    std::string owner = {};
     friend bool operator==(const Entry&, const Entry&) = default;
   };
 
   SessionId newest_;
   std::map<SessionId, Entry> sessions_;
+  /// Invariant: how many of sessions_ each owner has; no owner without one.
+  std::map<std::string, std::size_t, std::less<>> of_owner_;
 };
 
 }  // namespace leasehold::replica

@@ -121,6 +121,9 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   auto leases = read_leases(*db);
   if (!leases) return leases.error();
   database->leases_.replace(std::move(leases).value());
+  const auto fences = count_fences(*db);
+  if (!fences) return fences.error();
+  database->fences_ = fences.value();
   auto users = read_users(*db);
   if (!users) return users.error();
   database->users_ = std::move(users).value();

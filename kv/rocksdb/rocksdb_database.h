@@ -74,6 +74,8 @@ class Database {
   std::atomic<std::uint64_t> applied_{0};
   std::atomic<std::uint64_t> revision_{0};
   std::atomic<std::uint64_t> keys_{0};
+  /// Keys that have one, with those that the next batch brings.
+  std::atomic<std::uint64_t> fences_{0};
   std::atomic<std::uint64_t> durable_{0};
   Sessions sessions_;
   Leases leases_;

@@ -193,6 +193,17 @@ Result<grant::FencingToken> read_fence(rocksdb::DB& db, std::string_view key) {
   return grant::FencingToken(token.value());
 }
 
+Result<std::size_t> count_fences(rocksdb::DB& db) {
+  std::size_t count = 0;
+  const auto done = for_each(db, rocksdb::ReadOptions(), kFenceSpace, kFenceSpace,
+                             [&](const rocksdb::Iterator&) -> Result<bool> {
+                               ++count;
+                               return true;
+                             });
+  if (!done) return done.error();
+  return count;
+}
+
 void put_fence(std::string_view key, grant::FencingToken token, rocksdb::WriteBatch& batch) {
   LEASEHOLD_ASSERT(batch.Put(fence_key(key), encode_record({token.value()})).ok());
 }

@@ -32,5 +32,7 @@ Result<std::vector<grant::LeaseTable::Lease>> leases_after(rocksdb::DB& db, gran
 /// The largest token that has written a key; 0: none.
 Result<grant::FencingToken> read_fence(rocksdb::DB& db, std::string_view key);
 void put_fence(std::string_view key, grant::FencingToken token, rocksdb::WriteBatch& batch);
+/// Of all keys. Errors: io.
+Result<std::size_t> count_fences(rocksdb::DB& db);
 
 }  // namespace leasehold::kv

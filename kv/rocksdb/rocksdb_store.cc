@@ -268,6 +268,9 @@ const Users& RocksdbStore::users() const {
 std::uint64_t RocksdbStore::size() const {
   return impl_->live().keys_.load(std::memory_order_acquire);
 }
+std::uint64_t RocksdbStore::fences() const {
+  return impl_->live().fences_.load(std::memory_order_acquire);
+}
 std::uint64_t RocksdbStore::revision() const {
   return impl_->live().revision_.load(std::memory_order_acquire);
 }

@@ -70,7 +70,8 @@ class RocksdbStore::Impl final : private Backend {
   void put(std::string_view key, Value value) override;
   void erase(std::string_view key) override;
   Result<grant::FencingToken> fence(std::string_view key) override;
-  void put_fence(std::string_view key, grant::FencingToken token) override;
+  void put_fence(std::string_view key, grant::FencingToken token, bool first) override;
+  std::size_t fence_count() override { return live().fences_.load(); }
   grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
   Users& users() override { return users_; }
   void tell(const Revision& revision) override { events_.stage(revision); }

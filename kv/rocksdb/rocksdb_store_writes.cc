@@ -47,7 +47,8 @@ Result<grant::FencingToken> RocksdbStore::Impl::fence(std::string_view key) {
   return read_fence(live().db(), key);
 }
 
-void RocksdbStore::Impl::put_fence(std::string_view key, grant::FencingToken token) {
+void RocksdbStore::Impl::put_fence(std::string_view key, grant::FencingToken token, bool first) {
+  if (first) live().fences_.fetch_add(1, std::memory_order_release);
   fences_.insert_or_assign(std::string(key), token);
 }
 

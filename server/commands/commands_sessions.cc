@@ -4,8 +4,10 @@
 #include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace leasehold::server {
@@ -28,6 +30,10 @@ void propose_plain(Session& session, const kv::Command& command, std::string& ou
   session.propose(std::move(encoded).value(), ReplyForm::plain, {});
 }
 
+std::string json_of(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
 void list_sessions(const Session& session, std::string& out) {
   const auto sessions = session.context().store.sessions();
   if (!sessions) return append_error(out, "ERR the store failed: " + sessions.error().message);
@@ -35,8 +41,10 @@ void list_sessions(const Session& session, std::string& out) {
                                  sessions.value().size(), replica::kSessionsMax);
   for (const replica::SessionTable::Session& one : sessions.value()) {
     if (text.back() != '[') text += ',';
-    fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{}}})",
+    fmt::format_to(std::back_inserter(text), R"({{"id":{},"activity":{},"results":{})",
                    one.id.value(), one.activity, one.results);
+    if (!one.owner.empty()) text += R"(,"user":)" + json_of(one.owner);
+    text += '}';
   }
   append_bulk(out, text + "]}");
 }

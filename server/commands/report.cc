@@ -387,6 +387,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"store_durable", status.machine_durable.value()},
       {"backup", backup_json(state)},
       {"keys", store.size()},
+      {"fenced_keys", store.fences()},
       {"revision", store.revision()},
       {"version", kVersion},
       {"pid", getpid()},

@@ -7,9 +7,12 @@
 namespace leasehold::server {
 namespace {
 
-/// Whether a command takes, renews or revokes a lease of a client, or attaches a key to one.
-struct AboutLeases {
-  bool operator()(const kv::Set& set) const { return set.lease != grant::LeaseId(0); }
+/// Whether a command takes, renews or revokes a lease of a client, attaches a key to one, or names
+/// a session: these have owners. Or whether it names a token, for which users have a limit.
+struct OwnsOrUses {
+  bool operator()(const kv::Set& set) const {
+    return set.lease != grant::LeaseId(0) || set.token != grant::FencingToken(0);
+  }
   bool operator()(const kv::SetSequential& set) const { return set.lease != grant::LeaseId(0); }
   bool operator()(const kv::AttachKey& attach) const { return attach.lease != grant::LeaseId(0); }
   bool operator()(const kv::GrantLease&) const { return true; }
@@ -21,10 +24,10 @@ struct AboutLeases {
     return std::any_of(transaction.operations.begin(), transaction.operations.end(),
                        [this](const auto& operation) { return std::visit(*this, operation); });
   }
-  bool operator()(const kv::Once& once) const {
-    const auto carried = kv::decode_command(once.command);
-    return carried && std::visit(*this, carried.value());
-  }
+  bool operator()(const kv::Once&) const { return true; }
+  bool operator()(const kv::OpenSession&) const { return true; }
+  bool operator()(const kv::CloseSession&) const { return true; }
+  bool operator()(const kv::TouchSession&) const { return true; }
   template <class Other>
   bool operator()(const Other&) const {
     return false;
@@ -40,7 +43,7 @@ bool acts_for_itself(const Rights& rights) {
 Result<Bytes> in_name_of(const Rights& rights, Bytes command) {
   if (!acts_for_itself(rights)) return command;
   const auto decoded = kv::decode_command(command.view());
-  if (!decoded || !std::visit(AboutLeases(), decoded.value())) return command;
+  if (!decoded || !std::visit(OwnsOrUses(), decoded.value())) return command;
   return kv::encode_command(
       kv::ActAs{rights.user(), rights.may_touch_leases_of_others(), command.view()});
 }

@@ -39,9 +39,10 @@ class Backend final : public kv::Backend {
     const auto at = cells_.fences.find(key);
     return at == cells_.fences.end() ? grant::FencingToken(0) : at->second;
   }
-  void put_fence(std::string_view key, grant::FencingToken token) override {
+  void put_fence(std::string_view key, grant::FencingToken token, bool) override {
     cells_.fences.insert_or_assign(std::string(key), token);
   }
+  std::size_t fence_count() override { return cells_.fences.size(); }
   grant::LeaseTable& leases() override { return cells_.table; }
   kv::Users& users() override { return none_; }
   void tell(const kv::Revision& revision) override {

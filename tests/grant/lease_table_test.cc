@@ -122,6 +122,29 @@ TEST(LeaseTable, EveryLimitHolds) {
   EXPECT_EQ(verdict(LeaseId(0), "", "", seconds(1)), Verdict::too_many);
 }
 
+TEST(LeaseTable, OneOwnerLeavesSomeToOthers) {
+  LeaseTable table;
+  const auto grant = [&](std::string_view owner) {
+    LeaseTable::Request request{LeaseId(0), "", "", seconds(1)};
+    request.owner = owner;
+    const auto granted = table.grant(request, FencingToken(1));
+    table.keep();
+    return granted.verdict;
+  };
+  while (table.size_of("ann") < kLeasesOfOwnerMax) ASSERT_EQ(grant("ann"), Verdict::granted);
+  EXPECT_EQ(grant("ann"), Verdict::too_many_of_owner);
+  EXPECT_EQ(grant("bob"), Verdict::granted);
+  EXPECT_EQ(grant(""), Verdict::granted);
+  const LeaseId first = table.list(LeaseId(0), 1).at(0).id;
+  table.end(first);
+  table.roll_back();
+  EXPECT_EQ(grant("ann"), Verdict::too_many_of_owner) << "nothing ended";
+  table.end(first);
+  table.keep();
+  EXPECT_EQ(LeaseTable(table).size_of("ann"), kLeasesOfOwnerMax - 1);
+  EXPECT_EQ(grant("ann"), Verdict::granted);
+}
+
 TEST(LeaseTable, IsListedInParts) {
   LeaseTable table;
   for (std::uint64_t id = 1; id <= 5; ++id) {

@@ -1,6 +1,8 @@
 // The users of the client port: their commands, asked of both stores, and their life after the
 // process.
+#include <leasehold/kv/evaluate.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
+#include <leasehold/kv/sessions.h>
 #include <leasehold/tests/kv/snapshot_support.h>
 #include <leasehold/tests/kv/store_support.h>
 
@@ -171,16 +173,114 @@ TEST_P(UsersContract, AnOwnerSurvivesASnapshot) {
   EXPECT_EQ(other->find_lease(grant::LeaseId(7), "").value()->lease.owner, "ann");
 }
 
+TEST_P(UsersContract, ASessionBelongsToTheUserThatOpenedIt) {
+  const Bytes set = encoded(Set{"k", "v"});
+  const auto once = [&](std::uint64_t sequence) {
+    return encoded(Once{replica::SessionId(1), sequence, 1, set.view()});
+  };
+  const Bytes touch = encoded(TouchSession{replica::SessionId(1)});
+  const Bytes close = encoded(CloseSession{replica::SessionId(1)});
+  EXPECT_EQ(run(as("ann", encoded(OpenSession{}))), "1");
+  EXPECT_EQ(run(as("ann", once(1))), "OK");
+  for (const Bytes& command : {once(1), once(2), touch, close}) {
+    EXPECT_THAT(run(as("bob", command)), ::testing::HasSubstr("error 8:")) << "not bob's";
+    EXPECT_THAT(run(as("bob", command, true)), ::testing::HasSubstr("error 8:"));
+  }
+  EXPECT_EQ(run(as("ann", once(2))), "OK") << "bob has used up no number";
+  EXPECT_EQ(run(as("ann", touch)), "OK");
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(other->sessions().value().at(0).owner, "ann");
+  EXPECT_EQ(run(TouchSession{replica::SessionId(1)}), "OK") << "nobody's command does everything";
+  EXPECT_EQ(run(as("ann", close)), "OK");
+}
+
+TEST_P(UsersContract, ASessionWithoutAUserIsEverybodys) {
+  EXPECT_EQ(run(OpenSession{}), "1");
+  EXPECT_EQ(run(as("bob", encoded(TouchSession{replica::SessionId(1)}))), "OK");
+}
+
+TEST_P(UsersContract, NoUserTakesTheSessionsOfAllOthers) {
+  const Bytes open = encoded(OpenSession{});
+  const std::vector<Bytes> commands(replica::kSessionsOfOwnerMax + 1, encoded(as("ann", open)));
+  const auto replies = apply(*store_, 1, commands);
+  EXPECT_THAT(replies.back(), ::testing::HasSubstr("7500 sessions of this user"));
+  EXPECT_EQ(run(as("bob", open)), "7501");
+}
+
 TEST_P(UsersContract, ActAsCarriesOnlyWhatAUserMaySend) {
   const Bytes user = encoded(SetUser{"ann", 0, "on"});
   EXPECT_FALSE(encode_command(ActAs{"ann", false, user.view()}));
-  const Bytes open = encoded(OpenSession{});
-  EXPECT_FALSE(encode_command(ActAs{"ann", false, open.view()}));
+  const Bytes expire = encoded(ExpireSession{replica::SessionId(1), 0});
+  EXPECT_FALSE(encode_command(ActAs{"ann", false, expire.view()}));
   const Bytes set = encoded(Set{"k", "v"});
   EXPECT_FALSE(encode_command(ActAs{"", false, set.view()}));
   const Bytes acting = encoded(ActAs{"ann", false, set.view()});
   EXPECT_FALSE(encode_command(ActAs{"ann", false, acting.view()})) << "no deeper";
   EXPECT_FALSE(encode_command(Once{replica::SessionId(1), 1, 1, acting.view()}));
+}
+
+TEST_P(UsersContract, FencesAreCounted) {
+  run(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "", ""});
+  for (const char* key : {"a", "b", "a"}) {
+    Set set{key, "v"};
+    set.token = grant::FencingToken(1);
+    EXPECT_EQ(run(set), "OK");
+    EXPECT_EQ(run(Del{{key}}), "1");
+  }
+  EXPECT_EQ(store_->fences(), 2U);
+  const auto snapshot = store_->take_snapshot();
+  ASSERT_TRUE(snapshot);
+  const auto other = make("other");
+  ASSERT_TRUE(other->install_snapshot(
+      BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
+  EXPECT_EQ(other->fences(), 2U);
+}
+
+/// As many fences as there may be.
+class FullOfFences final : public Backend {
+ public:
+  Result<std::optional<Value>> load(std::string_view) override { return std::optional<Value>(); }
+  void put(std::string_view key, Value) override { written_ = key; }
+  void erase(std::string_view) override {}
+  Result<grant::FencingToken> fence(std::string_view key) override {
+    return grant::FencingToken(key == "old" ? 1 : 0);
+  }
+  void put_fence(std::string_view, grant::FencingToken, bool) override {}
+  std::size_t fence_count() override { return kFencesMax; }
+  grant::LeaseTable& leases() override { return leases_; }
+  Users& users() override { return users_; }
+  void tell(const Revision&) override {}
+
+  std::string written_;
+
+ private:
+  grant::LeaseTable leases_;
+  Users users_;
+};
+
+TEST(Fences, UsersDoNotMakeThemGrowWithoutEnd) {
+  FullOfFences backend;
+  Sessions sessions;
+  Counters counters;
+  counters.revision = 9;
+  const auto run = [&](const Command& command) {
+    backend.written_.clear();
+    EXPECT_TRUE(evaluate(encoded(command).view(), raft::Term(1), backend, sessions, counters).ok());
+    return backend.written_;
+  };
+  const auto set = [](std::string_view key) {
+    Set one{key, "v"};
+    one.token = grant::FencingToken(9);
+    return one;
+  };
+  EXPECT_EQ(run(as("ann", encoded(set("new")))), "");
+  EXPECT_EQ(run(as("ann", encoded(set("old")))), "old") << "it has one already";
+  EXPECT_EQ(run(as("ann", encoded(Set{"plain", "v"}))), "plain");
+  EXPECT_EQ(run(set("new")), "new") << "that of an earlier version has no limit";
 }
 
 INSTANTIATE_TEST_SUITE_P(Users, UsersContract, each_store(), name_of_store);

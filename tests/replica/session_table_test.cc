@@ -181,6 +181,21 @@ TEST(SessionTable, NoMoreAreOpenThanMayBe) {
   EXPECT_EQ(SessionTable::decode_all(table.encode_all().view()).value(), table);
 }
 
+TEST(SessionTable, OneOwnerLeavesSomeToOthers) {
+  SessionTable table;
+  for (std::size_t i = 0; i < kSessionsOfOwnerMax; ++i) ASSERT_TRUE(table.open("ann"));
+  EXPECT_FALSE(table.open("ann"));
+  EXPECT_EQ(table.size_of("ann"), kSessionsOfOwnerMax);
+  EXPECT_TRUE(table.open("bob"));
+  EXPECT_TRUE(table.open());
+  EXPECT_TRUE(table.close(id(1)));
+  EXPECT_TRUE(table.expire(id(2), 0));
+  EXPECT_TRUE(table.open("ann"));
+  EXPECT_TRUE(table.open("ann"));
+  EXPECT_FALSE(table.open("ann"));
+  EXPECT_FALSE(SessionTable::decode_all(table.encode_all().view()).value().open("ann"));
+}
+
 TEST(SessionTable, ResultsThatAreTooManyGoTheOldestFirst) {
   SessionTable table;
   const SessionId session = *table.open();

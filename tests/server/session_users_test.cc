@@ -334,6 +334,19 @@ TEST_F(SessionUsersTest, ALeaseBelongsToTheUserThatTookIt) {
   EXPECT_EQ(write({"LEASE.REVOKE", "7"}), "+OK\r\n");
 }
 
+TEST_F(SessionUsersTest, ASessionBelongsToTheUserThatOpenedIt) {
+  be({"+@all", "~*", "&*"});
+  EXPECT_EQ(write({"LEASEHOLD", "SESSION", "OPEN"}), ":1\r\n");
+  EXPECT_EQ(write({"LEASEHOLD", "ONCE", "1", "1", "INCR", "n"}), ":1\r\n");
+  EXPECT_THAT(send({"LEASEHOLD", "SESSION", "LIST"}), HasSubstr(R"("user":"ann")"));
+  acl({"SETUSER", "bob", "on", "nopass", "+@all", "~*"});
+  EXPECT_EQ(send({"AUTH", "bob", ""}), "+OK\r\n");
+  EXPECT_THAT(write({"LEASEHOLD", "ONCE", "1", "1", "INCR", "n"}), StartsWith("-NOSESSION"));
+  EXPECT_THAT(write({"LEASEHOLD", "ONCE", "1", "2", "INCR", "n"}), StartsWith("-NOSESSION"));
+  EXPECT_THAT(write({"LEASEHOLD", "SESSION", "TOUCH", "1"}), StartsWith("-NOSESSION"));
+  EXPECT_THAT(write({"LEASEHOLD", "SESSION", "CLOSE", "1"}), StartsWith("-NOSESSION"));
+}
+
 TEST_F(SessionUsersTest, ARenewalWithoutTheLogLooksAtTheOwnerToo) {
   kv::LeaseKeeper keeper(node_.clock(),
                          [this](std::uint64_t at) { return node_.store().lease_changes(at); });

@@ -316,6 +316,7 @@ class StoreWithSlowScans final : public kv::Store {
   const kv::EventHistory& events() const override { return store_.events(); }
   const kv::Users& users() const override { return store_.users(); }
   std::uint64_t size() const override { return store_.size(); }
+  std::uint64_t fences() const override { return store_.fences(); }
   std::uint64_t revision() const override { return store_.revision(); }
   raft::Index applied_index() const override { return store_.applied_index(); }
   raft::Index durable_index() const override { return store_.durable_index(); }
