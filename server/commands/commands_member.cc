@@ -1,6 +1,7 @@
 // LEASEHOLD MEMBER: lists the members and changes them. The leader executes it.
 #include <leasehold/server/commands/commands.h>
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/replies.h>
 #include <leasehold/server/front/words.h>
 
 #include <utility>
@@ -92,6 +93,9 @@ void run_leasehold_member(Session& session, const Arguments& args, std::string& 
   }
   node::MemberEdits edits = parse_edits(args);
   if (edits.empty()) return session.refuse(out, kForms);
+  // It knows no users, so it cannot know who may do this.
+  const ServerState& state = session.context().state;
+  if (state.options.witness) return session.refuse(out, witness_refusal(state));
   session.context().node.change_members(
       std::move(edits), session.context().state.options.command_timeout,
       [answer = session.answer_later()](const node::MembersResult& result) {

@@ -100,5 +100,14 @@ TEST_F(SessionTransferTest, ANodeThatIsAboutToStopRefusesWhatTouchesTheStore) {
   EXPECT_EQ(node_.proposals() + node_.reads(), 0U);
 }
 
+TEST_F(SessionTest, AWitnessChangesNothing) {
+  state_.options.witness = true;
+  for (const char* line : {"LEASEHOLD TRANSFER", "LEASEHOLD MEMBER REMOVE 2", "SET k v",
+                           "ACL SETUSER ann on", "LEASEHOLD SESSION OPEN"}) {
+    EXPECT_THAT(feed(std::string(line) + "\r\n"), StartsWith("-WITNESS ")) << line;
+  }
+  EXPECT_EQ(node_.proposals(), 0U);
+}
+
 }  // namespace
 }  // namespace leasehold::server
