@@ -5,20 +5,28 @@ against every node, and their cluster clients."""
 import os
 import subprocess
 
-from cluster import Cluster, built, check, main
+from cluster import built, check, main
+from secured import SecuredCluster
 
 SECONDS = 90
+RIGHTS = "+@read +@write +@connection +@transaction +info +acl|whoami +cluster"
+# What each client needs in a secured group, and no more.
+USERS = {
+    "py": f"~py:* &__keyevent@0__:expired &__keyspace@0__:py:heard* &news {RIGHTS} +@pubsub +config +command "
+          "+slowlog +role +client|list +lease.grant",
+}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def arguments(parser):
+    parser.add_argument("--tls", action="store_true", help="by TLS and as a user")
     parser.add_argument("--hiredis", required=True, type=built,
                         help="the program of clients/hiredis_client.cc")
 
 
-def client(*command):
+def client(cluster, user, *command):
     # Debian's node looks for modules there; so does a node of another origin then.
-    environment = dict(os.environ, NODE_PATH="/usr/share/nodejs")
+    environment = {"NODE_PATH": "/usr/share/nodejs", **os.environ, **cluster.environment(user)}
     run = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False,
                          env=environment)
     check(run.returncode == 0, f"{command[0:2]}: {(run.stdout + run.stderr)[-2000:]}")
@@ -26,15 +34,15 @@ def client(*command):
 
 
 def run(options):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with SecuredCluster(options.binary, USERS if options.tls else None, keep=options.keep) as cluster:
         ports = [str(node.port) for node in cluster.nodes]
         addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
         for node in cluster.nodes:
             node.flags += ["--client-addresses", addresses]
         cluster.start()
-        client("/usr/bin/python3", "-B", f"{HERE}/clients/redis_py.py", *ports)
-        client(options.hiredis, *ports)
-        client("nodejs", f"{HERE}/clients/node_redis.js", *ports)
+        client(cluster, "py", "/usr/bin/python3", "-B", f"{HERE}/clients/redis_py.py", *ports)
+        client(cluster, "hiredis", options.hiredis, *ports)
+        client(cluster, "node", "nodejs", f"{HERE}/clients/node_redis.js", *ports)
         for node in cluster.nodes:
             check(node.status()["clients"]["protocol_errors"] == 0, f"{node} saw a protocol error")
 

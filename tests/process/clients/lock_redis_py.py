@@ -20,21 +20,8 @@ NAME = "contested"
 MARGIN = 0.1
 
 
-def check(condition, what):
-    if not condition:
-        sys.exit(f"redis-py: {what}")
-
-
-def refuses(call, kind, what):
-    try:
-        call()
-    except kind:
-        return
-    check(False, f"{what} was accepted")
-
-
 def stories(port):
-    r = redis.Redis(port=port)
+    r = connect(port)
     name = f"lock of {port}"
     first = r.lock(name, timeout=60)
     other = r.lock(name, timeout=60, blocking=False)
@@ -72,7 +59,7 @@ def compete(seconds, ttl, overtime, ports):
     end = time.monotonic() + seconds
     dice = random.Random()
     while time.monotonic() < end:
-        client = redis.Redis(port=dice.choice(ports), socket_timeout=3, socket_connect_timeout=3)
+        client = connect(dice.choice(ports), socket_timeout=3, socket_connect_timeout=3)
         try:
             while time.monotonic() < end:
                 lock = client.lock(NAME, timeout=ttl, sleep=0.02)
