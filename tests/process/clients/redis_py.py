@@ -70,8 +70,9 @@ def transactions(ports):
 def notifications(ports):
     """Every node reports the changes of a key, wherever it is written."""
     listeners = []
-    for port in ports:
-        r = connect(port)
+    # Since release 5 a client that is no longer used ends its listeners.
+    clients = [connect(port) for port in ports]
+    for r in clients:
         r.config_set("notify-keyspace-events", "KEA")
         p = r.pubsub(ignore_subscribe_messages=True)
         p.subscribe("__keyevent@0__:expired")
@@ -80,7 +81,7 @@ def notifications(ports):
         # The subscription stands when its confirmation has come.
         for _ in range(2):
             check(p.get_message(timeout=10) is None, "a confirmation")
-    r = connect(ports[0])
+    r = clients[0]
     r.set("py:heard", 1)
     r.incr("py:heard")
     r.set("py:not heard", 1)
