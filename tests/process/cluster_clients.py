@@ -38,21 +38,24 @@ def works(*command, environment=None):
         return False
 
 
+def npm_modules(folder, package):
+    """Fetches a package. Returns the folder of modules that has it."""
+    if shutil.which("npm") is None:
+        raise Skipped(f"{package}: Debian has no package of it, and npm, which would fetch it, is not here")
+    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
+                              "--no-fund", package], capture_output=True, text=True, check=False,
+                             timeout=NPM_SECONDS)
+    if fetched.returncode != 0:
+        raise Skipped(f"{package}: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
+    return f"{folder}/node_modules"
+
+
 def ioredis_modules(options, folder):
     """The folder of modules that has ioredis."""
     if options.ioredis:
         return os.path.abspath(options.ioredis)
     modules = "/usr/share/nodejs"
-    if os.path.isdir(f"{modules}/ioredis"):
-        return modules
-    if shutil.which("npm") is None:
-        raise Skipped("ioredis: Debian has no package of it, and npm, which would fetch it, is not here")
-    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
-                              "--no-fund", IOREDIS], capture_output=True, text=True, check=False,
-                             timeout=NPM_SECONDS)
-    if fetched.returncode != 0:
-        raise Skipped(f"ioredis: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
-    return f"{folder}/node_modules"
+    return modules if os.path.isdir(f"{modules}/ioredis") else npm_modules(folder, IOREDIS)
 
 
 class Client:
