@@ -20,7 +20,7 @@ def arguments(parser):
 
 
 class Tools:
-    """What is run at one node. `access`: as the user, from SecuredCluster.environment; nothing if the group is plain."""
+    """What is run at one node. `access`: of SecuredCluster.environment, so nothing if the group is plain."""
 
     def __init__(self, node, access):
         self.node = node

@@ -11,7 +11,9 @@ async function connect(port, options = {}) {
   const client = redis.createClient({
     ...login,
     ...options,
-    socket: { host: '127.0.0.1', port, ...(secured ? { tls: true, ...tls } : {}), reconnectStrategy: () => new Error('gone') },
+    socket: {
+      host: '127.0.0.1', port, ...(secured ? { tls: true, ...tls } : {}), reconnectStrategy: () => new Error('gone'),
+    },
   });
   client.on('error', () => {});
   await client.connect();

@@ -1,6 +1,7 @@
 // node-redis, unmodified: node_redis.js PORT PORT PORT (of the nodes). Prints what it did.
 'use strict';
 const redis = require('redis');
+const { version } = require('redis/package.json');
 const { login, refusals, secured, tls, told } = require('./access.js');
 
 function check(condition, what) {
@@ -49,21 +50,22 @@ async function oneNode(port) {
   const results = await client.multi().set(key, '1').incr(key).get(key).exec();
   check(JSON.stringify(results) === '["OK",2,"2"]', `MULTI ${results}`);
   const found = [];
-  for await (const name of client.scanIterator({ MATCH: `${key}*`, COUNT: 2 })) found.push(name);
+  // Since release 5 some keys at a time.
+  for await (const names of client.scanIterator({ MATCH: `${key}*`, COUNT: 2 })) found.push(...[names].flat());
   check(found.length === 3, `SCAN found ${found}`);
   const many = await Promise.all(Array.from({ length: 500 }, () => client.incr(`${key}:a`)));
   check(many[499] === 505, 'a pipeline');
-  await client.executeIsolated(async (isolated) => {
-    await isolated.watch(key);
-    await client.set(key, 'changed');
-    let aborted = false;
-    try {
-      await isolated.multi().set(key, 'lost').exec();
-    } catch (error) {
-      aborted = error instanceof redis.WatchError;
-    }
-    check(aborted, 'WATCH');
-  });
+  const watching = await connect(port);
+  await watching.watch(key);
+  await client.set(key, 'changed');
+  let aborted = false;
+  try {
+    await watching.multi().set(key, 'lost').exec();
+  } catch (error) {
+    aborted = error instanceof redis.WatchError;
+  }
+  check(aborted, 'WATCH');
+  await watching.quit();
   check((await client.get(key)) === 'changed', 'after WATCH');
   await client.quit();
 }
@@ -122,6 +124,6 @@ async function cluster(ports) {
   }
   await notifications(ports);
   await cluster(ports);
-  console.log(`node-redis: commands, MULTI, WATCH, SCAN, keyspace notifications, the cluster client${told}`);
+  console.log(`node-redis ${version}: commands, MULTI, WATCH, SCAN, keyspace notifications, the cluster client${told}`);
   process.exit(0);
 })().catch((error) => check(false, error.stack));
