@@ -32,7 +32,7 @@ async function attempt(port, user, how, words) {
   } catch (error) {
     throw first || error;
   } finally {
-    await client.disconnect().catch(() => {});
+    if (client.isOpen) await client.disconnect();
   }
 }
 
