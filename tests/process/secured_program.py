@@ -11,26 +11,33 @@ from cluster import check, main
 from secured import SecuredCluster
 
 SECONDS = 60
-# The queue of a lock is keys, too.
-USERS = {"app": "~app:* ~leasehold/queue/app:* +@read +@write +@connection +@lease -@lease-others +@leasehold "
-                "-@cluster-admin"}
+USERS = {
+    "app": "~app:* ~leasehold/queue/app:* +@read +@write +@connection +@lease -@lease-others +@leasehold "
+           "-@cluster-admin",
+    # docs/operations.md (Users) names these: the queue of a lock is keys.
+    "locker": "~leasehold/queue/job/* +@lease -@lease-others +set +leasehold|range +leasehold|watch "
+              "+leasehold|unwatch",
+}
 
 
 class Program:
-    def __init__(self, cluster, folder):
+    """Run as one of USERS."""
+
+    def __init__(self, cluster, user):
+        self.user = user
         self._binary = cluster.binary
         self._servers = ",".join(f"127.0.0.1:{node.port}" for node in cluster.nodes)
-        self.access = cluster.environment("app")
-        self.password_file = os.path.join(folder, "password")
+        self.access = cluster.environment(user)
+        self.password_file = cluster.path(f"{user}.password")
         with open(self.password_file, "w", encoding="utf-8") as file:
             file.write(self.access["ACCESS_PASSWORD"] + "\n")
         os.chmod(self.password_file, 0o600)
 
     def by_file(self):
-        return ["--tls-ca", self.access["ACCESS_CA"], "--user", "app", "--password-file", self.password_file], {}
+        return ["--tls-ca", self.access["ACCESS_CA"], "--user", self.user, "--password-file", self.password_file], {}
 
     def by_environment(self, password=None):
-        return ["--user", "app"], {"LEASEHOLD_TLS_CA": self.access["ACCESS_CA"],
+        return ["--user", self.user], {"LEASEHOLD_TLS_CA": self.access["ACCESS_CA"],
                                    "LEASEHOLD_PASSWORD": password or self.access["ACCESS_PASSWORD"]}
 
     def by_certificate(self, authority="ACCESS", shown="ACCESS"):
@@ -109,14 +116,28 @@ def refusals(program):
     program.refused(program.by_certificate(shown="ACCESS_OTHER"), briefly, "unknown ca")
 
 
+def lock_alone(program):
+    """With no right but to take one lock: two compete for it."""
+    way = program.by_file()
+    first = program.start(way, "lock", "job", "--", "sleep", "0.5")
+    second = program.start(way, "lock", "job", "--", "echo", "second")
+    for process in (first, second):
+        text, _ = process.communicate(timeout=SECONDS)
+        check(process.returncode == 0, f"lock as {program.user}: {process.returncode}, {text!r}")
+    check("second" in text, f"lock as {program.user}: {text!r}")
+    program.refused(way, ["lock", "another", "--", "true"], "NOPERM")
+    program.refused(way, ["get", "leasehold/queue/job/1"], "NOPERM")
+
+
 def run(options):
     with SecuredCluster(options.binary, USERS, keep=options.keep) as cluster:
         cluster.start()
-        program = Program(cluster, cluster.folder)
+        program = Program(cluster, "app")
         for way in (program.by_file(), program.by_environment(), program.by_certificate()):
             commands(program, way)
             watch(program, way)
         refusals(program)
+        lock_alone(Program(cluster, "locker"))
         print("put, get, status, lock, elect, lease and watch, with a password and with a certificate")
 
 
