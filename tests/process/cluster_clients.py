@@ -38,15 +38,15 @@ def works(*command, environment=None):
         return False
 
 
-def npm_modules(folder, package):
-    """Fetches a package. Returns the folder of modules that has it."""
+def npm_modules(folder, *packages):
+    """Fetches packages. Returns the folder of modules that has them."""
     if shutil.which("npm") is None:
-        raise Skipped(f"{package}: Debian has no package of it, and npm, which would fetch it, is not here")
+        raise Skipped(f"{packages[0]}: Debian has no package of it, and npm, which would fetch it, is not here")
     fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
-                              "--no-fund", package], capture_output=True, text=True, check=False,
+                              "--no-fund", *packages], capture_output=True, text=True, check=False,
                              timeout=NPM_SECONDS)
     if fetched.returncode != 0:
-        raise Skipped(f"{package}: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
+        raise Skipped(f"{packages[0]}: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
     return f"{folder}/node_modules"
 
 

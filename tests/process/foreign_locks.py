@@ -5,7 +5,8 @@ while leaders are killed: in true time no two hold it at once, though some go aw
 and some extend it.
 
 Debian has no lock library for Node. With --redlock FILE, the redlock.js of a release 4 of node-redlock,
-that library competes as it was published, too. --redlock npm: npm fetches it into the folder of the test.
+that library competes as it was published, too. With --redlock npm, npm fetches it into the folder of the test, and release 5
+with ioredis, of which only every method is run.
 
 With --tls all is done by TLS, and those that compete are a user that may run only what a lock needs, on its
 own keys; the test shows what it is refused.
@@ -18,11 +19,12 @@ import subprocess
 import time
 
 from cluster import Skipped, check, main
-from cluster_clients import npm_modules
+from cluster_clients import IOREDIS, npm_modules
 from secured import SecuredCluster
 
 TTL = 1.5
 REDLOCK = "redlock@4.2.0"
+REDLOCK5 = "redlock@5.0.0-beta.2"
 # docs/operations.md (Users) names these.
 TO_LOCK = "~locks:* +set +eval +evalsha +script|load +del +pexpire +exists"
 USERS = {
@@ -62,12 +64,21 @@ def finish(process, seconds):
     return output
 
 
+def outputs(processes, seconds):
+    """Of all, once they have ended. If one fails, none goes on."""
+    try:
+        return [finish(process, seconds) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
 class Libraries:
     """Starts the programs of clients/ as a user of the group."""
 
-    def __init__(self, cluster, user, redlock_file):
+    def __init__(self, cluster, user, modules):
         self._environment = cluster.environment(user)
-        self._redlock = redlock_file
+        self._redlock, self._redlock5 = modules
 
     def python(self, *words):
         return start(self._environment, "/usr/bin/python3", "-B", f"{HERE}/clients/lock_redis_py.py", *words)
@@ -78,19 +89,31 @@ class Libraries:
     def redlock(self, *words):
         return start(self._environment, "nodejs", f"{HERE}/clients/lock_node_redlock.js", self._redlock, *words)
 
+    def redlock5(self, *words):
+        return start({**self._environment, "NODE_PATH": self._redlock5}, "nodejs",
+                     f"{HERE}/clients/lock_node_redlock5.js", *words)
+
     def all(self):
-        return [self.python, self.node] + ([self.redlock] if self._redlock else [])
+        return ([self.python, self.node] + ([self.redlock] if self._redlock else []) +
+                ([self.redlock5] if self._redlock5 else []))
 
 
-def redlock_file(options, folder):
-    """None if it is not asked for, or not here."""
+def tell_all(libraries, *words):
+    """All at once: each has keys of its own."""
+    for output in outputs([library(*words) for library in libraries.all()], SECONDS):
+        print(output.strip(), flush=True)
+
+
+def redlock_modules(options, folder):
+    """The file of release 4 and the modules of release 5: None for what is not asked for, or not here."""
     if options.redlock != "npm":
-        return options.redlock and os.path.abspath(options.redlock)
+        return options.redlock and os.path.abspath(options.redlock), None
     try:
-        return f"{npm_modules(folder, REDLOCK)}/redlock/redlock.js"
+        return (f"{npm_modules(f'{folder}/redlock', REDLOCK)}/redlock/redlock.js",
+                npm_modules(f"{folder}/redlock5", REDLOCK5, IOREDIS))
     except Skipped as reason:
         print(f"skipped: {reason}", flush=True)
-        return None
+        return None, None
 
 
 def kill_leaders(options, cluster):
@@ -134,7 +157,7 @@ def compete(options, cluster, libraries):
     if libraries.redlock in libraries.all():
         clients += [libraries.redlock("compete", *words, *ports) for _ in range(2)]
     kill_leaders(options, cluster)
-    held = times_held([finish(client, options.seconds + SECONDS) for client in clients])
+    held = times_held(outputs(clients, options.seconds + SECONDS))
     holders = {one[2] for one in held}
     left = sum(1 for one in held if one[3] == "left")
     twice = overlaps(held)
@@ -151,15 +174,13 @@ def compete(options, cluster, libraries):
 def run(options):
     with SecuredCluster(options.binary, USERS if options.tls else None, keep=options.keep) as cluster:
         cluster.start()
-        redlock = redlock_file(options, cluster.folder)
+        modules = redlock_modules(options, cluster.folder)
         ports = [str(one.port) for one in cluster.nodes]
-        locker = Libraries(cluster, "locker", redlock)
+        locker = Libraries(cluster, "locker", modules)
         if not options.overtime:
-            for tell in Libraries(cluster, "teller", redlock).all():
-                print(finish(tell("stories", *ports), SECONDS).strip(), flush=True)
+            tell_all(Libraries(cluster, "teller", modules), "stories", *ports)
         if options.tls:
-            for tell in locker.all():
-                print(finish(tell("refusals", *ports), SECONDS).strip(), flush=True)
+            tell_all(locker, "refusals", *ports)
         compete(options, cluster, locker)
 
 

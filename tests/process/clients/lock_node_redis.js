@@ -52,14 +52,14 @@ async function stories(port) {
 
 async function refusals(port) {
   const client = await connect(port);
-  const keys = ['locks:mine', 'locks:mine too'];
+  const keys = ['locks:node:mine', 'locks:mine too'];
   check((await run(client, 'acquire', keys, ['me', 60000])) === 2, 'acquire');
   check((await run(client, 'extend', keys, ['me', 90000])) === 2, 'extend');
   for (const name of ['acquire', 'extend', 'release']) {
-    check(await forbidden(run(client, name, ['locks:mine', 'another'], ['me', 60000])), `${name} of another key`);
+    check(await forbidden(run(client, name, ['locks:node:mine', 'another'], ['me', 60000])), `${name} of another key`);
   }
   check((await run(client, 'release', keys, ['me'])) === 2, 'release');
-  check(await forbidden(client.incr('locks:mine')), 'another command');
+  check(await forbidden(client.incr('locks:node:mine')), 'another command');
   await client.quit();
 }
 

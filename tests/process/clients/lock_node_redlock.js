@@ -56,13 +56,13 @@ async function refusals(port) {
   // The library reports only that it has no lock; the reason is in this event.
   let reason = null;
   locks.on('clientError', (error) => { reason = error; });
-  let lock = await locks.lock('locks:mine', 60000);
+  let lock = await locks.lock('locks:redlock:mine', 60000);
   lock = await lock.extend(90000);
   await lock.unlock();
   check(reason === null, reason);
   check(await refused(locks.lock('another', 60000)), 'a lock with another key');
   check(/^NOPERM .*key/.test(reason.message), reason);
-  check(await forbidden(client.v4.incr('locks:mine')), 'another command');
+  check(await forbidden(client.v4.incr('locks:redlock:mine')), 'another command');
   await client.disconnect();
 }
 

@@ -60,7 +60,7 @@ def stories(port):
 
 def refusals(port):
     r = connect(port)
-    mine = r.lock("locks:mine", timeout=60)
+    mine = r.lock("locks:py:mine", timeout=60)
     check(mine.acquire() and mine.extend(30) and mine.reacquire(), "its own lock")
     refuses(r.lock("another", timeout=60).acquire, NoPermissionError, "another key", "access a key")
     another = r.lock("another", timeout=60)
@@ -68,7 +68,7 @@ def refusals(port):
         another.local.token = mine.local.token
         refuses(call, NoPermissionError, "a script on another key", "access a key")
     mine.release()
-    refuses(lambda: r.incr("locks:mine"), NoPermissionError, "another command", "'incrby' command")
+    refuses(lambda: r.incr("locks:py:mine"), NoPermissionError, "another command", "'incrby' command")
 
 
 def compete(seconds, ttl, overtime, ports):
