@@ -5,8 +5,8 @@ while leaders are killed: in true time no two hold it at once, though some go aw
 and some extend it.
 
 Debian has no lock library for Node. With --redlock FILE, the redlock.js of a release 4 of node-redlock,
-that library competes as it was published, too. With --redlock npm, npm fetches it into the folder of the test, and release 5
-with ioredis, of which only every method is run.
+that library competes as it was published, too. With --redlock npm, npm fetches it into the folder of the
+test, and release 5 with ioredis, of which only every method is run.
 
 With --tls all is done by TLS, and those that compete are a user that may run only what a lock needs, on its
 own keys; the test shows what it is refused.
