@@ -4,7 +4,10 @@
 require 'redis'
 
 $stdout.sync = true
-client = Redis.new(cluster: ARGV.map { |port| "redis://127.0.0.1:#{port}" }, timeout: 3)
+# By TLS and as a user if the test has set ACCESS_* (secured.py).
+ca = ENV['ACCESS_CA']
+access = ca ? { ssl_params: { ca_file: ca }, username: ENV['ACCESS_USER'], password: ENV['ACCESS_PASSWORD'] } : {}
+client = Redis.new(cluster: ARGV.map { |port| "redis#{'s' if ca}://127.0.0.1:#{port}" }, timeout: 3, **access)
 number = 0
 until IO.select([$stdin], nil, nil, 0.01)
   number += 1
