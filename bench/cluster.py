@@ -138,10 +138,11 @@ def resident_kib(pid):
 
 
 class Cluster:
-    """Three replicas of `leasehold serve` on loopback."""
+    """Three replicas of `leasehold serve` on loopback; `flags` gives those of a node by its number."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, flags=lambda node: []):
         self.program = program
+        self.flags = flags
         self.directory = pathlib.Path(directory)
         self.client_ports = {node: free_port() for node in (1, 2, 3)}
         peer_ports = {node: free_port() for node in (1, 2, 3)}
@@ -153,7 +154,7 @@ class Cluster:
             self.processes[node] = Process(
                 f"node{node}",
                 [self.program, "serve", "--id", node, "--data-dir", self.directory / f"n{node}",
-                 "--peers", self.peers, "--listen", f"127.0.0.1:{port}"], self.directory)
+                 "--peers", self.peers, "--listen", f"127.0.0.1:{port}", *self.flags(node)], self.directory)
         return self.wait_for_lease()
 
     def stop(self, how=signal.SIGTERM):
@@ -197,15 +198,19 @@ class Cluster:
         raise MeasureError(f"no leader with a lease in {START_DEADLINE_S} s: see {self.directory}")
 
 
-def start_redis(directory):
-    """A Redis without persistence, or None where there is no redis-server."""
+def start_redis(directory, tls=None):
+    """A Redis without persistence, or None where there is no redis-server. `tls`: certificate, key and authority; then
+    it has a `tls_port` too."""
     program = shutil.which("redis-server")
     if program is None:
         return None
     port = free_port()
-    process = Process("redis", [program, "--port", port, "--save", "", "--appendonly", "no",
-                                "--dir", directory], directory)
-    process.port = port
+    tls_port = free_port() if tls else None
+    protection = ["--tls-port", tls_port, "--tls-cert-file", tls[0], "--tls-key-file", tls[1], "--tls-ca-cert-file",
+                  tls[2], "--tls-auth-clients", "no"] if tls else []
+    process = Process("redis-tls" if tls else "redis", [program, "--port", port, "--save", "", "--appendonly", "no",
+                                                        "--dir", directory, *protection], directory)
+    process.port, process.tls_port = port, tls_port
     deadline = time.monotonic() + START_DEADLINE_S
     while time.monotonic() < deadline:
         try:
@@ -234,15 +239,16 @@ def load(programs, command, port, keys, value_bytes):
 
 
 class Client:
-    """bench_client in its mode `blocks`: one block at a time. `flags` are further ones of the
-    program, not of the mode."""
+    """bench_client in its mode `blocks`: one block at a time. A target is an operation and a port or an
+    address. `flags` are further ones of the program, not of the mode."""
 
     def __init__(self, program, targets, setups, keys, value_bytes, warmup, log_dir, flags=()):
         self.warmup = warmup
         arguments = [program, "--keys", keys, "--value-bytes", value_bytes, *flags, "blocks",
                      "--warmup", warmup]
-        for name, (operation, port) in targets.items():
-            arguments += ["--target", f"{name}={operation}@127.0.0.1:{port}"]
+        for name, (operation, place) in targets.items():
+            address = place if isinstance(place, str) else f"127.0.0.1:{place}"
+            arguments += ["--target", f"{name}={operation}@{address}"]
         for name, words in setups.items():
             arguments += ["--setup", f"{name}={words}"]
         self.log_path = pathlib.Path(log_dir) / "client.log"

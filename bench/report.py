@@ -2,7 +2,7 @@
 
 import json
 
-from stats import ratio_with_interval
+from stats import compared, difference
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99.9": 0.999}
 
@@ -26,7 +26,7 @@ class Report:
         ratios = {}
         if floor is not None:
             for label, q in (("p50", 0.5), ("p99", 0.99)):
-                ratios[label] = ratio_with_interval(series.blocks, floor.blocks, q)
+                ratios[label] = compared(series.blocks, floor.blocks, q)
             entry["floor"] = floor_name
             entry["ratio"] = {label: dict(zip(("value", "low", "high"), ratio))
                               for label, ratio in ratios.items()}
@@ -53,6 +53,14 @@ class Report:
             entry["met"] = value <= goal
         self.results[name] = entry
 
+    def difference(self, name, series, floor, goal_us=None):
+        """Of the medians, in microseconds."""
+        value, low, high = (ns / 1000 for ns in compared(series.blocks, floor.blocks, how=difference))
+        entry = {"value": round(value, 3), "low": round(low, 3), "high": round(high, 3), "unit": "us"}
+        if goal_us is not None:
+            entry.update(goal=goal_us, met=high <= goal_us)
+        self.results[name] = entry
+
     def table(self):
         def ratio_text(ratio):
             return "" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
@@ -62,7 +70,7 @@ class Report:
                  f"|{'-' * 32}|{'-' * 9}:|{'-' * 9}:|{'-' * 7}:|{'-' * 16}|{'-' * 21}|{'-' * 21}|"
                  f"-----:|------|"]
         for name, p50, p99, cpu, floor, of_p50, of_p99, goal, verdict in self.rows:
-            goal_text = "" if goal is None else f"{goal:.1f}"
+            goal_text = "" if goal is None else f"{goal:.3g}"
             met = {None: "", True: "met", False: "MISS"}[verdict]
             cpu_text = "" if cpu is None else f"{cpu / 1000:.1f}"
             lines.append(f"| {name:<30} | {p50 / 1000:8.3f} | {p99 / 1000:8.3f} | {cpu_text:>6} | "
@@ -82,7 +90,8 @@ class Report:
                 goal = ""
                 if "goal" in entry:
                     goal = f"  (goal {entry['goal']:g}: {'met' if entry['met'] else 'MISS'})"
-                lines.append(f"- {name}: {entry['value']:g} {entry['unit']}{goal}")
+                interval = f" [{entry['low']:g}, {entry['high']:g}]" if "low" in entry else ""
+                lines.append(f"- {name}: {entry['value']:g}{interval} {entry['unit']}{goal}")
         return "\n".join(lines)
 
     def goals(self):
@@ -92,7 +101,7 @@ class Report:
         for name, entry in self.results.items():
             if "met" not in entry:
                 continue
-            found = entry["value"] if "value" in entry else entry["ratio"]["p50"]["high"]
+            found = entry.get("high", entry["value"]) if "value" in entry else entry["ratio"]["p50"]["high"]
             goal = entry["goal"] if "goal" in entry else entry["goal_p50"]
             what = name if "value" in entry else f"{name} / {entry['floor']}, median"
             lines.append(f"| {what:<62} | {found:>8.4g} | {goal:>8.4g} | {'met' if entry['met'] else 'MISS':<4} |")

@@ -50,23 +50,30 @@ class Histogram:
         return sorted(self.counts.items())
 
 
-def ratio_with_interval(blocks, floor_blocks, q=0.5, resamples=1000, seed=1):
-    """(ratio, low, high): quantile q of all blocks over that of all floor blocks, and the 95 %
+def ratio(value, floor):
+    return value / floor if floor else math.inf
+
+
+def difference(value, floor):
+    return value - floor
+
+
+def compared(blocks, floor_blocks, q=0.5, how=ratio, resamples=1000, seed=1):
+    """(value, low, high): quantile q of all blocks against that of all floor blocks, and the 95 %
     interval of a bootstrap that draws whole pairs of blocks, because the blocks of a pair met the
     same moods of the machine. The two lists are pairs: of one length, in the order measured.
     """
     if len(blocks) != len(floor_blocks) or not blocks:
         raise ValueError("blocks come in pairs")
 
-    def ratio(chosen):
-        top = Histogram.merged(blocks[i] for i in chosen).quantile(q)
-        bottom = Histogram.merged(floor_blocks[i] for i in chosen).quantile(q)
-        return top / bottom if bottom else math.inf
+    def compare(chosen):
+        return how(Histogram.merged(blocks[i] for i in chosen).quantile(q),
+                   Histogram.merged(floor_blocks[i] for i in chosen).quantile(q))
 
     everything = range(len(blocks))
     draw = random.Random(seed)
     drawn = sorted(
-        ratio([draw.choice(everything) for _ in everything]) for _ in range(resamples))
+        compare([draw.choice(everything) for _ in everything]) for _ in range(resamples))
     low = drawn[int(0.025 * resamples)]
     high = drawn[min(resamples - 1, int(0.975 * resamples))]
-    return ratio(everything), low, high
+    return compare(everything), low, high

@@ -27,7 +27,9 @@ constexpr const char* kText = R"(
 Makes what nodes and clients prove themselves by.
 
   leasehold cert key FILE             a key that all members of a group share
-  leasehold cert init --cluster NAME  an authority of the group's own: ca.pem, ca-key.pem, crl.pem
+  leasehold cert init --cluster NAME [--nodes N=H,...]
+                                      an authority of the group's own: ca.pem, ca-key.pem, crl.pem;
+                                      and the certificates of these nodes
   leasehold cert node --id N --host H[,H...]
                                       a node's certificate: node-N.pem and node-N-key.pem. H are the
                                       names and addresses at which clients reach it
@@ -53,6 +55,7 @@ struct Wanted {
   std::string data_dir;
   std::optional<std::uint64_t> id;
   std::vector<std::string> hosts;
+  std::vector<std::pair<std::uint64_t, std::string>> nodes;  ///< each with its host
   int days = tls::kCertificateDays;
   bool force = false;
 };
@@ -113,6 +116,19 @@ int make_node(const Wanted& wanted) {
                                       fmt::format("node-{}", *wanted.id), wanted.force));
 }
 
+int make_authority(const Wanted& wanted) {
+  if (wanted.cluster.empty())
+    return misused("cert", "init needs --cluster: the name of the nodes' --cluster");
+  int status = report(tls::make_authority(wanted.dir, wanted.cluster, wanted.force));
+  for (const auto& [id, host] : wanted.nodes) {
+    if (status != 0) break;
+    const tls::NodeName name{wanted.cluster, id, std::string(tls::kAnyUuid)};
+    status = report(tls::make_certificate(wanted.dir, name, {host}, wanted.days, wanted.out,
+                                          fmt::format("node-{}", id), wanted.force));
+  }
+  return status;
+}
+
 /// A file's name, which holds the user's.
 bool fits_a_file(const std::string& user) {
   return !user.empty() && user.front() != '.' && user.find('/') == std::string::npos;
@@ -147,11 +163,8 @@ int run(Wanted& wanted) {
   const bool of_file = what == "revoke" || what == "show" || what == "key";
   if (of_file && wanted.words.size() != 2) return misused("cert", what + " needs one file");
   if (!of_file && wanted.words.size() != 1) return misused("cert", what + " takes flags only");
-  if (what == "init") {
-    if (wanted.cluster.empty())
-      return misused("cert", "init needs --cluster: the name of the nodes' --cluster");
-    return report(tls::make_authority(wanted.dir, wanted.cluster, wanted.force));
-  }
+  if (what != "init" && !wanted.nodes.empty()) return misused("cert", "--nodes is for init");
+  if (what == "init") return make_authority(wanted);
   if (what == "node") return make_node(wanted);
   if (what == "client") return make_client(wanted);
   if (what == "show") return show(wanted.words[1]);
@@ -171,6 +184,41 @@ int run(Wanted& wanted) {
                  fmt::format("'{}' is none of init, node, client, revoke, show and key", what));
 }
 
+Result<std::uint64_t> node_number(const std::string& text) {
+  const auto id = server::parse_integer(text);
+  if (id && *id >= 1) return static_cast<std::uint64_t>(*id);
+  return Error{ErrorCode::invalid_argument, fmt::format("'{}' is not the number of a node", text)};
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return parts;
+}
+
+/// N=HOST,...
+Result<void> read_nodes(const std::string& text, Wanted& wanted) {
+  for (const std::string& part : split_at_commas(text)) {
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos || equals + 1 == part.size()) {
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("'{}' is not NUMBER=HOST, as in 1=node1.example.org", part)};
+    }
+    const auto id = node_number(part.substr(0, equals));
+    if (!id.ok()) return id.error();
+    const auto same = [&](const auto& node) { return node.first == id.value(); };
+    if (std::any_of(wanted.nodes.begin(), wanted.nodes.end(), same)) {
+      return Error{ErrorCode::invalid_argument, fmt::format("node {} is there twice", id.value())};
+    }
+    wanted.nodes.emplace_back(id.value(), part.substr(equals + 1));
+  }
+  return {};
+}
+
 }  // namespace
 
 Run add_cert(Flags& flags) {
@@ -179,23 +227,18 @@ Run add_cert(Flags& flags) {
   flags.add({"--dir", "DIR", "Folder of the authority", "."}, wanted->dir);
   flags.add({"--out", "DIR", "Where the certificate and its key go, if not to --dir"}, wanted->out);
   flags.add({"--cluster", "NAME", "Of init: the cluster, as in serve --cluster"}, wanted->cluster);
+  flags.add({"--nodes", "N=HOST,...", "Of init: nodes that get a certificate at once"},
+            [wanted](const std::string& text) { return read_nodes(text, *wanted); });
   flags.add({"--id", "N", "Of node: its number"},
             [wanted](const std::string& text) -> Result<void> {
-              const auto id = server::parse_integer(text);
-              if (!id || *id < 1) {
-                return Error{ErrorCode::invalid_argument,
-                             fmt::format("'{}' is not the number of a node", text)};
-              }
-              wanted->id = static_cast<std::uint64_t>(*id);
+              const auto id = node_number(text);
+              if (!id.ok()) return id.error();
+              wanted->id = id.value();
               return {};
             });
   flags.add({"--host", "HOST,...", "Of node: where clients reach it"},
             [wanted](const std::string& text) -> Result<void> {
-              for (std::size_t at = 0; at <= text.size();) {
-                const std::size_t comma = std::min(text.find(',', at), text.size());
-                wanted->hosts.push_back(text.substr(at, comma - at));
-                at = comma + 1;
-              }
+              wanted->hosts = split_at_commas(text);
               return {};
             });
   flags.add({"--uuid", "UUID", "Of node: good for this data directory only"}, wanted->uuid);

@@ -137,8 +137,9 @@ void NodeShell::received(const raft::Peer& from, wire::PeerMessage&& message) {
 }
 
 void NodeShell::rejected(const net::Rejection& rejection) {
-  observer_.on_notice(text_of(rejection));
-  refusal_.note(rejection, clock_.now().promise);
+  const raft::PromiseInstant now = clock_.now().promise;
+  if (const auto line = refusal_lines_.line(rejection, now)) observer_.on_notice(*line);
+  refusal_.note(rejection, now);
   if (!rejection.by_peer) return;
   const bool replaced = rejection.reason == net::RejectReason::older_incarnation ||
                         rejection.reason == net::RejectReason::duplicate_process;

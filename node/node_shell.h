@@ -185,6 +185,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   std::function<void(Error)> on_failure_;
   bool stopping_ = false;
   LastRefusal refusal_;
+  RefusalLines refusal_lines_;
 
   std::once_flag stopped_once_;
   /// Held while the shell is destroyed, and by each task that runs on its caller's thread after

@@ -54,6 +54,27 @@ std::string LastRefusal::text(raft::PromiseInstant now) const {
   return now < until_ ? text_ : std::string();
 }
 
+std::optional<std::string> RefusalLines::line(const net::Rejection& rejection,
+                                              raft::PromiseInstant now) {
+  // This node dialled, and pauses before it dials again.
+  if (rejection.by_peer) return text_of(rejection);
+  if (now >= window_end_) {
+    window_end_ = now + kWindow;
+    lines_ = 0;
+  }
+  if (lines_ == kLinesMax) {
+    ++without_a_line_;
+    return std::nullopt;
+  }
+  ++lines_;
+  std::string text = text_of(rejection);
+  if (without_a_line_ != 0) {
+    fmt::format_to(std::back_inserter(text), "; {} more were refused before it, without a line",
+                   std::exchange(without_a_line_, 0));
+  }
+  return text;
+}
+
 void LogNotices::look(const replica::Driver& driver, const std::string& data_dir,
                       replica::Observer& observer) {
   if (driver.disk_full() != std::exchange(told_full_, driver.disk_full())) {

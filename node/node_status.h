@@ -8,6 +8,9 @@
 #include <leasehold/replica/observer.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace leasehold::node {
@@ -36,6 +39,22 @@ class LastRefusal {
   std::string text_;
   raft::NodeId peer_;
   raft::PromiseInstant until_;
+};
+
+/// The lines of the log about refusals. Who reaches the port can be refused as often as it likes,
+/// and must not fill a disk with that.
+class RefusalLines {
+ public:
+  static constexpr lease::Duration kWindow = std::chrono::seconds(10);
+  static constexpr std::size_t kLinesMax = 20;  ///< in a window, of connections that came here
+
+  /// Nothing: this one is only counted, and a later line says how many were.
+  std::optional<std::string> line(const net::Rejection& rejection, raft::PromiseInstant now);
+
+ private:
+  raft::PromiseInstant window_end_;
+  std::size_t lines_ = 0;  ///< of this window
+  std::uint64_t without_a_line_ = 0;
 };
 
 /// Reports what a person has to know about the log, once per event.

@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
 
-from stats import Histogram, ratio_with_interval  # noqa: E402
+from stats import Histogram, compared, difference  # noqa: E402
 
 
 def block(draw, middle, size=200):
@@ -26,12 +26,12 @@ class HistogramTest(unittest.TestCase):
         self.assertEqual(merged.slots(), [(1, 3), (2, 5), (3, 1)])
 
 
-class RatioTest(unittest.TestCase):
+class ComparedTest(unittest.TestCase):
     def test_interval_holds_the_true_ratio_and_is_narrow(self):
         draw = random.Random(3)
         floors = [block(draw, 100.0) for _ in range(20)]
         blocks = [block(draw, 150.0) for _ in range(20)]
-        ratio, low, high = ratio_with_interval(blocks, floors, resamples=200)
+        ratio, low, high = compared(blocks, floors, resamples=200)
         self.assertLessEqual(low, ratio)
         self.assertLessEqual(ratio, high)
         self.assertLess(low, 1.5)
@@ -43,19 +43,29 @@ class RatioTest(unittest.TestCase):
         moods = [1.0 if pair % 2 else 5.0 for pair in range(20)]
         floors = [block(draw, 100.0 * mood) for mood in moods]
         blocks = [block(draw, 150.0 * mood) for mood in moods]
-        _, low, high = ratio_with_interval(blocks, floors, q=0.99, resamples=200)
+        _, low, high = compared(blocks, floors, q=0.99, resamples=200)
         self.assertLess(high - low, 0.3)
 
     def test_one_odd_pair_widens_the_interval(self):
         draw = random.Random(5)
         floors = [block(draw, 100.0) for _ in range(10)]
         blocks = [block(draw, 150.0) for _ in range(7)] + [block(draw, 400.0) for _ in range(3)]
-        _, low, high = ratio_with_interval(blocks, floors, q=0.8, resamples=200)
+        _, low, high = compared(blocks, floors, q=0.8, resamples=200)
         self.assertGreater(high - low, 1.0)
+
+    def test_interval_holds_the_true_difference(self):
+        draw = random.Random(6)
+        floors = [block(draw, 100.0) for _ in range(20)]
+        blocks = [block(draw, 130.0) for _ in range(20)]
+        found, low, high = compared(blocks, floors, how=difference, resamples=200)
+        self.assertLessEqual(low, found)
+        self.assertLessEqual(found, high)
+        self.assertLess(low, 30.0)
+        self.assertGreater(high, 30.0)
 
     def test_unpaired_blocks_are_refused(self):
         with self.assertRaises(ValueError):
-            ratio_with_interval([Histogram([[1, 1]])], [])
+            compared([Histogram([[1, 1]])], [])
 
 
 if __name__ == "__main__":

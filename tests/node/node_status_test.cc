@@ -45,5 +45,25 @@ TEST(LastRefusalTest, IsOverWhenThePeerIsConnected) {
   EXPECT_EQ(last.text(at(seconds(1))), "");
 }
 
+TEST(RefusalLinesTest, StrangersDoNotFillTheLog) {
+  RefusalLines lines;
+  for (std::size_t i = 0; i < RefusalLines::kLinesMax; ++i) {
+    EXPECT_EQ(lines.line(refused(3), at(seconds(1))), kText);
+  }
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(lines.line(refused(3), at(seconds(2))), std::nullopt);
+  EXPECT_EQ(lines.line(refused(3), at(seconds(1) + RefusalLines::kWindow)),
+            kText + "; 1000 more were refused before it, without a line");
+  EXPECT_EQ(lines.line(refused(3), at(seconds(1) + RefusalLines::kWindow)), kText);
+}
+
+TEST(RefusalLinesTest, WhatAPeerRefusesHasItsLine) {
+  RefusalLines lines;
+  for (int i = 0; i < 1000; ++i) lines.line(refused(3), at(seconds(1)));
+  net::Rejection rejection = refused(3);
+  rejection.by_peer = true;
+  EXPECT_EQ(lines.line(rejection, at(seconds(1))),
+            "refused by node 3 at 127.0.0.1:7103 (wrong_cluster): another cluster");
+}
+
 }  // namespace
 }  // namespace leasehold::node

@@ -34,9 +34,8 @@ class Cert:
 
 def make_all(cert):
     place = ["--dir", cert.folder]
-    cert(DONE, "init", "--cluster", "orders", *place)
-    for number in (1, 2, 3):
-        cert(DONE, "node", "--id", str(number), "--host", "localhost,127.0.0.1", *place)
+    cert(DONE, "init", "--cluster", "orders", "--nodes", "1=127.0.0.1,3=localhost", *place)
+    cert(DONE, "node", "--id", "2", "--host", "localhost,127.0.0.1", *place)
     cert(DONE, "client", "--user", "ann", "--days", "7", *place)
     cert(DONE, "key", cert.path("group.key"))
     for name in os.listdir(cert.folder):
@@ -74,6 +73,10 @@ def refusals(cert):
             (NO, ["node", "--id", "4", "--host", "h", "--uuid", "12", *place], "32 hexadecimal digits"),
             (NO, ["show", cert.path("group.key")], "is not a certificate"),
             (USAGE, ["init", *place], "--cluster"),
+            (USAGE, ["init", "--cluster", "c", "--nodes", "1=h,1=h", *place], "node 1 is there twice"),
+            (USAGE, ["init", "--cluster", "c", "--nodes", "1", *place], "is not NUMBER=HOST"),
+            (USAGE, ["init", "--cluster", "c", "--nodes", "0=h", *place], "number of a node"),
+            (USAGE, ["node", "--nodes", "1=h", *place], "--nodes is for init"),
             (USAGE, ["node", "--host", "localhost", *place], "--id"),
             (USAGE, ["node", "--id", "4", *place], "--host"),
             (USAGE, ["node", "--id", "0", "--host", "h", *place], "number of a node"),

@@ -101,17 +101,24 @@ def who_asks_all_the_time_is_told(cluster):
     print("the client that asked all the time got the refusal before its connection closed")
 
 
+def send_uncommitted(leader, client, *words):
+    """A write that the leader has in its log, and that no majority has: the others are paused."""
+    before = leader.status()["last"]
+    client.send_raw(resp.encode(*words))
+    wait_for("the write to be in the log", 5, lambda: leader.status()["last"] > before)
+
+
 def what_is_in_flight_is_answered(cluster, options):
     """Without a majority a write waits, and the drain with it; another command is refused meanwhile,
     a new client is not let in. Then the majority returns."""
     leader = cluster.wait_leader()
     others = cluster.others(leader)
     waiting, asking = leader.client(timeout=20), leader.client()
-    check(asking.call("PING") == "PONG", "no PONG")
+    # A node that has just started holds its first command until a quorum has shown it the users.
+    check(asking.call("SET", "before", "1") == "OK", "no write")
     for other in others:
         other.pause()
-    waiting.send_raw(resp.encode("SET", "in-flight", "1"))
-    time.sleep(0.1)
+    send_uncommitted(leader, waiting, "SET", "in-flight", "1")
     # It may have drained before, in another life.
     drains = leader.log_text().count("SIGTERM: draining")
     leader.signal(signal.SIGTERM)
@@ -130,7 +137,8 @@ def what_is_in_flight_is_answered(cluster, options):
     wait_for("new clients to be refused", 5, door_closed)
     for other in others:
         other.resume()
-    check(waiting.read_reply() == "OK", "the write in flight was not answered")
+    reply = waiting.read_reply()
+    check(reply == "OK", f"the write in flight was answered {reply!r}")
     check(leader.wait_exit(15) == 0, "status 0")
     with others[0].client() as client:
         check(client.call("GET", "in-flight") == b"1", "the write is lost")
@@ -164,11 +172,10 @@ def stuck(cluster, flags, again):
     leader = lead_with(cluster, flags)
     others = cluster.others(leader)
     client = leader.client(timeout=20)
-    client.call("PING")
+    check(client.call("SET", "before", "1") == "OK", "no write")
     for other in others:
         other.pause()
-    client.send_raw(resp.encode("SET", "stuck", "1"))
-    time.sleep(0.1)
+    send_uncommitted(leader, client, "SET", "stuck", "1")
     begun = time.monotonic()
     leader.signal(signal.SIGTERM)
     if again:

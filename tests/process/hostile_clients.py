@@ -8,7 +8,10 @@ they get only what nobody else wants of the processors (SCHED_IDLE), and what th
 takes the rest of them.
 
 The control tells how much of the difference is the machine's: the same attack hits another node, a
-group of its own."""
+group of its own.
+
+With --tls the peers have certificates, the good client speaks TLS, and the attack goes to both ports: see
+hostile_tls.py. Then a further attack opens TLS connections at a fixed rate (--handshakes)."""
 
 import contextlib
 import json
@@ -16,12 +19,15 @@ import os
 import random
 import resource
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
+import tempfile
 
 from bad_clients import KEY_MAX, MALFORMED, REFUSED
 from cluster import Cluster, Failed, check, main, wait_for
+import hostile_tls
 import resp
 
 # A frame that breaks the connection has one of its own; the others come in pipelines.
@@ -43,7 +49,13 @@ def arguments(parser):
     parser.add_argument("--floor", type=float, default=0.05,
                         help="milliseconds; a p99 below it is good whatever the ratio")
     parser.add_argument("--floor-median", type=float, default=0.05, help="the same for the median")
+    parser.add_argument("--tls", action="store_true", help="attack both ports of a group with certificates")
+    parser.add_argument("--connections", type=int, default=100_000, help="of an attack with --tls")
+    parser.add_argument("--handshakes", type=int, default=1000, help="TLS connections a second, with --tls")
+    parser.add_argument("--handshakes-client", help="the handshakes program, for --handshakes")
     parser.add_argument("--attack", type=int, help="(internal) the port to attack")
+    parser.add_argument("--attack-peer", type=int, help="(internal) the peer port to attack")
+    parser.add_argument("--authority", help="(internal)")
     parser.add_argument("--seed", type=int, default=1)
 
 
@@ -90,21 +102,44 @@ def attack(port, frames, seed):
     print(sent)
 
 
+def attack_tls(options):
+    """In a process of its own, until the frames and the connections are spent."""
+    attacker = hostile_tls.Attacker(options.attack, options.attack_peer, options.authority, hostile_pipeline,
+                                    options.seed)
+    # The rest of the connections bring one frame each.
+    share = max(0, options.frames - options.connections) / (options.connections * (PIPELINE + 1))
+    sent = 0
+    while sent < options.frames or attacker.connections < options.connections:
+        sent += attacker.strike(share)
+    print(sent, attacker.connections)
+
+
 def measure(options, port):
     """How the good client fares now: p50, p99 and so on, in milliseconds."""
     text = subprocess.run([options.client, str(port), "a" * 20 + "1", str(INTERVAL_US),
-                           str(options.requests)], capture_output=True, text=True, timeout=120,
-                          check=False)
+                           str(options.requests), *([options.authority] if options.tls else [])],
+                          capture_output=True, text=True, timeout=120, check=False)
     check(text.returncode == 0, f"the good client ended: {text.stderr}")
     return json.loads(text.stdout)
 
 
 @contextlib.contextmanager
-def attacker(options, port, frames, seed):
+def attacker(options, node, rounds, seed):
+    """A share of all frames, or without an end."""
+    words = [sys.executable, "-B", __file__, "--binary", options.binary, "--client", options.client,
+             "--attack", str(node.port), "--frames", str(options.frames // rounds if rounds else 1 << 62),
+             "--seed", str(seed)]
+    if options.tls:
+        words += ["--tls", "--attack-peer", str(node.peer_port), "--authority", options.authority,
+                  "--connections", str(options.connections // (rounds or 1))]
+    with in_the_rest_of_the_processors(words) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def in_the_rest_of_the_processors(words):
     process = subprocess.Popen(
-        [sys.executable, "-B", __file__, "--binary", options.binary, "--client", options.client,
-         "--attack", str(port), "--frames", str(frames), "--seed", str(seed)],
-        stdout=subprocess.DEVNULL,
+        words, stdout=subprocess.PIPE, text=True,
         preexec_fn=lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)))
     try:
         yield process
@@ -117,40 +152,99 @@ def median(measured, what):
     return statistics.median(one[what] for one in measured)
 
 
-def judge(options, calm, control, hostile):
+def judge(options, calm, control, hostile, attack_name="the node is attacked",
+          control_name="another node is attacked"):
     """Medians over all measurements, so that one which the machine spoilt does not count."""
     for what, floor in (("p50", options.floor_median), ("p99", options.floor)):
         normal, other, own = (median(m, what) for m in (calm, control, hostile))
-        print(f"{what} of a GET: {own:.3f} ms while the node is attacked, {normal:.3f} ms without an "
-              f"attack ({own / normal:.2f} times), {other:.3f} ms while another node is attacked")
+        print(f"{what} of a GET: {own:.3f} ms while {attack_name}, {normal:.3f} ms without "
+              f"({own / normal:.2f} times), {other:.3f} ms while {control_name}")
         limit = max(RATIO_MAX * normal * options.slack, floor * options.slack)
         check(own <= limit, f"the good client suffers: {what} {own:.3f} ms, not {limit:.3f} ms")
 
 
-def crowd(port, count):
+def crowd(options, port):
+    count = options.idle
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     check(limit == resource.RLIM_INFINITY or limit > count + 100,
           f"only {limit} descriptors are allowed here")
+    context = ssl.create_default_context(cafile=options.authority) if options.tls else None
     clients = []
     for i in range(count):
         client = socket.socket()
         client.bind((f"127.251.{i // 250 % 250}.{i % 250 + 1}", 0))
+        client.settimeout(20)
         client.connect(("127.0.0.1", port))
+        if context:
+            client = context.wrap_socket(client, server_hostname="127.0.0.1")
         client.sendall(resp.encode("PING"))
         clients.append(client)
     for client in clients:
-        client.settimeout(20)
         check(client.recv(64) == b"+PONG\r\n", "an idle connection was not answered at first")
     return clients
 
 
+def handshakes(options, leader, other):
+    """TLS connections at a fixed rate, which are nothing bad."""
+    calm, control, crowded, seen = [], [], [], []
+    for _ in range(ROUNDS):
+        calm += [measure(options, leader.port) for _ in range(CALM)]
+        for node, into in ((other, control), (leader, crowded)):
+            # They last for longer than the measurements; what is left of them ends with the process.
+            seconds = 1 + CALM * (options.requests * INTERVAL_US / 1e6 + 1)
+            with in_the_rest_of_the_processors(
+                    [options.handshakes_client, str(node.port), options.authority, str(options.handshakes),
+                     str(int(options.handshakes * seconds))]) as process:
+                into += [measure(options, leader.port) for _ in range(CALM)]
+                text, _ = process.communicate(timeout=120)
+                check(process.returncode == 0, "a TLS connection was refused")
+                if node is leader:
+                    seen.append(json.loads(text))
+    rate = min(one["per_second"] for one in seen)
+    print(f"{rate:.0f} TLS connections a second at least; each took {median(seen, 'p50'):.2f} ms, "
+          f"p99 {median(seen, 'p99'):.2f} ms")
+    check(rate > 0.95 * options.handshakes, "the clients could not open as many: a smaller --handshakes")
+    judge(options, calm, control, crowded, "they come to the node", "they come to another node")
+
+
+def storm(options, leader, other):
+    """The goals while the node is attacked. Returns what it took at most, in bytes."""
+    calm, control, hostile, largest, connections = [], [], [], 0, 0
+    for number in range(ROUNDS):
+        seed = options.seed + number
+        calm += [measure(options, leader.port) for _ in range(CALM)]
+        with attacker(options, other, 0, seed) as process:
+            control += [measure(options, leader.port) for _ in range(CALM)]
+            check(process.poll() is None, "the attacker of the other node failed")
+        with attacker(options, leader, ROUNDS, seed) as process:
+            while process.poll() is None:
+                hostile.append(measure(options, leader.port))
+                largest = max(largest, leader.status()["rss_bytes"])
+            check(process.returncode == 0, "the attacker failed")
+            said = process.stdout.read().split()
+            connections += int(said[1]) if len(said) > 1 else 0
+    status = leader.status()
+    print(f"{options.frames // ROUNDS * ROUNDS} hostile frames"
+          + (f" over {connections} connections" if connections else "")
+          + f", {status['clients']['protocol_errors']} of which ended their connection; {len(hostile)} "
+          f"measurements meanwhile, {len(control)} during an attack on another node, {len(calm)} without")
+    judge(options, calm, control, hostile)
+    return largest
+
+
 def run(options):
     if options.attack:
-        return attack(options.attack, options.frames, options.seed)
+        return attack_tls(options) if options.tls else attack(options.attack, options.frames, options.seed)
     flags = ["--clients-max", str(options.idle + 200), "--lease", "3s", "--election-timeout", "3s"]
-    with Cluster(options.binary, flags=flags, keep=options.keep) as cluster, \
+    with tempfile.TemporaryDirectory(prefix="leasehold-hostile-") as folder, \
+            Cluster(options.binary, flags=flags, keep=options.keep) as cluster, \
             Cluster(options.binary, size=1, flags=flags, keep=options.keep) as other_cluster:
+        if options.tls:
+            certificates = hostile_tls.Certificates(options.binary, folder)
+            options.authority = certificates.authority
+            for node in (*cluster.nodes, *other_cluster.nodes):
+                node.flags += certificates.flags(node)
         leader, other = cluster.start(), other_cluster.start()
         term = leader.status()["term"]
         for node in (leader, other):
@@ -158,30 +252,15 @@ def run(options):
                 for i in range(1000):
                     client.call("SET", f"{'a' * 20}{i}", "value")
         measure(options, leader.port)
-        idle = crowd(leader.port, options.idle)
+        idle = crowd(options, leader.port)
         rested = leader.status()["rss_bytes"]
         print(f"{options.idle} idle connections: the node takes {rested >> 20} MiB")
-        calm, control, hostile, largest = [], [], [], rested
-        frames = options.frames // ROUNDS
-        for number in range(ROUNDS):
-            seed = options.seed + number
-            calm += [measure(options, leader.port) for _ in range(CALM)]
-            with attacker(options, other.port, 1 << 62, seed) as process:
-                control += [measure(options, leader.port) for _ in range(CALM)]
-                check(process.poll() is None, "the attacker of the other node failed")
-            with attacker(options, leader.port, frames, seed) as process:
-                while process.poll() is None:
-                    hostile.append(measure(options, leader.port))
-                    largest = max(largest, leader.status()["rss_bytes"])
-                check(process.returncode == 0, "the attacker failed")
-        status = leader.status()
-        print(f"{frames * ROUNDS} hostile frames, {status['clients']['protocol_errors']} of which "
-              f"ended their connection; {len(hostile)} measurements meanwhile, {len(control)} "
-              f"beside an attack on another node, {len(calm)} without; at most "
-              f"{largest >> 20} MiB")
+        largest = storm(options, leader, other)
+        print(f"at most {largest >> 20} MiB")
         check(largest < RESIDENT_MAX or options.no_memory_limit, "too much memory")
-        judge(options, calm, control, hostile)
-        check(status["term"] == term, "the leader changed")
+        if options.tls and options.handshakes_client:
+            handshakes(options, leader, other)
+        check(leader.status()["term"] == term, "the leader changed")
         for client in idle[:: max(len(idle) // 100, 1)]:
             client.sendall(resp.encode("PING"))
             check(client.recv(64) == b"+PONG\r\n", "an idle connection was forgotten")

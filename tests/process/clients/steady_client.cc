@@ -1,17 +1,17 @@
 // A good client for hostile_clients.py: one GET in each interval, even if the one before was not
 // answered in time. Prints how long the answers took.
 //
-//   steady_client PORT KEY INTERVAL_US COUNT
+//   steady_client PORT KEY INTERVAL_US COUNT [CA]
+//
+// CA is the PEM file of the server's authority: then the connection is by TLS.
 //
 // A request that was due while the one before it was still unanswered counts from when it was due:
 // a server that stands still for 10 ms delays every request of those 10 ms, not one. A request that
 // this program itself sends late, because it was woken late, counts from when it was sent.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <leasehold/bench/socket.h>
+#include <leasehold/tls/context.h>
+
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,13 +23,20 @@
 
 namespace {
 
+using leasehold::Result;
+using leasehold::bench::Descriptor;
+
 constexpr std::int64_t kSecond = 1'000'000'000;
 /// Requests before the first that counts.
 constexpr int kWarmUp = 200;
 
-[[noreturn]] void fail(const char* what) {
-  std::perror(what);
+[[noreturn]] void fail(const std::string& problem) {
+  std::fprintf(stderr, "steady_client: %s\n", problem.c_str());
   std::exit(1);
+}
+
+void expect(const Result<void>& done) {
+  if (!done) fail(done.error().message);
 }
 
 std::int64_t now() {
@@ -43,40 +50,36 @@ void sleep_until(std::int64_t instant) {
   clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, nullptr);
 }
 
-int connect_to(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  if (fd < 0) fail("socket");
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
-    fail("connect");
+Descriptor connect_to(const std::string& port, const char* authority) {
+  auto socket = leasehold::bench::connect_tcp("127.0.0.1:" + port);
+  if (!socket) fail(socket.error().message);
+  if (authority != nullptr) {
+    auto context = leasehold::tls::Context::be_client({"", "", authority, ""});
+    if (!context) fail(context.error().message);
+    expect(socket.value().begin_tls(context.value()));
   }
-  return fd;
+  return std::move(socket).value();
 }
 
-void call(int fd, const std::string& request) {
-  if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size())) {
-    fail("write");
-  }
+void call(const Descriptor& socket, const std::string& request) {
+  expect(write_all(socket, request));
   // "$5\r\nvalue\r\n": two lines for any value without line ends.
   char reply[4096];
-  for (int lines = 0; lines < 2;) {
-    const ssize_t got = read(fd, reply, sizeof(reply));
-    if (got <= 0) fail("read");
+  for (std::ptrdiff_t lines = 0; lines < 2;) {
+    const auto got = read_some(socket, reply, sizeof(reply));
+    if (!got) fail(got.error().message);
     if (lines == 0 && reply[0] != '$') fail("an error instead of the value");
-    lines += static_cast<int>(std::count(reply, reply + got, '\n'));
+    lines += std::count(reply, reply + got.value(), '\n');
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fputs("steady_client PORT KEY INTERVAL_US COUNT\n", stderr), 2;
-  const int fd = connect_to(std::atoi(argv[1]));
+  if (argc != 5 && argc != 6) {
+    return std::fputs("steady_client PORT KEY INTERVAL_US COUNT [CA]\n", stderr), 2;
+  }
+  const Descriptor socket = connect_to(argv[1], argc == 6 ? argv[5] : nullptr);
   const std::string request = "GET " + std::string(argv[2]) + "\r\n";
   const std::int64_t interval = std::atoll(argv[3]) * 1000;
   const int count = std::atoi(argv[4]);
@@ -91,7 +94,7 @@ int main(int argc, char** argv) {
       sleep_until(due);
       begun = now();
     }
-    call(fd, request);
+    call(socket, request);
     if (i >= 0) took.push_back(now() - begun);
   }
   std::sort(took.begin(), took.end());
