@@ -84,7 +84,8 @@ class Client:
             environment["NODE_PATH"] = ioredis_modules(options, cluster.folder)
             if not works("nodejs", "-e", "require('ioredis')", environment=environment):
                 raise Skipped("ioredis: nodejs cannot load it")
-        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *(str(node.port) for node in cluster.nodes)],
+        ports = [str(node.port) for node in cluster.nodes]
+        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *ports],
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, daemon=True)

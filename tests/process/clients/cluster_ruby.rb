@@ -1,6 +1,7 @@
 # The cluster client of ruby-redis, unmodified: cluster_ruby.rb PORT PORT PORT (of the nodes). Writes
 # and reads back until its input ends; a line for each value that was acknowledged ("ok N"), and for
 # each call that failed ("failed WHY").
+require 'openssl'
 require 'redis'
 
 $stdout.sync = true
@@ -16,7 +17,8 @@ until IO.select([$stdin], nil, nil, 0.01)
     puts "ok #{number}"
     read = client.get("ruby:#{number}")
     puts "wrong #{number} #{read.inspect}" unless read == number.to_s
-  rescue Redis::BaseError => error
+  # What interrupts a handshake of TLS comes through as it is.
+  rescue Redis::BaseError, SystemCallError, OpenSSL::SSL::SSLError => error
     puts "failed #{error.class}: #{error.message.lines.first}"
   end
 end
