@@ -146,8 +146,10 @@ class MemberCommand {
     const auto reply = client.value().call(command, options_.timeout + kAskTimeout);
     last_ = fmt::format("{}: {}", view->server, reply ? reply.value().text : reply.error().message);
     if (reply && reply.value().kind == client::RespValue::Kind::simple) return Step::done;
-    if (reply && reply.value().is_error("ERR"))
-      return made_before(goal) ? Step::done : Step::refused;
+    const bool refused =
+        reply && (reply.value().is_error("ERR") || reply.value().is_error("NOAUTH") ||
+                  reply.value().is_error("NOPERM"));
+    if (refused) return made_before(goal) ? Step::done : Step::refused;
     if (!reply || reply.value().is_error("UNKNOWNOUTCOME")) may_be_made_ = true;
     return Step::again;
   }

@@ -118,6 +118,8 @@ class Node:
         self.flags = list(flags)
         self.environment = {}  # what it gets beyond the test's own
         self.host = "127.0.0.1"  # where clients reach it
+        self.tls = None  # an ssl.SSLContext, if it wants TLS of its clients
+        self.user = None  # a name and its password, if it wants a user
         self.namespace = None  # a descriptor of the network namespace that it runs in, if another
         self.process = None
         self._log_start = 0
@@ -209,7 +211,7 @@ class Node:
         return True
 
     def client(self, timeout=5.0):
-        return resp.Client(self.port, timeout, self.host)
+        return resp.Client(self.port, timeout, self.host, self.tls, self.user)
 
     def status(self, timeout=2.0):
         with self.client(timeout) as client:

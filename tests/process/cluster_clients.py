@@ -4,7 +4,8 @@ of npm. Each writes and reads without a pause while leaders are killed, one afte
 kill it has to go on by itself, on the object that it has, and nothing that was acknowledged is lost.
 
 A client that is not installed is skipped, and the test says so. ioredis is taken from --ioredis, else
-npm fetches it into the folder of the test."""
+npm fetches it into the folder of the test. With --tls by TLS and as a user of a group that takes no
+others."""
 
 import collections
 import os
@@ -13,7 +14,8 @@ import subprocess
 import threading
 import time
 
-from cluster import Cluster, Failed, Skipped, check, main, wait_for
+from cluster import Failed, Skipped, check, main, wait_for
+from secured import SecuredCluster
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENTS = ("ruby", "php", "ioredis")
@@ -22,10 +24,12 @@ IOREDIS = "ioredis@5.11.1"
 GOES_ON_SECONDS = 20
 MORE_VALUES = 20
 NPM_SECONDS = 60
+USERS = {name: f"~{name}:* +@read +@write +@connection +info +cluster" for name in CLIENTS}
 
 
 def arguments(parser):
     parser.add_argument("--clients", default=",".join(CLIENTS), help="of ruby, php and ioredis")
+    parser.add_argument("--tls", action="store_true", help="by TLS and as a user")
     parser.add_argument("--kills", type=int, default=20, help="of leaders")
     parser.add_argument("--ioredis", metavar="FOLDER", help="a node_modules folder that has ioredis")
 
@@ -38,46 +42,50 @@ def works(*command, environment=None):
         return False
 
 
+def npm_modules(folder, *packages):
+    """Fetches packages. Returns the folder of modules that has them."""
+    if shutil.which("npm") is None:
+        raise Skipped(f"{packages[0]}: Debian has no package of it, and npm, which would fetch it, is not here")
+    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
+                              "--no-fund", *packages], capture_output=True, text=True, check=False,
+                             timeout=NPM_SECONDS)
+    if fetched.returncode != 0:
+        raise Skipped(f"{packages[0]}: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
+    return f"{folder}/node_modules"
+
+
 def ioredis_modules(options, folder):
     """The folder of modules that has ioredis."""
     if options.ioredis:
         return os.path.abspath(options.ioredis)
     modules = "/usr/share/nodejs"
-    if os.path.isdir(f"{modules}/ioredis"):
-        return modules
-    if shutil.which("npm") is None:
-        raise Skipped("ioredis: Debian has no package of it, and npm, which would fetch it, is not here")
-    fetched = subprocess.run(["npm", "install", "--prefix", folder, "--ignore-scripts", "--no-audit",
-                              "--no-fund", IOREDIS], capture_output=True, text=True, check=False,
-                             timeout=NPM_SECONDS)
-    if fetched.returncode != 0:
-        raise Skipped(f"ioredis: npm could not fetch it: {fetched.stderr.strip()[-300:]}")
-    return f"{folder}/node_modules"
+    return modules if os.path.isdir(f"{modules}/ioredis") else npm_modules(folder, IOREDIS)
 
 
 class Client:
     """A program of clients/, and what it says."""
 
-    def __init__(self, name, options, folder, ports):
+    def __init__(self, name, options, cluster):
         self.name = name
         self.acknowledged = set()
         self.failed = collections.Counter()
         self.wrong = []
-        environment = dict(os.environ)
+        environment = {**os.environ, **cluster.environment(name)}
         if name == "ruby":
             command, file = ["ruby"], "cluster_ruby.rb"
             if not works("ruby", "-e", "require 'redis'"):
                 raise Skipped("ruby: ruby-redis is not here: make deps installs it")
         elif name == "php":
-            command, file = ["php", "-d", "display_errors=0"], "cluster_php.php"
+            command, file = ["php", "-d", "display_errors=0", "-d", "log_errors=0"], "cluster_php.php"
             if not works("php", "-d", "display_errors=stderr", "-r", "exit(class_exists('RedisCluster') ? 0 : 1);"):
                 raise Skipped("php: php-cli and php-redis are not here: make deps installs them")
         else:
             command, file = ["nodejs"], "cluster_ioredis.js"
-            environment["NODE_PATH"] = ioredis_modules(options, folder)
+            environment["NODE_PATH"] = ioredis_modules(options, cluster.folder)
             if not works("nodejs", "-e", "require('ioredis')", environment=environment):
                 raise Skipped("ioredis: nodejs cannot load it")
-        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *map(str, ports)],
+        ports = [str(node.port) for node in cluster.nodes]
+        self._process = subprocess.Popen([*command, f"{HERE}/clients/{file}", *ports],
                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True, env=environment)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -152,7 +160,7 @@ def start_clients(options, cluster):
     for name in options.clients.split(","):
         check(name in CLIENTS, f"{name} is none of {CLIENTS}")
         try:
-            clients.append(Client(name, options, cluster.folder, [node.port for node in cluster.nodes]))
+            clients.append(Client(name, options, cluster))
         except Skipped as reason:
             skipped.append(str(reason))
             print(f"skipped: {reason}", flush=True)
@@ -162,7 +170,7 @@ def start_clients(options, cluster):
 
 
 def run(options):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with SecuredCluster(options.binary, USERS if options.tls else None, keep=options.keep) as cluster:
         addresses = ",".join(f"{node.id}=127.0.0.1:{node.port}" for node in cluster.nodes)
         for node in cluster.nodes:
             node.flags += ["--client-addresses", addresses]

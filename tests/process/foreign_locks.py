@@ -5,7 +5,11 @@ while leaders are killed: in true time no two hold it at once, though some go aw
 and some extend it.
 
 Debian has no lock library for Node. With --redlock FILE, the redlock.js of a release 4 of node-redlock,
-that library competes as it was published, too.
+that library competes as it was published, too. With --redlock npm, npm fetches it into the folder of the
+test, and release 5 with ioredis, of which only every method is run.
+
+With --tls all is done by TLS, and those that compete are a user that may run only what a lock needs, on its
+own keys; the test shows what it is refused.
 
 With --overtime the holders stay for longer than they may, without a renewal: then two do hold it at
 once, and the test passes only if it sees that."""
@@ -14,9 +18,20 @@ import os
 import subprocess
 import time
 
-from cluster import Cluster, check, main
+from cluster import Skipped, check, main
+from cluster_clients import IOREDIS, npm_modules
+from secured import SecuredCluster
 
 TTL = 1.5
+REDLOCK = "redlock@4.2.0"
+REDLOCK5 = "redlock@5.0.0-beta.2"
+# docs/operations.md (Users) names these.
+TO_LOCK = "~locks:* +set +eval +evalsha +script|load +del +pexpire +exists"
+USERS = {
+    "locker": TO_LOCK,
+    # The stories also look at what the libraries did.
+    "teller": TO_LOCK + " +@read +expire +script",
+}
 SECONDS = 90
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -27,12 +42,13 @@ def arguments(parser):
     parser.add_argument("--overtime", type=float, default=0,
                         help="seconds for which holders stay too long")
     parser.add_argument("--redlock", metavar="FILE",
-                        help="the redlock.js of node-redlock 4, to run it as well")
+                        help="the redlock.js of node-redlock 4, to run it as well; or npm")
+    parser.add_argument("--tls", action="store_true", help="by TLS and as a user")
 
 
-def start(*command):
+def start(environment, *command):
     # Debian's node looks for modules there; so does a node of another origin then.
-    environment = dict(os.environ, NODE_PATH="/usr/share/nodejs")
+    environment = {**os.environ, "NODE_PATH": "/usr/share/nodejs", **environment}
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env=environment)
 
@@ -48,17 +64,56 @@ def finish(process, seconds):
     return output
 
 
-def python(*words):
-    return start("/usr/bin/python3", "-B", f"{HERE}/clients/lock_redis_py.py", *words)
+def outputs(processes, seconds):
+    """Of all, once they have ended. If one fails, none goes on."""
+    try:
+        return [finish(process, seconds) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
 
 
-def node(*words):
-    return start("nodejs", f"{HERE}/clients/lock_node_redis.js", *words)
+class Libraries:
+    """Starts the programs of clients/ as a user of the group."""
+
+    def __init__(self, cluster, user, modules):
+        self._environment = cluster.environment(user)
+        self._redlock, self._redlock5 = modules
+
+    def python(self, *words):
+        return start(self._environment, "/usr/bin/python3", "-B", f"{HERE}/clients/lock_redis_py.py", *words)
+
+    def node(self, *words):
+        return start(self._environment, "nodejs", f"{HERE}/clients/lock_node_redis.js", *words)
+
+    def redlock(self, *words):
+        return start(self._environment, "nodejs", f"{HERE}/clients/lock_node_redlock.js", self._redlock, *words)
+
+    def redlock5(self, *words):
+        return start({**self._environment, "NODE_PATH": self._redlock5}, "nodejs",
+                     f"{HERE}/clients/lock_node_redlock5.js", *words)
+
+    def all(self):
+        return ([self.python, self.node] + ([self.redlock] if self._redlock else []) +
+                ([self.redlock5] if self._redlock5 else []))
 
 
-def redlock(options, *words):
-    return start("nodejs", f"{HERE}/clients/lock_node_redlock.js",
-                 os.path.abspath(options.redlock), *words)
+def tell_all(libraries, *words):
+    """All at once: each has keys of its own."""
+    for output in outputs([library(*words) for library in libraries.all()], SECONDS):
+        print(output.strip(), flush=True)
+
+
+def redlock_modules(options, folder):
+    """The file of release 4 and the modules of release 5: None for what is not asked for, or not here."""
+    if options.redlock != "npm":
+        return options.redlock and os.path.abspath(options.redlock), None
+    try:
+        return (f"{npm_modules(f'{folder}/redlock', REDLOCK)}/redlock/redlock.js",
+                npm_modules(f"{folder}/redlock5", REDLOCK5, IOREDIS))
+    except Skipped as reason:
+        print(f"skipped: {reason}", flush=True)
+        return None, None
 
 
 def kill_leaders(options, cluster):
@@ -93,16 +148,16 @@ def overlaps(held):
     return found
 
 
-def compete(options, cluster):
+def compete(options, cluster, libraries):
     ports = [str(one.port) for one in cluster.nodes]
     words = [str(options.seconds), str(TTL)]
-    clients = [python("compete", *words, str(options.overtime), *ports) for _ in range(3)]
+    clients = [libraries.python("compete", *words, str(options.overtime), *ports) for _ in range(3)]
     if not options.overtime:
-        clients += [node("compete", *words, *ports) for _ in range(2)]
-    if options.redlock:
-        clients += [redlock(options, "compete", *words, *ports) for _ in range(2)]
+        clients += [libraries.node("compete", *words, *ports) for _ in range(2)]
+    if libraries.redlock in libraries.all():
+        clients += [libraries.redlock("compete", *words, *ports) for _ in range(2)]
     kill_leaders(options, cluster)
-    held = times_held([finish(client, options.seconds + SECONDS) for client in clients])
+    held = times_held(outputs(clients, options.seconds + SECONDS))
     holders = {one[2] for one in held}
     left = sum(1 for one in held if one[3] == "left")
     twice = overlaps(held)
@@ -117,15 +172,16 @@ def compete(options, cluster):
 
 
 def run(options):
-    with Cluster(options.binary, keep=options.keep) as cluster:
+    with SecuredCluster(options.binary, USERS if options.tls else None, keep=options.keep) as cluster:
         cluster.start()
+        modules = redlock_modules(options, cluster.folder)
+        ports = [str(one.port) for one in cluster.nodes]
+        locker = Libraries(cluster, "locker", modules)
         if not options.overtime:
-            ports = [str(one.port) for one in cluster.nodes]
-            print(finish(python("stories", *ports), SECONDS).strip(), flush=True)
-            print(finish(node("stories", *ports), SECONDS).strip(), flush=True)
-            if options.redlock:
-                print(finish(redlock(options, "stories", *ports), SECONDS).strip(), flush=True)
-        compete(options, cluster)
+            tell_all(Libraries(cluster, "teller", modules), "stories", *ports)
+        if options.tls:
+            tell_all(locker, "refusals", *ports)
+        compete(options, cluster, locker)
 
 
 if __name__ == "__main__":

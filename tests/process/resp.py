@@ -115,16 +115,23 @@ class Parser:
 class Client:
     """One blocking connection. Context manager."""
 
-    def __init__(self, port, timeout=5.0, host="127.0.0.1"):
+    def __init__(self, port, timeout=5.0, host="127.0.0.1", tls=None, user=None):
+        """`tls`: an ssl.SSLContext. `user`: a name and its password."""
         self.timeout = timeout
         self._parser = Parser()
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout)
+            if tls:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         except socket.timeout as error:
             raise TimedOut(f"connect to port {port}") from error
         except OSError as error:
             raise ConnectionLost(f"connect to port {port}: {error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if user:
+            reply = self.call("AUTH", *user)
+            if reply != "OK":
+                raise ConnectionLost(f"AUTH at port {port}: {reply}")
 
     def __enter__(self):
         return self

@@ -3,12 +3,13 @@
 // each call that failed ("failed WHY").
 'use strict';
 const Redis = require('ioredis');
+const { login, tls } = require('./access.js');
 
 let ended = false;
 process.stdin.on('end', () => { ended = true; });
 process.stdin.resume();
 const nodes = process.argv.slice(2).map((port) => ({ host: '127.0.0.1', port: Number(port) }));
-const client = new Redis.Cluster(nodes, { redisOptions: { commandTimeout: 3000 } });
+const client = new Redis.Cluster(nodes, { redisOptions: { tls, ...login, commandTimeout: 3000 } });
 client.on('error', (error) => console.log(`failed ${error.message}`));
 
 (async () => {

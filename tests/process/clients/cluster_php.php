@@ -7,6 +7,9 @@
 // Leasehold never does. So it is made again after an exception, as each request of a PHP program makes
 // its own.
 $seeds = array_map(fn($port) => "127.0.0.1:$port", array_slice($argv, 1));
+// By TLS and as a user if the test has set ACCESS_* (secured.py).
+$access = getenv('ACCESS_CA') === false ? [] :
+    [false, [getenv('ACCESS_USER'), getenv('ACCESS_PASSWORD')], ['cafile' => getenv('ACCESS_CA')]];
 $client = null;
 stream_set_blocking(STDIN, false);
 for ($number = 1; ; ++$number) {
@@ -15,7 +18,7 @@ for ($number = 1; ; ++$number) {
         break;
     }
     try {
-        $client ??= new RedisCluster(null, $seeds, 1.0, 3.0);
+        $client ??= new RedisCluster(null, $seeds, 1.0, 3.0, ...$access);
         if ($client->set("php:$number", (string)$number) === true) {
             echo "ok $number\n";
             $read = $client->get("php:$number");

@@ -1,10 +1,14 @@
 # The cluster client of ruby-redis, unmodified: cluster_ruby.rb PORT PORT PORT (of the nodes). Writes
 # and reads back until its input ends; a line for each value that was acknowledged ("ok N"), and for
 # each call that failed ("failed WHY").
+require 'openssl'
 require 'redis'
 
 $stdout.sync = true
-client = Redis.new(cluster: ARGV.map { |port| "redis://127.0.0.1:#{port}" }, timeout: 3)
+# By TLS and as a user if the test has set ACCESS_* (secured.py).
+ca = ENV['ACCESS_CA']
+access = ca ? { ssl_params: { ca_file: ca }, username: ENV['ACCESS_USER'], password: ENV['ACCESS_PASSWORD'] } : {}
+client = Redis.new(cluster: ARGV.map { |port| "redis#{'s' if ca}://127.0.0.1:#{port}" }, timeout: 3, **access)
 number = 0
 until IO.select([$stdin], nil, nil, 0.01)
   number += 1
@@ -13,7 +17,8 @@ until IO.select([$stdin], nil, nil, 0.01)
     puts "ok #{number}"
     read = client.get("ruby:#{number}")
     puts "wrong #{number} #{read.inspect}" unless read == number.to_s
-  rescue Redis::BaseError => error
+  # What interrupts a handshake of TLS comes through as it is.
+  rescue Redis::BaseError, SystemCallError, OpenSSL::SSL::SSLError => error
     puts "failed #{error.class}: #{error.message.lines.first}"
   end
 end

@@ -1,5 +1,9 @@
-// hiredis, unmodified: hiredis_client PORT PORT PORT (of the nodes). Prints what it did.
+// hiredis, unmodified: hiredis_client PORT PORT PORT (of the nodes). Prints what it did. By TLS and
+// as a user if the test has set ACCESS_* (secured.py), and if hiredis is of release 1.0 or later.
 #include <hiredis/hiredis.h>
+#ifdef HIREDIS_HAS_TLS
+#include <hiredis/hiredis_ssl.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -28,10 +32,84 @@ bool is_text(const Reply& reply, int type, const char* text) {
   return reply->type == type && std::strcmp(reply->str, text) == 0;
 }
 
-void one_node(int port) {
-  std::unique_ptr<redisContext, decltype(&redisFree)> context(redisConnect("127.0.0.1", port),
-                                                              redisFree);
+using Context = std::unique_ptr<redisContext, decltype(&redisFree)>;
+
+/// What the test has set: ACCESS_`name`, or null.
+const char* access(const char* name) {
+  return std::getenv((std::string("ACCESS_") + name).c_str());
+}
+
+Context connect_plain(int port) {
+  Context context(redisConnect("127.0.0.1", port), redisFree);
   check(context != nullptr && context->err == 0, "cannot connect");
+  return context;
+}
+
+#ifdef HIREDIS_HAS_TLS
+
+bool is_refusal(const Reply& reply, const char* word) {
+  return reply->type == REDIS_REPLY_ERROR && std::strncmp(reply->str, word, std::strlen(word)) == 0;
+}
+
+/// With a failed handshake, too: then the context says so.
+Context connect_by_tls(int port, const char* authority, const char* certificate = nullptr,
+                       const char* key = nullptr) {
+  Context context = connect_plain(port);
+  redisSSLContextError error = REDIS_SSL_CTX_NONE;
+  const std::unique_ptr<redisSSLContext, decltype(&redisFreeSSLContext)> tls(
+      redisCreateSSLContext(authority, nullptr, certificate, key, nullptr, &error),
+      redisFreeSSLContext);
+  check(tls != nullptr, redisSSLContextGetError(error));
+  redisInitiateSSLWithContext(context.get(), tls.get());
+  return context;
+}
+
+Context connect(int port) {
+  if (access("CA") == nullptr) return connect_plain(port);
+  Context context = connect_by_tls(port, access("CA"));
+  check(is_text(call(context.get(), "AUTH %s %s", access("USER"), access("PASSWORD")),
+                REDIS_REPLY_STATUS, "OK"),
+        "AUTH");
+  return context;
+}
+
+/// What a node refuses, as hiredis reports it.
+void refusals(int port) {
+  const Context stranger = connect_by_tls(port, access("CA"));
+  check(is_refusal(call(stranger.get(), "GET h:x"), "NOAUTH"), "no user");
+  check(is_refusal(call(stranger.get(), "AUTH %s wrong", access("USER")), "WRONGPASS"),
+        "a wrong password");
+  const Context user = connect(port);
+  check(is_refusal(call(user.get(), "GET forbidden"), "NOPERM"), "another key");
+  check(is_refusal(call(user.get(), "LEASEHOLD MEMBER LIST"), "NOPERM"), "a command of operators");
+  const Context distrustful = connect_by_tls(port, access("OTHER_CA"));
+  check(std::strstr(distrustful->errstr, "certificate verify failed") != nullptr,
+        std::string("a server of another authority: ") + distrustful->errstr);
+  const Context alien =
+      connect_by_tls(port, access("CA"), access("OTHER_CERT"), access("OTHER_KEY"));
+  const Reply answer(static_cast<redisReply*>(redisCommand(alien.get(), "PING")), freeReplyObject);
+  check(answer == nullptr && alien->err != 0, "a certificate of another authority");
+  const Context certified = connect_by_tls(port, access("CA"), access("CERT"), access("KEY"));
+  check(is_text(call(certified.get(), "ACL WHOAMI"), REDIS_REPLY_STRING, access("USER")),
+        "the user of a certificate");
+}
+
+#else
+
+constexpr int kSkippedStatus = 77;
+
+Context connect(int port) {
+  if (access("CA") == nullptr) return connect_plain(port);
+  std::printf("hiredis %d.%d has no TLS\n", HIREDIS_MAJOR, HIREDIS_MINOR);
+  std::exit(kSkippedStatus);
+}
+
+void refusals(int /*port*/) {}
+
+#endif
+
+void one_node(int port) {
+  const Context context = connect(port);
   redisContext* c = context.get();
   check(is_text(call(c, "PING"), REDIS_REPLY_STATUS, "PONG"), "PING");
   const char bytes[] = {'a', '\0', '\r', '\n'};
@@ -41,7 +119,7 @@ void one_node(int port) {
   check(got->type == REDIS_REPLY_STRING && got->len == sizeof(bytes) &&
             std::memcmp(got->str, bytes, sizeof(bytes)) == 0,
         "GET");
-  check(call(c, "GET nothing")->type == REDIS_REPLY_NIL, "GET nothing");
+  check(call(c, "GET h:nothing")->type == REDIS_REPLY_NIL, "GET h:nothing");
   check(call(c, "INCR h:%d", port)->type == REDIS_REPLY_ERROR, "INCR of text");
   check(call(c, "DEL h:%d h:n:%d", port, port)->integer == 1, "DEL");
   constexpr int kPipeline = 10000;
@@ -63,7 +141,11 @@ void one_node(int port) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (int i = 1; i < argc; ++i) one_node(std::atoi(argv[i]));
-  std::printf("hiredis %d.%d: commands, binary values, a pipeline of 10000, MULTI\n", HIREDIS_MAJOR,
-              HIREDIS_MINOR);
+  for (int i = 1; i < argc; ++i) {
+    one_node(std::atoi(argv[i]));
+    if (access("CA") != nullptr) refusals(std::atoi(argv[i]));
+  }
+  std::printf("hiredis %d.%d: commands, binary values, a pipeline of 10000, MULTI%s\n",
+              HIREDIS_MAJOR, HIREDIS_MINOR,
+              access("CA") == nullptr ? "" : "; by TLS as a user, and what that user is refused");
 }

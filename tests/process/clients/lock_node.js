@@ -2,14 +2,18 @@
 // node, which ends where that one ends, and the line that says from when to when the lock was held.
 'use strict';
 const redis = require('redis');
+const { login, secured, tls } = require('./access.js');
 
 const now = () => Number(process.hrtime.bigint()) / 1e9;
 const sleep = (seconds) => new Promise((done) => setTimeout(done, Math.max(0, seconds) * 1000));
 
 async function connect(port, options = {}) {
   const client = redis.createClient({
+    ...login,
     ...options,
-    socket: { host: '127.0.0.1', port, reconnectStrategy: () => new Error('gone') },
+    socket: {
+      host: '127.0.0.1', port, ...(secured ? { tls: true, ...tls } : {}), reconnectStrategy: () => new Error('gone'),
+    },
   });
   client.on('error', () => {});
   await client.connect();
@@ -39,13 +43,17 @@ async function hold(since, until, leaves) {
   console.log(`held ${since.toFixed(6)} ${until.toFixed(6)} ${leaves ? 'left' : 'released'}`);
 }
 
-/// stories PORT..., or compete SECONDS TTL PORT... `told`: what the stories are.
-async function main(name, words, told, stories, competes) {
+/// stories PORT..., compete SECONDS TTL PORT..., or refusals PORT...: what a user is refused that may only
+/// lock. `told`: what the stories are.
+async function main(name, words, told, stories, competes, refusals) {
   const [what, ...others] = words;
   try {
     if (what === 'stories') {
       for (const port of others) await stories(Number(port));
       console.log(`${name}: ${told} at ${others.length} nodes`);
+    } else if (what === 'refusals') {
+      for (const port of others) await refusals(Number(port));
+      console.log(`${name}: with no right but that to lock, at ${others.length} nodes`);
     } else {
       const [seconds, ttl, ...ports] = others.map(Number);
       await competes(seconds, ttl, ports);
@@ -60,4 +68,15 @@ function check(condition, what) {
   if (!condition) throw new Error(what);
 }
 
-module.exports = { check, compete, connect, hold, main, now, sleep };
+/// Whether it fails as the node refuses what a user may not do.
+async function forbidden(promise) {
+  try {
+    await promise;
+    return false;
+  } catch (error) {
+    if (error instanceof redis.ErrorReply && error.message.startsWith('NOPERM ')) return true;
+    throw error;
+  }
+}
+
+module.exports = { check, compete, connect, forbidden, hold, main, now, sleep };

@@ -4,11 +4,12 @@
 //
 //   lock_node_redis.js stories PORT...
 //   lock_node_redis.js compete SECONDS TTL PORT...     prints as lock_redis_py.py does
+//   lock_node_redis.js refusals PORT...
 'use strict';
 const crypto = require('crypto');
-const { check, compete, connect, hold, main, now, sleep } = require('./lock_node.js');
+const { check, compete, connect, forbidden, hold, main, now, sleep } = require('./lock_node.js');
 
-const NAME = 'contested';
+const NAME = 'locks:contested';
 const MARGIN = 0.1;
 const each = (body) => `for i, key in ipairs(KEYS) do ${body} end`;
 const setAll = each('redis.call("set", key, ARGV[1], "PX", ARGV[2])') + ' return #KEYS';
@@ -33,7 +34,7 @@ async function run(client, name, keys, args) {
 
 async function stories(port) {
   const client = await connect(port);
-  const keys = [`node:${port}:a`, `node:${port}:b`];
+  const keys = [`locks:node:${port}:a`, `locks:node:${port}:b`];
   check((await run(client, 'acquire', keys, ['me', 60000])) === 2, 'acquire');
   check((await run(client, 'acquire', [keys[1]], ['you', 60000])) === 0, 'a second acquire');
   check((await run(client, 'extend', keys, ['you', 60000])) === 0, 'an extension by another');
@@ -46,6 +47,19 @@ async function stories(port) {
   check((await client.set(keys[0], 'v', { EX: 100, NX: true })) === 'OK', 'SET EX NX');
   check((await client.expire(keys[0], 50)) === true, 'EXPIRE');
   check((await client.ttl(keys[0])) === 50, 'TTL');
+  await client.quit();
+}
+
+async function refusals(port) {
+  const client = await connect(port);
+  const keys = ['locks:node:mine', 'locks:mine too'];
+  check((await run(client, 'acquire', keys, ['me', 60000])) === 2, 'acquire');
+  check((await run(client, 'extend', keys, ['me', 90000])) === 2, 'extend');
+  for (const name of ['acquire', 'extend', 'release']) {
+    check(await forbidden(run(client, name, ['locks:node:mine', 'another'], ['me', 60000])), `${name} of another key`);
+  }
+  check((await run(client, 'release', keys, ['me'])) === 2, 'release');
+  check(await forbidden(client.incr('locks:node:mine')), 'another command');
   await client.quit();
 }
 
@@ -65,4 +79,4 @@ async function attempt(client, ttl) {
 
 main('node-redis', process.argv.slice(2), 'the protocol of node-redlock', stories,
   (seconds, ttl, ports) =>
-    compete(seconds, ports, {}, (client) => attempt(client, ttl)));
+    compete(seconds, ports, {}, (client) => attempt(client, ttl)), refusals);

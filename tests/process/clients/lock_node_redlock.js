@@ -3,11 +3,12 @@
 //
 //   lock_node_redlock.js FILE stories PORT...
 //   lock_node_redlock.js FILE compete SECONDS TTL PORT...     prints as lock_redis_py.py does
+//   lock_node_redlock.js FILE refusals PORT...
 'use strict';
-const { check, compete, connect, hold, main, now, sleep } = require('./lock_node.js');
+const { check, compete, connect, forbidden, hold, main, now, sleep } = require('./lock_node.js');
 
 const Redlock = require(process.argv[2]);
-const NAME = 'contested';
+const NAME = 'locks:contested';
 /// It calls what node-redis had before version 4.
 const OLD = { legacyMode: true };
 /// Its locks count on the clock of the wall.
@@ -27,7 +28,7 @@ async function stories(port) {
   const client = await connect(port, OLD);
   const once = new Redlock([client], { retryCount: 0 });
   const patient = new Redlock([client], { retryCount: 100, retryDelay: 50 });
-  const keys = [`redlock:${port}:a`, `redlock:${port}:b`];
+  const keys = [`locks:redlock:${port}:a`, `locks:redlock:${port}:b`];
   let lock = await once.lock(keys, 60000);
   check(left(lock) > 55, `valid for ${left(lock)} s`);
   check(await refused(once.lock(keys[1], 60000)), 'a second one has it');
@@ -46,6 +47,22 @@ async function stories(port) {
   check(await refused(short.unlock()), "another's is released");
   check((await client.v4.get(keys[0])) === next.value, "the other's value");
   await next.unlock();
+  await client.disconnect();
+}
+
+async function refusals(port) {
+  const client = await connect(port, OLD);
+  const locks = new Redlock([client], { retryCount: 0 });
+  // The library reports only that it has no lock; the reason is in this event.
+  let reason = null;
+  locks.on('clientError', (error) => { reason = error; });
+  let lock = await locks.lock('locks:redlock:mine', 60000);
+  lock = await lock.extend(90000);
+  await lock.unlock();
+  check(reason === null, reason);
+  check(await refused(locks.lock('another', 60000)), 'a lock with another key');
+  check(/^NOPERM .*key/.test(reason.message), reason);
+  check(await forbidden(client.v4.incr('locks:redlock:mine')), 'another command');
   await client.disconnect();
 }
 
@@ -79,4 +96,4 @@ async function attempt(client, ttl) {
 
 main('node-redlock', process.argv.slice(3), 'every method', stories,
   (seconds, ttl, ports) =>
-    compete(seconds, ports, OLD, (client) => attempt(client, ttl)));
+    compete(seconds, ports, OLD, (client) => attempt(client, ttl)), refusals);

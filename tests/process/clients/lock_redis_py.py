@@ -6,6 +6,7 @@
       takes one lock again and again, at any node, and prints one line for each time: when it had the
       lock from and until, by the machine's monotonic clock, and whether it released it. OVERTIME:
       seconds for which it stays longer than it may.
+  lock_redis_py.py refusals PORT...           what a user is refused that may only lock
 """
 
 import random
@@ -13,29 +14,18 @@ import sys
 import time
 
 import redis
-from redis.exceptions import LockError, LockNotOwnedError, RedisError
+from redis.exceptions import LockError, LockNotOwnedError, NoPermissionError, RedisError
 
-NAME = "contested"
+from access import check, connect, refuses
+
+NAME = "locks:contested"
 # What a holder leaves, of both clocks' drift and of what it takes to stop.
 MARGIN = 0.1
 
 
-def check(condition, what):
-    if not condition:
-        sys.exit(f"redis-py: {what}")
-
-
-def refuses(call, kind, what):
-    try:
-        call()
-    except kind:
-        return
-    check(False, f"{what} was accepted")
-
-
 def stories(port):
-    r = redis.Redis(port=port)
-    name = f"lock of {port}"
+    r = connect(port)
+    name = f"locks:py:{port}"
     first = r.lock(name, timeout=60)
     other = r.lock(name, timeout=60, blocking=False)
     check(first.acquire() and first.owned() and first.locked(), "acquire")
@@ -68,11 +58,24 @@ def stories(port):
     refuses(lambda: r.eval("return 1", 0), redis.ResponseError, "another script")
 
 
+def refusals(port):
+    r = connect(port)
+    mine = r.lock("locks:py:mine", timeout=60)
+    check(mine.acquire() and mine.extend(30) and mine.reacquire(), "its own lock")
+    refuses(r.lock("another", timeout=60).acquire, NoPermissionError, "another key", "access a key")
+    another = r.lock("another", timeout=60)
+    for call in (another.release, lambda: another.extend(10), another.reacquire):
+        another.local.token = mine.local.token
+        refuses(call, NoPermissionError, "a script on another key", "access a key")
+    mine.release()
+    refuses(lambda: r.incr("locks:py:mine"), NoPermissionError, "another command", "'incrby' command")
+
+
 def compete(seconds, ttl, overtime, ports):
     end = time.monotonic() + seconds
     dice = random.Random()
     while time.monotonic() < end:
-        client = redis.Redis(port=dice.choice(ports), socket_timeout=3, socket_connect_timeout=3)
+        client = connect(dice.choice(ports), socket_timeout=3, socket_connect_timeout=3)
         try:
             while time.monotonic() < end:
                 lock = client.lock(NAME, timeout=ttl, sleep=0.02)
@@ -117,13 +120,14 @@ def hold(lock, sent, ttl, overtime, dice):
 
 
 def main():
-    words = sys.argv[1:]
-    if words[0] == "stories":
-        for port in words[1:]:
-            stories(int(port))
-        print(f"redis-py {redis.__version__}: every method of Lock at {len(words) - 1} nodes")
-    else:
-        compete(float(words[1]), float(words[2]), float(words[3]), [int(port) for port in words[4:]])
+    what, *words = sys.argv[1:]
+    if what == "compete":
+        compete(float(words[0]), float(words[1]), float(words[2]), [int(port) for port in words[3:]])
+        return
+    for port in words:
+        (stories if what == "stories" else refusals)(int(port))
+    told = "every method of Lock" if what == "stories" else "with no right but that to lock,"
+    print(f"redis-py {redis.__version__}: {told} at {len(words)} nodes")
 
 
 main()

@@ -1,6 +1,8 @@
 // node-redis, unmodified: node_redis.js PORT PORT PORT (of the nodes). Prints what it did.
 'use strict';
 const redis = require('redis');
+const { version } = require('redis/package.json');
+const { login, refusals, secured, tls, told } = require('./access.js');
 
 function check(condition, what) {
   if (!condition) {
@@ -9,37 +11,61 @@ function check(condition, what) {
   }
 }
 
-async function oneNode(port) {
-  const client = redis.createClient({ socket: { host: '127.0.0.1', port }, name: 'node' });
+const socketOf = (how) => ({ host: '127.0.0.1', ...(how ? { tls: true, ...how } : {}) });
+
+async function connect(port, options = {}) {
+  const client = redis.createClient({ socket: { ...socketOf(tls), port }, ...login, ...options });
   client.on('error', (error) => check(false, error));
   await client.connect();
+  return client;
+}
+
+/// One command of a client that does not try again. Throws the first of its errors.
+async function attempt(port, user, how, words) {
+  const socket = { ...socketOf(how), port, reconnectStrategy: () => new Error('gone') };
+  const client = redis.createClient({ socket, ...user });
+  let first = null;
+  client.on('error', (error) => { first = first || error; });
+  try {
+    await client.connect();
+    return await client.sendCommand(words);
+  } catch (error) {
+    throw first || error;
+  } finally {
+    if (client.isOpen) await client.disconnect();
+  }
+}
+
+async function oneNode(port) {
+  const client = await connect(port, { name: 'node' });
   const key = `node:${port}`;
   check((await client.set(key, 'value')) === 'OK', 'SET');
   check((await client.get(key)) === 'value', 'GET');
   check((await client.set(key, 'x', { NX: true })) === null, 'SET NX');
   check((await client.mSet([`${key}:a`, '1', `${key}:b`, '2'])) === 'OK', 'MSET');
-  const values = await client.mGet([`${key}:a`, 'nothing', `${key}:b`]);
+  const values = await client.mGet([`${key}:a`, 'node:nothing', `${key}:b`]);
   check(JSON.stringify(values) === '["1",null,"2"]', `MGET ${values}`);
   check((await client.incrBy(`${key}:a`, 4)) === 5, 'INCRBY');
   check((await client.clientGetName()) === 'node', 'the name');
   const results = await client.multi().set(key, '1').incr(key).get(key).exec();
   check(JSON.stringify(results) === '["OK",2,"2"]', `MULTI ${results}`);
   const found = [];
-  for await (const name of client.scanIterator({ MATCH: `${key}*`, COUNT: 2 })) found.push(name);
+  // Since release 5 some keys at a time.
+  for await (const names of client.scanIterator({ MATCH: `${key}*`, COUNT: 2 })) found.push(...[names].flat());
   check(found.length === 3, `SCAN found ${found}`);
   const many = await Promise.all(Array.from({ length: 500 }, () => client.incr(`${key}:a`)));
   check(many[499] === 505, 'a pipeline');
-  await client.executeIsolated(async (isolated) => {
-    await isolated.watch(key);
-    await client.set(key, 'changed');
-    let aborted = false;
-    try {
-      await isolated.multi().set(key, 'lost').exec();
-    } catch (error) {
-      aborted = error instanceof redis.WatchError;
-    }
-    check(aborted, 'WATCH');
-  });
+  const watching = await connect(port);
+  await watching.watch(key);
+  await client.set(key, 'changed');
+  let aborted = false;
+  try {
+    await watching.multi().set(key, 'lost').exec();
+  } catch (error) {
+    aborted = error instanceof redis.WatchError;
+  }
+  check(aborted, 'WATCH');
+  await watching.quit();
   check((await client.get(key)) === 'changed', 'after WATCH');
   await client.quit();
 }
@@ -48,15 +74,12 @@ async function notifications(ports) {
   const heard = [];
   const listeners = [];
   for (const port of ports) {
-    const client = redis.createClient({ socket: { host: '127.0.0.1', port } });
-    client.on('error', (error) => check(false, error));
-    await client.connect();
+    const client = await connect(port);
     await client.subscribe('__keyspace@0__:node:heard', (what) => heard.push(what));
     await client.pSubscribe('__keyevent@*__:del', (key, channel) => heard.push(`${channel} ${key}`));
     listeners.push(client);
   }
-  const writer = redis.createClient({ socket: { host: '127.0.0.1', port: ports[0] } });
-  await writer.connect();
+  const writer = await connect(ports[0]);
   await writer.set('node:heard', '1');
   await writer.del('node:heard');
   const until = Date.now() + 20000;
@@ -70,7 +93,7 @@ async function notifications(ports) {
   for (const client of listeners) {
     await client.unsubscribe();
     await client.pUnsubscribe();
-    check((await client.get('nothing')) === null, 'GET after UNSUBSCRIBE');
+    check((await client.get('node:nothing')) === null, 'GET after UNSUBSCRIBE');
     await client.quit();
   }
   await writer.quit();
@@ -78,7 +101,8 @@ async function notifications(ports) {
 
 async function cluster(ports) {
   const client = redis.createCluster({
-    rootNodes: ports.map((port) => ({ url: `redis://127.0.0.1:${port}` })),
+    rootNodes: ports.map((port) => ({ socket: { ...socketOf(tls), port } })),
+    defaults: { socket: socketOf(tls), ...login },
     useReplicas: true,
   });
   client.on('error', (error) => check(false, error));
@@ -92,9 +116,14 @@ async function cluster(ports) {
 
 (async () => {
   const ports = process.argv.slice(2).map(Number);
-  for (const port of ports) await oneNode(port);
+  for (const port of ports) {
+    await oneNode(port);
+    if (secured) {
+      await refusals((user, how, words) => attempt(port, user, how, words), redis.ErrorReply, check);
+    }
+  }
   await notifications(ports);
   await cluster(ports);
-  console.log('node-redis: commands, MULTI, WATCH, SCAN, keyspace notifications, the cluster client');
+  console.log(`node-redis ${version}: commands, MULTI, WATCH, SCAN, keyspace notifications, the cluster client${told}`);
   process.exit(0);
 })().catch((error) => check(false, error.stack));
