@@ -193,6 +193,11 @@ void Stream::shut_down() {
   ERR_clear_error();
 }
 
+std::string Stream::peer_serial() const {
+  const CertificateHandle certificate(SSL_get1_peer_certificate(ssl_));
+  return certificate ? serial_text(certificate.get()) : std::string();
+}
+
 bool Stream::resumed() const {
   return established_ && peer_key_.empty() && SSL_session_reused(ssl_) == 1;
 }

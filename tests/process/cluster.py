@@ -118,6 +118,7 @@ class Node:
         self.flags = list(flags)
         self.environment = {}  # what it gets beyond the test's own
         self.host = "127.0.0.1"  # where clients reach it
+        self.tls = None  # the ssl.SSLContext of this test's own clients, if they speak TLS
         self.namespace = None  # a descriptor of the network namespace that it runs in, if another
         self.process = None
         self._log_start = 0
@@ -209,7 +210,7 @@ class Node:
         return True
 
     def client(self, timeout=5.0):
-        return resp.Client(self.port, timeout, self.host)
+        return resp.Client(self.port, timeout, self.host, self.tls)
 
     def status(self, timeout=2.0):
         with self.client(timeout) as client:

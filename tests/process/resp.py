@@ -113,13 +113,15 @@ class Parser:
 
 
 class Client:
-    """One blocking connection. Context manager."""
+    """One blocking connection; with an ssl.SSLContext by TLS. Context manager."""
 
-    def __init__(self, port, timeout=5.0, host="127.0.0.1"):
+    def __init__(self, port, timeout=5.0, host="127.0.0.1", tls=None):
         self.timeout = timeout
         self._parser = Parser()
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout)
+            if tls is not None:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=host)
         except socket.timeout as error:
             raise TimedOut(f"connect to port {port}") from error
         except OSError as error:
