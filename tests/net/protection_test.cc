@@ -176,6 +176,7 @@ TEST_F(Protected, AHandshakeDoesNotOutliveItsKey) {
     TestNode& one = each.start(options);
     options = TcpRig::options(2);
     options.guard = of_keys("two", kOldKey);
+    options.address = "127.0.0.1:1";  // so that `one`, which does not know it, may let it in
     TestNode& two = each.start(options);
     each.introduce(one, two);
     for (int i = 0; i < steps; ++i) {
