@@ -25,12 +25,12 @@ constexpr std::array<std::string_view, 2> kShown{"peer-protection", "client-tls"
 
 /// How this node proves itself, and whom it takes, for the log.
 Result<std::string> describe(const net::PeerSecurity& security) {
-  std::string text = fmt::format("peers: proves itself by {}", net::name_of(security.dial));
+  std::string text = fmt::format("protection of peers: {}", net::name_of(security.dial));
   std::string also;
   for (const auto one :
        {net::Protection::plain, net::Protection::key, net::Protection::certificate}) {
     if (one != security.dial && security.accepts(one)) {
-      also += fmt::format("{}{}", also.empty() ? "; takes also " : " and ", net::name_of(one));
+      also += fmt::format("{}{}", also.empty() ? "; also taken: " : " and ", net::name_of(one));
     }
   }
   text += also;
@@ -39,7 +39,7 @@ Result<std::string> describe(const net::PeerSecurity& security) {
     if (!keys) return keys.error();
     text += fmt::format("; key {}", keys.value().front().name());
     for (std::size_t i = 1; i < keys.value().size(); ++i) {
-      text += fmt::format("{}{}", i == 1 ? ", takes also " : " and ", keys.value()[i].name());
+      text += fmt::format("{}{}", i == 1 ? ", also taken: " : " and ", keys.value()[i].name());
     }
   }
   if (security.certificate_file.empty()) return text;
@@ -77,7 +77,7 @@ Result<std::string> Credentials::read_again() {
   state_.client_tls.replace(fresh.server.client_tls, std::move(clients).value());
   now_ = security;
   show(fresh);
-  return fmt::format("certificates and keys were read again. {}", text.value());
+  return fmt::format("settings, certificates and keys were read again; {}", text.value());
 }
 
 void Credentials::show(const ServeSettings& settings) {
@@ -96,7 +96,7 @@ Result<std::string> Credentials::reload() {
   if (read) {
     spdlog::info("{}", read.value());
   } else {
-    spdlog::error("certificates and keys stay as they were: {}", read.error().message);
+    spdlog::error("settings, certificates and keys stay as they were: {}", read.error().message);
   }
   return read;
 }
