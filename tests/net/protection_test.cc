@@ -208,6 +208,21 @@ TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {
   one.transport->set_guard(load(first));
   two.transport->set_guard(load(first));
   ASSERT_TRUE(talk(one, two));
+  // And back. The sign to go on is what both see.
+  first.accept_plain = true;
+  for (const PeerSecurity& security : {first, both, PeerSecurity()}) {
+    one.transport->set_guard(load(security));
+    ASSERT_TRUE(talk(one, two));
+    two.transport->set_guard(load(security));
+    ASSERT_TRUE(talk(one, two));
+    const std::string kind = name_of(security.dial);
+    ASSERT_TRUE(rig.run_until([&] {
+      const PeerProofs seen = one.transport->proofs(NodeId(2));
+      const PeerProofs other = two.transport->proofs(NodeId(1));
+      return seen.to.starts_with(kind) && seen.from.starts_with(kind) &&
+             other.to.starts_with(kind) && other.from.starts_with(kind);
+    }));
+  }
   EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Certificates and keys are replaced in a group of three under load, and a group without protection is moved to a key and
-to TLS, node by node: no request is lost, none is refused, nobody else is elected. docs/operations.md has the steps."""
+"""Certificates and keys are replaced in a group of three under load, and a group without protection is moved to a key
+and to TLS, node by node: no request is lost, none is refused, nobody else is elected. docs/operations.md has the
+steps."""
 
 import contextlib
 import itertools
@@ -192,9 +193,10 @@ class PeerDoor:
         tls.set_alpn_protocols([ALPN])
         tls.load_cert_chain(certificate, key)
         try:
-            with socket.create_connection(("127.0.0.1", node.peer_port), timeout=5) as raw, tls.wrap_socket(raw) as peer:
-                peer.settimeout(0.5)
-                return peer.recv(1) != b""
+            with socket.create_connection(("127.0.0.1", node.peer_port), timeout=5) as raw:
+                with tls.wrap_socket(raw) as peer:
+                    peer.settimeout(0.5)
+                    return peer.recv(1) != b""
         except socket.timeout:
             return True
         except OSError:
@@ -248,7 +250,8 @@ def certificates(options):
             node.tls = client_context([first])
 
         def client_tls(authorities, signer):
-            group.load.contexts.update({"": client_context(authorities), USER: client_context(authorities, signer.user)})
+            group.load.contexts[""] = client_context(authorities)
+            group.load.contexts[USER] = client_context(authorities, signer.user)
             for node in group.nodes:
                 node.tls = client_context(authorities)
         with group.under_load({"": client_context([first]), USER: client_context([first], first.user)}):
@@ -288,7 +291,8 @@ def new_authority(group, first, serials, client_tls):
     group.wait_proofs(lambda other: f"tls {serials[other]}")
     for node in group.nodes:
         for other in group.cluster.others(node):
-            check(not PeerDoor.opens_to_certificate(other, *old[node.id]), "the old authority's certificate opens a node")
+            check(not PeerDoor.opens_to_certificate(other, *old[node.id]),
+                  "the old authority's certificate opens a node")
         try:
             with resp.Client(node.port, tls=client_context([second], first.user)) as client:
                 check(client.call("PING") is None, "the old authority's user is served")
@@ -354,7 +358,7 @@ def key(options):
         group = Group(options, cluster)
         for node in group.nodes:
             node.flags += ["--peer-key", group.path(node, "group.key")]
-        keys = key_texts(options, cluster.folder, options.rounds + 1)
+        keys = key_texts(options, cluster.folder, (1 if options.without_first_step else options.rounds) + 1)
         for node in group.nodes:
             group.put(node, "group.key", keys[0] + "\n")
         with group.under_load():
@@ -504,7 +508,7 @@ if __name__ == "__main__":
     def arguments(parser):
         parser.add_argument("--checker", required=True, help="the program leasehold_check")
         parser.add_argument("--parts", default=",".join(PARTS), help="some of them, with commas")
-        parser.add_argument("--rounds", type=int, default=5, help="certificates and keys one after the other")
+        parser.add_argument("--rounds", type=int, default=10, help="certificates and keys one after the other")
         parser.add_argument("--full", action="store_true", help="by restarts to certificates, too")
         parser.add_argument("--without-first-step", action="store_true",
                             help="the control: a key is replaced at once, which has to be seen")
