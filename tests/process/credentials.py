@@ -266,16 +266,23 @@ def certificates(options):
             group.part("new certificates")
             second = new_authority(group, first, serials, client_tls)
             group.part("a new authority")
-            revocation(group, second, serials)
-            group.part("a certificate is revoked")
+            revoked_behind_a_new_one(group, second, serials)
+            revoked_in_use(group, second, serials)
+            group.part("certificates are revoked")
+
+
+def keep_pair(group, node):
+    """A copy of the node's certificate and key, which somebody has stolen."""
+    kept = []
+    for name in ("cert.pem", "key.pem"):
+        kept.append(group.path(node, "old-" + name))
+        shutil.copy(group.path(node, name), kept[-1])
+    return kept
 
 
 def new_authority(group, first, serials, client_tls):
     second = Authority(group.options.binary, os.path.join(group.cluster.folder, "second"))
-    old = {node.id: [group.path(node, "old-" + name) for name in ("cert.pem", "key.pem")] for node in group.nodes}
-    for node in group.nodes:
-        for name, kept in zip(("cert.pem", "key.pem"), old[node.id]):
-            shutil.copy(group.path(node, name), kept)
+    old = {node.id: keep_pair(group, node) for node in group.nodes}
     before = group.load.figures.connections
     group.each("both authorities are trusted", lambda node: give_trust(group, [first, second], node))
     client_tls([first, second], first)
@@ -302,7 +309,22 @@ def new_authority(group, first, serials, client_tls):
     return second
 
 
-def revocation(group, authority, serials):
+def revoked_behind_a_new_one(group, authority, serials):
+    """The way for a node that stays."""
+    node = group.nodes[0]
+    stolen = keep_pair(group, node)
+    give_certificate(group, authority, serials, node)
+    group.reload(node)
+    group.wait_proofs(lambda other: f"tls {serials[other]}")
+    check(PeerDoor.opens_to_certificate(group.nodes[1], *stolen), "a certificate that is good opens nothing")
+    authority("revoke", stolen[0])
+    group.each("a certificate that was replaced is revoked", lambda each: give_trust(group, [authority], each))
+    for other in group.cluster.others(node):
+        check(not PeerDoor.opens_to_certificate(other, *stolen), "a revoked certificate opens a node")
+    group.wait_proofs(lambda other: f"tls {serials[other]}")
+
+
+def revoked_in_use(group, authority, serials):
     """A follower's certificate is revoked while it is in use; no client asks that node, and the others go on."""
     leader = group.cluster.wait_leader()
     lost = group.cluster.others(leader)[0]
