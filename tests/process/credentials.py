@@ -432,7 +432,18 @@ class Mover:
             self.group.put(node, "node.toml", "".join(f'{name} = "{value}"\n' for name, value in settings.items()))
             node.flags = self.flags[node.id] + ["--config", self.group.path(node, "node.toml")]
 
-    def step(self, what, restart=None, **changes):
+    def refuse(self, node, settings, why):
+        """A reload of what cannot be leaves everything as it is."""
+        before = self.group.proofs()
+        self.group.put(node, "node.toml", settings)
+        with node.client() as client:
+            said = client.call("LEASEHOLD", "RELOAD")
+        check(isinstance(said, resp.RespError) and "everything stays as it was" in said.text and why in said.text,
+              f"{node}: LEASEHOLD RELOAD: {said!r}")
+        self.use(node)
+        check(self.group.proofs() == before, "connections are others")
+
+    def step(self, what, **changes):
         """None takes a setting away."""
         def change(node):
             settings = self.settings[node.id]
@@ -442,7 +453,7 @@ class Mover:
                 if value is not None:
                     settings[name] = value(node) if callable(value) else value
             self.use(node)
-        self.group.each(what, change, self.restart if restart is None else restart)
+        self.group.each(what, change, self.restart)
 
 
 def move(options, restart):
@@ -471,6 +482,10 @@ def move(options, restart):
             name = key_in_use(group)
             for node in group.nodes:
                 check(not PeerDoor.opens_to_plain(node), "a plain caller is let in")
+            if not restart:
+                mover.refuse(group.nodes[0], 'peer-protection = "tls"', "--tls-ca are missing")
+                mover.refuse(group.nodes[0], 'peer-keys = "x"', "unknown key 'peer-keys'")
+                mover.refuse(group.nodes[0], 'peer-key = "none"', "cannot read the key file none")
             group.part("from plain to a key" + (", by restarts" if restart else ""), same_leader=not restart)
             if restart and not options.full:
                 return
