@@ -129,7 +129,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   /// The new connection stands.
   void take_over(Link& renewal);
   /// Another connection has taken its place: what is on its way still arrives.
-  void retire(ConnectionPtr connection);
+  void retire(const ConnectionPtr& connection);
   void drop_retired(raft::NodeId peer);
 
   // tcp_dial.cc

@@ -63,7 +63,7 @@ void TcpTransport::Impl::take_over(Link& renewal) {
   end_renewal(link->id);
 }
 
-void TcpTransport::Impl::retire(ConnectionPtr connection) {
+void TcpTransport::Impl::retire(const ConnectionPtr& connection) {
   ++counters_.disconnects;
   if (retired_.size() == kRetiredMax) {
     retired_.front()->close();
