@@ -334,7 +334,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
   const CertificateHandle made = begin_certificate(key.get(), authority.cluster, stem, days);
   X509* certificate = made.get();
   X509* issuer = authority.certificate.get();
-  const bool signed_ =
+  const bool is_signed =
       certificate != nullptr &&
       X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1 &&
       add_extension(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -345,7 +345,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
       add_extension(certificate, issuer, NID_authority_key_identifier, "keyid") &&
       add_names(certificate, to_uri(name), hosts) &&
       X509_sign(certificate, authority.key.get(), EVP_sha256()) > 0;
-  if (!signed_) return failed("cannot make the certificate");
+  if (!is_signed) return failed("cannot make the certificate");
   return write_pair(fmt::format("{}/{}", out, stem), certificate, key.get(), replace);
 }
 
