@@ -29,17 +29,22 @@ struct Wanted {
   server::SettingTexts texts;
 };
 
-int serve(const Wanted& wanted) {
+Result<server::ServeSettings> read_settings(const Wanted& wanted) {
   server::SettingTexts texts;
   if (!wanted.config.empty()) {
     auto file = server::read_settings_file(wanted.config);
-    if (!file) return misused("serve", file.error().message);
+    if (!file) return file.error();
     texts = std::move(file).value();
   }
   for (const auto& [name, text] : wanted.texts) texts[name] = text;
-  const auto settings = server::make_settings(texts);
-  return settings ? server::run_serve(settings.value())
-                  : misused("serve", settings.error().message);
+  return server::make_settings(texts);
+}
+
+int serve(const Wanted& wanted) {
+  auto settings = read_settings(wanted);
+  if (!settings) return misused("serve", settings.error().message);
+  settings.value().read_again = [wanted] { return read_settings(wanted); };
+  return server::run_serve(settings.value());
 }
 
 }  // namespace

@@ -18,6 +18,16 @@ enum class Protection : std::uint8_t {
   certificate,
 };
 
+/// As settings and reports name it.
+constexpr const char* name_of(Protection protection) {
+  switch (protection) {
+    case Protection::plain: return "plain";
+    case Protection::key: return "key";
+    case Protection::certificate: return "tls";
+  }
+  return "";
+}
+
 /// The same on every node, except while a group moves from one protection to another: then each
 /// node accepts both, first; then each dials by the new one; then the old one is not accepted any
 /// more.
@@ -45,6 +55,13 @@ struct PeerSecurity {
            (protection == Protection::key && accept_key) ||
            (protection == Protection::certificate && accept_certificate);
   }
+};
+
+/// What a peer has proved on the two connections that carry messages: "plain" (nothing),
+/// "key NAME" (the group's key of that name), "tls SERIAL" (a certificate); empty: no connection.
+struct PeerProofs {
+  std::string to;    ///< on the one that this node dialled, to send
+  std::string from;  ///< on the one that the peer dialled
 };
 
 }  // namespace leasehold::net

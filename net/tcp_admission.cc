@@ -112,6 +112,11 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& conn
                                                        const wire::Hello& hello) {
   using wire::RefusalCode;
   if (auto refusal = connection.judge_proof(hello, options_.cluster)) return refusal;
+  if (&connection.guard() != guard_.get() && !connection.believed_by(*guard_)) {
+    return wire::Refusal{RefusalCode::unproved,
+                         "keys or certificates were replaced during the handshake: dial again",
+                         wire::VersionRange{}};
+  }
   const Link* dialled = link_of_dialled(connection);
   if (auto refusal = judge_hello(
           my_hello(dialled == nullptr ? raft::kNobody : dialled->id, hello.purpose), hello)) {
@@ -174,9 +179,14 @@ void TcpTransport::Impl::let_in_dialled(TcpConnection& connection, const wire::H
   LEASEHOLD_ASSERT(link != nullptr);
   link->up = true;
   ++counters_.connects;
+  if (link->renews) {
+    take_over(*link);
+    link = find(hello.from);
+  }
   if (link->purpose == wire::Purpose::snapshots) return hang_up_idle(*link);
   link->history.let_in(hello);
   forgive_later(*link);
+  if (&connection.guard() != guard_.get()) renew(*link);
   if (callbacks_.on_peer) callbacks_.on_peer(hello.from, hello.uuid, hello.incarnation);
 }
 
@@ -190,13 +200,19 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   peer->history.let_in(hello);
   const bool for_snapshots = hello.purpose == wire::Purpose::snapshots;
   Link* const link = for_snapshots ? snapshot_link(*peer) : peer;
-  if (link->in) {
-    // The peer dialled again: what came before is dead, even if TCP has not noticed.
-    ++counters_.disconnects;
-    link->in->close();
-  }
-  link->in = connection.shared_from_this();
+  const ConnectionPtr before = std::exchange(link->in, connection.shared_from_this());
   std::erase(strangers_, link->in);
+  // An earlier process is dead, even if TCP has not noticed.
+  const bool same_process = before && before->peer->uuid == hello.uuid &&
+                            before->peer->incarnation == hello.incarnation &&
+                            before->peer->process == hello.process;
+  if (!same_process) {
+    drop_retired(hello.from);
+    if (before) before->close();
+    counters_.disconnects += before ? 1 : 0;
+  } else {
+    retire(before);
+  }
   connection.allow(options_.limits.frame_bytes_max);
   wire::encode_hello(my_hello(hello.from, hello.purpose), connection.out());
   connection.flush();
@@ -210,6 +226,8 @@ void TcpTransport::Impl::let_in_accepted(TcpConnection& connection, const wire::
   if (link->waiting || link->dialling || to_earlier_process) {
     hang_up(*link);
     dial(*link);
+  } else {
+    follow_certificate(*link);
   }
 }
 

@@ -246,12 +246,15 @@ std::string TcpConnection::why_unproved(std::size_t bytes) {
 
 bool TcpConnection::believed_by(const PeerGuard& guard) const {
   if (!open_) return false;
-  if (!stream_) {
-    return side_ == Side::dialled ? !guard.dialling() : guard.security().accepts(Protection::plain);
-  }
-  if (side_ == Side::dialled && !guard.dialling()) return false;
+  if (!stream_) return guard.security().accepts(Protection::plain);
   // What this node dials by it accepts, too, and it accepts every key of the group.
   return guard.accepting() && stream_->believed_by(*guard.accepting());
+}
+
+std::string TcpConnection::proof() const {
+  if (!stream_) return "plain";
+  const std::string& key = stream_->peer_key();
+  return key.empty() ? "tls " + stream_->peer_serial() : "key " + key;
 }
 
 asio::error_code TcpConnection::error_of(const tls::Stream::Step& step) {
@@ -361,7 +364,14 @@ void TcpConnection::flush() {
     counters_.bytes_sent += bytes;
     given += bytes;
   }
-  if (!out_.empty()) wait_writable();
+  if (!out_.empty()) return wait_writable();
+  if (ends_when_sent_) end_later("another connection has taken its place");
+}
+
+void TcpConnection::end_when_sent() {
+  if (stream_) stream_->forget_slot();
+  ends_when_sent_ = true;
+  flush();
 }
 
 void TcpConnection::close() {

@@ -59,6 +59,8 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   const wire::SendBuffer& out() const { return out_; }
   /// Gives the kernel what it accepts now and sends the rest later.
   void flush();
+  /// Another connection takes its place: ends it when all of out() is given to the kernel.
+  void end_when_sent();
   /// Closes at once; the owner hears nothing more.
   void close();
   bool closed() const { return owner_ == nullptr; }
@@ -72,8 +74,12 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
                                            const std::string& cluster) const {
     return guard_->judge(stream_.get(), hello, cluster);
   }
-  /// Whether `guard` would still let this connection open.
+  /// Whether `guard` would still let the other side in, with what it has proved on this connection.
   bool believed_by(const PeerGuard& guard) const;
+  /// The guard that it was opened with.
+  const PeerGuard& guard() const { return *guard_; }
+  /// What the other side has proved: "plain" (nothing), "key NAME", "tls SERIAL".
+  std::string proof() const;
 
   /// Closes the connection when the handshake has not ended in time. The owner arms and cancels it.
   asio::steady_timer deadline;
@@ -123,6 +129,7 @@ class TcpConnection : public std::enable_shared_from_this<TcpConnection> {
   wire::SendBuffer out_;
   /// A wait for the kernel's buffer is under way.
   bool waits_to_write_ = false;
+  bool ends_when_sent_ = false;
 };
 
 }  // namespace leasehold::net

@@ -29,6 +29,19 @@ Error cannot_listen(const std::string& address, const asio::error_code& error) {
 
 }  // namespace
 
+Result<void> TcpTransport::Impl::may_protect_by(const PeerSecurity& security) const {
+  if (!beyond_loopback_ || !security.accepts(Protection::plain) || security.plain_beyond_loopback) {
+    return {};
+  }
+  return Error{
+      ErrorCode::invalid_argument,
+      fmt::format(
+          "peer address {} is beyond loopback, and peers would be let in without proof: protect "
+          "them by a key (leasehold cert key) or by certificates (leasehold cert init), or, on a "
+          "network in which all are trusted, allow plain ones (serve --allow-plain-peers on)",
+          options_.listen)};
+}
+
 Result<void> TcpTransport::Impl::listen() {
   const Result<HostPort> parsed = parse_address(options_.listen);
   if (!parsed.ok()) return parsed.error();
@@ -49,19 +62,8 @@ Result<void> TcpTransport::Impl::listen() {
     }
     endpoint = found.begin()->endpoint();
   }
-  const PeerSecurity& security = guard_->security();
-  if (!endpoint.address().is_loopback() && security.accepts(Protection::plain) &&
-      !security.plain_beyond_loopback) {
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "peer address {} is beyond loopback, and peers would be let in without proof: protect "
-            "them by "
-            "a key (leasehold cert key) or by certificates (leasehold cert init), or, on a "
-            "network in "
-            "which all are trusted, allow plain ones (serve --allow-plain-peers on)",
-            options_.listen)};
-  }
+  beyond_loopback_ = !endpoint.address().is_loopback();
+  if (auto may = may_protect_by(guard_->security()); !may.ok()) return may;
   acceptor_.open(endpoint.protocol(), error);
   if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
@@ -168,8 +170,9 @@ void TcpTransport::Impl::connect(Link& link, std::vector<Tcp::endpoint> endpoint
 void TcpTransport::Impl::connected_to(Link& link) {
   const std::shared_ptr<Tcp::socket> socket = std::move(link.dialling);
   link.dialling.reset();
-  link.out = std::make_shared<TcpConnection>(std::move(*socket), TcpConnection::Side::dialled,
-                                             *this, scratch_, counters_, guard_, &link.session);
+  link.out =
+      std::make_shared<TcpConnection>(std::move(*socket), TcpConnection::Side::dialled, *this,
+                                      scratch_, counters_, guard_, link.session.get());
   link.out->start(options_.limits);
   wire::encode_hello(my_hello(link.id, link.purpose), link.out->out());
   link.out->flush();
@@ -211,6 +214,7 @@ void TcpTransport::Impl::hang_up_idle(Link& link) {
 }
 
 void TcpTransport::Impl::hang_up(Link& link) {
+  if (link.purpose == wire::Purpose::messages && !link.renews) end_renewal(link.id);
   link.attempt = link.purpose == wire::Purpose::messages ? ++last_attempt_ : 0;
   link.timer.cancel();
   link.resolver.cancel();
@@ -263,14 +267,15 @@ void TcpTransport::Impl::remove(TcpConnection& connection) {
       }
     }
   }
-  std::erase_if(strangers_, [&connection](const ConnectionPtr& stranger) {
-    return stranger.get() == &connection;
-  });
+  for (std::deque<ConnectionPtr>* others : {&strangers_, &retired_}) {
+    std::erase_if(*others,
+                  [&connection](const ConnectionPtr& other) { return other.get() == &connection; });
+  }
 }
 
 TcpTransport::Impl::Link* TcpTransport::Impl::find_attempt(raft::NodeId id, std::uint64_t attempt) {
   if (stopped_) return nullptr;
-  for (Links* links : {&links_, &snapshot_links_}) {
+  for (Links* links : {&links_, &snapshot_links_, &renewals_}) {
     const auto at = links->find(id);
     if (at != links->end() && at->second->attempt == attempt) return at->second.get();
   }
@@ -278,7 +283,7 @@ TcpTransport::Impl::Link* TcpTransport::Impl::find_attempt(raft::NodeId id, std:
 }
 
 TcpTransport::Impl::Link* TcpTransport::Impl::link_of_dialled(const TcpConnection& connection) {
-  for (Links* links : {&links_, &snapshot_links_}) {
+  for (Links* links : {&links_, &snapshot_links_, &renewals_}) {
     for (auto& [id, link] : *links) {
       if (link->out.get() == &connection) return link.get();
     }

@@ -1,7 +1,7 @@
 // The inside of TcpTransport: what it keeps for each peer. Not for other rooms.
 //
 // tcp_transport.cc moves messages, tcp_admission.cc judges who may talk, tcp_dial.cc makes and
-// loses connections.
+// loses connections, tcp_renewal.cc replaces them when keys or certificates change.
 #pragma once
 
 #include <leasehold/base/random.h>
@@ -38,6 +38,8 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   std::optional<raft::LogId> known_membership(raft::NodeId peer) const;
   void describe(std::string address, raft::LogId membership);
   void set_guard(GuardPtr guard);
+  Result<void> may_protect_by(const PeerSecurity& security) const;
+  PeerProofs proofs(raft::NodeId peer) const;
   void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   bool connected(raft::NodeId peer) const;
@@ -61,8 +63,12 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
     raft::NodeId id;
     std::string address;
     wire::Purpose purpose;
+    /// In renewals_: its connection is to take the place of the one in links_.
+    bool renews = false;
+    std::string followed;  ///< see follow_certificate()
     PeerHistory history;
-    tls::SessionSlot session;  ///< of the connection that this node dialled last
+    /// Of the connection that this node dialled last. Not null.
+    std::unique_ptr<tls::SessionSlot> session = std::make_unique<tls::SessionSlot>();
 
     /// The connection that this node dialled. Invariant: at most one of `dialling`, `out` and
     /// `waiting` is set.
@@ -113,6 +119,19 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void refuse(TcpConnection& connection, raft::NodeId peer, const wire::Refusal& refusal);
   void tell(const TcpConnection& connection, Rejection rejection);
 
+  // tcp_renewal.cc
+  /// Dials the peer again, by the present guard. `link` keeps its connection until the new one
+  /// stands.
+  void renew(const Link& link);
+  void end_renewal(raft::NodeId peer);
+  /// Renews if the peer shows another certificate than it did when this node dialled it.
+  void follow_certificate(Link& link);
+  /// The new connection stands.
+  void take_over(Link& renewal);
+  /// Another connection has taken its place: what is on its way still arrives.
+  void retire(const ConnectionPtr& connection);
+  void drop_retired(raft::NodeId peer);
+
   // tcp_dial.cc
   Result<void> listen();
   void accept();
@@ -153,9 +172,14 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   Tcp::acceptor acceptor_;
   asio::steady_timer accept_pause_;
   std::uint16_t port_ = 0;
+  bool beyond_loopback_ = false;  ///< start() has bound such an address
   Links links_;
   /// Those for snapshots; each peer here is in links_ too.
   Links snapshot_links_;
+  /// Dials that are to replace a connection of links_; each peer here is in links_ too, and `up`.
+  Links renewals_;
+  /// Connections that others have replaced, of both sides, the oldest first.
+  std::deque<ConnectionPtr> retired_;
   /// Accepted, handshake not done; the oldest first.
   std::deque<ConnectionPtr> strangers_;
   std::uint64_t last_attempt_ = 0;

@@ -96,6 +96,8 @@ void TcpTransport::Impl::stop() {
   accept_pause_.cancel();
   for (const ConnectionPtr& stranger : strangers_) stranger->close();
   strangers_.clear();
+  for (const ConnectionPtr& retired : retired_) retired->close();
+  retired_.clear();
   for (Links* links : {&links_, &snapshot_links_}) {
     for (auto& [id, link] : *links) {
       hang_up(*link);
@@ -133,6 +135,7 @@ void TcpTransport::Impl::remove_peer(raft::NodeId peer) {
   if (link == nullptr) return;
   hang_up(*link);
   drop_accepted(*link);
+  drop_retired(peer);
   links_.erase(peer);
   const auto at = snapshot_links_.find(peer);
   if (at == snapshot_links_.end()) return;
@@ -167,16 +170,6 @@ std::optional<raft::LogId> TcpTransport::Impl::known_membership(raft::NodeId pee
 void TcpTransport::Impl::describe(std::string address, raft::LogId membership) {
   address_ = std::move(address);
   membership_ = membership;
-}
-
-void TcpTransport::Impl::set_guard(GuardPtr guard) {
-  guard_ = std::move(guard);
-  for (Links* links : {&links_, &snapshot_links_}) {
-    for (auto& [id, link] : *links) {
-      if (link->in && !link->in->believed_by(*guard_)) drop_accepted(*link);
-      if (link->out && link->up && !link->out->believed_by(*guard_)) redial_later(*link);
-    }
-  }
 }
 
 void TcpTransport::Impl::introduce(const PeerAddress& peer,
@@ -367,6 +360,12 @@ void TcpTransport::describe(std::string address, raft::LogId membership) {
 }
 void TcpTransport::set_guard(GuardPtr guard) {
   impl_->set_guard(std::move(guard));
+}
+Result<void> TcpTransport::may_protect_by(const PeerSecurity& security) const {
+  return impl_->may_protect_by(security);
+}
+PeerProofs TcpTransport::proofs(raft::NodeId peer) const {
+  return impl_->proofs(peer);
 }
 void TcpTransport::introduce(const PeerAddress& peer,
                              std::function<void(Result<wire::Hello>)> done) {

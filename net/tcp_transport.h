@@ -139,7 +139,7 @@ struct TcpCounters {
   std::uint64_t refused_by_peers = 0;
   std::uint64_t connects = 0;     ///< dialled connections that completed the handshake
   std::uint64_t accepts = 0;      ///< accepted connections that completed it
-  std::uint64_t disconnects = 0;  ///< of both, since ended
+  std::uint64_t disconnects = 0;  ///< of both, since ended or replaced
   std::uint64_t frames_sent = 0;  ///< queued on a connection; handshake not counted
   std::uint64_t frames_received = 0;
   std::uint64_t bytes_sent = 0;
@@ -195,8 +195,15 @@ class TcpTransport final : public Transport {
   /// What hellos say from now on: this node's address, and the log id of its newest membership.
   void describe(std::string address, raft::LogId membership);
   /// Protects new connections by `guard`, and closes those that it would not have let open: a
-  /// certificate was revoked, a key has gone. The others stay.
+  /// certificate was revoked, a key has gone. Every other one that this node dialled is replaced by
+  /// a new one; it carries messages until that one stands, and what is on its way still arrives.
+  /// While the peer refuses the new one, the old one stays.
   void set_guard(GuardPtr guard);
+  /// Whether the address that start() has bound may be protected like this. Any thread, after
+  /// start(). Errors: invalid_argument (it is beyond loopback, and nothing protects it).
+  Result<void> may_protect_by(const PeerSecurity& security) const;
+  /// What `peer` has proved on the connections with it.
+  PeerProofs proofs(raft::NodeId peer) const;
   /// Asks which node answers at `peer.address`, on a separate connection; the node has to be
   /// `peer.id` and of this cluster. Calls `done` once, unless the transport is stopped before.
   /// Errors: invalid_argument (the address), unavailable (no node answers), and those of a refusal.

@@ -42,8 +42,9 @@ void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) 
   }
 }
 
-Result<void> NodeShell::reload_peer_security() {
-  auto guard = net::PeerGuard::load(options_.peer_security);
+Result<void> NodeShell::set_peer_security(const net::PeerSecurity& security) {
+  if (auto may = transport_->may_protect_by(security); !may.ok()) return may;
+  auto guard = net::PeerGuard::load(security);
   if (!guard.ok()) return guard.error();
   post_task([this, fresh = std::move(guard).value()] { transport_->set_guard(fresh); });
   return {};

@@ -74,6 +74,8 @@ struct MemberStatus {
   raft::Uuid uuid{};       ///< of its directory; zero until the group is formed
   bool leaving = false;    ///< no longer a member once the joint state is left
   bool witness = false;    ///< keeps the log and no state
+  /// What it has proved on the connections with this node: to send to it, and to hear from it.
+  net::PeerProofs proofs{};
 };
 
 /// A snapshot of a node, for people, `status` and metrics.
@@ -200,10 +202,12 @@ class Node {
   /// then.
   virtual void machine_space(bool full) = 0;
 
-  /// Reads the files of NodeOptions::peer_security again: certificates, keys, what is revoked.
-  /// Connections that they would not let open any more end, the others stay. Reads files on the
-  /// caller's thread. Errors: those of a file, and then nothing has changed.
-  virtual Result<void> reload_peer_security() = 0;
+  /// Protects the connections with other nodes by `security` from now on, and reads its files:
+  /// certificates, keys, what is revoked. Connections that it would not let open end; the others
+  /// are replaced by new ones, and no message is lost with them. Reads files on the caller's
+  /// thread. Errors: those of a file, or of plain connections beyond loopback, and then nothing has
+  /// changed.
+  virtual Result<void> set_peer_security(const net::PeerSecurity& security) = 0;
 
   /// For lease reads on the caller's own thread, without a lock.
   virtual const replica::LeaseView& lease_view() const = 0;

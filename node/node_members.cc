@@ -334,6 +334,7 @@ void Members::describe(const raft::Core& core, NodeStatus& status) const {
     shown.witness = newest.is_witness(member.id);
     shown.leaving = std::binary_search(newest.leaving.begin(), newest.leaving.end(), member.id);
     shown.connected = member.id == self_.id || transport_.connected(member.id);
+    shown.proofs = transport_.proofs(member.id);
     if (core.role() == raft::Role::leader) {
       const auto progress = core.progress().find(member.id);
       if (member.id == self_.id) shown.match = core.durable_index();

@@ -80,7 +80,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void machine_space(bool full) override {
     post_task([this, full] { feed_machine_space(full); });
   }
-  Result<void> reload_peer_security() override;
+  Result<void> set_peer_security(const net::PeerSecurity& security) override;
   const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(NodeStatus)> done) override {

@@ -1,9 +1,9 @@
-// The certificates and keys of a running node: read, read again, and looked at before they end.
+// Who may connect to a running node, and how: read, read again, and looked at before it ends.
 #pragma once
 
 #include <leasehold/base/result.h>
 #include <leasehold/node/node.h>
-#include <leasehold/server/front/client_tls.h>
+#include <leasehold/server/front/server_state.h>
 #include <leasehold/server/settings.h>
 #include <leasehold/tls/context.h>
 
@@ -19,11 +19,13 @@ class Credentials {
   static Result<tls::ContextPtr> load_for_clients(const ServeSettings& settings);
 
   /// All outlive it.
-  Credentials(const ServeSettings& settings, node::Node& node, ClientTls& clients)
-      : settings_(settings), node_(node), clients_(clients) {}
+  Credentials(const ServeSettings& settings, node::Node& node, ServerState& state)
+      : settings_(settings), node_(node), state_(state), now_(settings.node.peer_security) {}
 
-  /// Reads all files again, for both ports: what is wrong with one leaves everything as it was.
-  /// Logs the result, and returns it as one sentence. Any thread.
+  /// Reads the settings file and all certificates and keys again, for both ports: what is wrong
+  /// with one leaves everything as it was. Of the settings, those of the protection of peers, the
+  /// files and --client-tls count from now on; others wait for the next start. Logs the result, and
+  /// returns it as one sentence. Any thread.
   Result<std::string> reload();
   /// Call it from time to time, one thread: warns at the start and then once a day of a certificate
   /// that ends soon.
@@ -31,11 +33,14 @@ class Credentials {
 
  private:
   Result<std::string> read_again();
+  /// For CONFIG GET.
+  void show(const ServeSettings& settings);
 
   const ServeSettings& settings_;
   node::Node& node_;
-  ClientTls& clients_;
-  std::mutex mutex_;  ///< one reload at a time
+  ServerState& state_;
+  std::mutex mutex_;       ///< one reload at a time
+  net::PeerSecurity now_;  ///< in force; guarded by mutex_
   std::chrono::microseconds looked_{0};
 };
 

@@ -48,15 +48,6 @@ Result<void> check_security(ServeSettings& settings) {
   return {};
 }
 
-const char* protection_name(net::Protection protection) {
-  switch (protection) {
-    case net::Protection::plain: return "plain";
-    case net::Protection::key: return "key";
-    case net::Protection::certificate: return "tls";
-  }
-  return "";
-}
-
 const char* client_tls_name(ClientTls::Mode mode) {
   switch (mode) {
     case ClientTls::Mode::off: return "off";
@@ -123,7 +114,7 @@ void describe(ServeSettings& settings) {
       {"id", std::to_string(settings.node.id.value())},
       {"data-dir", settings.data_dir},
       {"cluster", settings.node.cluster},
-      {"peer-protection", protection_name(settings.node.peer_security.dial)},
+      {"peer-protection", net::name_of(settings.node.peer_security.dial)},
       {"client-tls", client_tls_name(settings.server.client_tls)},
       {"client-certs", client_certificates_name(settings.server.client_certificates)},
       {"listen", settings.listen},

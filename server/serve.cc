@@ -409,7 +409,7 @@ Result<int> serve(const ServeSettings& settings) {
   kv::LeaseKeeper keeper(*clock.value(),
                          [&store](std::uint64_t cursor) { return store.lease_changes(cursor); });
   state.lease_keeper = &keeper;
-  Credentials credentials(settings, *node.value(), state.client_tls);
+  Credentials credentials(settings, *node.value(), state);
   state.options.reload = [&credentials] { return credentials.reload(); };
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();

@@ -7,6 +7,7 @@
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/server_state.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ struct ServeSettings {
   bool client_tls_given = false;       ///< as well
   kv::EventHistory::Limits events;
   ServerOptions server;
+  /// Makes them again, of the same flags and of the settings file as it is now. Any thread. Errors:
+  /// those of the file and of make_settings(). Empty: as they are.
+  std::function<Result<ServeSettings>()> read_again;
 };
 
 /// "1=host:port,2=host:port". Errors: invalid_argument: no such form, an id twice, an address

@@ -1,5 +1,6 @@
 #include <leasehold/tls/openssl.h>
 
+#include <openssl/bn.h>
 #include <openssl/x509v3.h>
 
 #include <string_view>
@@ -23,6 +24,15 @@ std::optional<CertificateName> name_in(const X509* certificate) {
     found = parsed.value();
   }
   return found;
+}
+
+std::string serial_text(const X509* certificate) {
+  using NumberHandle = std::unique_ptr<BIGNUM, FreeBy<BN_free>>;
+  const NumberHandle number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
+  char* digits = number ? BN_bn2hex(number.get()) : nullptr;
+  std::string text = digits == nullptr ? "" : digits;
+  OPENSSL_free(digits);
+  return text;
 }
 
 }  // namespace leasehold::tls

@@ -199,6 +199,16 @@ Result<Authority> load_authority(const std::string& directory) {
   return authority;
 }
 
+/// While one authority replaces another, both have the same name: the key tells whose list it is.
+bool name_key_of_issuer(X509_CRL* list, X509* issuer) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, issuer, nullptr, nullptr, list, 0);
+  const ExtensionHandle extension(
+      X509V3_EXT_conf_nid(nullptr, &context, NID_authority_key_identifier, "keyid"));
+  return extension && X509_CRL_add_ext(list, extension.get(), -1) == 1;
+}
+
 Result<void> write_list(const std::string& directory, const Authority& authority, ListHandle list,
                         bool replace) {
   const TextHandle now(X509_gmtime_adj(nullptr, -kBegunAgo));
@@ -208,6 +218,7 @@ Result<void> write_list(const std::string& directory, const Authority& authority
                         list.get(), X509_get_subject_name(authority.certificate.get())) == 1 &&
                     X509_CRL_set1_lastUpdate(list.get(), now.get()) == 1 &&
                     X509_CRL_set1_nextUpdate(list.get(), next.get()) == 1 &&
+                    name_key_of_issuer(list.get(), authority.certificate.get()) &&
                     X509_CRL_sort(list.get()) == 1 &&
                     X509_CRL_sign(list.get(), authority.key.get(), EVP_sha256()) > 0;
   if (!made) return failed("cannot make the list of revoked certificates");
@@ -323,7 +334,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
   const CertificateHandle made = begin_certificate(key.get(), authority.cluster, stem, days);
   X509* certificate = made.get();
   X509* issuer = authority.certificate.get();
-  const bool signed_ =
+  const bool is_signed =
       certificate != nullptr &&
       X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1 &&
       add_extension(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -334,7 +345,7 @@ Result<MadeFiles> make_certificate(const std::string& directory, const Certifica
       add_extension(certificate, issuer, NID_authority_key_identifier, "keyid") &&
       add_names(certificate, to_uri(name), hosts) &&
       X509_sign(certificate, authority.key.get(), EVP_sha256()) > 0;
-  if (!signed_) return failed("cannot make the certificate");
+  if (!is_signed) return failed("cannot make the certificate");
   return write_pair(fmt::format("{}/{}", out, stem), certificate, key.get(), replace);
 }
 
@@ -393,10 +404,7 @@ Result<CertificateFacts> read_certificate(const std::string& path) {
   } else if (const auto name = name_in(certificate)) {
     facts.name = to_uri(*name);
   }
-  const NumberHandle serial(ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
-  char* digits = serial ? BN_bn2hex(serial.get()) : nullptr;
-  if (digits != nullptr) facts.serial = digits;
-  OPENSSL_free(digits);
+  facts.serial = serial_text(certificate);
   facts.not_before = time_text(X509_get0_notBefore(certificate));
   facts.not_after = time_text(X509_get0_notAfter(certificate));
   int days = 0;

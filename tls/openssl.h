@@ -29,6 +29,9 @@ using VerificationHandle = std::unique_ptr<X509_STORE_CTX, FreeBy<X509_STORE_CTX
 /// are two.
 std::optional<CertificateName> name_in(const X509* certificate);
 
+/// The certificate's serial number, hexadecimal.
+std::string serial_text(const X509* certificate);
+
 /// The first error that OpenSSL has noted on this thread, in its words; forgets all of them.
 inline std::string openssl_problem() {
   const unsigned long code = ERR_get_error();

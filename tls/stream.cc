@@ -90,6 +90,9 @@ Stream::Step Stream::step_of(int result, const char* during) {
   const long verdict = SSL_get_verify_result(ssl_);
   note_fault(ERR_peek_error(), verdict);
   problem_ = fmt::format("{}: {}", during, openssl_problem());
+  if (!established_ && !context_->keys().empty()) {
+    problem_ += "; does the other side have the same key?";
+  }
   if (verdict != X509_V_OK)
     problem_ += fmt::format(" ({})", X509_verify_cert_error_string(verdict));
   return {State::failed, 0};
@@ -191,6 +194,11 @@ void Stream::shut_down() {
   ERR_clear_error();
   SSL_shutdown(ssl_);
   ERR_clear_error();
+}
+
+std::string Stream::peer_serial() const {
+  const CertificateHandle certificate(SSL_get1_peer_certificate(ssl_));
+  return certificate ? serial_text(certificate.get()) : std::string();
 }
 
 bool Stream::resumed() const {

@@ -91,6 +91,9 @@ class Stream {
   const std::optional<CertificateName>& peer_name() const { return peer_name_; }
   /// The name of the group key that the other side has proved; empty: none.
   const std::string& peer_key() const { return peer_key_; }
+  /// The serial number of the certificate that the other side has proved, as `leasehold cert show`
+  /// has it; empty: it showed none.
+  std::string peer_serial() const;
   /// It went on with an earlier connection's session.
   bool resumed() const;
   /// Would `context` still believe what the other side has proved: is its certificate valid and not

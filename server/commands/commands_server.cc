@@ -157,6 +157,7 @@ void run_command_getkeys(Session& session, const Arguments& args, std::string& o
 void run_config_get(Session& session, const Arguments& args, std::string& out) {
   std::vector<const std::pair<std::string, std::string>*> found;
   std::size_t budget = kPatternStepsMax;
+  const std::lock_guard lock(session.context().state.config_mutex);
   for (const auto& setting : session.context().state.options.config) {
     const bool wanted = std::any_of(args.begin() + 2, args.end(), [&](std::string_view pattern) {
       return glob_matches(lowered(pattern), setting.first, budget);

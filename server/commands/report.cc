@@ -166,6 +166,16 @@ void stats_section(Lines& lines, const ServerState& state) {
   lines.add("tls_clients_distrusted", state.sum(&Counters::tls_distrusted));
 }
 
+/// Connections with other members, to and from them, that are protected by `what`.
+std::uint64_t peer_connections(const node::NodeStatus& status, std::string_view what) {
+  std::uint64_t count = 0;
+  for (const node::MemberStatus& member : status.members) {
+    count += member.proofs.to.starts_with(what) ? 1 : 0;
+    count += member.proofs.from.starts_with(what) ? 1 : 0;
+  }
+  return count;
+}
+
 void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.section("Replication");
   lines.add("role", role_name(status.role));
@@ -182,6 +192,9 @@ void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.add("disk_full", status.disk_full ? "yes" : "no");
   lines.add("members", status.members.size());
   lines.add("log_syncs", status.syncs);
+  lines.add("peer_connections_plain", peer_connections(status, "plain"));
+  lines.add("peer_connections_key", peer_connections(status, "key"));
+  lines.add("peer_connections_tls", peer_connections(status, "tls"));
   lines.add("peer_frames_rejected", status.frames_rejected);
 }
 
@@ -327,6 +340,8 @@ nlohmann::ordered_json member_list(const node::NodeStatus& status) {
                        {"address", member.address},
                        {"voter", member.voter},
                        {"connected", member.connected},
+                       {"proof_to", member.proofs.to},
+                       {"proof_from", member.proofs.from},
                        {"match", member.match.value()},
                        {"leaving", member.leaving},
                        {"witness", member.witness},

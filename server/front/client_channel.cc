@@ -78,6 +78,7 @@ std::string ClientChannel::user() const {
 
 bool ClientChannel::is_believed(const ClientTls& tls) {
   generation_ = tls.generation();
+  if (stream_ == nullptr) return tls.mode() != ClientTls::Mode::on;
   return stream_->believed_by(*tls.context());
 }
 

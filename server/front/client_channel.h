@@ -51,10 +51,9 @@ class ClientChannel {
   /// The user in the client's certificate; empty: it showed none.
   std::string user() const;
   bool resumed() const { return stream_ != nullptr && stream_->resumed(); }
-  /// Whether there may be a certificate to look at again, since certificates were replaced.
-  bool looks_outdated(const ClientTls& tls) const {
-    return stream_ != nullptr && generation_ != tls.generation();
-  }
+  /// Whether it may be one that is not taken any more, since certificates or the mode were
+  /// replaced.
+  bool looks_outdated(const ClientTls& tls) const { return generation_ != tls.generation(); }
   /// Looks at it.
   bool is_believed(const ClientTls& tls);
 

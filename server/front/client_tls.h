@@ -23,23 +23,25 @@ class ClientTls {
   ClientTls() = default;
   ClientTls(Mode mode, tls::ContextPtr context) : mode_(mode), context_(std::move(context)) {}
 
-  Mode mode() const { return mode_; }
-  /// Null only if the mode is off.
+  Mode mode() const { return mode_.load(std::memory_order_acquire); }
+  /// Null only if the mode was always off.
   tls::ContextPtr context() const {
     const std::lock_guard lock(mutex_);
     return context_;
   }
-  /// For connections from now on. Those that exist stay if their certificate is still valid.
-  void replace(tls::ContextPtr context) {
+  /// For connections from now on. Those that exist stay if their certificate is still valid; plain
+  /// ones end if the mode is on. `context` may be null if the mode is off.
+  void replace(Mode mode, tls::ContextPtr context) {
     const std::lock_guard lock(mutex_);
-    context_ = std::move(context);
+    if (context != nullptr) context_ = std::move(context);
+    mode_.store(mode, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
   }
   /// Changes with each replace().
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  const Mode mode_ = Mode::off;
+  std::atomic<Mode> mode_{Mode::off};
   mutable std::mutex mutex_;
   tls::ContextPtr context_;  ///< guarded by mutex_
   std::atomic<std::uint64_t> generation_{0};

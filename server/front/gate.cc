@@ -30,7 +30,7 @@ bool is_protected_from(ServerState& state, const kv::Users& users,
                        const asio::ip::address& address) {
   if (!state.options.protected_mode || is_loopback(address)) return false;
   // A stranger has no certificate, so it does not come to the default user.
-  const bool certified = state.options.client_tls == ClientTls::Mode::on &&
+  const bool certified = state.client_tls.mode() == ClientTls::Mode::on &&
                          state.options.client_certificates == tls::ClientCertificates::required;
   return !certified && default_user_is_open(state, users);
 }

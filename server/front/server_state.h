@@ -126,7 +126,9 @@ struct ServerState {
         counters(1 + options.io_threads),
         client_memory(options.client_memory_max) {}
 
+  /// Constant, but for `config`: config_mutex guards it.
   ServerOptions options;
+  std::mutex config_mutex;
   const CommandTable& commands;
   Accounts accounts;
   ClientTls client_tls;

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -134,6 +136,69 @@ TEST_F(Certified, AConnectionEndsWhenItsCertificateIsRevoked) {
   // A new certificate lets it in again.
   two.transport->set_guard(certified(node(2)));
   EXPECT_TRUE(talk(one, two));
+}
+
+TEST_F(Certified, ANewCertificateIsSeenOnBothConnections) {
+  TestNode& one = start(1, certified(node(1)));
+  TestNode& two = start(2, certified(node(2)));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->set_guard(certified(node(1)));
+  const std::string proof = "tls " + tls::read_certificate(newest_).value().serial;
+  EXPECT_TRUE(rig.run_until([&] {
+    const PeerProofs seen = two.transport->proofs(NodeId(1));
+    return seen.to == proof && seen.from == proof;
+  }));
+  // And then there is an end to it.
+  rig.poll();
+  const std::uint64_t connects = one.transport->counters().connects;
+  rig.poll();
+  EXPECT_EQ(one.transport->counters().connects, connects);
+}
+
+TEST_F(Certified, AnAuthorityIsReplacedInThreeSteps) {
+  const auto joined = [this](const std::string& name, std::initializer_list<const char*> parts) {
+    std::ofstream out(folder_.path(name));
+    for (const char* part : parts) out << std::ifstream(folder_.path(part)).rdbuf();
+    return folder_.path(name);
+  };
+  // Both have the same name, and a list each: that of the other one has to be told apart.
+  ASSERT_TRUE(tls::revoke_certificate(folder_.path("other"),
+                                      [this] {
+                                        certified(node(9), "other");
+                                        return newest_;
+                                      }())
+                  .ok());
+  const std::string authorities = joined("authorities", {"ca/ca.pem", "other/ca.pem"});
+  const std::string lists = joined("lists", {"ca/crl.pem", "other/crl.pem"});
+  std::vector<PeerSecurity> old;
+  std::vector<PeerSecurity> fresh;
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    old.push_back(certified(node(id))->security());
+    fresh.push_back(certified(node(id), "other")->security());
+  }
+  TestNode& one = start(1, load(old[0]));
+  TestNode& two = start(2, load(old[1]));
+  ASSERT_TRUE(talk(one, two));
+  const auto step = [&](std::vector<PeerSecurity>& securities, const std::string& authority,
+                        const std::string& list) {
+    for (PeerSecurity& security : securities) {
+      security.authority_file = authority;
+      security.revoked_file = list;
+    }
+    one.transport->set_guard(load(securities[0]));
+    ASSERT_TRUE(talk(one, two));
+    two.transport->set_guard(load(securities[1]));
+    ASSERT_TRUE(talk(one, two));
+  };
+  step(old, authorities, lists);
+  step(fresh, authorities, lists);
+  ASSERT_TRUE(rig.run_until([&] {
+    const std::string proof = "tls " + tls::read_certificate(newest_).value().serial;
+    const PeerProofs seen = one.transport->proofs(NodeId(2));
+    return seen.to == proof && seen.from == proof;
+  }));
+  step(fresh, folder_.path("other") + "/ca.pem", folder_.path("other") + "/crl.pem");
+  EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
 }
 
 TEST_F(Certified, AGroupMovesFromAKeyToCertificates) {

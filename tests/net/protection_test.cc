@@ -15,6 +15,7 @@
 #include <csignal>
 
 #include <fstream>
+#include <set>
 #include <string>
 
 namespace leasehold::net {
@@ -112,6 +113,83 @@ TEST_F(Protected, AKeyIsReplacedInThreeSteps) {
   EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
 }
 
+TEST_F(Protected, NoMessageIsLostWhileAKeyIsReplaced) {
+  constexpr std::size_t kLarge = std::size_t{1} << 20U;
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  TestNode& two = start(2, of_keys("two", kOldKey));
+  ASSERT_TRUE(talk(one, two));
+  two.received.clear();
+  std::uint64_t sent = 0;
+  const auto send_some = [&] {
+    // More than the kernel takes at once waits on the old connection.
+    one.transport->send(NodeId(2), with_payload(sent++, kLarge));
+    for (int i = 0; i < 10; ++i) one.transport->send(NodeId(2), numbered(sent++));
+  };
+  const std::string steps[] = {kOldKey + "\n" + kNewKey, kNewKey + "\n" + kOldKey, kNewKey};
+  for (const std::string& keys : steps) {
+    for (TestNode* node : {&one, &two}) {
+      send_some();
+      rig.io.poll_one();
+      const std::uint64_t before = node->transport->counters().connects;
+      node->transport->set_guard(of_keys("any", keys));
+      for (int i = 0; i < 10; ++i) {
+        send_some();
+        rig.io.poll_one();
+      }
+      ASSERT_TRUE(rig.run_until([&] {
+        return node->transport->counters().connects > before && two.received.size() == sent;
+      })) << "received "
+          << two.received.size() << " of " << sent;
+    }
+  }
+  std::set<std::uint64_t> numbers;
+  for (const auto& [from, message] : two.received) numbers.insert(number_of(message));
+  EXPECT_EQ(numbers.size(), sent);
+  EXPECT_EQ(one.transport->counters().dropped_unconnected, 0U);
+  EXPECT_EQ(one.transport->counters().dropped_full, 0U);
+  EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
+}
+
+TEST_F(Protected, AConnectionStaysWhileThePeerRefusesTheNewKey) {
+  TestNode& one = start(1, of_keys("one", kOldKey));
+  TestNode& two = start(2, of_keys("two", kOldKey));
+  ASSERT_TRUE(talk(one, two));
+  const std::string old = one.transport->proofs(NodeId(2)).to;
+  one.transport->set_guard(of_keys("one", kNewKey + "\n" + kOldKey));
+  ASSERT_TRUE(rig.run_until([&] { return two.rejected(RejectReason::unproved) >= 2; }));
+  ASSERT_TRUE(talk(one, two));
+  EXPECT_EQ(one.transport->proofs(NodeId(2)).to, old);
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  // It tries again.
+  two.transport->set_guard(of_keys("two", kOldKey + "\n" + kNewKey));
+  EXPECT_TRUE(rig.run_until([&] { return one.transport->proofs(NodeId(2)).to != old; }));
+  EXPECT_EQ(one.transport->proofs(NodeId(2)).from, old);
+  ASSERT_TRUE(talk(one, two));
+}
+
+TEST_F(Protected, AHandshakeDoesNotOutliveItsKey) {
+  // The key goes after each number of steps of the handshake.
+  for (int steps = 0; steps < 40; ++steps) {
+    TcpRig each;
+    TcpOptions options = TcpRig::options(1);
+    options.guard = of_keys("one", kNewKey + "\n" + kOldKey);
+    TestNode& one = each.start(options);
+    options = TcpRig::options(2);
+    options.guard = of_keys("two", kOldKey);
+    options.address = "127.0.0.1:1";  // so that `one`, which does not know it, may let it in
+    TestNode& two = each.start(options);
+    each.introduce(one, two);
+    for (int i = 0; i < steps; ++i) {
+      each.io.restart();
+      each.io.run_one_for(std::chrono::milliseconds(1));
+    }
+    one.transport->set_guard(of_keys("one", kNewKey));
+    ASSERT_TRUE(each.run_until([&] { return one.rejected(RejectReason::unproved) > 0; })) << steps;
+    EXPECT_FALSE(two.transport->connected(NodeId(1))) << steps;
+    EXPECT_EQ(one.transport->proofs(NodeId(2)).from, "") << steps;
+  }
+}
+
 TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {
   PeerSecurity both;
   both.accept_key = true;
@@ -130,6 +208,21 @@ TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {
   one.transport->set_guard(load(first));
   two.transport->set_guard(load(first));
   ASSERT_TRUE(talk(one, two));
+  // And back. The sign to go on is what both see.
+  first.accept_plain = true;
+  for (const PeerSecurity& security : {first, both, PeerSecurity()}) {
+    one.transport->set_guard(load(security));
+    ASSERT_TRUE(talk(one, two));
+    two.transport->set_guard(load(security));
+    ASSERT_TRUE(talk(one, two));
+    const std::string kind = name_of(security.dial);
+    ASSERT_TRUE(rig.run_until([&] {
+      const PeerProofs seen = one.transport->proofs(NodeId(2));
+      const PeerProofs other = two.transport->proofs(NodeId(1));
+      return seen.to.starts_with(kind) && seen.from.starts_with(kind) &&
+             other.to.starts_with(kind) && other.from.starts_with(kind);
+    }));
+  }
   EXPECT_EQ(one.rejected(RejectReason::unproved) + two.rejected(RejectReason::unproved), 0U);
 }
 
@@ -203,6 +296,11 @@ TEST_F(Protected, PlainStaysOnLoopback) {
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
   EXPECT_THAT(refused.error().message, HasSubstr("leasehold cert key"));
   EXPECT_TRUE(begins(of_keys("one", kOldKey)).ok());
+  options.guard = of_keys("one", kOldKey);
+  TcpTransport runs(rig.io, options, {});
+  ASSERT_TRUE(runs.start().ok());
+  EXPECT_FALSE(runs.may_protect_by(PeerSecurity{}).ok());
+  EXPECT_TRUE(runs.may_protect_by(options.guard->security()).ok());
   PeerSecurity trusting;
   trusting.plain_beyond_loopback = true;
   EXPECT_TRUE(begins(load(trusting)).ok());

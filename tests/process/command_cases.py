@@ -979,7 +979,8 @@ ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEM
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is not a member|NOLEADER this node does not lead)")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
-ours("leasehold|reload", "LEASEHOLD RELOAD", r"\$\d+\r\nthis node has neither certificates nor a key")
+ours("leasehold|reload", "LEASEHOLD RELOAD",
+     r"\$\d+\r\nsettings, certificates and keys were read again; protection of peers: plain")
 # Never one that would succeed: the other cases know who leads.
 ours("leasehold|transfer", "LEASEHOLD TRANSFER nobody", r"-ERR 'nobody' is not the number of a node")
 ours("leasehold|transfer", "LEASEHOLD TRANSFER 9",

@@ -20,21 +20,22 @@ RETRY_PAUSE = 0.02
 class Connection:
     """One connection of the event loop; one command at a time."""
 
-    def __init__(self, port, host="127.0.0.1"):
+    def __init__(self, port, host="127.0.0.1", tls=None):
         self.port = port
         self.host = host
+        self.tls = tls  # an ssl.SSLContext, if it speaks TLS
         self._reader = None
         self._writer = None
         self._parser = resp.Parser()
 
     @classmethod
-    def to(cls, node):
-        return cls(node.port, node.host)
+    def to(cls, node, tls=None):
+        return cls(node.port, node.host, tls)
 
-    async def open(self):
+    async def open(self, timeout=CONNECT_TIMEOUT):
         try:
             self._reader, self._writer = await asyncio.wait_for(
-                asyncio.open_connection(self.host, self.port), CONNECT_TIMEOUT)
+                asyncio.open_connection(self.host, self.port, ssl=self.tls), timeout)
         except (OSError, asyncio.TimeoutError) as error:
             raise resp.ConnectionLost(f"port {self.port}: {error}") from error
         return self

@@ -26,6 +26,8 @@ MEMORY_BYTES = 64 << 20
 HUGE = 1 << 61
 ANOTHER_USER = 65534
 ALPN = "leasehold-peer/1"
+# The only one of a group's key: with another one the key would not even be looked at.
+KEY_CIPHER = "TLS_AES_128_GCM_SHA256"
 with open(os.path.join(HERE, "peer_attacks.json"), encoding="utf-8") as attacks_file:
     ATTACKS = json.load(attacks_file)
 # Between an attack and the look at what it did: longer than the group needs to answer a message.
@@ -70,7 +72,8 @@ class WrongKey:
 
     def send(self, port, data):
         command = ["openssl", "s_client", "-connect", f"127.0.0.1:{port}", "-tls1_3", "-psk", self.key,
-                   "-psk_identity", self.identity, "-alpn", ALPN, "-quiet"]
+                   "-psk_identity", self.identity, "-alpn", ALPN, "-quiet",
+                   "-ciphersuites", KEY_CIPHER]
         subprocess.run(command, input=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=10,
                        check=False)
 

@@ -57,7 +57,7 @@ class FakeNode final : public node::Node {
     const std::lock_guard lock(mutex_);
     changes_.push_back({std::move(edits), std::move(done)});
   }
-  Result<void> reload_peer_security() override { return {}; }
+  Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
   void cut_log(replica::LogCutCompletion done) override {
     const std::lock_guard lock(mutex_);
