@@ -11,6 +11,8 @@ namespace leasehold::server {
 /// Bits. The names are those of Redis; those from `leasehold` on are ours.
 using Categories = std::uint32_t;
 namespace category {
+// They are read as category::write, like the alternatives of an enumeration.
+// NOLINTBEGIN(readability-identifier-naming)
 inline constexpr Categories keyspace = 1U << 0U;
 inline constexpr Categories read = 1U << 1U;
 inline constexpr Categories write = 1U << 2U;
@@ -32,6 +34,7 @@ inline constexpr Categories lease = 1U << 13U;
 inline constexpr Categories cluster_admin = 1U << 14U;
 /// Of no command: to renew and to revoke the leases of other users, and to attach keys to them.
 inline constexpr Categories lease_others = 1U << 15U;
+// NOLINTEND(readability-identifier-naming)
 }  // namespace category
 
 inline constexpr std::array<std::string_view, 16> kCategoryNames = {
