@@ -222,8 +222,8 @@ def storm(options, leader, other):
                 hostile.append(measure(options, leader.port))
                 largest = max(largest, leader.status()["rss_bytes"])
             check(process.returncode == 0, "the attacker failed")
-            said = process.stdout.read().split()
-            connections += int(said[1]) if len(said) > 1 else 0
+            if options.tls:
+                connections += int(process.stdout.read().split()[1])
     status = leader.status()
     print(f"{options.frames // ROUNDS * ROUNDS} hostile frames"
           + (f" over {connections} connections" if connections else "")
