@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,6 +189,75 @@ TEST_F(Protected, AHandshakeDoesNotOutliveItsKey) {
     EXPECT_FALSE(two.transport->connected(NodeId(1))) << steps;
     EXPECT_EQ(one.transport->proofs(NodeId(2)).from, "") << steps;
   }
+}
+
+TEST_F(Protected, AnIntroductionDoesNotOutliveItsKey) {
+  // The key goes after each number of steps of the handshake.
+  for (int steps = 0; steps < 40; ++steps) {
+    TcpRig each;
+    TcpOptions options = TcpRig::options(1);
+    options.guard = of_keys("one", kNewKey + "\n" + kOldKey);
+    TestNode& one = each.start(options);
+    options = TcpRig::options(2);
+    options.guard = of_keys("two", kOldKey);
+    TestNode& two = each.start(options);
+    bool key_is_gone = false;
+    bool asked_too_late = false;
+    one.introduction = [&](const wire::Hello&) {
+      asked_too_late = key_is_gone;
+      return std::optional<wire::Refusal>();
+    };
+    std::optional<Result<wire::Hello>> answer;
+    two.transport->introduce({NodeId(1), "127.0.0.1:" + std::to_string(one.transport->port())},
+                             [&](Result<wire::Hello> hello) { answer = std::move(hello); });
+    for (int i = 0; i < steps; ++i) {
+      each.io.restart();
+      each.io.poll_one();
+    }
+    one.transport->set_guard(of_keys("one", kNewKey));
+    key_is_gone = true;
+    ASSERT_TRUE(each.run_until([&] { return answer.has_value(); })) << steps;
+    EXPECT_FALSE(asked_too_late) << steps;
+  }
+}
+
+TEST_F(Protected, ARenewalThatIsNotWantedAnyMoreEnds) {
+  TestNode& one = start(1, PeerGuard::plain());
+  TestNode& two = start(2, PeerGuard::plain());
+  ASSERT_TRUE(talk(one, two));
+  PeerSecurity moving;
+  moving.dial = Protection::key;
+  moving.accept_plain = true;
+  moving.key_file = write("key", kOldKey);
+  one.transport->set_guard(load(moving));
+  ASSERT_TRUE(rig.run_until([&] { return one.rejected(RejectReason::unproved) > 0; }));
+  const std::uint64_t connects = one.transport->counters().connects;
+  one.transport->set_guard(PeerGuard::plain());
+  // Longer than the pause before it would dial again.
+  asio::steady_timer later(rig.io, 3 * one.options.limits.reconnect_max);
+  bool is_later = false;
+  later.async_wait([&](const asio::error_code&) { is_later = true; });
+  ASSERT_TRUE(rig.run_until([&] { return is_later; }));
+  EXPECT_EQ(one.transport->counters().connects, connects);
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  EXPECT_TRUE(talk(one, two));
+}
+
+TEST_F(Protected, APlainConnectionOfAnybodyEndsWhenOnlyThisUsersAreTaken) {
+  PeerSecurity of_all;
+  of_all.plain_beyond_loopback = true;
+  TestNode& one = start(1, load(of_all));
+  TestNode& two = start(2, load(of_all));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->set_guard(load(of_all));
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  one.transport->set_guard(PeerGuard::plain());
+  EXPECT_EQ(one.transport->counters().disconnects, 2U);
+  ASSERT_TRUE(talk(one, two));
+  // These were asked for.
+  one.transport->set_guard(load(of_all));
+  one.transport->set_guard(PeerGuard::plain());
+  EXPECT_EQ(one.transport->counters().disconnects, 2U);
 }
 
 TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {
