@@ -108,15 +108,19 @@ void TcpTransport::Impl::on_hello(TcpConnection& connection, const wire::Hello& 
   }
 }
 
+std::optional<wire::Refusal> TcpTransport::Impl::judge_proof(const TcpConnection& connection,
+                                                             const wire::Hello& hello) const {
+  if (auto refusal = connection.judge_proof(hello, options_.cluster)) return refusal;
+  if (&connection.guard() == guard_.get() || connection.believed_by(*guard_)) return std::nullopt;
+  return wire::Refusal{wire::RefusalCode::unproved,
+                       "keys or certificates were replaced during the handshake: dial again",
+                       wire::VersionRange{}};
+}
+
 std::optional<wire::Refusal> TcpTransport::Impl::judge(const TcpConnection& connection,
                                                        const wire::Hello& hello) {
   using wire::RefusalCode;
-  if (auto refusal = connection.judge_proof(hello, options_.cluster)) return refusal;
-  if (&connection.guard() != guard_.get() && !connection.believed_by(*guard_)) {
-    return wire::Refusal{RefusalCode::unproved,
-                         "keys or certificates were replaced during the handshake: dial again",
-                         wire::VersionRange{}};
-  }
+  if (auto refusal = judge_proof(connection, hello)) return refusal;
   const Link* dialled = link_of_dialled(connection);
   if (auto refusal = judge_hello(
           my_hello(dialled == nullptr ? raft::kNobody : dialled->id, hello.purpose), hello)) {
@@ -163,7 +167,7 @@ std::optional<wire::Refusal> TcpTransport::Impl::judge_stranger(const TcpConnect
 }
 
 void TcpTransport::Impl::on_introduction(TcpConnection& connection, const wire::Hello& hello) {
-  std::optional<wire::Refusal> refusal = connection.judge_proof(hello, options_.cluster);
+  std::optional<wire::Refusal> refusal = judge_proof(connection, hello);
   if (!refusal) refusal = judge_introduction(my_hello(raft::kNobody, hello.purpose), hello);
   if (!refusal && callbacks_.judge_introduction) refusal = callbacks_.judge_introduction(hello);
   if (connection.closed()) return;

@@ -246,7 +246,12 @@ std::string TcpConnection::why_unproved(std::size_t bytes) {
 
 bool TcpConnection::believed_by(const PeerGuard& guard) const {
   if (!open_) return false;
-  if (!stream_) return guard.security().accepts(Protection::plain);
+  if (!stream_) {
+    // While plain connections go beyond loopback, nobody asks whose they are.
+    const bool same_user = !guard_->security().plain_beyond_loopback;
+    return guard.security().accepts(Protection::plain) &&
+           (same_user || guard.security().plain_beyond_loopback);
+  }
   // What this node dials by it accepts, too, and it accepts every key of the group.
   return guard.accepting() && stream_->believed_by(*guard.accepting());
 }

@@ -108,6 +108,9 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   // tcp_admission.cc
   wire::Hello my_hello(raft::NodeId to, wire::Purpose purpose) const;
   void on_hello(TcpConnection& connection, const wire::Hello& hello);
+  /// By the guard that the connection was opened with, and by the present one.
+  std::optional<wire::Refusal> judge_proof(const TcpConnection& connection,
+                                           const wire::Hello& hello) const;
   std::optional<wire::Refusal> judge(const TcpConnection& connection, const wire::Hello& hello);
   std::optional<wire::Refusal> judge_stranger(const TcpConnection& connection,
                                               const wire::Hello& hello);

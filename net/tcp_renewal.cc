@@ -37,9 +37,10 @@ void TcpTransport::Impl::set_guard(GuardPtr guard) {
 
 void TcpTransport::Impl::renew(const Link& link) {
   LEASEHOLD_ASSERT(link.up && !link.renews);
+  // One by an earlier guard.
+  end_renewal(link.id);
   // Nothing is proved by another plain connection.
   if (!guard_->dialling() && link.out->proof() == "plain") return;
-  end_renewal(link.id);
   std::unique_ptr<Link>& renewal = renewals_[link.id];
   renewal =
       std::make_unique<Link>(io_, PeerAddress{link.id, link.address}, wire::Purpose::messages);

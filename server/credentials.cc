@@ -52,8 +52,9 @@ Result<std::string> describe(const net::PeerSecurity& security) {
 }  // namespace
 
 Result<tls::ContextPtr> Credentials::load_for_clients(const ServeSettings& settings) {
-  if (settings.server.client_tls == ClientTls::Mode::off) return tls::ContextPtr();
   const net::PeerSecurity& files = settings.node.peer_security;
+  // With a certificate, clients that came before the mode went off are still judged.
+  if (files.certificate_file.empty()) return tls::ContextPtr();
   return tls::Context::serve_clients({files.certificate_file, files.certificate_key_file,
                                       files.authority_file, files.revoked_file},
                                      settings.server.client_certificates);

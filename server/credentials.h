@@ -15,7 +15,7 @@ namespace leasehold::server {
 
 class Credentials {
  public:
-  /// Of the client port; null without TLS. Errors: those of tls::Context.
+  /// Of the client port; null without a certificate. Errors: those of tls::Context.
   static Result<tls::ContextPtr> load_for_clients(const ServeSettings& settings);
 
   /// All outlive it.

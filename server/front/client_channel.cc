@@ -42,10 +42,13 @@ Greeting ClientChannel::greet(const ClientTls& tls, const std::string& cluster) 
   }
   if (first == kHandshakeRecord) {
     generation_ = tls.generation();
-    stream_ = std::make_unique<tls::Stream>(tls.context(), tls::Stream::Side::accepted, handle);
+    tls::ContextPtr context = tls.context();
+    if (context == nullptr) return {State::ended};  // the certificate was taken away meanwhile
+    stream_ =
+        std::make_unique<tls::Stream>(std::move(context), tls::Stream::Side::accepted, handle);
     return greet_through_tls(cluster);
   }
-  if (tls.mode() != ClientTls::Mode::on) return {State::done};
+  if (!only_tls_ && tls.mode() != ClientTls::Mode::on) return {State::done};
   std::string reply;
   append_error(reply, "ERR this port speaks TLS only: connect with TLS, as in redis-cli --tls");
   asio::error_code ignored;
@@ -79,7 +82,8 @@ std::string ClientChannel::user() const {
 bool ClientChannel::is_believed(const ClientTls& tls) {
   generation_ = tls.generation();
   if (stream_ == nullptr) return tls.mode() != ClientTls::Mode::on;
-  return stream_->believed_by(*tls.context());
+  const tls::ContextPtr context = tls.context();
+  return context != nullptr && stream_->believed_by(*context);
 }
 
 asio::error_code ClientChannel::error_of(tls::Stream::State state) {

@@ -38,7 +38,10 @@ struct Greeting {
 class ClientChannel {
  public:
   using Socket = asio::ip::tcp::socket;
-  explicit ClientChannel(Socket socket) : socket_(std::move(socket)) {}
+  /// `only_tls`: it was taken while the mode was on, and is not served without TLS, whatever the
+  /// mode is when it speaks.
+  explicit ClientChannel(Socket socket, bool only_tls = false)
+      : socket_(std::move(socket)), only_tls_(only_tls) {}
 
   Socket& socket() { return socket_; }
   /// On another thread, under the same number.
@@ -135,6 +138,7 @@ class ClientChannel {
   }
 
   Socket socket_;
+  bool only_tls_;
   std::unique_ptr<tls::Stream> stream_;
   std::uint64_t generation_ = 0;  ///< of the ClientTls, when the certificate was last looked at
   Wait read_needs_ = Socket::wait_read;

@@ -24,16 +24,17 @@ class ClientTls {
   ClientTls(Mode mode, tls::ContextPtr context) : mode_(mode), context_(std::move(context)) {}
 
   Mode mode() const { return mode_.load(std::memory_order_acquire); }
-  /// Null only if the mode was always off.
+  /// Null only if the mode is off.
   tls::ContextPtr context() const {
     const std::lock_guard lock(mutex_);
     return context_;
   }
   /// For connections from now on. Those that exist stay if their certificate is still valid; plain
-  /// ones end if the mode is on. `context` may be null if the mode is off.
+  /// ones end if the mode is on. `context` may be null if the mode is off: nobody is believed then
+  /// who came with TLS.
   void replace(Mode mode, tls::ContextPtr context) {
     const std::lock_guard lock(mutex_);
-    if (context != nullptr) context_ = std::move(context);
+    context_ = std::move(context);
     mode_.store(mode, std::memory_order_release);
     generation_.fetch_add(1, std::memory_order_release);
   }

@@ -26,11 +26,11 @@ bool is_loopback(const asio::ip::address& address) {
          asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).is_loopback();
 }
 
-bool is_protected_from(ServerState& state, const kv::Users& users,
-                       const asio::ip::address& address) {
+bool is_protected_from(ServerState& state, const kv::Users& users, const asio::ip::address& address,
+                       ClientTls::Mode tls) {
   if (!state.options.protected_mode || is_loopback(address)) return false;
   // A stranger has no certificate, so it does not come to the default user.
-  const bool certified = state.client_tls.mode() == ClientTls::Mode::on &&
+  const bool certified = tls == ClientTls::Mode::on &&
                          state.options.client_certificates == tls::ClientCertificates::required;
   return !certified && default_user_is_open(state, users);
 }

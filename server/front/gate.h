@@ -17,9 +17,9 @@ bool default_user_is_open(ServerState& state, const kv::Users& users);
 /// 127.0.0.0/8, ::1, and the first of them mapped into IPv6.
 bool is_loopback(const asio::ip::address& address);
 
-/// Protected mode refuses connections from `address`.
-bool is_protected_from(ServerState& state, const kv::Users& users,
-                       const asio::ip::address& address);
+/// Protected mode refuses connections from `address`, which come to a port in the mode `tls`.
+bool is_protected_from(ServerState& state, const kv::Users& users, const asio::ip::address& address,
+                       ClientTls::Mode tls);
 
 /// The reply to a connection that protected mode refuses.
 extern const char* const kProtectedModeRefusal;

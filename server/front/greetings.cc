@@ -28,9 +28,10 @@ struct Greetings::Newcomer {
   bool ended = false;
 };
 
-void Greetings::begin(ClientChannel::Socket socket, std::string address) {
+void Greetings::begin(ClientChannel::Socket socket, std::string address, ClientTls::Mode mode) {
+  const bool only_tls = mode == ClientTls::Mode::on;
   const auto newcomer =
-      std::make_shared<Newcomer>(ClientChannel(std::move(socket)), std::move(address));
+      std::make_shared<Newcomer>(ClientChannel(std::move(socket), only_tls), std::move(address));
   newcomer->number = next_++;
   if (closed_) return end(newcomer);
   asio::error_code ignored;
@@ -38,7 +39,7 @@ void Greetings::begin(ClientChannel::Socket socket, std::string address) {
   newcomer->channel.socket().non_blocking(true, ignored);
   all_.emplace(newcomer->number, newcomer);
   // One without TLS may take its time before its first request.
-  if (state_.client_tls.mode() == ClientTls::Mode::on) start_clock(newcomer);
+  if (only_tls) start_clock(newcomer);
   wait(newcomer, ClientChannel::Socket::wait_read);
 }
 

@@ -38,8 +38,9 @@ class Greetings {
   Greetings(asio::io_context& io, ServerState& state, Counters& counters, Welcome welcome)
       : io_(io), state_(state), counters_(counters), welcome_(std::move(welcome)) {}
 
-  /// A client that has connected, and is among ServerState::clients.
-  void begin(ClientChannel::Socket socket, std::string address);
+  /// A client that has connected, and is among ServerState::clients. `mode`: in which it was let
+  /// in, optional or on.
+  void begin(ClientChannel::Socket socket, std::string address, ClientTls::Mode mode);
   /// Call it several times a second.
   void end_late();
   /// No more are taken.

@@ -401,11 +401,11 @@ void IoThread::take_over(std::shared_ptr<Connection> connection, tcp protocol, i
   });
 }
 
-void IoThread::adopt(tcp::socket socket, std::string address) {
-  if (state.client_tls.mode() == ClientTls::Mode::off) {
+void IoThread::adopt(tcp::socket socket, std::string address, ClientTls::Mode mode) {
+  if (mode == ClientTls::Mode::off) {
     welcome(ClientChannel(std::move(socket)), std::move(address));
   } else {
-    greetings_.begin(std::move(socket), std::move(address));
+    greetings_.begin(std::move(socket), std::move(address), mode);
   }
 }
 

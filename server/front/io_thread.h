@@ -78,7 +78,7 @@ class IoThread final : public Executor {
   void queue_turn(std::shared_ptr<Connection> connection);
   /// Makes a connection, after its TLS handshake if there is one, and unless close_all() has been
   /// called.
-  void adopt(asio::ip::tcp::socket socket, std::string address);
+  void adopt(asio::ip::tcp::socket socket, std::string address, ClientTls::Mode mode);
   void forget(const Connection* connection) { connections_.erase(connection); }
   void stop_reading();
   void close_all();

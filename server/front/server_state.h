@@ -116,7 +116,7 @@ class ClientDirectory {
 
 /// Made before the first connection. The counters of thread `i` are written by that thread alone.
 struct ServerState {
-  /// `context`: of the client port; null if options.client_tls is off.
+  /// `context`: of the client port; null only if options.client_tls is off.
   ServerState(ServerOptions server_options, const CommandTable& command_table,
               tls::ContextPtr context = nullptr)
       : options(std::move(server_options)),

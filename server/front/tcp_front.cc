@@ -207,7 +207,9 @@ class TcpFront::Impl final : public ClientDirectory {
     asio::error_code error;
     const tcp::endpoint peer = socket.remote_endpoint(error);
     if (error) return;  // gone already
-    if (is_protected_from(state_, store_.users(), peer.address())) {
+    // A reload may change it: what lets a client in holds until it is served.
+    const ClientTls::Mode mode = state_.client_tls.mode();
+    if (is_protected_from(state_, store_.users(), peer.address(), mode)) {
       counters.connections_denied.add();
       return turn_away(socket, kProtectedModeRefusal);
     }
@@ -215,13 +217,13 @@ class TcpFront::Impl final : public ClientDirectory {
       counters.connections_refused.add();
       note_refused();
       // A client with TLS could not read it.
-      if (state_.client_tls.mode() == ClientTls::Mode::on) return;
+      if (mode == ClientTls::Mode::on) return;
       return turn_away(socket,
                        "ERR max number of clients reached; raise --clients-max of this node");
     }
     counters.connections.add();
     state_.clients.fetch_add(1, std::memory_order_relaxed);
-    back().adopt(std::move(socket), describe(peer));
+    back().adopt(std::move(socket), describe(peer), mode);
   }
 
   ServerState& state_;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <asio/ip/tcp.hpp>
+#include <asio/steady_timer.hpp>
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -188,6 +189,63 @@ TEST_F(Protected, AHandshakeDoesNotOutliveItsKey) {
     EXPECT_FALSE(two.transport->connected(NodeId(1))) << steps;
     EXPECT_EQ(one.transport->proofs(NodeId(2)).from, "") << steps;
   }
+}
+
+TEST_F(Protected, AnIntroductionNeedsWhatIsAskedForNow) {
+  TestNode& one = start(1, PeerGuard::plain());
+  Stranger early(one.transport->port());
+  rig.poll();  // it is taken by the plain guard
+  one.transport->set_guard(of_keys("one", kOldKey));
+  bool judged = false;
+  one.introduction = [&](const wire::Hello&) {
+    judged = true;
+    return std::optional<wire::Refusal>();
+  };
+  wire::Hello hello = test_hello(2, 1);
+  hello.purpose = wire::Purpose::introduction;
+  early.send(hello_bytes(hello));
+  ASSERT_TRUE(rig.run_until([&] { return early.ended(); }));
+  EXPECT_FALSE(judged);
+  EXPECT_EQ(one.rejected(RejectReason::unproved), 1U);
+}
+
+TEST_F(Protected, ARenewalThatIsNotWantedAnyMoreEnds) {
+  TestNode& one = start(1, PeerGuard::plain());
+  TestNode& two = start(2, PeerGuard::plain());
+  ASSERT_TRUE(talk(one, two));
+  PeerSecurity moving;
+  moving.dial = Protection::key;
+  moving.accept_plain = true;
+  moving.key_file = write("key", kOldKey);
+  one.transport->set_guard(load(moving));
+  ASSERT_TRUE(rig.run_until([&] { return one.rejected(RejectReason::unproved) > 0; }));
+  const std::uint64_t connects = one.transport->counters().connects;
+  one.transport->set_guard(PeerGuard::plain());
+  // Longer than the pause before it would dial again.
+  asio::steady_timer later(rig.io, 3 * one.options.limits.reconnect_max);
+  bool is_later = false;
+  later.async_wait([&](const asio::error_code&) { is_later = true; });
+  ASSERT_TRUE(rig.run_until([&] { return is_later; }));
+  EXPECT_EQ(one.transport->counters().connects, connects);
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  EXPECT_TRUE(talk(one, two));
+}
+
+TEST_F(Protected, APlainConnectionOfAnybodyEndsWhenOnlyThisUsersAreTaken) {
+  PeerSecurity of_all;
+  of_all.plain_beyond_loopback = true;
+  TestNode& one = start(1, load(of_all));
+  TestNode& two = start(2, load(of_all));
+  ASSERT_TRUE(talk(one, two));
+  one.transport->set_guard(load(of_all));
+  EXPECT_EQ(one.transport->counters().disconnects, 0U);
+  one.transport->set_guard(PeerGuard::plain());
+  EXPECT_EQ(one.transport->counters().disconnects, 2U);
+  ASSERT_TRUE(talk(one, two));
+  // These were asked for.
+  one.transport->set_guard(load(of_all));
+  one.transport->set_guard(PeerGuard::plain());
+  EXPECT_EQ(one.transport->counters().disconnects, 2U);
 }
 
 TEST_F(Protected, AGroupMovesFromPlainToAKeyNodeByNode) {

@@ -17,22 +17,27 @@ TEST(Gate, ProtectedModeTakesOnlyThisMachine) {
   const kv::Users users;
   ServerState state(ServerOptions{}, command_table());
   for (const char* here : {"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"}) {
-    EXPECT_FALSE(is_protected_from(state, users, make_address(here))) << here;
+    EXPECT_FALSE(is_protected_from(state, users, make_address(here), state.client_tls.mode()))
+        << here;
   }
   for (const char* other : {"10.0.0.1", "0.0.0.0", "::", "::2", "fe80::1", "::ffff:10.0.0.1"}) {
-    EXPECT_TRUE(is_protected_from(state, users, make_address(other))) << other;
+    EXPECT_TRUE(is_protected_from(state, users, make_address(other), state.client_tls.mode()))
+        << other;
   }
   ServerOptions open;
   open.protected_mode = false;
   ServerState unprotected(open, command_table());
-  EXPECT_FALSE(is_protected_from(unprotected, users, make_address("10.0.0.1")));
+  EXPECT_FALSE(is_protected_from(unprotected, users, make_address("10.0.0.1"),
+                                 unprotected.client_tls.mode()));
   ServerOptions certified;
   certified.client_tls = ClientTls::Mode::on;
   ServerState with_certificates(certified, command_table());
-  EXPECT_TRUE(is_protected_from(with_certificates, users, make_address("10.0.0.1")));
+  EXPECT_TRUE(is_protected_from(with_certificates, users, make_address("10.0.0.1"),
+                                with_certificates.client_tls.mode()));
   certified.client_certificates = tls::ClientCertificates::required;
   ServerState only_certified(certified, command_table());
-  EXPECT_FALSE(is_protected_from(only_certified, users, make_address("10.0.0.1")));
+  EXPECT_FALSE(is_protected_from(only_certified, users, make_address("10.0.0.1"),
+                                 only_certified.client_tls.mode()));
 }
 
 TEST(Gate, HttpIsKnownByItsLines) {

@@ -128,5 +128,21 @@ TEST_P(TcpGateTest, ConnectionsBeyondTheRateWait) {
   EXPECT_GE(state_->sum(&Counters::connections_delayed), 3U);
 }
 
+class TlsGateTest : public TcpFrontTest {};
+INSTANTIATE_TEST_SUITE_P(Kinds, TlsGateTest, ::testing::Values(Kind{1, true}, Kind{2, true}),
+                         kind_name);
+
+TEST_P(TlsGateTest, WithoutACertificateNobodyStaysWhoCameByTls) {
+  open();
+  RespClient client = connect();
+  EXPECT_EQ(call(client, {"ECHO", "here"}).text, "here");
+  state_->client_tls.replace(ClientTls::Mode::off, context());
+  EXPECT_EQ(call(client, {"ECHO", "still"}).text, "still");
+  // Nothing can say any more whether what it has shown is still good.
+  state_->client_tls.replace(ClientTls::Mode::off, nullptr);
+  EXPECT_FALSE(client.reply(kPatience).ok());
+  EXPECT_EQ(state_->sum(&Counters::tls_distrusted), 1U);
+}
+
 }  // namespace
 }  // namespace leasehold::server
