@@ -184,12 +184,6 @@ int run(Wanted& wanted) {
                  fmt::format("'{}' is none of init, node, client, revoke, show and key", what));
 }
 
-Result<std::uint64_t> node_number(const std::string& text) {
-  const auto id = server::parse_integer(text);
-  if (id && *id >= 1) return static_cast<std::uint64_t>(*id);
-  return Error{ErrorCode::invalid_argument, fmt::format("'{}' is not the number of a node", text)};
-}
-
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -208,7 +202,7 @@ Result<void> read_nodes(const std::string& text, Wanted& wanted) {
       return Error{ErrorCode::invalid_argument,
                    fmt::format("'{}' is not NUMBER=HOST, as in 1=node1.example.org", part)};
     }
-    const auto id = node_number(part.substr(0, equals));
+    const auto id = parse_node_number(part.substr(0, equals));
     if (!id.ok()) return id.error();
     const auto same = [&](const auto& node) { return node.first == id.value(); };
     if (std::any_of(wanted.nodes.begin(), wanted.nodes.end(), same)) {
@@ -231,7 +225,7 @@ Run add_cert(Flags& flags) {
             [wanted](const std::string& text) { return read_nodes(text, *wanted); });
   flags.add({"--id", "N", "Of node: its number"},
             [wanted](const std::string& text) -> Result<void> {
-              const auto id = node_number(text);
+              const auto id = parse_node_number(text);
               if (!id.ok()) return id.error();
               wanted->id = id.value();
               return {};

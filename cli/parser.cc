@@ -5,12 +5,14 @@
 #include <leasehold/cli/nearest_word.h>
 #include <leasehold/cli/parser.h>
 #include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <iostream>
+#include <limits>
 #include <optional>
 
 namespace leasehold::cli {
@@ -61,6 +63,14 @@ std::string text_of(const CLI::ParseError& error) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> parse_node_number(const std::string& text) {
+  const auto id = server::parse_integer(text);
+  if (id && *id >= 1 && *id <= std::numeric_limits<std::uint32_t>::max()) {
+    return static_cast<std::uint64_t>(*id);
+  }
+  return Error{ErrorCode::invalid_argument, fmt::format("'{}' is not the number of a node", text)};
+}
 
 int misused(const std::string& command, const std::string& problem) {
   std::cerr << "leasehold " << command << ": " << problem << "\nleasehold " << command

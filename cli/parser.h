@@ -12,6 +12,7 @@
 #include <leasehold/lease/instant.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -135,6 +136,9 @@ class Parser {
   const std::string program_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
+
+/// The number of a node, as serve --id takes it. Errors: invalid_argument.
+Result<std::uint64_t> parse_node_number(const std::string& text);
 
 /// Says on stderr what is wrong with the flags of `command`. Returns kUsage.
 int misused(const std::string& command, const std::string& problem);

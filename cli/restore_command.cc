@@ -5,6 +5,7 @@
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_restored.h>
 #include <leasehold/server/front/backup_manifest.h>
+#include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
 
@@ -43,9 +44,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kState = "state";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
-
-/// As serve's: nobody else reads what it makes.
-constexpr mode_t kUmask = 077;
 
 struct Backup {
   server::BackupManifest manifest;
@@ -224,7 +222,7 @@ std::string summary(const server::BackupManifest& manifest) {
 /// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
 /// whole backup is checked before anything is changed.
 int run_restore(const server::ServeSettings& settings, const std::string& from) {
-  ::umask(kUmask);
+  ::umask(storage::kPrivateUmask);
   const auto restored = restore(settings, from);
   if (!restored) {
     std::cerr << "leasehold restore: " << restored.error().message << "\n";

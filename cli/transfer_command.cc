@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,11 +118,7 @@ Run add_transfer(Flags& flags) {
   flags.add(
       {"--to", "ID", "The node that is to lead; without it the voter that has most of the log"},
       [wanted](const std::string& text) -> Result<void> {
-        const auto id = server::parse_integer(text);
-        if (!id || *id < 1 || *id > std::numeric_limits<std::uint32_t>::max()) {
-          return Error{ErrorCode::invalid_argument,
-                       fmt::format("'{}' is not the number of a node", text)};
-        }
+        if (const auto id = parse_node_number(text); !id.ok()) return id.error();
         wanted->to = text;
         return {};
       });

@@ -45,9 +45,6 @@ namespace {
 /// it, and a request's memory is often freed on another thread than it was taken on. With two, the
 /// busy threads waited for each other's (bench/README.md).
 constexpr int kHeapsMax = 4;
-/// Nobody but the user of this process has rights to what it makes: to the files of RocksDB, too,
-/// whose mode cannot be chosen.
-constexpr mode_t kUmask = 077;
 /// Log lines that wait for the terminal; past it the oldest are dropped.
 constexpr std::size_t kLogLinesMax = 8192;
 /// Payload of recent log entries kept in memory. Healthy followers are behind by far less, and what
@@ -447,7 +444,7 @@ int run_serve(const ServeSettings& settings) {
   const sigset_t signals = awaited_signals();
   std::signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
-  ::umask(kUmask);
+  ::umask(storage::kPrivateUmask);
   mallopt(M_ARENA_MAX, kHeapsMax);
   // Before there is another thread. One that does not block them would be given a signal that comes
   // while this one is busy, and that would be the end of the process.

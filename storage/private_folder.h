@@ -9,6 +9,8 @@
 
 namespace leasehold::storage {
 
+/// For umask(), in a program that makes files whose mode it cannot choose: those of RocksDB.
+inline constexpr unsigned kPrivateUmask = 077;
 /// For the system calls that make a file or a folder.
 inline constexpr unsigned kPrivateFileMode = 0600;
 inline constexpr unsigned kPrivateFolderMode = 0700;

@@ -1,6 +1,7 @@
 """What a client can send that it should not."""
 
 import random
+import socket
 
 import resp
 from cluster import check, wait_for
@@ -78,6 +79,24 @@ REFUSED = [
     (("DEL", b"k" * (KEY_MAX + 1)), "ERR"),
     (("SET", "k", b"v" * (VALUE_MAX + 1)), "ERR"),
 ]
+
+
+def connect_from_elsewhere(source, port):
+    """A connection from another address of this machine each time: the ports of one would not last."""
+    client = socket.socket()
+    client.bind((f"127.{source.randrange(1, 250)}.{source.randrange(1, 250)}.1", 0))
+    client.settimeout(30)
+    client.connect(("127.0.0.1", port))
+    return client
+
+
+def read_to_the_mark(client):
+    """All replies to a pipeline that is in step and ends with ECHO end."""
+    tail = b""
+    while not tail.endswith(b"$3\r\nend\r\n"):
+        data = client.recv(1 << 16)
+        check(data, "a pipeline that was in step ended the connection")
+        tail = (tail + data)[-64:]
 
 
 def counts(node):

@@ -25,8 +25,8 @@ import subprocess
 import sys
 import tempfile
 
-from bad_clients import KEY_MAX, MALFORMED, REFUSED
-from cluster import Cluster, Failed, check, main, wait_for
+from bad_clients import KEY_MAX, MALFORMED, REFUSED, connect_from_elsewhere, read_to_the_mark
+from cluster import Cluster, check, main, wait_for
 import hostile_tls
 import resp
 
@@ -73,15 +73,11 @@ def hostile_pipeline(source):
 
 
 def attack(port, frames, seed):
-    """In a process of its own. Each connection comes from another address: the ports of one would
-    not last."""
+    """In a process of its own."""
     source = random.Random(seed)
     sent = 0
     while sent < frames:
-        client = socket.socket()
-        client.bind((f"127.{source.randrange(1, 250)}.{source.randrange(1, 250)}.1", 0))
-        client.settimeout(30)
-        client.connect(("127.0.0.1", port))
+        client = connect_from_elsewhere(source, port)
         # On average: PIPELINE frames in step for each (PIPELINE * share / (1 - share)) that break.
         if source.random() < BREAKING_SHARE * PIPELINE / (1 + BREAKING_SHARE * (PIPELINE - 1)):
             client.sendall(source.choice(MALFORMED)[0])
@@ -91,12 +87,7 @@ def attack(port, frames, seed):
             sent += 1
         else:
             client.sendall(b"".join(hostile_pipeline(source)))
-            tail = b""
-            while not tail.endswith(b"$3\r\nend\r\n"):
-                data = client.recv(1 << 16)
-                if not data:
-                    raise Failed("a pipeline that was in step ended the connection")
-                tail = (tail + data)[-64:]
+            read_to_the_mark(client)
             sent += PIPELINE
         client.close()
     print(sent)

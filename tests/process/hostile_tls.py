@@ -7,7 +7,7 @@ import socket
 import ssl
 import subprocess
 
-from bad_clients import MALFORMED
+from bad_clients import MALFORMED, connect_from_elsewhere, read_to_the_mark
 from bad_peers import cases as peer_cases
 from cluster import Failed
 import resp
@@ -42,8 +42,7 @@ def first_words(context):
 
 
 class Attacker:
-    """Strikes the client port and the peer port of one node. Each strike is a connection from an address of its own:
-    the ports of one would not last."""
+    """Strikes the client port and the peer port of one node, each time by a new connection."""
 
     def __init__(self, port, peer_port, authority, hostile_pipeline, seed):
         self._source = random.Random(seed)
@@ -52,7 +51,6 @@ class Attacker:
         self._trusting = ssl.create_default_context(cafile=authority)
         self._blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         self._blind.check_hostname, self._blind.verify_mode = False, ssl.CERT_NONE
-        # The nodes ask that of a peer; a client port has one name for its protocol, or none.
         self._hellos = [first_words(self._blind) for _ in range(HELLOS)]
         self._peer_bytes = [data for _, data in peer_cases(seed) if len(data) < 100_000]
         self.connections = 0
@@ -65,26 +63,14 @@ class Attacker:
         return self._source.choice((self._frame_that_breaks, self._plain, self._plain, self._broken_hello,
                                     self._broken_hello, self._broken_hello, self._peer_without_certificate))()
 
-    def _connect(self, port):
-        client = socket.socket()
-        client.bind((f"127.{self._source.randrange(1, 250)}.{self._source.randrange(1, 250)}.1", 0))
-        client.settimeout(30)
-        client.connect(("127.0.0.1", port))
-        return client
-
     def _protected(self, port, context):
-        return context.wrap_socket(self._connect(port), server_hostname="127.0.0.1")
+        return context.wrap_socket(connect_from_elsewhere(self._source, port), server_hostname="127.0.0.1")
 
     def _frames_in_step(self):
         frames = self._pipeline(self._source)
         with self._protected(self._ports[0], self._trusting) as client:
             client.sendall(b"".join(frames))
-            tail = b""
-            while not tail.endswith(b"$3\r\nend\r\n"):
-                data = client.recv(1 << 16)
-                if not data:
-                    raise Failed("a pipeline that was in step ended the connection")
-                tail = (tail + data)[-64:]
+            read_to_the_mark(client)
         return len(frames)
 
     def _frame_that_breaks(self):
@@ -95,7 +81,7 @@ class Attacker:
         return 1
 
     def _plain(self):
-        """Frames without TLS, for one port at the other: no port takes them as they are."""
+        """Frames without TLS: for the peer port, or cut in their first byte, which no port takes."""
         if self._source.random() < 0.5:
             self._send(self._ports[1], self._source.choice(self._peer_bytes))
         else:
@@ -129,7 +115,7 @@ class Attacker:
         return 1
 
     def _send(self, port, data):
-        with self._connect(port) as client:
+        with connect_from_elsewhere(self._source, port) as client:
             try:
                 client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
