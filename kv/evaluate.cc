@@ -126,6 +126,10 @@ Bytes no_session(replica::SessionId id) {
                   named(id)));
 }
 
+// The user of a command becomes the owner of what it takes.
+static_assert(kUserNameBytesMax <= grant::kLeaseOwnerBytesMax);
+static_assert(kUserNameBytesMax <= replica::kSessionOwnerBytesMax);
+
 /// Evaluates commands two levels deep: ActAs and Once call it again with what they carry.
 class Evaluation {
  public:
