@@ -182,8 +182,8 @@ def handshakes(options, leader, other):
     for _ in range(ROUNDS):
         calm += [measure(options, leader.port) for _ in range(CALM)]
         for node, into in ((other, control), (leader, crowded)):
-            # They last for longer than the measurements; what is left of them ends with the process.
-            seconds = 1 + CALM * (options.requests * INTERVAL_US / 1e6 + 1)
+            # They last for a little longer than the measurements, each of which warms up first.
+            seconds = 0.5 + CALM * (options.requests * INTERVAL_US / 1e6 + 0.3)
             with in_the_rest_of_the_processors(
                     [options.handshakes_client, str(node.port), options.authority, str(options.handshakes),
                      str(int(options.handshakes * seconds))]) as process:
