@@ -225,6 +225,7 @@ void World::fill(std::size_t i, const raft::AppendIntent& intent, const story::S
   m.commit = intent.commit;
   m.round = intent.round;
   m.lease = intent.lease;
+  m.drift_ppm = intent.drift_ppm;
   std::size_t bytes = 0;
   for (Index k = intent.prev.index.next(); k <= intent.last; k = k.next()) {
     m.entries.push_back(node.log.at(k));

@@ -1,15 +1,29 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/lease/rounds.h>
 
+#include <algorithm>
+
 namespace leasehold::lease {
 
-Round RoundRing::begin(HolderInstant now, Duration duration) {
-  LEASEHOLD_ASSERT(duration.count() > 0);
+void RoundStart::limit(const Timing& timing) {
+  usable = std::min(usable, timing.usable(duration));
+  LEASEHOLD_ASSERT(usable <= duration);
+}
+
+Round RoundRing::begin(HolderInstant now, const Timing& timing) {
+  LEASEHOLD_ASSERT(timing.lease.count() > 0);
   newest_ = newest_.next();
-  starts_[newest_.value() % kCapacity] = {newest_, now, duration};
+  starts_[newest_.value() % kCapacity] = {newest_, now, timing.lease, timing.max_clock_drift_ppm,
+                                          timing.usable(timing.lease)};
   LEASEHOLD_ASSERT(newest_ > Round(0));
   LEASEHOLD_ASSERT(starts_[newest_.value() % kCapacity].round == newest_);
   return newest_;
+}
+
+void RoundRing::limit(const Timing& timing) {
+  for (RoundStart& start : starts_) {
+    if (start.round > Round(0)) start.limit(timing);
+  }
 }
 
 std::optional<RoundStart> RoundRing::find(Round round) const {

@@ -8,6 +8,7 @@
 
 #include <leasehold/base/strong.h>
 #include <leasehold/lease/instant.h>
+#include <leasehold/lease/timing.h>
 
 #include <array>
 #include <cstddef>
@@ -25,6 +26,15 @@ struct RoundStart {
   HolderInstant began;
   /// The D that the round's messages carry.
   Duration duration{0};
+  /// The drift that they carry, in parts per million: how much the lease allows a voter's clock.
+  std::int64_t drift_ppm = 0;
+  /// How long the holder may use a promise of this round, by the numbers that it followed then.
+  Duration usable{0};
+
+  /// The end of what the holder may use of it.
+  HolderInstant end() const { return began + usable; }
+  /// See RoundRing::limit().
+  void limit(const Timing& timing);
 
   friend bool operator==(const RoundStart&, const RoundStart&) = default;
 };
@@ -36,9 +46,12 @@ class RoundRing {
   static constexpr std::size_t kCapacity = 256;
 
   /// Starts the next round at `now`, which was sampled before anything of the round is sent.
-  Round begin(HolderInstant now, Duration duration);
+  Round begin(HolderInstant now, const Timing& timing);
   /// The newest round; Round(0) before the first.
   Round newest() const { return newest_; }
+  /// No round is worth more than by the numbers of `timing`: they allow the clocks a larger drift,
+  /// or leave a larger margin, than those of earlier rounds.
+  void limit(const Timing& timing);
   /// What is known of `round`, unless it never began or is forgotten.
   std::optional<RoundStart> find(Round round) const;
 

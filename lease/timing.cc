@@ -46,6 +46,18 @@ Duration Timing::usable(Duration promised) const {
   return usable;
 }
 
+// The true time that a clock which is fast by its bound takes for the result is at least what a
+// clock which is fast by `drift_ppm` takes for `promised`:
+//   result / (1 + own) >= promised / (1 + drift).
+Duration Timing::stretched(Duration promised, std::int64_t drift_ppm) const {
+  LEASEHOLD_ASSERT(promised <= kLongest);
+  LEASEHOLD_ASSERT(drift_ppm >= 0);
+  if (max_clock_drift_ppm <= drift_ppm) return promised;
+  const std::int64_t divisor = kMillion + drift_ppm;
+  const std::int64_t scaled = promised.count() * (kMillion + max_clock_drift_ppm) + divisor - 1;
+  return Duration(scaled / divisor);
+}
+
 Result<void> Timing::validate() const {
   constexpr Duration kPositive{1};
   if (auto r = check_range("lease", lease, kPositive); !r) return r;

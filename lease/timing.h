@@ -8,9 +8,9 @@
 
 namespace leasehold::lease {
 
-/// The timing of one cluster. The lease numbers should be the same on every node; nodes that differ
-/// stay safe, because D travels with each round and a voter promises the larger of its own and the
-/// round's.
+/// The timing of one group. The group's log holds it (raft/settings.h); what a node is started with
+/// is what it would propose, and says what its own clocks are worth: a node whose bound is larger
+/// than the group's promises longer, and uses less of a lease.
 struct Timing {
   /// D: a voter promises with each acknowledged heartbeat to elect nobody else for this time. A
   /// longer lease survives longer pauses of the leader; after a crash the cluster waits until it is
@@ -34,6 +34,11 @@ struct Timing {
   /// from the send, the holder may use a promise of `promised`. The voter's clock may run fast by
   /// rho and the holder's slow by rho.
   Duration usable(Duration promised) const;
+  /// How long a voter with this drift bound has to promise, on its own clock, so that its promise
+  /// lasts at least as long as one of `promised` by a clock within `drift_ppm`: rounded up, and
+  /// `promised` itself unless the own bound is the larger one. For any `promised` of at most an
+  /// hour, and any drift of 0 to 500000.
+  Duration stretched(Duration promised, std::int64_t drift_ppm) const;
 
   /// Refuses a set that breaks one of the two inequalities, and quotes it with its numbers:
   ///   safety:       U = D * (1 - rho) / (1 + rho) - sigma > 0
@@ -41,6 +46,8 @@ struct Timing {
   /// and numbers outside their ranges: durations that are not positive (sigma may be zero), D or ET
   /// above one hour, rho outside [0, 500000].
   Result<void> validate() const;
+
+  friend bool operator==(const Timing&, const Timing&) = default;
 };
 
 }  // namespace leasehold::lease

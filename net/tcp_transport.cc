@@ -253,7 +253,10 @@ void TcpTransport::Impl::send_on(Link& link, const wire::PeerMessage& message,
     ++counters_.dropped_full;
     return;
   }
-  if (!wire::encode_message(message, options_.limits.frame_bytes_max, out).ok()) {
+  const std::uint32_t spoken =
+      std::min<std::uint32_t>(link.out->peer->versions.max, wire::kWireVersionMax);
+  const auto version = static_cast<std::uint16_t>(spoken);
+  if (!wire::encode_message(message, options_.limits.frame_bytes_max, out, version).ok()) {
     ++counters_.dropped_oversized;
     return;
   }

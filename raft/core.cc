@@ -53,13 +53,14 @@ Core::Impl::Impl(const CoreOptions& options, InitialState initial, Now now)
   handed_out_ = log_.last_index();
   announced_commit_ = commit_;
   announced_apply_ = commit_;
+  announced_settings_ = log_.membership().settings;
   // Independent of the vote: a node that ever promised may still be bound, and no longer knows
   // since when.
   promise_ = lease::VoterPromise::restarted(hard_state_.promise.duration, now.promise);
   published_ = LeaseState{hard_state_.term, HolderInstant::earliest(), commit_};
   pending_.lease = published_;
-  checked_ = {hard_state_.term, log_.base().index, commit_, hard_state_.term,
-              HolderInstant::earliest()};
+  checked_ = {hard_state_.term,        log_.base().index, commit_,
+              log_.membership_index(), hard_state_.term,  HolderInstant::earliest()};
   restart_election_timer();
   emit(RoleChanged{Role::follower, Role::follower, RoleChangeReason::started});
   LEASEHOLD_ASSERT(leader_ == kNobody);
@@ -82,7 +83,8 @@ const std::map<NodeId, Progress>& Core::Impl::progress() const {
 
 HolderInstant Core::Impl::lease_end() const {
   const Leader* leader = as_leader();
-  if (leader == nullptr || commit_ < leader->first_index || leader->token_alive(commit_)) {
+  if (leader == nullptr || commit_ < leader->first_index || leader->token_alive(commit_) ||
+      !shows_leases()) {
     return HolderInstant::earliest();
   }
   return leader->lease.end();
@@ -139,7 +141,7 @@ void Core::Impl::tick(Now now) {
     }
     for (std::size_t i = 0; i < follower_reads_.size(); ++i) {
       const FollowerReads& reads = follower_reads_[i];
-      if (!reads.asked.empty() && now_.promise >= reads.sent + options_.timing.election_timeout) {
+      if (!reads.asked.empty() && now_.promise >= reads.sent + timing().election_timeout) {
         ask_leader(static_cast<ReadMode>(i));
       }
     }
@@ -158,14 +160,14 @@ PromiseInstant Core::Impl::next_deadline() const {
       if (keeps_news(progress)) due = std::min(due, progress.news_due);
     }
     if (!unanswered_.empty()) {
-      due = std::min(due, unanswered_.front().handed_out + options_.timing.election_timeout);
+      due = std::min(due, unanswered_.front().handed_out + timing().election_timeout);
     }
     return due;
   }
   PromiseInstant due = PromiseInstant::never();
   if (eligible() && !disk_stalled()) due = election_deadline();
   for (const FollowerReads& reads : follower_reads_) {
-    if (!reads.asked.empty()) due = std::min(due, reads.sent + options_.timing.election_timeout);
+    if (!reads.asked.empty()) due = std::min(due, reads.sent + timing().election_timeout);
   }
   return due;
 }
@@ -293,7 +295,7 @@ ReadyId Core::Impl::entries_ready(Index index) const {
 
 bool Core::Impl::disk_stalled() const {
   return !unanswered_.empty() &&
-         now_.promise - unanswered_.front().handed_out >= options_.timing.election_timeout;
+         now_.promise - unanswered_.front().handed_out >= timing().election_timeout;
 }
 
 void Core::Impl::adopt_term(Term term, RoleChangeReason reason) {

@@ -31,9 +31,12 @@ struct CoreOptions {
   NodeId id;
   Uuid uuid;  ///< of this node's directory; a voter under another uuid neither votes nor counts
   Incarnation incarnation;  ///< of this process; sent with read-index requests
-  lease::Timing timing;     ///< has passed validate()
-  std::uint64_t seed = 0;   ///< of the election timeouts
-  bool witness = false;     ///< keeps the log and no state machine: see core_witness.cc
+  /// Has passed validate(). What the node follows until its log has the group's settings. Its clock
+  /// drift says from then on what this machine's clocks are worth: where that is more than the
+  /// group's bound, the node promises longer, and uses less of its leases.
+  lease::Timing timing;
+  std::uint64_t seed = 0;  ///< of the election timeouts
+  bool witness = false;    ///< keeps the log and no state machine: see core_witness.cc
   /// Append intents and unacknowledged entry messages per peer; beyond it the peer gets heartbeats
   /// only.
   std::size_t inflight_messages_max = 64;
@@ -104,6 +107,10 @@ class Core {
   /// the newest membership is not joint and known to be committed. If this node loses the
   /// leadership, the change may be lost; if it is not, the next leader completes it.
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  /// Changes the group's settings; returns the id of the entry that holds them. They are in effect
+  /// at each node when it appends that entry, and for good when it is committed. If this node loses
+  /// the leadership before that, the change may be lost.
+  std::variant<LogId, SettingsRefused> change_settings(Now now, const GroupSettings& wanted);
   /// Transfers the leadership to `to`, a voter; kNobody: to the most advanced one. None: the
   /// transfer is under way. It ends when this node no longer leads, or an election timeout after
   /// the token was sent; until then the node takes no proposals. The event TransferEnded has the
@@ -177,6 +184,8 @@ class Core {
   Index durable_index() const;
   const Log& log() const;
   const Membership& membership() const;
+  /// What this node follows: the group's settings, or its own while the log has none.
+  const lease::Timing& timing() const;
   const HardState& hard_state() const;
   const lease::VoterPromise& promise() const;
   /// The lease as published: none until an entry of the own term is committed. earliest() for any

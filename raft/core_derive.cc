@@ -60,8 +60,7 @@ void Core::Impl::derive_commit(Leader& leader, bool votes) {
 
 void Core::Impl::derive_lease(Leader& leader, bool votes) {
   leader.due.rounds = false;
-  const QuorumAcknowledged acknowledged =
-      leader.acknowledged(log_.membership(), votes, options_.timing);
+  const QuorumAcknowledged acknowledged = leader.acknowledged(log_.membership(), votes);
   // A voter that lets a token pass is bound by no promise: what it has acknowledged counts again
   // once the token is void. A witness answers no reads, so it has no use for a lease.
   if (acknowledged.lease_end && !leader.token_alive(commit_) && !options_.witness) {
@@ -82,10 +81,11 @@ void Core::Impl::derive_reads(Leader& leader) {
   leader.due.reads = false;
   if (leader.reads.empty() || commit_ < leader.first_index) return;
   LEASEHOLD_ASSERT(!options_.witness);  // it accepts no reads
-  leader.take_answered_reads(
-      leader.lease.valid(now_.holder), [this](const LeaderRead& read, bool by_lease) {
-        answer(read, commit_, by_lease ? ReadBasis::lease : ReadBasis::quorum);
-      });
+  leader.take_answered_reads(shows_leases() && leader.lease.valid(now_.holder),
+                             [this](const LeaderRead& read, bool by_lease) {
+                               answer(read, commit_,
+                                      by_lease ? ReadBasis::lease : ReadBasis::quorum);
+                             });
 }
 
 }  // namespace leasehold::raft

@@ -25,6 +25,7 @@ class Core::Impl {
   std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
   bool takes_proposals() const;
   std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  std::variant<LogId, SettingsRefused> change_settings(Now now, const GroupSettings& wanted);
   std::optional<TransferRefused> transfer(Now now, NodeId to);
   void read_index(Now now, std::uint64_t read, ReadMode mode);
   void listens(Now now, NodeId peer);
@@ -46,6 +47,7 @@ class Core::Impl {
   Index cut_limit() const { return options_.witness ? held_ : commit_; }
   Index durable_index() const { return durable_; }
   const Log& log() const { return log_; }
+  const lease::Timing& timing() const;
   const HardState& hard_state() const { return hard_state_; }
   const lease::VoterPromise& promise() const { return promise_; }
   HolderInstant lease_end() const;
@@ -105,6 +107,14 @@ class Core::Impl {
   const Leader* as_leader() const { return std::get_if<Leader>(&state_); }
   Candidate* as_candidate() { return std::get_if<Candidate>(&state_); }
   const Candidate* as_candidate() const { return std::get_if<Candidate>(&state_); }
+
+  // core_settings.cc
+  lease::Timing holder_timing() const;
+  bool shows_leases() const;
+  bool can_hold() const;
+  std::variant<LogId, SettingsRefused> begin_settings(const GroupSettings& wanted);
+  void append_settings(const GroupSettings& wanted);
+  void note_settings();
 
   // core_membership.cc
   bool own_seat() const;
@@ -166,11 +176,11 @@ class Core::Impl {
 
   // core_lease.cc
   void begin_round();
-  void renew_promise(NodeId leader, Duration carried);
+  void renew_promise(NodeId leader, Duration carried, std::int64_t drift_ppm);
 
   // core_replication.cc
   bool open_intent(NodeId to, Term term, std::uint64_t id) const;
-  bool hear_leader(NodeId from, Term term, Duration lease);
+  bool hear_leader(NodeId from, Term term, Duration lease, std::int64_t drift_ppm);
   void handle(NodeId from, AppendRequest& m);
   void handle(NodeId from, const AppendReply& m);
   void handle_refusal(Progress& progress, const AppendReply& m);
@@ -232,6 +242,8 @@ class Core::Impl {
   bool campaign_at_once_ = false;
   /// The term whose leader was reported for promising another D than this node is set to.
   Term settings_reported_;
+  /// Of the newest membership, as of the last event about them.
+  std::optional<GroupSettings> announced_settings_;
 
   Log log_;
   /// Invariant: log_.base().index <= commit_ <= log_.last_index(). Never moves back.
@@ -266,6 +278,7 @@ class Core::Impl {
     Term term;
     Index base;
     Index commit;
+    Index membership;
     Term lease_term;
     HolderInstant lease_end = HolderInstant::earliest();
   } mutable checked_;

@@ -104,12 +104,14 @@ void Core::Impl::check_invariants() const {
   LEASEHOLD_ASSERT(commit_ >= checked_.commit);
   const HolderInstant end = lease_end();
   if (as_leader() != nullptr && checked_.lease_term == hard_state_.term) {
-    // It never moves back; a token removes it.
-    LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_));
+    // It never moves back, unless a token removes it or the group's numbers change.
+    LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_) ||
+                     log_.membership_index() > checked_.membership);
   }
   checked_.term = hard_state_.term;
   checked_.base = log_.base().index;
   checked_.commit = commit_;
+  checked_.membership = log_.membership_index();
   checked_.lease_term = hard_state_.term;
   checked_.lease_end = end;
 }

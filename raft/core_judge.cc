@@ -29,8 +29,6 @@ constexpr std::uint64_t kTermJump = std::uint64_t{1} << 40U;
 constexpr std::uint64_t kTermsPerSecond = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kIndexJump = std::uint64_t{1} << 50U;
 
-/// Beyond this many times the own D a leader's D is refused.
-constexpr int kLeaseTimes = 10;
 constexpr Duration kLeaseLongest = std::chrono::hours(1);
 
 /// How often violations are reported at most.
@@ -47,9 +45,11 @@ bool Core::Impl::reachable_term(Term term) const {
   return term <= std::min(kTermMax, started_term_ + (kTermJump + grown));
 }
 
-// A whole group moves to a longer D in steps of at most kLeaseTimes.
+// A whole group moves to a longer D in steps of at most kLeaseStepMax. A node that waits to be
+// added knows nothing of its group's D.
 bool Core::Impl::acceptable_lease(Duration lease) const {
-  return lease.count() > 0 && lease <= std::min(kLeaseLongest, options_.timing.lease * kLeaseTimes);
+  if (lease.count() <= 0 || lease > kLeaseLongest) return false;
+  return log_.membership().members.empty() || lease <= timing().lease * kLeaseStepMax;
 }
 
 // Whether this node knows another leader of its own term.
@@ -184,7 +184,7 @@ const char* text_of(Violation violation) {
     case Violation::term_too_high: return "a term that no group can have reached";
     case Violation::index_too_high: return "an index that no group can have reached";
     case Violation::lease_too_long:
-      return "a lease of more than ten times this node's own, or of more than an hour";
+      return "a lease of more than ten times the group's, or of more than an hour";
     case Violation::second_leader: return "it leads a term that another node has led";
     case Violation::committed_replaced: return "its log contradicts what is committed here";
     case Violation::impossible_membership: return "members that cannot follow those before them";

@@ -14,7 +14,7 @@ void Core::Impl::begin_round() {
   Leader* leader = as_leader();
   LEASEHOLD_ASSERT(leader != nullptr);
   // now_ was sampled before this input was handled: before anything of the round can be sent.
-  leader->begin_round(now_, options_.timing);
+  leader->begin_round(now_, holder_timing());
   // An empty append to all peers, without flow control: they answer it without waiting for a disk.
   for (auto& [id, progress] : leader->progress) {
     if (progress.state != ProgressState::snapshot) progress.paused = false;
@@ -30,10 +30,12 @@ void Core::Impl::begin_round() {
 
 // Any append or snapshot chunk of the current term renews the promise, also an append whose log
 // check fails, whatever this node's role in the membership is.
-void Core::Impl::renew_promise(NodeId leader, Duration carried) {
+void Core::Impl::renew_promise(NodeId leader, Duration carried, std::int64_t drift_ppm) {
   LEASEHOLD_ASSERT(leader != options_.id);
   LEASEHOLD_ASSERT(as_leader() == nullptr);
-  const Duration duration = std::max(options_.timing.lease, carried);
+  // The leader counts on a clock within the drift that it names. A clock that may be faster has to
+  // promise for longer.
+  const Duration duration = std::max(timing().lease, options_.timing.stretched(carried, drift_ppm));
   StoredPromise& stored = hard_state_.promise;
   if (stored.holder == leader && stored.term == hard_state_.term) {
     const Duration remembered = promise_.remembered();
@@ -49,7 +51,8 @@ void Core::Impl::renew_promise(NodeId leader, Duration carried) {
   }
   LEASEHOLD_ASSERT(stored.holder == leader);
   LEASEHOLD_ASSERT(stored.term == hard_state_.term);
-  if (carried != options_.timing.lease && settings_reported_ != hard_state_.term) {
+  if (!log_.membership().settings && carried != options_.timing.lease &&
+      settings_reported_ != hard_state_.term) {
     settings_reported_ = hard_state_.term;
     emit(SettingsDiffer{leader, carried});
   }

@@ -83,7 +83,7 @@ std::variant<LogId, ChangeRefused> Core::Impl::begin_change(const WantedMembers&
 bool Core::Impl::caught_up(const Progress& progress) const {
   if (progress.match_index < log_.base().index) return false;
   if (log_.last_index() - progress.match_index > options_.promotion_lag_max) return false;
-  return progress.acked_round && progress.acked_round->began + options_.timing.lease > now_.holder;
+  return progress.acked_round && progress.acked_round->began + timing().lease > now_.holder;
 }
 
 void Core::Impl::append_membership(const Membership& next) {
@@ -145,6 +145,7 @@ void Core::Impl::note_membership() {
     if (!newest.is_voter(member.id)) ++event.learners;
   }
   emit(event);
+  note_settings();
 }
 
 }  // namespace leasehold::raft

@@ -50,6 +50,10 @@ std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const Wanted
   return impl_->change_membership(now, wanted);
 }
 
+std::variant<LogId, SettingsRefused> Core::change_settings(Now now, const GroupSettings& wanted) {
+  return impl_->change_settings(now, wanted);
+}
+
 std::optional<TransferRefused> Core::transfer(Now now, NodeId to) {
   return impl_->transfer(now, to);
 }
@@ -142,6 +146,10 @@ Index Core::durable_index() const {
 
 const Log& Core::log() const {
   return impl_->log();
+}
+
+const lease::Timing& Core::timing() const {
+  return impl_->timing();
 }
 
 const Membership& Core::membership() const {

@@ -18,7 +18,7 @@ constexpr Duration kListens = std::chrono::seconds(1);
 
 // The common part of an append and a snapshot chunk: they show that `from` leads `term`. False: the
 // term is old.
-bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
+bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease, std::int64_t drift_ppm) {
   if (term < hard_state_.term) return false;
   // A leader of a higher term is always accepted: promises bind votes only.
   if (term > hard_state_.term) adopt_term(term, RoleChangeReason::higher_term);
@@ -35,7 +35,7 @@ bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
     hard_state_.vote_committed = true;
     mark_hard_state();
   }
-  renew_promise(from, lease);
+  renew_promise(from, lease, drift_ppm);
   LEASEHOLD_ASSERT(hard_state_.term == term);
   LEASEHOLD_ASSERT(leader_ == from);
   LEASEHOLD_ASSERT(role() == Role::follower);
@@ -43,7 +43,7 @@ bool Core::Impl::hear_leader(NodeId from, Term term, Duration lease) {
 }
 
 void Core::Impl::handle(NodeId from, AppendRequest& m) {
-  if (!hear_leader(from, m.term, m.lease)) {
+  if (!hear_leader(from, m.term, m.lease, m.drift_ppm)) {
     // The sender learns the newer term from this, and campaigns beyond it. It is not a promise.
     AppendReply reply;
     reply.request_term = m.term;
@@ -147,6 +147,7 @@ AppendRequest Core::Impl::empty_append(Progress& progress) const {
   const lease::RoundStart newest = leader->newest_round();
   m.round = newest.round;
   m.lease = newest.duration;
+  m.drift_ppm = newest.drift_ppm;
   progress.sent_commit = m.commit;
   progress.news_due = PromiseInstant::never();
   return m;
@@ -280,7 +281,7 @@ void Core::Impl::emit_intents() {
       LEASEHOLD_ASSERT(head.prev.index < log_.last_index());
       progress.intent = next_intent_++;
       pending_.intents.push_back({progress.intent, id, head.term, head.prev, log_.last_index(),
-                                  head.commit, head.round, head.lease});
+                                  head.commit, head.round, head.lease, head.drift_ppm});
     } else if (keeps_news(progress)) {
       // No append carries the news, and a follower that waits for its own apply must not wait for
       // the next heartbeat. Callers that waited during the election wait for the first commit of

@@ -52,6 +52,7 @@ bool Core::Impl::stamp(const SnapshotIntent& intent, SnapshotChunk& chunk) const
   const lease::RoundStart newest = leader->newest_round();
   chunk.round = newest.round;
   chunk.lease = newest.duration;
+  chunk.drift_ppm = newest.drift_ppm;
   return true;
 }
 
@@ -82,7 +83,7 @@ void Core::Impl::handle(NodeId from, const SnapshotReply& m) {
 // ---- The follower ----
 
 void Core::Impl::handle(NodeId from, SnapshotChunk& m) {
-  if (!hear_leader(from, m.term, m.lease)) {
+  if (!hear_leader(from, m.term, m.lease, m.drift_ppm)) {
     SnapshotReply reply;
     reply.request_term = m.term;
     reply.term = hard_state_.term;

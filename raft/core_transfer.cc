@@ -42,7 +42,7 @@ std::optional<TransferRefused> Core::Impl::begin_transfer(NodeId to) {
   }
   if (log_.membership().is_witness(to)) return TransferRefused{TransferObstacle::witness, to};
   LEASEHOLD_ASSERT(leader->find(to) != nullptr);
-  leader->transfer = Transfer{to, now_.promise + options_.timing.election_timeout, std::nullopt};
+  leader->transfer = Transfer{to, now_.promise + timing().election_timeout, std::nullopt};
   emit(TransferStarted{to});
   return std::nullopt;
 }
@@ -58,7 +58,7 @@ void Core::Impl::advance_transfer() {
   leader->lease.revoke();
   leader->token_index = log_.last_index();
   transfer.token = TransferToken{hard_state_.term, transfer.target, log_.last_index()};
-  transfer.ends = now_.promise + options_.timing.election_timeout;
+  transfer.ends = now_.promise + timing().election_timeout;
   emit(TokenIssued{transfer.target, transfer.token->last});
   send_token(*transfer.token);
 }

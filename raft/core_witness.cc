@@ -51,7 +51,7 @@ void Core::Impl::transfer_as_witness() {
   }
   if (next == kNobody) return;
   LEASEHOLD_ASSERT(next != options_.id);
-  leader->transfer = Transfer{next, now_.promise + options_.timing.election_timeout, std::nullopt};
+  leader->transfer = Transfer{next, now_.promise + timing().election_timeout, std::nullopt};
   emit(TransferStarted{next});
 }
 
@@ -107,6 +107,7 @@ void Core::Impl::send_beginning(NodeId to, Progress& progress) {
   const lease::RoundStart newest = leader->newest_round();
   m.round = newest.round;
   m.lease = newest.duration;
+  m.drift_ppm = newest.drift_ppm;
   m.id.last = log_.base();
   m.membership = log_.membership_at(m.id.last.index);
   // Sent again when it refuses a heartbeat of a newer round.

@@ -2,6 +2,7 @@
 // golden tests.
 #pragma once
 
+#include <leasehold/raft/settings.h>
 #include <leasehold/raft/types.h>
 
 #include <variant>
@@ -69,11 +70,19 @@ struct LeaseLost {
   HolderInstant end;  ///< the end of the lease that it dropped
   friend bool operator==(const LeaseLost&, const LeaseLost&) = default;
 };
-/// A leader of this term promised another duration than this node's own setting.
+/// A leader of this term promised another duration than this node's own setting, in a group whose
+/// log has no settings.
 struct SettingsDiffer {
   NodeId peer;
   Duration theirs{0};
   friend bool operator==(const SettingsDiffer&, const SettingsDiffer&) = default;
+};
+
+/// Other settings of the group are in effect on this node from now on.
+struct SettingsChanged {
+  Index index;  ///< the place of their entry in the log
+  GroupSettings settings;
+  friend bool operator==(const SettingsChanged&, const SettingsChanged&) = default;
 };
 
 /// The log of this node now begins after `to`: the state machine holds the effect of the cut
@@ -140,7 +149,7 @@ struct MembershipCommitted {
 enum class Violation : std::uint8_t {
   term_too_high,          ///< beyond what elections can have reached
   index_too_high,         ///< beyond what appends can have reached
-  lease_too_long,         ///< a D above ten times this node's own, or above an hour
+  lease_too_long,         ///< a D above ten times the group's, or above an hour
   second_leader,          ///< this node knows another leader of the same term
   committed_replaced,     ///< another entry in the place of a committed one
   impossible_membership,  ///< a membership that cannot follow the one before it
@@ -164,7 +173,7 @@ struct Event {
   std::variant<RoleChanged, LeaderKnown, VoteGranted, VoteRefused, PromiseGiven, LeaseGained,
                LeaseLost, SettingsDiffer, LogCut, SnapshotSending, SnapshotInstalled,
                MembershipChanged, MembershipCommitted, TransferStarted, TokenIssued, TokenUnused,
-               TransferEnded, ProtocolViolation>
+               TransferEnded, ProtocolViolation, SettingsChanged>
       what;
 };
 

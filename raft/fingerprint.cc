@@ -34,6 +34,16 @@ void add_ids(const std::vector<NodeId>& ids, Fingerprint& f) {
   for (const NodeId id : ids) f.add(id.value());
 }
 
+void add_settings(const GroupSettings& settings, Fingerprint& f) {
+  const lease::Timing& timing = settings.timing;
+  for (const Duration d : {timing.lease, timing.heartbeat, timing.max_round_trip, timing.margin,
+                           timing.election_timeout}) {
+    f.add(static_cast<std::uint64_t>(d.count()));
+  }
+  f.add(static_cast<std::uint64_t>(timing.max_clock_drift_ppm));
+  f.add(settings.lease_reads ? 1 : 0);
+}
+
 void add_membership(const Membership& membership, Fingerprint& f) {
   f.add(membership.members.size());
   for (const Member& member : membership.members) {
@@ -46,6 +56,7 @@ void add_membership(const Membership& membership, Fingerprint& f) {
   add_ids(membership.leaving, f);
   // Nothing without them: the pinned fingerprints of groups that have none stay what they are.
   if (!membership.witnesses.empty()) add_ids(membership.witnesses, f);
+  if (membership.settings) add_settings(*membership.settings, f);
 }
 
 /// 0: `instant` is not after `now`. What never comes is as far ahead at any time.
@@ -191,7 +202,7 @@ class CoreReader {
   /// An instant that lies behind `now`, and matters for a while.
   template <class Tag>
   void past(lease::Instant<Tag> instant, lease::Instant<Tag> now) {
-    const std::int64_t oldest = -kPastLeases * core_.options_.timing.lease.count();
+    const std::int64_t oldest = -kPastLeases * core_.timing().lease.count();
     const bool far = instant == lease::Instant<Tag>::earliest();
     f_.add(static_cast<std::uint64_t>(far ? oldest : std::max(oldest, (instant - now).count())));
   }
@@ -244,6 +255,7 @@ class CoreReader {
   void add_round(const lease::RoundStart& start) {
     f_.add(start.round.value());
     f_.add(static_cast<std::uint64_t>(start.duration.count()));
+    f_.add(static_cast<std::uint64_t>(start.usable.count()));
     past(start.began, now_.holder);
   }
 

@@ -60,10 +60,19 @@ NodeId Leader::most_advanced(const std::vector<NodeId>& voters) const {
 
 void Leader::begin_round(Now now, const lease::Timing& timing) {
   LEASEHOLD_ASSERT(now.holder >= elected_at.holder);
-  rounds.begin(now.holder, timing.lease);
+  rounds.begin(now.holder, timing);
   next_round = now.promise + timing.heartbeat;
   due.rounds = true;
   LEASEHOLD_ASSERT(newest_round().duration == timing.lease);
+}
+
+void Leader::limit_rounds(const lease::Timing& timing) {
+  rounds.limit(timing);
+  for (auto& [id, peer] : progress) {
+    if (peer.acked_round) peer.acked_round->limit(timing);
+  }
+  lease.revoke();
+  due.rounds = true;
 }
 
 lease::RoundStart Leader::newest_round() const {
@@ -91,20 +100,12 @@ std::optional<Index> Leader::matched(const Membership& membership,
   });
 }
 
-QuorumAcknowledged Leader::acknowledged(const Membership& membership, bool votes,
-                                        const lease::Timing& timing) const {
+QuorumAcknowledged Leader::acknowledged(const Membership& membership, bool votes) const {
   using Values =
       std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
   const lease::RoundStart newest = newest_round();
-  // One division serves all voters, unless D has changed in this term.
-  Duration promised = newest.duration;
-  Duration usable = timing.usable(promised);
-  const auto values = [&](const lease::RoundStart& ack) -> Values {
-    if (ack.duration != promised) {
-      promised = ack.duration;
-      usable = timing.usable(promised);
-    }
-    return {ack.began + usable, ack.began, ack.round};
+  const auto values = [](const lease::RoundStart& ack) -> Values {
+    return {ack.end(), ack.began, ack.round};
   };
   const auto values_of = [&](NodeId id) -> Values {
     if (id == self && votes) return values(newest);

@@ -62,8 +62,12 @@ struct Leader {
 
   // ---- Rounds and acknowledgements ----
 
-  /// The next round begins. `now` was sampled before anything of it is sent.
+  /// The next round begins. `now` was sampled before anything of it is sent. `timing`: the
+  /// holder's numbers.
   void begin_round(Now now, const lease::Timing& timing);
+  /// The numbers of the group have become more careful: no round, acknowledged or not, is worth
+  /// more than by these, and there is no lease until it is derived again.
+  void limit_rounds(const lease::Timing& timing);
   lease::RoundStart newest_round() const;
   /// The peer has promised with `round`. A round that is forgotten, or older than one it has
   /// acknowledged, changes nothing.
@@ -73,8 +77,7 @@ struct Leader {
   std::optional<Index> matched(const Membership& membership, std::optional<Index> own_match) const;
   /// What a quorum has acknowledged, in one pass over the voters. The leader acknowledges each
   /// round as it begins, if it `votes`.
-  QuorumAcknowledged acknowledged(const Membership& membership, bool votes,
-                                  const lease::Timing& timing) const;
+  QuorumAcknowledged acknowledged(const Membership& membership, bool votes) const;
   /// When a leader that hears from no quorum has to step down, so that it does not hold a
   /// minority's promises forever.
   HolderInstant quorum_deadline() const;
@@ -103,7 +106,8 @@ struct Leader {
   Index first_index;
   lease::RoundRing rounds;
   PromiseInstant next_round;
-  /// Invariant: its end never moves back, except that a token removes the lease.
+  /// Invariant: its end never moves back, except that a token removes the lease, and that more
+  /// careful numbers of the group shorten it.
   lease::LeaderLease lease;
   /// When the newest round that a quorum has acknowledged began. Invariant: never moves back; no
   /// later than the beginning of the newest round.

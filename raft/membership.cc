@@ -1,13 +1,20 @@
-// Format of a membership, versions 1 and 2, little-endian:
+// Format of a membership, versions 1 to 3, little-endian:
 //
-//   u8  format (2 if there is a witness, else 1: one encoding for each membership, and one that a
-//       build which knows no witnesses reads as long as there are none)
+//   u8  format (3 if there are settings, else 2 if there is a witness, else 1: one encoding for
+//   each
+//       membership, and one that an earlier build reads as long as it needs nothing newer)
 //   u16 number of members, then for each, ascending by id:
 //         u64 id   u64 uuid.high   u64 uuid.low   u8 flags   u16 address length   address bytes
 //
 // flags: bit 0 votes; bit 1 votes in the membership that is being left (joint); bit 2 is no member
-// any more once the joint state is left: then bit 1 is set and bit 0 is not; bit 3 (format 2 only)
-// is a witness. Other bits are zero. Without bits 0 and 1: a learner.
+// any more once the joint state is left: then bit 1 is set and bit 0 is not; bit 3 (formats 2 and
+// 3) is a witness. Other bits are zero. Without bits 0 and 1: a learner.
+//
+// Format 3 ends with the settings:
+//
+//   u8  format of the settings, 1
+//   u64 lease   u64 heartbeat   u64 clock drift (ppm)   u64 round trip   u64 margin
+//   u64 election timeout   (durations in nanoseconds)   u8 flags: bit 0, reads by the lease are on
 
 #include <leasehold/base/coding.h>
 #include <leasehold/raft/membership.h>
@@ -19,6 +26,7 @@ namespace {
 
 constexpr std::uint8_t kFormatPlain = 1;
 constexpr std::uint8_t kFormatWithWitnesses = 2;
+constexpr std::uint8_t kFormatWithSettings = 3;
 constexpr std::uint8_t kVotes = 1;
 constexpr std::uint8_t kVotesInOutgoing = 2;
 constexpr std::uint8_t kLeaves = 4;
@@ -27,6 +35,11 @@ constexpr std::size_t kAddressMax = 512;
 
 bool contains(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+std::uint8_t format_of(const Membership& membership) {
+  if (membership.settings) return kFormatWithSettings;
+  return membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses;
 }
 
 Error malformed(const char* what) {
@@ -60,7 +73,7 @@ Bytes encode_membership(const Membership& membership) {
   LEASEHOLD_ASSERT(membership.leaving.size() <= membership.outgoing_voters.size());
   std::string out;
   LittleWriter to(out);
-  to.u8(membership.witnesses.empty() ? kFormatPlain : kFormatWithWitnesses);
+  to.u8(format_of(membership));
   to.u16(static_cast<std::uint16_t>(membership.members.size()));
   for (const Member& member : membership.members) {
     LEASEHOLD_ASSERT(member.address.size() <= kAddressMax);
@@ -76,6 +89,7 @@ Bytes encode_membership(const Membership& membership) {
     to.u16(static_cast<std::uint16_t>(member.address.size()));
     to.bytes(member.address);
   }
+  if (membership.settings) encode_settings(*membership.settings, to);
   return Bytes(std::move(out));
 }
 
@@ -83,14 +97,14 @@ Result<Membership> decode_membership(std::string_view bytes) {
   LittleReader in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("no bytes");
-  if (format != kFormatPlain && format != kFormatWithWitnesses) {
+  if (format < kFormatPlain || format > kFormatWithSettings) {
     return Error{ErrorCode::unsupported_format,
                  "membership entry has format " + std::to_string(format) +
-                     ", this build knows formats 1 and 2; use the build that wrote it or a newer "
+                     ", this build knows formats 1 to 3; use the build that wrote it or a newer "
                      "one"};
   }
   std::uint64_t known = kVotes | kVotesInOutgoing | kLeaves;
-  if (format == kFormatWithWitnesses) known |= kWitness;
+  if (format >= kFormatWithWitnesses) known |= kWitness;
   const std::uint16_t count = in.u16();
   if (count > kMembersMax) return malformed("more than 64 members");
   Membership membership;
@@ -118,6 +132,11 @@ Result<Membership> decode_membership(std::string_view bytes) {
     if ((flags & kWitness) != 0) membership.witnesses.push_back(member.id);
     full_voter = full_voter || (flags & (kVotes | kWitness)) == kVotes;
     membership.members.push_back(std::move(member));
+  }
+  if (format == kFormatWithSettings) {
+    Result<GroupSettings> settings = decode_settings(in);
+    if (!settings.ok()) return settings.error();
+    membership.settings = settings.value();
   }
   if (!in.ok()) return malformed("bytes are missing");
   if (!in.at_end()) return malformed("bytes are left over");

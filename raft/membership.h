@@ -1,11 +1,14 @@
-// Voters, learners and witnesses of a group, and the form of a membership in the log.
+// What the members of a group have agreed on: voters, learners, witnesses, and the settings; and
+// its form in the log.
 #pragma once
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/raft/settings.h>
 #include <leasehold/raft/types.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +44,10 @@ struct Membership {
   /// never changes. Invariant: a sorted subset of the ids of `members`; at least one of `voters` is
   /// not a witness.
   std::vector<NodeId> witnesses{};
+  /// None in a group of a version that knew no settings, until it has agreed on some: then each
+  /// node follows what it was started with. One entry changes the members or the settings, never
+  /// both; once there are settings, there are always some.
+  std::optional<GroupSettings> settings{};
 
   bool joint() const { return !outgoing_voters.empty(); }
   /// Votes in at least one half.

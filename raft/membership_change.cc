@@ -72,6 +72,7 @@ std::variant<Membership, ChangeRefused> plan_change(const Membership& newest,
   sort_by_id(next.members);
   std::sort(next.voters.begin(), next.voters.end());
   std::sort(next.witnesses.begin(), next.witnesses.end());
+  next.settings = newest.settings;
   if (next == newest) return ChangeRefused{ChangeObstacle::already_so};
   if (next.voters != newest.voters) {
     next.outgoing_voters = newest.voters;
@@ -103,6 +104,7 @@ Membership without_outgoing(const Membership& joint) {
   LEASEHOLD_ASSERT(joint.joint());
   Membership next;
   next.voters = joint.voters;
+  next.settings = joint.settings;
   for (const Member& member : joint.members) {
     if (contains(joint.leaving, member.id)) continue;
     next.members.push_back(member);
@@ -113,7 +115,21 @@ Membership without_outgoing(const Membership& joint) {
   return next;
 }
 
+Membership with_settings(const Membership& newest, const GroupSettings& settings) {
+  LEASEHOLD_ASSERT(!newest.joint());
+  Membership next = newest;
+  next.settings = settings;
+  LEASEHOLD_ASSERT(may_follow(newest, next));
+  return next;
+}
+
 bool may_follow(const Membership& before, const Membership& next) {
+  if (before.settings != next.settings) {
+    if (!next.settings || before.joint()) return false;
+    Membership same = before;
+    same.settings = next.settings;
+    return next == same;
+  }
   for (const Member& member : next.members) {
     const Member* earlier = before.find(member.id);
     if (earlier == nullptr) continue;

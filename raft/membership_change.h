@@ -83,9 +83,12 @@ std::vector<NodeId> promoted(const Membership& before, const Membership& next);
 /// The membership that follows a joint one.
 Membership without_outgoing(const Membership& joint);
 
+/// The membership to append so that the group of `newest`, which is not joint, follows `settings`.
+Membership with_settings(const Membership& newest, const GroupSettings& settings);
+
 /// Whether `next` may follow `before` in a log: every quorum of the one then shares a voter with
-/// every quorum of the other, and no member changes its uuid, or becomes a witness or stops being
-/// one.
+/// every quorum of the other, no member changes its uuid, or becomes a witness or stops being one,
+/// and the settings change by themselves or not at all.
 bool may_follow(const Membership& before, const Membership& next);
 
 }  // namespace leasehold::raft

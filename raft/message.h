@@ -61,6 +61,9 @@ struct AppendRequest {
   Index commit;
   Round round;        ///< the newest round when this was made
   Duration lease{0};  ///< the D of the round
+  /// The drift that the sender's lease allows the receiver's clock, in parts per million; 0 in a
+  /// message of a build that does not say it.
+  std::int64_t drift_ppm = 0;
   friend bool operator==(const AppendRequest&, const AppendRequest&) = default;
 };
 
@@ -110,8 +113,9 @@ struct SnapshotId {
 /// promise.
 struct SnapshotChunk {
   Term term;
-  Round round;        ///< the newest round when this was sent
-  Duration lease{0};  ///< the D of the round
+  Round round;                 ///< the newest round when this was sent
+  Duration lease{0};           ///< the D of the round
+  std::int64_t drift_ppm = 0;  ///< as in an append
   SnapshotId id;
   Membership membership;  ///< the one at id.last
   /// Of the whole snapshot. 0, with the tag 0 and without data: there is none, and a witness, which

@@ -90,6 +90,7 @@ struct AppendIntent {
   Index commit;
   Round round;
   Duration lease{0};
+  std::int64_t drift_ppm = 0;
 };
 
 /// "Bring `to` up to date by a snapshot": it needs entries that the log no longer holds. At most

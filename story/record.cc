@@ -198,6 +198,7 @@ struct FromEvent {
     record.text = format_time(e.theirs);
     return true;
   }
+  bool operator()(const raft::SettingsChanged&) const { return false; }
   bool operator()(const raft::LogCut& e) const {
     record.kind = Kind::log_cut;
     record.index = e.to;

@@ -137,6 +137,7 @@ Result<void> Script::forge(const Words& words) {
     m.prev = last;
     m.round = Round(values["round"]);
     m.lease = lease;
+    m.drift_ppm = cluster_->node(ends.value().first).options.timing.max_clock_drift_ppm;
     m.commit = Index(values["commit"]);
     if (const Done sound = sound_append(ends.value().first, ends.value().second, m); !sound) {
       return sound;

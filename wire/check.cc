@@ -25,6 +25,7 @@ constexpr Verdict kI3 = "I3: half of a log id is zero";
 constexpr Verdict kI4 = "I4: the candidate's last entry is not of an earlier term";
 
 constexpr lease::Duration kLeaseMax = std::chrono::hours(1);
+constexpr std::int64_t kDriftPpmMax = 500'000;
 
 bool in_range(std::initializer_list<std::uint64_t> positions) {
   for (const std::uint64_t position : positions) {
@@ -66,10 +67,14 @@ Verdict check_vote_reply(const Reply& m) {
 }
 
 /// AppendRequest and SnapshotChunk.
-Verdict check_round(raft::Round round, lease::Duration lease) {
-  if (round.value() == 0) return "I7: no round";
-  if (lease <= lease::Duration(0) || lease > kLeaseMax) {
+template <class Request>
+Verdict check_round(const Request& m) {
+  if (m.round.value() == 0) return "I7: no round";
+  if (m.lease <= lease::Duration(0) || m.lease > kLeaseMax) {
     return "I7: the lease is not within (0, 1 hour]";
+  }
+  if (m.drift_ppm < 0 || m.drift_ppm > kDriftPpmMax) {
+    return "I7: the drift is not within 0 and 500000 ppm";
   }
   return kHolds;
 }
@@ -120,7 +125,7 @@ struct Check {
     }
     if (m.term.value() == 0) return kI2;
     if (!whole(m.prev)) return kI3;
-    if (const Verdict verdict = check_round(m.round, m.lease)) return verdict;
+    if (const Verdict verdict = check_round(m)) return verdict;
     return check_entries(m);
   }
 
@@ -176,7 +181,7 @@ struct Check {
       return kI1;
     }
     if (m.term.value() == 0) return kI2;
-    if (const Verdict verdict = check_round(m.round, m.lease)) return verdict;
+    if (const Verdict verdict = check_round(m)) return verdict;
     if (m.id.last.index.value() == 0 || !whole(m.id.last)) return "I11: the empty log's snapshot";
     if (m.id.last.term > m.term) return "I11: the snapshot's term is above the message's";
     // An empty snapshot without bytes: it tells a witness where its log begins.

@@ -69,8 +69,9 @@ std::size_t payload_bytes(const wire::PeerMessage& message) {
 }
 
 Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t frame_bytes_max,
-                                   SendBuffer& out) {
+                                   SendBuffer& out, std::uint16_t version) {
   LEASEHOLD_ASSERT(check_message(message).ok());
+  LEASEHOLD_ASSERT(version >= kWireVersionMin && version <= kWireVersionMax);
   LEASEHOLD_ASSERT(frame_bytes_max <= std::numeric_limits<std::int32_t>::max());
   const std::size_t payload = payload_bytes(message);
   std::size_t protobuf = 0;
@@ -79,7 +80,7 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
   if (payload < frame_bytes_max) {
     form = arena.message();
     form->set_group(message.group.value());
-    write_form(message.payload, *form);
+    write_form(message.payload, version, *form);
     protobuf = form->ByteSizeLong();
   }
   const std::size_t frame = kFrameHeaderBytes + protobuf + payload;
@@ -101,7 +102,7 @@ Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t
   form->SerializeWithCachedSizesToArray(reinterpret_cast<std::uint8_t*>(body));
   const std::string_view body_view(body, protobuf);
   FrameHeader header;
-  header.version = kWireVersionMax;
+  header.version = version;
   header.kind = FrameKind::message;
   header.protobuf_bytes = static_cast<std::uint32_t>(protobuf);
   header.payload_bytes = static_cast<std::uint32_t>(payload);
@@ -129,9 +130,8 @@ Result<wire::PeerMessage> decode_message(const Frame& frame) {
   Result<wire::PeerMessage> decoded = wire::PeerMessage{};
   wire::PeerMessage& message = decoded.value();
   message.group = raft::GroupId(form->group());
-  if (Result<void> read = read_form(*form, frame.payload, message.payload); !read.ok()) {
-    return read.error();
-  }
+  Result<void> read = read_form(*form, frame.payload, frame.header.version, message.payload);
+  if (!read.ok()) return read.error();
   if (!frame.payload.empty() && !has_payload_part(message.payload)) {
     return malformed("a payload part behind a message that has none");
   }

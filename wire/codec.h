@@ -10,6 +10,7 @@
 #include <leasehold/wire/peer_message.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace leasehold::wire {
 
@@ -18,9 +19,10 @@ std::size_t payload_bytes(const wire::PeerMessage& message);
 
 /// Appends the frame of `message` to `out` and returns its length. Asserts the invariants of
 /// check.h: a message that breaks one is a bug of this node. Error: overloaded, nothing is
-/// appended: the frame would be above `frame_bytes_max`.
+/// appended: the frame would be above `frame_bytes_max`. `version`: the wire version of the
+/// connection, one that this build speaks.
 Result<std::size_t> encode_message(const wire::PeerMessage& message, std::size_t frame_bytes_max,
-                                   SendBuffer& out);
+                                   SendBuffer& out, std::uint16_t version = kWireVersionMax);
 
 /// Reads the message of `frame`, whose kind is `message`. What comes back satisfies every invariant
 /// of check.h; its payloads share `frame.payload`. Error: malformed.

@@ -8,6 +8,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/wire/peer_message.h>
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -17,10 +18,12 @@ namespace pb {
 class Message;
 }  // namespace pb
 
-/// Writes everything of a payload except the bytes of the frame's payload part.
-void write_form(const Payload& payload, pb::Message& form);
+/// Writes everything of a payload that wire version `version` has a field for, except the bytes of
+/// the frame's payload part.
+void write_form(const Payload& payload, std::uint16_t version, pb::Message& form);
 /// `payload`: the payload part of the frame. Errors: malformed.
-Result<void> read_form(const pb::Message& form, const Bytes& payload, Payload& to);
+Result<void> read_form(const pb::Message& form, const Bytes& payload, std::uint16_t version,
+                       Payload& to);
 
 inline Error malformed(std::string what) {
   return Error{ErrorCode::malformed, "malformed message: " + std::move(what)};

@@ -1,6 +1,7 @@
 // Reads the protobuf form of each message, and refuses fields that this build does not know.
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/form.h>
+#include <leasehold/wire/frame.h>
 #include <leasehold/wire/raft.pb.h>
 
 #include <google/protobuf/message.h>
@@ -15,6 +16,12 @@ namespace {
 /// Whether `form` itself (not what is nested in it) has only fields that raft.proto names.
 bool known_fields_only(const google::protobuf::Message& form) {
   return form.GetReflection()->GetUnknownFields(form).empty();
+}
+
+/// Whether an append or a chunk of wire version `version` may say this drift.
+template <class Form>
+bool drift_belongs(const Form& form, std::uint16_t version) {
+  return version >= kDriftVersion || form.drift_ppm() == 0;
 }
 
 raft::LogId log_id(std::uint64_t term, std::uint64_t index) {
@@ -72,6 +79,7 @@ Result<raft::AppendRequest> append_request(const pb::AppendRequest& m, const Byt
   request.commit = raft::Index(m.commit());
   request.round = raft::Round(m.round());
   request.lease = lease::Duration(m.lease_ns());
+  request.drift_ppm = m.drift_ppm();
   request.entries.reserve(static_cast<std::size_t>(count));
   raft::Index index = request.prev.index;
   std::size_t offset = 0;
@@ -118,6 +126,7 @@ Result<raft::SnapshotChunk> snapshot_chunk(const pb::SnapshotChunk& m, const Byt
   chunk.term = raft::Term(m.term());
   chunk.round = raft::Round(m.round());
   chunk.lease = lease::Duration(m.lease_ns());
+  chunk.drift_ppm = m.drift_ppm();
   chunk.id = raft::SnapshotId{log_id(m.last_term(), m.last_index()), m.tag()};
   chunk.membership = std::move(membership).value();
   chunk.size = m.size();
@@ -178,7 +187,8 @@ Result<void> take_message(Result<T> from, Payload& to) {
 
 }  // namespace
 
-Result<void> read_form(const pb::Message& m, const Bytes& payload, wire::Payload& to) {
+Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t version,
+                       wire::Payload& to) {
   using Case = pb::Message::PayloadCase;
   const auto unknown = [] { return malformed("a field that this wire version does not name"); };
   if (!known_fields_only(m)) return unknown();
@@ -200,6 +210,7 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, wire::Payload
       return {};
     case Case::kAppendRequest:
       if (!known_fields_only(m.append_request())) return unknown();
+      if (!drift_belongs(m.append_request(), version)) return unknown();
       return take_message(append_request(m.append_request(), payload), to);
     case Case::kAppendReply:
       if (!known_fields_only(m.append_reply())) return unknown();
@@ -231,6 +242,7 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, wire::Payload
       return take(formation_confirm(m.formation_confirm()), to);
     case Case::kSnapshotChunk:
       if (!known_fields_only(m.snapshot_chunk())) return unknown();
+      if (!drift_belongs(m.snapshot_chunk(), version)) return unknown();
       return take_message(snapshot_chunk(m.snapshot_chunk(), payload), to);
     case Case::kSnapshotReply:
       if (!known_fields_only(m.snapshot_reply())) return unknown();

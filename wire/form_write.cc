@@ -1,5 +1,6 @@
 // Writes each message in its protobuf form.
 #include <leasehold/wire/form.h>
+#include <leasehold/wire/frame.h>
 #include <leasehold/wire/raft.pb.h>
 
 #include <variant>
@@ -10,6 +11,7 @@ namespace {
 /// Writes one message into its protobuf form.
 struct ToProtobuf {
   pb::Message& out;
+  std::uint16_t version;
 
   template <class Request>
   static void vote_request(const Request& m, auto* to) {
@@ -51,6 +53,7 @@ struct ToProtobuf {
     to->set_commit(m.commit.value());
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
+    if (version >= kDriftVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
     const int count = static_cast<int>(m.entries.size());
     if (count == 0) return;
     to->mutable_entry_terms()->Reserve(count);
@@ -115,6 +118,7 @@ struct ToProtobuf {
     to->set_term(m.term.value());
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
+    if (version >= kDriftVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
     to->set_last_term(m.id.last.term.value());
     to->set_last_index(m.id.last.index.value());
     to->set_tag(m.id.tag);
@@ -140,8 +144,8 @@ struct ToProtobuf {
 
 }  // namespace
 
-void write_form(const Payload& payload, pb::Message& form) {
-  std::visit(ToProtobuf{form}, payload);
+void write_form(const Payload& payload, std::uint16_t version, pb::Message& form) {
+  std::visit(ToProtobuf{form, version}, payload);
 }
 
 }  // namespace leasehold::wire

@@ -29,9 +29,11 @@ namespace leasehold::wire {
 
 /// The versions of the message format that this build speaks.
 inline constexpr std::uint16_t kWireVersionMin = 3;
-inline constexpr std::uint16_t kWireVersionMax = 3;
+inline constexpr std::uint16_t kWireVersionMax = 4;
 /// The first one with chunks of snapshots; a peer that does not speak it gets none.
 inline constexpr std::uint16_t kSnapshotVersion = 2;
+/// The first one whose rounds carry the drift that the sender's lease allows.
+inline constexpr std::uint16_t kDriftVersion = 4;
 /// Frames of the handshake carry this one; every build reads it.
 inline constexpr std::uint16_t kHandshakeVersion = 0;
 

@@ -112,6 +112,7 @@ class Replica {
     request.commit = intent.commit;
     request.round = intent.round;
     request.lease = intent.lease;
+    request.drift_ppm = intent.drift_ppm;
     std::size_t bytes = 0;
     for (raft::Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
       request.entries.push_back(log_[i.value() - 1]);

@@ -197,6 +197,7 @@ void Trace::add_event(const raft::Event& event) {
                  [](const raft::LeaseGained&) {},
                  [](const raft::LeaseLost&) {},
                  [&n](const raft::SettingsDiffer& what) { n[0] = what.peer.value(); },
+                 [&n](const raft::SettingsChanged& what) { n[0] = what.index.value(); },
                  [&n](const raft::LogCut& what) { n[0] = what.to.value(); },
                  [&n](const raft::SnapshotSending& what) { n[0] = what.peer.value(); },
                  [&n](const raft::SnapshotInstalled& what) {

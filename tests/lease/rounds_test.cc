@@ -12,27 +12,45 @@ HolderInstant at(std::int64_t ms) {
   return HolderInstant(milliseconds(ms));
 }
 
+Timing timing(std::int64_t lease_ms) {
+  Timing numbers;
+  numbers.lease = milliseconds(lease_ms);
+  return numbers;
+}
+
 TEST(RoundRing, KnowsWhenARoundBegan) {
   RoundRing ring;
   EXPECT_EQ(ring.newest(), Round(0));
-  EXPECT_EQ(ring.begin(at(10), milliseconds(1000)), Round(1));
-  EXPECT_EQ(ring.begin(at(20), milliseconds(900)), Round(2));
+  EXPECT_EQ(ring.begin(at(10), timing(1000)), Round(1));
+  EXPECT_EQ(ring.begin(at(20), timing(900)), Round(2));
   EXPECT_EQ(ring.find(Round(1))->began, at(10));
   EXPECT_EQ(ring.find(Round(2))->duration, milliseconds(900));
+  EXPECT_EQ(ring.find(Round(2))->end(), at(20) + timing(900).usable(milliseconds(900)));
+}
+
+TEST(RoundRing, LimitsWhatEarlierRoundsAreWorthAndNeverRaisesIt) {
+  RoundRing ring;
+  ring.begin(at(10), timing(1000));
+  Timing careful = timing(1000);
+  careful.margin = milliseconds(50);
+  ring.limit(careful);
+  EXPECT_EQ(ring.find(Round(1))->end(), at(10) + careful.usable(milliseconds(1000)));
+  ring.limit(timing(1000));
+  EXPECT_EQ(ring.find(Round(1))->end(), at(10) + careful.usable(milliseconds(1000)));
 }
 
 TEST(RoundRing, KnowsNothingOfRoundsThatNeverBegan) {
   RoundRing ring;
   EXPECT_FALSE(ring.find(Round(0)).has_value());
   EXPECT_FALSE(ring.find(Round(1)).has_value());
-  ring.begin(at(10), milliseconds(1000));
+  ring.begin(at(10), timing(1000));
   EXPECT_FALSE(ring.find(Round(2)).has_value());
   EXPECT_FALSE(ring.find(Round(1 + RoundRing::kCapacity)).has_value());
 }
 
 TEST(RoundRing, ForgetsTheOldest) {
   RoundRing ring;
-  for (std::size_t i = 0; i <= RoundRing::kCapacity; ++i) ring.begin(at(1), milliseconds(1));
+  for (std::size_t i = 0; i <= RoundRing::kCapacity; ++i) ring.begin(at(1), timing(1));
   EXPECT_FALSE(ring.find(Round(1)).has_value());
   EXPECT_TRUE(ring.find(Round(2)).has_value());
 }

@@ -28,6 +28,25 @@ TEST(Timing, UsableIsRoundedDown) {
 
 // In true time: the holder's clock slow by rho, the voter's fast by rho. The holder must stop
 // first.
+TEST(Timing, AStretchedPromiseLastsAsLongInTrueTime) {
+  for (const std::int64_t own : {0, 1, 10'000, 100'000, 333'333, 500'000}) {
+    for (const std::int64_t group : {0, 1, 7'777, 100'000, 500'000}) {
+      for (const std::int64_t promised :
+           {std::int64_t{1}, std::int64_t{999'999'937}, std::int64_t{3'600'000'000'000}}) {
+        Timing timing;
+        timing.max_clock_drift_ppm = own;
+        const Duration stretched = timing.stretched(Duration(promised), group);
+        // stretched / (1 + own) >= promised / (1 + group), without a division.
+        EXPECT_GE(stretched.count() * (1'000'000 + group), promised * (1'000'000 + own))
+            << own << " " << group << " " << promised;
+        if (own <= group) {
+          EXPECT_EQ(stretched, Duration(promised));
+        }
+      }
+    }
+  }
+}
+
 TEST(Timing, TheHolderStopsBeforeTheVoterIsFree) {
   Timing timing;
   timing.margin = Duration(0);

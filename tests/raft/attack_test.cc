@@ -174,6 +174,7 @@ class Attack {
     m.commit = index(core);
     m.round = Round(1 + number(10));
     m.lease = ms(random_.chance(1, 10) ? 3'600'000 : 1000);
+    m.drift_ppm = static_cast<std::int64_t>(random_.below(500'001));
     LogId before = m.prev;
     for (std::uint64_t left = random_.below(4); left > 0; --left) {
       Entry entry;
@@ -238,6 +239,7 @@ class Attack {
     m.term = term(core);
     m.round = Round(1 + number(10));
     m.lease = ms(1000);
+    m.drift_ppm = static_cast<std::int64_t>(random_.below(500'001));
     m.id.last = id(core);
     m.membership = membership();
     if (random_.chance(1, 3)) return m;  // the beginning of a witness's log

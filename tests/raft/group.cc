@@ -316,6 +316,7 @@ void Group::fill(Replica& replica, const AppendIntent& intent) {
   m.commit = intent.commit;
   m.round = intent.round;
   m.lease = intent.lease;
+  m.drift_ppm = intent.drift_ppm;
   std::size_t bytes = 0;
   for (Index i = intent.prev.index.next(); i <= intent.last; i = i.next()) {
     m.entries.push_back(replica.entry(i));
@@ -412,6 +413,18 @@ std::variant<LogId, ChangeRefused> Group::change(int id, const WantedMembers& wa
 void Group::ask(int id, std::uint64_t read, ReadMode mode) {
   core(id).read_index(now_, read, mode);
   drain(id);
+}
+
+std::variant<LogId, SettingsRefused> Group::change_settings(int id, const GroupSettings& wanted) {
+  std::variant<LogId, SettingsRefused> answer = core(id).change_settings(now_, wanted);
+  drain(id);
+  return answer;
+}
+
+void Group::restart(int id, const lease::Timing& timing) {
+  crash(id);
+  replica(id).options.timing = timing;
+  restart(id);
 }
 
 std::optional<ReadAnswer> Group::read(int id, ReadMode mode) {

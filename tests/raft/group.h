@@ -130,6 +130,9 @@ class Group {
 
   std::optional<LogId> propose(int id, std::string payload);
   std::variant<LogId, ChangeRefused> change(int id, const WantedMembers& wanted);
+  std::variant<LogId, SettingsRefused> change_settings(int id, const GroupSettings& wanted);
+  /// Starts the node again with other numbers of its own.
+  void restart(int id, const lease::Timing& timing);
   /// Asks, settles, and returns the answer if there is one.
   std::optional<ReadAnswer> read(int id, ReadMode mode);
   void ask(int id, std::uint64_t read, ReadMode mode);

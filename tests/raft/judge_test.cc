@@ -90,8 +90,9 @@ TEST_F(Judged, TheLargestTermAgainAndAgainGrowsOnlyWithTime) {
   refused(other_, follower_, append, Violation::term_too_high);
 }
 
-TEST_F(Judged, ALeaseAboveTenTimesTheOwnIsRefused) {
+TEST_F(Judged, ALeaseAboveTenTimesTheGroupsIsRefused) {
   AppendRequest append = heartbeat();
+  append.drift_ppm = lease::Timing().max_clock_drift_ppm;
   append.lease = append.lease * 10 + Duration(1);
   refused(leader_, follower_, append, Violation::lease_too_long);
   append.lease = core(follower_).options().timing.lease * 10;

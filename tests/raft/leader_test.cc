@@ -38,7 +38,7 @@ struct Three {
     leader.acknowledge(*leader.find(NodeId(peer)), Round(round));
   }
   std::optional<Index> matched() const { return leader.matched(membership, Index(7)); }
-  QuorumAcknowledged acknowledged() const { return leader.acknowledged(membership, true, timing); }
+  QuorumAcknowledged acknowledged() const { return leader.acknowledged(membership, true); }
 };
 
 TEST(Leader, NothingIsReachedBeforeAnAcknowledgement) {
@@ -68,7 +68,7 @@ TEST(Leader, ThatDoesNotVoteDoesNotCount) {
   three.begin_rounds(5);
   three.acknowledge(2, 3);
   const Leader& leader = three.leader;
-  EXPECT_EQ(leader.acknowledged(three.membership, false, three.timing).round, std::nullopt);
+  EXPECT_EQ(leader.acknowledged(three.membership, false).round, std::nullopt);
   EXPECT_EQ(leader.matched(three.membership, std::nullopt), Index(0));
 }
 

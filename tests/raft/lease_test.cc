@@ -14,6 +14,7 @@ AppendRequest heartbeat(std::uint64_t term, std::uint64_t round, Duration lease 
   m.term = Term(term);
   m.round = Round(round);
   m.lease = lease;
+  m.drift_ppm = lease::Timing().max_clock_drift_ppm;
   return m;
 }
 

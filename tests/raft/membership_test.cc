@@ -1,5 +1,6 @@
 #include <leasehold/base/random.h>
 #include <leasehold/raft/membership.h>
+#include <leasehold/raft/membership_change.h>
 
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ TEST(MembershipTest, NamesBothFormatsWhenItRefusesOne) {
   ASSERT_FALSE(decoded.ok());
   EXPECT_EQ(decoded.error().code, ErrorCode::unsupported_format);
   EXPECT_NE(decoded.error().message.find("format 9"), std::string::npos);
-  EXPECT_NE(decoded.error().message.find("formats 1 and 2"), std::string::npos);
+  EXPECT_NE(decoded.error().message.find("formats 1 to 3"), std::string::npos);
 }
 
 TEST(MembershipTest, OnlyOneWithAWitnessIsInFormatTwo) {
@@ -100,6 +101,81 @@ TEST(MembershipTest, RandomBytesNeverDecodeToABrokenMembership) {
     ASSERT_FALSE(m.voters.empty());
     ASSERT_EQ(decode_membership(encode_membership(m).view()).value(), m);
   }
+}
+
+// ---- Settings ----
+
+Membership with_settings() {
+  Membership m = sample();
+  m.settings = GroupSettings{};
+  m.settings->timing.lease = std::chrono::seconds(2);
+  m.settings->lease_reads = false;
+  return m;
+}
+
+TEST(MembershipSettings, AreReadBackAndCutShortNowhere) {
+  const Bytes bytes = encode_membership(with_settings());
+  EXPECT_EQ(bytes.view()[0], 3);
+  EXPECT_EQ(decode_membership(bytes.view()).value(), with_settings());
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(decode_membership(bytes.view().substr(0, length)).ok()) << length;
+  }
+  EXPECT_FALSE(decode_membership(std::string(bytes.view()) + "x").ok());
+}
+
+// Pinned: they are on disk and on the wire.
+TEST(MembershipSettings, HaveTheseBytes) {
+  Membership m;
+  m.members = {{NodeId(1), Uuid{2, 3}, "a"}};
+  m.voters = {NodeId(1)};
+  m.settings = GroupSettings{};
+  std::string bytes(encode_membership(m).view());
+  ASSERT_EQ(bytes.size(), 1U + 2 + 24 + 1 + 2 + 1 + 1 + 48 + 1);
+  std::string tail = bytes.substr(31);
+  EXPECT_EQ(tail[0], 1);
+  EXPECT_EQ(tail.substr(1, 8), std::string("\x00\xca\x9a\x3b\x00\x00\x00\x00", 8));   // 1 s
+  EXPECT_EQ(tail.substr(17, 8), std::string("\xa0\x86\x01\x00\x00\x00\x00\x00", 8));  // 100,000
+  EXPECT_EQ(tail[49], 1);
+}
+
+TEST(MembershipSettings, AreRefusedWhenTheyBreakAnInequality) {
+  const std::string good(encode_membership(with_settings()).view());
+  const std::size_t at = good.size() - 50;
+  std::string unsafe = good;
+  unsafe.replace(at + 1, 8, std::string(8, '\0'));
+  const auto decoded = decode_membership(unsafe);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_NE(decoded.error().message.find("lease"), std::string::npos);
+  std::string flags = good;
+  flags.back() = 2;
+  EXPECT_FALSE(decode_membership(flags).ok());
+  std::string format = good;
+  format[at] = 2;
+  EXPECT_EQ(decode_membership(format).error().code, ErrorCode::unsupported_format);
+}
+
+TEST(MembershipSettings, ChangeByThemselvesAndNeverVanish) {
+  Membership plain;
+  plain.members = {{NodeId(1), Uuid{1, 1}, "a"}, {NodeId(2), Uuid{2, 2}, "b"}};
+  plain.voters = {NodeId(1)};
+  Membership some = plain;
+  some.settings = GroupSettings{};
+  Membership others = some;
+  others.settings->lease_reads = false;
+  EXPECT_TRUE(may_follow(plain, some));
+  EXPECT_TRUE(may_follow(some, others));
+  EXPECT_FALSE(may_follow(some, plain));
+  Membership both = others;
+  both.members[1].address = "c";
+  EXPECT_FALSE(may_follow(some, both));
+  Membership joint = some;
+  joint.outgoing_voters = {NodeId(1)};
+  joint.voters = {NodeId(1), NodeId(2)};
+  EXPECT_TRUE(may_follow(some, joint));
+  Membership left = without_outgoing(joint);
+  EXPECT_EQ(left.settings, some.settings);
+  left.settings = others.settings;
+  EXPECT_FALSE(may_follow(joint, left));
 }
 
 }  // namespace

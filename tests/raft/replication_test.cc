@@ -15,6 +15,7 @@ AppendRequest append(std::uint64_t term, LogId prev, std::vector<std::uint64_t> 
   m.commit = Index(commit);
   m.round = Round(1);
   m.lease = ms(1000);
+  m.drift_ppm = lease::Timing().max_clock_drift_ppm;
   Index index = prev.index;
   for (const std::uint64_t t : entry_terms) {
     index = index.next();

@@ -22,6 +22,7 @@ AppendRequest append(std::uint64_t term, LogId prev, std::initializer_list<std::
   m.commit = Index(commit);
   m.round = Round(1);
   m.lease = ms(1000);
+  m.drift_ppm = lease::Timing().max_clock_drift_ppm;
   Index index = prev.index;
   for (const std::uint64_t entry_term : terms) {
     index = index.next();
@@ -35,6 +36,7 @@ SnapshotChunk chunk(const Group& group, std::uint64_t term, SnapshotId id, std::
   m.term = Term(term);
   m.round = Round(7);
   m.lease = ms(1000);
+  m.drift_ppm = lease::Timing().max_clock_drift_ppm;
   m.id = id;
   m.membership = group.membership();
   m.size = Group::kSnapshotBytes;

@@ -95,6 +95,9 @@ TEST(Check, Appends) {
       append_verdict([](Append& m) { m.lease = std::chrono::hours(1) + lease::Duration(1); }),
       HasSubstr("I7"));
   EXPECT_EQ(append_verdict([](Append& m) { m.lease = std::chrono::hours(1); }), "holds");
+  EXPECT_THAT(append_verdict([](Append& m) { m.drift_ppm = 500'001; }), HasSubstr("I7"));
+  EXPECT_THAT(append_verdict([](Append& m) { m.drift_ppm = -1; }), HasSubstr("I7"));
+  EXPECT_EQ(append_verdict([](Append& m) { m.drift_ppm = 500'000; }), "holds");
   EXPECT_THAT(append_verdict([](Append& m) { m.entries[0].kind = raft::EntryKind::empty; }),
               HasSubstr("I8"));
   EXPECT_THAT(append_verdict([](Append& m) { m.entries[0].kind = raft::EntryKind::membership; }),

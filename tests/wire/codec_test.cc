@@ -28,9 +28,9 @@ std::string bytes_of(const SendBuffer& buffer) {
   return all;
 }
 
-std::string encoded(const wire::PeerMessage& message) {
+std::string encoded(const wire::PeerMessage& message, std::uint16_t version = kWireVersionMax) {
   SendBuffer out;
-  const Result<std::size_t> size = encode_message(message, kLimit, out);
+  const Result<std::size_t> size = encode_message(message, kLimit, out, version);
   EXPECT_TRUE(size.ok());
   EXPECT_EQ(size.value(), out.bytes());
   return bytes_of(out);
@@ -47,9 +47,9 @@ Result<wire::PeerMessage> decoded(const std::string& stream) {
 }
 
 /// A frame around any two parts, with the right checksums.
-std::string sealed(std::string_view protobuf, std::string_view payload) {
-  FrameHeader header{kWireVersionMax, FrameKind::message,
-                     static_cast<std::uint32_t>(protobuf.size()),
+std::string sealed(std::string_view protobuf, std::string_view payload,
+                   std::uint16_t version = kWireVersionMax) {
+  FrameHeader header{version, FrameKind::message, static_cast<std::uint32_t>(protobuf.size()),
                      static_cast<std::uint32_t>(payload.size()), crc32c(payload, crc32c(protobuf))};
   std::string bytes;
   append_header(header, bytes);
@@ -226,11 +226,29 @@ TEST(Codec, PayloadPartsHaveToFit) {
   EXPECT_THAT(decoded(sealed(part, "abc")).error().message, HasSubstr("do not add up"));
 }
 
+// Two nodes speak the newest version that both know.
+TEST(Codec, ARoundCarriesItsDriftFromVersion4On) {
+  raft::AppendRequest append;
+  append.term = raft::Term(1);
+  append.round = raft::Round(1);
+  append.lease = std::chrono::seconds(1);
+  append.drift_ppm = 100'000;
+  const wire::PeerMessage message{raft::GroupId(), raft::Message(append)};
+  const auto drift = [](const std::string& frame) {
+    const auto read = decoded(frame).value();
+    return std::get<raft::AppendRequest>(std::get<raft::Message>(read.payload)).drift_ppm;
+  };
+  EXPECT_EQ(drift(encoded(message)), 100'000);
+  EXPECT_EQ(drift(encoded(message, 3)), 0);
+  const std::string part = encoded(message).substr(kFrameHeaderBytes);
+  EXPECT_THAT(decoded(sealed(part, "", 3)).error().message, HasSubstr("field"));
+}
+
 // Pinned: older builds send these bytes. A change needs a new wire version.
 TEST(Codec, GoldenBytes) {
   using namespace std::chrono_literals;
   const auto golden = [](wire::Payload payload) {
-    return hex(encoded(wire::PeerMessage{raft::GroupId(1), std::move(payload)}));
+    return hex(encoded(wire::PeerMessage{raft::GroupId(1), std::move(payload)}, 3));
   };
   const raft::LogId last{raft::Term(2), raft::Index(300)};
   raft::AppendRequest append;
@@ -239,6 +257,7 @@ TEST(Codec, GoldenBytes) {
   append.commit = raft::Index(299);
   append.round = raft::Round(17);
   append.lease = 1s;
+  append.drift_ppm = 100'000;  // version 3 has no field for it
   append.entries = {raft::Entry{{raft::Term(3), raft::Index(301)}, raft::EntryKind::empty, Bytes()},
                     raft::Entry{{raft::Term(3), raft::Index(302)},
                                 raft::EntryKind::command,
@@ -291,6 +310,7 @@ TEST(Codec, GoldenBytes) {
   chunk.term = raft::Term(3);
   chunk.round = raft::Round(17);
   chunk.lease = 1s;
+  chunk.drift_ppm = 100'000;
   chunk.id = {last, 0x55};
   chunk.membership.members = {member};
   chunk.membership.voters = {member.id};

@@ -74,7 +74,7 @@ TEST(FrameHeader, ANewerVersionIsRefusedWithBothNumbers) {
   const Error error = refusal_of(resealed(frame));
   EXPECT_EQ(error.code, ErrorCode::unsupported_format);
   EXPECT_THAT(error.message, HasSubstr("version 9"));
-  EXPECT_THAT(error.message, HasSubstr("speaks 3 to 3"));
+  EXPECT_THAT(error.message, HasSubstr("speaks 3 to 4"));
 }
 
 TEST(FrameHeader, AVersionThatIsNotSpokenAnyMoreIsRefused) {

@@ -87,6 +87,7 @@ raft::AppendRequest append_request(Random& random) {
   m.round = raft::Round(position(random, 1));
   m.lease = lease::Duration(
       static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
+  m.drift_ppm = static_cast<std::int64_t>(random.below(500'001));
   LogId last = m.prev;
   for (std::uint64_t count = flip(random) ? 0 : random.below(12); count > 0; --count) {
     last.index = last.index.next();
@@ -155,6 +156,7 @@ raft::SnapshotChunk snapshot_chunk(Random& random) {
   m.round = raft::Round(position(random, 1));
   m.lease = lease::Duration(
       static_cast<std::int64_t>(1 + random.below(std::uint64_t{3600} * 1000 * 1000 * 1000)));
+  m.drift_ppm = static_cast<std::int64_t>(random.below(500'001));
   m.id = snapshot_id(random, m.term.value());
   const std::uint64_t first = 1 + random.below(5);
   m.membership.members.push_back(member(random, first));

@@ -1,0 +1,58 @@
+// The numbers on which all members of a group have to agree, so that a leader's lease ends before
+// the promises that it rests on. They are part of the group's log.
+#pragma once
+
+#include <leasehold/base/coding.h>
+#include <leasehold/base/result.h>
+#include <leasehold/lease/timing.h>
+#include <leasehold/raft/types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace leasehold::raft {
+
+/// The settings of a group from one position of its log on: they stand in a membership entry
+/// (membership.h), and like the members they are in effect when that entry is appended. What a node
+/// is started with (CoreOptions::timing) is what it would propose; once its log has settings it
+/// follows those.
+struct GroupSettings {
+  lease::Timing timing;  ///< invariant: has passed validate()
+  /// Off: no leader shows a lease, and every read asks a quorum. For a group whose clocks cannot be
+  /// relied upon. Promises and elections stay as they are.
+  bool lease_reads = true;
+
+  friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
+};
+
+/// Their part of a membership entry. Format: see the head of membership.cc. Decoding checks the
+/// invariants; errors: malformed, unsupported_format.
+void encode_settings(const GroupSettings& settings, LittleWriter& to);
+Result<GroupSettings> decode_settings(LittleReader& from);
+
+/// A whole group moves to a longer D in steps of at most this many times: a node that has not heard
+/// of the new settings refuses a leader whose D is longer than that.
+inline constexpr int kLeaseStepMax = 10;
+
+/// Why the settings were not changed. Nothing was appended.
+enum class SettingsObstacle : std::uint8_t {
+  not_leader,          ///< ask `leader`, if it is known
+  transfer_under_way,  ///< of the leadership, or this leader is about to stop leading
+  change_under_way,    ///< the newest membership is joint, or not known to be committed
+  leader_is_new,       ///< it has committed nothing of its own term yet
+  already_so,          ///< the group has exactly these settings
+  invalid,             ///< they break an inequality of lease::Timing; `why` quotes it
+  step_too_long,       ///< D would grow to more than kLeaseStepMax times the present one
+};
+
+struct SettingsRefused {
+  SettingsObstacle obstacle = SettingsObstacle::not_leader;
+  NodeId leader{};  ///< not_leader: kNobody if unknown
+  std::string why{};
+  friend bool operator==(const SettingsRefused&, const SettingsRefused&) = default;
+};
+
+/// A sentence for a person that says what to do.
+std::string text_of(const SettingsRefused& refused);
+
+}  // namespace leasehold::raft
