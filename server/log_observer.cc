@@ -80,8 +80,8 @@ struct Line {
   void operator()(const raft::SettingsChanged& e) const {
     const lease::Timing& t = e.settings.timing;
     spdlog::info(
-        "term {}: the group's settings (entry {}): lease {}, heartbeat {}, clock drift {} ppm, margin {}, "
-        "round trip {}, election timeout {}, lease reads {}",
+        "term {}: the group's settings (entry {}): lease {}, heartbeat {}, clock drift {} ppm, "
+        "margin {}, round trip {}, election timeout {}, lease reads {}",
         term, e.index.value(), format_duration(t.lease), format_duration(t.heartbeat),
         t.max_clock_drift_ppm, format_duration(t.margin), format_duration(t.max_round_trip),
         format_duration(t.election_timeout), e.settings.lease_reads ? "on" : "off");

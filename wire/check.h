@@ -10,8 +10,9 @@
 //  I4  A candidate's last entry is of a term below the one it asks votes for.
 //  I5  AppendRequest: prev.term <= first entry's term <= ... <= last entry's term <= term.
 //  I6  AppendRequest: the first entry has the index after prev, each next one the index after that.
-//  I7  AppendRequest, SnapshotChunk: a round of at least 1, and 0 < lease <= one hour.
-//  I8  AppendRequest: at most kEntriesMax entries, each of a known kind; an empty entry has no
+//  I7  AppendRequest, SnapshotChunk: a round of at least 1, 0 < lease <= one hour, and 0 <= drift
+//  <= 500,000 ppm. I8  AppendRequest: at most kEntriesMax entries, each of a known kind; an empty
+//  entry has no
 //      payload, and a membership entry's payload decodes.
 //  I9  ForwardReply: a known reason.
 //  I10 FormationConfirm: 1 to kMembersMax members, ascending by id, each once; id and uuid not
