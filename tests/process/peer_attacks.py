@@ -12,10 +12,10 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 
 import cluster as cluster_module
 import resp
+from attacked import Attacked
 from bad_peers import ends
 from cluster import Cluster, Failed, check
 from peer_forge import Forger, Schema
@@ -30,8 +30,6 @@ ALPN = "leasehold-peer/1"
 KEY_CIPHER = "TLS_AES_128_GCM_SHA256"
 with open(os.path.join(HERE, "peer_attacks.json"), encoding="utf-8") as attacks_file:
     ATTACKS = json.load(attacks_file)
-# Between an attack and the look at what it did: longer than the group needs to answer a message.
-SETTLE_SECONDS = 0.02
 
 
 class Plain:
@@ -121,36 +119,16 @@ def cluster_id(name, peers):
     return value or 1
 
 
-def standing(cluster):
-    """What no attack may change."""
-    found = {}
-    for node in cluster.nodes:
-        check(node.running, f"{node} ended")
-        status = node.status()
-        found[node.id] = {key: status[key] for key in ("term", "leader", "commit", "revision", "keys", "incarnation",
-                                                       "uuid", "membership", "formed")}
-        found[node.id]["members"] = [(m["id"], m["uuid"], m["voter"]) for m in status["members"]]
-    return found
-
-
-class Attacks:
+class Attacks(Attacked):
     def __init__(self, cluster, schema, every_value=False):
-        self.cluster = cluster
         self.every_value = every_value
         self.schema = schema
-        self.count = 0
         leader = cluster.wait_leader()
         with leader.client() as client:
             check(client.call("SET", "k", "good") == "OK", "the group does not write")
         for node in cluster.nodes:
             cluster.wait_caught_up(node)
-        self.before = standing(cluster)
-        self.memory = {node.id: node.status()["rss_bytes"] for node in cluster.nodes}
-
-    def look(self, what):
-        time.sleep(SETTLE_SECONDS)
-        now = standing(self.cluster)
-        check(now == self.before, f"{what} moved something:\n{self.before}\n{now}")
+        super().__init__(cluster)
 
     def forger(self, target):
         status = target.status()
@@ -216,9 +194,8 @@ class Attacks:
         return [one] if repeated else one
 
     def end(self, kind):
+        self.check_memory("all of them", MEMORY_BYTES)
         for node in self.cluster.nodes:
-            grown = node.status()["rss_bytes"] - self.memory[node.id]
-            check(grown < MEMORY_BYTES, f"{node} grew by {grown} bytes")
             with node.client() as client:
                 check(client.call("SET", f"after-{node.id}", "x") == "OK", f"{node} does not write any more")
                 check(client.call("GET", "k") == b"good", f"{node} has lost a key")
