@@ -43,7 +43,7 @@ bool is_http(const Arguments& args, bool line) {
   if (args.empty()) return false;
   // No command has one of these names.
   if (equals_ignoring_case(args[0], "post") || equals_ignoring_case(args[0], "host:")) return true;
-  constexpr std::string_view kVersion = "HTTP/";
+  constexpr std::string_view kVersion = "http/";
   return line && equals_ignoring_case(args.back().substr(0, kVersion.size()), kVersion);
 }
 

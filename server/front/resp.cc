@@ -110,12 +110,15 @@ std::size_t RequestParser::held_bytes() const {
 void RequestParser::trim() {
   if (!finished_) return;
   if (spans_.capacity() > kSpansKept) {
-    spans_ = {};
-    args_ = {};
+    spans_.clear();
+    args_.clear();
+    spans_.shrink_to_fit();
+    args_.shrink_to_fit();
   }
   if (inline_text_.capacity() > kInlineBytesKept) {
     args_.clear();
-    inline_text_ = {};
+    inline_text_.clear();
+    inline_text_.shrink_to_fit();
   }
 }
 
