@@ -148,6 +148,7 @@ class TransactionBuilder {
   Result<void> watch(const Watched& watched);
   std::size_t operations() const { return operations_; }
   std::size_t watched() const { return watched_; }
+  std::size_t held_bytes() const { return watched_bytes_.capacity() + operation_bytes_.capacity(); }
   Bytes finish() const;
 
  private:

@@ -15,6 +15,10 @@ const char* const kProtectedModeRefusal =
     "connections from this machine are taken. Give the default user a password, or start the node "
     "with --protected-mode no if its network lets in only those who may do everything";
 
+const char* const kMemoryUsedUp =
+    "ERR the memory for requests and replies of clients is used up: try again later, or raise "
+    "--client-memory-max of this node";
+
 bool default_user_is_open(ServerState& state, const kv::Users& users) {
   const auto rights = state.accounts.find(users, kDefaultUser);
   return rights != nullptr && rights->on() && rights->rules().nopass;
@@ -35,15 +39,12 @@ bool is_protected_from(ServerState& state, const kv::Users& users, const asio::i
   return !certified && default_user_is_open(state, users);
 }
 
-bool is_http(const Arguments& args) {
+bool is_http(const Arguments& args, bool line) {
   if (args.empty()) return false;
   // No command has one of these names.
   if (equals_ignoring_case(args[0], "post") || equals_ignoring_case(args[0], "host:")) return true;
-  if (args.size() != 3 || args[2].substr(0, 5) != "HTTP/") return false;
-  static constexpr const char* kMethods[] = {"get",   "put",     "head",  "delete", "options",
-                                             "patch", "connect", "trace", "pri"};
-  return std::any_of(std::begin(kMethods), std::end(kMethods),
-                     [&](const char* method) { return equals_ignoring_case(args[0], method); });
+  constexpr std::string_view kVersion = "http/";
+  return line && equals_ignoring_case(args.back().substr(0, kVersion.size()), kVersion);
 }
 
 std::chrono::nanoseconds ConnectionRate::take(std::chrono::nanoseconds now) {

@@ -21,12 +21,15 @@ bool is_loopback(const asio::ip::address& address);
 bool is_protected_from(ServerState& state, const kv::Users& users, const asio::ip::address& address,
                        ClientTls::Mode tls);
 
-/// The reply to a connection that protected mode refuses.
+/// The replies to a connection that protected mode refuses, and to one that wants more memory than
+/// there is.
 extern const char* const kProtectedModeRefusal;
+extern const char* const kMemoryUsedUp;
 
 /// The request is a line or a header of HTTP: a web page has made a browser send it here, to have
-/// the commands in its body executed.
-bool is_http(const Arguments& args);
+/// the commands in its body executed. A page chooses the method and the path, so every `line`
+/// (which an array is not) that ends with a version of HTTP is one.
+bool is_http(const Arguments& args, bool line);
 
 /// Connections per second, as a bucket of tokens. One thread at a time.
 class ConnectionRate {

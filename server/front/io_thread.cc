@@ -1,3 +1,4 @@
+#include <leasehold/server/front/gate.h>
 #include <leasehold/server/front/io_thread.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/front/tcp_front.h>
@@ -186,12 +187,16 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     thread_->take_over(std::move(self), own.protocol(), handle);
   }
 
-  std::size_t held_with(std::size_t capacity) const {
-    return capacity + sending_.capacity() + session_->held_bytes();
+  /// With so large an input.
+  bool affords(std::size_t capacity) {
+    using Holder = ClientMemory::Holder;
+    const std::size_t held = capacity + sending_.capacity() + session_->held_bytes();
+    const Holder holder = session_->is_stranger() ? Holder::stranger : Holder::user;
+    return thread_->state.client_memory.set(share_, held, holder);
   }
   bool reserve(std::size_t capacity) {
     if (capacity == capacity_) return true;
-    if (!thread_->state.client_memory.set(share_, held_with(capacity))) return false;
+    if (!affords(capacity)) return false;
     thread_->state.input_bytes.fetch_add(capacity - capacity_, std::memory_order_relaxed);
     auto larger = std::make_unique_for_overwrite<char[]>(capacity);
     if (end_ > begin_) std::memcpy(larger.get(), input_.get() + begin_, end_ - begin_);
@@ -204,10 +209,18 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   /// Counts what it holds by now. False: too much over all connections, and this one was closed.
   bool pay() {
-    if (thread_->state.client_memory.set(share_, held_with(capacity_))) return true;
-    thread_->counters.connections_large.add();
-    close();
+    if (affords(capacity_)) return true;
+    session_->multi().clear();  // then there may be room for the answer
+    refuse_more(affords(capacity_));
     return false;
+  }
+  void refuse_more(bool room_to_answer) {
+    thread_->counters.connections_large.add();
+    if (!room_to_answer) return close();
+    // Never before the replies to what is under way.
+    if (!session_->busy()) append_error(session_->output(), kMemoryUsedUp);
+    session_->close_after_replies();
+    if (send() && sending_.empty()) linger();
   }
 
   bool make_space() {
@@ -229,15 +242,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   void read() {
     if (reading_ || draining_ || finishing_ || session_->stalled() || session_->closing()) return;
-    if (!make_space()) {
-      thread_->counters.connections_large.add();
-      append_error(session_->output(),
-                   "ERR the memory for requests and replies of clients is used up: try again "
-                   "later, or raise --client-memory-max of this node");
-      session_->close_after_replies();
-      if (send() && sending_.empty()) linger();
-      return;
-    }
+    if (!make_space()) return refuse_more(true);
     reading_ = true;
     channel_.async_read_some(input_.get() + end_, capacity_ - end_,
                              [self = shared_from_this()](asio::error_code error, std::size_t size) {

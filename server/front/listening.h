@@ -29,7 +29,13 @@ struct Listening {
   std::uint64_t told = 0;       ///< the newest revision that was sent to a watcher
   std::chrono::nanoseconds said{0};
   bool progress_due = false;
+  std::size_t held_bytes = 0;  ///< about: memory of what it listens to
 };
+/// What `count` texts cost that somebody listens to: each is kept two or three times, with a place
+/// in a list.
+inline std::size_t cost_of_interests(std::size_t count, std::size_t bytes) {
+  return 3 * bytes + 256 * count;
+}
 
 /// The lease id that is sent to a watcher; 0: none. Clients do not see the lease of a key that ends
 /// by itself.

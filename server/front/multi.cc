@@ -5,6 +5,12 @@
 #include <utility>
 
 namespace leasehold::server {
+namespace {
+
+/// Memory of a command that is queued here, beside its words.
+constexpr std::size_t kQueuedHereCost = 128;
+
+}  // namespace
 
 Multi::State& Multi::state() {
   if (!state_) state_ = std::make_unique<State>();
@@ -29,9 +35,17 @@ Result<void> Multi::queue_here(const CommandSpec& spec, const Arguments& args) {
                     kv::kOperationsMax, kQueuedHereBytesMax)};
   }
   queue.here_bytes += bytes;
+  queue.here_words += args.size();
   queue.here.emplace(queue.specs.size(), std::vector<std::string>(args.begin(), args.end()));
   queue.specs.push_back(&spec);
   return {};
+}
+
+std::size_t Multi::held_bytes() const {
+  if (state_ == nullptr) return 0;
+  return state_->builder.held_bytes() + state_->specs.capacity() * sizeof(const CommandSpec*) +
+         state_->here.size() * kQueuedHereCost + state_->here_words * sizeof(std::string) +
+         state_->here_bytes;
 }
 
 Multi::Finished Multi::finish() {

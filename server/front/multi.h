@@ -43,6 +43,8 @@ class Multi {
   Result<void> queue_here(const CommandSpec& spec, const Arguments& args);
   Result<void> watch(const kv::Watched& watched) { return state().builder.watch(watched); }
   std::size_t queued() const { return state_ == nullptr ? 0 : state_->specs.size(); }
+  /// Memory of the queue and of the watched keys.
+  std::size_t held_bytes() const;
 
   /// The queue for EXEC; afterwards the state is that of a new connection.
   struct Finished {
@@ -66,6 +68,7 @@ class Multi {
     std::vector<const CommandSpec*> specs;
     Here here;
     std::size_t here_bytes = 0;
+    std::size_t here_words = 0;
   };
   State& state();
   std::unique_ptr<State> state_;  ///< most connections never need one

@@ -9,6 +9,7 @@ namespace leasehold::server {
 namespace {
 
 constexpr std::size_t kSpansKept = 1024;
+constexpr std::size_t kInlineBytesKept = 4096;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -99,9 +100,25 @@ void RequestParser::restart() {
   remaining_ = 0;
   args_.clear();
   spans_.clear();
+}
+
+std::size_t RequestParser::held_bytes() const {
+  return spans_.capacity() * sizeof(Span) + args_.capacity() * sizeof(std::string_view) +
+         inline_text_.capacity();
+}
+
+void RequestParser::trim() {
+  if (!finished_) return;
   if (spans_.capacity() > kSpansKept) {
+    spans_.clear();
+    args_.clear();
     spans_.shrink_to_fit();
     args_.shrink_to_fit();
+  }
+  if (inline_text_.capacity() > kInlineBytesKept) {
+    args_.clear();
+    inline_text_.clear();
+    inline_text_.shrink_to_fit();
   }
 }
 
@@ -111,10 +128,11 @@ ParseStatus RequestParser::malformed(std::string why) {
   return ParseStatus::malformed;
 }
 
-ParseStatus RequestParser::parse(std::string_view bytes) {
+ParseStatus RequestParser::parse(std::string_view bytes, const RequestLimits& limits) {
   if (finished_) restart();
   if (bytes.empty()) return ParseStatus::incomplete;
-  return bytes.front() == '*' ? parse_array(bytes) : parse_inline(bytes);
+  line_ = bytes.front() != '*';
+  return line_ ? parse_inline(bytes) : parse_array(bytes, limits);
 }
 
 RequestParser::LineStatus RequestParser::read_length(std::string_view bytes, const char* what,
@@ -134,7 +152,7 @@ RequestParser::LineStatus RequestParser::read_length(std::string_view bytes, con
   return LineStatus::complete;
 }
 
-ParseStatus RequestParser::parse_array(std::string_view bytes) {
+ParseStatus RequestParser::parse_array(std::string_view bytes, const RequestLimits& limits) {
   std::int64_t number = 0;
   if (!counted_) {
     switch (read_length(bytes, "multibulk", kArgumentsMax, number)) {
@@ -145,6 +163,7 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
     // "*-1" is the null array. Like the empty one it asks for nothing and has no reply; and Redis
     // takes every other negative length for it.
     remaining_ = number < 0 ? 0 : static_cast<std::size_t>(number);
+    if (remaining_ > limits.arguments) return malformed("unauthenticated multibulk length");
     counted_ = true;
   }
   while (remaining_ > 0) {
@@ -163,6 +182,7 @@ ParseStatus RequestParser::parse_array(std::string_view bytes) {
       }
       if (number < 0) return malformed("invalid bulk length");
       bulk_bytes_ = static_cast<std::size_t>(number);
+      if (bulk_bytes_ > limits.bulk_bytes) return malformed("unauthenticated bulk length");
       sized_ = true;
       expected_ = position_ + bulk_bytes_ + 2;
       if (expected_ > kRequestBytesMax) {

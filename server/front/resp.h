@@ -25,8 +25,18 @@ inline constexpr std::size_t kBulkBytesMax = (16U << 20U) + (64U << 10U);
 inline constexpr std::size_t kRequestBytesMax = kBulkBytesMax + (1U << 20U);
 /// An inline request.
 inline constexpr std::size_t kInlineBytesMax = 64U << 10U;
+/// Words of a request, and bytes of each, of a client that has not proven a user: enough for HELLO
+/// with AUTH, as in Redis.
+inline constexpr std::size_t kStrangerArgumentsMax = 10;
+inline constexpr std::size_t kStrangerBulkBytesMax = 16U << 10U;
 /// "*12345\r\n" and "$12345\r\n" never need more.
 inline constexpr std::size_t kLengthLineBytesMax = 16;
+
+struct RequestLimits {
+  std::size_t arguments = kArgumentsMax;
+  std::size_t bulk_bytes = kBulkBytesMax;
+};
+inline constexpr RequestLimits kStrangerLimits = {kStrangerArgumentsMax, kStrangerBulkBytesMax};
 
 enum class ParseStatus : std::uint8_t {
   incomplete,  ///< give it the same bytes and more
@@ -42,18 +52,24 @@ class RequestParser {
  public:
   /// `bytes` starts where the request starts; after `incomplete` it starts with the same bytes as
   /// before, though they may have moved in memory. After `complete` the next call starts a new
-  /// request, with the bytes after consumed().
-  ParseStatus parse(std::string_view bytes);
+  /// request, with the bytes after consumed(). `limits` concern what is read now.
+  ParseStatus parse(std::string_view bytes, const RequestLimits& limits = {});
 
   /// The words of the complete request. They point into `bytes` (inline: into the parser) and are
   /// valid until the next parse() or until the buffer moves.
   const std::vector<std::string_view>& args() const { return args_; }
+  /// The complete request was one line, not an array.
+  bool is_line() const { return line_; }
   /// Length of the complete request.
   std::size_t consumed() const { return position_; }
   /// Incomplete: the least length of the request, as far as it is known.
   std::size_t expected() const { return expected_; }
   /// Malformed: the text of the error reply, without its first word.
   const std::string& error() const { return error_; }
+  /// What it needs beside the bytes, which grows with the number of words.
+  std::size_t held_bytes() const;
+  /// Between two requests: gives back what a large one needed. args() are gone.
+  void trim();
 
  private:
   struct Span {
@@ -62,7 +78,7 @@ class RequestParser {
   };
   enum class LineStatus : std::uint8_t { incomplete, complete, malformed };
 
-  ParseStatus parse_array(std::string_view bytes);
+  ParseStatus parse_array(std::string_view bytes, const RequestLimits& limits);
   ParseStatus parse_inline(std::string_view bytes);
   bool split_inline(std::string_view line);
   LineStatus read_length(std::string_view bytes, const char* what, std::int64_t max,
@@ -71,6 +87,7 @@ class RequestParser {
   void restart();
 
   bool finished_ = true;
+  bool line_ = false;
   bool counted_ = false;  ///< the array's "*" line has been read
   bool sized_ = false;    ///< the next bulk string's "$" line has been read
   std::size_t position_ = 0;

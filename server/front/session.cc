@@ -54,6 +54,11 @@ bool Session::may_run(CommandEffect effect) const {
   LEASEHOLD_UNREACHABLE();
 }
 
+std::size_t Session::held_bytes() const {
+  return bytes_under_way_ + output_.capacity() + late_reply_.capacity() + parser_.held_bytes() +
+         multi_.held_bytes() + (listening_ ? listening_->held_bytes : 0);
+}
+
 std::size_t Session::process(std::string_view input) {
   work_ = 0;
   coarse_ = coarse_now();
@@ -73,7 +78,12 @@ std::size_t Session::process(std::string_view input) {
       stalled_ = true;
       break;
     }
-    const ParseStatus status = parser_.parse(input.substr(taken));
+    if (user_.seen != context_.store.users().changes()) {
+      look_up_user();
+      if (closing_) break;
+    }
+    const RequestLimits limits = is_stranger() ? kStrangerLimits : RequestLimits();
+    const ParseStatus status = parser_.parse(input.substr(taken), limits);
     if (status == ParseStatus::incomplete) break;
     if (status == ParseStatus::malformed) {
       context_.counters->protocol_errors.add();
@@ -87,7 +97,7 @@ std::size_t Session::process(std::string_view input) {
     }
     asked_ = true;
     const Arguments& args = parser_.args();
-    if (is_http(args)) {
+    if (is_http(args, parser_.is_line())) {
       end_http();
       break;
     }
@@ -101,6 +111,7 @@ std::size_t Session::process(std::string_view input) {
     }
     taken += parser_.consumed();
   }
+  parser_.trim();
   submit_reads();
   flush_line();
   // A full output or the end of the turn may hold back the reply of the first place.
@@ -178,10 +189,6 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
   if (!arity_fits(*spec, args.size())) {
     if (multi_.open()) multi_.spoil();
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
-  }
-  if (user_.seen != context_.store.users().changes()) {
-    look_up_user();
-    if (closing_) return;
   }
   if (std::exchange(user_.unlearned, false)) {
     return refuse(out,

@@ -73,8 +73,11 @@ class Session : public std::enable_shared_from_this<Session> {
   bool stalled() const { return stalled_; }
   /// A request has been complete.
   bool has_asked() const { return asked_; }
-  /// Memory of commands under way, and of replies that wait for one of them or to be sent.
-  std::size_t held_bytes() const { return bytes_under_way_ + output_.capacity(); }
+  /// Memory of commands that are parsed, queued or under way, of replies that wait for one of them
+  /// or to be sent, and of what it listens to.
+  std::size_t held_bytes() const;
+  /// It has proven no user where it has to: it may do nothing, and gets little memory for that.
+  bool is_stranger() const { return user_.seen != 0 && user_.rights == nullptr; }
   /// Length of the unfinished request at the front of the input, so far as it is known.
   std::size_t expected() const { return parser_.expected(); }
   /// Replies to send. The caller removes what it has sent.

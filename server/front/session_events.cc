@@ -81,6 +81,11 @@ Listening& Session::begin_listening(bool subscribe) {
 std::uint64_t Session::watch(kv::KeyFilter filter, std::uint64_t from, bool values) {
   Listening& listening = begin_listening(false);
   listening.values = values;
+  std::size_t bytes = 0;
+  for (const auto* texts : {&filter.keys(), &filter.prefixes()}) {
+    for (const std::string& text : *texts) bytes += text.size();
+  }
+  listening.held_bytes = cost_of_interests(filter.keys().size() + filter.prefixes().size(), bytes);
   listening.reader.interest.filter = std::move(filter);
   listening.reader.next = from;
   listening.told = from - 1;
@@ -100,7 +105,9 @@ Subscriptions& Session::change_subscriptions() {
 
 void Session::subscriptions_changed() {
   if (listening_->subscriptions.empty()) return stop_listening();
-  listening_->reader.interest = listening_->subscriptions.interest();
+  const Subscriptions& has = listening_->subscriptions;
+  listening_->held_bytes = cost_of_interests(has.count(), has.bytes());
+  listening_->reader.interest = has.interest();
   context_.events->add(listening_->reader);
 }
 

@@ -34,6 +34,7 @@ class Subscriptions {
   void remove(Kind kind, std::string_view text);
   bool empty() const { return count() == 0; }
   std::size_t count() const { return channels_.size() + patterns_.size(); }
+  std::size_t bytes() const { return bytes_; }
   const std::set<std::string, std::less<>>& of(Kind kind) const {
     return kind == Kind::channel ? channels_ : patterns_;
   }

@@ -12,10 +12,11 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 
 import cluster as cluster_module
 import resp
+from attacked import Attacked
+from authority import Authority
 from bad_peers import ends
 from cluster import Cluster, Failed, check
 from peer_forge import Forger, Schema
@@ -30,8 +31,6 @@ ALPN = "leasehold-peer/1"
 KEY_CIPHER = "TLS_AES_128_GCM_SHA256"
 with open(os.path.join(HERE, "peer_attacks.json"), encoding="utf-8") as attacks_file:
     ATTACKS = json.load(attacks_file)
-# Between an attack and the look at what it did: longer than the group needs to answer a message.
-SETTLE_SECONDS = 0.02
 
 
 class Plain:
@@ -121,36 +120,16 @@ def cluster_id(name, peers):
     return value or 1
 
 
-def standing(cluster):
-    """What no attack may change."""
-    found = {}
-    for node in cluster.nodes:
-        check(node.running, f"{node} ended")
-        status = node.status()
-        found[node.id] = {key: status[key] for key in ("term", "leader", "commit", "revision", "keys", "incarnation",
-                                                       "uuid", "membership", "formed")}
-        found[node.id]["members"] = [(m["id"], m["uuid"], m["voter"]) for m in status["members"]]
-    return found
-
-
-class Attacks:
+class Attacks(Attacked):
     def __init__(self, cluster, schema, every_value=False):
-        self.cluster = cluster
         self.every_value = every_value
         self.schema = schema
-        self.count = 0
         leader = cluster.wait_leader()
         with leader.client() as client:
             check(client.call("SET", "k", "good") == "OK", "the group does not write")
         for node in cluster.nodes:
             cluster.wait_caught_up(node)
-        self.before = standing(cluster)
-        self.memory = {node.id: node.status()["rss_bytes"] for node in cluster.nodes}
-
-    def look(self, what):
-        time.sleep(SETTLE_SECONDS)
-        now = standing(self.cluster)
-        check(now == self.before, f"{what} moved something:\n{self.before}\n{now}")
+        super().__init__(cluster)
 
     def forger(self, target):
         status = target.status()
@@ -216,9 +195,8 @@ class Attacks:
         return [one] if repeated else one
 
     def end(self, kind):
+        self.check_memory("all of them", MEMORY_BYTES)
         for node in self.cluster.nodes:
-            grown = node.status()["rss_bytes"] - self.memory[node.id]
-            check(grown < MEMORY_BYTES, f"{node} grew by {grown} bytes")
             with node.client() as client:
                 check(client.call("SET", f"after-{node.id}", "x") == "OK", f"{node} does not write any more")
                 check(client.call("GET", "k") == b"good", f"{node} has lost a key")
@@ -251,12 +229,6 @@ def acknowledgements_for_a_stopped_follower(cluster, schema, attacker):
         for follower in followers:
             follower.resume()
     cluster.wait_leader()
-
-
-def program(binary, *words):
-    done = subprocess.run([binary, *words], capture_output=True, text=True, check=False)
-    check(done.returncode == 0, f"leasehold {' '.join(words)}: {done.stderr}")
-    return done.stdout
 
 
 @contextlib.contextmanager
@@ -319,54 +291,32 @@ def key(options, folder):
 
 def certificates(options, folder):
     """A group with certificates; attackers with every wrong one."""
-    def cert(*words, authority="ca"):
-        program(options.binary, "cert", *words, "--dir", os.path.join(folder, authority))
-
-    def pair(stem, authority="ca"):
-        return [os.path.join(folder, authority, f"{stem}.pem"), os.path.join(folder, authority, f"{stem}-key.pem")]
-
-    for authority, name in (("ca", "default"), ("other", "default"), ("elsewhere", "elsewhere")):
-        cert("init", "--cluster", name, authority=authority)
-        for number in (1, 2, 3, 9):
-            cert("node", "--id", str(number), "--host", "127.0.0.1", authority=authority)
-    cert("client", "--user", "mallory")
-    cert("node", "--id", "8", "--host", "127.0.0.1")
-    cert("revoke", pair("node-8")[0])
-    expired = expire(folder, pair("node-9"))
-    authority = os.path.join(folder, "ca")
+    ca, other, elsewhere = (Authority(options.binary, os.path.join(folder, at), cluster) for at, cluster in (
+        ("ca", "default"), ("other", "default"), ("elsewhere", "elsewhere")))
+    for number in (1, 2, 3, 9):
+        ca.node(number)
+    revoked = ca.node(8)
+    ca("revoke", revoked[0])
 
     def flags(node):
-        certificate, private = pair(f"node-{node.id}")
-        return ["--tls-cert", certificate, "--tls-key", private, "--tls-ca", f"{authority}/ca.pem",
-                "--tls-crl", f"{authority}/crl.pem", *options.client_flags]
+        certificate, private = ca.pair(f"node-{node.id}")
+        return ["--tls-cert", certificate, "--tls-key", private, "--tls-ca", ca.path("ca.pem"),
+                "--tls-crl", ca.path("crl.pem"), *options.client_flags]
     with group(options, [], flags) as cluster:
         recorded = record_a_dialler(cluster)
         attack(options, "certificates", cluster, [
             Plain("a plain socket"),
             Certificate("no certificate"),
-            Certificate("a certificate of another authority", *pair("node-1", "other")),
-            Certificate("a certificate of another cluster", *pair("node-1", "elsewhere")),
-            Certificate("a user's certificate", *pair("client-mallory")),
-            Certificate("a certificate of a node that is no member", *pair("node-9")),
-            Certificate("an expired certificate", *expired),
-            Certificate("a revoked certificate", *pair("node-8")),
+            Certificate("a certificate of another authority", *other.node(1)),
+            Certificate("a certificate of another cluster", *elsewhere.node(1)),
+            Certificate("a user's certificate", *ca.client("mallory")),
+            Certificate("a certificate of a node that is no member", *ca.pair("node-9")),
+            Certificate("an expired certificate", *ca.expired(ca.pair("node-9"))),
+            Certificate("a revoked certificate", *revoked),
             WrongKey("a key", "leasehold/0123456789abcdef", "6" * 64),
             Raw("a recorded handshake", recorded),
             Raw("half of a recorded handshake", recorded[:len(recorded) // 2]),
         ])
-
-
-def expire(folder, pair):
-    """The same certificate as that of `pair`, with a life that is over."""
-    certificate, private = pair
-    over = os.path.join(folder, "expired.pem")
-    authority = os.path.join(folder, "ca")
-    request = subprocess.run(["openssl", "x509", "-x509toreq", "-in", certificate, "-signkey", private,
-                              "-copy_extensions", "copy"], capture_output=True, check=True).stdout
-    subprocess.run(["openssl", "x509", "-req", "-CA", f"{authority}/ca.pem", "-CAkey", f"{authority}/ca-key.pem",
-                    "-days", "-1", "-copy_extensions", "copy", "-out", over], input=request, check=True,
-                   stderr=subprocess.DEVNULL)
-    return over, private
 
 
 def record_a_dialler(cluster):

@@ -174,6 +174,10 @@ class Client:
                 raise ConnectionLost("closed by the server")
             self._parser.feed(data)
 
+    def next_reply(self):
+        """One that has come already, or None."""
+        return self._parser.take()[1]
+
     def call(self, *words, timeout=None):
         self.send_raw(encode(*words))
         return self.read_reply(timeout)

@@ -13,6 +13,9 @@ using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 using std::chrono::seconds;
 
+constexpr ClientMemory::Holder kUser = ClientMemory::Holder::user;
+constexpr ClientMemory::Holder kStranger = ClientMemory::Holder::stranger;
+
 TEST(Gate, ProtectedModeTakesOnlyThisMachine) {
   const kv::Users users;
   ServerState state(ServerOptions{}, command_table());
@@ -41,13 +44,19 @@ TEST(Gate, ProtectedModeTakesOnlyThisMachine) {
 }
 
 TEST(Gate, HttpIsKnownByItsLines) {
-  EXPECT_TRUE(is_http({"POST", "/", "HTTP/1.1"}));
-  EXPECT_TRUE(is_http({"post"}));
-  EXPECT_TRUE(is_http({"Host:", "localhost"}));
-  EXPECT_TRUE(is_http({"DELETE", "/", "HTTP/1.0"}));
-  EXPECT_FALSE(is_http({"SET", "k", "HTTP/1.1"}));
-  EXPECT_FALSE(is_http({"GET", "k"}));
-  EXPECT_FALSE(is_http({}));
+  EXPECT_TRUE(is_http({"POST", "/", "HTTP/1.1"}, true));
+  EXPECT_TRUE(is_http({"post"}, true));
+  EXPECT_TRUE(is_http({"Host:", "localhost"}, true));
+  EXPECT_TRUE(is_http({"DELETE", "/", "HTTP/1.0"}, true));
+  // A page may choose a method that is a command, and a path that is a key.
+  EXPECT_TRUE(is_http({"SET", "/k", "HTTP/1.1"}, true));
+  EXPECT_TRUE(is_http({"DEL", "/a", "/b", "/c", "http/2.0"}, true));
+  EXPECT_FALSE(is_http({"GET", "k"}, true));
+  EXPECT_FALSE(is_http({"SET", "HTTP/1.1", "k"}, true));
+  EXPECT_FALSE(is_http({}, true));
+  // No page can send an array as its first bytes.
+  EXPECT_FALSE(is_http({"SET", "k", "HTTP/1.1"}, false));
+  EXPECT_TRUE(is_http({"POST"}, false));
 }
 
 TEST(Gate, ConnectionsMayComeInABurstAndThenAtTheRate) {
@@ -69,18 +78,55 @@ TEST(Gate, TheLastQuarterOfTheMemoryIsNotForLargeRequests) {
   ClientMemory::Share other;
   ClientMemory::Share middle;
   ClientMemory::Share small;
-  EXPECT_TRUE(memory.set(large, kLarge));
-  EXPECT_FALSE(memory.set(other, ClientMemory::kLargeBytes + 1));
-  EXPECT_TRUE(memory.set(other, ClientMemory::kLargeBytes));
-  EXPECT_TRUE(memory.set(middle, ClientMemory::kLargeBytes));
-  EXPECT_FALSE(memory.set(middle, 2 * ClientMemory::kLargeBytes));
-  EXPECT_TRUE(memory.set(small, ClientMemory::kFreeBytes));
+  EXPECT_TRUE(memory.set(large, kLarge, kUser));
+  EXPECT_FALSE(memory.set(other, ClientMemory::kLargeBytes + 1, kUser));
+  EXPECT_TRUE(memory.set(other, ClientMemory::kLargeBytes, kUser));
+  EXPECT_TRUE(memory.set(middle, ClientMemory::kLargeBytes, kUser));
+  EXPECT_FALSE(memory.set(middle, 2 * ClientMemory::kLargeBytes, kUser));
+  EXPECT_TRUE(memory.set(small, ClientMemory::kFreeBytes, kUser));
   EXPECT_LE(memory.used(), kMax);
   memory.give_back(large);
   memory.give_back(other);
   memory.give_back(middle);
   memory.give_back(small);
   EXPECT_EQ(memory.used(), 0U);
+}
+
+TEST(Gate, StrangersShareAnEighthOfTheMemory) {
+  constexpr std::size_t kMax = std::size_t{8} << 20U;
+  constexpr std::size_t kEighth = std::size_t{1} << 20U;
+  constexpr std::size_t kFree = ClientMemory::kFreeBytes;
+  ClientMemory memory(kMax);
+  ClientMemory::Share one;
+  ClientMemory::Share two;
+  EXPECT_FALSE(memory.set(one, kEighth + kFree + 1, kStranger));
+  EXPECT_TRUE(memory.set(one, kEighth + kFree, kStranger));
+  EXPECT_FALSE(memory.set(two, kFree + 1, kStranger));
+  EXPECT_TRUE(memory.set(two, kFree, kStranger)) << "small requests cost nothing";
+  EXPECT_EQ(memory.used(), kEighth);
+  // It logs in: its memory is that of a user, and another stranger has room.
+  EXPECT_TRUE(memory.set(one, kEighth + kFree, kUser));
+  EXPECT_EQ(memory.used_by_strangers(), 0U);
+  EXPECT_TRUE(memory.set(two, kEighth + kFree, kStranger));
+  // And it cannot become a stranger with all that.
+  EXPECT_FALSE(memory.set(one, kEighth, kStranger));
+  EXPECT_EQ(memory.used(), 2 * kEighth) << "nothing has changed";
+  memory.give_back(one);
+  memory.give_back(two);
+  EXPECT_EQ(memory.used(), 0U);
+  EXPECT_EQ(memory.used_by_strangers(), 0U);
+}
+
+TEST(Gate, StrangersGetNothingFromTheLastQuarter) {
+  constexpr std::size_t kMax = std::size_t{8} << 20U;
+  ClientMemory memory(kMax);
+  ClientMemory::Share users;
+  ClientMemory::Share stranger;
+  ClientMemory::Share user;
+  EXPECT_TRUE(memory.set(users, (std::size_t{6} << 20U) + ClientMemory::kFreeBytes, kUser));
+  EXPECT_FALSE(memory.set(stranger, ClientMemory::kFreeBytes + 1, kStranger));
+  EXPECT_TRUE(memory.set(user, ClientMemory::kFreeBytes + 1, kUser));
+  EXPECT_EQ(memory.used_by_strangers(), 0U);
 }
 
 }  // namespace

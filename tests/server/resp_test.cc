@@ -121,6 +121,45 @@ TEST(RequestParser, KnowsHowLongAnUnfinishedRequestIs) {
   EXPECT_EQ(parser.expected(), 4U + 7U + 1000U + 2U);
 }
 
+TEST(RequestParser, KnowsALineFromAnArray) {
+  RequestParser parser;
+  ASSERT_EQ(parser.parse("PING\r\n"), ParseStatus::complete);
+  EXPECT_TRUE(parser.is_line());
+  ASSERT_EQ(parser.parse("*1\r\n$4\r\nPING\r\n"), ParseStatus::complete);
+  EXPECT_FALSE(parser.is_line());
+}
+
+TEST(RequestParser, AStrangerMaySendLittle) {
+  const auto error_of = [](const std::string& bytes) {
+    RequestParser parser;
+    const ParseStatus status = parser.parse(bytes, kStrangerLimits);
+    return status == ParseStatus::malformed ? parser.error() : "";
+  };
+  EXPECT_EQ(error_of("*10\r\n"), "");
+  EXPECT_EQ(error_of("*11\r\n"), "Protocol error: unauthenticated multibulk length");
+  EXPECT_EQ(error_of("*2\r\n$4\r\nAUTH\r\n$16384\r\n"), "");
+  EXPECT_EQ(error_of("*2\r\n$4\r\nAUTH\r\n$16385\r\n"),
+            "Protocol error: unauthenticated bulk length");
+}
+
+TEST(RequestParser, CountsWhatManyWordsCostAndGivesItBack) {
+  RequestParser parser;
+  std::string bytes = "*65536\r\n";
+  for (int i = 0; i < 65535; ++i) bytes += "$0\r\n\r\n";
+  ASSERT_EQ(parser.parse(bytes), ParseStatus::incomplete);
+  const std::size_t unfinished = parser.held_bytes();
+  EXPECT_GE(unfinished, 65535U * 2 * sizeof(std::size_t));
+  parser.trim();
+  EXPECT_EQ(parser.held_bytes(), unfinished) << "the request goes on";
+  bytes += "$0\r\n\r\n";
+  ASSERT_EQ(parser.parse(bytes), ParseStatus::complete);
+  EXPECT_EQ(parser.args().size(), 65536U);
+  parser.trim();
+  EXPECT_LT(parser.held_bytes(), 64U << 10U);
+  ASSERT_EQ(parser.parse("*1\r\n$4\r\nPING\r\n"), ParseStatus::complete);
+  EXPECT_THAT(parser.args(), ElementsAre("PING"));
+}
+
 TEST(RequestParser, RefusesWhatIsNoRequest) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"*x\r\n", "invalid multibulk length"},

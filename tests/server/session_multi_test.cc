@@ -58,5 +58,53 @@ TEST_F(QueuedHere, AreBounded) {
   EXPECT_THAT(feed("EXEC\r\n"), StartsWith("-EXECABORT "));
 }
 
+class QueuedMemory : public SessionTest {
+ protected:
+  std::size_t held() {
+    pump();
+    return session_->held_bytes();
+  }
+};
+
+TEST_F(QueuedMemory, OfCommandsOnKeysIsCounted) {
+  const std::size_t before = held();
+  EXPECT_EQ(feed("MULTI\r\n"), "+OK\r\n");
+  EXPECT_EQ(send({"SET", "k", std::string(100000, 'v')}), "+QUEUED\r\n");
+  EXPECT_GE(held(), before + 100000);
+  EXPECT_EQ(feed("DISCARD\r\n"), "+OK\r\n");
+  EXPECT_LT(held(), before + 10000);
+}
+
+TEST_F(QueuedMemory, OfCommandsThatRunHereIsCountedWithTheirPlaces) {
+  feed("MULTI\r\n");
+  const std::size_t before = held();
+  for (int i = 0; i < 1000; ++i) feed("PING\r\n");
+  EXPECT_GE(held(), before + 1000 * 100);
+}
+
+TEST_F(QueuedMemory, OfWatchedKeysIsCounted) {
+  node_.grant_lease(std::chrono::seconds(5));
+  const std::size_t before = held();
+  EXPECT_EQ(send({"WATCH", std::string(50000, 'k')}), "+OK\r\n");
+  EXPECT_GE(held(), before + 50000);
+}
+
+TEST_F(QueuedMemory, OfManyWordsOfAnUnfinishedRequestIsCounted) {
+  std::string bytes = "*65536\r\n";
+  for (int i = 0; i < 60000; ++i) bytes += "$0\r\n\r\n";
+  feed(bytes);
+  EXPECT_GE(session_->held_bytes(), 60000U * 2 * sizeof(std::size_t));
+}
+
+TEST_F(QueuedMemory, OfSubscriptionsIsCounted) {
+  const std::size_t before = held();
+  send({"SUBSCRIBE", "__keyspace@0__:" + std::string(50000, 'k')});
+  EXPECT_GE(held(), before + 100000);
+  send({"UNSUBSCRIBE"});
+  EXPECT_LT(held(), before + 10000);
+  send({"LEASEHOLD", "WATCH", "KEY", std::string(50000, 'k')});
+  EXPECT_GE(held(), before + 50000);
+}
+
 }  // namespace
 }  // namespace leasehold::server

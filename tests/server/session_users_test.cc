@@ -66,6 +66,35 @@ TEST_F(SessionUsersTest, ANewGroupIsOpen) {
   EXPECT_EQ(write({"SET", "k", "v"}), "+OK\r\n");
 }
 
+TEST_F(SessionUsersTest, AStrangerSendsLittleUntilItHasLoggedIn) {
+  const std::string large(20000, 'v');
+  EXPECT_EQ(write({"SET", "k", large}), "+OK\r\n");
+  EXPECT_FALSE(session_->is_stranger());
+  EXPECT_EQ(acl({"SETUSER", "default", ">secret"}), "+OK\r\n");
+  // Both in one piece: what comes behind AUTH is a user's.
+  std::string bytes = "AUTH secret\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n";
+  append_bulk(bytes, large);
+  EXPECT_EQ(feed(bytes), "+OK\r\n");
+  node_.commit_all();
+  EXPECT_EQ(pump(), "+OK\r\n");
+  open();
+  EXPECT_THAT(send({"SET", "k", large}),
+              StartsWith("-ERR Protocol error: unauthenticated bulk length"));
+  EXPECT_TRUE(session_->is_stranger());
+  EXPECT_TRUE(session_->closing());
+}
+
+TEST_F(SessionUsersTest, AnOpenDoorThatIsClosedMakesStrangers) {
+  EXPECT_EQ(send({"GET", "k"}), "$-1\r\n");
+  auto mine = std::move(session_);
+  open();
+  EXPECT_EQ(acl({"SETUSER", "default", ">secret"}), "+OK\r\n");
+  session_ = std::move(mine);
+  // Not even a complete request is needed to see it.
+  EXPECT_THAT(feed("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$15000000\r\n"),
+              StartsWith("-ERR Protocol error: unauthenticated bulk length"));
+}
+
 TEST_F(SessionUsersTest, APasswordClosesThePort) {
   EXPECT_EQ(acl({"SETUSER", "default", ">secret"}), "+OK\r\n");
   for (const auto& words : std::vector<std::vector<std::string>>{{"GET", "k"},
@@ -76,6 +105,7 @@ TEST_F(SessionUsersTest, APasswordClosesThePort) {
                                                                  {"LEASEHOLD", "STATUS"}}) {
     EXPECT_EQ(send(words), kNoAuth) << words[0];
   }
+  EXPECT_TRUE(session_->is_stranger());
   EXPECT_EQ(send({"AUTH", "wrong"}), kWrongPassword);
   EXPECT_EQ(send({"GET", "k"}), kNoAuth);
   EXPECT_EQ(send({"AUTH", "secret"}), "+OK\r\n");

@@ -59,13 +59,14 @@ TEST_P(TcpGateTest, HttpIsClosedAndNothingBehindItIsExecuted) {
     ++said;
   };
   open(options);
-  for (const char* request : {"POST / HTTP/1.1", "GET / HTTP/1.1", "put /x HTTP/1.0", "hOsT: x"}) {
+  for (const char* request : {"POST / HTTP/1.1", "GET / HTTP/1.1", "put /x HTTP/1.0", "hOsT: x",
+                              "SET /stolen HTTP/1.1", "DEL /a /b HTTP/2"}) {
     RawClient browser(front_->port());
     const std::string text = std::string(request) + "\r\nSET stolen 1\r\nPING\r\n";
     browser.send(text);
     EXPECT_EQ(browser.read(), "") << request;
   }
-  EXPECT_EQ(state_->sum(&Counters::http_requests), 4U);
+  EXPECT_EQ(state_->sum(&Counters::http_requests), 6U);
   EXPECT_EQ(state_->sum(&Counters::writes), 0U);
   EXPECT_EQ(said, 1);
   // A command may have such a word.
@@ -96,6 +97,62 @@ TEST_P(TcpGateTest, UnfinishedRequestsHaveOneBudgetAndSmallOnesAreServed) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     std::this_thread::yield();
   }
+}
+
+TEST_P(TcpGateTest, QueuesOfTransactionsAreOfTheBudget) {
+  ServerOptions options;
+  options.client_memory_max = 8U << 20U;
+  open(options);
+  std::vector<RespClient> greedy;
+  std::size_t refused = 0;
+  for (int i = 0; i < 12; ++i) {
+    greedy.push_back(connect());
+    RespClient& client = greedy.back();
+    EXPECT_EQ(call(client, {"MULTI"}).text, "OK");
+    client.send({"SET", "k", std::string(1200000, 'v')});
+    const auto reply = client.reply(kPatience);
+    ASSERT_TRUE(reply.ok());
+    if (reply.value().text == "QUEUED") {
+      client.send({"PING"});  // its queue is counted by now
+      if (client.reply(kPatience).ok()) continue;
+    } else {
+      EXPECT_THAT(reply.value().text, ::testing::HasSubstr("--client-memory-max"));
+    }
+    ++refused;
+    EXPECT_FALSE(client.reply(kPatience).ok()) << "it is closed";
+  }
+  EXPECT_GE(refused, 6U);
+  EXPECT_LT(refused, 12U);
+  EXPECT_LE(state_->client_memory.used(), 6U << 20U);
+  RespClient small = connect();
+  EXPECT_EQ(call(small, {"SET", "a", "b"}).text, "OK");
+  greedy.clear();
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (state_->client_memory.used() > 0) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    std::this_thread::yield();
+  }
+}
+
+TEST_P(TcpGateTest, StrangersLeaveTheMemoryToUsers) {
+  ServerOptions options;
+  options.client_memory_max = 8U << 20U;
+  open(options);
+  RespClient user = connect();
+  EXPECT_EQ(call(user, {"ACL", "SETUSER", "default", ">secret"}).text, "OK");
+  EXPECT_EQ(call(user, {"AUTH", "secret"}).text, "OK");
+  std::string part = "*10\r\n";
+  for (int i = 0; i < 9; ++i) part += "$16384\r\n" + std::string(16384, 'x') + "\r\n";
+  std::vector<std::unique_ptr<RawClient>> strangers;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (state_->sum(&Counters::connections_large) < 3) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    strangers.push_back(std::make_unique<RawClient>(front_->port()));
+    strangers.back()->send(part);
+    EXPECT_LE(state_->client_memory.used_by_strangers(), 1U << 20U);
+  }
+  EXPECT_GT(state_->client_memory.used_by_strangers(), 0U);
+  EXPECT_EQ(call(user, {"SET", "k", std::string(4000000, 'v')}).text, "OK");
 }
 
 TEST_P(TcpGateTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
