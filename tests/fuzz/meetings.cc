@@ -1,5 +1,4 @@
 #include <leasehold/base/assert.h>
-#include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/fuzz/meetings.h>
 #include <leasehold/tls/certificates.h>
 #include <leasehold/tls/group_key.h>
@@ -7,7 +6,11 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,7 +27,27 @@ T made(Result<T> result) {
   return std::move(result).value();
 }
 
-/// Files and contexts are made once.
+/// Ends with its content.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "leasehold-XXXXXX").string();
+    LEASEHOLD_ASSERT(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string path(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// Files and contexts are made once, and the files are not read again.
 class World {
  public:
   World() {
@@ -73,13 +96,15 @@ class World {
         {shows_none, wants, false, "", {}},
         {shows, by_certificate->accepting(), false, "", {}},
     };
+    // A fuzzer that is stopped would leave it.
+    folder_.reset();
   }
 
   const Meeting& meeting(unsigned number) const { return meetings_[number % meetings_.size()]; }
   const net::PeerGuard& node_guard() const { return *node_guard_; }
 
  private:
-  std::string path(const std::string& name) const { return folder_.path(name); }
+  std::string path(const std::string& name) const { return folder_->path(name); }
   static net::GuardPtr guard(const PeerSecurity& security) {
     return made(net::PeerGuard::load(security));
   }
@@ -107,7 +132,7 @@ class World {
     return security;
   }
 
-  TemporaryFolder folder_;
+  std::optional<Folder> folder_{std::in_place};
   std::vector<Meeting> meetings_;
   net::GuardPtr node_guard_;
 };

@@ -220,6 +220,7 @@ TEST_F(Protected, HalfOfARecordCostsNothing) {
   ASSERT_TRUE(rig.run_until([&] { return stream.handshake().state == tls::Stream::State::done; }));
   const std::string half("\x17\x03\x03\x00\x40 and no more", 17);
   ASSERT_EQ(::send(socket.native_handle(), half.data(), half.size(), 0), 17);
+  rig.io.restart();
   rig.io.run_one_for(std::chrono::milliseconds(100));
   int turns = 0;
   while (turns < 1000 && rig.io.poll_one() > 0) ++turns;

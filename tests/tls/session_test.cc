@@ -97,7 +97,7 @@ TEST_F(TlsSessionTest, OneReadEndsWhateverWaits) {
   // As many as the socket takes.
   int sent = 0;
   while (sent < 3000 && visit.end.update_key()) ++sent;
-  ASSERT_GT(sent, 200);
+  ASSERT_GT(sent, 70);
   EXPECT_EQ(visit.read(), State::failed);
 }
 
@@ -247,7 +247,9 @@ TEST_F(SharedKeyTest, TheIdentityIsTheOneNameOfTheKey) {
   const std::string name = "leasehold/" + own_.name();
   EXPECT_TRUE(believed(accepts_, {name, bytes_of(own_)}));
   std::string upper = name;
-  for (char& c : upper) c = static_cast<char>(std::toupper(c));
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
   std::string changed = name;
   changed.back() = changed.back() == '0' ? '1' : '0';
   for (const std::string& other :
