@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -23,6 +24,8 @@ namespace {
 constexpr std::size_t kPiecesPerWrite = 64;
 /// Written or read before others get a turn.
 constexpr std::size_t kBytesPerTurn = std::size_t{1} << 20U;
+/// A read counts as so many at least: a peer may put one byte into each record.
+constexpr std::size_t kBytesPerRead = std::size_t{4} << 10U;
 
 /// Keep-alive: after this much silence the kernel probes an accepted connection, this many times,
 /// with these pauses. A dialled connection is always written to and needs only the timeout of
@@ -327,7 +330,7 @@ void TcpConnection::read() {
       return;
     }
     counters_.bytes_received += bytes;
-    taken += bytes;
+    taken += std::max(bytes, kBytesPerRead);
     if (!take_frames(std::string_view(scratch_.data(), bytes))) return;
     if (!stream_ && bytes < scratch_.size()) break;
   }

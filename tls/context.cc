@@ -2,6 +2,7 @@
 
 #include <leasehold/base/assert.h>
 #include <leasehold/tls/openssl.h>
+#include <leasehold/tls/session_end.h>
 #include <leasehold/tls/stream.h>
 
 #include <fmt/format.h>
@@ -23,7 +24,8 @@ constexpr std::string_view kPeerProtocol = "\x10leasehold-peer/1";
 constexpr std::string_view kKeyPrefix = "leasehold/";
 /// The one cipher that a group's key is used with, as TLS names it: AES-128-GCM, SHA-256.
 constexpr unsigned char kKeyCipher[] = {0x13, 0x01};
-/// How long a session may be continued without the certificates being looked at again.
+/// How long a session may be continued without the certificates being looked at again; shorter if
+/// one of them ends before.
 constexpr long kSessionSeconds = 600;
 
 Error problem_of(const std::string& file, const char* what) {
@@ -64,6 +66,8 @@ const Context& context_of(const SSL* ssl) {
 /// OpenSSL judges.
 int find_key(SSL* ssl, const unsigned char* identity, std::size_t size, SSL_SESSION** session) {
   *session = nullptr;
+  // A hello names several, and the last one that OpenSSL asks for is the one that it takes.
+  Stream::of(ssl).offered_key({});
   const std::string_view name(reinterpret_cast<const char*>(identity), size);
   if (!name.starts_with(kKeyPrefix)) return 1;
   for (const GroupKey& key : context_of(ssl).keys()) {
@@ -108,6 +112,27 @@ int keep_session(SSL* ssl, SSL_SESSION* session) {
   return Stream::of(ssl).keep(session) ? 1 : 0;
 }
 
+/// At the accepting side: notes in a ticket until when it is good. One that follows from a
+/// continued session has the end of that.
+int note_end(SSL* ssl, void*) {
+  if (SSL_session_reused(ssl) == 1) return 1;
+  const std::string end = end_of_proof(ssl, context_of(ssl));
+  return SSL_SESSION_set1_ticket_appdata(SSL_get_session(ssl), end.data(), end.size());
+}
+
+/// A ticket whose certificate has ended leads to a full handshake, which judges it.
+SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*, std::size_t,
+                               SSL_TICKET_STATUS status, void*) {
+  if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  void* end = nullptr;
+  std::size_t size = 0;
+  SSL_SESSION_get0_ticket_appdata(session, &end, &size);
+  if (has_ended({static_cast<const char*>(end), size}, context_of(ssl)))
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 }  // namespace
 
 Context::Context(Side side, bool of_peers)
@@ -131,6 +156,7 @@ Context::Context(Side side, bool of_peers)
                                    kName.size());
     SSL_CTX_set_session_cache_mode(native_, SSL_SESS_CACHE_OFF);  // tickets hold it all
     SSL_CTX_set_num_tickets(native_, 1);
+    SSL_CTX_set_session_ticket_cb(native_, note_end, judge_ticket, nullptr);
     if (of_peers) SSL_CTX_set_alpn_select_cb(native_, choose_protocol, nullptr);
   } else {
     SSL_CTX_set_session_cache_mode(native_, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
@@ -179,6 +205,7 @@ Result<void> Context::trust(const CertificateFiles& files) {
     return problem_of(files.revoked, "not a list of revoked certificates");
   }
   X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK);
+  revoked_end_ = end_of_lists(store);
   return {};
 }
 

@@ -65,6 +65,8 @@ class Context {
   ssl_ctx_st* native() const { return native_; }
   const std::vector<GroupKey>& keys() const { return keys_; }
   bool of_peers() const { return of_peers_; }
+  /// When the first of its lists of revoked certificates ends, as in session_end.h.
+  const std::string& revoked_end() const { return revoked_end_; }
   /// The other side has to have shown a certificate, or proved a key.
   bool demands_proof() const { return demands_proof_; }
 
@@ -78,6 +80,7 @@ class Context {
   ssl_ctx_st* native_;
   bool of_peers_;
   bool demands_proof_ = false;
+  std::string revoked_end_;
   std::vector<GroupKey> keys_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <leasehold/base/assert.h>
 #include <leasehold/tls/openssl.h>
+#include <leasehold/tls/session_end.h>
 #include <leasehold/tls/socket_bio.h>
 
 #include <fmt/format.h>
@@ -13,6 +14,17 @@
 namespace leasehold::tls {
 
 namespace {
+
+/// OpenSSL goes on reading until it has bytes for the protocol above. So messages of TLS alone,
+/// such as updates of keys, would hold the thread for as long as they come.
+constexpr std::size_t kMessagesInHandshakeMax = 512;
+/// Between two reads or writes of bytes.
+constexpr std::size_t kMessagesWithoutBytesMax = 64;
+
+void count_message(int sent, int, int type, const void*, std::size_t, SSL* ssl, void*) {
+  const bool counts = type == SSL3_RT_HEADER || type == SSL3_RT_HANDSHAKE;
+  if (sent == 0 && counts) Stream::of(ssl).note_message();
+}
 
 bool is_ip_address(const std::string& host) {
   using Address = std::unique_ptr<ASN1_OCTET_STRING, FreeBy<ASN1_OCTET_STRING_free>>;
@@ -27,10 +39,11 @@ SessionSlot::~SessionSlot() {
   SSL_SESSION_free(session_);
 }
 
-void SessionSlot::put(const ContextPtr& context, ssl_session_st* session) {
+void SessionSlot::put(const ContextPtr& context, ssl_session_st* session, std::string end) {
   SSL_SESSION_free(session_);
   session_ = session;
   context_ = context;
+  end_ = std::move(end);
 }
 
 Stream::Stream(ContextPtr context, Side side, int socket, SessionSlot* slot)
@@ -43,13 +56,16 @@ Stream::Stream(ContextPtr context, Side side, int socket, SessionSlot* slot)
   }
   SSL_set_bio(ssl_, bio, bio);
   SSL_set_app_data(ssl_, this);
+  SSL_set_msg_callback(ssl_, count_message);
   if (side == Side::accepted) {
     SSL_set_accept_state(ssl_);
     return;
   }
   SSL_set_connect_state(ssl_);
-  if (slot_ != nullptr && slot_->session_ != nullptr && slot_->context_.lock() == context_) {
+  if (slot_ != nullptr && slot_->session_ != nullptr && slot_->context_.lock() == context_ &&
+      !has_ended(slot_->end_, *context_)) {
     SSL_set_session(ssl_, slot_->session_);
+    session_end_ = slot_->end_;
   }
 }
 
@@ -73,12 +89,34 @@ const std::string& Stream::show_key(std::string shown, const std::string& name) 
 
 bool Stream::keep(ssl_session_st* session) {
   if (slot_ == nullptr) return false;
-  slot_->put(context_, session);
+  const bool continued = SSL_session_reused(ssl_) == 1;
+  slot_->put(context_, session, continued ? session_end_ : end_of_proof(ssl_, *context_));
   return true;
+}
+
+std::size_t Stream::messages_max() const {
+  return established_ ? kMessagesWithoutBytesMax : kMessagesInHandshakeMax;
+}
+
+void Stream::note_message() {
+  // OpenSSL reads nothing more then.
+  if (++messages_ > messages_max()) SSL_set_shutdown(ssl_, SSL_RECEIVED_SHUTDOWN);
+}
+
+Stream::Step Stream::took(std::size_t bytes) {
+  messages_ = 0;
+  return {State::done, bytes};
 }
 
 Stream::Step Stream::step_of(int result, const char* during) {
   const int code = SSL_get_error(ssl_, result);
+  if (messages_ > messages_max()) {
+    broken_ = true;
+    fault_ = Fault::protocol;
+    problem_ = fmt::format("{}: more than {} messages of TLS without anything else", during,
+                           messages_max());
+    return {State::failed, 0};
+  }
   switch (code) {
     case SSL_ERROR_WANT_READ: return {State::wants_read, 0};
     case SSL_ERROR_WANT_WRITE: return {State::wants_write, 0};
@@ -131,7 +169,7 @@ Stream::Step Stream::handshake() {
     return {State::failed, 0};
   }
   established_ = true;
-  return {State::done, 0};
+  return took(0);
 }
 
 bool Stream::note_proof() {
@@ -171,8 +209,8 @@ Stream::Step Stream::read(char* to, std::size_t size) {
   ERR_clear_error();
   std::size_t got = 0;
   const int result = SSL_read_ex(ssl_, to, size, &got);
-  if (result == 1) return {State::done, got};
-  return step_of(result, "TLS");
+  starved_ = result != 1;
+  return starved_ ? step_of(result, "TLS") : took(got);
 }
 
 Stream::Step Stream::write(std::string_view bytes) {
@@ -181,12 +219,12 @@ Stream::Step Stream::write(std::string_view bytes) {
   ERR_clear_error();
   std::size_t taken = 0;
   const int result = SSL_write_ex(ssl_, bytes.data(), bytes.size(), &taken);
-  if (result == 1) return {State::done, taken};
-  return step_of(result, "TLS");
+  return result == 1 ? took(taken) : step_of(result, "TLS");
 }
 
 bool Stream::has_pending() const {
-  return !broken_ && SSL_has_pending(ssl_) == 1;
+  // OpenSSL counts a part of a record, too.
+  return !broken_ && !starved_ && SSL_has_pending(ssl_) == 1;
 }
 
 void Stream::shut_down() {

@@ -29,9 +29,10 @@ class SessionSlot {
 
  private:
   friend class Stream;
-  void put(const ContextPtr& context, ssl_session_st* session);
+  void put(const ContextPtr& context, ssl_session_st* session, std::string end);
   std::weak_ptr<const Context> context_;
   ssl_session_st* session_ = nullptr;
+  std::string end_;  ///< of what the server has proved: session_end.h
 };
 
 /// Never blocks, never raises SIGPIPE, throws nothing. One thread at a time.
@@ -77,7 +78,8 @@ class Stream {
   /// Takes a part of `bytes`, which is not empty. After wants_*, call again with the same bytes,
   /// more may follow them.
   Step write(std::string_view bytes);
-  /// read() has bytes without the socket.
+  /// read() may have bytes without the socket. False after a read() that wants something: a part of
+  /// a record is no reason to read again before more has arrived.
   bool has_pending() const;
   /// Says farewell, as far as the socket takes it.
   void shut_down();
@@ -105,9 +107,12 @@ class Stream {
   void offered_key(const std::string& name) { offered_key_ = name; }
   const std::string& show_key(std::string shown, const std::string& name);
   bool keep(ssl_session_st* session);
+  void note_message();
 
  private:
   Step step_of(int result, const char* during);
+  Step took(std::size_t bytes);
+  std::size_t messages_max() const;
   /// What the handshake has proved. False: not what the context asks.
   bool note_proof();
   void note_fault(unsigned long code, long verdict);
@@ -119,6 +124,11 @@ class Stream {
   ssl_st* ssl_;
   bool established_ = false;
   bool broken_ = false;
+  /// The last read() found no whole record.
+  bool starved_ = false;
+  /// Records and messages of TLS that came since the last bytes of the protocol above.
+  std::size_t messages_ = 0;
+  std::string session_end_;  ///< of the session that it goes on with
   std::string offered_key_;
   std::string shown_key_;
   std::string peer_key_;

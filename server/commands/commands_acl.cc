@@ -169,7 +169,8 @@ void run_acl_dryrun(Session& session, const Arguments& args, std::string& out) {
         out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   AclRefusal refusal;
-  const std::string why = why_not(*rights, command_table(), *spec, words, refusal);
+  std::size_t steps = 0;
+  const std::string why = why_not(*rights, command_table(), *spec, words, refusal, steps);
   if (why.empty()) return append_simple(out, "OK");
   append_bulk(out, why);
 }

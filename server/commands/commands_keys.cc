@@ -111,11 +111,12 @@ void scan_some(StoreReader& reader, const Arguments& args, std::string& out) {
   kv::GiveWay way;
   for (const std::string& key : keys.value()) {
     way.step();
-    const bool matches = glob_matches(options.pattern, key, budget);
+    const bool shown = glob_matches(options.pattern, key, budget) && options.strings &&
+                       reader.may_show(key, budget);
     // A pattern may be dear: then fewer keys are looked at, but one at least.
     if (budget == 0 && seen > 0) break;
     ++seen;
-    if (matches && options.strings && reader.may_show(key)) found.push_back(key);
+    if (shown) found.push_back(key);
   }
   const bool more = seen < keys.value().size() || seen == options.count;
   append_array(out, 2);
@@ -143,7 +144,7 @@ void scan_keys(StoreReader& reader, const Arguments& args, std::string& out) {
   kv::GiveWay way;
   for (const std::string& key : keys.value()) {
     way.step();
-    if (glob_matches(args[1], key, budget) && reader.may_show(key)) {
+    if (glob_matches(args[1], key, budget) && reader.may_show(key, budget)) {
       found.push_back(key);
       bytes += key.size();
     }
@@ -159,7 +160,8 @@ void scan_random(StoreReader& reader, const Arguments&, std::string& out) {
   auto keys = reader.store.keys_after(std::nullopt, kRandomKeysMax);
   if (!keys) return store_failed(out, keys.error());
   auto& all = keys.value();
-  const auto hidden = [&](const std::string& key) { return !reader.may_show(key); };
+  std::size_t budget = kPatternStepsMax;
+  const auto hidden = [&](const std::string& key) { return !reader.may_show(key, budget); };
   all.erase(std::remove_if(all.begin(), all.end(), hidden), all.end());
   if (keys.value().empty()) return append_null(out, reader.protocol);
   thread_local std::minstd_rand random(std::random_device{}());

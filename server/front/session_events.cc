@@ -229,7 +229,7 @@ void Session::tell(const kv::Revision& revision) {
     }
     // No honest client has patterns that cost this much; a message may be missing.
     if (budget == 0) closing_ = true;
-    work_ += (kNotifyStepsMax - budget) / kNotifyStepsPerWord;
+    work_ += (kNotifyStepsMax - budget) / kPatternStepsPerWord;
   }
   context_.counters->watch_events.add(told);
   if (told > 0) context_.counters->watch_messages.add(subscribed() ? told : 1);

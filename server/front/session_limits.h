@@ -20,6 +20,6 @@ inline constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
 /// Bytes of replies, and steps of patterns, that cost about as much as a word of a command.
 inline constexpr std::size_t kReplyBytesPerWord = 8192;
-inline constexpr std::size_t kNotifyStepsPerWord = 4096;
+inline constexpr std::size_t kPatternStepsPerWord = 4096;
 
 }  // namespace leasehold::server

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace leasehold::server {
 namespace {
@@ -26,12 +27,12 @@ bool needs_no_user(const CommandSpec& spec) {
   return spec.name == "auth" || spec.name == "hello" || spec.name == "quit" || spec.name == "reset";
 }
 
-bool may_use(const Rights& rights, const KeyUse& use) {
+bool may_use(const Rights& rights, const KeyUse& use, std::size_t& budget) {
   switch (use.kind) {
-    case KeyUse::Kind::key: return rights.may_use(use.text, use.access);
-    case KeyUse::Kind::prefix: return rights.may_use_prefix(use.text, use.access);
-    case KeyUse::Kind::channel: return rights.may_listen(use.text);
-    case KeyUse::Kind::channel_pattern: return rights.may_listen_to_pattern(use.text);
+    case KeyUse::Kind::key: return rights.may_use(use.text, use.access, budget);
+    case KeyUse::Kind::prefix: return rights.may_use_prefix(use.text, use.access, budget);
+    case KeyUse::Kind::channel: return rights.may_listen(use.text, budget);
+    case KeyUse::Kind::channel_pattern: return rights.may_listen_to_pattern(use.text, budget);
   }
   return false;
 }
@@ -100,19 +101,23 @@ bool Session::may_still_listen() const {
   if (!user_.rights) return false;
   const Rights& rights = *user_.rights;
   const kv::KeyFilter& filter = listening_->reader.interest.filter;
-  const auto all = [](const auto& texts, auto may) {
+  std::size_t budget = 0;
+  const auto all = [&budget](const auto& texts, auto may) {
+    budget = right_steps_max(texts.size());
     return std::all_of(texts.begin(), texts.end(), may);
   };
   if (watching()) {
-    return all(filter.keys(), [&](const auto& key) { return rights.may_use(key, kReads); }) &&
+    return all(filter.keys(),
+               [&](const auto& key) { return rights.may_use(key, kReads, budget); }) &&
            all(filter.prefixes(),
-               [&](const auto& prefix) { return rights.may_use_prefix(prefix, kReads); });
+               [&](const auto& prefix) { return rights.may_use_prefix(prefix, kReads, budget); });
   }
   using Kind = Subscriptions::Kind;
   const Subscriptions& has = listening_->subscriptions;
-  return all(has.of(Kind::channel), [&](const auto& one) { return rights.may_listen(one); }) &&
+  return all(has.of(Kind::channel),
+             [&](const auto& one) { return rights.may_listen(one, budget); }) &&
          all(has.of(Kind::pattern),
-             [&](const auto& one) { return rights.may_listen_to_pattern(one); });
+             [&](const auto& one) { return rights.may_listen_to_pattern(one, budget); });
 }
 
 bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::string& out) {
@@ -127,18 +132,30 @@ bool Session::forbids(const CommandSpec& spec, const Arguments& args, std::strin
 }
 
 std::string why_not(const Rights& rights, const CommandTable& commands, const CommandSpec& spec,
-                    const Arguments& args, AclRefusal& refusal) {
+                    const Arguments& args, AclRefusal& refusal, std::size_t& steps) {
+  steps = 0;
   if (!rights.may_run(commands.number_of(spec))) {
     refusal.reason = AclReason::command;
     refusal.object = spec.name;
     return fmt::format("User {} has no permissions to run the '{}' command", rights.user(),
                        spec.name);
   }
-  for (const KeyUse& use : commands.uses_of(spec, args)) {
-    if (may_use(rights, use)) continue;
+  const std::vector<KeyUse> uses = commands.uses_of(spec, args);
+  const std::size_t steps_max = right_steps_max(uses.size());
+  std::size_t budget = steps_max;
+  for (const KeyUse& use : uses) {
+    const bool permitted = may_use(rights, use, budget);
+    steps = steps_max - budget;
+    if (permitted) continue;
     const bool key = use.kind == KeyUse::Kind::key || use.kind == KeyUse::Kind::prefix;
     refusal.reason = key ? AclReason::key : AclReason::channel;
     refusal.object = use.text.substr(0, kAclLogBytes);
+    if (budget == 0) {
+      return fmt::format(
+          "The patterns of user {} cost too much time for this command: shorten its keys, spread "
+          "them over several commands, or give the user fewer and shorter patterns",
+          rights.user());
+    }
     return key ? "No permissions to access a key" : "No permissions to access a channel";
   }
   return {};
@@ -149,7 +166,10 @@ std::string Session::refusal_of(const CommandSpec& spec, const Arguments& args,
   if (user_.unrestricted) return {};
   if (!user_.rights) return kNoAuth;
   AclRefusal refusal;
-  const std::string why = why_not(*user_.rights, context_.state.commands, spec, args, refusal);
+  std::size_t steps = 0;
+  const std::string why =
+      why_not(*user_.rights, context_.state.commands, spec, args, refusal, steps);
+  work_ += steps / kPatternStepsPerWord;
   if (why.empty()) return {};
   refusal.context = context;
   refusal.user = user_.name;

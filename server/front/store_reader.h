@@ -7,6 +7,7 @@
 #include <leasehold/server/front/server_state.h>
 #include <leasehold/server/users/rights.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -42,8 +43,9 @@ class StoreReader {
     limited_ = true;
     rights_ = std::move(rights);
   }
-  bool may_show(std::string_view key) const {
-    return !limited_ || (rights_ && rights_->may_use(key, kReads));
+  /// Takes the steps of patterns off `budget`; when that is 0 afterwards the answer means nothing.
+  bool may_show(std::string_view key, std::size_t& budget) const {
+    return !limited_ || (rights_ && rights_->may_use(key, kReads, budget));
   }
 
   const kv::Store& store;

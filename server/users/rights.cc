@@ -8,28 +8,29 @@
 namespace leasehold::server {
 namespace {
 
-/// Of one pattern and one key: a client chooses the key, so a pattern must not cost much time.
-constexpr std::size_t kRightStepsMax = std::size_t{1} << 20U;
-
 UserRules closed(UserRules rules, bool readable) {
   rules.on = rules.on && readable;
   return rules;
 }
 
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern == "*") return true;
-  std::size_t budget = kRightStepsMax;
-  // A pattern that costs too much permits nothing.
-  return glob_matches(pattern, text, budget) && budget > 0;
+/// Takes `steps` off `budget`. False: it has no more.
+bool spend(std::size_t& budget, std::size_t steps) {
+  budget -= std::min(budget, steps);
+  return budget > 0;
+}
+
+bool matches(std::string_view pattern, std::string_view text, std::size_t& budget) {
+  if (pattern == "*") return budget > 0;
+  return spend(budget, 1) && glob_matches(pattern, text, budget) && budget > 0;
 }
 
 /// Whether the pattern matches everything that begins with `prefix`. Only patterns that are a
 /// beginning and a star are understood; the others do not.
-bool covers(std::string_view pattern, std::string_view prefix) {
-  if (pattern.empty() || pattern.back() != '*') return false;
+bool covers(std::string_view pattern, std::string_view prefix, std::size_t& budget) {
+  if (!spend(budget, 1) || pattern.empty() || pattern.back() != '*') return false;
   const std::string_view beginning = pattern.substr(0, pattern.size() - 1);
-  return beginning.find_first_of("*?[\\") == std::string_view::npos &&
-         prefix.substr(0, beginning.size()) == beginning;
+  return prefix.substr(0, beginning.size()) == beginning && spend(budget, beginning.size()) &&
+         beginning.find_first_of("*?[\\") == std::string_view::npos;
 }
 
 }  // namespace
@@ -52,26 +53,28 @@ Rights::Rights(std::string user, UserRules rules, std::uint64_t version, std::ui
                   rules_.all_keys() && rules_.all_channels();
 }
 
-bool Rights::may_use(std::string_view key, KeyAccess access) const {
+bool Rights::may_use(std::string_view key, KeyAccess access, std::size_t& budget) const {
   return std::any_of(rules_.keys.begin(), rules_.keys.end(), [&](const KeyPattern& one) {
-    return (one.access & access) == access && matches(one.pattern, key);
+    return (one.access & access) == access && matches(one.pattern, key, budget);
   });
 }
 
-bool Rights::may_use_prefix(std::string_view prefix, KeyAccess access) const {
+bool Rights::may_use_prefix(std::string_view prefix, KeyAccess access, std::size_t& budget) const {
   return std::any_of(rules_.keys.begin(), rules_.keys.end(), [&](const KeyPattern& one) {
-    return (one.access & access) == access && covers(one.pattern, prefix);
+    return (one.access & access) == access && covers(one.pattern, prefix, budget);
   });
 }
 
-bool Rights::may_listen(std::string_view channel) const {
+bool Rights::may_listen(std::string_view channel, std::size_t& budget) const {
   return std::any_of(rules_.channels.begin(), rules_.channels.end(),
-                     [&](const std::string& pattern) { return matches(pattern, channel); });
+                     [&](const std::string& pattern) { return matches(pattern, channel, budget); });
 }
 
-bool Rights::may_listen_to_pattern(std::string_view pattern) const {
-  return rules_.all_channels() || std::find(rules_.channels.begin(), rules_.channels.end(),
-                                            pattern) != rules_.channels.end();
+bool Rights::may_listen_to_pattern(std::string_view pattern, std::size_t& budget) const {
+  if (rules_.all_channels()) return true;
+  return spend(budget, rules_.channels.size()) &&
+         std::find(rules_.channels.begin(), rules_.channels.end(), pattern) !=
+             rules_.channels.end();
 }
 
 }  // namespace leasehold::server

@@ -12,6 +12,13 @@
 
 namespace leasehold::server {
 
+/// Steps that the patterns of a user may take for one command that names so many keys, channels and
+/// prefixes. One client writes the patterns, another chooses the keys, and the thread serves many
+/// more. Thirty patterns such as ~app1:* need less than the part of one key.
+constexpr std::size_t right_steps_max(std::size_t uses) {
+  return (std::size_t{1} << 20U) + 256 * uses;
+}
+
 /// Never changes after it was made. Any thread.
 class Rights {
  public:
@@ -30,13 +37,17 @@ class Rights {
 
   bool may_touch_leases_of_others() const { return lease_others_; }
   bool may_run(std::size_t command) const { return commands_.test(command); }
+
+  // These take the steps of their patterns off `budget`. When that is 0 afterwards the answer is
+  // no, because it costs too much.
+
   /// Whether one pattern permits all of `access`.
-  bool may_use(std::string_view key, KeyAccess access) const;
+  bool may_use(std::string_view key, KeyAccess access, std::size_t& budget) const;
   /// Whether one pattern permits it for every key that begins with `prefix`.
-  bool may_use_prefix(std::string_view prefix, KeyAccess access) const;
-  bool may_listen(std::string_view channel) const;
+  bool may_use_prefix(std::string_view prefix, KeyAccess access, std::size_t& budget) const;
+  bool may_listen(std::string_view channel, std::size_t& budget) const;
   /// A pattern of channels has to be one of the user's, letter by letter.
-  bool may_listen_to_pattern(std::string_view pattern) const;
+  bool may_listen_to_pattern(std::string_view pattern, std::size_t& budget) const;
 
  private:
   const std::string user_;

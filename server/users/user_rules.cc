@@ -62,6 +62,23 @@ bool take_key_pattern(std::string_view rule, KeyPattern& key) {
   return key.access != 0 && (rule[0] == '~' || rule[0] == '%') && !has_blanks(rule);
 }
 
+std::size_t cost_of(std::string_view pattern) {
+  const auto stars = std::count(pattern.begin(), pattern.end(), '*');
+  return pattern.size() * (1 + static_cast<std::size_t>(stars));
+}
+
+/// The text of an error, or empty. `rule` is about keys or a channel.
+std::string check_cost(const UserRules& rules, std::string_view rule) {
+  std::size_t cost = cost_of(rule.substr(rule.find_first_of("~&") + 1));
+  for (const KeyPattern& one : rules.keys) cost += cost_of(one.pattern);
+  for (const std::string& one : rules.channels) cost += cost_of(one);
+  if (cost <= kPatternCostMax) return {};
+  return fmt::format(
+      "The patterns of a user may cost {} together, where each costs its bytes times one more than "
+      "its stars: use fewer, shorter or simpler patterns",
+      kPatternCostMax);
+}
+
 /// A rule about the same commands as `rule` has no effect any more.
 void add_command_rule(UserRules& rules, std::string rule) {
   auto& all = rules.commands;
@@ -279,6 +296,9 @@ PasswordWork& password_work() {
 std::string apply_rule(UserRules& rules, std::string_view rule, const CommandCatalogue& catalogue,
                        PasswordWork& work) {
   if (rule.empty()) return kSyntax;
+  if (std::string_view("~%&").find(rule[0]) != std::string_view::npos) {
+    if (std::string problem = check_cost(rules, rule); !problem.empty()) return problem;
+  }
   switch (rule[0]) {
     case '>':
     case '<':

@@ -16,6 +16,9 @@ namespace leasehold::server {
 inline constexpr std::string_view kDefaultUser = "default";
 /// Passwords of one user: each costs a slow check.
 inline constexpr std::size_t kPasswordsMax = 8;
+/// What the patterns of one user may cost: the bytes of each, times one more than it has stars,
+/// added up. A rule that exceeds it is refused; a record that an earlier build wrote is read.
+inline constexpr std::size_t kPatternCostMax = std::size_t{1} << 16U;
 
 /// Bits: what a command does with a key, and what a pattern permits.
 using KeyAccess = std::uint8_t;

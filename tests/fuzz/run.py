@@ -42,7 +42,7 @@ import results  # noqa: E402  pylint: disable=wrong-import-position
 INPUT_SECONDS_MAX = 10
 MEMORY_MEBIBYTES_MAX = 1024
 # Longer inputs are slower and find nothing more.
-INPUT_BYTES_MAX = {"client": 448, "log": 768, "scenarios": 768}
+INPUT_BYTES_MAX = {"client": 448, "handshakes": 1024, "log": 768, "scenarios": 768}
 INPUT_BYTES_MAX_ELSEWHERE = 4096
 # What is freed is kept from reuse for longer than an input lasts, but not for thousands of inputs; where it was
 # allocated is told when a fault is repeated without these options.

@@ -16,6 +16,8 @@
 namespace leasehold::fuzz {
 namespace {
 
+constexpr int kRounds = LEASEHOLD_FUZZ_ROUNDS;
+
 std::vector<std::string> files_of(const char* folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {
@@ -54,7 +56,6 @@ TEST(Fuzz, WhatWasFoundBefore) {
 }
 
 TEST(Fuzz, WhatStandsBesideTheSeeds) {
-  constexpr int kRounds = 20000;
   const std::vector<std::string> all = seeds();
   Random random(51);
   for (int round = 0; round < kRounds; ++round) {
@@ -77,7 +78,6 @@ TEST(Fuzz, WhatStandsBesideTheSeeds) {
 }
 
 TEST(Fuzz, RandomInputs) {
-  constexpr int kRounds = 20000;
   Random random(52);
   for (int round = 0; round < kRounds; ++round) {
     std::string input(random.below(300), '\0');

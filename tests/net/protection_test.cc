@@ -1,6 +1,7 @@
 // Peers prove who they are: by the group's key, or as processes of one user on loopback.
 #include <leasehold/tests/base/temporary_folder.h>
 #include <leasehold/tests/net/tcp_rig.h>
+#include <leasehold/tls/stream.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -207,6 +208,23 @@ TEST_F(Protected, AnIntroductionNeedsWhatIsAskedForNow) {
   ASSERT_TRUE(rig.run_until([&] { return early.ended(); }));
   EXPECT_FALSE(judged);
   EXPECT_EQ(one.rejected(RejectReason::unproved), 1U);
+}
+
+TEST_F(Protected, HalfOfARecordCostsNothing) {
+  const GuardPtr guard = of_keys("key", kOldKey);
+  TestNode& one = start(1, guard);
+  asio::ip::tcp::socket socket(rig.io);
+  socket.connect({asio::ip::address_v4::loopback(), one.transport->port()});
+  socket.non_blocking(true);
+  tls::Stream stream(guard->dialling(), tls::Stream::Side::dialled, socket.native_handle());
+  ASSERT_TRUE(rig.run_until([&] { return stream.handshake().state == tls::Stream::State::done; }));
+  const std::string half("\x17\x03\x03\x00\x40 and no more", 17);
+  ASSERT_EQ(::send(socket.native_handle(), half.data(), half.size(), 0), 17);
+  rig.io.restart();
+  rig.io.run_one_for(std::chrono::milliseconds(100));
+  int turns = 0;
+  while (turns < 1000 && rig.io.poll_one() > 0) ++turns;
+  EXPECT_LT(turns, 100);
 }
 
 TEST_F(Protected, ARenewalThatIsNotWantedAnyMoreEnds) {

@@ -55,6 +55,24 @@ bool runs(const Rights& rights, std::string_view command) {
   return rights.may_run(command_table().number_of(*find_command_named(command)));
 }
 
+// Each as the one thing that a command asks for.
+bool may_use(const Rights& rights, std::string_view key, KeyAccess access) {
+  std::size_t budget = right_steps_max(1);
+  return rights.may_use(key, access, budget);
+}
+bool may_use_prefix(const Rights& rights, std::string_view prefix, KeyAccess access) {
+  std::size_t budget = right_steps_max(1);
+  return rights.may_use_prefix(prefix, access, budget);
+}
+bool may_listen(const Rights& rights, std::string_view channel) {
+  std::size_t budget = right_steps_max(1);
+  return rights.may_listen(channel, budget);
+}
+bool may_listen_to_pattern(const Rights& rights, std::string_view pattern) {
+  std::size_t budget = right_steps_max(1);
+  return rights.may_listen_to_pattern(pattern, budget);
+}
+
 TEST(UserRules, ANewUserMayDoNothing) {
   EXPECT_EQ(after({}), "off resetchannels -@all");
   EXPECT_EQ(open_rules().text(), "on nopass ~* &* +@all");
@@ -62,8 +80,8 @@ TEST(UserRules, ANewUserMayDoNothing) {
   const Rights none = rights({"on"});
   EXPECT_FALSE(none.unrestricted());
   EXPECT_FALSE(runs(none, "get"));
-  EXPECT_FALSE(none.may_use("", kReads));
-  EXPECT_FALSE(none.may_listen("c"));
+  EXPECT_FALSE(may_use(none, "", kReads));
+  EXPECT_FALSE(may_listen(none, "c"));
 }
 
 TEST(UserRules, AreThoseOfRedis) {
@@ -138,41 +156,90 @@ TEST(UserRules, ThatANewerBuildWroteAreNotGuessed) {
 
 TEST(UserRights, OnePatternPermitsAllThatAKeyIsUsedFor) {
   const Rights some = rights({"on", "%R~r:*", "%W~w:*", "~[ab]?", "%R~both", "%W~bot?"});
-  EXPECT_TRUE(some.may_use("r:1", kReads));
-  EXPECT_FALSE(some.may_use("r:1", kWrites));
-  EXPECT_FALSE(some.may_use("w:1", kReadsAndWrites));
-  EXPECT_TRUE(some.may_use("ax", kReadsAndWrites));
-  EXPECT_FALSE(some.may_use("cx", kReads));
-  EXPECT_FALSE(some.may_use("both", kReadsAndWrites)) << "as in Redis: no two patterns together";
+  EXPECT_TRUE(may_use(some, "r:1", kReads));
+  EXPECT_FALSE(may_use(some, "r:1", kWrites));
+  EXPECT_FALSE(may_use(some, "w:1", kReadsAndWrites));
+  EXPECT_TRUE(may_use(some, "ax", kReadsAndWrites));
+  EXPECT_FALSE(may_use(some, "cx", kReads));
+  EXPECT_FALSE(may_use(some, "both", kReadsAndWrites)) << "as in Redis: no two patterns together";
 }
 
 TEST(UserRights, APatternThatCostsTooMuchPermitsNothing) {
   const Rights some = rights({"on", "~*a*a*a*b"});
-  EXPECT_TRUE(some.may_use("aaaab", kReads));
-  EXPECT_FALSE(some.may_use(std::string(60000, 'a'), kReads));
+  EXPECT_TRUE(may_use(some, "aaaab", kReads));
+  EXPECT_FALSE(may_use(some, std::string(60000, 'a'), kReads));
   const Rights dear = rights({"on", "~*" + std::string(400, 'a') + "b"});
-  EXPECT_FALSE(dear.may_use(std::string(60000, 'a') + "b", kReads));
+  EXPECT_FALSE(may_use(dear, std::string(60000, 'a') + "b", kReads));
+}
+
+TEST(UserRights, AllThatOneCommandAsksForSharesItsSteps) {
+  std::vector<std::string> words = {"on"};
+  for (int i = 0; i < 30; ++i) words.push_back("~app" + std::to_string(i) + ":*");
+  const Rights some = rights(words);
+  // As much as a command may have of ordinary keys.
+  constexpr std::size_t kKeys = 65535;
+  std::size_t budget = right_steps_max(kKeys);
+  for (std::size_t i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(some.may_use("app29:" + std::to_string(i), kReads, budget)) << i;
+  }
+  // Each of these would have enough alone.
+  const Rights dear = rights({"on", "~*aaaaaaaaab", "~x"});
+  const std::string key(60000, 'a');
+  budget = right_steps_max(3);
+  EXPECT_FALSE(dear.may_use(key, kReads, budget));
+  EXPECT_GT(budget, 0U);
+  EXPECT_FALSE(dear.may_use(key, kReads, budget));
+  EXPECT_EQ(budget, 0U);
+  EXPECT_FALSE(dear.may_use("x", kReads, budget)) << "nothing is permitted then";
+}
+
+TEST(UserRights, PrefixesAndPatternsOfChannelsHaveTheirSteps) {
+  std::vector<std::string> words = {"on"};
+  for (int i = 0; i < 300; ++i) words.push_back("~" + std::string(60, 'a') + std::to_string(i));
+  for (int i = 0; i < 300; ++i) words.push_back("&" + std::string(60, 'a') + std::to_string(i));
+  const Rights some = rights(words);
+  std::size_t budget = 1000;
+  EXPECT_FALSE(some.may_use_prefix("a", kReads, budget));
+  EXPECT_EQ(budget, 700U);
+  EXPECT_FALSE(some.may_listen_to_pattern("a", budget));
+  EXPECT_EQ(budget, 400U);
+  EXPECT_FALSE(some.may_use_prefix("a", kReads, budget));
+  EXPECT_FALSE(some.may_listen_to_pattern("a", budget));
+  EXPECT_EQ(budget, 0U);
+}
+
+TEST(UserRules, PatternsThatCostTooMuchAreRefused) {
+  UserRules rules;
+  after(rules, {"on", "~" + std::string(30000, 'a'), "&*" + std::string(17000, 'a')});
+  EXPECT_THAT(after(rules, {"~" + std::string(2000, 'b')}), ::testing::HasSubstr("use fewer"));
+  EXPECT_THAT(after(rules, {"%R~" + std::string(2000, 'b')}), ::testing::HasSubstr("use fewer"));
+  EXPECT_THAT(after(rules, {"&" + std::string(2000, 'b')}), ::testing::HasSubstr("use fewer"));
+  after(rules, {"resetkeys", "~" + std::string(2000, 'b')});
+  EXPECT_EQ(rules.keys.size(), 1U);
+  EXPECT_THAT(after({"~" + std::string(300, '*')}), ::testing::HasSubstr("its stars"));
+  // One that an earlier build took is still read.
+  EXPECT_TRUE(parse_rules("on nopass ~" + std::string(300, '*') + " resetchannels -@all", rules));
 }
 
 TEST(UserRights, APrefixNeedsAPatternThatCoversIt) {
   const Rights some = rights({"on", "%R~jobs:*", "~a?*", "~exact"});
-  EXPECT_TRUE(some.may_use_prefix("jobs:", kReads));
-  EXPECT_TRUE(some.may_use_prefix("jobs:1", kReads));
-  EXPECT_FALSE(some.may_use_prefix("jobs:", kWrites));
-  EXPECT_FALSE(some.may_use_prefix("job", kReads));
-  EXPECT_FALSE(some.may_use_prefix("", kReads));
-  EXPECT_FALSE(some.may_use_prefix("ab", kReads));
-  EXPECT_FALSE(some.may_use_prefix("exact", kReads));
-  EXPECT_TRUE(rights({"on", "~*"}).may_use_prefix("", kReadsAndWrites));
+  EXPECT_TRUE(may_use_prefix(some, "jobs:", kReads));
+  EXPECT_TRUE(may_use_prefix(some, "jobs:1", kReads));
+  EXPECT_FALSE(may_use_prefix(some, "jobs:", kWrites));
+  EXPECT_FALSE(may_use_prefix(some, "job", kReads));
+  EXPECT_FALSE(may_use_prefix(some, "", kReads));
+  EXPECT_FALSE(may_use_prefix(some, "ab", kReads));
+  EXPECT_FALSE(may_use_prefix(some, "exact", kReads));
+  EXPECT_TRUE(may_use_prefix(rights({"on", "~*"}), "", kReadsAndWrites));
 }
 
 TEST(UserRights, APatternOfChannelsHasToBeTheUsers) {
   const Rights some = rights({"on", "&news:*", "&one"});
-  EXPECT_TRUE(some.may_listen("news:1"));
-  EXPECT_FALSE(some.may_listen("other"));
-  EXPECT_TRUE(some.may_listen_to_pattern("news:*"));
-  EXPECT_FALSE(some.may_listen_to_pattern("news:1*"));
-  EXPECT_FALSE(some.may_listen_to_pattern("*"));
+  EXPECT_TRUE(may_listen(some, "news:1"));
+  EXPECT_FALSE(may_listen(some, "other"));
+  EXPECT_TRUE(may_listen_to_pattern(some, "news:*"));
+  EXPECT_FALSE(may_listen_to_pattern(some, "news:1*"));
+  EXPECT_FALSE(may_listen_to_pattern(some, "*"));
 }
 
 TEST(UserRights, OnlyAUserWithAllOfItIsUnrestricted) {

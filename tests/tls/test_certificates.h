@@ -25,7 +25,7 @@ class TestAuthority {
     std::string text = std::filesystem::temp_directory_path() / "leasehold-tls-XXXXXX";
     LEASEHOLD_ASSERT(mkdtemp(text.data()) != nullptr);
     folder_ = text;
-    openssl("req -x509 " + kNewKey + " -days 30 -subj /CN=test -keyout ca.key -out ca.pem");
+    openssl("req -x509 " + kNewKey + " -days 3650 -subj /CN=test -keyout ca.key -out ca.pem");
     write("ca.cnf",
           "[ca]\ndefault_ca=a\n[a]\ndatabase=index\ndefault_md=sha256\ndefault_crl_days=30\n");
     write("index", "");
