@@ -22,6 +22,7 @@ Run add_restore(Flags& flags);
 Run add_serve(Flags& flags);
 Run add_snapshot(Flags& flags);
 Run add_status(Flags& flags);
+Run add_settings(Flags& flags);
 Run add_transfer(Flags& flags);
 Run add_watch(Flags& flags);
 

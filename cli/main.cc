@@ -83,6 +83,7 @@ void add_commands(Parser& parser) {
        add_member},
       {"register", "Keep a key while this command runs, so that others see that a service is alive",
        add_register},
+      {"settings", "Show, check and change the numbers on which a group agrees", add_settings},
       {"transfer", "Transfer the leadership to another node", add_transfer},
       {"watch", "Print the changes of keys in their order", add_watch},
   };

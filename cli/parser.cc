@@ -146,9 +146,10 @@ void Flags::add(const Flag& flag, std::chrono::milliseconds& duration) {
   });
 }
 
-void Flags::add_servers(std::vector<std::string>& servers) {
+void Flags::add_servers(std::vector<std::string>& servers, bool required) {
   Flag flag{"--servers", "HOST:PORT,...", "Client addresses of the nodes"};
-  flag.required = flag.repeated = true;
+  flag.repeated = true;
+  flag.required = required;
   add(flag, [&servers](const std::string& value) -> Result<void> {
     const std::vector<std::string> named = split_servers(value);
     servers.insert(servers.end(), named.begin(), named.end());

@@ -40,6 +40,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
   void set_guard(GuardPtr guard);
   Result<void> may_protect_by(const PeerSecurity& security) const;
   PeerProofs proofs(raft::NodeId peer) const;
+  std::optional<std::uint32_t> wire_version(raft::NodeId peer) const;
   void introduce(const PeerAddress& peer, std::function<void(Result<wire::Hello>)> done);
 
   bool connected(raft::NodeId peer) const;
@@ -100,6 +101,7 @@ class TcpTransport::Impl final : public TcpConnection::Owner,
 
   // tcp_transport.cc
   Result<void> validate() const;
+  static std::uint32_t spoken_on(const Link& link);
   void send_on(Link& link, const wire::PeerMessage& message, std::size_t queue_bytes_max);
   Link* snapshot_link(const Link& link);
   void on_message(TcpConnection& connection, const wire::Frame& frame);

@@ -253,15 +253,24 @@ void TcpTransport::Impl::send_on(Link& link, const wire::PeerMessage& message,
     ++counters_.dropped_full;
     return;
   }
-  const std::uint32_t spoken =
-      std::min<std::uint32_t>(link.out->peer->versions.max, wire::kWireVersionMax);
-  const auto version = static_cast<std::uint16_t>(spoken);
+  const auto version = static_cast<std::uint16_t>(spoken_on(link));
   if (!wire::encode_message(message, options_.limits.frame_bytes_max, out, version).ok()) {
     ++counters_.dropped_oversized;
     return;
   }
   ++counters_.frames_sent;
   schedule_flush();
+}
+
+// The newest version that both know.
+std::uint32_t TcpTransport::Impl::spoken_on(const Link& link) {
+  return std::min<std::uint32_t>(link.out->peer->versions.max, wire::kWireVersionMax);
+}
+
+std::optional<std::uint32_t> TcpTransport::Impl::wire_version(raft::NodeId peer) const {
+  const Link* link = find(peer);
+  if (link == nullptr || !link->up) return std::nullopt;
+  return spoken_on(*link);
 }
 
 void TcpTransport::Impl::schedule_flush() {
@@ -366,6 +375,9 @@ void TcpTransport::set_guard(GuardPtr guard) {
 }
 Result<void> TcpTransport::may_protect_by(const PeerSecurity& security) const {
   return impl_->may_protect_by(security);
+}
+std::optional<std::uint32_t> TcpTransport::wire_version(raft::NodeId peer) const {
+  return impl_->wire_version(peer);
 }
 PeerProofs TcpTransport::proofs(raft::NodeId peer) const {
   return impl_->proofs(peer);

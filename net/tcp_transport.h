@@ -204,6 +204,8 @@ class TcpTransport final : public Transport {
   Result<void> may_protect_by(const PeerSecurity& security) const;
   /// What `peer` has proved on the connections with it.
   PeerProofs proofs(raft::NodeId peer) const;
+  /// The wire version in which this node speaks to `peer`; none: they are not connected.
+  std::optional<std::uint32_t> wire_version(raft::NodeId peer) const;
   /// Asks which node answers at `peer.address`, on a separate connection; the node has to be
   /// `peer.id` and of this cluster. Calls `done` once, unless the transport is stopped before.
   /// Errors: invalid_argument (the address), unavailable (no node answers), and those of a refusal.

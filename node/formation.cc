@@ -30,19 +30,20 @@ bool same_addresses(const std::vector<raft::Member>& a, const std::vector<raft::
 
 }  // namespace
 
-Formation::Formation(raft::NodeId self, raft::Uuid uuid, std::vector<raft::Member> members,
-                     std::vector<raft::Member> confirmed, bool formed)
+Formation::Formation(raft::NodeId self, raft::Uuid uuid, InitialSet proposed, InitialSet confirmed,
+                     bool formed)
     : self_(self),
       uuid_(uuid),
-      members_(std::move(members)),
+      members_(std::move(proposed.members)),
+      settings_(std::move(proposed.settings)),
       confirmed_(std::move(confirmed)),
       formed_(formed) {
-  LEASEHOLD_ASSERT(!formed_ || !confirmed_.empty());
+  LEASEHOLD_ASSERT(!formed_ || !confirmed_.members.empty());
   std::sort(members_.begin(), members_.end(),
             [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
   LEASEHOLD_ASSERT(find(members_, self_) != nullptr);
   if (formed_) return;
-  if (confirmed_.empty()) {
+  if (confirmed_.members.empty()) {
     learned(self_, uuid_);
   } else {
     confirmed_by_.insert(self_);
@@ -52,7 +53,7 @@ Formation::Formation(raft::NodeId self, raft::Uuid uuid, std::vector<raft::Membe
 }
 
 Result<void> Formation::judge(raft::NodeId peer, raft::Uuid uuid) const {
-  const raft::Member* member = find(confirmed_, peer);
+  const raft::Member* member = find(confirmed_.members, peer);
   if (member == nullptr || member->uuid == uuid) return {};
   if (formed_) {
     return Error{ErrorCode::wrong_cluster,
@@ -71,23 +72,28 @@ void Formation::learned(raft::NodeId peer, raft::Uuid uuid) {
   const auto member = std::find_if(members_.begin(), members_.end(),
                                    [peer](const raft::Member& m) { return m.id == peer; });
   if (member == members_.end()) return;
-  if (!confirmed_.empty()) {
+  if (!confirmed_.members.empty()) {
     // The peer has just become reachable: it may not know.
     if (!formed_ && peer != self_) send(peer);
     return;
   }
   member->uuid = uuid;
   known_.insert(peer);
-  if (all_known()) confirm(members_);
+  if (all_known() && proposes()) confirm({members_, settings_});
+}
+
+// One node chooses, so that nodes that were started with different numbers agree.
+bool Formation::proposes() const {
+  return members_.front().id == self_;
 }
 
 bool Formation::all_known() const {
   return known_.size() == members_.size();
 }
 
-void Formation::confirm(std::vector<raft::Member> members) {
-  LEASEHOLD_ASSERT(confirmed_.empty() && !members.empty());
-  confirmed_ = std::move(members);
+void Formation::confirm(InitialSet set) {
+  LEASEHOLD_ASSERT(confirmed_.members.empty() && !set.members.empty());
+  confirmed_ = std::move(set);
   confirmed_by_ = {self_};
   outputs_.push_back(Confirm{confirmed_});
   repeat();
@@ -113,10 +119,10 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
                           name(from), name(self_))};
   }
   if (formed_) {
-    if (!message.formed && message.members == confirmed_) send(from);
+    if (!message.formed && message.members == confirmed_.members) send(from);
     return {};
   }
-  if (confirmed_.empty()) {
+  if (confirmed_.members.empty()) {
     if (!same_addresses(message.members, members_) || message.formed) {
       return Error{ErrorCode::wrong_cluster,
                    fmt::format("{} has confirmed a set that {} cannot confirm: its directory was "
@@ -124,15 +130,24 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
                                name(from), name(self_))};
     }
     // The sender knows all members. That is enough, because each must still confirm for itself.
-    confirm(message.members);
+    confirm({message.members, message.settings});
   }
-  if (message.members != confirmed_) {
+  if (message.members != confirmed_.members) {
     return Error{
         ErrorCode::wrong_cluster,
         fmt::format("{} and {} have confirmed different sets of directories: one was wiped "
                     "while the group was forming. Stop all initial members, remove all "
                     "their directories and start again; nothing can be lost, the group "
                     "never existed",
+                    name(from), name(self_))};
+  }
+  if (message.settings != confirmed_.settings) {
+    return Error{
+        ErrorCode::wrong_cluster,
+        fmt::format("{} and {} have confirmed different settings of the group: one of them "
+                    "runs an earlier build. Form the group with one build: stop all "
+                    "initial members, remove all their directories and start again; "
+                    "nothing can be lost, the group never existed",
                     name(from), name(self_))};
   }
   confirmed_by_.insert(from);
@@ -145,25 +160,26 @@ Result<void> Formation::received(raft::NodeId from, const wire::FormationConfirm
 }
 
 void Formation::repeat() {
-  if (confirmed_.empty() || formed_) return;
-  for (const raft::Member& member : confirmed_) {
+  if (confirmed_.members.empty() || formed_) return;
+  for (const raft::Member& member : confirmed_.members) {
     if (member.id != self_) send(member.id);
   }
 }
 
 void Formation::send(raft::NodeId to) {
-  outputs_.push_back(Send{to, wire::FormationConfirm{confirmed_, formed_}});
+  outputs_.push_back(
+      Send{to, wire::FormationConfirm{confirmed_.members, formed_, confirmed_.settings}});
 }
 
 void Formation::maybe_form() {
-  if (!formed_ && confirmed_by_.size() == confirmed_.size()) form();
+  if (!formed_ && confirmed_by_.size() == confirmed_.members.size()) form();
 }
 
 void Formation::form() {
   if (formed_) return;
   formed_ = true;
   outputs_.push_back(Form{});
-  for (const raft::Member& member : confirmed_) {
+  for (const raft::Member& member : confirmed_.members) {
     if (member.id != self_) send(member.id);
   }
 }

@@ -1,5 +1,8 @@
-// How a group forms, once: every initial member durably confirms one set of members and never
-// another, and the group exists when all have confirmed that same set.
+// How a group forms, once: every initial member durably confirms one set of members, with one set
+// of settings, and never another, and the group exists when all have confirmed the same.
+//
+// The member with the lowest id confirms first, once it knows the directories of all, and proposes
+// its own settings with them; the others confirm what they get.
 //
 // Why so careful: a node that could vote with an empty directory could vote twice in one term, once
 // before its disk was wiped and once after. A set names each member by its uuid, which is lost with
@@ -12,11 +15,20 @@
 #include <leasehold/wire/peer_message.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <variant>
 #include <vector>
 
 namespace leasehold::node {
+
+/// What a group begins with.
+struct InitialSet {
+  std::vector<raft::Member> members;  ///< ascending by id
+  /// None: by the proposal of a build that knows no settings.
+  std::optional<raft::GroupSettings> settings{};
+  friend bool operator==(const InitialSet&, const InitialSet&) = default;
+};
 
 /// Pure: inputs are what the node learns, outputs are what it has to do. Every message may be lost,
 /// duplicated or late.
@@ -24,7 +36,7 @@ class Formation {
  public:
   /// Make this the confirmed set, durably, before acting on the next output.
   struct Confirm {
-    std::vector<raft::Member> members;
+    InitialSet set;
     friend bool operator==(const Confirm&, const Confirm&) = default;
   };
   struct Send {
@@ -38,10 +50,11 @@ class Formation {
   };
   using Output = std::variant<Confirm, Send, Form>;
 
-  /// `members` are the initial members, this node (`self`, with `uuid`) among them; their uuids are
-  /// not known yet and ignored. `confirmed` and `formed` are what the directory says.
-  Formation(raft::NodeId self, raft::Uuid uuid, std::vector<raft::Member> members,
-            std::vector<raft::Member> confirmed, bool formed);
+  /// `proposed`: the initial members, this node (`self`, with `uuid`) among them, whose uuids are
+  /// not known yet and ignored; and the settings that this node would choose. `confirmed` and
+  /// `formed` are what the directory says.
+  Formation(raft::NodeId self, raft::Uuid uuid, InitialSet proposed, InitialSet confirmed,
+            bool formed);
 
   /// Whether a peer that says it is `peer` under `uuid` may talk to this node. Errors:
   /// wrong_cluster, when another uuid was confirmed under that id.
@@ -65,7 +78,8 @@ class Formation {
 
  private:
   bool all_known() const;
-  void confirm(std::vector<raft::Member> members);
+  bool proposes() const;
+  void confirm(InitialSet set);
   void send(raft::NodeId to);
   void maybe_form();
   void form();
@@ -74,9 +88,10 @@ class Formation {
   raft::Uuid uuid_;
   /// Ascending by id. The uuids of those in known_ are valid.
   std::vector<raft::Member> members_;
+  std::optional<raft::GroupSettings> settings_;
   std::set<raft::NodeId> known_;
-  /// Empty, or the one set, which then never changes.
-  std::vector<raft::Member> confirmed_;
+  /// Without members, or the one set, which then never changes.
+  InitialSet confirmed_;
   /// The members that have confirmed the same set, this node included.
   std::set<raft::NodeId> confirmed_by_;
   bool formed_ = false;

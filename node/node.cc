@@ -70,6 +70,38 @@ void NodeShell::change_members(MemberEdits edits, CallOptions options, MembersCo
   });
 }
 
+void NodeShell::change_settings(const raft::SettingsEdit& edit, CallOptions options,
+                                replica::SettingsCompletion done) {
+  replica::ChangeSettings event{edit, deadline(options), std::move(done), options.group};
+  post_task([this, event = std::move(event)]() mutable {
+    const bool open = !stopping_ && !failure_;
+    const auto unready = open ? member_without_settings() : std::nullopt;
+    if (unready) {
+      replica::SettingsResult result;
+      result.status = replica::GroupCallStatus::refused;
+      result.refused = raft::SettingsRefused{raft::SettingsObstacle::member_unready, *unready};
+      result.leader = core()->leader();
+      event.done(result);
+      return;
+    }
+    post(std::move(event));
+  });
+}
+
+// At a leader of a group without settings: a member that could not read an entry with some, or that
+// this node does not reach.
+std::optional<raft::NodeId> NodeShell::member_without_settings() const {
+  const raft::Core* running = core();
+  if (running == nullptr || running->role() != raft::Role::leader) return std::nullopt;
+  if (running->membership().settings) return std::nullopt;
+  for (const raft::Member& member : running->membership().members) {
+    if (member.id == options_.id) continue;
+    const auto spoken = transport_->wire_version(member.id);
+    if (!spoken || *spoken < wire::kSettingsVersion) return member.id;
+  }
+  return std::nullopt;
+}
+
 void NodeShell::wake() {
   asio::post(io_, [this] { turn(); });
 }

@@ -108,7 +108,11 @@ struct NodeStatus {
   lease::Duration lease_left{0};  ///< zero without a valid lease
   /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
-  raft::LogId membership;             ///< its place in the log
+  raft::LogId membership;  ///< its place in the log
+  /// The group's, as of the newest membership; none: the node follows `timing`, what it was started
+  /// with.
+  std::optional<raft::GroupSettings> settings;
+  lease::Timing timing;               ///< what the node follows
   bool membership_joint = false;      ///< a change is half made
   bool membership_committed = false;  ///< false: it may still be taken back
   replica::DriverCounters counters;
@@ -160,6 +164,13 @@ class Node {
   /// Completes when the change is committed and complete; one whose call ended as unknown may still
   /// be made. Refused retryably while another change is under way.
   virtual void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) = 0;
+  /// Changes the group's settings, at the leader; what `edit` does not name stays. Completes when
+  /// the change is committed: no lease of less careful numbers is left then. Refused with the
+  /// inequality that it would break, and retryably while another change is under way. A group that
+  /// was formed by a version without settings gets its first ones from what the leader was started
+  /// with and `edit` (which may be empty), once every member is connected and knows them.
+  virtual void change_settings(const raft::SettingsEdit& edit, CallOptions options,
+                               replica::SettingsCompletion done) = 0;
   /// Ends every call of `group` that was made before and still waits. An appended command may be
   /// executed all the same. Group 0 has no calls.
   virtual void cancel(replica::CallGroup group) = 0;

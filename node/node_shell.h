@@ -73,6 +73,8 @@ class NodeShell final : public Node, private storage::StorageSink {
     post_task([this, end = deadline(options), done = std::move(done)] { begin_drain(end, done); });
   }
   void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) override;
+  void change_settings(const raft::SettingsEdit& edit, CallOptions options,
+                       replica::SettingsCompletion done) override;
   void cancel(replica::CallGroup group) override { post(replica::Cancel{group}); }
   void cut_log(replica::LogCutCompletion done) override {
     post_task([this, done = std::move(done)] { feed_cut(done); });
@@ -129,6 +131,7 @@ class NodeShell final : public Node, private storage::StorageSink {
   void fail(Error error);
   void report_failure();
   net::TcpCallbacks callbacks();
+  std::optional<raft::NodeId> member_without_settings() const;
   const raft::Core* core() const { return driver_ ? &driver_->core() : nullptr; }
   void received(const raft::Peer& from, wire::PeerMessage&& message);
   void rejected(const net::Rejection& rejection);

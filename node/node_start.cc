@@ -55,8 +55,11 @@ Result<void> NodeShell::start() {
   initial_ = std::move(ground.initial);
   const storage::NodeIdentity& self = log_->identity();
   if (!log_->joined()) {
-    formation_ = std::make_unique<Formation>(options_.id, self.uuid, ground.members,
-                                             log_->confirmed_set(), log_->formed());
+    raft::GroupSettings proposed;
+    proposed.timing = options_.timing;
+    formation_ = std::make_unique<Formation>(
+        options_.id, self.uuid, InitialSet{ground.members, proposed},
+        InitialSet{log_->confirmed_set(), log_->confirmed_settings()}, log_->formed());
   }
 
   net::TcpOptions tcp;

@@ -18,6 +18,8 @@ void describe(const replica::Driver& driver, lease::HolderInstant now, bool fail
   status.last = core.log().last_index();
   status.durable = core.durable_index();
   if (!failed && core.lease_end() > now) status.lease_left = core.lease_end() - now;
+  status.settings = core.membership().settings;
+  status.timing = core.timing();
   status.first = core.log().base().index.next();
   status.log_bytes = driver.log_bytes();
   status.machine_durable = driver.machine_durable();

@@ -136,7 +136,7 @@ void NodeShell::act_on_formation() {
     if (failure_) return;
     Result<void> done;
     if (auto* confirm = std::get_if<Formation::Confirm>(&output)) {
-      done = log_->confirm_set(std::move(confirm->members));
+      done = log_->confirm_set(std::move(confirm->set.members), confirm->set.settings);
     } else if (auto* send = std::get_if<Formation::Send>(&output)) {
       transport_->send(send->to, {kGroup, std::move(send->message)});
     } else {

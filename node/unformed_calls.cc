@@ -34,8 +34,9 @@ void UnformedCalls::take(lease::Now now, std::vector<replica::Event>& events, bo
   for (replica::Event& event : events) {
     const replica::Cancel* cancel = std::get_if<replica::Cancel>(&event);
     if (std::holds_alternative<replica::ChangeMembers>(event) ||
+        std::holds_alternative<replica::ChangeSettings>(event) ||
         std::holds_alternative<replica::TransferLeadership>(event)) {
-      replica::refuse(event, false);  // these two are for the leader of a group, and there is none
+      replica::refuse(event, false);  // these are for the leader of a group, and there is none
     } else if (cancel == nullptr) {
       waiting_.push_back(std::move(event));
     } else if (cancel->group != replica::CallGroup(0)) {

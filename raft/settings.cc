@@ -22,6 +22,18 @@ Duration duration_of(LittleReader& from) {
 
 }  // namespace
 
+GroupSettings SettingsEdit::applied_to(GroupSettings settings) const {
+  lease::Timing& timing = settings.timing;
+  timing.lease = lease.value_or(timing.lease);
+  timing.heartbeat = heartbeat.value_or(timing.heartbeat);
+  timing.max_clock_drift_ppm = max_clock_drift_ppm.value_or(timing.max_clock_drift_ppm);
+  timing.max_round_trip = max_round_trip.value_or(timing.max_round_trip);
+  timing.margin = margin.value_or(timing.margin);
+  timing.election_timeout = election_timeout.value_or(timing.election_timeout);
+  settings.lease_reads = lease_reads.value_or(settings.lease_reads);
+  return settings;
+}
+
 void encode_settings(const GroupSettings& settings, LittleWriter& to) {
   LEASEHOLD_ASSERT(settings.timing.validate().ok());
   to.u8(kFormat);
@@ -59,11 +71,11 @@ Result<GroupSettings> decode_settings(LittleReader& from) {
 }
 
 std::string text_of(const SettingsRefused& refused) {
+  const std::string node = "node " + std::to_string(refused.node.value());
   switch (refused.obstacle) {
     case SettingsObstacle::not_leader:
       return "this node does not lead; ask " +
-             (refused.leader == kNobody ? std::string("again when a leader is known")
-                                        : "node " + std::to_string(refused.leader.value()));
+             (refused.node == kNobody ? std::string("again when a leader is known") : node);
     case SettingsObstacle::transfer_under_way:
       return "the leadership is being transferred; ask the next leader";
     case SettingsObstacle::change_under_way:
@@ -77,6 +89,26 @@ std::string text_of(const SettingsRefused& refused) {
       return "a lease grows to at most " + std::to_string(kLeaseStepMax) +
              " times its length in one change, because members that have not heard of the change "
              "refuse a longer one; make it in steps";
+    case SettingsObstacle::member_unready:
+      return node +
+             " is not connected, or runs a build that knows no settings; all members have to know "
+             "them before the group gets its first ones: start it, or upgrade it";
+    case SettingsObstacle::too_late: return "the time for the change was over before it was begun";
+  }
+  LEASEHOLD_UNREACHABLE();
+}
+
+bool passes_by_itself(SettingsObstacle obstacle) {
+  switch (obstacle) {
+    case SettingsObstacle::not_leader:
+    case SettingsObstacle::transfer_under_way:
+    case SettingsObstacle::change_under_way:
+    case SettingsObstacle::leader_is_new:
+    case SettingsObstacle::member_unready:
+    case SettingsObstacle::too_late: return true;
+    case SettingsObstacle::already_so:
+    case SettingsObstacle::invalid:
+    case SettingsObstacle::step_too_long: return false;
   }
   LEASEHOLD_UNREACHABLE();
 }

@@ -8,6 +8,7 @@
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace leasehold::raft {
@@ -25,6 +26,20 @@ struct GroupSettings {
   friend bool operator==(const GroupSettings&, const GroupSettings&) = default;
 };
 
+/// What is to be different; the rest stays as it is.
+struct SettingsEdit {
+  std::optional<Duration> lease{};
+  std::optional<Duration> heartbeat{};
+  std::optional<std::int64_t> max_clock_drift_ppm{};
+  std::optional<Duration> max_round_trip{};
+  std::optional<Duration> margin{};
+  std::optional<Duration> election_timeout{};
+  std::optional<bool> lease_reads{};
+
+  GroupSettings applied_to(GroupSettings settings) const;
+  friend bool operator==(const SettingsEdit&, const SettingsEdit&) = default;
+};
+
 /// Their part of a membership entry. Format: see the head of membership.cc. Decoding checks the
 /// invariants; errors: malformed, unsupported_format.
 void encode_settings(const GroupSettings& settings, LittleWriter& to);
@@ -36,23 +51,28 @@ inline constexpr int kLeaseStepMax = 10;
 
 /// Why the settings were not changed. Nothing was appended.
 enum class SettingsObstacle : std::uint8_t {
-  not_leader,          ///< ask `leader`, if it is known
+  not_leader,          ///< ask `node`, if it is known
   transfer_under_way,  ///< of the leadership, or this leader is about to stop leading
   change_under_way,    ///< the newest membership is joint, or not known to be committed
   leader_is_new,       ///< it has committed nothing of its own term yet
   already_so,          ///< the group has exactly these settings
   invalid,             ///< they break an inequality of lease::Timing; `why` quotes it
   step_too_long,       ///< D would grow to more than kLeaseStepMax times the present one
+  // A node finds these before it asks its core.
+  member_unready,  ///< the group has no settings yet, and `node` may run a build that knows none
+  too_late,        ///< the caller's time was over before the change was begun
 };
 
 struct SettingsRefused {
   SettingsObstacle obstacle = SettingsObstacle::not_leader;
-  NodeId leader{};  ///< not_leader: kNobody if unknown
+  NodeId node{};  ///< not_leader: kNobody if unknown
   std::string why{};
   friend bool operator==(const SettingsRefused&, const SettingsRefused&) = default;
 };
 
 /// A sentence for a person that says what to do.
 std::string text_of(const SettingsRefused& refused);
+/// Whether the same change may pass later, or at the leader, without a correction.
+bool passes_by_itself(SettingsObstacle obstacle);
 
 }  // namespace leasehold::raft

@@ -49,7 +49,7 @@ using ReadCompletion = std::function<void(ReadResult)>;
 
 /// How a call about the group itself ended.
 enum class GroupCallStatus : std::uint8_t {
-  done,     ///< a member change is committed and complete; a transfer: another node leads
+  done,     ///< a change is committed and complete; a transfer: another node leads
   refused,  ///< nothing was begun; `refused` says why and what to do
   failed,   ///< a transfer: the target did not become leader, and this node still leads, or again
   unknown,  ///< begun, and not seen to end: the deadline passed, or leadership was lost
@@ -60,6 +60,12 @@ struct ChangeResult {
   raft::NodeId leader;  ///< a hint; kNobody if unknown
 };
 using ChangeCompletion = std::function<void(ChangeResult)>;
+struct SettingsResult {
+  GroupCallStatus status = GroupCallStatus::unknown;
+  std::optional<raft::SettingsRefused> refused{};
+  raft::NodeId leader;  ///< a hint; kNobody if unknown
+};
+using SettingsCompletion = std::function<void(SettingsResult)>;
 struct TransferResult {
   GroupCallStatus status = GroupCallStatus::unknown;
   std::optional<raft::TransferRefused> refused{};

@@ -75,6 +75,10 @@ class Completions {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });
   }
+  void add(SettingsCompletion& done, const SettingsResult& result) {
+    if (!done) return;
+    due_.push_back([done = std::move(done), result] { done(result); });
+  }
   void add(TransferCompletion& done, const TransferResult& result) {
     if (!done) return;
     due_.push_back([done = std::move(done), result] { done(result); });

@@ -54,6 +54,13 @@ struct ChangeMembers {
   ChangeCompletion done;
   CallGroup group{};
 };
+/// Change the settings of the group. Only at the leader; done at once if the group is already so.
+struct ChangeSettings {
+  raft::SettingsEdit edit;
+  raft::PromiseInstant deadline;
+  SettingsCompletion done;
+  CallGroup group{};
+};
 /// Transfer the leadership to `to`; kNobody: to the most advanced voter. Only at the leader, and
 /// only before the deadline. Until it ends, proposals wait.
 struct TransferLeadership {
@@ -126,8 +133,8 @@ struct StorageFailed {
 struct Stop {};
 
 using Event = std::variant<Tick, PeerMessageReceived, Propose, Read, WaitApplied, ChangeMembers,
-                           TransferLeadership, CutLog, Cancel, Persisted, EntriesRead, Applied,
-                           MachineDurable, SnapshotTaken, SnapshotRead, ChunkStored, StorageSpace,
-                           MachineSpace, StorageFailed, Stop>;
+                           ChangeSettings, TransferLeadership, CutLog, Cancel, Persisted,
+                           EntriesRead, Applied, MachineDurable, SnapshotTaken, SnapshotRead,
+                           ChunkStored, StorageSpace, MachineSpace, StorageFailed, Stop>;
 
 }  // namespace leasehold::replica

@@ -101,6 +101,7 @@ class Driver::Impl {
   void on(lease::Now now, WaitApplied& event) { reads_.wait_applied(now, event); }
   void on(lease::Now, CutLog& event) { keeper_.demanded(event); }
   void on(lease::Now now, ChangeMembers& event) { group_calls_.change(now, event); }
+  void on(lease::Now now, ChangeSettings& event) { group_calls_.change_settings(now, event); }
   void on(lease::Now now, TransferLeadership& event) {
     group_calls_.transfer_leadership(now, event);
   }

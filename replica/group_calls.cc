@@ -7,7 +7,7 @@
 
 namespace leasehold::replica {
 
-// ---- Changes of the members ----
+// ---- Changes of the members and the settings ----
 
 void GroupCalls::change(lease::Now now, ChangeMembers& event) {
   if (event.deadline <= now.promise) {
@@ -29,10 +29,40 @@ void GroupCalls::change(lease::Now now, ChangeMembers& event) {
     return;
   }
   const raft::Membership& newest = context_.core.membership();
+  await(event.deadline, Change{event.group, std::move(event.done), context_.core.term(),
+                               newest.joint() ? raft::without_outgoing(newest) : newest});
+}
+
+void GroupCalls::change_settings(lease::Now now, ChangeSettings& event) {
+  SettingsResult result;
+  result.leader = context_.core.leader();
+  if (event.deadline <= now.promise) {
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::SettingsRefused{raft::SettingsObstacle::too_late};
+    context_.completions.add(event.done, result);
+    return;
+  }
+  // Here, and not where the call was made: another change may have come in between.
+  const raft::Membership& newest = context_.core.membership();
+  raft::GroupSettings now_followed;
+  now_followed.timing = context_.core.timing();
+  const raft::GroupSettings wanted = event.edit.applied_to(newest.settings.value_or(now_followed));
+  const auto answer = context_.core.change_settings(now, wanted);
+  if (const auto* refused = std::get_if<raft::SettingsRefused>(&answer)) {
+    const bool same = refused->obstacle == raft::SettingsObstacle::already_so;
+    result.status = same ? GroupCallStatus::done : GroupCallStatus::refused;
+    result.refused = *refused;
+    context_.completions.add(event.done, result);
+    return;
+  }
+  await(event.deadline, Change{event.group, std::move(event.done), context_.core.term(),
+                               context_.core.membership()});
+}
+
+void GroupCalls::await(raft::PromiseInstant deadline, Change change) {
   const std::uint64_t number = ++last_number_;
-  changes_.emplace(number, Change{event.group, std::move(event.done), context_.core.term(),
-                                  newest.joint() ? raft::without_outgoing(newest) : newest});
-  context_.deadlines.add(event.deadline, WaiterKind::group_call, number);
+  changes_.emplace(number, std::move(change));
+  context_.deadlines.add(deadline, WaiterKind::group_call, number);
 }
 
 bool GroupCalls::settled() const {
@@ -41,10 +71,12 @@ bool GroupCalls::settled() const {
 }
 
 void GroupCalls::finish(std::map<std::uint64_t, Change>::iterator call, GroupCallStatus status) {
-  ChangeResult result;
-  result.status = status;
-  result.leader = context_.core.leader();
-  context_.completions.add(call->second.done, result);
+  if (auto* members = std::get_if<ChangeCompletion>(&call->second.done)) {
+    context_.completions.add(*members, ChangeResult{status, {}, context_.core.leader()});
+  } else {
+    auto& settings = std::get<SettingsCompletion>(call->second.done);
+    context_.completions.add(settings, SettingsResult{status, {}, context_.core.leader()});
+  }
   changes_.erase(call);
 }
 

@@ -1,5 +1,5 @@
-// Pending calls about the group itself: changes of the members, and transfers of the leadership.
-// Only the leader accepts them.
+// Pending calls about the group itself: changes of its members or settings, and transfers of the
+// leadership. Only the leader accepts them.
 #pragma once
 
 #include <leasehold/replica/driver_context.h>
@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <variant>
 
 namespace leasehold::replica {
 
@@ -17,6 +18,7 @@ class GroupCalls {
   explicit GroupCalls(DriverContext& context) : context_(context) {}
 
   void change(lease::Now now, ChangeMembers& event);
+  void change_settings(lease::Now now, ChangeSettings& event);
   void transfer_leadership(lease::Now now, TransferLeadership& event);
 
   /// An event of the core, in order.
@@ -37,7 +39,7 @@ class GroupCalls {
  private:
   struct Change {
     CallGroup group;
-    ChangeCompletion done;
+    std::variant<ChangeCompletion, SettingsCompletion> done;
     raft::Term term;        ///< of the leadership that accepted it
     raft::Membership goal;  ///< complete when it is the newest, and committed
   };
@@ -48,6 +50,7 @@ class GroupCalls {
     bool left = false;  ///< this node leads no more; the new leader is not known yet
   };
 
+  void await(raft::PromiseInstant deadline, Change change);
   void finish(std::map<std::uint64_t, Change>::iterator call, GroupCallStatus status);
   void finish(std::map<std::uint64_t, Transfer>::iterator call, GroupCallStatus status);
   bool settled() const;

@@ -26,6 +26,13 @@ void refuse(Event& event, bool overloaded, raft::NodeId leader) {
     if (change->done) change->done(result);
     return;
   }
+  if (ChangeSettings* change = std::get_if<ChangeSettings>(&event)) {
+    SettingsResult result;
+    result.status = GroupCallStatus::refused;
+    result.refused = raft::SettingsRefused{};
+    if (change->done) change->done(result);
+    return;
+  }
   if (TransferLeadership* transfer_leadership = std::get_if<TransferLeadership>(&event)) {
     TransferResult result;
     result.status = GroupCallStatus::refused;

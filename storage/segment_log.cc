@@ -30,7 +30,8 @@ class SegmentLog::Impl {
   Impl(const Options& options, std::unique_ptr<SegmentStore> store);
   ~Impl();
 
-  Result<void> confirm_set(std::vector<raft::Member> members);
+  Result<void> confirm_set(std::vector<raft::Member> members,
+                           const std::optional<raft::GroupSettings>& settings);
   Result<void> form(raft::LogId base);
   raft::InitialState take_initial_state();
   void start(StorageSink& sink);
@@ -42,6 +43,7 @@ class SegmentLog::Impl {
   bool joined() const;
   bool formed() const { return store_->foundation().base.has_value(); }
   const std::vector<raft::Member>& confirmed() const { return confirmed_; }
+  const std::optional<raft::GroupSettings>& confirmed_settings() const { return settings_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -56,9 +58,11 @@ class SegmentLog::Impl {
   void deliver_space(bool full);
   void read_loop();
   Result<std::vector<raft::Entry>> answer(const ReadRequest& request);
+  void note_confirmed();
   const Options options_;
   std::unique_ptr<SegmentStore> store_;
   std::vector<raft::Member> confirmed_;
+  std::optional<raft::GroupSettings> settings_;
   StorageSink* sink_ = nullptr;
 
   // The caller's thread.
@@ -87,7 +91,14 @@ class SegmentLog::Impl {
 
 SegmentLog::Impl::Impl(const Options& options, std::unique_ptr<SegmentStore> store)
     : options_(options), store_(std::move(store)) {
-  if (store_->foundation().confirmed) confirmed_ = store_->foundation().confirmed->members;
+  note_confirmed();
+}
+
+void SegmentLog::Impl::note_confirmed() {
+  const std::optional<raft::Membership>& set = store_->foundation().confirmed;
+  if (!set) return;
+  confirmed_ = set->members;
+  settings_ = set->settings;
 }
 
 SegmentLog::Impl::~Impl() {
@@ -104,19 +115,21 @@ SegmentLog::Impl::~Impl() {
 
 // Before start().
 
-Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
+Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members,
+                                           const std::optional<raft::GroupSettings>& settings) {
   LEASEHOLD_ASSERT(!writer_.joinable());
   std::sort(members.begin(), members.end(),
             [](const raft::Member& a, const raft::Member& b) { return a.id < b.id; });
   raft::Membership set;
   for (const raft::Member& member : members) set.voters.push_back(member.id);
   set.members = std::move(members);
+  set.settings = settings;
 
   if (joined()) {
     return Error{ErrorCode::wrong_cluster, "this node joins a group that exists, and forms none"};
   }
   if (!confirmed_.empty()) {
-    if (confirmed_ == set.members) return {};
+    if (*store_->foundation().confirmed == set) return {};
     return Error{ErrorCode::wrong_cluster,
                  "this node has confirmed another set of initial members: all peers of a new "
                  "cluster have to start on empty folders, with the same peers"};
@@ -133,7 +146,7 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members) {
   Foundation foundation = store_->foundation();
   foundation.confirmed = std::move(set);
   auto laid = store_->lay(std::move(foundation));
-  if (laid) confirmed_ = store_->foundation().confirmed->members;
+  if (laid) note_confirmed();
   return laid;
 }
 
@@ -453,8 +466,12 @@ const NodeIdentity& SegmentLog::identity() const {
 const std::vector<raft::Member>& SegmentLog::confirmed_set() const {
   return impl_->confirmed();
 }
-Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members) {
-  return impl_->confirm_set(std::move(members));
+const std::optional<raft::GroupSettings>& SegmentLog::confirmed_settings() const {
+  return impl_->confirmed_settings();
+}
+Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members,
+                                     const std::optional<raft::GroupSettings>& settings) {
+  return impl_->confirm_set(std::move(members), settings);
 }
 Result<void> SegmentLog::form(raft::LogId base) {
   return impl_->form(base);

@@ -115,10 +115,14 @@ class SegmentLog final : public Storage {
 
   /// The one set of initial members that this node has confirmed; empty: none yet.
   const std::vector<raft::Member>& confirmed_set() const;
-  /// Confirms `members` (not empty, ids unique, this node among them under its uuid). Durable on
+  /// The settings that were confirmed with it; none: by a build that knew none.
+  const std::optional<raft::GroupSettings>& confirmed_settings() const;
+  /// Confirms `members` (not empty, ids unique, this node among them under its uuid), and the
+  /// settings that the group begins with. Durable on
   /// return. Confirming the same set again is a success without a write. Errors: wrong_cluster when
   /// another set was confirmed (it stays), invalid_argument, io (the log is of no further use).
-  Result<void> confirm_set(std::vector<raft::Member> members);
+  Result<void> confirm_set(std::vector<raft::Member> members,
+                           const std::optional<raft::GroupSettings>& settings = {});
   /// Forms the group: the confirmed set, all of them voters, becomes the membership at `base`,
   /// where the log begins: at nothing, or behind what the members were restored from. Durable on
   /// return; a success without a write when already formed. Errors: invalid_argument when no set

@@ -159,6 +159,7 @@ struct Check {
   }
 
   Verdict operator()(const wire::FormationConfirm& m) const {
+    if (m.settings && !m.settings->timing.validate().ok()) return "I10: settings that are unsafe";
     if (m.members.empty() || m.members.size() > kMembersMax) return "I10: the number of members";
     raft::NodeId before = raft::kNobody;
     for (const raft::Member& member : m.members) {

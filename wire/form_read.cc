@@ -21,7 +21,7 @@ bool known_fields_only(const google::protobuf::Message& form) {
 /// Whether an append or a chunk of wire version `version` may say this drift.
 template <class Form>
 bool drift_belongs(const Form& form, std::uint16_t version) {
-  return version >= kDriftVersion || form.drift_ppm() == 0;
+  return version >= kSettingsVersion || form.drift_ppm() == 0;
 }
 
 raft::LogId log_id(std::uint64_t term, std::uint64_t index) {
@@ -158,6 +158,13 @@ Result<wire::ForwardReply> forward_reply(const pb::ForwardReply& m) {
 
 Result<wire::FormationConfirm> formation_confirm(const pb::FormationConfirm& m) {
   wire::FormationConfirm confirm;
+  if (!m.settings().empty()) {
+    LittleReader reader(m.settings());
+    const Result<raft::GroupSettings> settings = raft::decode_settings(reader);
+    if (!settings.ok()) return settings.error();
+    if (!reader.at_end()) return malformed("bytes behind the settings of a group");
+    confirm.settings = settings.value();
+  }
   if (static_cast<std::size_t>(m.members_size()) > kMembersMax)
     return malformed("too many members");
   for (const pb::Member& member : m.members()) {
@@ -239,6 +246,7 @@ Result<void> read_form(const pb::Message& m, const Bytes& payload, std::uint16_t
       return take(forward_reply(m.forward_reply()), to);
     case Case::kFormationConfirm:
       if (!known_fields_only(m.formation_confirm())) return unknown();
+      if (version < kSettingsVersion && !m.formation_confirm().settings().empty()) return unknown();
       return take(formation_confirm(m.formation_confirm()), to);
     case Case::kSnapshotChunk:
       if (!known_fields_only(m.snapshot_chunk())) return unknown();

@@ -3,6 +3,8 @@
 #include <leasehold/wire/frame.h>
 #include <leasehold/wire/raft.pb.h>
 
+#include <string>
+#include <utility>
 #include <variant>
 
 namespace leasehold::wire {
@@ -53,7 +55,7 @@ struct ToProtobuf {
     to->set_commit(m.commit.value());
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
-    if (version >= kDriftVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
+    if (version >= kSettingsVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
     const int count = static_cast<int>(m.entries.size());
     if (count == 0) return;
     to->mutable_entry_terms()->Reserve(count);
@@ -105,6 +107,12 @@ struct ToProtobuf {
   void operator()(const wire::FormationConfirm& m) {
     auto* to = out.mutable_formation_confirm();
     to->set_formed(m.formed);
+    if (m.settings && version >= kSettingsVersion) {
+      std::string bytes;
+      LittleWriter writer(bytes);
+      raft::encode_settings(*m.settings, writer);
+      to->set_settings(std::move(bytes));
+    }
     for (const raft::Member& member : m.members) {
       auto* to_member = to->add_members();
       to_member->set_id(member.id.value());
@@ -118,7 +126,7 @@ struct ToProtobuf {
     to->set_term(m.term.value());
     to->set_round(m.round.value());
     to->set_lease_ns(m.lease.count());
-    if (version >= kDriftVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
+    if (version >= kSettingsVersion) to->set_drift_ppm(static_cast<std::uint32_t>(m.drift_ppm));
     to->set_last_term(m.id.last.term.value());
     to->set_last_index(m.id.last.index.value());
     to->set_tag(m.id.tag);

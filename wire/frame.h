@@ -32,8 +32,9 @@ inline constexpr std::uint16_t kWireVersionMin = 3;
 inline constexpr std::uint16_t kWireVersionMax = 4;
 /// The first one with chunks of snapshots; a peer that does not speak it gets none.
 inline constexpr std::uint16_t kSnapshotVersion = 2;
-/// The first one whose rounds carry the drift that the sender's lease allows.
-inline constexpr std::uint16_t kDriftVersion = 4;
+/// The first one with the settings of a group: rounds carry the drift that the sender's lease
+/// allows, and a group is formed with settings.
+inline constexpr std::uint16_t kSettingsVersion = 4;
 /// Frames of the handshake carry this one; every build reads it.
 inline constexpr std::uint16_t kHandshakeVersion = 0;
 

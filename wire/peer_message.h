@@ -4,9 +4,11 @@
 #include <leasehold/base/bytes.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/message.h>
+#include <leasehold/raft/settings.h>
 #include <leasehold/raft/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -44,6 +46,9 @@ struct ForwardReply {
 struct FormationConfirm {
   std::vector<raft::Member> members;  ///< ascending by id
   bool formed = false;  ///< the sender has seen all of them confirm it: the group exists
+  /// What the group begins with, as the member with the lowest id proposed. None: by a build that
+  /// knows no settings.
+  std::optional<raft::GroupSettings> settings{};
   friend bool operator==(const FormationConfirm&, const FormationConfirm&) = default;
 };
 

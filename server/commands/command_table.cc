@@ -237,6 +237,8 @@ constexpr CommandSpec kCommands[] = {
           "Reads this node's certificates, keys and list of revoked ones again, for both ports"),
     other("leasehold|session", -3, Effect::after_all, Group::leasehold, run_leasehold_session,
           "Sessions, which number writes to execute once: OPEN | CLOSE id | TOUCH id | LIST"),
+    other("leasehold|settings", -2, kNone, Group::leasehold, run_leasehold_settings,
+          "The numbers on which the group has agreed: nothing, or SET name value ..."),
     other("leasehold|snapshot", 2, kNone, Group::leasehold, run_leasehold_snapshot,
           "Makes this node's store durable and cuts its log to the tail"),
     other("leasehold|status", 2, kNone, Group::leasehold, run_leasehold_status,

@@ -160,6 +160,7 @@ void run_leasehold_watch(Session& session, const Arguments& args, std::string& o
 void scan_range(StoreReader& reader, const Arguments& args, std::string& out);
 
 // commands_transfer.cc
+void run_leasehold_settings(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_transfer(Session& session, const Arguments& args, std::string& out);
 
 }  // namespace leasehold::server

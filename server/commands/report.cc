@@ -1,4 +1,6 @@
 #include <leasehold/server/commands/report.h>
+#include <leasehold/server/front/duration.h>
+#include <leasehold/server/front/settings_words.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -371,6 +373,19 @@ std::string members_json(const node::NodeStatus& status) {
                   {"last", status.last.value()},
                   {"membership", membership_place(status)},
                   {"members", member_list(status)}});
+}
+
+std::string settings_json(const node::NodeStatus& status) {
+  raft::GroupSettings settings;
+  settings.timing = status.timing;
+  if (status.settings) settings = *status.settings;
+  nlohmann::ordered_json out = {{"node", status.id.value()},
+                                {"leader", status.leader.value()},
+                                {"agreed", status.settings.has_value()},
+                                {"committed", status.membership_committed}};
+  for (const SettingWord& word : settings_words(settings)) out[word.name] = word.value;
+  out["usable"] = format_duration(settings.timing.usable(settings.timing.lease));
+  return text_of(out);
 }
 
 std::string status_json(const node::NodeStatus& status, const ServerState& state,

@@ -28,4 +28,9 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
 /// and members, each with the same content as in status_json().
 std::string members_json(const node::NodeStatus& status);
 
+/// What LEASEHOLD SETTINGS answers: one JSON object with node, leader, agreed (false: the group has
+/// none, and these are the node's own), committed, each setting as its flag is written, and usable
+/// (how long a leader may use a promise).
+std::string settings_json(const node::NodeStatus& status);
+
 }  // namespace leasehold::server

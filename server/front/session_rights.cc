@@ -59,7 +59,8 @@ bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
   const bool lists = args.size() > 2 && equals_ignoring_case(args[2], "list");
   const bool changes_group = spec.name == "leasehold|transfer" || spec.name == "acl|setuser" ||
                              spec.name == "acl|deluser" ||
-                             (spec.name == "leasehold|member" && !lists);
+                             (spec.name == "leasehold|member" && !lists) ||
+                             (spec.name == "leasehold|settings" && args.size() > 2);
   if ((has & category::write) == 0 && spec.effect != CommandEffect::write && !changes_group) {
     return false;
   }

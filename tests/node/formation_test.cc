@@ -28,7 +28,7 @@ std::vector<Member> addresses(std::uint64_t size) {
 /// One node's directory and its process.
 struct Directory {
   Uuid uuid;
-  std::vector<Member> confirmed;
+  InitialSet confirmed;
   bool formed = false;
 };
 
@@ -45,8 +45,10 @@ class World {
   }
   void start(NodeId id) {
     const Directory& directory = directories_[id];
-    nodes_[id] = std::make_unique<Formation>(id, directory.uuid, members_, directory.confirmed,
-                                             directory.formed);
+    raft::GroupSettings own;
+    own.timing.lease = std::chrono::seconds(id.value());
+    nodes_[id] = std::make_unique<Formation>(id, directory.uuid, InitialSet{members_, own},
+                                             directory.confirmed, directory.formed);
     act(id);
   }
   Formation& node(std::uint64_t id) { return *nodes_.at(NodeId(id)); }
@@ -82,10 +84,12 @@ class World {
     Directory& directory = directories_[id];
     for (Formation::Output& output : nodes_.at(id)->take_outputs()) {
       if (auto* confirm = std::get_if<Formation::Confirm>(&output)) {
-        ASSERT_TRUE(directory.confirmed.empty()) << "one set, and never another";
-        directory.confirmed = confirm->members;
+        ASSERT_TRUE(directory.confirmed.members.empty()) << "one set, and never another";
+        directory.confirmed = confirm->set;
       } else if (auto* send = std::get_if<Formation::Send>(&output)) {
-        ASSERT_EQ(send->message.members, directory.confirmed) << "durable before it is said";
+        ASSERT_EQ(send->message.members, directory.confirmed.members)
+            << "durable before it is said";
+        ASSERT_EQ(send->message.settings, directory.confirmed.settings);
         ASSERT_EQ(send->message.formed, directory.formed);
         sent_.emplace_back(id, *send);
       } else {
@@ -122,13 +126,50 @@ TEST(Formation, ThreeNodesForm) {
   world.handshake(1, 3);
   EXPECT_EQ(world.node(1).missing(), ids({2, 3})) << "it knows all members and has confirmed";
   EXPECT_FALSE(world.directory(1).formed);
-  EXPECT_TRUE(world.directory(2).confirmed.empty());
+  EXPECT_TRUE(world.directory(2).confirmed.members.empty());
   world.deliver_all();
   for (std::uint64_t id = 1; id <= 3; ++id) {
     EXPECT_TRUE(world.directory(id).formed) << id;
     EXPECT_EQ(world.directory(id).confirmed, world.directory(1).confirmed);
   }
   EXPECT_TRUE(world.errors().empty());
+}
+
+// Nodes that were started with different numbers follow one set of them.
+TEST(Formation, TheMemberWithTheLowestIdProposesTheSettings) {
+  World world(3);
+  world.handshake(2, 3);
+  world.handshake(3, 1);
+  world.handshake(2, 1);
+  EXPECT_TRUE(world.directory(3).confirmed.members.empty()) << "it knows all, and waits for node 1";
+  world.deliver_all();
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    ASSERT_TRUE(world.directory(id).formed) << id;
+    ASSERT_TRUE(world.directory(id).confirmed.settings.has_value()) << id;
+    EXPECT_EQ(world.directory(id).confirmed.settings->timing.lease, std::chrono::seconds(1)) << id;
+  }
+}
+
+TEST(Formation, OtherSettingsThanTheConfirmedOnesAreRefused) {
+  World world(3);
+  world.handshake(1, 2);
+  world.handshake(1, 3);
+  const std::vector<Member> members = world.directory(1).confirmed.members;
+  const auto earlier = world.node(1).received(NodeId(2), wire::FormationConfirm{members, false});
+  ASSERT_FALSE(earlier.ok());
+  EXPECT_NE(earlier.error().message.find("earlier build"), std::string::npos);
+  EXPECT_FALSE(world.directory(1).formed);
+}
+
+// A group whose first member runs a build that knows no settings is formed without any.
+TEST(Formation, ASetWithoutSettingsIsConfirmedAsItIs) {
+  World world(2);
+  std::vector<Member> members = addresses(2);
+  for (Member& member : members) member.uuid = world.directory(member.id.value()).uuid;
+  ASSERT_TRUE(world.node(2).received(NodeId(1), wire::FormationConfirm{members, false}).ok());
+  const auto outputs = world.node(2).take_outputs();
+  ASSERT_FALSE(outputs.empty());
+  EXPECT_FALSE(std::get<Formation::Confirm>(outputs[0]).set.settings.has_value());
 }
 
 TEST(Formation, DoesNotFormWhileOneHasNotConfirmed) {
@@ -154,8 +195,9 @@ TEST(Formation, ALateMemberLearnsThatTheGroupIsFormed) {
   world.handshake(1, 2);
   world.handshake(1, 3);
   world.handshake(2, 3);
-  while (!world.sent().empty()) {  // nothing reaches 3
-    if (world.sent()[0].second.to == NodeId(3)) {
+  while (!world.sent().empty()) {  // nothing reaches 3 after the first confirmation
+    const bool confirmed = !world.directory(3).confirmed.members.empty();
+    if (confirmed && world.sent()[0].second.to == NodeId(3)) {
       world.sent().erase(world.sent().begin());
     } else {
       world.deliver(0);
@@ -209,7 +251,8 @@ TEST(Formation, AMemberWipedAfterFormationIsRefusedWithTheReason) {
   const auto confirmed = world.directory(1).confirmed;
   world.wipe(NodeId(3));
   EXPECT_FALSE(world.handshake(1, 3));
-  const auto told = world.node(3).received(NodeId(1), wire::FormationConfirm{confirmed, true});
+  const auto told =
+      world.node(3).received(NodeId(1), wire::FormationConfirm{confirmed.members, true});
   ASSERT_FALSE(told.ok());
   EXPECT_NE(told.error().message.find("the group exists"), std::string::npos);
   EXPECT_TRUE(world.node(3).take_outputs().empty());
@@ -248,7 +291,7 @@ TEST(Formation, RandomSchedulesFormAtMostOneGroup) {
       } else {
         world.wipe(NodeId(a));
       }
-      std::optional<std::vector<Member>> group;
+      std::optional<InitialSet> group;
       for (std::uint64_t id = 1; id <= 3; ++id) {
         const Directory& directory = world.directory(id);
         if (!directory.formed) continue;
@@ -258,7 +301,7 @@ TEST(Formation, RandomSchedulesFormAtMostOneGroup) {
         group = directory.confirmed;
       }
       if (!group) continue;
-      for (const Member& member : *group) {
+      for (const Member& member : group->members) {
         const Directory& directory = world.directory(member.id.value());
         if (directory.uuid == member.uuid) {
           ASSERT_EQ(directory.confirmed, *group) << "seed " << seed;

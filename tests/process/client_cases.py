@@ -24,6 +24,7 @@ MOVERS = {
     "leasehold|session": "LEASEHOLD SESSION CLOSE {session}",
     "leasehold|backup": "LEASEHOLD BACKUP evil",
     "acl|setuser": "ACL SETUSER evil on nopass ~* +@all", "acl|deluser": "ACL DELUSER nobody",
+    "leasehold|settings": "LEASEHOLD SETTINGS SET margin 11ms",
     "leasehold|transfer": "LEASEHOLD TRANSFER {other}", "leasehold|member": "LEASEHOLD MEMBER DEMOTE {other}",
 }
 # With what the others would show, touch or change something.

@@ -135,7 +135,7 @@ TEST(Settings, AreRefusedWithAReason) {
   const int other = leader % 3 + 1;
   const auto refused = group.change_settings(other, settings());
   EXPECT_EQ(obstacle(refused), SettingsObstacle::not_leader);
-  EXPECT_EQ(std::get<SettingsRefused>(refused).leader, NodeId(static_cast<std::uint64_t>(leader)));
+  EXPECT_EQ(std::get<SettingsRefused>(refused).node, NodeId(static_cast<std::uint64_t>(leader)));
   agree(group, leader, settings());
   EXPECT_EQ(obstacle(group.change_settings(leader, settings())), SettingsObstacle::already_so);
   EXPECT_EQ(obstacle(group.change_settings(leader, settings(numbers(100)))),

@@ -57,6 +57,11 @@ class FakeNode final : public node::Node {
     const std::lock_guard lock(mutex_);
     changes_.push_back({std::move(edits), std::move(done)});
   }
+  void change_settings(const raft::SettingsEdit& edit, node::CallOptions,
+                       replica::SettingsCompletion done) override {
+    const std::lock_guard lock(mutex_);
+    settings_changes_.push_back({edit, std::move(done)});
+  }
   Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
   void cut_log(replica::LogCutCompletion done) override {
@@ -120,6 +125,8 @@ class FakeNode final : public node::Node {
   void end_transfer(const replica::TransferResult& result) { take(transfers_).done(result); }
   const node::MemberEdits& next_edits() const { return changes_.front().edits; }
   void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
+  const raft::SettingsEdit& next_settings() const { return settings_changes_.front().edit; }
+  void end_settings(const replica::SettingsResult& result) { take(settings_changes_).done(result); }
   void end_cut(Result<replica::LogCut> result) { take(cuts_)(std::move(result)); }
   /// A granted read at what is applied.
   replica::ReadResult granted(raft::ReadBasis basis) const {
@@ -136,7 +143,7 @@ class FakeNode final : public node::Node {
       const std::lock_guard lock(mutex_);
       statuses.swap(statuses_);
       some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
-             !transfers_.empty() || !changes_.empty();
+             !transfers_.empty() || !changes_.empty() || !settings_changes_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
@@ -144,6 +151,7 @@ class FakeNode final : public node::Node {
     while (has(cuts_)) end_cut(replica::LogCut{});
     while (has(transfers_)) end_transfer({});
     while (has(changes_)) end_change(node::MembersResult{});
+    while (has(settings_changes_)) end_settings({});
     return some;
   }
 
@@ -165,6 +173,10 @@ class FakeNode final : public node::Node {
     replica::ReadCompletion done;
   };
 
+  struct SettingsCall {
+    raft::SettingsEdit edit;
+    replica::SettingsCompletion done;
+  };
   struct ChangeCall {
     node::MemberEdits edits;
     node::MembersCompletion done;
@@ -198,6 +210,7 @@ class FakeNode final : public node::Node {
   std::deque<replica::LogCutCompletion> cuts_;
   std::deque<TransferCall> transfers_;
   std::deque<ChangeCall> changes_;
+  std::deque<SettingsCall> settings_changes_;
 };
 
 }  // namespace leasehold::server
