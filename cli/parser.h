@@ -59,7 +59,7 @@ class Flags {
   void add(const Flag& flag, lease::Duration& duration);
   /// The same, rounded up.
   void add(const Flag& flag, std::chrono::milliseconds& duration);
-  /// --servers, which is required, and the flags of cli/login.h and of TLS for access().
+  /// --servers, which is `required` or not, and the flags of cli/login.h and of TLS for access().
   void add_servers(std::vector<std::string>& servers, bool required = true);
 
   /// Words between the flags, and all behind "--". `usage` follows the name of the command.

@@ -191,6 +191,51 @@ TEST(GroupCalls, ALeaderThatLosesItsRoleKnowsNothingOfItsChange) {
   EXPECT_FALSE(leader.leads());
 }
 
+TEST(GroupCalls, ANewSettingIsAnsweredWhenItIsCommitted) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  Answer<SettingsResult> changed;
+  raft::SettingsEdit edit;
+  edit.lease = milliseconds(1500);
+  leader.handle(cluster.now(), ChangeSettings{edit, cluster.in(kLong), changed.completion()});
+  EXPECT_EQ(changed.calls, 0) << "not committed yet";
+  cluster.settle();
+  ASSERT_EQ(changed.calls, 1);
+  EXPECT_EQ(changed.value.status, GroupCallStatus::done);
+  const auto settings = leader.driver().core().membership().settings;
+  ASSERT_TRUE(settings.has_value());
+  EXPECT_EQ(settings->timing.lease, milliseconds(1500));
+  // What was not named is what the leader was started with.
+  EXPECT_EQ(settings->timing.heartbeat, leader.driver().core().options().timing.heartbeat);
+  Answer<SettingsResult> again;
+  leader.handle(cluster.now(), ChangeSettings{edit, cluster.in(kLong), again.completion()});
+  ASSERT_EQ(again.calls, 1);
+  EXPECT_EQ(again.value.status, GroupCallStatus::done) << "it is so already";
+  EXPECT_EQ(leader.driver().pending(), 0U);
+}
+
+TEST(GroupCalls, SettingsAreRefusedLateElsewhereAndWhenTheyAreUnsafe) {
+  Cluster cluster(3);
+  Rig& leader = cluster.await_leader();
+  raft::SettingsEdit edit;
+  edit.margin = std::chrono::seconds(5);
+  Answer<SettingsResult> unsafe;
+  leader.handle(cluster.now(), ChangeSettings{edit, cluster.in(kLong), unsafe.completion()});
+  ASSERT_EQ(unsafe.calls, 1);
+  EXPECT_EQ(unsafe.value.refused->obstacle, raft::SettingsObstacle::invalid);
+  Answer<SettingsResult> late;
+  leader.handle(cluster.now(),
+                ChangeSettings{edit, cluster.in(milliseconds(0)), late.completion()});
+  ASSERT_EQ(late.calls, 1);
+  EXPECT_EQ(late.value.refused->obstacle, raft::SettingsObstacle::too_late);
+  Rig& follower = cluster.node(leader.id().value() % 3 + 1);
+  Answer<SettingsResult> elsewhere;
+  follower.handle(cluster.now(), ChangeSettings{edit, cluster.in(kLong), elsewhere.completion()});
+  ASSERT_EQ(elsewhere.calls, 1);
+  EXPECT_EQ(elsewhere.value.refused->obstacle, raft::SettingsObstacle::not_leader);
+  EXPECT_EQ(elsewhere.value.leader, leader.id());
+}
+
 TEST(GroupCalls, ALeaderRemovesItselfAndIsAnswered) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

@@ -102,8 +102,9 @@ TEST_F(SessionTransferTest, ANodeThatIsAboutToStopRefusesWhatTouchesTheStore) {
 
 TEST_F(SessionTest, AWitnessChangesNothing) {
   state_.options.witness = true;
-  for (const char* line : {"LEASEHOLD TRANSFER", "LEASEHOLD MEMBER REMOVE 2", "SET k v",
-                           "ACL SETUSER ann on", "LEASEHOLD SESSION OPEN"}) {
+  for (const char* line :
+       {"LEASEHOLD TRANSFER", "LEASEHOLD MEMBER REMOVE 2", "LEASEHOLD SETTINGS SET lease 2s",
+        "SET k v", "ACL SETUSER ann on", "LEASEHOLD SESSION OPEN"}) {
     EXPECT_THAT(feed(std::string(line) + "\r\n"), StartsWith("-WITNESS ")) << line;
   }
   EXPECT_EQ(node_.proposals(), 0U);

@@ -1,0 +1,69 @@
+// The settings of running groups: what they form with, what a restart follows, and changes.
+#include <leasehold/tests/node/node_fixture.h>
+
+namespace leasehold::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+class NodeSettingsTest : public NodeTest {
+ protected:
+  replica::SettingsResult change(std::uint64_t at, const raft::SettingsEdit& edit) {
+    auto answer = std::make_shared<std::promise<replica::SettingsResult>>();
+    auto future = answer->get_future();
+    replica(at).node->change_settings(edit, kLong, [answer](const replica::SettingsResult& result) {
+      answer->set_value(result);
+    });
+    LEASEHOLD_ASSERT(future.wait_for(kPatience) == std::future_status::ready);
+    return future.get();
+  }
+  /// Of a node that follows what its group has agreed on; zero: the group has not.
+  lease::Duration agreed_lease(std::uint64_t at) {
+    const NodeStatus status = replica(at).status();
+    if (!status.settings) return lease::Duration(0);
+    EXPECT_EQ(status.settings->timing, status.timing);
+    return status.timing.lease;
+  }
+};
+
+TEST_F(NodeSettingsTest, AGroupFormsWithThoseOfItsFirstMember) {
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    NodeOptions own = options(id);
+    own.timing.lease = 400ms + 100ms * static_cast<int>(id);
+    start(id, own);
+  }
+  await_leader();
+  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_EQ(agreed_lease(id), 500ms) << id;
+}
+
+TEST_F(NodeSettingsTest, AreChangedAndOutliveARestartWithOtherFlags) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  raft::SettingsEdit edit;
+  edit.lease = 800ms;
+  EXPECT_EQ(change(leader % 3 + 1, edit).refused->obstacle, raft::SettingsObstacle::not_leader);
+  const replica::SettingsResult done = change(leader, edit);
+  ASSERT_EQ(done.status, replica::GroupCallStatus::done);
+  EXPECT_EQ(agreed_lease(leader), 800ms);
+  EXPECT_EQ(change(leader, edit).status, replica::GroupCallStatus::done) << "it is so already";
+  EXPECT_TRUE(eventually([this] {
+    return agreed_lease(1) == 800ms && agreed_lease(2) == 800ms && agreed_lease(3) == 800ms;
+  }));
+  const std::uint64_t other = leader % 3 + 1;
+  stop(other);
+  start(other);  // with the flags of before
+  EXPECT_TRUE(eventually([this, other] { return agreed_lease(other) == 800ms; }));
+}
+
+TEST_F(NodeSettingsTest, ThatBreakAnInequalityAreRefusedWithIt) {
+  start_all();
+  const std::uint64_t leader = await_leader();
+  raft::SettingsEdit edit;
+  edit.margin = 1s;
+  const replica::SettingsResult refused = change(leader, edit);
+  ASSERT_EQ(refused.status, replica::GroupCallStatus::refused);
+  EXPECT_NE(text_of(*refused.refused).find("unsafe lease"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace leasehold::node
