@@ -23,6 +23,8 @@ with open(os.path.join(HERE, "client_attacks.json"), encoding="utf-8") as attack
 # What an attack may make the memory of a node grow by, in MiB, unless it states something else; and all together.
 MEMORY = 12
 MEMORY_AT_THE_END = 128
+# A check of a password takes 16 of them, whatever it was for.
+MEMORY_OF_A_GUESS = 20
 # What a request of a rightful user may take beside an attack, unless it states something else.
 SECONDS = 10
 SETTLE_SECONDS = 0.005
@@ -55,7 +57,7 @@ class Attacks:
 
         def hold():
             time.sleep(SETTLE_SECONDS)
-            self.hold(what, spec, node)
+            self.hold(what, spec, node, attacker.guesses)
         begun = time.monotonic()
         if "do" in spec:
             spec = {"seconds": SECONDS, **spec}
@@ -68,10 +70,10 @@ class Attacks:
         if self.options.times:
             print(f"{time.monotonic() - begun:7.3f} s {self.scene.grown(node) >> 10:7} KiB  {what}", flush=True)
 
-    def hold(self, what, spec, node):
+    def hold(self, what, spec, node, guesses):
         """Looks at the group while the attack has what it can get, and is its user beside it."""
         grown = max(self.scene.grown(node) for _ in range(3))
-        limit = spec.get("memory", MEMORY)
+        limit = spec.get("memory", MEMORY) + (MEMORY_OF_A_GUESS if guesses else 0)
         check(self.options.no_memory_limit or grown < limit << 20,
               f"{what}: {node} grew by {grown >> 10} KiB, and {limit} MiB are stated")
         self.scene.look(what)

@@ -126,7 +126,7 @@ class Generator:
         at = (attacker.name, node.id)
         client = self._open.pop(at, None) or attacker.connect(node)
         if client is None:
-            return
+            return None
         short = attacker.guesses and not self.every_variant
         data = (command.spoiled(self.count, short) if variant == "out of range" else
                 command.bytes(self.scene, node))
@@ -137,24 +137,26 @@ class Generator:
             data, expected = 2 * data, 2 * expected
         try:
             client.send_raw(data)
+            if variant == "truncated" and attacker.tls:
+                return client.close()  # one half of it cannot be closed alone
             if variant == "truncated":
                 client.half_close()
                 check(client.closed_by_server(), f"{what}: the connection stays open")
                 client.close()
                 while (reply := client.next_reply()) is not None:
                     self._judge(command, attacker, what, reply)
-                return
+                return None
             for _ in range(expected):
                 reply = client.read_reply()
                 self._judge(command, attacker, what, reply)
         except resp.ConnectionLost:
-            client.close()
-            return
+            return client.close()
         changed = command.name in (CHANGES_CONNECTION if attacker.kind == "mallory" else WITHOUT_USER)
         if changed or getattr(reply, "word", "") == "DENIED":
             client.close()
         else:
             self._open[at] = client
+        return None
 
     def _judge(self, command, attacker, what, reply):
         check(TREASURE not in str(reply), f"{what} shows a value: {reply!r}")

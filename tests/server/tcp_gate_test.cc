@@ -109,11 +109,11 @@ TEST_P(TcpGateTest, QueuesOfTransactionsAreOfTheBudget) {
     greedy.push_back(connect());
     RespClient& client = greedy.back();
     EXPECT_EQ(call(client, {"MULTI"}).text, "OK");
-    client.send({"SET", "k", std::string(1200000, 'v')});
+    ASSERT_TRUE(client.send({{"SET", "k", std::string(1200000, 'v')}}, kPatience).ok());
     const auto reply = client.reply(kPatience);
     ASSERT_TRUE(reply.ok());
     if (reply.value().text == "QUEUED") {
-      client.send({"PING"});  // its queue is counted by now
+      static_cast<void>(client.send({{"PING"}}, kPatience));  // its queue is counted by now
       if (client.reply(kPatience).ok()) continue;
     } else {
       EXPECT_THAT(reply.value().text, ::testing::HasSubstr("--client-memory-max"));
