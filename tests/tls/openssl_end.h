@@ -31,7 +31,10 @@ class OpensslEnd {
                               reinterpret_cast<const unsigned char*>(protocol.data()),
                               static_cast<unsigned>(protocol.size()));
     }
-    if (!key_.bytes.empty()) SSL_CTX_set_psk_use_session_callback(context_.get(), show_key);
+    if (!key_.bytes.empty()) {
+      SSL_CTX_set_ciphersuites(context_.get(), key_.cipher.c_str());
+      SSL_CTX_set_psk_use_session_callback(context_.get(), show_key);
+    }
     ssl_.reset(SSL_new(context_.get()));
     SSL_set_app_data(ssl_.get(), this);
     SSL_set_fd(ssl_.get(), socket);
