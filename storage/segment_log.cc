@@ -42,8 +42,7 @@ class SegmentLog::Impl {
   Result<void> join();
   bool joined() const;
   bool formed() const { return store_->foundation().base.has_value(); }
-  const std::vector<raft::Member>& confirmed() const { return confirmed_; }
-  const std::optional<raft::GroupSettings>& confirmed_settings() const { return settings_; }
+  const raft::Membership& confirmed() const { return confirmed_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -58,11 +57,9 @@ class SegmentLog::Impl {
   void deliver_space(bool full);
   void read_loop();
   Result<std::vector<raft::Entry>> answer(const ReadRequest& request);
-  void note_confirmed();
   const Options options_;
   std::unique_ptr<SegmentStore> store_;
-  std::vector<raft::Member> confirmed_;
-  std::optional<raft::GroupSettings> settings_;
+  raft::Membership confirmed_;
   StorageSink* sink_ = nullptr;
 
   // The caller's thread.
@@ -91,14 +88,7 @@ class SegmentLog::Impl {
 
 SegmentLog::Impl::Impl(const Options& options, std::unique_ptr<SegmentStore> store)
     : options_(options), store_(std::move(store)) {
-  note_confirmed();
-}
-
-void SegmentLog::Impl::note_confirmed() {
-  const std::optional<raft::Membership>& set = store_->foundation().confirmed;
-  if (!set) return;
-  confirmed_ = set->members;
-  settings_ = set->settings;
+  confirmed_ = store_->foundation().confirmed.value_or(raft::Membership());
 }
 
 SegmentLog::Impl::~Impl() {
@@ -128,8 +118,8 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members,
   if (joined()) {
     return Error{ErrorCode::wrong_cluster, "this node joins a group that exists, and forms none"};
   }
-  if (!confirmed_.empty()) {
-    if (*store_->foundation().confirmed == set) return {};
+  if (!confirmed_.members.empty()) {
+    if (confirmed_ == set) return {};
     return Error{ErrorCode::wrong_cluster,
                  "this node has confirmed another set of initial members: all peers of a new "
                  "cluster have to start on empty folders, with the same peers"};
@@ -146,7 +136,7 @@ Result<void> SegmentLog::Impl::confirm_set(std::vector<raft::Member> members,
   Foundation foundation = store_->foundation();
   foundation.confirmed = std::move(set);
   auto laid = store_->lay(std::move(foundation));
-  if (laid) note_confirmed();
+  if (laid) confirmed_ = *store_->foundation().confirmed;
   return laid;
 }
 
@@ -464,10 +454,10 @@ const NodeIdentity& SegmentLog::identity() const {
   return impl_->store().identity();
 }
 const std::vector<raft::Member>& SegmentLog::confirmed_set() const {
-  return impl_->confirmed();
+  return impl_->confirmed().members;
 }
 const std::optional<raft::GroupSettings>& SegmentLog::confirmed_settings() const {
-  return impl_->confirmed_settings();
+  return impl_->confirmed().settings;
 }
 Result<void> SegmentLog::confirm_set(std::vector<raft::Member> members,
                                      const std::optional<raft::GroupSettings>& settings) {

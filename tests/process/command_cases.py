@@ -978,9 +978,12 @@ ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is not a member|NOLEADER this node does not lead)")
-ours("leasehold|settings", "LEASEHOLD SETTINGS", r'\$\d+\r\n\{"node":\d,"leader":\d,"agreed":true,"committed":true,"lease":"1s",')
-ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease", r"-ERR expected LEASEHOLD SETTINGS, or LEASEHOLD SETTINGS SET")
-ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease 10ms", r"-(ERR unsafe lease|NOLEADER this node does not lead)")
+ours("leasehold|settings", "LEASEHOLD SETTINGS",
+     r'\$\d+\r\n\{"node":\d,"leader":\d,"agreed":true,"committed":true,"lease":"1s",')
+ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease",
+     r"-ERR expected LEASEHOLD SETTINGS, or LEASEHOLD SETTINGS SET")
+ours("leasehold|settings", "LEASEHOLD SETTINGS SET lease 10ms",
+     r"-(ERR unsafe lease|NOLEADER this node does not lead)")
 ours("leasehold|settings", "LEASEHOLD SETTINGS SET colour red", r"-ERR 'colour' is no setting of a group")
 ours("leasehold|snapshot", "LEASEHOLD SNAPSHOT", r'\$\d+\r\n\{"index":\d+,"first_before":1,"first":1,')
 ours("leasehold|reload", "LEASEHOLD RELOAD",

@@ -1,6 +1,6 @@
 // Who a connection is, and what it may do.
 #include <leasehold/server/users/password.h>
-#include <leasehold/tests/server/session_fixture.h>
+#include <leasehold/tests/server/users_fixture.h>
 
 #include <gmock/gmock.h>
 
@@ -24,38 +24,6 @@ constexpr const char* kNoChannel = "-NOPERM No permissions to access a channel\r
 std::string no_command(const std::string& user, const std::string& command) {
   return "-NOPERM User " + user + " has no permissions to run the '" + command + "' command\r\n";
 }
-
-class SessionUsersTest : public SessionTest {
- protected:
-  SessionUsersTest() {
-    state_.accounts.queue.run_at_once();
-    node_.grant_lease(std::chrono::seconds(1000));
-    node_.apply_all();
-  }
-
-  std::string acl(std::vector<std::string> words) {
-    words.insert(words.begin(), "ACL");
-    return write(words);
-  }
-  /// Makes a user without a password, and becomes it.
-  void be(const std::vector<std::string>& rules) {
-    std::vector<std::string> words = {"SETUSER", "ann", "on", "nopass"};
-    words.insert(words.end(), rules.begin(), rules.end());
-    ASSERT_EQ(acl(words), "+OK\r\n");
-    ASSERT_EQ(send({"AUTH", "ann", ""}), "+OK\r\n");
-  }
-  /// Changes a user as another connection would.
-  void change(const std::vector<std::string>& rules, const std::string& user = "ann") {
-    auto mine = std::move(session_);
-    auto input = std::move(input_);
-    open();
-    std::vector<std::string> words = {"SETUSER", user};
-    words.insert(words.end(), rules.begin(), rules.end());
-    EXPECT_EQ(acl(words), "+OK\r\n");
-    session_ = std::move(mine);
-    input_ = std::move(input);
-  }
-};
 
 TEST_F(SessionUsersTest, ANewGroupIsOpen) {
   EXPECT_EQ(send({"ACL", "WHOAMI"}), "$7\r\ndefault\r\n");
@@ -162,35 +130,6 @@ TEST_F(SessionUsersTest, CommandsAndKeysAreChecked) {
   EXPECT_EQ(send({"CONFIG", "SET", "a", "b"}), no_command("ann", "config|set"));
   EXPECT_THAT(send({"NOTHING"}), StartsWith("-ERR unknown command"));
   EXPECT_THAT(send({"GET"}), StartsWith("-ERR wrong number"));
-}
-
-TEST_F(SessionUsersTest, PatternsThatCostTooMuchRefuseTheCommand) {
-  be({"+@all", "~*" + std::string(40, 'a') + "b", "~app:*"});
-  // More than a million steps.
-  EXPECT_THAT(send({"GET", std::string(60000, 'a')}),
-              AllOf(StartsWith("-NOPERM The patterns of user ann cost too much time"),
-                    HasSubstr("shorten its keys")));
-  // Nine keys share what one may have.
-  std::vector<std::string> words = {"DEL"};
-  for (int i = 0; i < 9; ++i) words.push_back(std::string(5000, 'a') + "b");
-  EXPECT_THAT(send(words), HasSubstr("cost too much time"));
-  words.resize(3);
-  EXPECT_EQ(write(words), ":0\r\n");
-  // Many keys of an ordinary user.
-  words = {"MGET"};
-  for (int i = 0; i < 20000; ++i) words.push_back("app:" + std::to_string(i));
-  EXPECT_THAT(send(words), StartsWith("*20000\r\n$-1\r\n"));
-}
-
-TEST_F(SessionUsersTest, TheStepsOfPatternsAreWorkOfTheTurn) {
-  be({"+@all", "~*" + std::string(40, 'a') + "b"});
-  std::string command;
-  append_array(command, 2);
-  append_bulk(command, "EXISTS");
-  append_bulk(command, std::string(15000, 'a') + "b");
-  const std::string two = command + command;
-  EXPECT_EQ(session_->process(two), command.size());
-  EXPECT_TRUE(session_->turn_over());
 }
 
 TEST_F(SessionUsersTest, WhatReturnsTheOldValueNeedsBoth) {
