@@ -217,6 +217,7 @@ class Core::Impl {
   void check_invariants() const;
   void check_members(const Leader& leader) const;
   void check_transfer(const Leader& leader) const;
+  void check_reads() const;
 
   CoreOptions options_;
   Random random_;

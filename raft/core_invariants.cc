@@ -46,6 +46,18 @@ void Core::Impl::check_transfer(const Leader& leader) const {
   LEASEHOLD_ASSERT(log_.last_index() == token->last);
 }
 
+void Core::Impl::check_reads() const {
+  if (const Leader* leader = as_leader()) {
+    LEASEHOLD_ASSERT(leader->remote_reads <= leader->reads.size());
+    LEASEHOLD_ASSERT(leader->lease_reads <= leader->reads.size());
+  }
+  for (const FollowerReads& reads : follower_reads_) {
+    // A read that waits is asked for by the request after the one that is out.
+    LEASEHOLD_ASSERT(reads.waiting.empty() || !reads.asked.empty());
+    if (!reads.asked.empty()) LEASEHOLD_ASSERT(leader_ != kNobody && leader_ != options_.id);
+  }
+}
+
 void Core::Impl::check_invariants() const {
   // Of a state.
   LEASEHOLD_ASSERT(commit_ >= log_.base().index);
@@ -97,6 +109,8 @@ void Core::Impl::check_invariants() const {
       break;
     }
   }
+
+  check_reads();
 
   // Of a step.
   LEASEHOLD_ASSERT(hard_state_.term >= checked_.term);

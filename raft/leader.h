@@ -127,7 +127,7 @@ struct Leader {
   /// In the order of their arrival. Invariant: their rounds never fall, so what a quorum confirms
   /// is a prefix.
   std::deque<LeaderRead> reads;
-  /// Of these, those of followers.
+  /// Of these, those of followers. A bound on them must not count what was answered.
   std::size_t remote_reads = 0;
   /// Of these, those that accept the lease. Invariant: none after a check under a valid lease.
   std::size_t lease_reads = 0;

@@ -44,7 +44,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   network_.set_deliver([this](raft::NodeId to, raft::NodeId from, wire::PeerMessage& message) {
     nodes_[to.value() - 1]->receive(from, message);
   });
-  clients_ = std::make_unique<Clients>(world_, all);
+  clients_ = std::make_unique<Clients>(world_, all, oracles_.ledger());
   session_clients_ = std::make_unique<SessionClients>(
       world_, all, oracles_,
       [this](const SimNode& node, std::uint64_t key) { clients_->watch(node, key); });
@@ -56,6 +56,7 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   faults_ = std::make_unique<Faults>(world_, all, network_, oracles_);
   transfers_ = std::make_unique<Transfers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
+  cut_demands_ = std::make_unique<CutDemands>(world_, all);
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
     node->set_on_death([this, node] {
@@ -75,6 +76,7 @@ void Simulator::start_faults() {
   faults_->start();
   transfers_->start();
   member_changes_->start();
+  cut_demands_->start();
 }
 
 SeedReport Simulator::run() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/sim/judge/oracles.h>
+#include <leasehold/sim/plan/cut_demands.h>
 #include <leasehold/sim/plan/faults.h>
 #include <leasehold/sim/plan/member_changes.h>
 #include <leasehold/sim/plan/partition_trial.h>
@@ -82,6 +83,7 @@ class Simulator {
   std::unique_ptr<Faults> faults_;
   std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<MemberChanges> member_changes_;
+  std::unique_ptr<CutDemands> cut_demands_;
   /// Instead of all other faults, if SimOptions::shape is set.
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.

@@ -12,6 +12,8 @@ Oracles::Oracles(World& world)
       elections_(world, ledger_),
       log_(world, ledger_,
            [this](const SimNode& node, const raft::Entry& entry) { first_commit(node, entry); }),
+      storage_(world),
+      reads_(world),
       state_machines_(world, ledger_),
       monotonic_(world),
       snapshots_(world, ledger_),
@@ -58,6 +60,8 @@ void Oracles::on_crash(const SimNode& node) {
   const std::optional<raft::LogBase>& base = node.disk().durable().base;
   if (base) snapshots_.check_base(node, *base);
   log_.on_crash(node);
+  storage_.on_crash(node);
+  reads_.on_crash(node);
 }
 
 void Oracles::on_event(const SimNode& node, const raft::Event& event) {
@@ -70,6 +74,13 @@ void Oracles::on_send(const SimNode& node, raft::NodeId to, const wire::PeerMess
   view_order_.on_send(node, *raft_message);
   witnesses_.on_send(node, to, *raft_message);
   elections_.on_send(node, to, *raft_message);
+  storage_.on_send(node, to, *raft_message);
+  reads_.on_send(node, to, *raft_message);
+}
+
+void Oracles::on_arrival(const SimNode& node, raft::NodeId from, const wire::PeerMessage& message) {
+  const auto* raft_message = std::get_if<raft::Message>(&message.payload);
+  if (raft_message != nullptr) reads_.on_arrival(node, from, *raft_message);
 }
 
 void Oracles::on_persist(const SimNode& node, const raft::PersistBatch& batch) {
@@ -80,11 +91,13 @@ void Oracles::on_persist(const SimNode& node, const raft::PersistBatch& batch) {
     log_.on_removal(node, batch.reset->id.index.next());
   }
   if (batch.truncate_from) log_.on_removal(node, *batch.truncate_from);
+  storage_.on_persist(node, batch);
 }
 
 void Oracles::after_handle(const SimNode& node) {
   monotonic_.after_handle(node);
   log_.after_handle(node);
+  storage_.after_handle(node);
 }
 
 // ---- State machines and snapshots ----

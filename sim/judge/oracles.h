@@ -10,9 +10,11 @@
 #include <leasehold/sim/judge/ledger.h>
 #include <leasehold/sim/judge/log_oracle.h>
 #include <leasehold/sim/judge/monotonic_oracle.h>
+#include <leasehold/sim/judge/read_oracle.h>
 #include <leasehold/sim/judge/session_oracle.h>
 #include <leasehold/sim/judge/snapshot_oracle.h>
 #include <leasehold/sim/judge/state_machine_oracle.h>
+#include <leasehold/sim/judge/storage_oracle.h>
 #include <leasehold/sim/judge/view_order_oracle.h>
 #include <leasehold/sim/judge/watch_oracle.h>
 #include <leasehold/sim/judge/witness_oracle.h>
@@ -29,9 +31,9 @@ namespace leasehold::sim {
 /// Passes each moment of a run to the oracles that judge it, always in the same order: only the
 /// first finding counts. Each oracle's header says what it judges, by the names that a violation
 /// carries: of the leader's lease leader_lease_oracle.h and view_order_oracle.h, of Raft
-/// election_oracle.h, log_oracle.h, state_machine_oracle.h and monotonic_oracle.h, and then
-/// snapshot_oracle.h, session_oracle.h, witness_oracle.h, of clients' leases lease_oracles.h,
-/// watch_oracle.h and key_lock_oracle.h.
+/// election_oracle.h, log_oracle.h, storage_oracle.h, read_oracle.h, state_machine_oracle.h and
+/// monotonic_oracle.h, and then snapshot_oracle.h, session_oracle.h, witness_oracle.h, of clients'
+/// leases lease_oracles.h, watch_oracle.h and key_lock_oracle.h.
 class Oracles : public Judge {
  public:
   explicit Oracles(World& world);
@@ -44,6 +46,8 @@ class Oracles : public Judge {
   void on_crash(const SimNode& node) override;
   void on_event(const SimNode& node, const raft::Event& event) override;
   void on_send(const SimNode& node, raft::NodeId to, const wire::PeerMessage& message) override;
+  void on_arrival(const SimNode& node, raft::NodeId from,
+                  const wire::PeerMessage& message) override;
   void on_persist(const SimNode& node, const raft::PersistBatch& batch) override;
   void on_apply_asked(const SimNode& node, const std::vector<raft::Entry>& entries) override;
   void on_applied(const SimNode& node, const std::vector<raft::Entry>& entries) override;
@@ -77,6 +81,8 @@ class Oracles : public Judge {
   ViewOrderOracle view_order_;
   ElectionOracle elections_;
   LogOracle log_;
+  StorageOracle storage_;
+  ReadOracle reads_;
   StateMachineOracle state_machines_;
   MonotonicOracle monotonic_;
   SnapshotOracle snapshots_;

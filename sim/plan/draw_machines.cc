@@ -137,4 +137,12 @@ void draw_snapshots(Plan& plan) {
   driver.chunks_storing_max = window_chunks + random.below(4);
 }
 
+void draw_cut_demands(Plan& plan) {
+  Random random = stream(plan.seed, "cut demands");
+  if (!random.chance(1, 3)) return;
+  plan.enabled.add(FaultClass::cut_demand);
+  const std::int64_t interval_ms[] = {50, 300, 2'000};
+  plan.cut_demand_interval = milliseconds(interval_ms[random.below(3)]);
+}
+
 }  // namespace leasehold::sim

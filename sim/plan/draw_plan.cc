@@ -113,6 +113,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_workload(plan);
   draw_limits(plan);
   draw_snapshots(plan);
+  draw_cut_demands(plan);
   draw_transfers(plan);
   draw_sessions(plan);
   draw_leader_faults(plan);

@@ -43,6 +43,9 @@ void draw_limits(Plan& plan);
 /// than in life.
 void draw_snapshots(Plan& plan);
 
+/// How often a node is asked to cut its log, in one seed of three.
+void draw_cut_demands(Plan& plan);
+
 // ---- Clients ----
 
 void draw_workload(Plan& plan);

@@ -70,6 +70,7 @@ void each_field(See& see, OnePlan& plan) {
   see("straggler_interval", plan.straggler_interval, kPositiveTime);
   see("transfer_interval", plan.transfer_interval, kTime);
   see("member_change_interval", plan.member_change_interval, kTime);
+  see("cut_demand_interval", plan.cut_demand_interval, kTime);
   see("crash_at_send_ppm", plan.crash_at_send_ppm, kPpm);
   see("young_leader_percent", plan.young_leader_percent, kPercent);
   see("hunt_percent", plan.hunt_percent, kPercent);
@@ -331,6 +332,9 @@ std::string contradiction(const Plan& plan) {
   }
   if (too_short(FaultClass::membership, plan.member_change_interval)) {
     return "`member_change_interval` must be 1000000 or more";
+  }
+  if (too_short(FaultClass::cut_demand, plan.cut_demand_interval)) {
+    return "`cut_demand_interval` must be 1000000 or more";
   }
   if (plan.sessions.clients > 0 && plan.sessions.idle_max < milliseconds(100)) {
     return "`sessions.idle_max` must be 100000000 or more";

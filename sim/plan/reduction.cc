@@ -75,7 +75,8 @@ void leave_out(FaultClass fault, Plan& plan) {
     case FaultClass::straggler:
     case FaultClass::full_disk:
     case FaultClass::transfer:
-    case FaultClass::membership: return;
+    case FaultClass::membership:
+    case FaultClass::cut_demand: return;
   }
 }
 

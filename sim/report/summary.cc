@@ -24,6 +24,7 @@ void each_count(See see, Reports&... reports) {
   see(reports.operations.reads_leader...);
   see(reports.operations.reads_log...);
   see(reports.snapshots.cuts...);
+  see(reports.snapshots.demands...);
   see(reports.snapshots.taken...);
   see(reports.snapshots.arrived...);
   see(reports.snapshots.resets...);
@@ -126,10 +127,11 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
       number(o.reads_leader), number(o.reads_log));
   const SnapshotCounts& s = sum_.snapshots;
   std::printf(
-      "logs cut %llu; snapshots: taken %llu, arrived %llu (%llu bytes, %llu continued after a "
-      "restart), installed %llu and %llu more at a start; full disks %llu\n",
-      number(s.cuts), number(s.taken), number(s.arrived), number(s.bytes), number(s.resumed),
-      number(s.installs), number(s.installs_at_start), number(s.full_disks));
+      "logs cut %llu, demands for it answered %llu; snapshots: taken %llu, arrived %llu (%llu "
+      "bytes, %llu continued after a restart), installed %llu and %llu more at a start; full disks "
+      "%llu\n",
+      number(s.cuts), number(s.demands), number(s.taken), number(s.arrived), number(s.bytes),
+      number(s.resumed), number(s.installs), number(s.installs_at_start), number(s.full_disks));
   std::printf(
       "crashes during a snapshot %llu: taking %llu, sending %llu, receiving %llu, "
       "installing %llu\n",

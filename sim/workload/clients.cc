@@ -21,8 +21,11 @@ constexpr std::uint64_t kWatcher = 2000;
 
 }  // namespace
 
-Clients::Clients(World& world, std::vector<SimNode*> nodes)
-    : world_(world), nodes_(std::move(nodes)), random_(random_for(world.plan.seed, 2)) {}
+Clients::Clients(World& world, std::vector<SimNode*> nodes, const Ledger& ledger)
+    : world_(world),
+      nodes_(std::move(nodes)),
+      ledger_(ledger),
+      random_(random_for(world.plan.seed, 2)) {}
 
 void Clients::start() {
   for (std::uint64_t i = 1; i <= world_.plan.workload.clients; ++i) {
@@ -109,6 +112,7 @@ void Clients::arrive(Ticket ticket) {
     write(ticket);
     return;
   }
+  attempt.committed = ledger_.last();
   if (random_.chance(world_.plan.workload.quorum_percent, 100)) {
     read_by_driver(ticket, raft::ReadMode::quorum);
     return;
@@ -196,6 +200,7 @@ void Clients::check_clock(Ticket ticket, raft::LeaseState state) {
     return;
   }
   attempt.counter = &counts_.reads_off_thread;
+  check_index(attempt, state.commit);
   wait_and_read(ticket, state.commit);
 }
 
@@ -221,7 +226,18 @@ void Clients::on_read(Ticket ticket, const replica::ReadResult& result, std::uin
     return;
   }
   attempts_[ticket].counter = &counter;
+  check_index(attempts_[ticket], *result.index);
   step(ticket, [this, ticket, index = *result.index] { read_machine(ticket, index); });
+}
+
+// Of any key: what was committed before a read arrived, its index shows.
+void Clients::check_index(const Attempt& attempt, raft::Index index) {
+  if (index >= attempt.committed) return;
+  world_.fail("read_index",
+              fmt::format("node {} lets a read through at index {}, and {} was committed when it "
+                          "arrived: {}",
+                          attempt.node->id().value(), index.value(), attempt.committed.value(),
+                          describe(attempt.operation)));
 }
 
 void Clients::read_machine(Ticket ticket, raft::Index index) {

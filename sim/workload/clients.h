@@ -3,6 +3,7 @@
 
 #include <leasehold/check/history.h>
 #include <leasehold/replica/driver.h>
+#include <leasehold/sim/judge/ledger.h>
 #include <leasehold/sim/world/sim_node.h>
 #include <leasehold/sim/world/world.h>
 
@@ -19,9 +20,13 @@ using check::OperationKind;
 /// driver (by lease, quorum or log, at leaders and followers); some are served off the ordering
 /// thread exactly as production serves them: copy the published view, then read the clock, then
 /// the state machine once it has applied that far, with pauses between any two of these steps.
+///
+/// The history that they note goes to the checker. Judges at once, by the name that a violation
+/// carries:
+///   read_index              the index for a read is below what was committed when it arrived
 class Clients {
  public:
-  Clients(World& world, std::vector<SimNode*> nodes);
+  Clients(World& world, std::vector<SimNode*> nodes, const Ledger& ledger);
 
   void start();
   /// Writes and reads at `node`, again and again, until one of each has completed.
@@ -48,6 +53,7 @@ class Clients {
     std::uint64_t life = 0;
     Outcome outcome = Outcome::pending;
     int answers = 0;
+    raft::Index committed;             ///< when a read arrived
     std::uint64_t* counter = nullptr;  ///< the count that rises when it is done
     /// Called when it ends, in any way.
     std::function<void(bool done)> then;
@@ -67,6 +73,7 @@ class Clients {
   void check_clock(Ticket ticket, raft::LeaseState state);
   void wait_and_read(Ticket ticket, raft::Index index);
   void on_read(Ticket ticket, const replica::ReadResult& result, std::uint64_t& counter);
+  void check_index(const Attempt& attempt, raft::Index index);
   void read_machine(Ticket ticket, raft::Index index);
   void on_proposed(Ticket ticket, const replica::ProposeResult& result);
   void finish(Ticket ticket, Outcome outcome);
@@ -79,6 +86,7 @@ class Clients {
 
   World& world_;
   std::vector<SimNode*> nodes_;
+  const Ledger& ledger_;
   Random random_;
   std::uint64_t next_value_ = 1;
   std::vector<Attempt> attempts_;

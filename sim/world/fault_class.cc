@@ -26,6 +26,7 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::full_disk: return "full_disk";
     case FaultClass::transfer: return "transfer";
     case FaultClass::membership: return "membership";
+    case FaultClass::cut_demand: return "cut_demand";
   }
   LEASEHOLD_UNREACHABLE();
 }

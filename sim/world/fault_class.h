@@ -31,8 +31,9 @@ enum class FaultClass : std::uint8_t {
   full_disk,      ///< no space for the log but a reserve, which may be used up
   transfer,       ///< a leader is asked to transfer the leadership
   membership,     ///< a leader is asked to change the members
+  cut_demand,     ///< a node is asked to cut its log now
 };
-inline constexpr std::size_t kFaultClasses = 21;
+inline constexpr std::size_t kFaultClasses = 22;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);

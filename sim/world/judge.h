@@ -27,6 +27,9 @@ class Judge {
   virtual void on_event(const SimNode& node, const raft::Event& event) = 0;
   /// A message is about to leave.
   virtual void on_send(const SimNode& node, raft::NodeId to, const wire::PeerMessage& message) = 0;
+  /// A message has arrived at the process, which has not looked at it yet.
+  virtual void on_arrival(const SimNode& node, raft::NodeId from,
+                          const wire::PeerMessage& message) = 0;
   /// A batch is about to be written.
   virtual void on_persist(const SimNode& node, const raft::PersistBatch& batch) = 0;
   /// The state machine gets the entries, before and after it has applied them.

@@ -36,6 +36,7 @@ struct OperationCounts {
 /// What happened to logs and snapshots.
 struct SnapshotCounts {
   std::uint64_t cuts = 0;      ///< of logs, at the front
+  std::uint64_t demands = 0;   ///< that a log is cut, and were answered
   std::uint64_t taken = 0;     ///< snapshots, to be sent
   std::uint64_t arrived = 0;   ///< whole
   std::uint64_t resets = 0;    ///< durable: one took the place of a log

@@ -151,6 +151,8 @@ struct Plan {
   Duration transfer_interval{0};
   /// Mean time between two changes of the members.
   Duration member_change_interval{0};
+  /// Mean time between two demands that some node cuts its log.
+  Duration cut_demand_interval{0};
   /// Chance that a node crashes right after it sent a promise or a vote.
   std::uint64_t crash_at_send_ppm = 0;
   /// Chance that a node that has just been elected is struck, so that its first entries stay behind

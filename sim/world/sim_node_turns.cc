@@ -30,6 +30,7 @@ void SimNode::take_in(Put put) {
 
 void SimNode::receive(raft::NodeId from, wire::PeerMessage& message) {
   if (!up() || process_->inbox.size() >= kInboxMax) return;
+  judge_.on_arrival(*this, from, message);
   take_in([from, &message](auto& events) {
     replica::Event& event = events.emplace_back(std::in_place_type<replica::PeerMessageReceived>);
     auto& received = std::get<replica::PeerMessageReceived>(event);

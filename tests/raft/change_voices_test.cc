@@ -162,6 +162,42 @@ TEST(Change, AVoteUnderAnotherUuidDoesNotCount) {
   EXPECT_EQ(group.core(1).role(), Role::leader);
 }
 
+// An answer to a chunk counts for the lease as one to an append does, and only from the directory
+// that the membership names: a wiped one has forgotten its promise.
+TEST(Change, NoAnswerUnderAnotherUuidCountsForTheLeaseOrDeposes) {
+  for (const bool to_a_chunk : {false, true}) {
+    Group group(3);
+    const int leader = group.elect();
+    group.run(ms(200));
+    group.isolate(leader);
+    group.run(ms(150));  // a round begins, and no node hears of it
+    const Core& core = group.core(leader);
+    const NodeId id(static_cast<std::uint64_t>(leader % 3 + 1));
+    const lease::Round acked = core.progress().at(id).acked_round->round;
+    const auto answer = [&core, acked, to_a_chunk](Term term) -> Message {
+      AppendReply append;
+      SnapshotReply chunk;
+      append.request_term = chunk.request_term = core.term();
+      append.term = chunk.term = term;
+      append.promised = chunk.promised = true;
+      append.round = chunk.round = acked.next();
+      if (to_a_chunk) return chunk;
+      return append;
+    };
+    const HolderInstant end = core.lease_end();
+    const Term term = core.term();
+    const Peer wiped{id, Uuid{77, 77}};
+    group.step(wiped, leader, answer(term));
+    EXPECT_EQ(core.lease_end(), end);
+    EXPECT_EQ(core.progress().at(id).acked_round->round, acked);
+    group.step(wiped, leader, answer(term.next()));
+    EXPECT_EQ(core.role(), Role::leader);
+    EXPECT_EQ(core.term(), term);
+    group.step(peer(id), leader, answer(term));
+    EXPECT_GT(core.lease_end(), end);
+  }
+}
+
 TEST(Change, ANodeWhoseOwnDirectoryIsNotTheMembersDoesNotCampaign) {
   Group group(3);
   Replica& replica = group.replica(1);

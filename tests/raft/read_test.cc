@@ -127,18 +127,21 @@ TEST(Read, AnAnswerToAnEarlierProcessMatchesNothing) {
 }
 
 TEST(Read, ALostRequestIsSentAgain) {
-  Group group(3);
-  const int leader = group.elect();
-  group.run(ms(200));
-  const int follower = leader % 3 + 1;
-  int lost = 0;
-  group.filter = [&lost](const Envelope& e) {
-    return !std::holds_alternative<ReadIndexRequest>(e.message) || ++lost > 1;
-  };
-  group.ask(follower, 7, ReadMode::lease);
-  group.run(ms(400));
-  EXPECT_EQ(group.replica(follower).reads.back().read, 7U);
-  EXPECT_TRUE(group.replica(follower).reads.back().index.has_value());
+  for (const ReadMode mode : {ReadMode::lease, ReadMode::quorum}) {
+    Group group(3);
+    const int leader = group.elect();
+    group.run(ms(200));
+    const int follower = leader % 3 + 1;
+    int lost = 0;
+    group.filter = [&lost](const Envelope& e) {
+      return !std::holds_alternative<ReadIndexRequest>(e.message) || ++lost > 1;
+    };
+    group.ask(follower, 7, mode);
+    group.run(ms(400));
+    ASSERT_FALSE(group.replica(follower).reads.empty());
+    EXPECT_EQ(group.replica(follower).reads.back().read, 7U);
+    EXPECT_TRUE(group.replica(follower).reads.back().index.has_value());
+  }
 }
 
 // H36: no read waits forever.

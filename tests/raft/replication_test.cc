@@ -332,6 +332,29 @@ TEST(Replication, InFlightMessagesAreBounded) {
   for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(201)) << id;
 }
 
+TEST(Replication, InFlightBytesAreBounded) {
+  constexpr std::size_t kPayload = 1U << 20U;
+  Group group(3);
+  const int leader = group.elect();
+  group.settle();
+  group.filter = [](const Envelope& e) { return !std::holds_alternative<AppendReply>(e.message); };
+  const std::size_t most = group.core(leader).options().inflight_bytes_max;
+  for (int i = 0; i < 30; ++i) {
+    group.propose(leader, std::string(kPayload, 'x'));
+    group.settle();
+  }
+  for (const auto& [id, progress] : group.core(leader).progress()) {
+    EXPECT_LT(progress.inflight_bytes, most + kPayload);
+    EXPECT_GE(progress.inflight_bytes, most) << "used";
+  }
+  group.filter = [](const Envelope&) { return true; };
+  group.run(ms(1000));
+  for (int id = 1; id <= 3; ++id) EXPECT_EQ(group.replica(id).applied, Index(31)) << id;
+  for (const auto& [id, progress] : group.core(leader).progress()) {
+    EXPECT_EQ(progress.inflight_bytes, 0U);
+  }
+}
+
 // An earlier transmission may be acknowledged while the driver still reads the entries for an
 // intent.
 TEST(Replication, AFillThatComesAfterItsAcknowledgementMovesNothingBack) {
@@ -355,6 +378,25 @@ TEST(Replication, AFillThatComesAfterItsAcknowledgementMovesNothingBack) {
   const Progress& progress = core.progress().at(intent.to);
   EXPECT_EQ(progress.match_index, core.log().last_index());
   EXPECT_EQ(progress.next_index, core.log().last_index().next());
+}
+
+// Leaders of two terms replace different parts of the log before storage gets anything of it.
+TEST(Replication, OfTwoTruncationsInATurnStorageGetsTheDeeper) {
+  for (const std::uint64_t second : {2U, 3U, 4U, 5U}) {
+    Group group(3);
+    group.step(1, 2, append(1, {}, {1, 1, 1, 1, 1, 1}));
+    Core& core = group.core(2);
+    // The turn: entry 5 and 6 are replaced, and then all from `second` on.
+    core.step(group.now(), peer(NodeId(3)), append(2, at(1, 4), {2, 2, 2}));
+    core.step(group.now(), peer(NodeId(1)), append(3, at(1, second - 1), {3}));
+    group.drain(2);
+    const Replica& replica = group.replica(2);
+    ASSERT_EQ(replica.disk_log.size(), second);
+    ASSERT_EQ(replica.disk_log.back().id, at(3, second));
+    group.restart(2);
+    EXPECT_EQ(group.core(2).log().last(), at(3, second));
+    EXPECT_TRUE(group.core(2).log().matches(at(1, second - 1)));
+  }
 }
 
 // The A-B-A race: a completion of a batch whose entries were replaced meanwhile says nothing of the

@@ -239,6 +239,49 @@ TEST(Transfer, TimeoutNowIsSentAgainWithEachRound) {
   EXPECT_EQ(three.group.core(three.target).role(), Role::leader);
 }
 
+// The target gets a whole election timeout for its campaign, however long it took to bring it up to
+// date.
+TEST(Transfer, EndsAnElectionTimeoutAfterTheTokenNotAfterTheRequest) {
+  Three three;
+  three.group.filter = [](const Envelope& e) { return !is<TimeoutNow>(e); };
+  three.group.cut(three.leader, three.target);
+  three.group.propose(three.leader, "behind");
+  three.group.settle();
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
+  const PromiseInstant begun = three.group.now().promise;
+  three.group.run(ms(150));
+  three.group.heal();
+  three.group.run(ms(900));
+  std::optional<PromiseInstant> issued;
+  std::optional<PromiseInstant> ended;
+  for (const Event& event : three.group.replica(three.leader).events) {
+    if (std::holds_alternative<TokenIssued>(event.what)) issued = event.at.promise;
+    if (std::holds_alternative<TransferEnded>(event.what)) ended = event.at.promise;
+  }
+  ASSERT_TRUE(issued && ended);
+  EXPECT_GT(*issued - begun, ms(140));
+  EXPECT_GE(*ended - *issued, kTiming.election_timeout);
+  EXPECT_LE(*ended - *issued, kTiming.election_timeout + kTiming.heartbeat);
+  EXPECT_TRUE(three.core().takes_proposals());
+}
+
+// Without a token nothing has to be made void.
+TEST(Transfer, ThatEndsWithoutATokenAppendsNothing) {
+  Three three;
+  three.group.cut(three.leader, three.target);
+  three.group.propose(three.leader, "behind");
+  three.group.settle();
+  const Index last = three.core().log().last_index();
+  ASSERT_EQ(transfer_leadership(three.group, three.leader, three.target), std::nullopt);
+  three.group.run(ms(700));
+  const auto ended = events_of<TransferEnded>(three.group.replica(three.leader));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended.back().outcome, TransferOutcome::target_behind);
+  EXPECT_TRUE(events_of<TokenIssued>(three.group.replica(three.leader)).empty());
+  EXPECT_EQ(three.core().log().last_index(), last);
+  EXPECT_GT(three.lease(), three.group.now().holder);
+}
+
 // ---- The target ----
 
 TEST(Transfer, TheTargetCampaignsByATokenThatFitsOnly) {
@@ -279,6 +322,27 @@ TEST(Transfer, TheTargetCampaignsByATokenThatFitsOnly) {
   three.group.step(three.leader, three.target, TimeoutNow{token});
   EXPECT_EQ(three.group.core(three.target).term(), token.term.next());
   EXPECT_TRUE(three.group.in_flight().empty());
+}
+
+// It could not make its vote durable, and the group would wait for it in vain.
+TEST(Transfer, ATargetWhoseDiskStallsDoesNotCampaign) {
+  Three three;
+  const TransferToken token = three.issue();
+  Replica& replica = three.group.replica(three.target);
+  replica.auto_sync = false;
+  AppendRequest longer;  // a longer D has to be remembered
+  longer.term = token.term;
+  longer.round = lease::Round(100);
+  longer.lease = kTiming.lease + ms(500);
+  three.group.step(three.leader, three.target, longer);
+  ASSERT_FALSE(replica.unsynced.empty());
+  three.group.jump(kTiming.election_timeout + ms(1));
+  three.group.step(three.leader, three.target, TimeoutNow{token});
+  EXPECT_EQ(three.group.core(three.target).role(), Role::follower);
+  EXPECT_EQ(events_of<TokenUnused>(replica).size(), 1U);
+  three.group.sync(three.target);
+  three.group.step(three.leader, three.target, TimeoutNow{token});
+  EXPECT_EQ(three.group.core(three.target).role(), Role::candidate);
 }
 
 // A token of the term before: the promise is of this one, and its leader gave nothing up.

@@ -1,5 +1,5 @@
 // Logs that are cut, and followers that are brought up to date by a snapshot.
-#include <leasehold/tests/replica/driver_cluster.h>
+#include <leasehold/tests/replica/snapshot_fixture.h>
 
 #include <gtest/gtest.h>
 
@@ -14,70 +14,13 @@ namespace {
 
 using std::chrono::seconds;
 using testing::Answer;
+using testing::chunk_in;
 using testing::Cluster;
 using testing::milliseconds;
+using testing::reply_in;
 using testing::Rig;
-
-DriverOptions small_limits() {
-  DriverOptions options;
-  options.log_tail_bytes = 4000;
-  options.log_cut_bytes = 4000;
-  options.snapshot_chunk_bytes = 500;
-  options.snapshot_window_bytes = 2000;
-  return options;
-}
-
-const raft::SnapshotChunk* chunk_in(const Rig::Sent& sent) {
-  const auto* message = std::get_if<raft::Message>(&sent.message.payload);
-  return message == nullptr ? nullptr : std::get_if<raft::SnapshotChunk>(message);
-}
-const raft::SnapshotReply* reply_in(const Rig::Sent& sent) {
-  const auto* message = std::get_if<raft::Message>(&sent.message.payload);
-  return message == nullptr ? nullptr : std::get_if<raft::SnapshotReply>(message);
-}
-
-class SnapshotTest : public ::testing::Test {
- protected:
-  Rig& leader() { return cluster.await_leader(); }
-  static raft::Index base_of(Rig& rig) { return rig.driver().core().log().base().index; }
-
-  /// Commands of 100 bytes, each committed before the next.
-  void write(Rig& at, int count) {
-    for (int i = 0; i < count; ++i) {
-      Answer<ProposeResult> answer;
-      std::string command = std::to_string(++written) + ".";
-      command.resize(100, 'x');
-      at.handle(cluster.now(),
-                Propose{Bytes(std::move(command)), cluster.in(seconds(30)), answer.completion()});
-      cluster.advance(milliseconds(5));
-      ASSERT_EQ(answer.value.status, ProposeStatus::committed);
-    }
-  }
-  /// A leader whose log no longer holds what the returned follower needs, which is cut off.
-  Rig& strand_one() {
-    Rig& leads = leader();
-    cluster.advance(milliseconds(300));
-    Rig& stranded = cluster.node(leads.id() == raft::NodeId(1) ? 2 : 1);
-    cluster.cut(stranded.id().value());
-    write(leads, 200);
-    EXPECT_GT(base_of(leads), stranded.driver().core().log().last_index());
-    return stranded;
-  }
-  bool catches_up(Rig& rig) {
-    return cluster.advance_until([&] {
-      return rig.driver().applied() == cluster.await_leader().driver().core().commit_index();
-    });
-  }
-
-  /// Asks for a cut and notes the answer.
-  void demand(Rig& at) {
-    at.handle(cluster.now(), CutLog{[this](Result<LogCut> result) { cuts.push_back(result); }});
-  }
-
-  Cluster cluster{3, small_limits()};
-  int written = 0;
-  std::vector<Result<LogCut>> cuts;
-};
+using testing::small_limits;
+using testing::SnapshotTest;
 
 TEST_F(SnapshotTest, TheLogIsCutDownToItsTailOnEveryNode) {
   Rig& leads = leader();
@@ -396,6 +339,64 @@ TEST_F(SnapshotTest, OnAFullDiskACutOnDemandTakesWhatIsDurableAlready) {
   EXPECT_GT(base_of(leads), base);
   EXPECT_LE(base_of(leads), cuts[0].value().durable);
   EXPECT_FALSE(leads.snapshots().waiting());
+}
+
+// What is applied after the state machine was asked is in no state that survives a crash.
+TEST_F(SnapshotTest, ACutOnDemandEndsWhereTheStateMachineIsDurable) {
+  DriverOptions options = small_limits();
+  options.log_tail_bytes = 0;
+  cluster = Cluster(3, options);
+  Rig& leads = leader();
+  write(leads, 10);
+  demand(leads);
+  cluster.advance(milliseconds(50));
+  ASSERT_EQ(cuts.size(), 1U);
+  const raft::Index durable = cuts[0].value().durable;
+  ASSERT_EQ(base_of(leads), durable) << "no tail stays";
+  leads.snapshots().lags = true;
+  for (int i = 0; i < 3; ++i) {
+    write(leads, 3);
+    demand(leads);
+    cluster.advance(milliseconds(50));
+    EXPECT_EQ(base_of(leads), durable);
+    EXPECT_LT(durable, leads.driver().applied());
+  }
+  ASSERT_EQ(cuts.size(), 4U);
+  EXPECT_EQ(cuts[3].value().durable, durable);
+  // On a full disk it is not even asked.
+  leads.handle(cluster.now(), StorageSpace{true});
+  demand(leads);
+  ASSERT_EQ(cuts.size(), 5U);
+  EXPECT_EQ(base_of(leads), durable);
+  leads.handle(cluster.now(), StorageSpace{false});
+  leads.snapshots().lags = false;
+  demand(leads);
+  cluster.advance(milliseconds(50));
+  EXPECT_EQ(base_of(leads), leads.driver().applied());
+}
+
+// Who demands a cut while the state machine makes itself durable wants what was applied since, too.
+TEST_F(SnapshotTest, ADemandIsMetByTheAnswerToAQuestionAfterIt) {
+  Rig& leads = leader();
+  write(leads, 5);
+  demand(leads);
+  const auto asked = [&leads] { return leads.snapshots().waiting(); };
+  ASSERT_TRUE(asked());
+  demand(leads);
+  demand(leads);
+  // Each question is answered once: what an answer leads to waits.
+  const auto answer = [&] {
+    std::vector<Event> answers;
+    leads.snapshots().finish([&answers](Event event) { answers.push_back(std::move(event)); });
+    for (Event& event : answers) leads.handle(cluster.now(), std::move(event));
+  };
+  answer();
+  EXPECT_EQ(cuts.size(), 1U) << "two came after the question";
+  EXPECT_TRUE(asked()) << "so there is another one";
+  answer();
+  ASSERT_EQ(cuts.size(), 3U);
+  EXPECT_GE(cuts[2].value().durable, cuts[0].value().durable);
+  EXPECT_FALSE(asked());
 }
 
 TEST_F(SnapshotTest, WhoWantsACutIsAlwaysAnswered) {

@@ -37,6 +37,7 @@ const Subject kSubjects[] = {
     {"transfers", 0.5, enabled<FaultClass::transfer>},
     {"stragglers", 0.5, enabled<FaultClass::straggler>},
     {"full disks", 1.0 / 3, enabled<FaultClass::full_disk>},
+    {"demands for cuts", 1.0 / 3, enabled<FaultClass::cut_demand>},
     {"suspends", 0.5, enabled<FaultClass::suspend>},
     {"stalls", 0.5, enabled<FaultClass::disk_stall>},
     {"cuts by age", 5.0 / 12,
