@@ -122,12 +122,8 @@ void Core::Impl::check_invariants() const {
     LEASEHOLD_ASSERT(end >= checked_.lease_end || as_leader()->token_alive(commit_) ||
                      log_.membership_index() > checked_.membership);
   }
-  checked_.term = hard_state_.term;
-  checked_.base = log_.base().index;
-  checked_.commit = commit_;
-  checked_.membership = log_.membership_index();
-  checked_.lease_term = hard_state_.term;
-  checked_.lease_end = end;
+  checked_ = {hard_state_.term,        log_.base().index, commit_,
+              log_.membership_index(), hard_state_.term,  end};
 }
 
 }  // namespace leasehold::raft
