@@ -119,7 +119,12 @@ QuorumAcknowledged Leader::acknowledged(const Membership& membership, bool votes
 
 HolderInstant Leader::quorum_deadline() const {
   const HolderInstant since = base ? std::max(elected_at.holder, *base) : elected_at.holder;
-  return since + newest_round().duration;
+  // When D has become shorter, what a quorum has acknowledged may be older than the new D: its own
+  // D counts until a quorum has acknowledged a round of the new one.
+  // Test: Settings.AShorterLeaseIsNoReasonToStepDown.
+  const auto acknowledged = confirmed ? rounds.find(*confirmed) : std::nullopt;
+  const Duration own = acknowledged ? acknowledged->duration : Duration(0);
+  return since + std::max(newest_round().duration, own);
 }
 
 bool Leader::token_alive(Index commit) const {

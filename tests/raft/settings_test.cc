@@ -271,6 +271,27 @@ TEST(Settings, AShorterLeaseEndsNoPromiseEarly) {
   EXPECT_EQ(group.core(voter_id).hard_state().promise.duration, ms(1000));
 }
 
+TEST(Settings, AShorterLeaseIsNoReasonToStepDown) {
+  Group group(3);
+  const int leader = group.elect();
+  lease::Timing slow = numbers(10'000);
+  slow.heartbeat = ms(2500);
+  agree(group, leader, settings(slow));
+  newest_round(group, leader);
+  // What a quorum has acknowledged began longer ago than the new D.
+  group.jump(ms(2400));
+  ASSERT_TRUE(
+      std::holds_alternative<LogId>(group.change_settings(leader, settings(numbers(1000)))));
+  group.tick(leader);
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  group.settle();
+  group.isolate(leader);
+  group.run(ms(990));
+  EXPECT_EQ(group.core(leader).role(), Role::leader);
+  group.run(ms(200));
+  EXPECT_NE(group.core(leader).role(), Role::leader) << "a quorum has acknowledged the new D";
+}
+
 TEST(Settings, WithoutLeaseReadsThereIsNoLeaseAndPromisesStay) {
   Group group(3);
   const int leader = group.elect();
