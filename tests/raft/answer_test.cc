@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace leasehold::raft::test {
@@ -99,13 +100,16 @@ TEST(Answer, OfAnotherCampaignIsNotCounted) {
 }
 
 TEST(Answer, APreVoteForTheVotersOwnTermIsRefused) {
-  Group group(3);
-  group.step(1, 2, VoteRequest{Term(3), {}});
-  ASSERT_EQ(group.core(2).term(), Term(3));
-  for (const std::uint64_t term : {2U, 3U, 4U}) {
-    group.in_flight().clear();
-    group.step(3, 2, PreVoteRequest{Term(term), {}});
-    EXPECT_EQ(std::get<PreVoteReply>(group.in_flight().back().message).granted, term > 3) << term;
+  for (const std::uint64_t own : {1U, 3U, 7U}) {
+    Group group(3);
+    group.step(1, 2, VoteRequest{Term(own), {}});
+    ASSERT_EQ(group.core(2).term(), Term(own));
+    for (const std::uint64_t asked : {own - 1, own, own + 1}) {
+      group.in_flight().clear();
+      group.step(3, 2, PreVoteRequest{Term(asked), {}});
+      EXPECT_EQ(std::get<PreVoteReply>(group.in_flight().back().message).granted, asked > own)
+          << "in term " << own << ", for term " << asked;
+    }
   }
 }
 
@@ -191,57 +195,62 @@ TEST(Answer, AVoteBecomesCommittedWhenItsCandidateIsHeardAsTheLeader) {
 
 // It led the term, in its life before: there is no promise that says so.
 TEST(Answer, ANodeThatLedATermHearsNoOtherLeaderOfItAfterARestart) {
-  Group group(3);
-  const int leader = group.elect();
-  const Term term = group.core(leader).term();
-  group.isolate(leader);
-  group.restart(leader);
-  group.replica(leader).events.clear();
-  const int other = leader % 3 + 1;
-  group.step(other, leader, append(term.value(), {}));
-  const auto told = events_of<ProtocolViolation>(group.replica(leader));
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told.front().what, Violation::second_leader);
-  EXPECT_EQ(group.core(leader).leader(), kNobody);
-  EXPECT_EQ(group.core(leader).hard_state().promise, StoredPromise{});
+  for (const int away : {1, 2}) {
+    Group group(3);
+    const int leader = group.elect();
+    const Term term = group.core(leader).term();
+    group.isolate(leader);
+    group.restart(leader);
+    group.replica(leader).events.clear();
+    const int other = (leader + away - 1) % 3 + 1;
+    group.step(other, leader, append(term.value(), {}));
+    const auto told = events_of<ProtocolViolation>(group.replica(leader));
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(told.front().what, Violation::second_leader);
+    EXPECT_EQ(group.core(leader).leader(), kNobody);
+    EXPECT_EQ(group.core(leader).hard_state().promise, StoredPromise{});
+  }
 }
 
 // Otherwise it would take the votes from the candidate that it has just voted for.
 TEST(Answer, ADeposedLeaderThatGrantsItsVoteDoesNotCampaign) {
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    Group group(3, {}, seed);
+    const int leader = group.elect();
+    group.run(ms(500));
+    group.jump(ms(850));  // past the usable lease, before the step-down
+    ASSERT_EQ(group.core(leader).role(), Role::leader);
+    const LogId last = group.core(leader).log().last();
+    group.in_flight().clear();
+    group.step(leader % 3 + 1, leader, VoteRequest{group.core(leader).term().next(), last});
+    ASSERT_EQ(count_of<VoteReply>(group), 1U);
+    EXPECT_TRUE(std::get<VoteReply>(group.in_flight().back().message).granted);
+    EXPECT_EQ(count_of<PreVoteRequest>(group), 0U);
+    EXPECT_EQ(group.core(leader).role(), Role::follower);
+    EXPECT_GE(group.core(leader).next_deadline() - group.now().promise, kTiming.election_timeout);
+  }
+  // One that refuses campaigns at once: its log may be the only one that can win.
   Group group(3);
   const int leader = group.elect();
   group.run(ms(500));
-  const int candidate = leader % 3 + 1;
-  group.jump(ms(850));  // past the usable lease, before the step-down
-  ASSERT_EQ(group.core(leader).role(), Role::leader);
-  const LogId last = group.core(leader).log().last();
+  group.jump(ms(850));
   group.in_flight().clear();
-  group.step(candidate, leader, VoteRequest{group.core(leader).term().next(), last});
-  ASSERT_EQ(count_of<VoteReply>(group), 1U);
-  EXPECT_TRUE(std::get<VoteReply>(group.in_flight().back().message).granted);
-  EXPECT_EQ(count_of<PreVoteRequest>(group), 0U);
-  EXPECT_EQ(group.core(leader).role(), Role::follower);
-  EXPECT_GE(group.core(leader).next_deadline() - group.now().promise, kTiming.election_timeout);
-  // One that refuses campaigns at once: its log may be the only one that can win.
-  Group refusing(3);
-  const int second = refusing.elect();
-  refusing.run(ms(500));
-  refusing.jump(ms(850));
-  refusing.in_flight().clear();
-  refusing.step(second % 3 + 1, second, VoteRequest{refusing.core(second).term().next(), LogId{}});
-  EXPECT_EQ(count_of<PreVoteRequest>(refusing), 2U);
+  group.step(leader % 3 + 1, leader, VoteRequest{group.core(leader).term().next(), LogId{}});
+  EXPECT_EQ(count_of<PreVoteRequest>(group), 2U);
 }
 
 // It has just been cut off or lost its quorum: another node is better placed.
 TEST(Answer, ALeaderThatStepsDownWaitsAnElectionTimeout) {
-  Group group(3);
-  const int leader = group.elect();
-  group.run(ms(300));
-  group.isolate(leader);
-  while (group.core(leader).role() == Role::leader) group.run(ms(1));
-  EXPECT_GE(group.core(leader).next_deadline() - group.now().promise,
-            kTiming.election_timeout - ms(1));
-  EXPECT_EQ(group.core(leader).role(), Role::follower);
+  for (const std::uint64_t seed : {1U, 2U, 3U}) {
+    Group group(3, {}, seed);
+    const int leader = group.elect();
+    group.run(ms(300));
+    group.isolate(leader);
+    while (group.core(leader).role() == Role::leader) group.run(ms(1));
+    EXPECT_EQ(group.core(leader).role(), Role::follower);
+    EXPECT_GE(group.core(leader).next_deadline() - group.now().promise,
+              kTiming.election_timeout - ms(1));
+  }
 }
 
 // What a new leader had promised to others has ended, or they gave it up.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -75,8 +76,10 @@ TEST_F(SnapshotAnswer, OfAnotherTermIsNotCounted) {
 TEST_F(SnapshotAnswer, OfMoreThanTheWholeIsNotCounted) {
   ASSERT_TRUE(held.has_value());
   raft::SnapshotReply lie = *held;
-  lie.offset = sending().size + 1;
-  expect_nothing_of(lie);
+  for (const std::uint64_t more : {1U, 1000U}) {
+    lie.offset = sending().size + more;
+    expect_nothing_of(lie);
+  }
 }
 
 TEST_F(SnapshotAnswer, ToTheOneThatIsSentMovesItOn) {
