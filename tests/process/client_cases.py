@@ -149,7 +149,7 @@ class Generator:
             for _ in range(expected):
                 reply = client.read_reply()
                 self._judge(command, attacker, what, reply)
-        except resp.ConnectionLost:
+        except (resp.ConnectionLost, OSError):
             return client.close()
         changed = command.name in (CHANGES_CONNECTION if attacker.kind == "mallory" else WITHOUT_USER)
         if changed or getattr(reply, "word", "") == "DENIED":

@@ -152,7 +152,7 @@ TEST_P(TcpGateTest, StrangersLeaveTheMemoryToUsers) {
     EXPECT_LE(state_->client_memory.used_by_strangers(), 1U << 20U);
   }
   EXPECT_GT(state_->client_memory.used_by_strangers(), 0U);
-  EXPECT_EQ(call(user, {"SET", "k", std::string(4000000, 'v')}).text, "OK");
+  EXPECT_EQ(call(user, {"SET", "k", std::string(1500000, 'v')}).text, "OK");
 }
 
 TEST_P(TcpGateTest, AFirstRequestThatDoesNotArriveEndsTheConnection) {
