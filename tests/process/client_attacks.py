@@ -37,7 +37,10 @@ class Attacks:
         self.count = 0
 
     def listed(self):
-        for spec in ATTACKS:
+        for place, spec in enumerate(ATTACKS):
+            # The bytes of the other two groups come to the same parser behind TLS: in the short form, a part of them.
+            if not self.options.full and self.scene.kind == "certificates" and "text" in spec and place % 4:
+                continue
             if self.scene.kind not in spec.get("groups", GROUPS):
                 continue
             if not self.options.full and self.scene.kind not in spec.get("short", GROUPS):
@@ -80,6 +83,8 @@ class Attacks:
         check(self.options.no_memory_limit or grown < limit << 20,
               f"{what}: {node} grew by {grown >> 10} KiB, and {limit} MiB are stated")
         self.scene.look(what)
+        if "connections" not in spec:
+            return  # it is over
         begun = time.monotonic()
         reply = self.scene.operator(node).call("SET", "beside", what)
         check(reply == "OK", f"{what}: a user is answered {reply!r} beside it")
