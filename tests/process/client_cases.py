@@ -1,10 +1,11 @@
 """Hostile cases by a generator: every command of a node's table, with each wrong credential, whole and spoiled."""
 
+import collections
 import itertools
 import shlex
 
 import resp
-from client_scene import TREASURE
+from client_scene import TREASURE, password_of
 from cluster import check
 
 SCRIPT = "if redis.call(\"get\",KEYS[1]) == ARGV[1] then return redis.call(\"del\",KEYS[1]) else return 0 end"
@@ -102,11 +103,15 @@ class Generator:
         self.commands = commands_of(scene.operator())
         self.count = 0
         self._open = {}
+        self._cut_off = collections.Counter()
 
     def run(self):
         attackers = [one for one in self.scene.attackers if one.kind in ("powerless", "nobody", "mallory")]
-        for command in self.commands:
-            for attacker in attackers:
+        for place, command in enumerate(self.commands):
+            for number, attacker in enumerate(attackers):
+                # In the short form, one that no node serves tries a part of the commands.
+                if not self.every_variant and self._cut_off[attacker.name] > 10 and (place + number) % 4:
+                    continue
                 chosen = VARIANTS if self.every_variant else (VARIANTS[self.count % len(VARIANTS)],)
                 if attacker.guesses and not self.every_variant and chosen == ("truncated",):
                     chosen = ("whole",)
@@ -150,6 +155,7 @@ class Generator:
                 reply = client.read_reply()
                 self._judge(command, attacker, what, reply)
         except (resp.ConnectionLost, OSError):
+            self._cut_off[attacker.name] += 1
             return client.close()
         changed = command.name in (CHANGES_CONNECTION if attacker.kind == "mallory" else WITHOUT_USER)
         if changed or getattr(reply, "word", "") == "DENIED":
@@ -185,11 +191,13 @@ def control(scene):
         before = scene.standing()
         leader = scene.leader()
         with leader.client(30) as client:
+            if name == "leasehold|session":  # it is there for its owner only
+                check(client.call("AUTH", "ann", password_of("ann")) == "OK", "AUTH")
             client.send_raw(command.bytes(scene, leader))
             replies = [client.read_reply() for _ in command.parts]
         scene.cluster.wait_leader()
         for node in scene.cluster.nodes:
             scene.cluster.wait_caught_up(node)
-        check(scene.standing() != before, f"the control: {command.name} of an operator moves nothing: {replies}")
+        check(scene.standing() != before, f"the control: {command.name} by who may moves nothing: {replies}")
         moved += 1
     return moved
