@@ -69,12 +69,12 @@ TEST(JudgeHello, TwoThatMeantEachOtherMayTalk) {
 
 TEST(JudgeHello, DisjointVersionsAreRefusedWithBothRanges) {
   wire::Hello theirs = hello(2, 1);
-  theirs.versions = wire::VersionRange{4, 9};
+  theirs.versions = wire::VersionRange{5, 9};
   const auto refusal = judge_hello(hello(1, 2), theirs);
   ASSERT_TRUE(refusal);
   EXPECT_EQ(refusal->code, RefusalCode::version);
-  EXPECT_THAT(refusal->reason, HasSubstr("3 to 3"));
-  EXPECT_THAT(refusal->reason, HasSubstr("4 to 9"));
+  EXPECT_THAT(refusal->reason, HasSubstr("3 to 4"));
+  EXPECT_THAT(refusal->reason, HasSubstr("5 to 9"));
   theirs.versions = wire::VersionRange{1, 9};
   EXPECT_FALSE(judge_hello(hello(1, 2), theirs));
 }

@@ -273,7 +273,7 @@ TEST(Categories, WhatOperatorsNeedIsACategory) {
                          "acl|deluser", "acl|dryrun", "acl|getuser", "acl|list", "acl|log",
                          "acl|setuser", "acl|users", "client|kill", "client|list", "config|get",
                          "config|set", "leasehold|backup", "leasehold|member", "leasehold|reload",
-                         "leasehold|snapshot", "leasehold|transfer"));
+                         "leasehold|settings", "leasehold|snapshot", "leasehold|transfer"));
 }
 
 TEST(Categories, CommandsOnKeysReadOrWrite) {
