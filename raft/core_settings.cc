@@ -75,8 +75,8 @@ void Core::Impl::append_settings(const GroupSettings& wanted) {
   const lease::Timing before = holder_timing();
   append_membership(with_settings(log_.membership(), wanted));
   const lease::Timing after = holder_timing();
-  // Who hears that the change is done may rely on it: let a clock drift more, for example. So no
-  // lease of the earlier numbers may be left then.
+  // When the change is done, an operator may rely on it, and let a clock drift more. So no lease of
+  // the earlier numbers may be left then.
   // Test: Settings.AMoreCarefulNumberShortensTheLeaseAtOnce.
   if (after.max_clock_drift_ppm > before.max_clock_drift_ppm || after.margin > before.margin) {
     leader->limit_rounds(after);

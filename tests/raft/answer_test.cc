@@ -113,9 +113,9 @@ TEST(Answer, APreVoteForTheVotersOwnTermIsRefused) {
   }
 }
 
-// ---- What is told is durable ----
+// ---- A message names durable terms only ----
 
-// After a crash the node would not know the term that it has told.
+// After a crash the node would not know a term that it has already sent.
 TEST(Answer, LeavesWhenTheTermThatItNamesIsDurable) {
   Group group(3);
   struct Case {

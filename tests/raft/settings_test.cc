@@ -30,7 +30,7 @@ SettingsObstacle obstacle(const std::variant<LogId, SettingsRefused>& answer) {
   return refused != nullptr ? refused->obstacle : SettingsObstacle::not_leader;
 }
 
-/// Agrees on `wanted`, and lets everybody hear of it.
+/// The group agrees on `wanted`, and all nodes have the entry.
 void agree(Group& group, int leader, const GroupSettings& wanted) {
   EXPECT_TRUE(std::holds_alternative<LogId>(group.change_settings(leader, wanted)));
   group.settle();
@@ -72,8 +72,11 @@ TEST(Settings, ALeaderThatTrustsItsClockTooMuchUsesTheGroupsNumbers) {
     if (id != leader) group.restart(id);
   }
   // Only the reckless one campaigns.
-  while (group.core(leader).role() != Role::leader)
-    group.tick(leader), group.settle(), group.jump(ms(50));
+  while (group.core(leader).role() != Role::leader) {
+    group.tick(leader);
+    group.settle();
+    group.jump(ms(50));
+  }
   const HolderInstant began = newest_round(group, leader);
   EXPECT_EQ(group.core(leader).lease_end(), began + kTiming.usable(ms(1000)));
 }
@@ -194,7 +197,8 @@ TEST(Settings, StayAcrossAChangeOfMembers) {
 
 // ---- Leases across a change ----
 
-// Whoever asked for a larger drift may let a clock drift more when the change is done.
+// When the change is done, an operator may let a clock drift more. No lease of the smaller bound
+// may be left then.
 TEST(Settings, AMoreCarefulNumberShortensTheLeaseAtOnce) {
   Group group(3);
   const int leader = group.elect();
