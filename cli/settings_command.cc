@@ -110,13 +110,19 @@ std::optional<Json> read_settings(const Options& options, std::string& why) {
   return answer;
 }
 
-/// The settings of an answer of LEASEHOLD SETTINGS.
+/// The settings of an answer of LEASEHOLD SETTINGS. Whatever a server may have said: a set that no
+/// group can have is an error.
 Result<raft::GroupSettings> settings_of(const Json& answer) {
   std::vector<server::SettingWord> words = server::settings_words({});
-  for (server::SettingWord& word : words) word.value = answer.value(word.name, word.value);
+  for (server::SettingWord& word : words) {
+    const auto said = answer.find(word.name);
+    if (said != answer.end() && said->is_string()) word.value = said->get<std::string>();
+  }
   const auto edit = server::parse_settings(words);
   if (!edit) return edit.error();
-  return edit.value().applied_to({});
+  const raft::GroupSettings settings = edit.value().applied_to({});
+  if (const auto valid = settings.timing.validate(); !valid) return valid.error();
+  return settings;
 }
 
 int show(const Options& options) {
@@ -133,7 +139,7 @@ int show(const Options& options) {
     std::printf("%-18s %s\n", word.name.c_str(), word.value.c_str());
   }
   std::printf("\nA leader may use %s\n", server::usable_text(settings.value().timing).c_str());
-  if (!answer->value("agreed", true)) {
+  if (const auto agreed = answer->find("agreed"); agreed != answer->end() && *agreed == false) {
     std::printf(
         "The group has not agreed on settings: each node follows its own flags. These are the "
         "leader's;\n`leasehold settings set` makes them the group's, with what you name.\n");
@@ -182,7 +188,7 @@ int check(const Options& options) {
   return 0;
 }
 
-/// Splits "name=value". Nothing: `wrong` says why not.
+/// Takes the action and each NAME=VALUE. False: `wrong` says why not.
 bool take_words(const Words& given, Options& options, std::string& wrong) {
   static const Words kActions = {"show", "set", "check"};
   if (given.empty()) {
