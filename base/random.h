@@ -54,6 +54,9 @@ class Random {
     return below(denominator) < numerator;
   }
 
+  /// True in `ppm` of a million cases.
+  bool chance_ppm(std::uint64_t ppm) { return chance(ppm, 1'000'000); }
+
  private:
   static std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
   static std::uint64_t split_mix(std::uint64_t& seed) {

@@ -5,6 +5,9 @@
 
 namespace leasehold {
 
+/// The rates of clocks are in parts of it.
+inline constexpr std::int64_t kMillion = 1'000'000;
+
 /// value * up / down, rounded toward zero, where value * up may not fit 64 bits: nanoseconds at a
 /// rate in parts per million do not after two and a half hours.
 ///

@@ -9,7 +9,6 @@
 namespace leasehold::grant {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kDriftMaxPpm = 500'000;
 constexpr lease::Duration kMillisecond = std::chrono::milliseconds(1);
 /// The least that a fitted set allows, even if every measurement is zero.

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/lease/timing.h>
 
 #include <limits>
@@ -7,7 +8,6 @@
 namespace leasehold::lease {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kDriftMaxPpm = 500'000;
 constexpr Duration kLongest = std::chrono::hours(1);
 

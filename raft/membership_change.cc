@@ -10,10 +10,6 @@
 namespace leasehold::raft {
 namespace {
 
-bool contains(const std::vector<NodeId>& sorted, NodeId id) {
-  return std::binary_search(sorted.begin(), sorted.end(), id);
-}
-
 bool is_address(const std::string& text) {
   return !text.empty() && text.size() <= kMemberAddressMax &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -106,7 +102,7 @@ Membership without_outgoing(const Membership& joint) {
   next.voters = joint.voters;
   next.settings = joint.settings;
   for (const Member& member : joint.members) {
-    if (contains(joint.leaving, member.id)) continue;
+    if (std::binary_search(joint.leaving.begin(), joint.leaving.end(), member.id)) continue;
     next.members.push_back(member);
     if (joint.is_witness(member.id)) next.witnesses.push_back(member.id);
   }

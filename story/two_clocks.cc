@@ -4,8 +4,6 @@
 
 namespace leasehold::story {
 
-constexpr std::int64_t kMillion = 1'000'000;
-
 TwoClocks::TwoClocks(Duration holder_origin, Duration promise_origin, Duration now)
     : changed_(now) {
   holder_.local = holder_origin;

@@ -1,3 +1,4 @@
+#include <leasehold/base/scaled.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/settings_words.h>
 
@@ -7,8 +8,6 @@
 
 namespace leasehold::server {
 namespace {
-
-constexpr std::int64_t kMillion = 1'000'000;
 
 Error invalid(std::string message) {
   return Error{ErrorCode::invalid_argument, std::move(message)};

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/judge/lease_oracles.h>
 
 #include <fmt/format.h>
@@ -55,7 +56,6 @@ void LeaseOracles::holds(const Holder& holder, grant::LeaseId id) {
 }
 
 TrueInstant LeaseOracles::soonest(TrueInstant from, Duration time) const {
-  constexpr std::int64_t kMillion = 1'000'000;
   return from + time / (kMillion + world_.plan.drift_ppm_max) * kMillion;
 }
 

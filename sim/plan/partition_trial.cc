@@ -1,3 +1,4 @@
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/plan/partition_trial.h>
 
 #include <fmt/format.h>
@@ -11,8 +12,6 @@ namespace leasehold::sim {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::int64_t kMillion = 1'000'000;
 
 }  // namespace
 

@@ -13,7 +13,6 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::uint64_t kMillion = 1'000'000;
 /// Some give up early and ask another node.
 constexpr Duration kImpatience = std::chrono::milliseconds(500);
 constexpr std::uint64_t kProber = 1000;
@@ -259,8 +258,8 @@ void Clients::step(Ticket ticket, EventQueue::Action action) {
   SimNode* node = attempt.node;
   const std::uint64_t life = attempt.life;
   const WorkloadPlan& plan = world_.plan.workload;
-  const bool pause = !world_.healed && plan.reader_pause_ppm > 0 &&
-                     random_.chance(plan.reader_pause_ppm, kMillion);
+  const bool pause =
+      !world_.healed && plan.reader_pause_ppm > 0 && random_.chance_ppm(plan.reader_pause_ppm);
   if (!pause) {
     node->run_in_process(life, std::move(action));
     return;

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/workload/key_lock_clients.h>
 
 #include <fmt/format.h>
@@ -12,8 +13,6 @@ namespace leasehold::sim {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::int64_t kMillion = 1'000'000;
 
 std::int64_t number(const kv::Reply& reply) {
   const auto* integer = std::get_if<kv::Integer>(&reply);

@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/workload/lease_clients.h>
 
 #include <fmt/format.h>
@@ -11,8 +12,6 @@ namespace leasehold::sim {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr std::int64_t kMillion = 1'000'000;
 
 }  // namespace
 

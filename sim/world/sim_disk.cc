@@ -7,8 +7,6 @@
 
 namespace leasehold::sim {
 
-constexpr std::uint64_t kMillion = 1'000'000;
-
 void DiskImage::apply(const raft::PersistBatch& batch) {
   if (batch.hard_state) hard_state = *batch.hard_state;
   if (batch.reset) {
@@ -159,7 +157,7 @@ Duration SimDisk::draw_sync_time() {
   const DiskPlan& plan = world_.plan.disk;
   if (world_.healed) return draw_duration(random_, plan.sync_min, plan.sync_max);
   const Duration longest = world_.plan.nodes[node_ - 1].sync_max;
-  if (plan.stall_ppm > 0 && random_.chance(plan.stall_ppm, kMillion)) {
+  if (plan.stall_ppm > 0 && random_.chance_ppm(plan.stall_ppm)) {
     world_.used(FaultClass::disk_stall);
     return draw_duration(random_, longest, longest + plan.stall_max);
   }
@@ -186,7 +184,7 @@ void SimDisk::end_sync_after(Duration length) {
 void SimDisk::finish_sync(std::size_t batches) {
   if (broken_) return;  // the reserve of a full disk was used up in between
   const std::uint64_t error_ppm = world_.healed ? 0 : world_.plan.disk.error_ppm;
-  if (error_ppm > 0 && random_.chance(error_ppm, kMillion)) {
+  if (error_ppm > 0 && random_.chance_ppm(error_ppm)) {
     world_.used(FaultClass::disk_error);
     broken_ = true;
     run_([this] { sink_->failed({ErrorCode::io, "simulated: the sync of the log failed"}); });

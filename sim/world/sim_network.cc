@@ -8,8 +8,6 @@
 
 namespace leasehold::sim {
 
-constexpr std::uint64_t kMillion = 1'000'000;
-
 SimNetwork::SimNetwork(World& world)
     : world_(world),
       nodes_(world.plan.nodes.size()),
@@ -101,8 +99,7 @@ void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage mess
   const LinkPlan& plan = world_.plan.link;
   if (plan.echo_percent > 0) keep_answer(on, frame);
   const bool lost =
-      !world_.healed &&
-      (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance(plan.loss_ppm, kMillion)));
+      !world_.healed && (on.blocks > 0 || (plan.loss_ppm > 0 && random_.chance_ppm(plan.loss_ppm)));
   if (lost) {
     if (on.blocks == 0) world_.used(FaultClass::loss);
     world_.trace.add_message(TraceKind::lost, from, to, *frame);
@@ -110,7 +107,7 @@ void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage mess
     return;
   }
   const bool twice =
-      !world_.healed && plan.duplicate_ppm > 0 && random_.chance(plan.duplicate_ppm, kMillion);
+      !world_.healed && plan.duplicate_ppm > 0 && random_.chance_ppm(plan.duplicate_ppm);
   if (twice) {
     world_.used(FaultClass::duplication);
     carry_copy(from, to, frame);
@@ -121,8 +118,7 @@ void SimNetwork::send(raft::NodeId from, raft::NodeId to, wire::PeerMessage mess
 void SimNetwork::carry(Link& on, raft::NodeId from, raft::NodeId to, Frame frame) {
   const LinkPlan& plan = world_.plan.link;
   Duration delay = draw_duration(random_, plan.delay_min, plan.delay_max);
-  const bool spike =
-      !world_.healed && plan.spike_ppm > 0 && random_.chance(plan.spike_ppm, kMillion);
+  const bool spike = !world_.healed && plan.spike_ppm > 0 && random_.chance_ppm(plan.spike_ppm);
   if (spike) {
     delay += draw_duration(random_, Duration{0}, plan.spike_max);
     world_.used(FaultClass::reordering);

@@ -11,8 +11,6 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr std::uint64_t kMillion = 1'000'000;
-
 Duration draw_origin(std::uint64_t seed, std::uint64_t node, std::uint64_t which) {
   Random random = random_for(seed, 200 + 2 * node + which);
   // Up to about a year of uptime.
@@ -318,7 +316,7 @@ void SimNode::send(raft::NodeId to, wire::PeerMessage message) {
 }
 
 void SimNode::maybe_crash(std::uint64_t chance_ppm, Duration longest) {
-  if (world_.healed || chance_ppm == 0 || !random_.chance(chance_ppm, kMillion)) return;
+  if (world_.healed || chance_ppm == 0 || !random_.chance_ppm(chance_ppm)) return;
   world_.queue.after(draw_duration(random_, Duration{0}, longest), [this, life = life_] {
     if (life != life_ || world_.healed || suspended_) return;
     world_.used(FaultClass::crash);

@@ -7,12 +7,6 @@
 #include <utility>
 
 namespace leasehold::sim {
-namespace {
-
-constexpr std::uint64_t kMillion = 1'000'000;
-
-}  // namespace
-
 /// `put` adds one event to what it is given: to the turn that begins at once, if nobody waits.
 template <class Put>
 void SimNode::take_in(Put put) {
@@ -74,7 +68,7 @@ void SimNode::take_batch() {
 
 bool SimNode::sleeps_before_acting(lease::Now now) {
   const NodePlan& plan = world_.plan.nodes[id_.value() - 1];
-  if (world_.healed || plan.late_ppm == 0 || !random_.chance(plan.late_ppm, kMillion)) return false;
+  if (world_.healed || plan.late_ppm == 0 || !random_.chance_ppm(plan.late_ppm)) return false;
   world_.used(FaultClass::late_handling);
   process_->late_batch.swap(process_->batch);
   const std::uint64_t life = life_;

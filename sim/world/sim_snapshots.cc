@@ -7,7 +7,6 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr std::uint64_t kMillion = 1'000'000;
 constexpr Duration kRecently = std::chrono::seconds(1);
 
 }  // namespace
@@ -82,7 +81,7 @@ void SimSnapshots::take() {
     --taking_;
     const std::uint64_t tag = random_.next();
     if (world_.plan.snapshots.failure_ppm > 0 && !world_.healed &&
-        random_.chance(world_.plan.snapshots.failure_ppm, kMillion)) {
+        random_.chance_ppm(world_.plan.snapshots.failure_ppm)) {
       world_.used(FaultClass::disk_error);
       ports_.post(
           replica::SnapshotTaken{Error{ErrorCode::io, "simulated: no snapshot could be taken"}});
