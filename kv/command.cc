@@ -209,6 +209,18 @@ void fields(Io& io, C& c, Tag<ActAs>) {
   io.acted(c.command);
 }
 template <class Io, class C>
+void fields(Io&, C&, Tag<CompareState>) {}
+template <class Io, class C>
+void fields(Io& io, C& c, Tag<ReportState>) {
+  io.number(c.report.node);
+  io.number(c.report.index);
+  io.number(c.report.version);
+  io.number(c.report.kept.low);
+  io.number(c.report.kept.high);
+  io.number(c.report.stored.low);
+  io.number(c.report.stored.high);
+}
+template <class Io, class C>
 void fields(Io&, C&, Tag<OpenSession>) {}
 template <class Io, class C>
 void fields(Io& io, C& c, Tag<CloseSession>) {
@@ -390,6 +402,8 @@ Result<Command> decode_command(std::string_view bytes) {
     case type_of(Tag<SetUser>()): return decode<SetUser, Command>(in);
     case type_of(Tag<DelUsers>()): return decode<DelUsers, Command>(in);
     case type_of(Tag<ActAs>()): return decode<ActAs, Command>(in);
+    case type_of(Tag<CompareState>()): return decode<CompareState, Command>(in);
+    case type_of(Tag<ReportState>()): return decode<ReportState, Command>(in);
     default: break;
   }
   auto operation = decode_operation(type.value(), in);

@@ -223,6 +223,17 @@ Result<void> set_first_request_timeout(ServeSettings& settings, const std::strin
   return {};
 }
 
+template <lease::Duration ServeSettings::*kMember>
+Result<void> set_check_interval(ServeSettings& settings, const std::string& text) {
+  const auto duration = parse_limit(text);
+  if (!duration) return duration.error();
+  if (duration.value() != lease::Duration(0) && duration.value() < std::chrono::seconds(1)) {
+    return invalid("an interval of checks is 0s (never), or 1s or longer");
+  }
+  settings.*kMember = duration.value();
+  return {};
+}
+
 Result<void> set_session_idle_max(ServeSettings& settings, const std::string& text) {
   const auto duration = parse_duration(text);
   if (!duration) return duration.error();
@@ -457,6 +468,14 @@ const SettingSpec kSettings[] = {
      set_watch_history},
     {"watch-history-events", "N", "100000", "The same limit as a number of changed keys",
      set_watch_history_events},
+    {"compare-interval", "DURATION", "1m",
+     "How often the replicas compare their states, at one entry of the log; a replica that differs "
+     "from a majority stops serving. 0s: never; the leader's setting counts",
+     set_check_interval<&ServeSettings::compare_interval>},
+    {"scrub-interval", "DURATION", "1440m",
+     "Read back everything that is stored in this time, in the background, and stop serving if it "
+     "is not what was applied. 0s: never",
+     set_check_interval<&ServeSettings::scrub_interval>},
     {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
 };
 
