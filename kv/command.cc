@@ -45,6 +45,8 @@
 //   71 set_user       {name}{expected version u64}{rules: the rest}
 //   72 del_users      {count u32} and count times {name}
 //   73 act_as         {flag u8: others}{user}{a command of a type below 65 or 69: the rest}
+//   74 compare_state  nothing
+//   75 report_state   {node u64}{index u64}{version u64}{kept: low u64, high u64}{stored: the same}
 // where {key}, {value}, {from}, {prefix}, {name} are {length u32}{bytes}, and {keys} is {count u32}
 // and count times {key}. Numbers are big-endian, signed ones two's complement. Every byte is
 // accounted for: a command has exactly one encoding. fields() below says the same to the compiler.

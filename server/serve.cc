@@ -421,9 +421,7 @@ Result<int> serve(const ServeSettings& settings) {
   Credentials credentials(settings, *node.value(), state);
   state.options.reload = [&credentials] { return credentials.reload(); };
   std::optional<StateWatch> states;
-  if (on_disk != nullptr) {
-    states.emplace(*node.value(), *on_disk, state, state_watch_options(settings));
-  }
+  if (on_disk) states.emplace(*node.value(), *on_disk, state, state_watch_options(settings));
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,

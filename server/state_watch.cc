@@ -1,4 +1,6 @@
+#include <leasehold/server/front/people_time.h>
 #include <leasehold/server/state_watch.h>
+#include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_check.h>
 
 #include <fmt/format.h>
@@ -9,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
 namespace leasehold::server {
@@ -86,8 +87,8 @@ void StateWatch::stand_down(const std::string& why) {
   if (std::exchange(stood_down_, true)) return;
   spdlog::error(
       "this replica's state is not served any more: {}. It still stores the group's log and votes, "
-      "but leads no more. To rebuild it from another member: leasehold backup on another node, stop "
-      "this one, leasehold rebuild --data-dir {} --from the backup, and start it",
+      "but leads no more. To rebuild it: leasehold backup on another node, stop this one, "
+      "leasehold rebuild --data-dir {} --from the backup, and start it",
       why, options_.data_dir);
   node_.drain(options_.timeout, [](const node::DrainResult&) {});
   // Whoever watches would see the changes of a state that is not the group's.
@@ -177,11 +178,18 @@ void StateWatch::warn(const std::string& text) {
 // ---- The scrub ----
 
 bool StateWatch::pause(lease::Duration duration) {
-  const auto end = std::chrono::steady_clock::now() + duration;
-  while (!stopping_.load() && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::min<lease::Duration>(kScrubLook, duration));
+  const auto end = coarse_now() + duration;
+  for (auto left = duration; !stopping_.load() && left.count() > 0; left = end - coarse_now()) {
+    std::this_thread::sleep_for(std::min<lease::Duration>(kScrubLook, left));
   }
   return !stopping_.load();
+}
+
+/// A step of a reader that began at `began` and reads no more than `pace` bytes a second.
+bool StateWatch::pause_after(std::uint64_t bytes, std::uint64_t pace,
+                             std::chrono::nanoseconds began) {
+  const std::chrono::duration<double> due(static_cast<double>(bytes) / static_cast<double>(pace));
+  return pause(std::chrono::duration_cast<lease::Duration>(due) - (coarse_now() - began));
 }
 
 std::uint64_t StateWatch::pace() const {
@@ -194,16 +202,19 @@ void StateWatch::run_scrubs() {
   // On Linux this affects this thread alone. A hint: everything works without it.
   static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
   for (;;) {
-    const auto begun = std::chrono::steady_clock::now();
+    const auto begun = coarse_now();
     if (!state_.health.refuses.load()) scrub();
     if (!stopping_.load()) scrub_files();
-    const lease::Duration taken = std::chrono::steady_clock::now() - begun;
+    const lease::Duration taken = coarse_now() - begun;
     if (!pause(std::max(kScrubLook, options_.scrub_interval / 2 - taken))) return;
   }
 }
 
 void StateWatch::scrub() {
-  const auto found = store_.scrub(pace(), [this] { return !stopping_.load(); });
+  const std::uint64_t rate = pace();
+  const auto found = store_.scrub([this, rate, began = coarse_now()](std::uint64_t bytes) {
+    return pause_after(bytes, rate, began);
+  });
   if (!found) {
     if (found.error().code != ErrorCode::corrupted) {
       spdlog::warn("the scrub of the store ended: {}", found.error().message);
@@ -216,7 +227,8 @@ void StateWatch::scrub() {
   if (!found.value()) return;
   const kv::Scrubbed& scrubbed = *found.value();
   state_.health.scrubbed_bytes.fetch_add(scrubbed.bytes);
-  state_.health.last_scrub.store(std::time(nullptr));
+  state_.health.last_scrub.store(
+      std::chrono::duration_cast<std::chrono::seconds>(wall_now()).count());
   state_.health.scrubs.fetch_add(1);
   if (scrubbed.kept != scrubbed.stored) damaged(scrubbed);
 }
@@ -252,22 +264,18 @@ void StateWatch::damaged(const kv::Scrubbed& found) {
 
 /// The log in its files.
 void StateWatch::scrub_files() {
+  const auto disk = storage::view_posix_disk(options_.data_dir + "/log");
+  if (!disk) return spdlog::warn("the scrub of the log ended: {}", disk.error().message);
   std::uint64_t seen = 0;
-  const auto began = std::chrono::steady_clock::now();
-  const double bytes_per_second = static_cast<double>(pace());
-  const auto checked =
-      storage::check_segments(options_.data_dir + "/log", [&](std::uint64_t bytes) {
-        seen += bytes;
-        const auto due =
-            std::chrono::duration<double>(static_cast<double>(seen) / bytes_per_second);
-        const auto left = due - (std::chrono::steady_clock::now() - began);
-        return pause(std::chrono::duration_cast<lease::Duration>(left));
+  const auto checked = storage::check_segments(
+      *disk.value(), [&, rate = pace(), began = coarse_now()](std::uint64_t bytes) {
+        return pause_after(seen += bytes, rate, began);
       });
   if (!checked) {
     state_.health.scrub_errors.fetch_add(1);
     const std::string text = fmt::format(
         "the scrub found damage in the log: {}. A restart would refuse it: leasehold snapshot cuts "
-        "off what the store has made durable; else remove this node from the group and add it again",
+        "off what the store has made durable; else remove this node and add it again",
         checked.error().message);
     state_.health.set_warning(text);
     spdlog::error("{}", text);

@@ -7,6 +7,8 @@
 #include <leasehold/server/front/server_state.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -61,6 +63,7 @@ class StateWatch {
   void scrub_files();
   void damaged(const kv::Scrubbed& found);
   bool pause(lease::Duration duration);
+  bool pause_after(std::uint64_t bytes, std::uint64_t pace, std::chrono::nanoseconds began);
   std::uint64_t pace() const;
 
   node::Node& node_;

@@ -7,26 +7,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <system_error>
-#include <vector>
+#include <utility>
 
 namespace leasehold::storage {
 namespace {
 
-/// The bytes of a file, at most `bytes_max` of them; none: it is gone, or cannot be read.
-std::optional<std::string> bytes_of(const std::string& path, std::size_t bytes_max) {
-  std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(path, error);
-  if (error) return std::nullopt;
-  std::string bytes(std::min<std::uint64_t>(size, bytes_max), '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (!file || static_cast<std::size_t>(file.gcount()) != bytes.size()) return std::nullopt;
-  return bytes;
+/// The bytes of a file, at most `bytes_max` of them; none: a cut has removed it.
+Result<std::optional<std::string>> bytes_of(const Disk& disk, const std::string& name,
+                                            std::uint64_t bytes_max) {
+  const auto file = disk.open(name);
+  if (!file) return std::optional<std::string>();
+  std::string bytes(std::min(file.value()->size(), bytes_max), '\0');
+  if (auto read = file.value()->read(0, bytes.data(), bytes.size()); !read) return read.error();
+  return std::optional<std::string>(std::move(bytes));
 }
 
 std::optional<FrameHeader> header_at(std::string_view bytes, std::uint64_t at) {
@@ -40,11 +36,12 @@ bool is_good(std::string_view bytes, std::uint64_t at, const FrameHeader& header
          wire::crc32c(rest.substr(0, header.body_bytes)) == header.body_check;
 }
 
-/// Whether the writer has left the segment before this one.
-bool is_begun(const std::string& path) {
-  const auto bytes = bytes_of(path, kFramesBegin + kFrameHeaderBytes);
-  if (!bytes) return false;
-  const auto header = header_at(*bytes, kFramesBegin);
+/// Whether the writer has left the segment before this one. Errors: io.
+Result<bool> is_begun(const Disk& disk, const std::string& name) {
+  const auto bytes = bytes_of(disk, name, kFramesBegin + kFrameHeaderBytes);
+  if (!bytes) return bytes.error();
+  if (!bytes.value()) return false;
+  const auto header = header_at(*bytes.value(), kFramesBegin);
   return header && header->kind == FrameKind::batch;
 }
 
@@ -77,24 +74,25 @@ Result<void> check(const std::string& name, std::string_view bytes) {
 
 }  // namespace
 
-Result<std::uint64_t> check_segments(const std::string& dir,
+Result<std::uint64_t> check_segments(const Disk& disk,
                                      const std::function<bool(std::uint64_t bytes)>& step) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto at = std::filesystem::directory_iterator(dir, error);
-       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    if (at->path().extension() == ".seg") names.push_back(at->path().filename().string());
-  }
-  if (error) return Error{ErrorCode::io, fmt::format("cannot list {}: {}", dir, error.message())};
-  std::sort(names.begin(), names.end());
+  const auto names = disk.list();
+  if (!names) return names.error();
+  std::string before;
   std::uint64_t checked = 0;
-  for (std::size_t i = 0; i + 1 < names.size(); ++i) {
-    if (!is_begun(fmt::format("{}/{}", dir, names[i + 1]))) break;
-    const auto bytes = bytes_of(fmt::format("{}/{}", dir, names[i]), SIZE_MAX);
-    if (!bytes) continue;  // a cut has removed it
-    if (auto whole = check(names[i], *bytes); !whole) return whole.error();
+  for (const std::string& name : names.value()) {
+    if (name.size() != segment_name(0).size()) continue;
+    const std::string left = std::exchange(before, name);
+    if (left.empty()) continue;
+    const auto begun = is_begun(disk, name);
+    if (!begun) return begun.error();
+    if (!begun.value()) break;
+    const auto bytes = bytes_of(disk, left, UINT64_MAX);
+    if (!bytes) return bytes.error();
+    if (!bytes.value()) continue;
+    if (auto whole = check(left, *bytes.value()); !whole) return whole.error();
     ++checked;
-    if (!step(bytes->size())) break;
+    if (!step(bytes.value()->size())) break;
   }
   return checked;
 }

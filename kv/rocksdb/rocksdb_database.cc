@@ -182,6 +182,7 @@ Result<void> Database::distrust(const std::string& why) {
   rocksdb::Status status = db_->Put(unlogged, std::string(kDistrustKey), why);
   if (status.ok()) status = db_->Flush(rocksdb::FlushOptions());
   if (!status.ok()) return status_error("cannot write why the store is not served", status);
+  distrust_ = why;
   return {};
 }
 

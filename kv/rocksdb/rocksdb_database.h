@@ -56,7 +56,7 @@ class Database {
 
   /// Writes the owner of the database, durably. Errors: io.
   Result<void> own(StoreIdentity identity);
-  /// Writes why it is not served any more, durably. Any thread. Errors: io.
+  /// Writes why it is not served any more, durably. One thread at a time. Errors: io.
   Result<void> distrust(const std::string& why);
   /// Raises durable_ to what flushes have made durable. Any thread. Errors: io, corrupted.
   Result<void> raise_durable();
@@ -84,7 +84,7 @@ class Database {
   Leases leases_;
   UserMap users_;  ///< as open() found them
   StateSum sum_;   ///< of the records; of the thread of apply()
-  /// Why the database is not served any more, as open() found it; empty: it is.
+  /// Why the database is not served any more; empty: it is.
   std::string distrust_;
 
  private:

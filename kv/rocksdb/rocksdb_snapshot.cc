@@ -367,9 +367,10 @@ Result<std::unique_ptr<Database>> open_unpacked(const ArchiveHead& head, const s
   const auto scanned = scan(db, {}, [](std::uint64_t) { return true; });
   if (!scanned) return scanned.error();
   if (scanned.value()->sum != found.sum_ || scanned.value()->keys != found.keys_) {
-    return Error{ErrorCode::corrupted,
-                 "the snapshot's records are not those that were applied: the member that sent it "
-                 "has a damaged store"};
+    const std::string why =
+        "the snapshot that it was made of holds other records than were applied: the member that "
+        "gave it has a damaged store";
+    if (auto marked = database.value()->distrust(why); !marked) return marked.error();
   }
   if (auto owned = database.value()->own(owner); !owned) return owned.error();
   if (auto synced = sync_folder(env, path); !synced) return synced.error();

@@ -143,6 +143,9 @@ Result<raft::Index> RocksdbStore::Impl::restore(const replica::Snapshot& snapsho
   }
   auto made = unpack_database(snapshot, true);
   if (!made) return made.error();
+  if (const std::string& why = made.value()->distrust_; !why.empty()) {
+    return Error{ErrorCode::corrupted, why};
+  }
   if (auto switched = folder_->make_live(); !switched) return switched.error();
   take_over(std::move(made).value());
   return raft::Index(live().applied_.load());
@@ -300,9 +303,9 @@ void RocksdbStore::interrupt() {
 const Comparison& RocksdbStore::comparison() const {
   return impl_->comparison();
 }
-Result<std::optional<Scrubbed>> RocksdbStore::scrub(std::uint64_t bytes_per_second,
-                                                    const std::function<bool()>& go_on) const {
-  return impl_->scrub(bytes_per_second, go_on);
+Result<std::optional<Scrubbed>> RocksdbStore::scrub(
+    const std::function<bool(std::uint64_t bytes)>& step) const {
+  return impl_->scrub(step);
 }
 void RocksdbStore::distrust(const std::string& why) {
   impl_->distrust(why);

@@ -117,10 +117,10 @@ class RocksdbStore final : public Store {
   /// What the replicas have said of their states.
   const Comparison& comparison() const;
   /// Reads every record as it is at one instant, in files that are checked against their checksums,
-  /// and sums them up. Blocks; any thread. `go_on` is asked every few milliseconds; none: it said
-  /// no, or another database has become the live one. Errors: corrupted, io.
-  Result<std::optional<Scrubbed>> scrub(std::uint64_t bytes_per_second,
-                                        const std::function<bool()>& go_on) const;
+  /// and sums them up. Any thread, as long as that takes: `step` gets the bytes read so far, after
+  /// every few, may sleep, and says whether to go on. None: it said no, or another database has
+  /// become the live one. Errors: corrupted, io.
+  Result<std::optional<Scrubbed>> scrub(const std::function<bool(std::uint64_t bytes)>& step) const;
   /// From now on, and after a restart, every read is refused and every command answered with
   /// store_failed; the commands are still applied, and no snapshot is taken. Another state ends it:
   /// install_snapshot(), or what stage_successor() has left. Any thread.

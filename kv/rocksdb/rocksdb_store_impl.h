@@ -45,8 +45,7 @@ class RocksdbStore::Impl final : private Backend {
   void interrupt() { interrupted_.store(true); }
 
   // rocksdb_store_trust.cc
-  Result<std::optional<Scrubbed>> scrub(std::uint64_t bytes_per_second,
-                                        const std::function<bool()>& go_on) const;
+  Result<std::optional<Scrubbed>> scrub(const std::function<bool(std::uint64_t bytes)>& step) const;
   void distrust(const std::string& why);
   std::string distrusted() const;
   bool rebuilding() const { return waits_.load(); }

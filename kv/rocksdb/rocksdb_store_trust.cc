@@ -13,8 +13,7 @@
 #include <rocksdb/snapshot.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
+#include <functional>
 #include <utility>
 
 namespace leasehold::kv {
@@ -24,40 +23,12 @@ namespace {
 constexpr std::string_view kSuccessorName = "SUCCESSOR";
 constexpr std::string_view kNewSuccessorName = "SUCCESSOR.new";
 constexpr std::size_t kCopiedBytes = std::size_t{1} << 20U;
-/// What a scrub reads before it looks at the clock, and the longest that it sleeps at once.
+/// What a scrub reads between two steps.
 constexpr std::uint64_t kScrubStepBytes = std::uint64_t{64} << 10U;
-constexpr std::chrono::milliseconds kScrubSleepMax{20};
 
 std::string path_in(const std::string& dir, std::string_view name) {
   return fmt::format("{}/{}", dir, name);
 }
-
-/// Sleeps so that no more than `bytes_per_second` are read.
-class Pace {
- public:
-  explicit Pace(std::uint64_t bytes_per_second) : bytes_per_second_(bytes_per_second) {}
-
-  /// False: `go_on` said no.
-  bool step(std::uint64_t bytes, const std::function<bool()>& go_on) {
-    if (bytes < next_look_) return true;
-    next_look_ = bytes + kScrubStepBytes;
-    const auto due =
-        began_ + std::chrono::microseconds(static_cast<std::int64_t>(
-                     static_cast<double>(bytes) * 1e6 /
-                     static_cast<double>(std::max<std::uint64_t>(1, bytes_per_second_))));
-    for (;;) {
-      if (!go_on()) return false;
-      const auto now = std::chrono::steady_clock::now();
-      if (now >= due) return true;
-      std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(due - now, kScrubSleepMax));
-    }
-  }
-
- private:
-  const std::uint64_t bytes_per_second_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::uint64_t next_look_ = 0;
-};
 
 Result<void> copy_archive(const replica::Snapshot& archive, const std::string& path,
                           rocksdb::Env* env) {
@@ -80,7 +51,7 @@ Result<void> copy_archive(const replica::Snapshot& archive, const std::string& p
 // ---- The scrub ----
 
 Result<std::optional<Scrubbed>> RocksdbStore::Impl::scrub(
-    std::uint64_t bytes_per_second, const std::function<bool()>& go_on) const {
+    const std::function<bool(std::uint64_t bytes)>& step) const {
   using Found = std::optional<Scrubbed>;
   if (auto failed = failure()) return *failed;
   const Pinned pinned(live_);
@@ -95,11 +66,13 @@ Result<std::optional<Scrubbed>> RocksdbStore::Impl::scrub(
   if (!kept.value() || kept.value()->applied != counters.value().applied) {
     return Error{ErrorCode::corrupted, "the record of the sum is damaged"};
   }
-  Pace pace(bytes_per_second);
+  std::uint64_t next = 0;
   const Database* const database = &live();
-  // install_snapshot() waits for those who read the old database.
   const auto scanned = scan(db, options, [&](std::uint64_t bytes) {
-    return pace.step(bytes, [&] { return database == &live() && !waits_.load() && go_on(); });
+    if (bytes < next) return true;
+    next = bytes + kScrubStepBytes;
+    // install_snapshot() waits for those who read the old database.
+    return step(bytes) && database == &live() && !waits_.load();
   });
   if (!scanned) return scanned.error();
   if (!scanned.value()) return Found();
@@ -195,6 +168,14 @@ Result<void> RocksdbStore::Impl::load_successor() {
   if (last.value() >= live().applied_.load()) {
     auto made = unpack_database(*archive.value(), false);
     if (!made) return made.error();
+    if (const std::string why = made.value()->distrust_; !why.empty()) {
+      const std::string unpacked = made.value()->path();
+      made.value().reset();
+      Folder::remove(options_.env, unpacked);
+      static_cast<void>(options_.env->DeleteFile(path));
+      distrust("it cannot be rebuilt: " + why);
+      return {};
+    }
     successor_ = std::move(made).value();
     waits_.store(true);
     if (last.value() == live().applied_.load()) return switch_to_successor();
