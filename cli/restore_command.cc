@@ -254,10 +254,10 @@ constexpr const char* kRebuildExamples = R"(Examples:
   leasehold backup --servers 10.0.0.2:7201 healthy
   leasehold rebuild --data-dir /var/lib/leasehold --from healthy
 
-For a node whose status says that its state is not served. Write the backup on another node while
-this one still runs, stop this one, copy the file here, give this command, and start the node again
-with the flags that it always has. Only the state is replaced, when the log has come as far as the
-backup: what the node has voted and promised, and its log, stay.)";
+For a node whose status says that its state is not served. Stop it, write a backup on another node,
+copy the file here, give this command, and start the node again with the flags that it always has.
+Only the state is replaced, when the log has come as far as the backup: what the node has voted and
+promised, and its log, stay.)";
 
 /// Leaves the state of `from` in a stopped node's directory, for its next start.
 int run_rebuild(const std::string& data_dir, const std::string& from) {

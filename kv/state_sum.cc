@@ -1,6 +1,8 @@
 #include <leasehold/kv/state_sum.h>
 
+#include <bit>
 #include <cstddef>
+#include <cstring>
 
 namespace leasehold::kv {
 namespace {
@@ -18,8 +20,12 @@ std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
 /// Up to eight bytes, the first one lowest; zeroes stand for those that are missing.
 std::uint64_t word(const char* from, std::size_t bytes) {
   std::uint64_t out = 0;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    out |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&out, from, bytes);
+  } else {
+    for (std::size_t i = 0; i < bytes; ++i) {
+      out |= std::uint64_t{static_cast<unsigned char>(from[i])} << (8 * i);
+    }
   }
   return out;
 }

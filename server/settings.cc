@@ -17,8 +17,7 @@ Error invalid(std::string message) {
 }
 
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
-/// Enough for a few requests of the largest size.
-constexpr std::uint64_t kClientMemoryMin = 64U << 20U;
+constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
 
 std::string quoted(std::string_view text) {
   return fmt::format("'{}'", text);
@@ -455,12 +454,10 @@ const SettingSpec kSettings[] = {
     {"watch-history-events", "N", "100000", "The same limit as a number of changed keys",
      set_watch_history_events},
     {"compare-interval", "DURATION", "1m",
-     "How often the replicas compare their states, at one entry of the log; a replica that differs "
-     "from a majority stops serving. 0s: never; the leader's setting counts",
+     "How often the replicas compare their states; the leader's setting counts. 0s: never",
      set_check_interval<&ServeSettings::compare_interval>},
     {"scrub-interval", "DURATION", "1440m",
-     "Read back everything that is stored in this time, in the background, and stop serving if it "
-     "is not what was applied. 0s: never",
+     "Time in which all that is stored is read back, in the background. 0s: never",
      set_check_interval<&ServeSettings::scrub_interval>},
     {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
 };

@@ -86,9 +86,9 @@ void StateWatch::look_at_trust() {
 void StateWatch::stand_down(const std::string& why) {
   if (std::exchange(stood_down_, true)) return;
   spdlog::error(
-      "this replica's state is not served any more: {}. It still stores the group's log and votes, "
-      "but leads no more. To rebuild it: leasehold backup on another node, stop this one, "
-      "leasehold rebuild --data-dir {} --from the backup, and start it",
+      "this replica's state is not served any more: {}. It still stores the log and votes, "
+      "but leads no more. To rebuild it: stop it, write a backup on another node (leasehold "
+      "backup), leasehold rebuild --data-dir {} --from that file, and start it",
       why, options_.data_dir);
   node_.drain(options_.timeout, [](const node::DrainResult&) {});
   // Whoever watches would see the changes of a state that is not the group's.

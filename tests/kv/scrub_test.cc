@@ -215,15 +215,17 @@ TEST_F(Scrub, AnotherStateEndsIt) {
   for (int i = 0; i < 10; ++i) run(Set{"key" + std::to_string(i), std::string(20000, 'x')});
   const auto taken = store_->take_snapshot();
   ASSERT_TRUE(taken);
-  bool installed = false;
+  ASSERT_GT(store_->events().figures().events, 0U);
+  std::thread installs;
   const auto found = store_->scrub([&](std::uint64_t) {
-    if (!installed) {
-      installed = true;
-      std::thread([&] { EXPECT_TRUE(store_->install_snapshot(*taken.value())); }).detach();
+    if (!installs.joinable()) {
+      installs = std::thread([&] { EXPECT_TRUE(store_->install_snapshot(*taken.value())); });
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    // The other database is the live one now, and waits for the readers of this one.
+    while (store_->events().figures().events > 0) std::this_thread::yield();
     return true;
   });
+  installs.join();
   ASSERT_TRUE(found);
   EXPECT_FALSE(found.value());
 }

@@ -111,9 +111,6 @@ def _refused(node):
 
 def rebuild(options, cluster, node, name, expected):
     """By a backup that another node writes; then the value is what the group agreed on."""
-    source = cluster.others(node)[0]
-    servers = f"127.0.0.1:{source.port}"
-    program(options, "backup", "--servers", servers, name)
     # Refused again after a restart without the rebuild.
     node.terminate()
     node.flags = list(cluster.flags)
@@ -121,6 +118,8 @@ def rebuild(options, cluster, node, name, expected):
     wait_for(f"{node} to remember that it differs", 20, lambda: _refused(node))
     hard_state = node.status()
     node.terminate()
+    source = cluster.others(node)[0]
+    program(options, "backup", "--servers", f"127.0.0.1:{source.port}", name)
     said = program(options, "rebuild", "--data-dir", node.data_dir, "--from",
                    os.path.join(source.data_dir, "backups", name))
     check("Start the node" in said, said)
