@@ -85,7 +85,7 @@ def flip(options, cluster, node, key, flags):
     return begun
 
 
-def found(cluster, node, begun, seconds, words):
+def found(options, cluster, node, begun, seconds, words):
     state = wait_for(f"{node} to find its damage", seconds, lambda: _refused(node))
     took = time.monotonic() - begun
     check(words in state["state"]["refused"], f"{node}: {state['state']}")
@@ -98,6 +98,8 @@ def found(cluster, node, begun, seconds, words):
         check("state_served:no" in client.call("INFO", "state").decode(), "INFO says nothing")
     wait_for(f"another leader than {node}", 20, lambda: any(
         (state or {}).get("role") == "leader" for state in (n.try_status() for n in cluster.others(node))))
+    said = program(options, "status", "--servers", f"127.0.0.1:{node.port}")
+    check("its state: not served" in said, said)
     for other in cluster.others(node):
         check(other.status()["state"]["served"], f"{other} does not serve: {other.status()['state']}")
     return took
@@ -151,7 +153,7 @@ def by_scrub(options, cluster, number, under):
     begun = flip(options, cluster, node, key, ["--compare-interval", "0s"])
     with contextlib.suppress(Exception):
         program(options, "transfer", "--servers", f"127.0.0.1:{node.port}", str(node.id))
-    took = found(cluster, node, begun, SCRUB_SECONDS + 5, "not those that were applied")
+    took = found(options, cluster, node, begun, SCRUB_SECONDS + 5, "not those that were applied")
     check(took <= SCRUB_SECONDS + 1, f"found after {took:.1f} s")
     print(f"{under}: a flipped bit was found by the scrub after {took:.1f} s of {SCRUB_SECONDS}", flush=True)
     rebuild(options, cluster, node, f"scrub-{under}-{number}", {key: f"value {number}".encode()})
@@ -166,7 +168,7 @@ def by_comparison(options, cluster, number, under):
     leader = cluster.wait_leader()
     with leader.client() as client:
         check(client.call("SET", key, f"again {number}") == "OK", "no SET")
-    took = found(cluster, node, begun, 30, "differs from a majority")
+    took = found(options, cluster, node, begun, 30, "differs from a majority")
     print(f"{under}: a flipped bit that was overwritten was found by comparison after {took:.1f} s", flush=True)
     rebuild(options, cluster, node, f"compare-{under}-{number}", {key: f"again {number}".encode()})
 
