@@ -17,6 +17,7 @@ Run add_lease(Flags& flags);
 Run add_lock(Flags& flags);
 Run add_member(Flags& flags);
 Run add_put(Flags& flags);
+Run add_rebuild(Flags& flags);
 Run add_register(Flags& flags);
 Run add_restore(Flags& flags);
 Run add_serve(Flags& flags);

@@ -60,6 +60,8 @@ void add_commands(Parser& parser) {
   const Command commands[] = {
       {"serve", "Run one replica until SIGTERM or SIGINT", add_serve},
       {"restore", "Make the data directory of a new group's member from a backup", add_restore},
+      {"rebuild", "Replace the state of a stopped node, which differs, by that of another member",
+       add_rebuild},
       {"status", "Show one row for each node", add_status},
       {"get", "Read a value, linearizably", add_get},
       {"put", "Write a value", add_put},

@@ -250,6 +250,35 @@ int run_verify(const std::string& from) {
   return 0;
 }
 
+constexpr const char* kRebuildExamples = R"(Examples:
+  leasehold backup --servers 10.0.0.2:7201 healthy
+  leasehold rebuild --data-dir /var/lib/leasehold --from healthy
+
+For a node whose status says that its state is not served. Stop it, write a backup on another node,
+copy the file here, give this command, and start the node again with the flags that it always has.
+Only the state is replaced, when the log has come as far as the backup: what the node has voted and
+promised, and its log, stay.)";
+
+/// Leaves the state of `from` in a stopped node's directory, for its next start.
+int run_rebuild(const std::string& data_dir, const std::string& from) {
+  ::umask(storage::kPrivateUmask);
+  const auto backup = verified_backup(from);
+  Result<raft::Index> staged(raft::Index(0));
+  if (!backup) {
+    staged = backup.error();
+  } else {
+    const ShownArchive shown(*backup.value().archive, "copying " + from);
+    staged = kv::RocksdbStore::stage_successor(fmt::format("{}/{}", data_dir, kState), shown);
+  }
+  if (!staged) {
+    std::cerr << "leasehold rebuild: " << staged.error().message << "\n";
+    return 1;
+  }
+  std::cout << "The state of " << summary(backup.value().manifest) << " waits in " << data_dir
+            << ".\nStart the node: it takes it over when its log has reached that index.\n";
+  return 0;
+}
+
 struct Wanted {
   server::SettingTexts texts;
   std::string from;
@@ -284,6 +313,19 @@ Run add_restore(Flags& flags) {
   }
   flags.set_footer(kExamples);
   return [wanted] { return run(*wanted); };
+}
+
+Run add_rebuild(Flags& flags) {
+  const auto from = std::make_shared<std::string>();
+  const auto data_dir = std::make_shared<std::string>();
+  Flag file{"--from", "FILE", "A backup of another member of the group"};
+  file.required = true;
+  flags.add(file, *from);
+  Flag folder{"--data-dir", "DIR", "The folder of the node's data"};
+  folder.required = true;
+  flags.add(folder, *data_dir);
+  flags.set_footer(kRebuildExamples);
+  return [from, data_dir] { return run_rebuild(*data_dir, *from); };
 }
 
 }  // namespace leasehold::cli

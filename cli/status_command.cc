@@ -76,6 +76,13 @@ void add_remarks(const Json& node, bool color, std::vector<std::string>& lines) 
                     node.at("id").dump());
     lines.push_back(server::painted(text, server::Paint::red, color));
   }
+  const Json state = node.value("state", Json::object());
+  std::string wrong = state.value("warning", std::string());
+  if (!state.value("served", true)) wrong = "not served: " + state.value("refused", std::string());
+  if (!wrong.empty()) {
+    const std::string text = fmt::format("node {}: its state: {}", node.at("id").dump(), wrong);
+    lines.push_back(server::painted(text, server::Paint::red, color));
+  }
   for (const Json& snapshot : node.value("snapshots", Json::array())) {
     if (!snapshot.at("sending").get<bool>()) continue;
     lines.push_back(fmt::format("node {} sends node {} a snapshot: {} %", node.at("id").dump(),

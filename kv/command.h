@@ -4,6 +4,7 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/base/result.h>
+#include <leasehold/kv/comparison.h>
 #include <leasehold/kv/operation.h>
 #include <leasehold/kv/reply.h>
 #include <leasehold/kv/users.h>
@@ -126,12 +127,19 @@ struct ActAs {
   std::string_view command;
 };
 
+/// Every replica notes the sum of its state as of this entry (Comparison). Result: Ok.
+struct CompareState {};
+/// A replica says what its state is, for all others. Result: Ok.
+struct ReportState {
+  StateReport report;
+};
+
 using Command =
     std::variant<Set, Del, IncrBy, Append, SetRange, GetDel, MSet, Rename, GrantLease, RenewLeases,
                  RevokeLease, AttachKey, ExpireKey, DelEqual, SetSequential, WithNamedLease,
                  RenewNamed, Get, Exists, MGet, StrLen, GetRange, Size, LeaseInfo, LeaseList,
                  KeyLease, Transaction, OpenSession, CloseSession, TouchSession, ExpireSession,
-                 Once, ExpireLeases, SetUser, DelUsers, ActAs>;
+                 Once, ExpireLeases, SetUser, DelUsers, ActAs, CompareState, ReportState>;
 
 /// Errors: invalid_argument when a limit is broken; the message names it.
 Result<Bytes> encode_command(const Command& command);

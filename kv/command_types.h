@@ -115,5 +115,11 @@ constexpr std::uint8_t type_of(Tag<DelUsers>) {
 constexpr std::uint8_t type_of(Tag<ActAs>) {
   return 73;
 }
+constexpr std::uint8_t type_of(Tag<CompareState>) {
+  return 74;
+}
+constexpr std::uint8_t type_of(Tag<ReportState>) {
+  return 75;
+}
 
 }  // namespace leasehold::kv

@@ -210,6 +210,15 @@ class Evaluation {
     return reply;
   }
 
+  Result<Bytes> reply_to(const CompareState&) {
+    backend_.compare();
+    return encode_reply(Ok{});
+  }
+  Result<Bytes> reply_to(const ReportState& command) {
+    backend_.hear(command.report);
+    return encode_reply(Ok{});
+  }
+
   Result<Bytes> reply_to(const SetUser& command) {
     Users& users = backend_.users();
     const User* const found = users.find(command.name);

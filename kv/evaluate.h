@@ -2,6 +2,7 @@
 #pragma once
 
 #include <leasehold/kv/command.h>
+#include <leasehold/kv/comparison.h>
 #include <leasehold/kv/events.h>
 #include <leasehold/kv/sessions.h>
 #include <leasehold/kv/store.h>
@@ -34,6 +35,9 @@ class Backend {
   virtual grant::LeaseTable& leases() = 0;
   /// Changes are shown at once. The implementation keeps what they changed.
   virtual Users& users() = 0;
+  /// After the command the implementation notes its sum, if it keeps one.
+  virtual void compare() {}
+  virtual void hear(const StateReport& /*report*/) {}
   /// The changes of the command, if it raised the revision. Send them to watchers once readers see
   /// all its writes, and not before. Views, valid during the call.
   virtual void tell(const Revision& revision) = 0;

@@ -128,6 +128,8 @@ void describe(ServeSettings& settings) {
       {"backups-max", std::to_string(settings.backups_max)},
       {"idle-timeout", format_duration(settings.server.idle_timeout)},
       {"session-idle-max", format_duration(settings.session_idle_max)},
+      {"compare-interval", format_duration(settings.compare_interval)},
+      {"scrub-interval", format_duration(settings.scrub_interval)},
       {"slowlog-threshold", format_duration(settings.server.slowlog_threshold)},
       {"command-timeout", format_duration(settings.server.command_timeout)},
       {"drain-timeout", format_duration(settings.drain_timeout)},

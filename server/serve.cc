@@ -13,6 +13,7 @@
 #include <leasehold/server/serve.h>
 #include <leasehold/server/session_watch.h>
 #include <leasehold/server/start_watch.h>
+#include <leasehold/server/state_watch.h>
 #include <leasehold/server/terminal.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -228,8 +229,8 @@ void learn_users(node::Node& node, ServerState& state) {
 
 /// Waits for a signal, and returns it, or for a failure: 0.
 int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
-          kv::LeaseWatch leases, Credentials& credentials, ServerState& state,
-          const Failure& failure) {
+          kv::LeaseWatch leases, Credentials& credentials, std::optional<StateWatch>& states,
+          ServerState& state, const Failure& failure) {
   const sigset_t signals = awaited_signals();
   StartWatch start(node, observer.leader_known(),
                    [](const std::string& text) { spdlog::info("{}", text); });
@@ -245,6 +246,7 @@ int watch(node::Node& node, const LogObserver& observer, SessionWatch sessions,
     start.look();
     sessions.look();
     leases.look();
+    if (states) states->look();
     learn_users(node, state);
     if (!state.options.witness) continue;
     node.status([&state](const node::NodeStatus& status) {
@@ -344,6 +346,16 @@ Backups::Options backup_options(const ServeSettings& settings) {
   return options;
 }
 
+StateWatch::Options state_watch_options(const ServeSettings& settings) {
+  StateWatch::Options options;
+  options.id = settings.node.id;
+  options.data_dir = settings.data_dir;
+  options.compare_interval = settings.compare_interval;
+  options.scrub_interval = settings.scrub_interval;
+  options.timeout = settings.server.command_timeout;
+  return options;
+}
+
 Result<void> make_data_dir(const ServeSettings& settings) {
   const std::string& dir = settings.data_dir;
   const auto made = storage::make_private_folder(dir);
@@ -408,6 +420,8 @@ Result<int> serve(const ServeSettings& settings) {
   state.lease_keeper = &keeper;
   Credentials credentials(settings, *node.value(), state);
   state.options.reload = [&credentials] { return credentials.reload(); };
+  std::optional<StateWatch> states;
+  if (on_disk) states.emplace(*node.value(), *on_disk, state, state_watch_options(settings));
   auto front = TcpFront::open(settings.listen, *node.value(), store, state);
   if (!front) return front.error();
   spdlog::info("leasehold {}: clients on {} (port {}), data in {}", kVersion, settings.listen,
@@ -418,7 +432,7 @@ Result<int> serve(const ServeSettings& settings) {
             SessionWatch(*node.value(), store, settings.session_idle_max,
                          settings.server.command_timeout),
             kv::LeaseWatch(*node.value(), keeper, settings.server.command_timeout, tell_of_expired),
-            credentials, state, failure);
+            credentials, states, state, failure);
   front.value()->close_door();
   state.draining = true;
   bool good = signal > 0;
@@ -433,6 +447,7 @@ Result<int> serve(const ServeSettings& settings) {
   // Clients are refused until the last moment: a request that is left unread would end in a broken
   // connection, and its client could not know whether it was executed.
   node.value()->stop();
+  if (states) states->stop();
   if (backups) backups->stop();
   front.value()->stop();
   return good ? 0 : status_of(failure);

@@ -17,8 +17,7 @@ Error invalid(std::string message) {
 }
 
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
-/// Enough for a few requests of the largest size.
-constexpr std::uint64_t kClientMemoryMin = 64U << 20U;
+constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
 
 std::string quoted(std::string_view text) {
   return fmt::format("'{}'", text);
@@ -93,14 +92,10 @@ Result<void> set_cluster(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
-Result<void> set_listen(ServeSettings& settings, const std::string& text) {
-  settings.listen = text;
-  return check_address(text, 0);
-}
-
-Result<void> set_advertise(ServeSettings& settings, const std::string& text) {
-  settings.advertise = text;
-  return check_address(text, 1);
+template <std::string ServeSettings::*kMember, std::uint64_t kPortMin>
+Result<void> set_address(ServeSettings& settings, const std::string& text) {
+  settings.*kMember = text;
+  return check_address(text, kPortMin);
 }
 
 Result<void> set_peer_listen(ServeSettings& settings, const std::string& text) {
@@ -133,30 +128,17 @@ Result<void> set_log_level(ServeSettings& settings, const std::string& text) {
   return invalid(quoted(text) + " is none of trace, debug, info, warn, error, off");
 }
 
-Result<void> set_io_threads(ServeSettings& settings, const std::string& text) {
-  const auto count = parse_number(text, 1, 256);
+template <auto kMember, std::uint64_t kLow, std::uint64_t kHigh>
+Result<void> set_count(ServeSettings& settings, const std::string& text) {
+  const auto count = parse_number(text, kLow, kHigh);
   if (!count) return count.error();
-  settings.server.io_threads = count.value();
-  return {};
-}
-
-Result<void> set_clients_max(ServeSettings& settings, const std::string& text) {
-  const auto count = parse_number(text, 1, 1'000'000);
-  if (!count) return count.error();
-  settings.server.clients_max = count.value();
+  settings.server.*kMember = count.value();
   return {};
 }
 
 Result<void> set_protected_mode(ServeSettings& settings, const std::string& text) {
   if (text != "yes" && text != "no") return invalid(quoted(text) + " is neither yes nor no");
   settings.server.protected_mode = text == "yes";
-  return {};
-}
-
-Result<void> set_connection_rate(ServeSettings& settings, const std::string& text) {
-  const auto rate = parse_number(text, 0, 1'000'000);
-  if (!rate) return rate.error();
-  settings.server.connection_rate = rate.value();
   return {};
 }
 
@@ -167,15 +149,18 @@ Result<void> set_backups_max(ServeSettings& settings, const std::string& text) {
   return {};
 }
 
-Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
+Result<void> set_switch(bool& setting, const std::string& text) {
   if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
-  settings.server.lease_reads = text == "on";
+  setting = text == "on";
   return {};
 }
 
+Result<void> set_lease_reads(ServeSettings& settings, const std::string& text) {
+  return set_switch(settings.server.lease_reads, text);
+}
+
 Result<void> set_witness(ServeSettings& settings, const std::string& text) {
-  if (text != "on" && text != "off") return invalid(quoted(text) + " is neither on nor off");
-  settings.node.witness = text == "on";
+  if (auto set = set_switch(settings.node.witness, text); !set) return set;
   settings.server.witness = settings.node.witness;
   return {};
 }
@@ -203,24 +188,30 @@ Result<lease::Duration> parse_limit(const std::string& text) {
   return parse_duration(text);
 }
 
-Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) {
+/// Zero, or a second at least.
+Result<void> set_second_or_none(lease::Duration& setting, const char* what,
+                                const std::string& text) {
   const auto duration = parse_limit(text);
   if (!duration) return duration.error();
   if (duration.value() != lease::Duration(0) && duration.value() < std::chrono::seconds(1)) {
-    return invalid("an idle time is 1s or longer, or 0s for none");
+    return invalid(fmt::format("{} is 1s or longer, or 0s for none", what));
   }
-  settings.server.idle_timeout = duration.value();
+  setting = duration.value();
   return {};
 }
 
+Result<void> set_idle_timeout(ServeSettings& settings, const std::string& text) {
+  return set_second_or_none(settings.server.idle_timeout, "an idle time", text);
+}
+
 Result<void> set_first_request_timeout(ServeSettings& settings, const std::string& text) {
-  const auto duration = parse_limit(text);
-  if (!duration) return duration.error();
-  if (duration.value() != lease::Duration(0) && duration.value() < std::chrono::seconds(1)) {
-    return invalid("the time for a first request is 1s or longer, or 0s for no limit");
-  }
-  settings.server.first_request_timeout = duration.value();
-  return {};
+  return set_second_or_none(settings.server.first_request_timeout, "the time for a first request",
+                            text);
+}
+
+template <lease::Duration ServeSettings::*kMember>
+Result<void> set_check_interval(ServeSettings& settings, const std::string& text) {
+  return set_second_or_none(settings.*kMember, "an interval of checks", text);
 }
 
 Result<void> set_session_idle_max(ServeSettings& settings, const std::string& text) {
@@ -338,9 +329,11 @@ const SettingSpec kSettings[] = {
      "on, with --join: this member votes and keeps the log, but no state: it answers "
      "neither reads nor writes. Add it with leasehold member add --witness",
      set_witness},
-    {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect", set_listen},
+    {"listen", "HOST:PORT", "127.0.0.1:7201", "Where clients connect",
+     set_address<&ServeSettings::listen, 0>},
     {"advertise", "HOST:PORT", "",
-     "Client address that the status shows, if it differs from --listen", set_advertise},
+     "Client address that the status shows, if it differs from --listen",
+     set_address<&ServeSettings::advertise, 1>},
     {"peer-listen", "HOST:PORT", "",
      "Address to bind the peer port to, if it differs from this node's entry in --peers; with "
      "--join: the address at which the group reaches it",
@@ -410,8 +403,10 @@ const SettingSpec kSettings[] = {
      "0s: end at once",
      set_drain_timeout},
     {"io-threads", "N", "1",
-     "Threads that serve clients; one more serves new clients and long reads", set_io_threads},
-    {"clients-max", "N", "10000", "Most client connections at one time", set_clients_max},
+     "Threads that serve clients; one more serves new clients and long reads",
+     set_count<&ServerOptions::io_threads, 1, 256>},
+    {"clients-max", "N", "10000", "Most client connections at one time",
+     set_count<&ServerOptions::clients_max, 1, 1'000'000>},
     {"protected-mode", "yes|no", "yes",
      "yes: while the default user has no password, take client connections from this machine only",
      set_protected_mode},
@@ -420,7 +415,8 @@ const SettingSpec kSettings[] = {
      "needs more is closed. Each may always have 32K",
      set_client_memory_max},
     {"connection-rate", "N", "2000",
-     "Client connections that are taken in a second; more wait. 0: no limit", set_connection_rate},
+     "Client connections that are taken in a second; more wait. 0: no limit",
+     set_count<&ServerOptions::connection_rate, 0, 1'000'000>},
     {"first-request-timeout", "DURATION", "60s",
      "Close a client connection whose first request is not complete this long after its first "
      "byte; 0s: never",
@@ -457,6 +453,12 @@ const SettingSpec kSettings[] = {
      set_watch_history},
     {"watch-history-events", "N", "100000", "The same limit as a number of changed keys",
      set_watch_history_events},
+    {"compare-interval", "DURATION", "1m",
+     "How often the replicas compare their states; the leader's setting counts. 0s: never",
+     set_check_interval<&ServeSettings::compare_interval>},
+    {"scrub-interval", "DURATION", "1440m",
+     "Time in which all that is stored is read back, in the background. 0s: never",
+     set_check_interval<&ServeSettings::scrub_interval>},
     {"log-level", "LEVEL", "info", "trace, debug, info, warn, error or off", set_log_level},
 };
 

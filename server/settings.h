@@ -29,6 +29,10 @@ struct ServeSettings {
   std::string vm_clock;
   /// A session ends after this time without a command that names it.
   lease::Duration session_idle_max = std::chrono::minutes(10);
+  /// How often the replicas compare their states, while this node leads; zero: never.
+  lease::Duration compare_interval = std::chrono::minutes(1);
+  /// Everything that is stored is read back once in this time; zero: never.
+  lease::Duration scrub_interval = std::chrono::hours(24);
   bool peer_protection_given = false;  ///< else it follows from the files that are given
   std::size_t backups_max = 100;       ///< in the data directory
   bool client_tls_given = false;       ///< as well

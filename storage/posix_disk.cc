@@ -229,6 +229,12 @@ Result<std::unique_ptr<Disk>> open_posix_disk(const std::string& path) {
   return std::unique_ptr<Disk>(std::make_unique<PosixDisk>(path, std::move(folder)));
 }
 
+Result<std::unique_ptr<const Disk>> view_posix_disk(const std::string& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) return system_error("cannot open the folder " + path, errno);
+  return std::unique_ptr<const Disk>(std::make_unique<PosixDisk>(path, std::move(folder)));
+}
+
 Result<void> fill_random(void* to, std::size_t bytes) {
   for (;;) {
     const ssize_t count = ::getrandom(to, bytes, 0);

@@ -5,12 +5,14 @@
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
+#include <leasehold/kv/rocksdb/rocksdb_sum.h>
 #include <leasehold/kv/rocksdb/rocksdb_users.h>
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
 
 #include <algorithm>
 #include <utility>
@@ -132,8 +134,32 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool c
   database->durable_ = counters.value().applied;
   database->revision_ = counters.value().revision;
   database->keys_ = counters.value().keys;
+  if (auto loaded = database->load_sum(counters.value()); !loaded) return loaded.error();
   listener->opened();
   return database;
+}
+
+/// A build that knows no sums leaves none, or an old one: then everything is read once.
+Result<void> Database::load_sum(const StoreCounters& counters) {
+  const auto kept = read_sum(*db_);
+  if (!kept) return kept.error();
+  const rocksdb::Status status =
+      db_->Get(rocksdb::ReadOptions(), std::string(kDistrustKey), &distrust_);
+  if (!status.ok() && !status.IsNotFound()) return status_error("cannot read a record", status);
+  if (kept.value() && kept.value()->applied == counters.applied) {
+    sum_ = kept.value()->sum;
+    return {};
+  }
+  const auto scanned = scan(*db_, {}, [](std::uint64_t) { return true; });
+  if (!scanned) return scanned.error();
+  sum_ = scanned.value()->sum;
+  rocksdb::WriteBatch batch;
+  put_sum({counters.applied, sum_}, batch);
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  const rocksdb::Status written = db_->Write(unlogged, &batch);
+  if (!written.ok()) return status_error("cannot write the sum of the records", written);
+  return {};
 }
 
 Database::~Database() {
@@ -147,6 +173,16 @@ Result<void> Database::own(StoreIdentity identity) {
                                     encode_record({identity.cluster_id, identity.id.value()}));
   if (status.ok()) status = db_->Flush(rocksdb::FlushOptions());
   if (!status.ok()) return status_error("cannot write the identity", status);
+  return {};
+}
+
+Result<void> Database::distrust(const std::string& why) {
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  rocksdb::Status status = db_->Put(unlogged, std::string(kDistrustKey), why);
+  if (status.ok()) status = db_->Flush(rocksdb::FlushOptions());
+  if (!status.ok()) return status_error("cannot write why the store is not served", status);
+  distrust_ = why;
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <leasehold/base/result.h>
 #include <leasehold/kv/leases.h>
 #include <leasehold/kv/sessions.h>
+#include <leasehold/kv/state_sum.h>
 #include <leasehold/kv/users.h>
 #include <leasehold/raft/types.h>
 
@@ -55,6 +56,8 @@ class Database {
 
   /// Writes the owner of the database, durably. Errors: io.
   Result<void> own(StoreIdentity identity);
+  /// Writes why it is not served any more, durably. One thread at a time. Errors: io.
+  Result<void> distrust(const std::string& why);
   /// Raises durable_ to what flushes have made durable. Any thread. Errors: io, corrupted.
   Result<void> raise_durable();
   /// Whether RocksDB has met a full disk and not recovered. Any thread.
@@ -64,8 +67,8 @@ class Database {
   /// Closes it without flushing, and removes its files. Asserts that there are no readers.
   void retire();
 
-  // Readers, which may find a database that is about to be replaced. See Pinned in
-  // rocksdb_store_reads.cc.
+  // Readers, which may find a database that is about to be replaced. See
+  // rocksdb_pinned.h.
   std::atomic<std::uint32_t>& readers();
   bool read_by_nobody() const;
 
@@ -80,9 +83,13 @@ class Database {
   Sessions sessions_;
   Leases leases_;
   UserMap users_;  ///< as open() found them
+  StateSum sum_;   ///< of the records; of the thread of apply()
+  /// Why the database is not served any more; empty: it is.
+  std::string distrust_;
 
  private:
   class Listener;
+  Result<void> load_sum(const StoreCounters& counters);
   explicit Database(std::string path, rocksdb::Env* env) : path_(std::move(path)), env_(env) {}
 
   /// Threads count themselves in different cache lines, so that they do not wait for each other.

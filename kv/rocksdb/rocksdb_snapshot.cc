@@ -3,6 +3,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_snapshot.h>
+#include <leasehold/kv/rocksdb/rocksdb_sum.h>
 
 #include <fmt/format.h>
 #include <rocksdb/utilities/checkpoint.h>
@@ -362,6 +363,14 @@ Result<std::unique_ptr<Database>> open_unpacked(const ArchiveHead& head, const s
       found.applied_ != head.applied || found.revision_ != head.revision ||
       found.keys_ != head.keys) {
     return Error{ErrorCode::corrupted, "the snapshot's head and its database do not agree"};
+  }
+  const auto scanned = scan(db, {}, [](std::uint64_t) { return true; });
+  if (!scanned) return scanned.error();
+  if (scanned.value()->sum != found.sum_ || scanned.value()->keys != found.keys_) {
+    const std::string why =
+        "the snapshot that it was made of holds other records than were applied: the member that "
+        "gave it has a damaged store";
+    if (auto marked = database.value()->distrust(why); !marked) return marked.error();
   }
   if (auto owned = database.value()->own(owner); !owned) return owned.error();
   if (auto synced = sync_folder(env, path); !synced) return synced.error();

@@ -40,7 +40,8 @@ Result<void> unpack(const replica::Snapshot& snapshot, const ArchiveHead& head,
                     const std::string& path, rocksdb::Env* env);
 
 /// The database that unpack() made, open, after a read of everything in it; it belongs to `owner`,
-/// durably. Errors: corrupted, unsupported_format, io.
+/// durably. If its records are not those that its owner had applied, it is distrusted. Errors:
+/// corrupted, unsupported_format, io.
 Result<std::unique_ptr<Database>> open_unpacked(const ArchiveHead& head, const std::string& path,
                                                 StoreIdentity owner, rocksdb::Env* env);
 

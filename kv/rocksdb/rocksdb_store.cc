@@ -39,7 +39,7 @@ Result<void> RocksdbStore::Impl::open() {
   if (!database) return database.error();
   if (auto checked = check_identity(database.value()->db()); !checked) return checked;
   take_over(std::move(database).value());
-  return {};
+  return load_successor();
 }
 
 Result<void> RocksdbStore::Impl::open_folder() {
@@ -102,14 +102,15 @@ Result<raft::Index> RocksdbStore::Impl::make_durable() {
   if (auto failed = failure()) return *failed;
   const std::lock_guard lock(replaced_);
   Database& database = live();
-  if (database.durable_.load() < database.applied_.load()) {
+  // One that waits for its successor does not apply what it is given.
+  if (!waits_.load() && database.durable_.load() < database.applied_.load()) {
     if (auto flushed = flush(database); !flushed) return flushed.error();
   }
   return raft::Index(database.durable_.load());
 }
 
 Result<std::shared_ptr<const replica::Snapshot>> RocksdbStore::Impl::take_snapshot() {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const std::lock_guard lock(replaced_);
   Database& database = live();
   // A separate flush first: then only the hard links and a copy of the manifest remain to be made.
@@ -127,6 +128,7 @@ Result<void> RocksdbStore::Impl::install_snapshot(const replica::Snapshot& snaps
                  fmt::format("the snapshot is of index {}, and index {} is applied",
                              snapshot.last().value(), live().applied_.load())};
   }
+  drop_successor();
   auto made = unpack_database(snapshot, false);
   if (!made) return made.error();
   if (auto switched = folder_->make_live(); !switched) return fail(switched.error());
@@ -141,6 +143,9 @@ Result<raft::Index> RocksdbStore::Impl::restore(const replica::Snapshot& snapsho
   }
   auto made = unpack_database(snapshot, true);
   if (!made) return made.error();
+  if (const std::string& why = made.value()->distrust_; !why.empty()) {
+    return Error{ErrorCode::corrupted, why};
+  }
   if (auto switched = folder_->make_live(); !switched) return switched.error();
   take_over(std::move(made).value());
   return raft::Index(live().applied_.load());
@@ -172,6 +177,12 @@ void RocksdbStore::Impl::take_over(std::unique_ptr<Database> database) {
   if (live_.load() != nullptr) database->leases_.follow(live().leases_);
   databases_.push_back(std::move(database));
   Database* const old = live_.exchange(databases_.back().get());
+  comparison_.forget_own();
+  {
+    const std::lock_guard failure_lock(failure_mutex_);
+    distrust_ = live().distrust_;
+    distrusted_.store(!distrust_.empty(), std::memory_order_release);
+  }
   events_.restart(live().revision_.load());
   users_.replace(std::exchange(live().users_, {}));
   if (old == nullptr) return;
@@ -288,6 +299,34 @@ Result<void> RocksdbStore::install_snapshot(const replica::Snapshot& snapshot) {
 }
 void RocksdbStore::interrupt() {
   impl_->interrupt();
+}
+const Comparison& RocksdbStore::comparison() const {
+  return impl_->comparison();
+}
+Result<std::optional<Scrubbed>> RocksdbStore::scrub(
+    const std::function<bool(std::uint64_t bytes)>& step) const {
+  return impl_->scrub(step);
+}
+void RocksdbStore::distrust(const std::string& why) {
+  impl_->distrust(why);
+}
+std::string RocksdbStore::distrusted() const {
+  return impl_->distrusted();
+}
+bool RocksdbStore::rebuilding() const {
+  return impl_->rebuilding();
+}
+std::uint64_t RocksdbStore::stored_bytes() const {
+  return impl_->stored_bytes();
+}
+Result<raft::Index> RocksdbStore::stage_successor(const std::string& dir,
+                                                  const replica::Snapshot& archive) {
+  Options options;
+  options.dir = dir;
+  Impl impl(std::move(options));
+  auto staged = impl.stage_successor(archive);
+  if (!staged) return in_folder(dir, staged.error());
+  return staged;
 }
 
 }  // namespace leasehold::kv

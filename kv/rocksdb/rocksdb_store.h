@@ -2,6 +2,7 @@
 // Format: docs/formats/kv.md.
 #pragma once
 
+#include <leasehold/kv/comparison.h>
 #include <leasehold/kv/store.h>
 
 #include <chrono>
@@ -41,6 +42,15 @@ struct ArchiveInfo {
   std::uint64_t revision = 0;
   std::uint64_t keys = 0;
   friend bool operator==(const ArchiveInfo&, const ArchiveInfo&) = default;
+};
+
+/// What a scrub has found at one instant.
+struct Scrubbed {
+  raft::Index index;  ///< applied at that instant
+  StateSum kept;      ///< what apply() has kept
+  StateSum stored;    ///< of the records that are on the disk
+  std::uint64_t keys = 0;
+  std::uint64_t bytes = 0;
 };
 
 /// See store.h. Each apply() is one atomic write of its data, the applied index and the revision
@@ -101,6 +111,32 @@ class RocksdbStore final : public Store {
   /// disk error, and is applied again from the log at the next start. For a node that stops. Any
   /// thread.
   void interrupt();
+
+  // Whether the state is the group's (docs/decisions/0020).
+
+  /// What the replicas have said of their states.
+  const Comparison& comparison() const;
+  /// Reads every record as it is at one instant, in files that are checked against their checksums,
+  /// and sums them up. Any thread, as long as that takes: `step` gets the bytes read so far, after
+  /// every few, may sleep, and says whether to go on. None: it said no, or another database has
+  /// become the live one. Errors: corrupted, io.
+  Result<std::optional<Scrubbed>> scrub(const std::function<bool(std::uint64_t bytes)>& step) const;
+  /// From now on, and after a restart, every read is refused and every command answered with
+  /// store_failed; the commands are still applied, and no snapshot is taken. Another state ends it:
+  /// install_snapshot(), or what stage_successor() has left. Any thread.
+  void distrust(const std::string& why);
+  /// Why; empty: it is trusted.
+  std::string distrusted() const;
+  /// The state of another member waits for its index.
+  bool rebuilding() const;
+  /// Bytes of the records that a scrub reads, about.
+  std::uint64_t stored_bytes() const;
+  /// For a store that no process has open: leaves the state of another member, which takes the
+  /// place of this one in the next process, when all commands up to its index have come again. What
+  /// is there now is kept until then. Returns that index. Errors: as open() and describe(),
+  /// wrong_cluster, invalid_argument (it is older than what is here).
+  static Result<raft::Index> stage_successor(const std::string& dir,
+                                             const replica::Snapshot& archive);
 
   // Archives: from take_snapshot(), or read back from a file. Errors: corrupted, unsupported_format
   // (with both numbers), io.

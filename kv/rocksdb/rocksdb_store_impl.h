@@ -9,6 +9,7 @@
 #include <leasehold/kv/rocksdb/rocksdb_database.h>
 #include <leasehold/kv/rocksdb/rocksdb_folder.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
+#include <leasehold/kv/rocksdb/rocksdb_sum.h>
 
 #include <rocksdb/db.h>
 
@@ -43,6 +44,15 @@ class RocksdbStore::Impl final : private Backend {
   std::vector<Bytes> apply(const std::vector<replica::Command>& commands, raft::Index last);
   void interrupt() { interrupted_.store(true); }
 
+  // rocksdb_store_trust.cc
+  Result<std::optional<Scrubbed>> scrub(const std::function<bool(std::uint64_t bytes)>& step) const;
+  void distrust(const std::string& why);
+  std::string distrusted() const;
+  bool rebuilding() const { return waits_.load(); }
+  std::uint64_t stored_bytes() const;
+  Result<raft::Index> stage_successor(const replica::Snapshot& archive);
+  const Comparison& comparison() const { return comparison_; }
+
   // rocksdb_store_reads.cc
   Result<std::optional<Value>> get(std::string_view key) const;
   Result<std::vector<std::optional<Value>>> get_all(const std::vector<std::string_view>& keys,
@@ -75,6 +85,8 @@ class RocksdbStore::Impl final : private Backend {
   grant::LeaseTable& leases() override { return live().leases_.begin_step(); }
   Users& users() override { return users_; }
   void tell(const Revision& revision) override { events_.stage(revision); }
+  void compare() override { compare_ = true; }
+  void hear(const StateReport& report) override { comparison_.hear(report); }
 
   // rocksdb_store.cc
   Result<void> open_folder();
@@ -94,9 +106,17 @@ class RocksdbStore::Impl final : private Backend {
   Error fail(const Error& error) const;
   std::optional<Error> failure() const;
 
+  // rocksdb_store_trust.cc
+  std::optional<Error> refusal() const;
+  Result<void> load_successor();
+  std::vector<Bytes> apply_until_successor(const std::vector<replica::Command>& commands,
+                                           raft::Index last);
+  Result<void> switch_to_successor();
+  void drop_successor();
+
   // rocksdb_store_reads.cc
   Result<std::optional<Value>> get(std::string_view key, rocksdb::DB& db,
-                                   const rocksdb::ReadOptions& options) const;
+                                   const rocksdb::ReadOptions& options, KnownShares* shares) const;
 
   Options options_;
   std::unique_ptr<Folder> folder_;
@@ -109,6 +129,13 @@ class RocksdbStore::Impl final : private Backend {
   std::map<std::string, std::optional<Value>, std::less<>> changes_;
   std::map<std::string, grant::FencingToken, std::less<>> fences_;
   std::size_t changed_bytes_ = 0;  ///< of the values in changes_
+  KnownShares shares_;             ///< of the records that these commands have read
+  bool compare_ = false;           ///< the last one was CompareState
+  Comparison comparison_;
+  /// From another member: it takes the place of the live one when its index is to be applied.
+  /// apply()'s thread.
+  std::unique_ptr<Database> successor_;
+  std::atomic<bool> waits_{false};  ///< there is one
   EventHistory events_;
   Users users_;
 
@@ -121,6 +148,8 @@ class RocksdbStore::Impl final : private Backend {
   mutable std::atomic<bool> failed_{false};
   mutable std::mutex failure_mutex_;
   mutable std::optional<Error> failure_;
+  std::atomic<bool> distrusted_{false};
+  std::string distrust_;  ///< with failure_mutex_
 };
 
 /// Repeats `attempt`, which is one of RocksDB's calls, as long as it fails because the disk is

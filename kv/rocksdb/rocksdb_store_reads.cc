@@ -1,6 +1,7 @@
 // Reads, on any thread: each pins the database that it reads, so that it stays while it is read.
 #include <leasehold/kv/give_way.h>
 #include <leasehold/kv/rocksdb/rocksdb_leases.h>
+#include <leasehold/kv/rocksdb/rocksdb_pinned.h>
 #include <leasehold/kv/rocksdb/rocksdb_record.h>
 #include <leasehold/kv/rocksdb/rocksdb_rows.h>
 #include <leasehold/kv/rocksdb/rocksdb_sessions.h>
@@ -11,51 +12,23 @@
 #include <utility>
 
 namespace leasehold::kv {
-namespace {
-
-/// The database that is live now, which stays open as long as this lives.
-///
-/// A reader counts itself at the database that it found, and then looks whether that is still the
-/// live one. The thread that replaces it first stores the new one, then waits until nobody is
-/// counted at the old one. Both in one total order: so either the reader sees the new one and goes
-/// there, or the other thread sees the reader. The old one's object stays, so counting is always
-/// allowed.
-class Pinned {
- public:
-  explicit Pinned(const std::atomic<Database*>& live) {
-    for (;;) {
-      database_ = live.load();
-      readers_ = &database_->readers();
-      readers_->fetch_add(1);
-      if (live.load() == database_) return;
-      readers_->fetch_sub(1);
-    }
-  }
-  ~Pinned() { readers_->fetch_sub(1, std::memory_order_release); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-
-  rocksdb::DB& db() const { return database_->db(); }
-  const Sessions& sessions() const { return database_->sessions_; }
-  const Leases& leases() const { return database_->leases_; }
-
- private:
-  Database* database_;
-  std::atomic<std::uint32_t>* readers_;
-};
-
-}  // namespace
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
-  return get(key, pinned.db(), rocksdb::ReadOptions());
+  return get(key, pinned.db(), rocksdb::ReadOptions(), nullptr);
 }
 
 Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocksdb::DB& db,
-                                                     const rocksdb::ReadOptions& options) const {
+                                                     const rocksdb::ReadOptions& options,
+                                                     KnownShares* shares) const {
   rocksdb::PinnableSlice bytes;
-  const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), data_key(key), &bytes);
+  std::string whole_key = data_key(key);
+  const rocksdb::Status status = db.Get(options, db.DefaultColumnFamily(), whole_key, &bytes);
+  if (shares != nullptr && (status.ok() || status.IsNotFound())) {
+    const StateSum share = share_of(whole_key, status, {bytes.data(), bytes.size()});
+    shares->insert_or_assign(std::move(whole_key), share);
+  }
   if (status.IsNotFound()) return std::optional<Value>();
   if (!status.ok()) return fail(status_error("a read failed", status));
   auto value = decode_value({bytes.data(), bytes.size()});
@@ -65,7 +38,7 @@ Result<std::optional<Value>> RocksdbStore::Impl::get(std::string_view key, rocks
 
 Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
     const std::vector<std::string_view>& keys, Load load) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   rocksdb::ManagedSnapshot snapshot(&pinned.db());
   rocksdb::ReadOptions options;
@@ -76,7 +49,7 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
   GiveWay way;
   for (const std::string_view key : keys) {
     way.step();
-    auto value = get(key, pinned.db(), options);
+    auto value = get(key, pinned.db(), options, nullptr);
     if (!value) return value.error();
     out.push_back(std::move(value).value());
     if (!out.back()) continue;
@@ -89,7 +62,7 @@ Result<std::vector<std::optional<Value>>> RocksdbStore::Impl::get_all(
 
 Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
     std::optional<std::string_view> after, std::size_t count) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   auto keys = read_keys(pinned.db(), after, count);
   if (!keys) return fail(keys.error());
@@ -99,7 +72,7 @@ Result<std::vector<std::string>> RocksdbStore::Impl::keys_after(
 Result<Rows> RocksdbStore::Impl::rows(std::string_view prefix,
                                       std::optional<std::string_view> after, std::size_t count,
                                       Load load) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   auto rows = read_rows(pinned.db(), prefix, after, count, load);
   if (!rows) return fail(rows.error());
@@ -107,7 +80,7 @@ Result<Rows> RocksdbStore::Impl::rows(std::string_view prefix,
 }
 
 Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   rocksdb::PinnableSlice bytes;
   const rocksdb::Status status = pinned.db().Get(
@@ -117,13 +90,13 @@ Result<bool> RocksdbStore::Impl::exists(std::string_view key) const {
 }
 
 Result<std::vector<replica::SessionTable::Session>> RocksdbStore::Impl::sessions() const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   return Pinned(live_).sessions().list();
 }
 
 Result<std::optional<FoundLease>> RocksdbStore::Impl::find_lease(grant::LeaseId id,
                                                                  std::string_view name) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   auto found = kv::find_lease(pinned.db(), id, name);
   if (!found) return fail(found.error());
@@ -132,7 +105,7 @@ Result<std::optional<FoundLease>> RocksdbStore::Impl::find_lease(grant::LeaseId 
 
 Result<std::vector<grant::LeaseTable::Lease>> RocksdbStore::Impl::leases_after(
     grant::LeaseId after, std::size_t count) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   const Pinned pinned(live_);
   auto found = kv::leases_after(pinned.db(), after, count);
   if (!found) return fail(found.error());
@@ -140,7 +113,7 @@ Result<std::vector<grant::LeaseTable::Lease>> RocksdbStore::Impl::leases_after(
 }
 
 Result<LeaseChanges> RocksdbStore::Impl::lease_changes(std::uint64_t cursor) const {
-  if (auto failed = failure()) return *failed;
+  if (auto refused = refusal()) return *refused;
   return Pinned(live_).leases().changes(cursor);
 }
 

@@ -22,6 +22,13 @@ constexpr std::size_t kChangedBytesMax = std::size_t{16} << 20U;
 /// How often a wait for space checks whether it has to end.
 constexpr std::chrono::milliseconds kWaitStep{20};
 
+/// What replicas compare: the records, and the counters.
+StateSum compared_sum(const Database& database, const Counters& counters) {
+  StateSum sum = database.sum_;
+  sum += record_sum(kCountersKey, encode_record({counters.revision, counters.keys}));
+  return sum;
+}
+
 }  // namespace
 
 // The evaluation's view: this apply()'s own changes, then the database.
@@ -29,7 +36,7 @@ constexpr std::chrono::milliseconds kWaitStep{20};
 Result<std::optional<Value>> RocksdbStore::Impl::load(std::string_view key) {
   const auto changed = changes_.find(key);
   if (changed != changes_.end()) return changed->second;
-  return get(key);
+  return get(key, live().db(), rocksdb::ReadOptions(), &shares_);
 }
 
 void RocksdbStore::Impl::put(std::string_view key, Value value) {
@@ -54,6 +61,7 @@ void RocksdbStore::Impl::put_fence(std::string_view key, grant::FencingToken tok
 
 std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>& commands,
                                              raft::Index last) {
+  if (successor_) return apply_until_successor(commands, last);
   Database& database = live();
   raft::Index previous(database.applied_.load(std::memory_order_relaxed));
   LEASEHOLD_ASSERT(last > previous);
@@ -76,11 +84,13 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
     // A short command may write a long value (SetRange): what waits in memory is bounded.
     const std::size_t waiting = changed_bytes_ + session_bytes(database.sessions_) +
                                 database.leases_.unsaved_bytes() + users_.changed_bytes();
-    if (!failed && waiting > kChangedBytesMax) {
+    const bool compared = std::exchange(compare_, false);
+    if (!failed && (waiting > kChangedBytesMax || compared)) {
       if (auto written = write_changes(counters, command.id.index); !written) {
         failed = fail(written.error());
       }
     }
+    if (!failed && compared) comparison_.take(command.id.index, compared_sum(database, counters));
   }
   LEASEHOLD_ASSERT(previous <= last);
   if (!failed) {
@@ -88,6 +98,7 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
   }
   if (failed) {
     changes_.clear();
+    shares_.clear();
     events_.unstage();
     // It is unknown which writes of this call were made, so none of its results may be returned.
     replies.assign(commands.size(),
@@ -97,6 +108,11 @@ std::vector<Bytes> RocksdbStore::Impl::apply(const std::vector<replica::Command>
   database.revision_.store(counters.revision, std::memory_order_release);
   database.keys_.store(counters.keys, std::memory_order_release);
   database.applied_.store(last.value(), std::memory_order_release);
+  // They are the results of a state that is not the group's.
+  if (const auto refused = refusal()) {
+    replies.assign(commands.size(),
+                   encode_reply(ErrorReply{ErrorKind::store_failed, refused->message}));
+  }
   return replies;
 }
 
@@ -120,6 +136,9 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   put_leases(database.leases_, batch);
   put_users(users_, batch);
   for (const auto& [key, token] : fences_) kv::put_fence(key, token, batch);
+  const auto sum = sum_after(database.sum_, batch, shares_, database.db());
+  if (!sum) return sum.error();
+  put_sum({last.value(), sum.value()}, batch);
   LEASEHOLD_ASSERT(batch
                        .Put(std::string(kCountersKey),
                             encode_record({last.value(), counters.revision, counters.keys}))
@@ -129,8 +148,10 @@ Result<void> RocksdbStore::Impl::write_changes(const Counters& counters, raft::I
   const rocksdb::Status status =
       with_space(database, [&] { return database.db().Write(options, &batch); });
   if (!status.ok()) return status_error("a write failed", status);
+  database.sum_ = sum.value();
   changes_.clear();
   changed_bytes_ = 0;
+  shares_.clear();
   fences_.clear();
   database.sessions_.saved();
   database.leases_.saved();

@@ -212,6 +212,18 @@ void leasehold_section(Lines& lines, const node::NodeStatus& status, const Serve
   }
 }
 
+void state_section(Lines& lines, const ServerState& state) {
+  const StateHealth& health = state.health;
+  lines.section("State");
+  lines.add("state_served", health.refuses.load() ? "no" : "yes");
+  lines.add("state_compares", health.compares.load());
+  lines.add("state_compared_index", health.compared_index.load());
+  lines.add("state_scrubs", health.scrubs.load());
+  lines.add("state_scrub_errors", health.scrub_errors.load());
+  lines.add("state_scrubbed_bytes", health.scrubbed_bytes.load());
+  lines.add("state_last_scrub", static_cast<std::uint64_t>(health.last_scrub.load()));
+}
+
 void watches_section(Lines& lines, const ServerState& state,
                      const kv::EventHistory::Figures& history) {
   lines.section("Watches");
@@ -260,6 +272,18 @@ nlohmann::ordered_json backup_json(const ServerState& state) {
   const auto progress = state.options.backup_progress();
   if (!progress) return nullptr;
   return {{"name", progress->name}, {"bytes", progress->bytes}, {"size", progress->size}};
+}
+
+nlohmann::ordered_json state_json(const ServerState& state) {
+  const StateHealth& health = state.health;
+  return {{"served", !health.refuses.load()},
+          {"refused", health.refused()},
+          {"warning", health.warning()},
+          {"compares", health.compares.load()},
+          {"compared_index", health.compared_index.load()},
+          {"scrubs", health.scrubs.load()},
+          {"scrub_errors", health.scrub_errors.load()},
+          {"last_scrub", health.last_scrub.load()}};
 }
 
 nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
@@ -320,6 +344,7 @@ std::string info_text(const std::vector<std::string>& names, const node::NodeSta
   if (wanted("stats")) stats_section(lines, state);
   if (wanted("replication")) replication_section(lines, status);
   if (wanted("leasehold")) leasehold_section(lines, status, state);
+  if (wanted("state")) state_section(lines, state);
   if (wanted("watches")) watches_section(lines, state, store.events().figures());
   if (wanted("cluster")) {
     lines.section("Cluster");
@@ -416,6 +441,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"snapshots", snapshots_json(status)},
       {"store_durable", status.machine_durable.value()},
       {"backup", backup_json(state)},
+      {"state", state_json(state)},
       {"keys", store.size()},
       {"fenced_keys", store.fences()},
       {"revision", store.revision()},

@@ -14,6 +14,7 @@
 #include <leasehold/server/front/scan_cursors.h>
 #include <leasehold/server/front/script_cache.h>
 #include <leasehold/server/front/slow_log.h>
+#include <leasehold/server/front/state_health.h>
 #include <leasehold/server/users/accounts.h>
 
 #include <atomic>
@@ -145,6 +146,7 @@ struct ServerState {
   SlowLog slow_log;
   ScanCursors scan_cursors;
   ScriptCache scripts;
+  StateHealth health;
   /// Renews leases under the leader lease; set before the first connection. Null: they are renewed
   /// by the log.
   kv::LeaseKeeper* lease_keeper = nullptr;

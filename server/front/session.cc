@@ -245,6 +245,12 @@ bool Session::refuse_when_draining(std::string& out) {
     refuse(out, witness_refusal(context_.state));
     return true;
   }
+  if (context_.state.health.refuses.load(std::memory_order_relaxed)) {
+    refuse(out, fmt::format("TRYAGAIN this node's state is not served: {}; the command was not "
+                            "executed, ask another node",
+                            context_.state.health.refused()));
+    return true;
+  }
   if (!context_.state.draining.load(std::memory_order_relaxed)) return false;
   refuse(out,
          "TRYAGAIN this node is about to stop; the command was not executed, ask another node");

@@ -248,6 +248,12 @@ TEST(CommandFormat, ThoseOfUsersArePinned) {
             "616e6e"
             "00000001"
             "62");
+  EXPECT_EQ(hex(encoded(CompareState{})), "014a");
+  EXPECT_EQ(hex(encoded(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}})),
+            "014b"
+            "000000000000000100000000000000020000000000000003"
+            "00000000000000040000000000000005"
+            "00000000000000060000000000000007");
   const std::string size = encoded(Size{});
   EXPECT_EQ(hex(encoded(ActAs{"ann", true, size})),
             "0149"

@@ -161,6 +161,8 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       SetUser{"ann", 7, "on ~a*"},
       SetUser{"b", 0, ""},
       DelUsers{{"ann", "b"}},
+      CompareState{},
+      ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}},
       Transaction{},
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
@@ -222,6 +224,7 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
       encoded(ExpireLeases{raft::Term(2), {{grant::LeaseId(7), 8}}}),
       encoded(SetUser{"ann", 7, "on ~a*"}),
       encoded(DelUsers{{"ann", "b"}}),
+      encoded(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}}),
       encoded(ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
       encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
       encoded(DelEqual{"v", {"a", "b"}}),

@@ -1,0 +1,57 @@
+// The sum of a database's records: kept with each write, and computed from what is stored. Not for
+// other rooms.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/kv/state_sum.h>
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace leasehold::kv {
+
+/// The sum as a database's record has it, and the index of its state.
+struct KeptSum {
+  std::uint64_t applied = 0;
+  StateSum sum;
+};
+
+/// The shares of records of data as they stood before a batch, by the database's key.
+using KnownShares = std::map<std::string, StateSum, std::less<>>;
+
+/// Whether the record is of the replicated state: not what belongs to this node, and no counter.
+bool is_summed(std::string_view key);
+/// The share of a stored record; nothing if there is none.
+StateSum share_of(std::string_view key, const rocksdb::Status& found, std::string_view value);
+
+/// The sum after `batch`, which puts or deletes no key twice. Reads from `db` each record that it
+/// replaces and that `known` does not have: what is stored is taken away, so damage to it stays in
+/// the sum. Errors: io, corrupted.
+Result<StateSum> sum_after(StateSum before, const rocksdb::WriteBatch& batch,
+                           const KnownShares& known, rocksdb::DB& db);
+/// Adds the record of the sum.
+void put_sum(const KeptSum& kept, rocksdb::WriteBatch& batch);
+/// None: the record is missing, or of a version that this build does not know. Errors: corrupted,
+/// io.
+Result<std::optional<KeptSum>> read_sum(rocksdb::DB& db, const rocksdb::ReadOptions& options = {});
+
+/// What a scan has read.
+struct Scanned {
+  StateSum sum;
+  std::uint64_t records = 0;
+  std::uint64_t keys = 0;  ///< of data
+  std::uint64_t bytes = 0;
+};
+/// Reads every record from the files, with their checksums. `step` gets the bytes read so far and
+/// says whether to go on; when it does not, there is no result. Errors: corrupted, io.
+Result<std::optional<Scanned>> scan(rocksdb::DB& db, rocksdb::ReadOptions options,
+                                    const std::function<bool(std::uint64_t bytes)>& step);
+
+}  // namespace leasehold::kv
