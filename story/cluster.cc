@@ -25,6 +25,10 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
       state.runs.push_back({entry.id.term, entry.id.index});
     }
     state.last_index = entry.id.index;
+    if (entry.kind != raft::EntryKind::membership) continue;
+    Result<raft::Membership> decoded = raft::decode_membership(entry.payload.view());
+    LEASEHOLD_ASSERT(decoded.ok());
+    state.memberships.push_back({entry.id.index, std::move(decoded).value()});
   }
   return state;
 }
@@ -302,6 +306,29 @@ std::uint64_t Cluster::read(NodeId id, raft::ReadMode mode) {
   node.core->read_index(node.clock.at(now_), number, mode);
   drain(node);
   return number;
+}
+
+std::variant<raft::LogId, raft::SettingsRefused> Cluster::change_settings(
+    NodeId id, const raft::SettingsEdit& edit) {
+  StoryNode& node = this->node(id);
+  raft::GroupSettings newest;
+  newest.timing = node.core->timing();
+  const raft::GroupSettings wanted =
+      edit.applied_to(node.core->membership().settings.value_or(newest));
+  const auto answer = node.core->change_settings(node.clock.at(now_), wanted);
+  drain(node);
+  return answer;
+}
+
+// What is in effect anywhere may be what a lease rests on.
+std::int64_t Cluster::drift_ppm_max(NodeId id) const {
+  std::optional<std::int64_t> agreed;
+  for (const auto& [any, node] : nodes_) {
+    const auto& settings = node.core->membership().settings;
+    const std::int64_t here = settings ? settings->timing.max_clock_drift_ppm : 0;
+    agreed = std::min(agreed.value_or(here), here);
+  }
+  return std::max(node(id).options.timing.max_clock_drift_ppm, agreed.value_or(0));
 }
 
 void Cluster::crash(NodeId id) {

@@ -29,14 +29,11 @@ void CoreWatch::tell_promise(Duration at, const raft::Core& core, const TrueTime
 }
 
 const raft::Progress* CoreWatch::edge_of(const raft::Core& core, NodeId* peer) const {
-  const lease::Timing& timing = core.options().timing;
   const raft::Progress* found = nullptr;
   for (const auto& entry : core.progress()) {
     const raft::Progress& progress = entry.second;
     if (!progress.acked_round) continue;
-    const raft::HolderInstant end =
-        progress.acked_round->began + timing.usable(progress.acked_round->duration);
-    if (end != core.lease_end()) continue;
+    if (progress.acked_round->end() != core.lease_end()) continue;
     // If several reach that far, the newest arrival completed the quorum.
     const auto known = acked_.find(entry.first);
     const bool news = known == acked_.end() || known->second != progress.acked_round->round;

@@ -218,6 +218,10 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::lease: return lease(r);
     case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:
+      if (r.what == "changed") {
+        return fmt::format("{} goes by the settings of entry {}: {}", node, r.index.value(),
+                           r.text);
+      }
       return fmt::format("{} is set to another lease than {}, which asks for {}", node,
                          name(r.peer), r.text);
     case Kind::log_cut:
