@@ -83,7 +83,9 @@ void CoreWatch::observe(Duration at, const raft::Core& core, const TrueTime& tim
   const raft::HolderInstant end = core.lease_end();
   const bool gained = lease_end_ == raft::HolderInstant::earliest() || lease_term_ != core.term();
   if (end != raft::HolderInstant::earliest() && (gained || end != lease_end_)) {
-    tell_lease(at, core, time, gained ? "gained" : "extended");
+    // Only more careful settings shorten a lease.
+    const char* moved = end < lease_end_ ? "shortened" : "extended";
+    tell_lease(at, core, time, gained ? "gained" : moved);
   }
   lease_end_ = end;
   lease_term_ = core.term();

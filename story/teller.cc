@@ -72,7 +72,7 @@ std::string lease(const Record& r) {
   }
   std::string text = r.why == "gained"
                          ? fmt::format("{} holds a lease until {}", name(r.node), until)
-                         : fmt::format("{}'s lease is extended to {}", name(r.node), until);
+                         : fmt::format("{}'s lease is {} to {}", name(r.node), r.why, until);
   if (r.peer == raft::kNobody) return text;
   text += fmt::format(": {} acknowledged round {}", name(r.peer), r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);

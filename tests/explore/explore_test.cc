@@ -75,12 +75,13 @@ TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
   bounds.suspends = 2;
   bounds.wipes = 1;
   bounds.cuts = 1;
+  bounds.settings = 2;
   bounds.slow_disk = true;
   const std::vector<std::pair<StepKind, int>> most = {
       {StepKind::rates, 0},     {StepKind::advance, 3}, {StepKind::restart, 2},
       {StepKind::duplicate, 1}, {StepKind::propose, 2}, {StepKind::read, 1},
       {StepKind::transfer, 1},  {StepKind::change, 1},  {StepKind::suspend, 2},
-      {StepKind::wipe, 1},      {StepKind::cut, 1}};
+      {StepKind::wipe, 1},      {StepKind::cut, 1},     {StepKind::settings, 2}};
   std::vector<int> seen(most.size());
   Random random(1);
   for (int i = 0; i < 200; ++i) {
@@ -283,6 +284,54 @@ TEST(Beginning, MayLoseMessagesAndKeepThem) {
   EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
   bounds.beginning += ", keep 3<1 append, lose";
   EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
+}
+
+Bounds agreed(std::uint8_t percent) {
+  Bounds bounds = led();
+  bounds.time = 3;
+  bounds.agreed_percent = percent;
+  bounds.settings = 1;
+  return bounds;
+}
+
+// Each node was started with a bound of 0 and a D of 19 ms.
+TEST(Settings, ThatAreAgreedOnCountAndNotWhatTheNodesWereStartedWith) {
+  Bounds bounds = agreed(25);
+  bounds.time = 2;
+  bounds.settings = 0;
+  const World world(bounds);
+  EXPECT_TRUE(offers(world, "rates slow fast fast"));
+  EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
+}
+
+TEST(Settings, ClocksMayBeWrongOnceALargerBoundIsCommitted) {
+  const World world(agreed(0));
+  EXPECT_FALSE(offers(world, "rates slow fast fast"));
+  EXPECT_TRUE(offers(world, "settings 1: longer"));
+  EXPECT_TRUE(offers(world, "settings 1: shorter"));
+  const World appended = after(world, {"settings 1: drift", "hear 2<1 append"});
+  EXPECT_FALSE(offers(appended, "settings 1: drift"));
+  EXPECT_FALSE(offers(appended, "rates slow fast fast"));
+  const World committed = after(appended, {"hear 2<1 append", "hear 1<2 append_reply 2"});
+  EXPECT_TRUE(offers(committed, "rates slow fast fast"));
+  EXPECT_FALSE(offers(committed, "pass"));
+}
+
+TEST(Settings, ClocksRunTrueBeforeASmallerBoundIsAskedFor) {
+  const World world = after(World(agreed(25)), {"rates slow fast fast", "settings 1: no drift"});
+  Bounds told = agreed(25);
+  told.settings = 0;
+  told.beginning += "rates slow fast fast, settings 1: no drift, rates true true true";
+  EXPECT_TRUE(World(told).fingerprint() == world.fingerprint());
+}
+
+TEST(Settings, AChangeShowsNothingWrong) {
+  Bounds bounds = agreed(0);
+  bounds.time = 2;
+  EXPECT_THAT(search_all(bounds, 6).violation, IsEmpty());
+  bounds = agreed(25);
+  bounds.drift = false;
+  EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
 }
 
 TEST(Meetings, AreOneStepForAllThatArrivesInAGroup) {
