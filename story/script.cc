@@ -309,10 +309,11 @@ Result<void> Script::drift(const Words& given) {
   }
   const std::int64_t most = cluster_->drift_ppm_max(id.value());
   if (!beyond && (*rate > most || *rate < -most)) {
-    return wrong(fmt::format("clocks of node {} that are off by {}ppm break the bound of {}ppm on "
-                             "which every lease rests; start it with a larger one (`restart {} "
-                             "drift=P`), change the group's (`settings`), or say `beyond`",
-                             words[1], *rate, most, words[1]));
+    return wrong(
+        fmt::format("clocks of node {} that are off by {}ppm break the bound of {}ppm on "
+                    "which every lease rests; start it with a larger one (`restart {} "
+                    "drift=P`), change the group's (`settings`), or say `beyond`",
+                    words[1], *rate, most, words[1]));
   }
   const auto rates = cluster_->node(id.value()).clock.rates();
   cluster_->set_rates(id.value(), which != "promise" ? *rate : rates.first,

@@ -78,9 +78,10 @@ Result<void> Script::clocks_keep(NodeId id, std::int64_t most) const {
   const auto [holder, promise] = cluster_->node(id).clock.rates();
   for (const std::int64_t rate : {holder, promise}) {
     if (rate <= most && rate >= -most) continue;
-    return wrong(fmt::format("the clocks of node {} are off by {}ppm, beyond the bound of {}ppm; "
-                             "make them better first: `drift {} 0`",
-                             id.value(), rate, most, id.value()));
+    return wrong(
+        fmt::format("the clocks of node {} are off by {}ppm, beyond the bound of {}ppm; "
+                    "make them better first: `drift {} 0`",
+                    id.value(), rate, most, id.value()));
   }
   return {};
 }
@@ -89,8 +90,8 @@ Result<void> Script::change_settings(const Words& words) {
   if (words.size() < 3) return wrong("which node, and what?");
   const auto id = running(words[1]);
   if (!id) return id.error();
-  const auto given = settings(
-      words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "reads"});
+  const auto given =
+      settings(words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "reads"});
   if (!given) return given.error();
   const auto edit = edit_of(given.value());
   if (!edit) return edit.error();

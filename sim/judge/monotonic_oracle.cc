@@ -29,7 +29,8 @@ void MonotonicOracle::after_handle(const SimNode& node) {
   const bool more_careful = timing.max_clock_drift_ppm > known.timing.max_clock_drift_ppm ||
                             timing.margin > known.timing.margin;
   const bool same_term = state.term == known.lease.term;
-  if (same_term && !more_careful && state.end < known.lease.end && state.end != lease::HolderInstant::earliest()) {
+  if (same_term && !more_careful && state.end < known.lease.end &&
+      state.end != lease::HolderInstant::earliest()) {
     world_.fail("monotonic", name(node) + ": the lease end moved back within a term");
   }
   known.term = core.term();

@@ -82,6 +82,14 @@ unsigned long long number(std::uint64_t n) {
   return n;
 }
 
+void print_settings(const SettingsCounts& g) {
+  std::printf(
+      "changes of settings %llu: lease longer %llu, shorter %llu, drift bound larger %llu, smaller "
+      "%llu, only others %llu; asked for %llu, refused %llu, reported %llu\n",
+      number(g.committed), number(g.longer), number(g.shorter), number(g.more_drift),
+      number(g.less_drift), number(g.other), number(g.asked), number(g.refused), number(g.done));
+}
+
 }  // namespace
 
 std::string encode_numbers(const SeedReport& report) {
@@ -156,12 +164,7 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
   std::printf(
       "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
       number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
-  const SettingsCounts& g = sum_.settings;
-  std::printf(
-      "changes of settings %llu: lease longer %llu, shorter %llu, drift bound larger %llu, smaller "
-      "%llu, only others %llu; asked for %llu, refused %llu, reported %llu\n",
-      number(g.committed), number(g.longer), number(g.shorter), number(g.more_drift),
-      number(g.less_drift), number(g.other), number(g.asked), number(g.refused), number(g.done));
+  print_settings(sum_.settings);
   const LeaseCounts& l = sum_.leases;
   std::printf(
       "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu, %llu of "

@@ -103,13 +103,12 @@ Summary summarize(const wire::PeerMessage& message) {
                     message.payload);
 }
 
-constexpr const char* kEventNames[] = {"role changed",      "leader known",       "vote granted",
-                                       "vote refused",      "promise given",      "lease gained",
-                                       "lease lost",        "settings differ",    "log cut",
-                                       "snapshot sending",  "snapshot installed", "members changed",
-                                       "members committed", "transfer started",   "token issued",
-                                       "token unused",      "transfer ended",     "protocol violation",
-                                       "settings changed"};
+constexpr const char* kEventNames[] = {
+    "role changed",      "leader known",       "vote granted",       "vote refused",
+    "promise given",     "lease gained",       "lease lost",         "settings differ",
+    "log cut",           "snapshot sending",   "snapshot installed", "members changed",
+    "members committed", "transfer started",   "token issued",       "token unused",
+    "transfer ended",    "protocol violation", "settings changed"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
 constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
                                         "election won", "higher term",      "leader appeared",

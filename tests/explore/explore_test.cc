@@ -5,6 +5,7 @@
 #include <leasehold/base/random.h>
 #include <leasehold/explore/codec.h>
 #include <leasehold/explore/search.h>
+#include <leasehold/tests/explore/walk.h>
 
 #include <algorithm>
 #include <string>
@@ -21,13 +22,6 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-/// Node 1 leads, and its followers have answered.
-Bounds led() {
-  Bounds bounds;
-  bounds.beginning = beginning::led(3);
-  return bounds;
-}
-
 Bounds true_clocks(std::uint8_t time) {
   Bounds bounds = led();
   bounds.time = time;
@@ -39,29 +33,6 @@ Bounds bad_clocks() {
   Bounds bounds = led();
   bounds.drift_percent = 50;
   return bounds;
-}
-
-SearchReport search_all(const Bounds& bounds, std::size_t depth_max = 64) {
-  SearchLimits limits;
-  limits.depth_max = depth_max;
-  return search(bounds, limits, {}, {});
-}
-
-bool offers(const World& world, const std::string& text) {
-  const std::vector<Step> steps = world.steps();
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](const Step& step) { return world.text(step) == text; });
-}
-
-World after(World world, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const std::vector<Step> steps = world.steps();
-    const auto step = std::find_if(steps.begin(), steps.end(),
-                                   [&](const Step& one) { return world.text(one) == text; });
-    EXPECT_TRUE(step != steps.end()) << text;
-    if (step != steps.end()) world.take(*step);
-  }
-  return world;
 }
 
 TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
@@ -284,54 +255,6 @@ TEST(Beginning, MayLoseMessagesAndKeepThem) {
   EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
   bounds.beginning += ", keep 3<1 append, lose";
   EXPECT_TRUE(offers(World(bounds), "hear 3<1 append"));
-}
-
-Bounds agreed(std::uint8_t percent) {
-  Bounds bounds = led();
-  bounds.time = 3;
-  bounds.agreed_percent = percent;
-  bounds.settings = 1;
-  return bounds;
-}
-
-// Each node was started with a bound of 0 and a D of 19 ms.
-TEST(Settings, ThatAreAgreedOnCountAndNotWhatTheNodesWereStartedWith) {
-  Bounds bounds = agreed(25);
-  bounds.time = 2;
-  bounds.settings = 0;
-  const World world(bounds);
-  EXPECT_TRUE(offers(world, "rates slow fast fast"));
-  EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
-}
-
-TEST(Settings, ClocksMayBeWrongOnceALargerBoundIsCommitted) {
-  const World world(agreed(0));
-  EXPECT_FALSE(offers(world, "rates slow fast fast"));
-  EXPECT_TRUE(offers(world, "settings 1: longer"));
-  EXPECT_TRUE(offers(world, "settings 1: shorter"));
-  const World appended = after(world, {"settings 1: drift", "hear 2<1 append"});
-  EXPECT_FALSE(offers(appended, "settings 1: drift"));
-  EXPECT_FALSE(offers(appended, "rates slow fast fast"));
-  const World committed = after(appended, {"hear 2<1 append", "hear 1<2 append_reply 2"});
-  EXPECT_TRUE(offers(committed, "rates slow fast fast"));
-  EXPECT_FALSE(offers(committed, "pass"));
-}
-
-TEST(Settings, ClocksRunTrueBeforeASmallerBoundIsAskedFor) {
-  const World world = after(World(agreed(25)), {"rates slow fast fast", "settings 1: no drift"});
-  Bounds told = agreed(25);
-  told.settings = 0;
-  told.beginning += "rates slow fast fast, settings 1: no drift, rates true true true";
-  EXPECT_TRUE(World(told).fingerprint() == world.fingerprint());
-}
-
-TEST(Settings, AChangeShowsNothingWrong) {
-  Bounds bounds = agreed(0);
-  bounds.time = 2;
-  EXPECT_THAT(search_all(bounds, 6).violation, IsEmpty());
-  bounds = agreed(25);
-  bounds.drift = false;
-  EXPECT_THAT(search_all(bounds, 7).violation, IsEmpty());
 }
 
 TEST(Meetings, AreOneStepForAllThatArrivesInAGroup) {

@@ -137,9 +137,8 @@ TEST(ScenarioCommands, AClockBeyondTheBoundIsRefusedWithBothNumbers) {
           "> isolate 1\n> advance 1ms\n> campaign 2\n> run 60ms\n");
   EXPECT_TRUE(outcome.failed);
   ASSERT_EQ(outcome.problems.size(), 1U);
-  EXPECT_THAT(outcome.problems[0],
-              AllOf(HasSubstr("a.scenario:7:"), HasSubstr("off by -100000ppm"),
-                    HasSubstr("the bound of 0ppm")));
+  EXPECT_THAT(outcome.problems[0], AllOf(HasSubstr("a.scenario:7:"), HasSubstr("off by -100000ppm"),
+                                         HasSubstr("the bound of 0ppm")));
   const std::string group = "> nodes 3 drift=10% delay=0ms\n  nothing\n> ";
   EXPECT_THAT(problem(group + "drift 1 +10%\n  0ms\n> drift 1 -10.1%\n"),
               AllOf(HasSubstr("off by -101000ppm"), HasSubstr("the bound of 100000ppm")));
