@@ -38,8 +38,7 @@ struct Bounds {
   /// Each clock runs true, or this many percent too fast or too slow; the nodes tolerate 25.
   std::uint8_t drift_percent = 25;
   /// The group has agreed on settings, with a bound of this many percent on the drift; its nodes
-  /// were started with a bound of 0 and a shorter D. kNothingAgreed: each follows what it was
-  /// started with.
+  /// were started with a bound of 0. kNothingAgreed: each follows what it was started with.
   std::uint8_t agreed_percent = kNothingAgreed;
   bool slow_disk = false;     ///< a write is durable when a step of its own says so
   bool drift = true;          ///< the clocks may run at different rates

@@ -52,7 +52,7 @@ const char* const kExploreUsage =
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
     "  --uneven            all nodes but the first are set to a D of 19 ms\n"
     "  --agreed N          the group has settings, with a bound of N % (0 or 25) on the drift;\n"
-    "                      its nodes were started with 0 and a D of 19 ms\n"
+    "                      its nodes were started with 0\n"
     "  --unbound           the last node answers, and promises nothing\n"
     "  --witness           the last node keeps the log and no state machine\n"
     "  --codec             each message passes through the codec of the wire\n"

@@ -77,7 +77,7 @@ World::World(const Bounds& given) {
     node->options.group = raft::GroupId(1);
     node->options.id = id_of(i);
     node->options.uuid = raft::Uuid{i + 1, i + 1};
-    node->options.timing = timing(agreed || (bounds.uneven && i > 0));
+    node->options.timing = timing(bounds.uneven && i > 0);
     if (agreed) node->options.timing.max_clock_drift_ppm = 0;
     node->options.seed = 1;
     node->options.witness = bounds.witness && i + 1 == bounds.members;

@@ -16,7 +16,7 @@ Bounds agreed(std::uint8_t percent) {
   return bounds;
 }
 
-// Each node was started with a bound of 0 and a D of 19 ms.
+// Each node was started with a bound of 0.
 TEST(Settings, ThatAreAgreedOnCountAndNotWhatTheNodesWereStartedWith) {
   Bounds bounds = agreed(25);
   bounds.time = 2;
