@@ -14,6 +14,7 @@ namespace leasehold::explore {
 using Carrier = std::function<raft::Message(const raft::Message&)>;
 
 inline constexpr std::size_t kNodesMax = 5;
+inline constexpr std::uint8_t kNothingAgreed = 255;
 
 /// What a run may have at most. Each adds states to the search.
 struct Bounds {
@@ -24,6 +25,7 @@ struct Bounds {
   std::uint8_t reads = 0;  ///< confirmed by a quorum
   std::uint8_t transfers = 0;
   std::uint8_t changes = 0;   ///< of the members
+  std::uint8_t settings = 0;  ///< changes of D, or of the bound on the drift
   std::uint8_t suspends = 0;  ///< machines that sleep, and may wake again
   std::uint8_t wipes = 0;     ///< nodes that lose their directory and begin with an empty one
   std::uint8_t cuts =
@@ -35,6 +37,9 @@ struct Bounds {
   std::uint8_t voters = 0;   ///< nodes 1 to `voters` vote at first, other members learn; 0: all
   /// Each clock runs true, or this many percent too fast or too slow; the nodes tolerate 25.
   std::uint8_t drift_percent = 25;
+  /// The group has agreed on settings, with a bound of this many percent on the drift; its nodes
+  /// were started with a bound of 0. kNothingAgreed: each follows what it was started with.
+  std::uint8_t agreed_percent = kNothingAgreed;
   bool slow_disk = false;     ///< a write is durable when a step of its own says so
   bool drift = true;          ///< the clocks may run at different rates
   bool uneven = false;        ///< all nodes but the first are set to a shorter D

@@ -30,6 +30,9 @@ const char* const kExploreUsage =
     "  --transfers N       of the leadership (default 0)\n"
     "  --changes N         of the members: one is removed or taken in as a learner, or all\n"
     "                      learners vote (default 0)\n"
+    "  --settings N        changes of the settings: D becomes 19 or 98 ms, or the bound on the\n"
+    "                      drift 0 or 25 %; clocks run true before 0 is asked for, and may be\n"
+    "                      wrong when 25 % is committed (default 0)\n"
     "  --sole              a change may also remove all but the leader\n"
     "  --suspends N        machines that sleep, and may wake (default 0)\n"
     "  --wipes N           nodes that start again in an empty directory (default 0)\n"
@@ -48,6 +51,8 @@ const char* const kExploreUsage =
     "                      above that there must be a violation\n"
     "  --no-drift          all clocks are true; without it each may be slow, true or fast\n"
     "  --uneven            all nodes but the first are set to a D of 19 ms\n"
+    "  --agreed N          the group has settings, with a bound of N % (0 or 25) on the drift;\n"
+    "                      its nodes were started with 0\n"
     "  --unbound           the last node answers, and promises nothing\n"
     "  --witness           the last node keeps the log and no state machine\n"
     "  --codec             each message passes through the codec of the wire\n"
@@ -93,6 +98,8 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
                                                          {"--suspends", &b.suspends},
                                                          {"--wipes", &b.wipes},
                                                          {"--cuts", &b.cuts},
+                                                         {"--settings", &b.settings},
+                                                         {"--agreed", &b.agreed_percent},
                                                          {"--nodes", &b.nodes},
                                                          {"--members", &b.members},
                                                          {"--drift-percent", &b.drift_percent},
@@ -105,6 +112,7 @@ bool set_number(const std::string& name, std::uint64_t value, Arguments& argumen
     if (name == "--nodes" || name == "--members" || name == "--voters") {
       return value >= 1 && value <= kNodesMax;
     }
+    if (name == "--agreed") return value == 0 || value == 25;
     return value < 100;
   }
   if (name == "--depth") {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace leasehold::explore {
@@ -26,6 +27,8 @@ void World::committed(std::size_t i, Index index) {
     const Term term = log.term_at(k).value_or(Term(0));
     if (k > Index(ledger_.size())) {
       ledger_.push_back(term);
+      const auto& settings = log.membership_at(k).settings;
+      if (settings && k == index) rely_on(*settings);
     } else if (ledger_[static_cast<std::size_t>(k.value()) - 1] != term) {
       fail(
           fmt::format("two committed prefixes: entry {} of term {} at {}, where another term's "
@@ -33,6 +36,14 @@ void World::committed(std::size_t i, Index index) {
                       k.value(), term.value(), name_of(i)));
     }
   }
+}
+
+/// From now on the clocks may be as wrong as the group allows.
+void World::rely_on(const raft::GroupSettings& settings) {
+  const bool trusted = settings.timing.max_clock_drift_ppm > 0;
+  if (trusted == trusted_) return;
+  trusted_ = trusted;
+  left_.drift = trusted && drifts_;
 }
 
 // ---- States ----
@@ -108,6 +119,7 @@ World::Before World::before(std::size_t i, const Flight* flight) const {
   before.node = i;
   before.role = core.role();
   before.term = core.term();
+  before.timing = core.timing();
   before.view = node.view;
   before.lease_valid = node.view.end > now.holder;
   before.bound = flight != nullptr && core.promise().live(now.promise) &&
@@ -135,7 +147,9 @@ void World::check_rules(const Before& before, const Flight* flight, bool inside)
   if (core.role() != raft::Role::leader) return;
   const bool still = before.role == raft::Role::leader && before.term == core.term();
   const bool held = still && before.lease_valid && node.view.end != raft::HolderInstant::earliest();
-  if (held && node.view.end < before.view.end) {
+  // More careful settings shorten a lease.
+  const bool same = core.timing() == before.timing;
+  if (held && same && node.view.end < before.view.end) {
     fail(fmt::format("the end of the lease of {} moves back", name_of(i)));
   }
   check_acknowledged(before, still, flight);
@@ -169,7 +183,11 @@ void World::check_quorum(std::size_t i) {
     return progress->second.acked_round->began;
   };
   const auto since = raft::quorum_value<raft::HolderInstant>(core.membership(), acknowledged);
-  const Duration lease = at(i).options.timing.lease;
+  // Of a longer D that was in effect before, the rest counts.
+  Duration lease = core.timing().lease;
+  for (const auto& [id, progress] : core.progress()) {
+    if (progress.acked_round) lease = std::max(lease, progress.acked_round->duration);
+  }
   if (since && *since + lease <= clock(i).holder) {
     fail(name_of(i) + " leads on though no quorum has answered for a whole D");
   }

@@ -12,6 +12,7 @@ struct World::Before {
   std::size_t node = 0;
   raft::Role role = raft::Role::follower;
   Term term;
+  lease::Timing timing;  ///< that it follows
   raft::LeaseState view;
   bool lease_valid = false;
   /// A live promise to another than the sender of what arrives.

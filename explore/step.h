@@ -6,7 +6,8 @@
 namespace leasehold::explore {
 
 enum class StepKind : std::uint8_t {
-  rates,      ///< the first step: what = the rates of all clocks, a digit 0..2 for each node
+  rates,      ///< the first step, or what follows the commit of a larger bound on the drift: what =
+              ///< the rates of all clocks, a digit 0..2 for each node
   advance,    ///< one unit of true time passes
   tick,       ///< the timer of `node` falls, at once or late
   deliver,    ///< flight `what` arrives
@@ -18,6 +19,7 @@ enum class StepKind : std::uint8_t {
   read,       ///< at `node`
   transfer,   ///< from `node` to node `what`
   change,     ///< of the members by `node`: see World::kAllVote
+  settings,   ///< of the group by `node`: see World::kShorter
   suspend,    ///< the machine of `node` sleeps
   wake,       ///< and wakes
   wipe,       ///< `node` starts again, in an empty directory

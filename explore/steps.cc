@@ -38,6 +38,11 @@ std::string names_of_set(std::uint8_t group) {
   return names;
 }
 
+const char* settings_name(std::uint8_t what) {
+  constexpr std::array<const char*, 4> kNames = {"shorter", "longer", "no drift", "drift"};
+  return kNames[what];
+}
+
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
@@ -59,14 +64,14 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 
 void World::begin(const Bounds& bounds) {
   // A beginning has no limits, and its clocks run at the true rate.
-  for (std::uint8_t* left :
-       {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals, &left_.reads,
-        &left_.transfers, &left_.changes, &left_.suspends, &left_.wipes, &left_.cuts}) {
+  for (std::uint8_t* left : {&left_.time, &left_.restarts, &left_.duplicates, &left_.proposals,
+                             &left_.reads, &left_.transfers, &left_.changes, &left_.suspends,
+                             &left_.wipes, &left_.cuts, &left_.settings}) {
     *left = 255;
   }
   left_.sole = true;
   left_.drift = false;
-  bool rates_known = !bounds.drift;
+  bool rates_known = !bounds.drift || !trusted_;
   const std::vector<std::string> parts = split_at_commas(bounds.beginning);
   for (std::size_t k = 0; k < parts.size() && violation_.empty(); ++k) {
     const std::vector<Step> possible = steps_of_beginning();
@@ -86,8 +91,10 @@ void World::begin(const Bounds& bounds) {
   }
   flights_.insert(flights_.end(), kept_.begin(), kept_.end());
   kept_.clear();
+  // A bound that was agreed on in the beginning may be used up now.
+  const bool rates_due = left_.drift;
   left_ = bounds;
-  left_.drift = !rates_known;
+  left_.drift = rates_due || !rates_known;
   left_.beginning.clear();
 }
 
@@ -194,6 +201,7 @@ void World::add_leader_steps(std::size_t i, std::vector<Step>& steps) const {
   };
   if (left_.proposals > 0 && node.core->takes_proposals()) add(StepKind::propose, 0);
   if (left_.reads > 0) add(StepKind::read, 0);
+  if (left_.settings > 0) add_settings(i, steps);
   const raft::Membership& membership = node.core->membership();
   for (std::size_t other = 0; other < size(); ++other) {
     if (left_.transfers > 0 && other != i) add(StepKind::transfer, other);
@@ -204,6 +212,17 @@ void World::add_leader_steps(std::size_t i, std::vector<Step>& steps) const {
   if (left_.changes == 0) return;
   if (membership.voters.size() < membership.members.size()) add(StepKind::change, kAllVote);
   if (left_.sole) add(StepKind::change, kSole);
+}
+
+/// Those that would change something.
+void World::add_settings(std::size_t i, std::vector<Step>& steps) const {
+  const lease::Timing timing = settings(i).timing;
+  const auto add = [&steps, i](std::uint8_t what) {
+    steps.push_back({StepKind::settings, byte(i), what});
+  };
+  if (timing.lease > kShorterLease) add(kShorter);
+  if (timing.lease < kLongerLease) add(kLonger);
+  add(timing.max_clock_drift_ppm > 0 ? kNoDrift : kDrift);
 }
 
 // ---- Names ----
@@ -251,6 +270,8 @@ std::string World::describe(const Step& step) const {
       }
       return fmt::format("{} is asked to take {} in as a learner", node,
                          name(step.what - kNodesMax));
+    case StepKind::settings:
+      return fmt::format("{} is asked for other settings: {}", node, settings_name(step.what));
     case StepKind::suspend: return fmt::format("the machine of {} sleeps", node);
     case StepKind::wake: return fmt::format("the machine of {} wakes", node);
     case StepKind::wipe: return node + " starts again in an empty directory";
@@ -294,6 +315,7 @@ std::string World::text(const Step& step) const {
       if (step.what == kSole) return fmt::format("change {}: alone", node);
       if (step.what < kNodesMax) return fmt::format("change {}: remove {}", node, name(step.what));
       return fmt::format("change {}: learner {}", node, name(step.what - kNodesMax));
+    case StepKind::settings: return fmt::format("settings {}: {}", node, settings_name(step.what));
     case StepKind::suspend: return "suspend " + node;
     case StepKind::wake: return "wake " + node;
     case StepKind::wipe: return "wipe " + node;

@@ -31,11 +31,18 @@ lease::Timing timing(bool shorter) {
   timing.margin = Duration(0);
   timing.election_timeout = Duration(1);
   if (shorter) {
-    timing.lease = std::chrono::milliseconds(19);
+    timing.lease = World::kShorterLease;
     timing.heartbeat = std::chrono::milliseconds(3);
     timing.max_round_trip = std::chrono::milliseconds(3);
   }
   return timing;
+}
+
+raft::GroupSettings agreed_settings(std::uint8_t percent) {
+  raft::GroupSettings settings;
+  settings.timing = timing(false);
+  settings.timing.max_clock_drift_ppm = percent * kPercent;
+  return settings;
 }
 
 raft::Membership first_membership(const Bounds& bounds) {
@@ -45,6 +52,9 @@ raft::Membership first_membership(const Bounds& bounds) {
     if (i <= bounds.voters) membership.voters.emplace_back(i);
   }
   if (bounds.witness) membership.witnesses.emplace_back(bounds.members);
+  if (bounds.agreed_percent != kNothingAgreed) {
+    membership.settings = agreed_settings(bounds.agreed_percent);
+  }
   return membership;
 }
 
@@ -58,13 +68,17 @@ World::World(const Bounds& given) {
   left_ = bounds;
   alike_ = bounds.nodes == 3 && bounds.members == 3 && bounds.voters != 2 && !bounds.unbound &&
            !bounds.witness && (bounds.beginning.empty() || bounds.beginning == beginning::led(3));
-  for (std::size_t i = 0; i < size(); ++i) rates_ = static_cast<std::uint8_t>(rates_ * 3 + 1);
+  rates_ = true_rates();
+  drifts_ = bounds.drift;
+  const bool agreed = bounds.agreed_percent != kNothingAgreed;
+  trusted_ = !agreed || bounds.agreed_percent > 0;
   for (std::size_t i = 0; i < size(); ++i) {
     auto node = std::make_shared<Node>();
     node->options.group = raft::GroupId(1);
     node->options.id = id_of(i);
     node->options.uuid = raft::Uuid{i + 1, i + 1};
     node->options.timing = timing(bounds.uneven && i > 0);
+    if (agreed) node->options.timing.max_clock_drift_ppm = 0;
     node->options.seed = 1;
     node->options.witness = bounds.witness && i + 1 == bounds.members;
     if (i < bounds.members) node->disk.base.membership = first_membership(bounds);
@@ -74,6 +88,12 @@ World::World(const Bounds& given) {
   left_.slow_disk = false;
   for (std::size_t i = 0; i < size(); ++i) start(i, {});
   begin(bounds);
+}
+
+std::uint8_t World::true_rates() const {
+  std::uint8_t rates = 0;
+  for (std::size_t i = 0; i < size(); ++i) rates = static_cast<std::uint8_t>(rates * 3 + 1);
+  return rates;
 }
 
 World::Node& World::own(std::size_t i) {
@@ -178,6 +198,7 @@ void World::act(const Step& step, const story::Sink& sink) {
     case StepKind::read:
     case StepKind::transfer:
     case StepKind::change:
+    case StepKind::settings:
     case StepKind::cut:
       ask(step, sink);
       drain(i, sink);
@@ -212,6 +233,10 @@ void World::ask(const Step& step, const story::Sink& sink) {
     case StepKind::change:
       --left_.changes;
       change(i, step.what);
+      return;
+    case StepKind::settings:
+      --left_.settings;
+      change_settings(i, step.what, sink);
       return;
     case StepKind::cut:
       --left_.cuts;
@@ -264,6 +289,31 @@ void World::change(std::size_t i, std::size_t what) {
     wanted.push_back({options.id, options.uuid, address_of(options.id), raft::Suffrage::learner});
   }
   own(i).core->change_membership(clock(i), wanted);
+}
+
+raft::GroupSettings World::settings(std::size_t i) const {
+  raft::GroupSettings followed;
+  followed.timing = at(i).core->timing();
+  return at(i).core->membership().settings.value_or(followed);
+}
+
+void World::change_settings(std::size_t i, std::uint8_t what, const story::Sink& sink) {
+  raft::GroupSettings wanted = settings(i);
+  if (what == kNoDrift) {
+    // The clocks are made better first.
+    trusted_ = false;
+    if (rates_ != true_rates()) set_rates(true_rates(), sink);
+    left_.drift = false;
+  }
+  if (what == kNoDrift || what == kDrift) {
+    wanted.timing.max_clock_drift_ppm = what == kDrift ? kTrusted : 0;
+  } else {
+    const std::int64_t drift_ppm = wanted.timing.max_clock_drift_ppm;
+    wanted.timing = timing(what == kShorter);
+    if (what == kLonger) wanted.timing.lease = kLongerLease;
+    wanted.timing.max_clock_drift_ppm = drift_ppm;
+  }
+  own(i).core->change_settings(clock(i), wanted);
 }
 
 story::Record World::record(story::Kind kind, std::size_t i) const {

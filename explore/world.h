@@ -32,10 +32,17 @@ class World {
   /// Of true time. With D = 49 ms and clocks that may be off by 25 % a lease ends, and a promise
   /// may end, within two units.
   static constexpr Duration kUnit = std::chrono::milliseconds(20);
+  /// The other lengths of D: one unit, and four on the slowest clock.
+  static constexpr Duration kShorterLease = std::chrono::milliseconds(19);
+  static constexpr Duration kLongerLease = std::chrono::milliseconds(98);
   /// What a change does, in Step::what: below kNodesMax it removes that node, below 2 * kNodesMax
   /// it takes it in as a learner.
   static constexpr std::uint8_t kAllVote = 2 * kNodesMax;
   static constexpr std::uint8_t kSole = kAllVote + 1;
+  /// What a change of the settings does, in Step::what: D, or the bound on the drift. Before a
+  /// smaller bound is asked for, all clocks run true; when a larger one is committed, they may be
+  /// wrong by it.
+  static constexpr std::uint8_t kShorter = 0, kLonger = 1, kNoDrift = 2, kDrift = 3;
 
   /// The state at the end of `bounds.beginning`, or where that could not go on.
   explicit World(const Bounds& bounds);
@@ -132,6 +139,7 @@ class World {
   bool repeated(std::size_t flight) const;
   bool among(const Flight& flight, std::uint8_t group) const;
   bool awake(NodeId id) const;
+  void add_settings(std::size_t i, std::vector<Step>& steps) const;
   void add_rates(std::vector<Step>& steps) const;
   Index end_of_cut(std::size_t i) const;
   /// Answers, and promises nothing.
@@ -143,9 +151,12 @@ class World {
   void ask(const Step& step, const story::Sink& sink);
   void meet(std::uint8_t group, const story::Sink& sink);
   void drop(std::size_t flight);
+  std::uint8_t true_rates() const;
   void set_rates(std::uint8_t which, const story::Sink& sink);
   void read(std::size_t i, const story::Sink& sink);
   void change(std::size_t i, std::size_t what);
+  raft::GroupSettings settings(std::size_t i) const;
+  void change_settings(std::size_t i, std::uint8_t what, const story::Sink& sink);
   story::Record record(story::Kind kind, std::size_t i) const;
 
   // world_node.cc
@@ -165,6 +176,7 @@ class World {
   // rules.cc
   void fail(const std::string& what);
   void committed(std::size_t i, Index index);
+  void rely_on(const raft::GroupSettings& settings);
   void check();
   void check_views();
   void check_promises(std::size_t holder);
@@ -184,6 +196,9 @@ class World {
   std::array<std::shared_ptr<Node>, kNodesMax> nodes_;  ///< see own(); the first size() of them
   std::array<story::TwoClocks, kNodesMax> clocks_;
   std::uint8_t rates_ = 0;  ///< the digit of every node
+  /// Clocks may be wrong once the group has agreed on that.
+  bool drifts_ = false;
+  bool trusted_ = false;  ///< a bound that the clocks may use up is agreed
   std::vector<Flight> flights_;
   std::vector<Flight> kept_;  ///< empty once the search has begun
   std::vector<Read> reads_;

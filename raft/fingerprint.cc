@@ -90,6 +90,7 @@ struct Add {
     f.add(m.commit.value());
     f.add(m.round.value());
     f.add(static_cast<std::uint64_t>(m.lease.count()));
+    f.add(static_cast<std::uint64_t>(m.drift_ppm));
   }
   void operator()(const AppendReply& m) const {
     f.add(m.request_term.value());
@@ -115,6 +116,7 @@ struct Add {
     f.add(m.term.value());
     f.add(m.round.value());
     f.add(static_cast<std::uint64_t>(m.lease.count()));
+    f.add(static_cast<std::uint64_t>(m.drift_ppm));
     snapshot(m.id);
     add_membership(m.membership, f);
     f.add(m.size);
@@ -256,6 +258,7 @@ class CoreReader {
     f_.add(start.round.value());
     f_.add(static_cast<std::uint64_t>(start.duration.count()));
     f_.add(static_cast<std::uint64_t>(start.usable.count()));
+    f_.add(static_cast<std::uint64_t>(start.drift_ppm));
     past(start.began, now_.holder);
   }
 

@@ -28,7 +28,7 @@ void Driver::Impl::finish(lease::Now now) {
     if (!leader_known || (!proposals_.any_held() && !reads_.any_held())) {
       retry_at_ = raft::PromiseInstant::never();
     } else if (retry_at_ == raft::PromiseInstant::never()) {
-      retry_at_ = now.promise + context_.options.core.timing.heartbeat;
+      retry_at_ = now.promise + context_.core.timing().heartbeat;
     }
   }
   proposals_.check();

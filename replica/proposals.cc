@@ -87,13 +87,13 @@ void Proposals::route(lease::Now now, Proposal& proposal) {
 }
 
 void Proposals::forward(lease::Now now, Proposal& proposal) {
-  const raft::CoreOptions& core = context_.options.core;
   ProposalList::leave(proposal);
   proposal.place = Place::forwarded;
-  proposal.resend_at = now.promise + core.timing.election_timeout;
+  proposal.resend_at = now.promise + context_.core.timing().election_timeout;
   resends_.push_back(proposal);
-  context_.send(proposal.sent_to, wire::ForwardRequest{proposal.sent_in, core.incarnation,
-                                                       proposal.sequence, proposal.command});
+  context_.send(proposal.sent_to,
+                wire::ForwardRequest{proposal.sent_in, context_.options.core.incarnation,
+                                     proposal.sequence, proposal.command});
 }
 
 raft::PromiseInstant Proposals::next_resend() const {
@@ -102,7 +102,7 @@ raft::PromiseInstant Proposals::next_resend() const {
 }
 
 void Proposals::resend(lease::Now now) {
-  const lease::Duration interval = context_.options.core.timing.election_timeout;
+  const lease::Duration interval = context_.core.timing().election_timeout;
   while (!resends_.empty()) {
     Proposal& proposal = resends_.front();
     // In a later term nobody takes it any more: a proof lets it go out again, or its deadline

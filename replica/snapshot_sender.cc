@@ -22,7 +22,7 @@ constexpr lease::Duration kPaceSlack = std::chrono::milliseconds(20);
 }  // namespace
 
 lease::Duration SnapshotSender::heartbeats(int count) const {
-  return context_.options.core.timing.heartbeat * count;
+  return context_.core.timing().heartbeat * count;
 }
 
 void SnapshotSender::send(const raft::SnapshotIntent& intent) {

@@ -57,11 +57,14 @@ Simulator::Simulator(std::uint64_t seed, const SimOptions& options)
   transfers_ = std::make_unique<Transfers>(world_, all);
   member_changes_ = std::make_unique<MemberChanges>(world_, all);
   cut_demands_ = std::make_unique<CutDemands>(world_, all);
+  settings_changes_ = std::make_unique<SettingsChanges>(world_, all, oracles_.numbers(),
+                                                        [this] { faults_->keep_bounds(); });
   if (options.shape) trial_ = std::make_unique<PartitionTrial>(world_, all, network_);
   for (SimNode* node : all) {
     node->set_on_death([this, node] {
       clients_->node_died(*node);
       session_clients_->node_died(*node);
+      settings_changes_->node_died(*node);
     });
   }
 }
@@ -77,6 +80,7 @@ void Simulator::start_faults() {
   transfers_->start();
   member_changes_->start();
   cut_demands_->start();
+  settings_changes_->start();
 }
 
 SeedReport Simulator::run() {
@@ -228,6 +232,10 @@ SeedReport Simulator::report() const {
   report.sessions = session_clients_->counts();
   report.sessions.expired = oracles_.sessions().expired();
   report.nodes = world_.nodes;
+  report.settings = oracles_.ledger().settings_counts();
+  report.settings.asked = settings_changes_->counts().asked;
+  report.settings.refused = settings_changes_->counts().refused;
+  report.settings.done = settings_changes_->counts().done;
   report.leases = lease_clients_->counts();
   report.leases.granted = oracles_.leases().counts().granted;
   report.leases.expired = oracles_.leases().counts().expired;

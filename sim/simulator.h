@@ -7,6 +7,7 @@
 #include <leasehold/sim/plan/faults.h>
 #include <leasehold/sim/plan/member_changes.h>
 #include <leasehold/sim/plan/partition_trial.h>
+#include <leasehold/sim/plan/settings_changes.h>
 #include <leasehold/sim/plan/transfers.h>
 #include <leasehold/sim/report/seed_report.h>
 #include <leasehold/sim/workload/clients.h>
@@ -84,6 +85,7 @@ class Simulator {
   std::unique_ptr<Transfers> transfers_;
   std::unique_ptr<MemberChanges> member_changes_;
   std::unique_ptr<CutDemands> cut_demands_;
+  std::unique_ptr<SettingsChanges> settings_changes_;
   /// Instead of all other faults, if SimOptions::shape is set.
   std::unique_ptr<PartitionTrial> trial_;
   /// Nodes that have completed a write and a read since the faults ended.

@@ -25,6 +25,10 @@ raft::InitialState initial_state(const StoryNode& node, const raft::Membership& 
       state.runs.push_back({entry.id.term, entry.id.index});
     }
     state.last_index = entry.id.index;
+    if (entry.kind != raft::EntryKind::membership) continue;
+    Result<raft::Membership> decoded = raft::decode_membership(entry.payload.view());
+    LEASEHOLD_ASSERT(decoded.ok());
+    state.memberships.push_back({entry.id.index, std::move(decoded).value()});
   }
   return state;
 }

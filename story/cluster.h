@@ -125,6 +125,12 @@ class Cluster {
 
   std::optional<raft::LogId> propose(NodeId id, std::vector<std::string> payloads);
   std::uint64_t read(NodeId id, raft::ReadMode mode);
+  /// Changes the settings of the group, at its leader.
+  std::variant<raft::LogId, raft::SettingsRefused> change_settings(NodeId id,
+                                                                   const raft::SettingsEdit& edit);
+  /// How far the clocks of this node may be off: the larger of its own bound and of what the group
+  /// has agreed on, if it has.
+  std::int64_t drift_ppm_max(NodeId id) const;
   void crash(NodeId id);
   void restart(NodeId id);
   void pause(NodeId id);

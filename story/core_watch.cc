@@ -29,14 +29,11 @@ void CoreWatch::tell_promise(Duration at, const raft::Core& core, const TrueTime
 }
 
 const raft::Progress* CoreWatch::edge_of(const raft::Core& core, NodeId* peer) const {
-  const lease::Timing& timing = core.options().timing;
   const raft::Progress* found = nullptr;
   for (const auto& entry : core.progress()) {
     const raft::Progress& progress = entry.second;
     if (!progress.acked_round) continue;
-    const raft::HolderInstant end =
-        progress.acked_round->began + timing.usable(progress.acked_round->duration);
-    if (end != core.lease_end()) continue;
+    if (progress.acked_round->end() != core.lease_end()) continue;
     // If several reach that far, the newest arrival completed the quorum.
     const auto known = acked_.find(entry.first);
     const bool news = known == acked_.end() || known->second != progress.acked_round->round;
@@ -86,7 +83,9 @@ void CoreWatch::observe(Duration at, const raft::Core& core, const TrueTime& tim
   const raft::HolderInstant end = core.lease_end();
   const bool gained = lease_end_ == raft::HolderInstant::earliest() || lease_term_ != core.term();
   if (end != raft::HolderInstant::earliest() && (gained || end != lease_end_)) {
-    tell_lease(at, core, time, gained ? "gained" : "extended");
+    // Only more careful settings shorten a lease.
+    const char* moved = end < lease_end_ ? "shortened" : "extended";
+    tell_lease(at, core, time, gained ? "gained" : moved);
   }
   lease_end_ = end;
   lease_term_ = core.term();

@@ -158,6 +158,16 @@ const char* role_name(raft::Role role) {
 
 namespace {
 
+/// "lease 1000ms, drift 100000ppm, margin 10ms, ...".
+std::string text_of(const raft::GroupSettings& settings) {
+  const lease::Timing& timing = settings.timing;
+  return fmt::format("lease {}, drift {}ppm, margin {}, heartbeat {}, election {}, rtt {}{}",
+                     format_time(timing.lease), timing.max_clock_drift_ppm,
+                     format_time(timing.margin), format_time(timing.heartbeat),
+                     format_time(timing.election_timeout), format_time(timing.max_round_trip),
+                     settings.lease_reads ? "" : ", no reads by lease");
+}
+
 /// Fills a record with what an event of the core says. False: the event gives no record.
 struct FromEvent {
   Record& record;
@@ -195,10 +205,17 @@ struct FromEvent {
   bool operator()(const raft::SettingsDiffer& e) const {
     record.kind = Kind::settings;
     record.peer = e.peer;
+    record.what = "differ";
     record.text = format_time(e.theirs);
     return true;
   }
-  bool operator()(const raft::SettingsChanged&) const { return false; }
+  bool operator()(const raft::SettingsChanged& e) const {
+    record.kind = Kind::settings;
+    record.index = e.index;
+    record.what = "changed";
+    record.text = text_of(e.settings);
+    return true;
+  }
   bool operator()(const raft::LogCut& e) const {
     record.kind = Kind::log_cut;
     record.index = e.to;

@@ -45,7 +45,7 @@ enum class Kind : std::uint8_t {
   unpromised,  ///< the promise was dropped: this node was elected itself
   lease,       ///< a leader's lease, `from` to `until`; peer and round moved its end
   lease_lost,  ///< given up before its end
-  settings,    ///< peer promised another D
+  settings,    ///< what: differ (peer promised another D) or changed (those of the group); text
   log_cut,     ///< the log begins behind index
   snapshot,    ///< what: sending (to peer), or installed (in place of everything up to index)
   members,     ///< what: changed or committed; index; text: how many vote

@@ -34,7 +34,9 @@ const std::vector<Script::Command>& Script::commands() {
       {"tick", "NODE", "let its timers fall, if they are due", &Script::tick, true},
       {"delay", "T", "the way of messages that are sent from now on", &Script::delay, true},
       {"entries", "N", "how many entries one append carries at most", &Script::entries, true},
-      {"drift", "NODE P [holder|promise]", "its clocks (or one) run fast or slow: +10%, -8.3%, 0",
+      {"drift", "NODE P [holder|promise|both] [beyond]",
+       "its clocks (or one) run fast or slow: +10%, -8.3%, 0; further than the bound of the node "
+       "and of the group only with `beyond`",
        &Script::drift, true},
       {"propose", "NODE WORD...", "a client's commands, one entry each", &Script::propose, true},
       {"read", "NODE lease|quorum", "a client's read", &Script::read, true},
@@ -50,8 +52,10 @@ const std::vector<Script::Command>& Script::commands() {
       {"heal", "", "every link carries again", &Script::heal, true},
       {"crash", "NODE", "the process dies; what its disk has not synced is gone", &Script::crash,
        true},
-      {"restart", "NODE [lease=T]", "start it on its disk, with another lease setting if given",
-       &Script::restart, true},
+      {"restart", "NODE [lease=T margin=T drift=P]",
+       "start it on its disk, with other settings of its own if given", &Script::restart, true},
+      {"settings", "NODE [lease=T heartbeat=T election=T rtt=T margin=T drift=P reads=on|off]",
+       "the leader changes the settings of the group", &Script::change_settings, true},
       {"pause", "NODE", "the process stands still; messages wait", &Script::pause, true},
       {"resume", "NODE [read]", "it continues; before all that waits it handles a client's read",
        &Script::resume, true},
@@ -288,7 +292,10 @@ Result<void> Script::entries(const Words& words) {
   return {};
 }
 
-Result<void> Script::drift(const Words& words) {
+Result<void> Script::drift(const Words& given) {
+  Words words = given;
+  const bool beyond = words.back() == "beyond";
+  if (beyond) words.pop_back();
   if (words.size() != 3 && words.size() != 4) return wrong("which node, and how fast?");
   const auto id = node(words[1]);
   if (!id) return id.error();
@@ -298,7 +305,15 @@ Result<void> Script::drift(const Words& words) {
   }
   const std::string which = words.size() == 4 ? words[3] : "both";
   if (which != "both" && which != "holder" && which != "promise") {
-    return wrong(fmt::format("`{}` is not a clock; allowed: holder, promise", which));
+    return wrong(fmt::format("`{}` is not a clock; allowed: holder, promise, both", which));
+  }
+  const std::int64_t most = cluster_->drift_ppm_max(id.value());
+  if (!beyond && (*rate > most || *rate < -most)) {
+    return wrong(
+        fmt::format("clocks of node {} that are off by {}ppm break the bound of {}ppm on "
+                    "which every lease rests; start it with a larger one (`restart {} "
+                    "drift=P`), change the group's (`settings`), or say `beyond`",
+                    words[1], *rate, most, words[1]));
   }
   const auto rates = cluster_->node(id.value()).clock.rates();
   cluster_->set_rates(id.value(), which != "promise" ? *rate : rates.first,

@@ -83,6 +83,9 @@ class Script {
   // script_nodes.cc
   Done crash(const Words& words);
   Done restart(const Words& words);
+  static Result<raft::SettingsEdit> edit_of(const std::map<std::string, std::string>& given);
+  Done clocks_keep(NodeId id, std::int64_t most) const;
+  Done change_settings(const Words& words);
   Done pause(const Words& words);
   Done resume(const Words& words);
   Done disk(const Words& words);

@@ -1,6 +1,7 @@
 // The commands about nodes: crashes, pauses, disks, and messages that no node has sent.
 
 #include <leasehold/story/script.h>
+#include <leasehold/story/script_words.h>
 
 #include <fmt/format.h>
 
@@ -25,18 +26,85 @@ Result<void> Script::restart(const Words& words) {
   if (words.size() < 2) return wrong("which node?");
   const auto id = node(words[1]);
   if (!id) return id.error();
-  const auto given = settings(words, 2, {"lease"});
+  const auto given = settings(words, 2, {"lease", "margin", "drift"});
   if (!given) return given.error();
+  const auto edit = edit_of(given.value());
+  if (!edit) return edit.error();
   StoryNode& node = cluster_->node(id.value());
-  lease::Timing timing = node.options.timing;
-  for (const auto& setting : given.value()) {
-    const auto value = time(setting.second);
-    if (!value) return value.error();
-    timing.lease = value.value();
+  raft::GroupSettings own;
+  own.timing = node.options.timing;
+  const lease::Timing before = own.timing;
+  own = edit.value().applied_to(own);
+  if (const auto valid = own.timing.validate(); !valid) return valid.error();
+  node.options.timing = own.timing;
+  if (const Done kept = clocks_keep(id.value(), cluster_->drift_ppm_max(id.value())); !kept) {
+    node.options.timing = before;
+    return kept;
   }
-  if (const auto valid = timing.validate(); !valid) return valid.error();
-  node.options.timing = timing;
   cluster_->restart(id.value());
+  return {};
+}
+
+Result<raft::SettingsEdit> Script::edit_of(const std::map<std::string, std::string>& given) {
+  raft::SettingsEdit edit;
+  const std::map<std::string, std::optional<Duration>*> times = {
+      {"lease", &edit.lease},
+      {"heartbeat", &edit.heartbeat},
+      {"election", &edit.election_timeout},
+      {"rtt", &edit.max_round_trip},
+      {"margin", &edit.margin}};
+  for (const auto& [name, word] : given) {
+    const auto of_time = times.find(name);
+    if (of_time != times.end()) {
+      const auto value = time(word);
+      if (!value) return value.error();
+      *of_time->second = value.value();
+    } else if (name == "drift") {
+      edit.max_clock_drift_ppm = parse_rate(word);
+      if (!edit.max_clock_drift_ppm) {
+        return wrong(fmt::format("`{}` is not a drift; allowed: 10%, 120ppm", word));
+      }
+    } else if (word == "on" || word == "off") {
+      edit.lease_reads = word == "on";
+    } else {
+      return wrong(fmt::format("`{}` is not a setting of reads; allowed: on, off", word));
+    }
+  }
+  return edit;
+}
+
+/// A bound that clocks break already is refused.
+Result<void> Script::clocks_keep(NodeId id, std::int64_t most) const {
+  const auto [holder, promise] = cluster_->node(id).clock.rates();
+  for (const std::int64_t rate : {holder, promise}) {
+    if (rate <= most && rate >= -most) continue;
+    return wrong(
+        fmt::format("the clocks of node {} are off by {}ppm, beyond the bound of {}ppm; "
+                    "make them better first: `drift {} 0`",
+                    id.value(), rate, most, id.value()));
+  }
+  return {};
+}
+
+Result<void> Script::change_settings(const Words& words) {
+  if (words.size() < 3) return wrong("which node, and what?");
+  const auto id = running(words[1]);
+  if (!id) return id.error();
+  const auto given =
+      settings(words, 2, {"lease", "heartbeat", "election", "rtt", "margin", "drift", "reads"});
+  if (!given) return given.error();
+  const auto edit = edit_of(given.value());
+  if (!edit) return edit.error();
+  for (std::uint64_t i = 1; i <= cluster_->size(); ++i) {
+    const std::int64_t own = cluster_->node(NodeId(i)).options.timing.max_clock_drift_ppm;
+    const std::int64_t most = std::max(own, edit.value().max_clock_drift_ppm.value_or(0));
+    if (!edit.value().max_clock_drift_ppm) continue;
+    if (const Done kept = clocks_keep(NodeId(i), most); !kept) return kept;
+  }
+  const auto answer = cluster_->change_settings(id.value(), edit.value());
+  if (const auto* refused = std::get_if<raft::SettingsRefused>(&answer)) {
+    print(fmt::format("node {} refuses: {}", words[1], raft::text_of(*refused)));
+  }
   return {};
 }
 

@@ -72,7 +72,7 @@ std::string lease(const Record& r) {
   }
   std::string text = r.why == "gained"
                          ? fmt::format("{} holds a lease until {}", name(r.node), until)
-                         : fmt::format("{}'s lease is extended to {}", name(r.node), until);
+                         : fmt::format("{}'s lease is {} to {}", name(r.node), r.why, until);
   if (r.peer == raft::kNobody) return text;
   text += fmt::format(": {} acknowledged round {}", name(r.peer), r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);
@@ -218,6 +218,10 @@ std::string Teller::sentence(const Record& r) const {
     case Kind::lease: return lease(r);
     case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:
+      if (r.what == "changed") {
+        return fmt::format("{} goes by the settings of entry {}: {}", node, r.index.value(),
+                           r.text);
+      }
       return fmt::format("{} is set to another lease than {}, which asks for {}", node,
                          name(r.peer), r.text);
     case Kind::log_cut:

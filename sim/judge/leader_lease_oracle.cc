@@ -6,6 +6,13 @@
 #include <string>
 
 namespace leasehold::sim {
+namespace {
+
+constexpr std::int64_t kMillion = 1'000'000;
+/// Clocks are read in whole nanoseconds, and at a change of their rates once more.
+constexpr Duration kRounding{1'000};
+
+}  // namespace
 
 bool LeaderLeaseOracle::bound_to(const SimNode& voter, const SimNode& leader,
                                  raft::Term term) const {
@@ -38,6 +45,33 @@ void LeaderLeaseOracle::check_coverage(const SimNode& leader, raft::Term term) {
                           name(leader), term_text(term), free));
 }
 
+/// In true time, whatever the two clocks may do from now on. A process that is down starts with a
+/// full promise.
+bool LeaderLeaseOracle::outlasts(const SimNode& voter, const SimNode& leader) const {
+  if (!voter.up()) return true;
+  const Duration used = leader.published().end - leader.clock().holder_now();
+  const Duration left = voter.driver().core().promise().until() - voter.clock().now().promise;
+  const std::int64_t slowest = kMillion - numbers_.drift_ppm(leader);
+  const std::int64_t fastest = kMillion + numbers_.drift_ppm(voter);
+  return (used + numbers_.margin(leader)).count() * fastest <= (left + kRounding).count() * slowest;
+}
+
+void LeaderLeaseOracle::check_numbers(const SimNode& leader, raft::Term term) {
+  if (world_.plan.drift_unbounded) return;
+  const auto holds = [this, &leader, term](const SimNode& node) {
+    return &node == &leader || (bound_to(node, leader, term) && outlasts(node, leader));
+  };
+  if (ledger_.on_quorum(holds)) return;
+  std::string bounds;
+  for (const SimNode* node : ledger_.nodes()) {
+    bounds += fmt::format(" {}", numbers_.drift_ppm(*node));
+  }
+  world_.fail("lease_numbers",
+              fmt::format("{} holds a lease of {} that may last longer than the promises of a "
+                          "quorum: its margin is {} ns, the clocks may be wrong by{} ppm",
+                          name(leader), term_text(term), numbers_.margin(leader).count(), bounds));
+}
+
 void LeaderLeaseOracle::after_step() {
   const SimNode* holder = nullptr;
   for (const SimNode* node : ledger_.nodes()) {
@@ -57,6 +91,7 @@ void LeaderLeaseOracle::after_step() {
                               name(*node), term_text(term), term_text(ledger_.newest_term())));
     }
     check_coverage(*node, term);
+    check_numbers(*node, term);
   }
 }
 

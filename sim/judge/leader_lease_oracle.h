@@ -1,6 +1,7 @@
 // The leader's lease in true time, each judged on its own node's clock.
 #pragma once
 
+#include <leasehold/sim/judge/agreed_numbers.h>
 #include <leasehold/sim/judge/ledger.h>
 
 namespace leasehold::sim {
@@ -9,10 +10,14 @@ namespace leasehold::sim {
 ///   two_leases              two published leases are valid at one instant
 ///   lease_and_newer_commit  a lease is valid though a higher term has committed an entry
 ///   lease_outlives_promise  a valid lease is not covered by a quorum of live, durable promises
+///   lease_numbers           from now on a valid lease and the margin behind it could last longer
+///                           than the promises of a quorum, if the clocks were as wrong as the
+///                           group's settings and the nodes' own flags allow (agreed_numbers.h)
 /// and, as part of `witness_serves`, that no witness shows a lease.
 class LeaderLeaseOracle {
  public:
-  LeaderLeaseOracle(World& world, const Ledger& ledger) : world_(world), ledger_(ledger) {}
+  LeaderLeaseOracle(World& world, const Ledger& ledger, const AgreedNumbers& numbers)
+      : world_(world), ledger_(ledger), numbers_(numbers) {}
 
   void after_step();
 
@@ -20,9 +25,12 @@ class LeaderLeaseOracle {
   bool bound_to(const SimNode& voter, const SimNode& leader, raft::Term term) const;
   bool covered(const SimNode& leader, raft::Term term) const;
   void check_coverage(const SimNode& leader, raft::Term term);
+  bool outlasts(const SimNode& voter, const SimNode& leader) const;
+  void check_numbers(const SimNode& leader, raft::Term term);
 
   World& world_;
   const Ledger& ledger_;
+  const AgreedNumbers& numbers_;
 };
 
 }  // namespace leasehold::sim

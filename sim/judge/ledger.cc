@@ -47,12 +47,28 @@ void Ledger::add(Committed added) {
   if (added.kind == raft::EntryKind::membership) {
     Result<raft::Membership> membership = raft::decode_membership(added.payload.view());
     LEASEHOLD_ASSERT(membership.ok());
+    count(membership_.settings, membership.value().settings);
     membership_ = std::move(membership).value();
     ++membership_entries_;
   }
   added.history = tip_.history;
   newest_term_ = std::max(newest_term_, added.term);
   entries_.push_back(std::move(added));
+}
+
+void Ledger::count(const std::optional<raft::GroupSettings>& before,
+                   const std::optional<raft::GroupSettings>& now) {
+  if (before == now) return;
+  SettingsCounts& counts = settings_counts_;
+  ++counts.committed;
+  LEASEHOLD_ASSERT(now.has_value());
+  const lease::Timing was = before ? before->timing : now->timing;
+  if (now->timing.lease > was.lease) ++counts.longer;
+  if (now->timing.lease < was.lease) ++counts.shorter;
+  if (now->timing.max_clock_drift_ppm > was.max_clock_drift_ppm) ++counts.more_drift;
+  if (now->timing.max_clock_drift_ppm < was.max_clock_drift_ppm) ++counts.less_drift;
+  if (now->timing.lease == was.lease && now->timing.max_clock_drift_ppm == was.max_clock_drift_ppm)
+    ++counts.other;
 }
 
 const RegisterMachine::State& Ledger::state_at(raft::Index index) {

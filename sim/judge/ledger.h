@@ -50,6 +50,8 @@ class Ledger {
   /// The newest committed entry.
   const raft::Membership& membership() const { return membership_; }
   std::uint64_t membership_entries() const { return membership_entries_; }
+  /// Of the committed changes.
+  const SettingsCounts& settings_counts() const { return settings_counts_; }
 
   /// The next entry, which the node was the first to commit: decoded, and not in the ledger yet.
   Committed read(const SimNode& node, const raft::Entry& entry) const;
@@ -79,11 +81,15 @@ class Ledger {
   bool durable_on_quorum(raft::LogId id, const SimNode* without = nullptr) const;
 
  private:
+  void count(const std::optional<raft::GroupSettings>& before,
+             const std::optional<raft::GroupSettings>& now);
+
   std::vector<SimNode*> nodes_;
   /// Index i is at i - 1.
   std::vector<Committed> entries_;
   raft::Membership membership_;
   std::uint64_t membership_entries_ = 0;
+  SettingsCounts settings_counts_;
   raft::Term newest_term_;
   /// The state at some index. A question about this index or a later one begins here; one about an
   /// earlier index begins at the milestone before it: number n is the state at n * kMilestone.

@@ -10,7 +10,7 @@ void MonotonicOracle::on_start(const SimNode& node) {
   if (node.driver().core().term() < durable) {
     world_.fail("monotonic", name(node) + " starts with a term below its durable one");
   }
-  memories_[node.id()] = {durable, raft::Index(), {}};
+  memories_[node.id()] = {durable, raft::Index(), {}, node.driver().core().timing()};
 }
 
 void MonotonicOracle::after_handle(const SimNode& node) {
@@ -24,13 +24,19 @@ void MonotonicOracle::after_handle(const SimNode& node) {
   if (state.term < known.lease.term || state.commit < known.lease.commit) {
     world_.fail("monotonic", name(node) + ": the published term or commit index moved back");
   }
+  // More careful settings shorten a lease (lease/README.md, rule 33); any others do not.
+  const lease::Timing& timing = core.timing();
+  const bool more_careful = timing.max_clock_drift_ppm > known.timing.max_clock_drift_ppm ||
+                            timing.margin > known.timing.margin;
   const bool same_term = state.term == known.lease.term;
-  if (same_term && state.end < known.lease.end && state.end != lease::HolderInstant::earliest()) {
+  if (same_term && !more_careful && state.end < known.lease.end &&
+      state.end != lease::HolderInstant::earliest()) {
     world_.fail("monotonic", name(node) + ": the lease end moved back within a term");
   }
   known.term = core.term();
   known.commit = std::max(known.commit, core.commit_index());
   known.lease = state;
+  known.timing = timing;
 }
 
 }  // namespace leasehold::sim

@@ -11,7 +11,7 @@ namespace leasehold::sim {
 
 /// Judges, by the name that a violation carries:
 ///   monotonic               a term, a commit index, an applied index (state_machine_oracle.h) or a
-///                           lease end moved back
+///                           lease end moved back, and no change of the settings asks for that
 class MonotonicOracle {
  public:
   explicit MonotonicOracle(World& world) : world_(world) {}
@@ -24,6 +24,7 @@ class MonotonicOracle {
     raft::Term term;
     raft::Index commit;  ///< of the present process
     raft::LeaseState lease;
+    lease::Timing timing;  ///< that it follows
   };
 
   World& world_;

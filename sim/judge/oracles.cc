@@ -7,7 +7,8 @@ namespace leasehold::sim {
 
 Oracles::Oracles(World& world)
     : ledger_(world),
-      leader_leases_(world, ledger_),
+      numbers_(ledger_),
+      leader_leases_(world, ledger_, numbers_),
       view_order_(world),
       elections_(world, ledger_),
       log_(world, ledger_,

@@ -3,6 +3,7 @@
 
 #include <leasehold/raft/event.h>
 #include <leasehold/raft/ready.h>
+#include <leasehold/sim/judge/agreed_numbers.h>
 #include <leasehold/sim/judge/election_oracle.h>
 #include <leasehold/sim/judge/key_lock_oracle.h>
 #include <leasehold/sim/judge/leader_lease_oracle.h>
@@ -62,6 +63,8 @@ class Oracles : public Judge {
   void after_step() { leader_leases_.after_step(); }
 
   const Ledger& ledger() const { return ledger_; }
+  AgreedNumbers& numbers() { return numbers_; }
+  const AgreedNumbers& numbers() const { return numbers_; }
   /// Terms that had a leader, without the first.
   std::uint64_t leader_changes() const { return elections_.leader_changes(); }
   SessionOracle& sessions() { return sessions_; }
@@ -77,6 +80,7 @@ class Oracles : public Judge {
   void execute(raft::LogId id, const RegisterMachine::Command& command);
 
   Ledger ledger_;
+  AgreedNumbers numbers_;
   LeaderLeaseOracle leader_leases_;
   ViewOrderOracle view_order_;
   ElectionOracle elections_;

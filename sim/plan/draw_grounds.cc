@@ -107,6 +107,7 @@ void draw_long_life(Plan& plan) {
   plan.transfer_interval = seconds(60);
   plan.member_change_interval = seconds(60);
   plan.cut_demand_interval = seconds(60);
+  plan.settings.change_interval = seconds(60);
   plan.young_leader_percent = std::min<std::uint64_t>(plan.young_leader_percent, 25);
   plan.hunt_percent = std::min<std::uint64_t>(plan.hunt_percent, 20);
   // What is drawn for each message, sync or turn: now and then in a minute.

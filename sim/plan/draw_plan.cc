@@ -51,6 +51,7 @@ void draw_drift(const SimOptions& options, Plan& plan) {
   plan.drift_extreme = true;
   plan.enabled.add(FaultClass::extreme_drift);
   plan.drift_ppm_max = *options.drift_ppm;
+  plan.drift_unbounded = true;
 }
 
 void draw_ground(const SimOptions& options, Plan& plan) {
@@ -90,6 +91,7 @@ Plan draw_trial_plan(std::uint64_t seed, const SimOptions& options) {
   draw_workload(plan);
   plan.drift_ppm_max = plan.nodes[0].timing.max_clock_drift_ppm;
   plan.fault_interval = std::chrono::seconds(1);
+  draw_settings(options, plan);
   return plan;
 }
 
@@ -125,6 +127,7 @@ Plan draw_plan(std::uint64_t seed, const SimOptions& options) {
   draw_member_changes(plan);
   draw_witnesses(plan);
   draw_crashes(plan);
+  draw_settings(options, plan);
   if (options.long_life) draw_long_life(plan);
   if (options.lease_work) draw_lease_work(plan);
   draw_lease_terms(plan);

@@ -16,8 +16,12 @@ namespace leasehold::sim {
 lease::Timing timing(int lease_ms, int heartbeat_ms, std::int64_t drift_ppm, int margin_ms,
                      int election_ms);
 
-/// The settings of the cluster. The bound on the drift is one for all; D may differ by node.
+/// The timing that the seed is about. The bound on the drift is one for all; D may differ by node.
 void draw_timings(const SimOptions& options, Plan& plan);
+
+/// What the group has agreed on, what each node is started with, and changes. After everything that
+/// decides the timing and the number of the nodes.
+void draw_settings(const SimOptions& options, Plan& plan);
 
 void draw_transfers(Plan& plan);
 

@@ -62,15 +62,21 @@ void Faults::start() {
   world_.queue.after(milliseconds(100), [this] { revive(); });
 }
 
-std::int64_t Faults::draw_rate() {
+std::int64_t Faults::most_drift(const SimNode& node) const {
   const std::int64_t most = world_.plan.drift_ppm_max;
+  if (world_.plan.drift_unbounded) return most;
+  return std::min(most, oracles_.numbers().drift_ppm(node));
+}
+
+std::int64_t Faults::draw_rate(const SimNode& node) {
+  const std::int64_t most = most_drift(node);
   if (world_.plan.drift_extreme) return random_.chance(1, 2) ? most : -most;
   return random_.between(-most, most + 1);
 }
 
 void Faults::set_rates(SimNode& node) {
-  const std::int64_t holder = draw_rate();
-  const std::int64_t other = draw_rate();
+  const std::int64_t holder = draw_rate(node);
+  const std::int64_t other = draw_rate(node);
   // As on Linux, most machines have both clocks on one oscillator; the protocol does not rely on
   // it.
   const std::int64_t promise = random_.chance(2, 3) ? holder : other;
@@ -171,7 +177,7 @@ void Faults::pause(SimNode& node, Duration longest) {
   Duration length = draw_duration(random_, milliseconds(5), longest);
   // A leader that wakes up at about the end of its lease, or shortly before it would have to give
   // up, is the most dangerous.
-  const Duration lease = node.timing().lease;
+  const Duration lease = node.driver().core().timing().lease;
   const Duration close = draw_duration(random_, lease * 8 / 10, lease * 13 / 10);
   const Duration closer = draw_duration(random_, lease * 95 / 100, lease * 115 / 100);
   const std::uint64_t kind = random_.below(8);
@@ -286,10 +292,28 @@ void Faults::let_up() {
 
 // The worst that the bound on the drift allows.
 void Faults::set_rates_against(const SimNode& leader) {
-  const std::int64_t most = world_.plan.drift_ppm_max;
   for (SimNode* node : nodes_) {
+    const std::int64_t most = most_drift(*node);
     const std::int64_t rate = node == &leader ? -most : most;
     node->set_rates(rate, rate);
+  }
+}
+
+// A smaller bound is kept from this instant on. A larger one is used up at once where every clock
+// is as wrong as it may be.
+void Faults::keep_bounds() {
+  SimNode* const leading = leader();
+  const bool against_leader = world_.plan.drift_extreme && world_.plan.drift_against_leader;
+  if (against_leader && leading != nullptr) return set_rates_against(*leading);
+  for (SimNode* node : nodes_) {
+    const std::int64_t most = most_drift(*node);
+    const auto [holder, promise] = node->clock().rates();
+    const auto kept = [&](std::int64_t rate) {
+      if (world_.plan.drift_extreme) return rate < 0 ? -most : most;
+      return std::clamp(rate, -most, most);
+    };
+    if (kept(holder) == holder && kept(promise) == promise) continue;
+    node->set_rates(kept(holder), kept(promise));
   }
 }
 

@@ -27,10 +27,13 @@ class Faults {
   void start();
   /// Every fault ends and every node runs.
   void heal();
+  /// What the nodes rely on has changed (agreed_numbers.h).
+  void keep_bounds();
 
  private:
   void set_rates(SimNode& node);
-  std::int64_t draw_rate();
+  std::int64_t most_drift(const SimNode& node) const;
+  std::int64_t draw_rate(const SimNode& node);
   void schedule_next();
   void one_fault(bool happens);
   void trigger(FaultClass fault);

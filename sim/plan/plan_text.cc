@@ -64,6 +64,7 @@ void each_field(See& see, OnePlan& plan) {
   see("snapshots.crash_ppm", plan.snapshots.crash_ppm, kPpm);
   see("snapshots.quick_return", plan.snapshots.quick_return, kFlag);
   see("drift_ppm_max", plan.drift_ppm_max, kDrift);
+  see("drift_unbounded", plan.drift_unbounded, kFlag);
   see("drift_extreme", plan.drift_extreme, kFlag);
   see("drift_against_leader", plan.drift_against_leader, kFlag);
   see("fault_interval", plan.fault_interval, kPositiveTime);
@@ -71,6 +72,9 @@ void each_field(See& see, OnePlan& plan) {
   see("transfer_interval", plan.transfer_interval, kTime);
   see("member_change_interval", plan.member_change_interval, kTime);
   see("cut_demand_interval", plan.cut_demand_interval, kTime);
+  see("settings.change_interval", plan.settings.change_interval, kTime);
+  see("settings.agreed", plan.settings.agreed, kFlag);
+  see("settings.lease_reads", plan.settings.first.lease_reads, kFlag);
   see("crash_at_send_ppm", plan.crash_at_send_ppm, kPpm);
   see("young_leader_percent", plan.young_leader_percent, kPercent);
   see("hunt_percent", plan.hunt_percent, kPercent);
@@ -134,14 +138,23 @@ void each_limit(See& see, OneDriver& driver) {
   see("driver.chunks_storing_max", driver.chunks_storing_max, kFew);
 }
 
+/// The names of the fields follow `prefix`.
+template <class See, class OneTiming>
+void each_time(See& see, const std::string& prefix, OneTiming& timing) {
+  const auto of = [&](const char* name, auto& field, Range range) {
+    see((prefix + name).c_str(), field, range);
+  };
+  of("lease", timing.lease, kTime);
+  of("heartbeat", timing.heartbeat, kTime);
+  of("max_clock_drift_ppm", timing.max_clock_drift_ppm, kDrift);
+  of("max_round_trip", timing.max_round_trip, kTime);
+  of("margin", timing.margin, kTime);
+  of("election_timeout", timing.election_timeout, kTime);
+}
+
 template <class See, class OneNode>
 void each_node_field(See& see, OneNode& node) {
-  see("timing.lease", node.timing.lease, kTime);
-  see("timing.heartbeat", node.timing.heartbeat, kTime);
-  see("timing.max_clock_drift_ppm", node.timing.max_clock_drift_ppm, kDrift);
-  see("timing.max_round_trip", node.timing.max_round_trip, kTime);
-  see("timing.margin", node.timing.margin, kTime);
-  see("timing.election_timeout", node.timing.election_timeout, kTime);
+  each_time(see, "timing.", node.timing);
   see("witness", node.witness, kFlag);
   see("apply_min", node.apply_min, kTime);
   see("apply_max", node.apply_max, kTime);
@@ -153,6 +166,7 @@ void each_node_field(See& see, OneNode& node) {
 template <class See, class OnePlan>
 void each_field_of_the_group(See& see, OnePlan& plan) {
   each_field(see, plan);
+  each_time(see, "settings.", plan.settings.first.timing);
   each_client_field(see, plan);
   each_limit(see, plan.driver);
 }
@@ -335,6 +349,12 @@ std::string contradiction(const Plan& plan) {
   }
   if (too_short(FaultClass::cut_demand, plan.cut_demand_interval)) {
     return "`cut_demand_interval` must be 1000000 or more";
+  }
+  if (too_short(FaultClass::settings, plan.settings.change_interval)) {
+    return "`settings.change_interval` must be 1000000 or more";
+  }
+  if (const Result<void> valid = plan.settings.first.timing.validate(); !valid) {
+    return "settings: " + valid.error().message;
   }
   if (plan.sessions.clients > 0 && plan.sessions.idle_max < milliseconds(100)) {
     return "`sessions.idle_max` must be 100000000 or more";

@@ -76,7 +76,8 @@ void leave_out(FaultClass fault, Plan& plan) {
     case FaultClass::full_disk:
     case FaultClass::transfer:
     case FaultClass::membership:
-    case FaultClass::cut_demand: return;
+    case FaultClass::cut_demand:
+    case FaultClass::settings: return;
   }
 }
 

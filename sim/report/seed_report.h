@@ -23,6 +23,7 @@ struct SeedReport {
   SnapshotCounts snapshots;
   SessionCounts sessions;
   NodeCounts nodes;
+  SettingsCounts settings;
   LeaseCounts leases;
   KeyLockCounts key_locks;
   std::uint64_t triggered = 0;  ///< faults that were about to be triggered

@@ -47,6 +47,15 @@ void each_count(See see, Reports&... reports) {
   see(reports.nodes.restarts...);
   see(reports.nodes.transfers_asked...);
   see(reports.nodes.transfers...);
+  see(reports.settings.asked...);
+  see(reports.settings.refused...);
+  see(reports.settings.done...);
+  see(reports.settings.committed...);
+  see(reports.settings.longer...);
+  see(reports.settings.shorter...);
+  see(reports.settings.more_drift...);
+  see(reports.settings.less_drift...);
+  see(reports.settings.other...);
   see(reports.leases.granted...);
   see(reports.leases.expired...);
   see(reports.leases.fenced...);
@@ -71,6 +80,14 @@ void each_count(See see, Reports&... reports) {
 
 unsigned long long number(std::uint64_t n) {
   return n;
+}
+
+void print_settings(const SettingsCounts& g) {
+  std::printf(
+      "changes of settings %llu: lease longer %llu, shorter %llu, drift bound larger %llu, smaller "
+      "%llu, only others %llu; asked for %llu, refused %llu, reported %llu\n",
+      number(g.committed), number(g.longer), number(g.shorter), number(g.more_drift),
+      number(g.less_drift), number(g.other), number(g.asked), number(g.refused), number(g.done));
 }
 
 }  // namespace
@@ -147,6 +164,7 @@ void Summary::print(std::uint64_t findings, std::uint64_t died, const SimOptions
   std::printf(
       "faults triggered %llu; restarts of nodes %llu; transfers asked for %llu, done %llu\n",
       number(n.faults), number(n.restarts), number(n.transfers_asked), number(n.transfers));
+  print_settings(sum_.settings);
   const LeaseCounts& l = sum_.leases;
   std::printf(
       "lease events %llu: leases granted %llu, expired %llu, revoked %llu; renewals %llu, %llu of "

@@ -27,6 +27,7 @@ const char* fault_class_name(FaultClass fault) {
     case FaultClass::transfer: return "transfer";
     case FaultClass::membership: return "membership";
     case FaultClass::cut_demand: return "cut_demand";
+    case FaultClass::settings: return "settings";
   }
   LEASEHOLD_UNREACHABLE();
 }

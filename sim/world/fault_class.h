@@ -32,8 +32,9 @@ enum class FaultClass : std::uint8_t {
   transfer,       ///< a leader is asked to transfer the leadership
   membership,     ///< a leader is asked to change the members
   cut_demand,     ///< a node is asked to cut its log now
+  settings,       ///< a leader is asked to change the settings of the group
 };
-inline constexpr std::size_t kFaultClasses = 22;
+inline constexpr std::size_t kFaultClasses = 23;
 
 /// "unsynced_loss".
 const char* fault_class_name(FaultClass fault);

@@ -74,6 +74,19 @@ struct NodeCounts {
   std::uint64_t transfers = 0;        ///< after which another node led
 };
 
+/// What became of the settings of the group.
+struct SettingsCounts {
+  std::uint64_t asked = 0;      ///< changes, of some node that led
+  std::uint64_t refused = 0;    ///< nothing was appended
+  std::uint64_t done = 0;       ///< as the caller learned
+  std::uint64_t committed = 0;  ///< all that changed something, and by what they changed:
+  std::uint64_t longer = 0;     ///< D
+  std::uint64_t shorter = 0;
+  std::uint64_t more_drift = 0;  ///< the bound
+  std::uint64_t less_drift = 0;
+  std::uint64_t other = 0;  ///< neither of the two
+};
+
 /// What became of the leases that clients held.
 struct LeaseCounts {
   std::uint64_t granted = 0;

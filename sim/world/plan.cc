@@ -19,14 +19,28 @@ Duration draw_duration(Random& random, Duration low, Duration high) {
   return Duration(random.between(low.count(), std::max(low, high).count() + 1));
 }
 
+raft::GroupSettings first_settings(const Plan& plan) {
+  if (plan.settings.agreed) return plan.settings.first;
+  raft::GroupSettings first;
+  first.timing = plan.nodes[0].timing;
+  return first;
+}
+
 Duration Plan::lease_max() const {
-  Duration longest{0};
+  Duration longest = settings.agreed ? settings.first.timing.lease : Duration(0);
+  if (enabled.has(FaultClass::settings)) {
+    const Duration grown = first_settings(*this).timing.lease * kSettingsGrowth;
+    longest = std::max(longest, std::min(grown, kSettingsLeaseMax));
+  }
   for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.lease);
   return longest;
 }
 
 Duration Plan::election_timeout_max() const {
-  Duration longest{0};
+  Duration longest = settings.agreed ? settings.first.timing.election_timeout : Duration(0);
+  if (enabled.has(FaultClass::settings)) {
+    longest = first_settings(*this).timing.election_timeout * kSettingsGrowth;
+  }
   for (const NodePlan& node : nodes) longest = std::max(longest, node.timing.election_timeout);
   return longest;
 }

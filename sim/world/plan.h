@@ -4,6 +4,7 @@
 
 #include <leasehold/base/random.h>
 #include <leasehold/lease/timing.h>
+#include <leasehold/raft/settings.h>
 #include <leasehold/replica/driver.h>
 #include <leasehold/sim/world/event_queue.h>
 #include <leasehold/sim/world/fault_class.h>
@@ -53,7 +54,19 @@ struct SnapshotPlan {
   bool quick_return = false;
 };
 
+/// What the group has agreed on, and how it changes.
+struct SettingsPlan {
+  /// The first membership has settings. Otherwise each node follows its own flags, until a change
+  /// gives the group its first ones.
+  bool agreed = false;
+  raft::GroupSettings first;
+  /// Mean time between two changes.
+  Duration change_interval{0};
+};
+
 struct NodePlan {
+  /// What the node is started with. Its drift bound may be smaller than the group's or larger; its
+  /// clocks keep the larger one of the two.
   lease::Timing timing;
   /// Keeps the log and no state machine.
   bool witness = false;
@@ -127,6 +140,7 @@ struct Plan {
   std::uint64_t seed = 0;
   FaultSet enabled;
   std::vector<NodePlan> nodes;
+  SettingsPlan settings;
   /// The first 3 or 5 nodes form the group; the others start empty, and may join it.
   std::size_t founders = 0;
   LinkPlan link;
@@ -137,8 +151,11 @@ struct Plan {
   LeasePlan leases;
   KeyLockPlan key_locks;
   replica::DriverOptions driver;  ///< limits only; `core` is made for each start
-  /// Clock rates stay within this of true time.
+  /// Clock rates stay within this of true time, and within what is relied upon at that instant
+  /// (judge/agreed_numbers.h).
   std::int64_t drift_ppm_max = 0;
+  /// They only stay within `drift_ppm_max`, whatever the nodes rely upon.
+  bool drift_unbounded = false;
   bool drift_extreme = false;
   /// With drift_extreme: the leader has the slowest clocks that are allowed, all others the
   /// fastest. No lease comes closer to the promises that it is based on.
@@ -168,10 +185,17 @@ struct Plan {
   std::uint64_t wake_percent = 0;
   /// Chance that a node crashes while a batch waits for its sync.
   std::uint64_t crash_at_persist_ppm = 0;
-  /// The longest D of any node.
+  /// The longest D of any node, and of the group.
   Duration lease_max() const;
   Duration election_timeout_max() const;
 };
+
+/// A change of the settings makes D, or the election timeout, at most this many times as long as it
+/// is in the first ones, and D at most this long.
+inline constexpr int kSettingsGrowth = 2;
+inline constexpr Duration kSettingsLeaseMax = std::chrono::seconds(6);
+/// The numbers that changes of the settings begin with.
+raft::GroupSettings first_settings(const Plan& plan);
 
 /// A random sequence for one subject of the plan. Its name decides it, with the seed and nothing
 /// else: another draw for one subject changes nothing that is drawn for any other.

@@ -6,6 +6,7 @@
 #include <leasehold/story/two_clocks.h>
 
 #include <cstdint>
+#include <utility>
 
 namespace leasehold::sim {
 
@@ -19,6 +20,7 @@ class SimClock : public lease::Clock {
 
   /// Deviations from true time in parts per million, each above -1 000 000.
   void set_rates(std::int64_t holder_ppm, std::int64_t promise_ppm);
+  std::pair<std::int64_t, std::int64_t> rates() const { return clocks_.rates(); }
   void suspend();
   void resume();
   /// A reboot: both clocks start again, at `origin`.

@@ -55,6 +55,7 @@ raft::Membership founding_membership(const Plan& plan) {
     membership.voters.emplace_back(i);
     if (plan.nodes[i - 1].witness) membership.witnesses.emplace_back(i);
   }
+  if (plan.settings.agreed) membership.settings = plan.settings.first;
   return membership;
 }
 

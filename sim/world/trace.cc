@@ -103,12 +103,12 @@ Summary summarize(const wire::PeerMessage& message) {
                     message.payload);
 }
 
-constexpr const char* kEventNames[] = {"role changed",      "leader known",       "vote granted",
-                                       "vote refused",      "promise given",      "lease gained",
-                                       "lease lost",        "settings differ",    "log cut",
-                                       "snapshot sending",  "snapshot installed", "members changed",
-                                       "members committed", "transfer started",   "token issued",
-                                       "token unused",      "transfer ended"};
+constexpr const char* kEventNames[] = {
+    "role changed",      "leader known",       "vote granted",       "vote refused",
+    "promise given",     "lease gained",       "lease lost",         "settings differ",
+    "log cut",           "snapshot sending",   "snapshot installed", "members changed",
+    "members committed", "transfer started",   "token issued",       "token unused",
+    "transfer ended",    "protocol violation", "settings changed"};
 constexpr const char* kRoleNames[] = {"follower", "pre-candidate", "candidate", "leader"};
 constexpr const char* kReasonNames[] = {"started",      "election timeout", "pre-vote won",
                                         "election won", "higher term",      "leader appeared",
@@ -134,6 +134,9 @@ std::string format_event(const TraceLine& line) {
     return fmt::format("{}, entry {}: {} voters, {} outgoing", text, n[2], n[3], n[4]);
   }
   if (n[0] == 12) return fmt::format("{}, entry {}", text, n[2]);
+  if (n[0] == 18) {
+    return fmt::format("{}, entry {}: lease (ns) {}, drift (ppm) {}", text, n[2], n[3], n[4]);
+  }
   text += fmt::format(", node {}", n[2]);
   if (n[0] == 2 || n[0] == 3) text += n[3] != 0 ? " (pre-vote)" : " (vote)";
   return text;
@@ -197,7 +200,12 @@ void Trace::add_event(const raft::Event& event) {
                  [](const raft::LeaseGained&) {},
                  [](const raft::LeaseLost&) {},
                  [&n](const raft::SettingsDiffer& what) { n[0] = what.peer.value(); },
-                 [&n](const raft::SettingsChanged& what) { n[0] = what.index.value(); },
+                 [&n](const raft::SettingsChanged& what) {
+                   const lease::Timing& timing = what.settings.timing;
+                   n[0] = what.index.value();
+                   n[1] = static_cast<std::uint64_t>(timing.lease.count());
+                   n[2] = static_cast<std::uint64_t>(timing.max_clock_drift_ppm);
+                 },
                  [&n](const raft::LogCut& what) { n[0] = what.to.value(); },
                  [&n](const raft::SnapshotSending& what) { n[0] = what.peer.value(); },
                  [&n](const raft::SnapshotInstalled& what) {

@@ -5,6 +5,7 @@
 #include <leasehold/base/random.h>
 #include <leasehold/explore/codec.h>
 #include <leasehold/explore/search.h>
+#include <leasehold/tests/explore/walk.h>
 
 #include <algorithm>
 #include <string>
@@ -21,13 +22,6 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-/// Node 1 leads, and its followers have answered.
-Bounds led() {
-  Bounds bounds;
-  bounds.beginning = beginning::led(3);
-  return bounds;
-}
-
 Bounds true_clocks(std::uint8_t time) {
   Bounds bounds = led();
   bounds.time = time;
@@ -41,29 +35,6 @@ Bounds bad_clocks() {
   return bounds;
 }
 
-SearchReport search_all(const Bounds& bounds, std::size_t depth_max = 64) {
-  SearchLimits limits;
-  limits.depth_max = depth_max;
-  return search(bounds, limits, {}, {});
-}
-
-bool offers(const World& world, const std::string& text) {
-  const std::vector<Step> steps = world.steps();
-  return std::any_of(steps.begin(), steps.end(),
-                     [&](const Step& step) { return world.text(step) == text; });
-}
-
-World after(World world, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const std::vector<Step> steps = world.steps();
-    const auto step = std::find_if(steps.begin(), steps.end(),
-                                   [&](const Step& one) { return world.text(one) == text; });
-    EXPECT_TRUE(step != steps.end()) << text;
-    if (step != steps.end()) world.take(*step);
-  }
-  return world;
-}
-
 TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
   Bounds bounds = true_clocks(3);
   bounds.restarts = 2;
@@ -75,12 +46,13 @@ TEST(Bounds, NoRunHasMoreOfAnythingThanItMay) {
   bounds.suspends = 2;
   bounds.wipes = 1;
   bounds.cuts = 1;
+  bounds.settings = 2;
   bounds.slow_disk = true;
   const std::vector<std::pair<StepKind, int>> most = {
       {StepKind::rates, 0},     {StepKind::advance, 3}, {StepKind::restart, 2},
       {StepKind::duplicate, 1}, {StepKind::propose, 2}, {StepKind::read, 1},
       {StepKind::transfer, 1},  {StepKind::change, 1},  {StepKind::suspend, 2},
-      {StepKind::wipe, 1},      {StepKind::cut, 1}};
+      {StepKind::wipe, 1},      {StepKind::cut, 1},     {StepKind::settings, 2}};
   std::vector<int> seen(most.size());
   Random random(1);
   for (int i = 0; i < 200; ++i) {

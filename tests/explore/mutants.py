@@ -81,6 +81,11 @@ FOUND = [
     ("token_of_any_term", "--rules --nodes 4 --meetings --time 0 --transfers 2 --no-drift", 5),
     ("token_raises_the_term", "--rules --time 1 --transfers 1 --no-drift", 6),
     ("change_before_own_term", "--rules --first-election --time 1 --changes 1 --no-drift", 7),
+    ("own_numbers_before_the_groups", "--agreed 25 --time 2", 3),
+    ("a_longer_lease_before_it_is_promised", "--agreed 25 --settings 1 --time 3", 4),
+    ("a_shorter_lease_ends_promises", "--agreed 25 --settings 1 --time 3 --no-drift", 6),
+    ("earlier_rounds_keep_their_worth", "--agreed 0 --settings 1 --time 3", 6),
+    ("acknowledged_rounds_keep_their_worth", "--agreed 0 --settings 1 --time 3", 6),
     ("leader_grants_votes", "--rules --time 3 --no-drift", 8),
 ]
 

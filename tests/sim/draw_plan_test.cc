@@ -38,6 +38,8 @@ const Subject kSubjects[] = {
     {"stragglers", 0.5, enabled<FaultClass::straggler>},
     {"full disks", 1.0 / 3, enabled<FaultClass::full_disk>},
     {"demands for cuts", 1.0 / 3, enabled<FaultClass::cut_demand>},
+    {"changes of settings", 2.0 / 3, enabled<FaultClass::settings>},
+    {"settings at the beginning", 7.0 / 8, [](const Plan& plan) { return plan.settings.agreed; }},
     {"suspends", 0.5, enabled<FaultClass::suspend>},
     {"stalls", 0.5, enabled<FaultClass::disk_stall>},
     {"cuts by age", 5.0 / 12,
@@ -74,6 +76,32 @@ TEST(DrawPlan, EachSubjectIsDrawnByItself) {
           << kSubjects[i].name << " and " << kSubjects[j].name;
     }
   }
+}
+
+// The group's settings have to make up for what each node was started with.
+TEST(DrawPlan, NoTwoNodesOfASeedAreStartedWithTheSameNumbers) {
+  std::vector<int> kinds(4, 0);
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SimOptions options;
+    options.lease_work = seed % 5 == 0;
+    options.long_life = seed % 7 == 0;
+    if (seed % 11 == 0) options.shape = PartitionShape::ring;
+    const Plan plan = draw_plan(seed, options);
+    for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
+      const lease::Timing& own = plan.nodes[i].timing;
+      ASSERT_TRUE(own.validate().ok()) << seed;
+      for (std::size_t j = 0; j < i; ++j) {
+        const lease::Timing& other = plan.nodes[j].timing;
+        EXPECT_NE(own.lease, other.lease) << seed;
+        if (own.max_clock_drift_ppm != other.max_clock_drift_ppm) ++kinds[0];
+        if (own.margin != other.margin) ++kinds[1];
+      }
+      const std::int64_t agreed = plan.settings.first.timing.max_clock_drift_ppm;
+      if (own.max_clock_drift_ppm < agreed) ++kinds[2];
+      if (own.max_clock_drift_ppm > agreed) ++kinds[3];
+    }
+  }
+  for (const int kind : kinds) EXPECT_GT(kind, 300);
 }
 
 // A duel has no witnesses.

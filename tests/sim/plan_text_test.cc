@@ -77,6 +77,8 @@ TEST(PlanText, WhatIsWrongIsRefusedAndSaysWhere) {
       {with("disk.full_max 0"), "`disk.full_max` must be 50000000 or more"},
       {with("leases.clients 1\nleases.ttl 0"),
        "`leases.ttl` must be 50000000 or more, and the margin at most a tenth of it"},
+      {with("enabled settings\nsettings.change_interval 0"),
+       "`settings.change_interval` must be 1000000 or more"},
       {with("node 1 apply_min 3600000000000"), "node 1: `apply_min` is above `apply_max`"},
       {with("node 1 witness 1\nnode 2 witness 1\nnode 3 witness 1"),
        "one of the founders must be no witness"},
@@ -89,6 +91,9 @@ TEST(PlanText, WhatIsWrongIsRefusedAndSaysWhere) {
   const Result<Plan> timing = plan_of(with("node 2 timing.lease 1"));
   ASSERT_FALSE(timing.ok());
   EXPECT_EQ(timing.error().message.substr(0, 21), "node 2: unsafe lease:");
+  const Result<Plan> agreed = plan_of(with("settings.lease 1"));
+  ASSERT_FALSE(agreed.ok());
+  EXPECT_EQ(agreed.error().message.substr(0, 23), "settings: unsafe lease:");
 }
 
 // Each value by itself at both ends of what is taken. Nothing of a plan may reach an assertion.

@@ -37,8 +37,8 @@ TEST(Shrink, KeepsWhatTheFindingNeedsAndNothingElse) {
   EXPECT_EQ(options_of(shrunk.reduction),
             " --without crash,suspend,partition,one_way_cut,loss,duplication,reordering,disk_stall,"
             "unsynced_loss,disk_error,extreme_drift,drift_change,slow_apply,late_handling,"
-            "reader_pause,straggler,full_disk,transfer,membership,cut_demand,sessions,leases,"
-            "key_locks --clients 4 --only 7,31");
+            "reader_pause,straggler,full_disk,transfer,membership,cut_demand,settings,sessions,"
+            "leases,key_locks --clients 4 --only 7,31");
   EXPECT_EQ(faults_left(shrunk), 2U);
   EXPECT_LT(shrunk.attempts, 250U);
 }

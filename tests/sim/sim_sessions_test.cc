@@ -92,7 +92,7 @@ TEST(RegisterSessions, TheDigestHoldsTheResults) {
 
 TEST(Simulator, ClientsRepeatTheirWritesAndSessionsExpire) {
   SessionCounts all;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     const SeedReport report = run_seed(seed);
     ASSERT_FALSE(report.violation) << seed;
     all.opened += report.sessions.opened;

@@ -53,6 +53,11 @@ advance $S
 crash $n
 restart $n
 restart $n lease=$s
+restart $n[ margin=$S] drift=$d%
+settings $n lease=$s
+settings $n drift=$d%[ margin=$S]
+settings $n[ heartbeat=$S][ election=$s][ rtt=$S] reads=on
+settings $n reads=off
 pause $n
 resume $n[ read]
 disk $n stall
@@ -80,9 +85,9 @@ show messages)");
 
 const std::vector<Form> kLies = lines_of(R"(preset $n term=$t[ log=$T]
 preset $n term=$d log=$T
-drift $n +$d%[ holder]
-drift $n -$d%[ promise]
-drift $n $d.$t%
+drift $n +$d%[ holder] beyond
+drift $n -$d%[ promise] beyond
+drift $n $d.$t%[ both beyond]
 drift $n -$dppm
 forge $l vote term=$t last_term=$t last_index=$t
 forge $l pre_vote term=$t last_term=$t last_index=$t

@@ -121,10 +121,43 @@ TEST(ScenarioCommands, TwoValidLeasesEndAScenario) {
   // Node 1 runs slower than the bound that the others rely on.
   const std::string story =
       "> nodes 3 drift=10% delay=1ms\n  nothing\n> campaign 1\n> settle\n> run 200ms\n"
-      "> drift 1 -60%\n> isolate 1\n> run 2s\n";
+      "> drift 1 -60% beyond\n> isolate 1\n> run 2s\n";
   const ScenarioOutcome outcome = run(kHead + story);
   EXPECT_TRUE(outcome.failed);
   EXPECT_THAT(outcome.problems.back(), HasSubstr("both hold a valid lease"));
+}
+
+// The promise of every lease rests on the clocks. A clock that nobody has allowed for ends the
+// story before it has begun.
+TEST(ScenarioCommands, AClockBeyondTheBoundIsRefusedWithBothNumbers) {
+  const ScenarioOutcome outcome =
+      run(kHead +
+          "> nodes 3 lease=1s drift=0% margin=0ms election=100ms delay=0ms\n  nothing\n"
+          "> drift 1 -10%\n> drift 2 +10%\n> drift 3 +10%\n> campaign 1\n> run 1ms\n"
+          "> isolate 1\n> advance 1ms\n> campaign 2\n> run 60ms\n");
+  EXPECT_TRUE(outcome.failed);
+  ASSERT_EQ(outcome.problems.size(), 1U);
+  EXPECT_THAT(outcome.problems[0], AllOf(HasSubstr("a.scenario:7:"), HasSubstr("off by -100000ppm"),
+                                         HasSubstr("the bound of 0ppm")));
+  const std::string group = "> nodes 3 drift=10% delay=0ms\n  nothing\n> ";
+  EXPECT_THAT(problem(group + "drift 1 +10%\n  0ms\n> drift 1 -10.1%\n"),
+              AllOf(HasSubstr("off by -101000ppm"), HasSubstr("the bound of 100000ppm")));
+  EXPECT_THAT(problem(group + "drift 1 +10%\n  0ms\n> restart 1 drift=9%\n"),
+              AllOf(HasSubstr("off by 100000ppm"), HasSubstr("the bound of 90000ppm")));
+}
+
+TEST(ScenarioCommands, TheBoundIsTheLargerOneOfTheNodeAndTheGroup) {
+  const std::string settled =
+      "> nodes 3 drift=0% delay=0ms\n  x\n> campaign 1\n  x\n> run 1ms\n  x\n> settings 1 "
+      "drift=10%\n  x\n> run 300ms\n  x\n> ";
+  EXPECT_FALSE(run(kHead + settled + "drift 1 -10%\n").failed);
+  EXPECT_THAT(problem(settled + "drift 1 -11%\n"), HasSubstr("the bound of 100000ppm"));
+  // They have to be good enough before a smaller one is asked for.
+  EXPECT_THAT(problem(settled + "drift 2 5%\n  x\n> settings 1 drift=4%\n"),
+              AllOf(HasSubstr("node 2 are off by 50000ppm"), HasSubstr("the bound of 40000ppm")));
+  EXPECT_THAT(run(kHead + settled + "settings 1 lease=20ms\n").problems.back(),
+              HasSubstr("node 1 refuses: unavailable lease"));
+  EXPECT_THAT(problem(settled + "settings 1 reads=maybe\n"), HasSubstr("allowed: on, off"));
 }
 
 TEST(ScenarioCommands, TwoLeadersOfOneTermEndAScenario) {

@@ -1,0 +1,74 @@
+#include <leasehold/base/assert.h>
+#include <leasehold/sim/plan/drawing.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace leasehold::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+/// Of the nodes, so that no two are started with the same numbers.
+constexpr int kAttempts = 64;
+
+/// The flags of one node. In a group that has agreed on settings nothing depends on them but what
+/// the node's own clock is worth.
+lease::Timing draw_flags(Random& random, const lease::Timing& base, bool agreed) {
+  lease::Timing flags = base;
+  const std::int64_t lease_percent = random.between(agreed ? 50 : 100, 201);
+  const std::int64_t heartbeats = random.between(8, 21);
+  const std::int64_t election_percent = random.between(agreed ? 60 : 80, agreed ? 181 : 141);
+  const std::int64_t drift_percent[] = {0, 10, 50, 100, 100, 150};
+  const std::int64_t drift = drift_percent[random.below(6)];
+  const std::int64_t margin_ms = random.between(0, 16);
+  const std::int64_t round_trip_ms = random.between(20, 51);
+  flags.lease = std::min(base.lease * lease_percent / 100, kSettingsLeaseMax);
+  flags.heartbeat = flags.lease / heartbeats;
+  flags.election_timeout = base.election_timeout * election_percent / 100;
+  flags.max_clock_drift_ppm = base.max_clock_drift_ppm * drift / 100;
+  flags.margin = milliseconds(margin_ms);
+  flags.max_round_trip = milliseconds(round_trip_ms);
+  return flags;
+}
+
+/// A leader with this drift bound could renew its lease in time.
+bool can_lead(lease::Timing timing, std::int64_t own_drift_ppm) {
+  timing.max_clock_drift_ppm = std::max(timing.max_clock_drift_ppm, own_drift_ppm);
+  return timing.validate().ok();
+}
+
+}  // namespace
+
+void draw_settings(const SimOptions& options, Plan& plan) {
+  Random random = stream(plan.seed, "settings");
+  const lease::Timing base = plan.nodes[0].timing;
+  const bool agreed = random.chance(7, 8);
+  const bool changes = random.chance(2, 3);
+  const std::int64_t interval_ms[] = {40, 80, 250, 1'000};
+  const Duration interval = milliseconds(interval_ms[random.below(4)]);
+  plan.settings.agreed = agreed;
+  plan.settings.first.timing = base;
+  plan.settings.first.lease_reads = true;
+  std::int64_t number = 0;
+  for (NodePlan& node : plan.nodes) {
+    lease::Timing flags = base;
+    for (int i = 0; i < kAttempts; ++i) {
+      const lease::Timing drawn = draw_flags(random, base, agreed);
+      if (!drawn.validate().ok() || !can_lead(base, drawn.max_clock_drift_ppm)) continue;
+      flags = drawn;
+      break;
+    }
+    if (options.drift_ppm) flags.max_clock_drift_ppm = base.max_clock_drift_ppm;
+    // Whatever was drawn, no two nodes have the same.
+    flags.lease += microseconds(++number);
+    node.timing = flags;
+    LEASEHOLD_ASSERT(node.timing.validate().ok());
+  }
+  if (!changes || options.shape) return;
+  plan.enabled.add(FaultClass::settings);
+  plan.settings.change_interval = interval;
+}
+
+}  // namespace leasehold::sim
