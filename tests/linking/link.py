@@ -197,8 +197,8 @@ def build_types(options):
 
 
 def add_subdirectory(options):
-    """Compiles each example against the tree. The library is the one that find_package links, compiled a second time: one
-    example is linked and run, and with --full all are."""
+    """Compiles each example against the tree. The library is the one that find_package links, compiled a second
+    time: one example is linked and run, and with --full all are."""
     for example in COMPONENT:
         whole = options.full or example == "bare_core"
         build = with_cmake(options, "add_subdirectory", example,
