@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -40,12 +41,36 @@ Error unknown(const std::string& why) {
   return {ErrorCode::unavailable, why + "; the command may be executed"};
 }
 
-/// Who asks relies on these. A server of another kind may answer anything.
+struct KnownKey {
+  const char* name;
+  bool (Json::*fits)() const noexcept;
+};
+
+bool fits(const Json& object, std::initializer_list<KnownKey> keys) {
+  return object.is_object() && std::all_of(keys.begin(), keys.end(), [&](const KnownKey& key) {
+           const auto found = object.find(key.name);
+           return found != object.end() && ((*found).*key.fits)();
+         });
+}
+
+/// The commands rely on these. A server of another kind may answer anything.
 bool is_status(const Json& status) {
-  return status.is_object() && status.contains("role") && status.at("role").is_string() &&
-         status.contains("leader") && status.at("leader").is_number_unsigned() &&
-         status.contains("term") && status.at("term").is_number_unsigned() &&
-         status.contains("lease_left") && status.at("lease_left").is_number();
+  const bool whole = fits(status, {{"id", &Json::is_number_unsigned},
+                                   {"role", &Json::is_string},
+                                   {"leader", &Json::is_number_unsigned},
+                                   {"term", &Json::is_number_unsigned},
+                                   {"commit", &Json::is_number_unsigned},
+                                   {"applied", &Json::is_number_unsigned},
+                                   {"formed", &Json::is_boolean},
+                                   {"lease_left", &Json::is_number},
+                                   {"members", &Json::is_array}});
+  if (!whole) return false;
+  const Json& members = status.at("members");
+  return std::all_of(members.begin(), members.end(), [](const Json& member) {
+    return fits(member, {{"id", &Json::is_number_unsigned},
+                         {"voter", &Json::is_boolean},
+                         {"connected", &Json::is_boolean}});
+  });
 }
 
 }  // namespace
@@ -60,7 +85,8 @@ Result<Json> fetch_status(const std::string& server, Timeout timeout) {
   }
   Json status = Json::parse(reply.value().text, nullptr, false);
   if (reply.value().kind != client::RespValue::Kind::bulk || !is_status(status)) {
-    return Error{ErrorCode::malformed, "this is not a Leasehold server: " + reply.value().text};
+    return Error{ErrorCode::malformed,
+                 "this is no status of a Leasehold server of this version: " + reply.value().text};
   }
   return status;
 }

@@ -1,6 +1,7 @@
 // The `leasehold` program: the table of its commands. What each takes and does is in its own file.
 #include <leasehold/check/check_command.h>
 #include <leasehold/cli/commands.h>
+#include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/manual.h>
 #include <leasehold/cli/parser.h>
 #include <leasehold/explore/explore_command.h>
@@ -9,6 +10,8 @@
 #include <leasehold/story/scenario_command.h>
 #include <leasehold/story/telling.h>
 #include <leasehold/story/timeline_command.h>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -120,5 +123,12 @@ int run(int argc, char** argv) {
 }  // namespace leasehold::cli
 
 int main(int argc, char** argv) {
-  return leasehold::cli::run(argc, argv);
+  try {
+    return leasehold::cli::run(argc, argv);
+  } catch (const nlohmann::json::exception& wrong) {
+    std::cerr << "leasehold: a server's answer has another form than this build reads ("
+              << wrong.what()
+              << "). Ask with the server's build; what was asked for may have been done\n";
+    return leasehold::cli::kOutcomeUnknown;
+  }
 }

@@ -3,6 +3,7 @@
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/leader.h>
 #include <leasehold/cli/nearest_word.h>
+#include <leasehold/raft/membership.h>
 #include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
@@ -35,6 +36,8 @@ Actions:
                             let NEW catch up, then exchange the two in one change
   move ID=HOST:PORT ...     set the new address of a member's peer port
 Every step may be repeated: a step that is done already changes nothing.
+With --expect ID, where ID is the membership that list shows, nothing is changed if
+the members or the settings have changed since.
 
 Example:
   leasehold member replace 3 4=10.0.0.4:7101 --servers 10.0.0.1:7201,10.0.0.2:7201)";
@@ -58,6 +61,7 @@ struct Options {
   std::vector<std::string> servers;
   Timeout timeout{10'000};
   Timeout catch_up{600'000};
+  std::string expect;  ///< of the first step
   bool learner = false;
   bool witness = false;
   bool json = false;
@@ -138,7 +142,9 @@ class MemberCommand {
     if (!view) return Step::again;
     // The first time it is sent in any state of the group: a wrong name has to be refused.
     if (may_be_made_ && view->settled() && goal(*view)) return Step::done;
-    Words command = {"LEASEHOLD", "MEMBER", action};
+    Words command = {"LEASEHOLD", "MEMBER"};
+    if (!expect_.empty()) command.insert(command.end(), {"EXPECT", expect_});
+    command.push_back(action);
     command.insert(command.end(), words.begin(), words.end());
     auto client = client::RespClient::connect(view->server, kAskTimeout, access());
     last_ = fmt::format("{}: {}", view->server, client ? "" : client.error().message);
@@ -162,6 +168,7 @@ class MemberCommand {
 
   int change(const std::string& action, const Words& words, const Goal& goal) {
     const auto deadline = Clock::now() + options_.timeout;
+    expect_ = options_.expect;
     may_be_made_ = false;
     for (;; std::this_thread::sleep_for(kRetryPause)) {
       switch (attempt(action, words, goal)) {
@@ -255,6 +262,7 @@ class MemberCommand {
   /// Waits until all of `ids` have nearly caught up, and then makes the change that needs it.
   int bring_up(const Words& ids, const std::string& action, const Words& words, const Goal& goal) {
     const auto deadline = Clock::now() + options_.catch_up;
+    expect_.clear();  // this command's own step has changed the members
     auto tell_at = Clock::now() + kTellPause;
     std::string progress;
     may_be_made_ = false;
@@ -337,13 +345,17 @@ class MemberCommand {
                   member.at("connected").get<bool>() ? "yes" : "no",
                   grouped(view->behind(id)).c_str());
     }
+    // A leader of an earlier build does not say it.
+    const std::string id = status.at("membership").value("id", "");
+    if (!id.empty()) std::printf("membership %s\n", id.c_str());
     if (!view->settled()) std::printf("a change of the members is under way\n");
     return 0;
   }
 
   Options options_;
-  std::string why_;   ///< look() has found no leader
-  std::string last_;  ///< what the last attempt() came to
+  std::string why_;     ///< look() has found no leader
+  std::string expect_;  ///< sent with each attempt; empty: nothing is expected
+  std::string last_;    ///< what the last attempt() came to
   /// An attempt was sent and not answered, or its outcome is not known.
   bool may_be_made_ = false;
 };
@@ -401,7 +413,12 @@ int run(const std::vector<std::string>& given, Options& options) {
   }
   std::string wrong;
   if (fits_action(options, wrong)) {
-    if (options.learner && options.action != "add") {
+    if (!options.expect.empty() && options.action == "list") {
+      wrong = "--expect goes with a change";
+    } else if (!options.expect.empty() && !raft::membership_id_of(options.expect)) {
+      wrong =
+          "--expect takes the membership that leasehold member list shows: 16 hexadecimal digits";
+    } else if (options.learner && options.action != "add") {
       wrong = "--learner goes with add";
     } else if (options.witness && options.action != "add" && options.action != "replace") {
       wrong = "--witness goes with add and replace";
@@ -422,6 +439,8 @@ Run add_member(Flags& flags) {
       {"--witness", "",
        "add, replace: the new members vote and keep the log, but no state (serve --witness on)"},
       options->witness);
+  flags.add({"--expect", "ID", "Change nothing unless this membership is in effect"},
+            options->expect);
   flags.add({"--timeout", "DURATION", "How long to try each step", "10s"}, options->timeout);
   flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
             options->catch_up);

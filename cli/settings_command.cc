@@ -106,7 +106,10 @@ std::optional<Json> read_settings(const Options& options, std::string& why) {
   why = attempt.text;
   if (!attempt.reply || attempt.reply->kind != client::RespValue::Kind::bulk) return std::nullopt;
   Json answer = Json::parse(attempt.reply->text, nullptr, false);
-  if (!answer.is_object() || !answer.contains("lease")) return std::nullopt;
+  if (!answer.is_object()) {
+    why = "this is no answer to LEASEHOLD SETTINGS: " + attempt.text;
+    return std::nullopt;
+  }
   return answer;
 }
 
@@ -116,7 +119,13 @@ Result<raft::GroupSettings> settings_of(const Json& answer) {
   std::vector<server::SettingWord> words = server::settings_words({});
   for (server::SettingWord& word : words) {
     const auto said = answer.find(word.name);
-    if (said != answer.end() && said->is_string()) word.value = said->get<std::string>();
+    if (said == answer.end() || !said->is_string()) {
+      return Error{ErrorCode::malformed,
+                   fmt::format("the leader's answer has no '{}' that this build can read: ask with "
+                               "the leader's build",
+                               word.name)};
+    }
+    word.value = said->get<std::string>();
   }
   const auto edit = server::parse_settings(words);
   if (!edit) return edit.error();

@@ -3,12 +3,14 @@
 
 #include <leasehold/base/bytes.h>
 #include <leasehold/lease/instant.h>
+#include <leasehold/raft/membership.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/calls.h>
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 namespace leasehold::node {
 
@@ -28,6 +30,19 @@ struct CallOptions {
   /// (session_table.h). Then the node sends it again even when it cannot know whether it was
   /// appended before, and fewer calls end as unknown.
   bool repeatable = false;
+  /// Of a proposal: under which leadership it may be appended. Under another one it ends as
+  /// dropped, with ProposeResult::other_leadership: it was not and will not be executed. A node
+  /// that does not know the leader waits for one, up to the timeout. The term and the leader that
+  /// the caller saw are in NodeStatus, and the term of a command in ProposeResult::id.
+  raft::ExpectedLeader expected{};
+  /// Of a read: how old the state may be. Every write that was acknowledged, anywhere, at least
+  /// this long before the call is in what the caller then reads; a later one may be missing. Where
+  /// this node's state is older, or nobody knows its age, the read is linearizable in the mode that
+  /// the call names. Zero or less: always that.
+  lease::Duration max_age{0};
+  /// Of a change of the members: the membership that the caller saw (NodeStatus::membership_id). If
+  /// another one is in effect, nothing is changed: membership_changed.
+  std::optional<raft::MembershipId> expected_membership{};
 };
 
 /// One command of a batch.

@@ -31,7 +31,8 @@ void NodeShell::propose_batch(std::vector<Proposal> batch, CallOptions options) 
   const raft::PromiseInstant end = deadline(options);
   for (Proposal& one : batch) {
     events.emplace_back(replica::Propose{std::move(one.command), end, std::move(one.done),
-                                         options.group, options.repeatable || one.repeatable});
+                                         options.group, options.repeatable || one.repeatable,
+                                         options.expected});
   }
   switch (mailbox_.add(events)) {
     case Mailbox::Added::first: wake(); break;
@@ -63,10 +64,11 @@ void NodeShell::post_task(Mailbox::Task task) {
 }
 
 void NodeShell::change_members(MemberEdits edits, CallOptions options, MembersCompletion done) {
-  post_task([this, edits = std::move(edits), end = deadline(options), group = options.group,
-             done = std::move(done)]() mutable {
+  Members::Call call{std::move(edits), options.expected_membership, deadline(options),
+                     options.group, std::move(done)};
+  post_task([this, call = std::move(call)]() mutable {
     const bool open = !stopping_ && !failure_;
-    members_->change(open ? core() : nullptr, std::move(edits), end, group, std::move(done));
+    members_->change(open ? core() : nullptr, std::move(call));
   });
 }
 

@@ -108,7 +108,9 @@ struct NodeStatus {
   lease::Duration lease_left{0};  ///< zero without a valid lease
   /// Of the newest membership in the log, committed or not; until formed, of the initial peers.
   std::vector<MemberStatus> members;
-  raft::LogId membership;  ///< its place in the log
+  /// Its place in the log, or the log's beginning if its entry was cut off.
+  raft::LogId membership;
+  raft::MembershipId membership_id{};  ///< of its content: CallOptions::expected_membership
   /// The group's, as of the newest membership; none: the node follows `timing`, what it was started
   /// with.
   std::optional<raft::GroupSettings> settings;
@@ -147,13 +149,14 @@ class Node {
                                             const lease::Clock& clock, replica::Observer& observer);
   virtual ~Node() = default;
 
-  /// Replicates a command.
+  /// Replicates a command; CallOptions::expected makes that depend on who leads.
   virtual void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) = 0;
   /// Replicates many, in this order: they share the way to the node's thread, and at the leader an
   /// append and a disk write. This is not a transaction: each ends by itself, and one that has to
   /// be sent again may come after later ones.
   virtual void propose_batch(std::vector<Proposal> batch, CallOptions options) = 0;
-  /// Completes when the state machine may be read linearizably.
+  /// Completes when the state machine may be read: linearizably, or with CallOptions::max_age when
+  /// it is young enough.
   virtual void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) = 0;
   /// Completes when this node has applied `index`.
   virtual void wait_applied(raft::Index index, CallOptions options,
@@ -162,7 +165,9 @@ class Node {
   /// makes it a learner, and promoted in a later change, when it has caught up (learner_behind says
   /// how far it is). A node that is added has to run (NodeOptions::join) unless its uuid is given.
   /// Completes when the change is committed and complete; one whose call ended as unknown may still
-  /// be made. Refused retryably while another change is under way.
+  /// be made. Refused retryably while another change is under way. Refused for good if
+  /// CallOptions::expected_membership is not in effect, with the one that is; and with older_build
+  /// if the group has settings and a node that is to be added, or promoted, cannot read them.
   virtual void change_members(MemberEdits edits, CallOptions options, MembersCompletion done) = 0;
   /// Changes the group's settings, at the leader; what `edit` does not name stays. Completes when
   /// the change is committed: no lease of less careful numbers is left then. Refused with the
@@ -197,7 +202,8 @@ class Node {
   replica::ProposeResult propose_and_wait(Bytes command, CallOptions options);
   /// read(), and waits; then the caller reads its state machine on its own thread. With mode
   /// `lease`, on a leader whose lease is valid and which has applied everything, it takes no lock
-  /// and asks no other node: two clock reads at most. See examples/read_point for its parts.
+  /// and asks no other node: two clock reads at most. The same on any node whose state is not older
+  /// than CallOptions::max_age. See examples/read_point for its parts.
   replica::ReadResult read_point(raft::ReadMode mode, CallOptions options);
   /// change_members(), and waits.
   MembersResult change_members_and_wait(MemberEdits edits, CallOptions options);

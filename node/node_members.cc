@@ -213,17 +213,20 @@ std::optional<Error> Members::gone(lease::Now now) const {
 
 // ---- Changes ----
 
-void Members::change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
-                     replica::CallGroup group, MembersCompletion done) {
+void Members::change(const raft::Core* core, Call call) {
+  const MembersCompletion& done = call.done;
   if (core == nullptr || core->role() != raft::Role::leader) {
     const raft::NodeId leader = core != nullptr ? core->leader() : raft::kNobody;
     return done(members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
   }
   core_ = core;
-  if (const auto id = contradiction(edits)) {
+  if (const auto changed = unexpected(call.expected)) {
+    return done(members_refused(*changed, core->leader()));
+  }
+  if (const auto id = contradiction(call.edits)) {
     return done(members_refused({raft::ChangeObstacle::contradiction, *id}, core->leader()));
   }
-  for (const MemberEdit& edit : edits) {
+  for (const MemberEdit& edit : call.edits) {
     const bool placed = edit.what == MemberEdit::What::add || edit.what == MemberEdit::What::move;
     if (!placed || net::parse_address(edit.address).ok()) continue;
     MembersResult result =
@@ -231,8 +234,7 @@ void Members::change(const raft::Core* core, MemberEdits edits, raft::PromiseIns
     result.reason = net::parse_address(edit.address).error().message;
     return done(std::move(result));
   }
-  const auto change =
-      std::make_shared<Change>(Change{std::move(edits), deadline, group, std::move(done)});
+  const auto change = std::make_shared<Change>(Change{std::move(call)});
   changes_.push_back(change);
   for (std::size_t i = 0; i < change->edits.size(); ++i) ask_uuid(change, i);
   if (change->asking == 0) submit(change);
@@ -273,6 +275,10 @@ void Members::learned(const std::shared_ptr<Change>& change, std::size_t edit,
         name(added.id), kind(!added.witness), kind(added.witness));
     return finish(change, std::move(result));
   }
+  if (core_->membership().settings && answer.value().versions.max < wire::kSettingsVersion) {
+    return finish(change,
+                  members_refused({raft::ChangeObstacle::older_build, added.id}, core_->leader()));
+  }
   change->edits[edit].uuid = answer.value().uuid;
   if (--change->asking == 0) submit(change);
 }
@@ -283,8 +289,15 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   if (core_->role() != raft::Role::leader) {
     return finish(change, members_refused({raft::ChangeObstacle::not_leader, leader}, leader));
   }
+  // Other changes may have come in while nodes were asked for their uuids.
+  if (const auto changed = unexpected(change->expected)) {
+    return finish(change, members_refused(*changed, leader));
+  }
   if (newest.joint() || core_->log().membership_index() > core_->commit_index()) {
     return finish(change, members_refused({raft::ChangeObstacle::change_under_way}, leader));
+  }
+  if (const auto older = older_build(change->edits)) {
+    return finish(change, members_refused({raft::ChangeObstacle::older_build, *older}, leader));
   }
   auto wanted = apply_edits(newest, change->edits);
   if (const auto* refused = std::get_if<raft::ChangeRefused>(&wanted)) {
@@ -294,6 +307,7 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   // when the newest membership is committed.
   replica::ChangeMembers event;
   event.wanted = std::move(*std::get_if<raft::WantedMembers>(&wanted));
+  event.expected = change->expected;
   event.deadline = change->deadline;
   event.group = change->group;
   event.done = [done = std::exchange(change->done, nullptr)](const replica::ChangeResult& result) {
@@ -301,6 +315,24 @@ void Members::submit(const std::shared_ptr<Change>& change) {
   };
   changes_.erase(std::remove(changes_.begin(), changes_.end(), change), changes_.end());
   feed_(std::move(event));
+}
+
+std::optional<raft::ChangeRefused> Members::unexpected(
+    std::optional<raft::MembershipId> expected) const {
+  const raft::Membership& newest = core_->membership();
+  if (!expected || *expected == raft::id_of(newest)) return std::nullopt;
+  return raft::membership_changed(newest);
+}
+
+// Of those that are to vote: one that was downgraded, or added under a uuid that the caller knew.
+std::optional<raft::NodeId> Members::older_build(const MemberEdits& edits) const {
+  if (!core_->membership().settings) return std::nullopt;
+  for (const MemberEdit& edit : edits) {
+    if (edit.what != MemberEdit::What::promote) continue;
+    const auto spoken = transport_.wire_version(edit.id);
+    if (spoken && *spoken < wire::kSettingsVersion) return edit.id;
+  }
+  return std::nullopt;
 }
 
 void Members::finish(const std::shared_ptr<Change>& change, MembersResult result) {
@@ -323,6 +355,7 @@ void Members::describe(const raft::Core& core, NodeStatus& status) const {
   const raft::Member* self = newest.find(self_.id);
   status.address = names_self(newest) ? self->address : self_.address;
   status.membership = membership_place(core);
+  status.membership_id = raft::id_of(newest);
   status.membership_joint = newest.joint();
   status.membership_committed = status.membership.index <= core.commit_index();
   for (const raft::Member& member : newest.members) {

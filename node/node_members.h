@@ -32,6 +32,14 @@ class Members {
     std::string address;  ///< where peers reach this node, until a membership says it
     bool witness = false;
   };
+  /// Of Node::change_members().
+  struct Call {
+    MemberEdits edits;
+    std::optional<raft::MembershipId> expected;
+    raft::PromiseInstant deadline;
+    replica::CallGroup group;
+    MembersCompletion done;
+  };
   /// `feed` hands an event to the driver. `transport` outlives this.
   /// `notice` takes sentences for the operator's log.
   Members(Self self, net::TcpTransport& transport, std::function<void(replica::Event)> feed,
@@ -60,8 +68,7 @@ class Members {
   void told_removed(const raft::Core& core, const net::Rejection& rejection, lease::Now now);
 
   /// Makes the change, at the leader. A node that is added without a uuid is asked for it first.
-  void change(const raft::Core* core, MemberEdits edits, raft::PromiseInstant deadline,
-              replica::CallGroup group, MembersCompletion done);
+  void change(const raft::Core* core, Call call);
   /// The node stops: refuses the changes that still wait for uuids.
   void complete_all();
 
@@ -70,11 +77,7 @@ class Members {
 
  private:
   /// A change on its way to the driver.
-  struct Change {
-    MemberEdits edits;
-    raft::PromiseInstant deadline;
-    replica::CallGroup group;
-    MembersCompletion done;
+  struct Change : Call {
     std::size_t asking = 0;  ///< uuids that are asked for
   };
 
@@ -83,6 +86,8 @@ class Members {
   void ask_uuid(const std::shared_ptr<Change>& change, std::size_t edit);
   void learned(const std::shared_ptr<Change>& change, std::size_t edit, Result<wire::Hello> answer);
   void submit(const std::shared_ptr<Change>& change);
+  std::optional<raft::ChangeRefused> unexpected(std::optional<raft::MembershipId> expected) const;
+  std::optional<raft::NodeId> older_build(const MemberEdits& edits) const;
   void finish(const std::shared_ptr<Change>& change, MembersResult result);
   void leave(lease::Now now, raft::LogId place, const std::string& who);
   bool names_self(const raft::Membership& membership) const;

@@ -56,11 +56,11 @@ class NodeShell final : public Node, private storage::StorageSink {
 
   void propose(Bytes command, CallOptions options, replica::ProposeCompletion done) override {
     post(replica::Propose{std::move(command), deadline(options), std::move(done), options.group,
-                          options.repeatable});
+                          options.repeatable, options.expected});
   }
   void propose_batch(std::vector<Proposal> batch, CallOptions options) override;
   void read(raft::ReadMode mode, CallOptions options, replica::ReadCompletion done) override {
-    post(replica::Read{mode, deadline(options), std::move(done), options.group});
+    post(replica::Read{mode, deadline(options), std::move(done), options.group, options.max_age});
   }
   void wait_applied(raft::Index index, CallOptions options, replica::ReadCompletion done) override {
     post(replica::WaitApplied{index, deadline(options), std::move(done), options.group});

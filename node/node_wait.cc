@@ -24,9 +24,22 @@ MembersResult Node::change_members_and_wait(MemberEdits edits, CallOptions optio
 }
 
 replica::ReadResult Node::read_point(raft::ReadMode mode, CallOptions options) {
+  const replica::LeaseView& view = lease_view();
+  // Before the view is copied: what is committed between the two may be missing in the copy.
+  auto began = raft::HolderInstant::earliest();
+  if (options.max_age > lease::Duration(0)) {
+    began = clock().holder_now();
+    if (view.fresh_since().covers(began, options.max_age)) {
+      replica::ReadResult result;
+      result.index = view.applied();
+      result.stale = true;
+      return result;
+    }
+  }
   std::optional<raft::Index> leased;
-  if (mode == raft::ReadMode::lease) leased = lease_view().readable_index(clock());
-  if (leased && lease_view().applied() >= *leased) {
+  if (mode == raft::ReadMode::lease) leased = view.readable_index(clock());
+  if (leased && view.applied() >= *leased) {
+    view.fresh_since().raise(began);
     replica::ReadResult result;
     result.index = leased;
     result.basis = raft::ReadBasis::lease;
@@ -44,6 +57,7 @@ replica::ReadResult Node::read_point(raft::ReadMode mode, CallOptions options) {
   wait_applied(*leased, options, done);
   replica::ReadResult result = answered.get();
   result.basis = raft::ReadBasis::lease;
+  if (result.index) view.fresh_since().raise(began);
   return result;
 }
 

@@ -194,10 +194,17 @@ bool Core::Impl::takes_proposals() const {
          log_.last_index() < kIndexMax;
 }
 
-std::optional<LogId> Core::Impl::propose(Now now, std::vector<Bytes> payloads) {
+bool Core::Impl::meets(const ExpectedLeader& expected) const {
+  if (expected.term && *expected.term != hard_state_.term) return false;
+  return expected.leader == kNobody || expected.leader == leader_;
+}
+
+std::optional<LogId> Core::Impl::propose(Now now, std::vector<Bytes> payloads,
+                                         const ExpectedLeader& expected) {
   begin_input(now);
   std::optional<LogId> first;
-  if (takes_proposals() && !payloads.empty()) {
+  // Behind begin_input(): the time alone may have ended the leadership that is expected.
+  if (takes_proposals() && meets(expected) && !payloads.empty()) {
     first = LogId{hard_state_.term, log_.last_index().next()};
     for (Bytes& payload : payloads) append_entry(EntryKind::command, std::move(payload));
     LEASEHOLD_ASSERT(log_.last_index() - first->index + 1 == payloads.size());

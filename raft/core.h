@@ -97,16 +97,21 @@ class Core {
   /// A message from `from`, whose identity the transport has checked.
   void step(Now now, const Peer& from, Message message);
   /// Appends entries of `kind` command, one per payload, in order. Returns the id of the first, or
-  /// none unless takes_proposals() (nothing is appended; leader() hints where to
-  /// go).
-  std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
+  /// none unless takes_proposals() and meets(expected), both as of `now`: then nothing is appended,
+  /// and leader() hints where to go. The id has the expected term.
+  std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
+                               const ExpectedLeader& expected = {});
   /// Whether propose() appends: this node leads, and is not about to stop leading.
   bool takes_proposals() const;
+  /// Whether this node is in the term, and follows or is the leader, that `expected` names.
+  bool meets(const ExpectedLeader& expected) const;
   /// Begins a change to exactly the members of `wanted`; returns the id of the first entry. When
   /// that is joint, the one that completes the change follows by itself; the change is done when
   /// the newest membership is not joint and known to be committed. If this node loses the
-  /// leadership, the change may be lost; if it is not, the next leader completes it.
-  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  /// leadership, the change may be lost; if it is not, the next leader completes it. With
+  /// `expected` only if that is the newest membership: else membership_changed, with the newest.
+  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted,
+                                                       std::optional<MembershipId> expected = {});
   /// Changes the group's settings; returns the id of the entry that holds them. They are in effect
   /// at each node when it appends that entry, and for good when it is committed. If this node loses
   /// the leadership before that, the change may be lost.

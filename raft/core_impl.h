@@ -22,9 +22,12 @@ class Core::Impl {
   Impl(const CoreOptions& options, InitialState initial, Now now);
   void tick(Now now);
   void step(Now now, const Peer& from, Message& message);
-  std::optional<LogId> propose(Now now, std::vector<Bytes> payloads);
+  std::optional<LogId> propose(Now now, std::vector<Bytes> payloads,
+                               const ExpectedLeader& expected);
+  bool meets(const ExpectedLeader& expected) const;
   bool takes_proposals() const;
-  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted);
+  std::variant<LogId, ChangeRefused> change_membership(Now now, const WantedMembers& wanted,
+                                                       std::optional<MembershipId> expected);
   std::variant<LogId, SettingsRefused> change_settings(Now now, const GroupSettings& wanted);
   std::optional<TransferRefused> transfer(Now now, NodeId to);
   void read_index(Now now, std::uint64_t read, ReadMode mode);

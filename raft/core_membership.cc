@@ -46,11 +46,16 @@ bool Core::Impl::from_impostor(const Peer& from, const Message& message) const {
 
 // ---- A change begins ----
 
-std::variant<LogId, ChangeRefused> Core::Impl::change_membership(Now now,
-                                                                 const WantedMembers& wanted) {
+std::variant<LogId, ChangeRefused> Core::Impl::change_membership(
+    Now now, const WantedMembers& wanted, std::optional<MembershipId> expected) {
   begin_input(now);
   std::variant<LogId, ChangeRefused> answer = ChangeRefused{ChangeObstacle::not_leader, leader_};
-  if (as_leader() != nullptr) answer = begin_change(wanted);
+  if (as_leader() != nullptr) {
+    // By content: the place of the entry moves to the base when the log is cut, and an entry that
+    // was replaced may stand at the same index.
+    const bool as_expected = !expected || *expected == id_of(log_.membership());
+    answer = as_expected ? begin_change(wanted) : membership_changed(log_.membership());
+  }
   end_input();
   return answer;
 }

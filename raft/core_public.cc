@@ -38,16 +38,22 @@ void Core::step(Now now, const Peer& from, Message message) {
   impl_->step(now, from, message);
 }
 
-std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads) {
-  return impl_->propose(now, std::move(payloads));
+std::optional<LogId> Core::propose(Now now, std::vector<Bytes> payloads,
+                                   const ExpectedLeader& expected) {
+  return impl_->propose(now, std::move(payloads), expected);
+}
+
+bool Core::meets(const ExpectedLeader& expected) const {
+  return impl_->meets(expected);
 }
 
 bool Core::takes_proposals() const {
   return impl_->takes_proposals();
 }
 
-std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const WantedMembers& wanted) {
-  return impl_->change_membership(now, wanted);
+std::variant<LogId, ChangeRefused> Core::change_membership(Now now, const WantedMembers& wanted,
+                                                           std::optional<MembershipId> expected) {
+  return impl_->change_membership(now, wanted, expected);
 }
 
 std::variant<LogId, SettingsRefused> Core::change_settings(Now now, const GroupSettings& wanted) {

@@ -18,6 +18,7 @@
 
 #include <leasehold/base/coding.h>
 #include <leasehold/raft/membership.h>
+#include <leasehold/raft/settings_form.h>
 
 #include <algorithm>
 
@@ -65,6 +66,43 @@ const Member* Membership::find(NodeId id) const {
   const auto at = std::lower_bound(members.begin(), members.end(), id,
                                    [](const Member& m, NodeId wanted) { return m.id < wanted; });
   return at != members.end() && at->id == id ? &*at : nullptr;
+}
+
+// FNV-1a over the entry, and a last step that mixes the bits. Pinned: people compare ids of
+// different builds.
+MembershipId id_of(const Membership& membership) {
+  constexpr std::uint64_t kOffset = 0xcbf29ce484222325U;
+  constexpr std::uint64_t kPrime = 0x100000001b3U;
+  const Bytes entry = encode_membership(membership);
+  std::uint64_t hash = kOffset;
+  for (const char byte : entry.view()) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
+  }
+  hash = (hash ^ (hash >> 32U)) * kPrime;
+  return MembershipId(hash ^ (hash >> 29U));
+}
+
+std::string text_of(MembershipId id) {
+  constexpr const char* kDigits = "0123456789abcdef";
+  std::string text(16, '0');
+  std::uint64_t left = id.value();
+  for (auto digit = text.rbegin(); digit != text.rend(); ++digit, left >>= 4U) {
+    *digit = kDigits[left & 15U];
+  }
+  return text;
+}
+
+std::optional<MembershipId> membership_id_of(std::string_view text) {
+  if (text.empty() || text.size() > 16) return std::nullopt;
+  std::uint64_t id = 0;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    const bool letter = (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (!digit && !letter) return std::nullopt;
+    const int value = digit ? c - '0' : (c | 0x20) - 'a' + 10;
+    id = id << 4U | static_cast<std::uint64_t>(value);
+  }
+  return MembershipId(id);
 }
 
 Bytes encode_membership(const Membership& membership) {

@@ -61,6 +61,16 @@ struct Membership {
   friend bool operator==(const Membership&, const Membership&) = default;
 };
 
+/// Names a membership by its content: members, their seats and addresses, and settings. Wherever
+/// and whenever two memberships are equal, so are their ids: at every node, after a restart, and
+/// when the log was cut. Not a protection against anybody who looks for two with one id.
+using MembershipId = StrongInt<struct MembershipIdTag>;
+MembershipId id_of(const Membership& membership);
+/// 16 hexadecimal digits.
+std::string text_of(MembershipId id);
+/// None: not 1 to 16 hexadecimal digits.
+std::optional<MembershipId> membership_id_of(std::string_view text);
+
 /// The payload of a membership entry. Format: see the head of membership.cc. Decoding checks every
 /// invariant above.
 Bytes encode_membership(const Membership& membership);

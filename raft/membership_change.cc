@@ -119,6 +119,12 @@ Membership with_settings(const Membership& newest, const GroupSettings& settings
   return next;
 }
 
+ChangeRefused membership_changed(const Membership& newest) {
+  ChangeRefused refused{ChangeObstacle::membership_changed};
+  refused.in_effect = newest;
+  return refused;
+}
+
 bool may_follow(const Membership& before, const Membership& next) {
   if (before.settings != next.settings) {
     if (!next.settings || before.joint()) return false;
@@ -136,6 +142,21 @@ bool may_follow(const Membership& before, const Membership& next) {
   if (next.joint()) return next.outgoing_voters == before.voters;
   return next.voters == before.voters;
 }
+
+namespace {
+
+std::string text_of_changed(const ChangeRefused& refused) {
+  const Membership newest = refused.in_effect.value_or(Membership{});
+  std::string voters;
+  for (const NodeId id : newest.voters) {
+    voters += (voters.empty() ? "" : ", ") + std::to_string(id.value());
+  }
+  return "the members or the settings are not those that were expected: in effect is membership " +
+         text_of(id_of(newest)) + ", with the voters " + voters +
+         "; look at the members again, and ask again if the change is still wanted";
+}
+
+}  // namespace
 
 std::string text_of(const ChangeRefused& refused) {
   const std::string node = "node " + std::to_string(refused.member.value());
@@ -189,6 +210,11 @@ std::string text_of(const ChangeRefused& refused) {
              " is named more than once, with changes that contradict each other. Name it once, "
              "or make one change after the other: to give a member an empty directory under the "
              "same number, remove it first and then add it";
+    case ChangeObstacle::older_build:
+      return node +
+             " runs a build that cannot read the settings of this group, and would stop at their "
+             "entry; upgrade it first";
+    case ChangeObstacle::membership_changed: return text_of_changed(refused);
   }
   LEASEHOLD_UNREACHABLE();
 }
@@ -213,7 +239,9 @@ bool passes_by_itself(ChangeObstacle obstacle) {
     case ChangeObstacle::not_a_learner:
     case ChangeObstacle::not_a_member:
     case ChangeObstacle::already_member:
-    case ChangeObstacle::contradiction: return false;
+    case ChangeObstacle::contradiction:
+    case ChangeObstacle::older_build:
+    case ChangeObstacle::membership_changed: return false;
   }
   LEASEHOLD_UNREACHABLE();
 }

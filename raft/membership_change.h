@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -56,14 +57,21 @@ enum class ChangeObstacle : std::uint8_t {
   no_answer,       ///< no node answers at the address of `member`, or another one
   too_late,        ///< the caller's time was over before the change was begun
   contradiction,   ///< the edits of `member` contradict each other
+  older_build,     ///< `member` runs a build that cannot read the settings of the group
+  /// The caller expected another membership than the newest: see `in_effect`.
+  membership_changed,
 };
 
 struct ChangeRefused {
   ChangeObstacle obstacle = ChangeObstacle::not_leader;
-  NodeId member{};                   ///< the member in question; kNobody: none, or unknown
-  std::uint64_t entries_behind = 0;  ///< learner_behind: how many entries it lacks
+  NodeId member{};                        ///< the member in question; kNobody: none, or unknown
+  std::uint64_t entries_behind = 0;       ///< learner_behind: how many entries it lacks
+  std::optional<Membership> in_effect{};  ///< membership_changed: the newest membership
   friend bool operator==(const ChangeRefused&, const ChangeRefused&) = default;
 };
+
+/// The refusal of a change whose caller expected another membership than `newest`.
+ChangeRefused membership_changed(const Membership& newest);
 
 /// A sentence for a person that says what to do.
 std::string text_of(const ChangeRefused& refused);

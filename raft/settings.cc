@@ -1,4 +1,6 @@
+#include <leasehold/base/assert.h>
 #include <leasehold/raft/settings.h>
+#include <leasehold/raft/settings_form.h>
 
 #include <chrono>
 

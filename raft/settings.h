@@ -2,8 +2,6 @@
 // the promises that it rests on. They are part of the group's log.
 #pragma once
 
-#include <leasehold/base/coding.h>
-#include <leasehold/base/result.h>
 #include <leasehold/lease/timing.h>
 #include <leasehold/raft/types.h>
 
@@ -39,11 +37,6 @@ struct SettingsEdit {
   GroupSettings applied_to(GroupSettings settings) const;
   friend bool operator==(const SettingsEdit&, const SettingsEdit&) = default;
 };
-
-/// Their part of a membership entry. Format: see the head of membership.cc. Decoding checks the
-/// invariants; errors: malformed, unsupported_format.
-void encode_settings(const GroupSettings& settings, LittleWriter& to);
-Result<GroupSettings> decode_settings(LittleReader& from);
 
 /// A whole group moves to a longer D in steps of at most this many times: a node that has not heard
 /// of the new settings refuses a leader whose D is longer than that.

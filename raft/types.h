@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 
 namespace leasehold::raft {
 
@@ -55,6 +56,13 @@ struct LogId {
   Index index;
   friend bool operator==(const LogId&, const LogId&) = default;
   friend auto operator<=>(const LogId&, const LogId&) = default;
+};
+
+/// Under which leadership a caller wants something done; under any other nothing is done.
+struct ExpectedLeader {
+  std::optional<Term> term{};  ///< none: any
+  NodeId leader{};             ///< kNobody: any
+  friend bool operator==(const ExpectedLeader&, const ExpectedLeader&) = default;
 };
 
 enum class Role : std::uint8_t { follower, pre_candidate, candidate, leader };

@@ -32,6 +32,9 @@ struct ProposeResult {
   bool overloaded = false;  ///< dropped: because a bounded queue is full
   /// dropped: the node whose disk has no space left for its log; kNobody: another reason.
   raft::NodeId disk_full_at;
+  /// dropped: the leadership is not the expected one. This is the node's term, and `leader` the
+  /// leader that it knows.
+  std::optional<raft::Term> other_leadership{};
   /// Not committed: the leader as far as this node knows, a hint; kNobody if unknown.
   raft::NodeId leader;
 };
@@ -42,6 +45,8 @@ struct ReadResult {
   /// to try again.
   std::optional<raft::Index> index;
   raft::ReadBasis basis = raft::ReadBasis::quorum;  ///< meaningless for mode `log`
+  /// By the age of the state (Read::max_age): not linearizable, and `basis` is meaningless.
+  bool stale = false;
   bool overloaded = false;
   raft::NodeId leader;  ///< a hint; kNobody if unknown, and for a read that the log answered
 };

@@ -18,6 +18,7 @@ struct DriverCounters {
   std::uint64_t reads_quorum = 0;
   std::uint64_t reads_leader = 0;
   std::uint64_t reads_log = 0;
+  std::uint64_t reads_stale = 0;  ///< by the age of the state: Read::max_age
   std::uint64_t reads_refused = 0;
   std::uint64_t appends_sent = 0;       ///< append messages with entries
   std::uint64_t heartbeats_sent = 0;    ///< append messages without

@@ -95,6 +95,7 @@ void Driver::Impl::on(lease::Now, MachineDurable& event) {
 }
 
 void Driver::Impl::on(lease::Now now, Read& event) {
+  if (reads_.answer_by_age(now, event)) return;
   if (event.mode == raft::ReadMode::log) {
     proposals_.read(now, event);
   } else {

@@ -85,6 +85,7 @@ struct Driver::Impl::Hands {
 };
 
 void Driver::Impl::act(lease::Now now) {
+  note_drift();
   Hands hands{*this, now};
   raft::carry_out(ready_, hands);
   note_leadership(now);

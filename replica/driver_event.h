@@ -31,12 +31,18 @@ struct Propose {
   /// The state machine executes it once, however often it is in the log (session_table.h). So the
   /// driver sends it again even when it cannot know whether it was appended before.
   bool repeatable{};
+  /// The command is appended under this leadership or not at all. Checked each time that the driver
+  /// sends or queues it; a follower sends it in the term that it checked, and the leader takes it
+  /// in that term only.
+  raft::ExpectedLeader expected{};
 };
 struct Read {
   raft::ReadMode mode = raft::ReadMode::lease;
   raft::PromiseInstant deadline;
   ReadCompletion done;
   CallGroup group{};
+  /// Above 0: the state as it is will do if it is at most this old (FreshSince); else `mode`.
+  lease::Duration max_age{0};
 };
 /// Complete once this node has applied `index`: for a lease read that found `applied` lagging.
 struct WaitApplied {
@@ -53,6 +59,7 @@ struct ChangeMembers {
   raft::PromiseInstant deadline;
   ChangeCompletion done;
   CallGroup group{};
+  std::optional<raft::MembershipId> expected{};  ///< only from this membership
 };
 /// Change the settings of the group. Only at the leader; done at once if the group is already so.
 struct ChangeSettings {

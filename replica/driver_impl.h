@@ -42,6 +42,7 @@ class Driver::Impl {
         group_calls_(context_) {
     context_.applied = applied_at_start_;
     ports.view.publish_applied(applied_at_start_);
+    note_drift();
     drain(now);
   }
 
@@ -125,6 +126,12 @@ class Driver::Impl {
   void step(lease::Now now, const raft::Peer& from, raft::Message& message);
   void make_heartbeat(raft::AppendRequest& request) const;
 
+  /// The larger of what this machine's clock is worth and what the group allows.
+  void note_drift() {
+    const std::int64_t own = context_.options.core.timing.max_clock_drift_ppm;
+    const std::int64_t agreed = context_.core.timing().max_clock_drift_ppm;
+    context_.ports.view.fresh_since().set_drift_ppm(std::max(own, agreed));
+  }
   void drain(lease::Now now);
   void act(lease::Now now);
   void write(lease::Now now, raft::PersistBatch& batch,

@@ -18,7 +18,7 @@ void GroupCalls::change(lease::Now now, ChangeMembers& event) {
     context_.completions.add(event.done, late);
     return;
   }
-  const auto answer = context_.core.change_membership(now, event.wanted);
+  const auto answer = context_.core.change_membership(now, event.wanted, event.expected);
   if (const auto* refused = std::get_if<raft::ChangeRefused>(&answer)) {
     ChangeResult result;
     const bool same = refused->obstacle == raft::ChangeObstacle::already_so;

@@ -5,6 +5,7 @@
 #include <leasehold/lease/clock.h>
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
+#include <leasehold/replica/fresh_since.h>
 
 #include <array>
 #include <atomic>
@@ -82,6 +83,9 @@ class LeaseView {
     return look(clock).readable_index();
   }
 
+  /// How old the state is. Every thread that completes a linearizable read may raise it.
+  FreshSince& fresh_since() const { return fresh_since_; }
+
  private:
   friend class LeaseViewSteps;  ///< in the tests: stops a writer or a reader between two steps
 
@@ -128,6 +132,7 @@ class LeaseView {
   alignas(64) std::atomic<std::uint64_t> latest_{0};  ///< 0: the slots show no lease
   std::array<Slot, 2> slots_;
   alignas(64) std::atomic<std::uint64_t> applied_{0};
+  alignas(64) mutable FreshSince fresh_since_;
 };
 
 }  // namespace leasehold::replica

@@ -36,6 +36,7 @@ struct Proposal {
   CallGroup group;
   bool is_read = false;
   bool repeatable = false;
+  raft::ExpectedLeader expected;  ///< of each leadership that it is sent in
   Place place = Place::held;
   raft::NodeId sent_to;            ///< forwarded: the receiver
   raft::Term sent_in;              ///< forwarded or appended: in which term

@@ -23,6 +23,7 @@ void Proposals::propose(lease::Now now, Propose& event) {
   proposal->deadline = event.deadline;
   proposal->group = event.group;
   proposal->repeatable = event.repeatable;
+  proposal->expected = event.expected;
   proposal->done = std::move(event.done);
   take(now, std::move(proposal));
 }
@@ -32,7 +33,9 @@ void Proposals::read(lease::Now now, Read& event) {
   proposal->deadline = event.deadline;
   proposal->group = event.group;
   proposal->is_read = true;
-  proposal->done = [done = std::move(event.done)](const ProposeResult& result) {
+  proposal->done = [done = std::move(event.done), began = now.holder,
+                    &fresh = context_.ports.view.fresh_since()](const ProposeResult& result) {
+    if (result.status == ProposeStatus::committed) fresh.raise(began);
     if (!done) return;
     ReadResult read;
     read.leader = result.leader;
@@ -58,8 +61,19 @@ void Proposals::take(lease::Now now, std::unique_ptr<Proposal> taken) {
   route(now, proposal);
 }
 
+// An unknown leader may be the expected one: then the command waits, as any does.
+bool Proposals::unexpected(const raft::ExpectedLeader& expected) const {
+  raft::ExpectedLeader known = expected;
+  if (context_.core.leader() == raft::kNobody) known.leader = raft::kNobody;
+  return !context_.core.meets(known);
+}
+
 void Proposals::route(lease::Now now, Proposal& proposal) {
   const raft::CoreOptions& core = context_.options.core;
+  if (unexpected(proposal.expected)) {
+    drop_as_unexpected(proposal);
+    return;
+  }
   // A follower without space could not apply what it forwards.
   if (context_.disk_full) {
     drop_for_space(proposal, core.id);
@@ -351,6 +365,13 @@ void Proposals::drop(Proposal& proposal, bool overloaded_now) {
   ProposeResult result;
   result.status = ProposeStatus::dropped;
   result.overloaded = overloaded_now;
+  finish(proposal, std::move(result));
+}
+
+void Proposals::drop_as_unexpected(Proposal& proposal) {
+  ProposeResult result;
+  result.status = ProposeStatus::dropped;
+  result.other_leadership = context_.core.term();
   finish(proposal, std::move(result));
 }
 

@@ -26,6 +26,9 @@ namespace leasehold::replica {
 /// among them nobody can tell any more, and it ends as unknown. A repeatable one is sent anew all
 /// the same; but from then on no answer can say that it was not executed.
 ///
+/// A command may name the leadership that it wants (Propose::expected). route() is the one door to
+/// both ways into a log, and looks at it each time.
+///
 /// A message may be lost. So what was forwarded and is not answered is sent again each election
 /// timeout, under its sequence, to the same leader in the same term: that one takes a sequence at
 /// most once in a term.
@@ -106,6 +109,7 @@ class Proposals {
   const ProposalTable& table() const { return context_.ports.callers.table(); }
   void take(lease::Now now, std::unique_ptr<Proposal> taken);
   void hold(Proposal& proposal);
+  bool unexpected(const raft::ExpectedLeader& expected) const;
   void route(lease::Now now, Proposal& proposal);
   void forward(lease::Now now, Proposal& proposal);
   void queue(const Queued& queued, const Bytes& command);
@@ -117,6 +121,8 @@ class Proposals {
   void renew(Proposal& proposal);
   void expired(Proposal& proposal);
   void drop(Proposal& proposal, bool overloaded_now);
+  /// The leadership is not the one that the command wants.
+  void drop_as_unexpected(Proposal& proposal);
   /// The disk of `at` has no space for the command.
   void drop_for_space(Proposal& proposal, raft::NodeId at);
   /// Tells the caller, unless the applier has.

@@ -24,8 +24,21 @@ void Reads::read(lease::Now now, Read& event) {
   if (waiter == waiters_.end()) return;
   waiter->second.group = event.group;
   waiter->second.mode = event.mode;
+  waiter->second.began = now.holder;
   waiter->second.counted = true;
   route(now, waiter);
+}
+
+bool Reads::answer_by_age(lease::Now now, Read& event) {
+  if (event.deadline <= now.promise) return false;
+  if (!context_.ports.view.fresh_since().covers(now.holder, event.max_age)) return false;
+  ++context_.counters.reads_stale;
+  ReadResult result;
+  result.index = context_.applied;
+  result.stale = true;
+  result.leader = context_.core.leader();
+  context_.completions.add(event.done, result);
+  return true;
 }
 
 void Reads::wait_applied(lease::Now now, WaitApplied& event) {
@@ -101,6 +114,7 @@ void Reads::complete(Waiters::iterator waiter) {
   result.basis = done.basis;
   result.leader = context_.core.leader();
   if (done.counted) {
+    context_.ports.view.fresh_since().raise(done.began);
     switch (done.basis) {
       case raft::ReadBasis::lease: ++context_.counters.reads_lease; break;
       case raft::ReadBasis::quorum: ++context_.counters.reads_quorum; break;

@@ -17,6 +17,8 @@ class Reads {
  public:
   explicit Reads(DriverContext& context) : context_(context) {}
 
+  /// Whether the read was answered: by the state as it is, which is young enough.
+  bool answer_by_age(lease::Now now, Read& event);
   /// Mode lease or quorum; reads through the log are Proposals.
   void read(lease::Now now, Read& event);
   void wait_applied(lease::Now now, WaitApplied& event);
@@ -45,6 +47,7 @@ class Reads {
   struct Waiter {
     raft::ReadMode mode = raft::ReadMode::lease;
     raft::PromiseInstant deadline;
+    raft::HolderInstant began;  ///< when it was asked for
     CallGroup group;
     ReadCompletion done;
     Place place = Place::held;

@@ -166,7 +166,6 @@ Result<ServeSettings> make_settings(const SettingTexts& texts) {
   settings.server.advertise = settings.advertise;
   settings.server.cluster = settings.node.cluster;
   settings.server.client_addresses.try_emplace(settings.node.id, settings.advertise);
-  settings.server.max_clock_drift_ppm = settings.node.timing.max_clock_drift_ppm;
   settings.node.data_dir = settings.data_dir;
   describe(settings);
   return settings;

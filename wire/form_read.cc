@@ -1,4 +1,5 @@
 // Reads the protobuf form of each message, and refuses fields that this build does not know.
+#include <leasehold/raft/settings_form.h>
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/form.h>
 #include <leasehold/wire/frame.h>

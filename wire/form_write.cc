@@ -1,4 +1,5 @@
 // Writes each message in its protobuf form.
+#include <leasehold/raft/settings_form.h>
 #include <leasehold/wire/form.h>
 #include <leasehold/wire/frame.h>
 #include <leasehold/wire/raft.pb.h>

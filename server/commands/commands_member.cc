@@ -13,7 +13,8 @@ using What = node::MemberEdit::What;
 
 constexpr const char* kForms =
     "ERR expected LEASEHOLD MEMBER LIST, ADD [WITNESS] id=host:port ..., PROMOTE id ..., DEMOTE id "
-    "..., REMOVE id ..., MOVE id=host:port ..., or REPLACE old new ...";
+    "..., REMOVE id ..., MOVE id=host:port ..., or REPLACE old new ...; EXPECT with the id of a "
+    "membership may stand before a change";
 
 std::optional<raft::NodeId> parse_id(std::string_view word) {
   const auto number = parse_integer(word);
@@ -33,7 +34,7 @@ bool add_edit(What what, bool placed, std::string_view word, node::MemberEdits& 
   return true;
 }
 
-/// Empty: the words are wrong.
+/// Of the words behind LEASEHOLD MEMBER and EXPECT. Empty: the words are wrong.
 node::MemberEdits parse_edits(const Arguments& args) {
   struct Form {
     const char* name;
@@ -91,13 +92,20 @@ void run_leasehold_member(Session& session, const Arguments& args, std::string& 
       append_bulk(reply, members_json(status));
     });
   }
-  node::MemberEdits edits = parse_edits(args);
+  const ServerState& state = session.context().state;
+  node::CallOptions options = state.options.command_timeout;
+  Arguments words(args.begin(), args.end());
+  if (args.size() > 4 && equals_ignoring_case(args[2], "expect")) {
+    options.expected_membership = raft::membership_id_of(args[3]);
+    if (!options.expected_membership) return session.refuse(out, kForms);
+    words.erase(words.begin() + 2, words.begin() + 4);
+  }
+  node::MemberEdits edits = parse_edits(words);
   if (edits.empty()) return session.refuse(out, kForms);
   // It knows no users, so it cannot know who may do this.
-  const ServerState& state = session.context().state;
   if (state.options.witness) return session.refuse(out, witness_refusal(state));
   session.context().node.change_members(
-      std::move(edits), session.context().state.options.command_timeout,
+      std::move(edits), options,
       [answer = session.answer_later()](const node::MembersResult& result) {
         answer(reply_to(result));
       });

@@ -297,6 +297,7 @@ nlohmann::ordered_json driver_json(const node::NodeStatus& status) {
       {"reads_lease", counters.reads_lease},
       {"reads_quorum", counters.reads_quorum},
       {"reads_leader", counters.reads_leader},
+      {"reads_stale", counters.reads_stale},
       {"reads_log", counters.reads_log},
       {"reads_refused", counters.reads_refused},
       {"appends_sent", counters.appends_sent},
@@ -380,6 +381,7 @@ nlohmann::ordered_json member_list(const node::NodeStatus& status) {
 nlohmann::ordered_json membership_place(const node::NodeStatus& status) {
   return {{"term", status.membership.term.value()},
           {"index", status.membership.index.value()},
+          {"id", raft::text_of(status.membership_id)},
           {"joint", status.membership_joint},
           {"committed", status.membership_committed}};
 }

@@ -4,7 +4,6 @@
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/lease_view.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -27,39 +26,6 @@ struct ReadPolicy {
 const char* read_policy_name(const ReadPolicy& policy);
 /// None: there is no such word. For "stale" the bound is 0 here.
 std::optional<ReadPolicy> read_policy_named(std::string_view name);
-
-/// The instant since which this node's state is known to be whole: everything that was committed
-/// before it is applied here. It is the beginning of the newest linearizable read that this node
-/// has completed, on its own holder clock, which counts suspend.
-class FreshSince {
- public:
-  /// A read that began at `instant` was justified, and its index is applied. Any thread.
-  void raise(lease::HolderInstant instant) {
-    const std::int64_t wanted = instant.since_origin().count();
-    std::int64_t seen = since_.load(std::memory_order_relaxed);
-    while (seen < wanted && !since_.compare_exchange_weak(seen, wanted, std::memory_order_release,
-                                                          std::memory_order_relaxed)) {
-    }
-  }
-  /// Whether a stale read with `bound` may be answered at `now`. The clock may run slow by
-  /// `drift_ppm`, so the bound is shortened by as much: it holds in true time.
-  bool covers(lease::HolderInstant now, lease::Duration bound, std::int64_t drift_ppm) const {
-    const std::int64_t since = since_.load(std::memory_order_acquire);
-    if (since == kNever) return false;
-    const std::int64_t usable = bound.count() - bound.count() / 1'000'000 * drift_ppm - drift_ppm;
-    return now.since_origin().count() - since <= usable;
-  }
-  /// Age at `now`; none before the first linearizable read.
-  std::optional<lease::Duration> age(lease::HolderInstant now) const {
-    const std::int64_t since = since_.load(std::memory_order_acquire);
-    if (since == kNever) return std::nullopt;
-    return now.since_origin() - lease::Duration(since);
-  }
-
- private:
-  static constexpr std::int64_t kNever = INT64_MIN;
-  std::atomic<std::int64_t> since_{kNever};
-};
 
 /// How a read came to its answer.
 enum class ReadEnd : std::uint8_t {

@@ -72,8 +72,6 @@ struct ServerOptions {
   std::size_t client_memory_max = std::size_t{256} << 20U;
   /// Commands that take at least this time are kept for SLOWLOG; zero: none.
   lease::Duration slowlog_threshold = std::chrono::milliseconds(10);
-  /// Bound of a clock's rate error, see lease::Timing.
-  std::int64_t max_clock_drift_ppm = 0;
   std::string advertise;  ///< this node's client address, as status shows it
   /// Client addresses of the nodes, as far as they are known, for CLUSTER and ROLE.
   std::map<raft::NodeId, std::string> client_addresses;
@@ -142,7 +140,6 @@ struct ServerState {
   std::atomic<std::size_t> subscribers{0};  ///< of the clients
   std::atomic<std::size_t> input_bytes{0};  ///< of all connections' input buffers
   ClientMemory client_memory;
-  FreshSince fresh_since;
   SlowLog slow_log;
   ScanCursors scan_cursors;
   ScriptCache scripts;

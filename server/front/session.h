@@ -195,7 +195,8 @@ class Session : public std::enable_shared_from_this<Session> {
     PlaceNumbers places;
     bool waited = false;  ///< valid under the lease, but apply lagged
     raft::ReadMode mode = raft::ReadMode::lease;
-    lease::HolderInstant began;
+    /// For FreshSince: earliest() if no read of the batch asked for the age of the state.
+    lease::HolderInstant began = lease::HolderInstant::earliest();
     ReadNote note;  ///< of the last of them
   };
 

@@ -44,7 +44,6 @@ void Session::read(const CommandSpec& spec, const Arguments& args, const ReadPol
   switch (route) {
     case Route::now: taken.state = PlaceState::granted; break;
     case Route::wait:
-      if (waiting_.places.empty()) waiting_.began = last_read_.look.at;
       waiting_index_ = std::max(waiting_index_, last_read_.look.state.commit);
       waiting_.places.push_back(number);
       waiting_.note = last_read_;
@@ -64,12 +63,14 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   note.index = raft::Index();
   note.waited = lease::Duration(0);
   // The request is in memory: only now is the lease looked at, and the clock after it.
+  // The age of the state is counted from before that look.
+  auto began = raft::HolderInstant::earliest();
+  if (policy.stale_bound) began = context_.node.clock().holder_now();
   note.look = view.look(context_.node.clock());
   note.applied = view.applied();
   note.bound_missed = false;
   if (policy.stale_bound) {
-    if (context_.state.fresh_since.covers(note.look.at, *policy.stale_bound,
-                                          context_.state.options.max_clock_drift_ppm)) {
+    if (view.fresh_since().covers(note.look.at, *policy.stale_bound)) {
       counters.stale_hits.add();
       note.end = ReadEnd::stale;
       return Route::now;
@@ -79,7 +80,8 @@ Session::Route Session::judge_read(const ReadPolicy& policy) {
   }
   if (policy.mode == raft::ReadMode::lease && context_.state.options.lease_reads) {
     const Route route = judge_lease_read();
-    if (policy.stale_bound && route == Route::now) context_.state.fresh_since.raise(note.look.at);
+    if (policy.stale_bound && route == Route::now) view.fresh_since().raise(began);
+    if (route == Route::wait) waiting_.began = std::max(waiting_.began, began);
     return route;
   }
   if (policy.mode == raft::ReadMode::log) {
@@ -175,7 +177,7 @@ void Session::finish_reads(const ReadBatch& batch, const replica::ReadResult& re
           break;
       }
     }
-    context_.state.fresh_since.raise(batch.began);
+    context_.node.lease_view().fresh_since().raise(batch.began);
     context_.state.users_known.store(true, std::memory_order_relaxed);
   }
   count->add(batch.places.size());

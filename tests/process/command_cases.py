@@ -976,6 +976,9 @@ ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 t
 ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
+ours("leasehold|member", "LEASEHOLD MEMBER EXPECT 1 DEMOTE 2",
+     r"-(ERR the members or the settings are not those that were expected: in effect is membership [0-9a-f]{16},"
+     r"|NOLEADER this node does not lead)")
 ours("leasehold|member", "LEASEHOLD MEMBER REMOVE 9",
      r"-(ERR node 9 is not a member|NOLEADER this node does not lead)")
 ours("leasehold|settings", "LEASEHOLD SETTINGS",

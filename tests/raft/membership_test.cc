@@ -132,10 +132,15 @@ TEST(MembershipSettings, HaveTheseBytes) {
   std::string bytes(encode_membership(m).view());
   ASSERT_EQ(bytes.size(), 1U + 2 + 24 + 1 + 2 + 1 + 1 + 48 + 1);
   std::string tail = bytes.substr(31);
-  EXPECT_EQ(tail[0], 1);
-  EXPECT_EQ(tail.substr(1, 8), std::string("\x00\xca\x9a\x3b\x00\x00\x00\x00", 8));   // 1 s
-  EXPECT_EQ(tail.substr(17, 8), std::string("\xa0\x86\x01\x00\x00\x00\x00\x00", 8));  // 100,000
-  EXPECT_EQ(tail[49], 1);
+  EXPECT_EQ(tail, std::string("\1"
+                              "\x00\xca\x9a\x3b\0\0\0\0"  // 1 s
+                              "\x00\xe1\xf5\x05\0\0\0\0"  // 100 ms
+                              "\xa0\x86\x01\0\0\0\0\0"    // 100,000 ppm
+                              "\x80\xf0\xfa\x02\0\0\0\0"  // 50 ms
+                              "\x80\x96\x98\0\0\0\0\0"    // 10 ms
+                              "\x00\xa3\xe1\x11\0\0\0\0"  // 300 ms
+                              "\1",
+                              50));
 }
 
 TEST(MembershipSettings, AreRefusedWhenTheyBreakAnInequality) {

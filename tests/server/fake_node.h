@@ -19,17 +19,23 @@ namespace leasehold::server {
 class ManualClock final : public lease::Clock {
  public:
   lease::Now now() const override { return {holder_now(), lease::PromiseInstant(at_)}; }
-  lease::HolderInstant holder_now() const override { return lease::HolderInstant(at_); }
+  lease::HolderInstant holder_now() const override {
+    return lease::HolderInstant(std::exchange(at_, at_ + step_));
+  }
   void advance(lease::Duration d) { at_ += d; }
+  /// From here on each look at the holder's clock takes so long.
+  void set_step(lease::Duration step) { step_ = step; }
 
  private:
-  lease::Duration at_ = std::chrono::seconds(1000);
+  mutable lease::Duration at_ = std::chrono::seconds(1000);
+  lease::Duration step_{0};
 };
 
 /// Every call waits in a queue until the test completes it. One mutex guards all of it, so that io
 /// threads may call while a test thread completes.
 class FakeNode final : public node::Node {
  public:
+  FakeNode() { view_.fresh_since().set_drift_ppm(0); }
   void propose(Bytes command, node::CallOptions, replica::ProposeCompletion done) override {
     const std::lock_guard lock(mutex_);
     proposals_.push_back({std::move(command), std::move(done)});
@@ -52,10 +58,10 @@ class FakeNode final : public node::Node {
   }
   void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
   void cancel(replica::CallGroup) override {}
-  void change_members(node::MemberEdits edits, node::CallOptions,
+  void change_members(node::MemberEdits edits, node::CallOptions options,
                       node::MembersCompletion done) override {
     const std::lock_guard lock(mutex_);
-    changes_.push_back({std::move(edits), std::move(done)});
+    changes_.push_back({std::move(edits), options.expected_membership, std::move(done)});
   }
   void change_settings(const raft::SettingsEdit& edit, node::CallOptions,
                        replica::SettingsCompletion done) override {
@@ -124,6 +130,7 @@ class FakeNode final : public node::Node {
   raft::NodeId next_transfer() const { return transfers_.front().to; }
   void end_transfer(const replica::TransferResult& result) { take(transfers_).done(result); }
   const node::MemberEdits& next_edits() const { return changes_.front().edits; }
+  std::optional<raft::MembershipId> next_expected() const { return changes_.front().expected; }
   void end_change(node::MembersResult result) { take(changes_).done(std::move(result)); }
   const raft::SettingsEdit& next_settings() const { return settings_changes_.front().edit; }
   void end_settings(const replica::SettingsResult& result) { take(settings_changes_).done(result); }
@@ -179,6 +186,7 @@ class FakeNode final : public node::Node {
   };
   struct ChangeCall {
     node::MemberEdits edits;
+    std::optional<raft::MembershipId> expected;
     node::MembersCompletion done;
   };
 

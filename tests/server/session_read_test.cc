@@ -182,7 +182,7 @@ TEST_F(ReadModes, ReadsOfTwoModesAreAskedForApart) {
 
 // The clock may lose a tenth: 500 ms of true time are 450 ms of it.
 TEST_F(ReadModes, StaleIsServedWithinItsBoundAndFallsBackPastIt) {
-  state_.options.max_clock_drift_ppm = 100'000;
+  node_.lease_view().fresh_since().set_drift_ppm(100'000);
   write({"SET", "k", "v"});
   EXPECT_EQ(feed("LEASEHOLD READMODE stale 500ms\r\n"), "+OK\r\n");
   EXPECT_EQ(feed("LEASEHOLD READMODE\r\n"), "$11\r\nstale 500ms\r\n");
@@ -204,6 +204,49 @@ TEST_F(ReadModes, StaleIsServedWithinItsBoundAndFallsBackPastIt) {
   node_.end_read(node_.granted(raft::ReadBasis::leader));
   EXPECT_EQ(pump(), "$1\r\nv\r\n");
   EXPECT_THAT(explained(), HasSubstr(field("bound_held", "no")));
+}
+
+// What is committed between the copy of the lease view and the look at the clock may be missing in
+// the copy: the age counts from before both.
+TEST_F(ReadModes, TheAgeCountsFromBeforeTheLeaseWasLookedAt) {
+  write({"SET", "k", "v"});
+  node_.grant_lease(std::chrono::hours(1));
+  node_.manual_clock().set_step(milliseconds(300));
+  const std::string bound = "LEASEHOLD READ stale 500ms GET k\r\n";
+  EXPECT_EQ(feed(bound), "$1\r\nv\r\n");
+  node_.manual_clock().set_step(milliseconds(0));
+  EXPECT_EQ(feed(bound), "$1\r\nv\r\n");
+  EXPECT_EQ(count(&Counters::stale_hits), 0U);
+  EXPECT_EQ(feed(bound), "$1\r\nv\r\n");
+  EXPECT_EQ(count(&Counters::stale_hits), 1U);
+}
+
+// A caller of the node's own read does the same.
+TEST_F(ReadModes, TheAgeOfAReadPointCountsFromBeforeTheLeaseWasLookedAt) {
+  node_.grant_lease(std::chrono::hours(1));
+  node_.manual_clock().set_step(milliseconds(300));
+  node::CallOptions options = std::chrono::seconds(1);
+  options.max_age = milliseconds(500);
+  EXPECT_FALSE(node_.read_point(raft::ReadMode::lease, options).stale);
+  node_.manual_clock().set_step(milliseconds(0));
+  EXPECT_FALSE(node_.read_point(raft::ReadMode::lease, options).stale);
+  EXPECT_TRUE(node_.read_point(raft::ReadMode::lease, options).stale);
+}
+
+// The state catches up with an index that was copied before the clock was read.
+TEST_F(ReadModes, TheAgeOfAReadThatWaitedCountsFromBeforeItLooked) {
+  write({"SET", "k", "v"});
+  node_.grant_lease(std::chrono::hours(1));
+  node_.commit_ahead(1);
+  node_.manual_clock().set_step(milliseconds(300));
+  const std::string bound = "LEASEHOLD READ stale 500ms GET k\r\n";
+  EXPECT_EQ(feed(bound), "");
+  node_.manual_clock().set_step(milliseconds(0));
+  node_.apply_all();
+  node_.end_wait(node_.granted(raft::ReadBasis::lease));
+  EXPECT_EQ(pump(), "$1\r\nv\r\n");
+  EXPECT_EQ(feed(bound), "$1\r\nv\r\n");
+  EXPECT_EQ(count(&Counters::stale_hits), 0U);
 }
 
 TEST_F(ReadModes, ARefusedReadMakesNothingFresh) {

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""A server that answers nonsense: each command of the program says what is wrong and ends with its status. Keys that
+are missing, of another type or out of range; text that is no JSON; replies of another kind."""
+
+import copy
+import json
+import socket
+import subprocess
+import threading
+
+from cluster import check, free_port, main
+
+STATUS = {
+    "id": 1, "role": "leader", "term": 3, "leader": 1, "last": 9, "commit": 9, "applied": 9, "lease_left": 500.0,
+    "formed": True, "joining": False, "missing": [], "witness": False, "snapshots": [],
+    "membership": {"term": 3, "index": 2, "id": "00000000000000ff", "joint": False, "committed": True},
+    "members": [{"id": 1, "address": "127.0.0.1:7", "voter": True, "connected": True, "match": 9, "leaving": False},
+                {"id": 2, "address": "127.0.0.1:8", "voter": True, "connected": True, "match": 9, "leaving": False}],
+}
+SETTINGS = {
+    "node": 1, "leader": 1, "agreed": True, "committed": True, "lease": "1s", "heartbeat": "100ms",
+    "max-clock-drift": "0.1", "max-round-trip": "50ms", "margin": "10ms", "election-timeout": "300ms",
+    "lease-reads": "on", "usable": "808181818ns",
+}
+# Without these there are no settings to show.
+NEEDED = {"lease", "heartbeat", "max-clock-drift", "max-round-trip", "margin", "election-timeout", "lease-reads"}
+WRONG_VALUES = [None, -1, 2**64, 1e308, "x", "-1s", True, [], {}, [None], [{"id": {}}]]
+MISSING = object()
+# Whole replies. The last ones end in the middle.
+WRONG_REPLIES = [b"+OK\r\n", b":7\r\n", b"$-1\r\n", b"*0\r\n", b"$2\r\n{}\r\n", b"$2\r\n[]\r\n", b"$4\r\nnull\r\n",
+                 b"$3\r\n{\"a\r\n", b"$4\r\n\xff\xfe{}\r\n", b"-ERR no\r\n", b"-TRYAGAIN no\r\n", b"?\r\n",
+                 b"$99999999999999999999\r\n", b"*99999999999\r\n", b"$5\r\nab", b""]
+STATUSES = {0, 1, 2, 3, 4}
+
+COMMANDS = [["status"], ["status", "--json"], ["member", "list"], ["member", "list", "--json"],
+            ["member", "remove", "2"], ["member", "add", "3=127.0.0.1:9"], ["settings", "show"],
+            ["settings", "show", "--json"], ["settings", "check", "lease=2s"], ["settings", "set", "lease=2s"],
+            ["transfer"], ["snapshot"], ["backup", "b"], ["lease", "list"], ["get", "k"], ["put", "k", "v"]]
+# How long each may look for a better answer. Those that are not here answer at once, or are bounded by it too.
+SHORT = ["--timeout", "60ms"]
+
+
+def arguments(parser):
+    parser.add_argument("--every", type=int, default=1, help="only each n-th of the wrong answers")
+
+
+class WrongServer:
+    """Answers each command by its first words; the rest with OK."""
+
+    def __init__(self):
+        self.replies = {}
+        self.port = free_port()
+        self.listener = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            connection, _ = self.listener.accept()
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, connection.makefile("rb") as lines:
+            try:
+                while (head := lines.readline()).startswith(b"*"):
+                    words = []
+                    for _ in range(int(head[1:])):
+                        size = int(lines.readline()[1:])
+                        words.append(lines.read(size + 2)[:-2].decode())
+                    reply = self.replies.get(" ".join(words[:2]).upper(), b"+OK\r\n")
+                    if not reply:
+                        return
+                    connection.sendall(reply)
+            except (OSError, ValueError):
+                return
+
+
+def bulk(value):
+    text = json.dumps(value).encode()
+    return b"$%d\r\n%s\r\n" % (len(text), text)
+
+
+def with_value(whole, path, value):
+    changed = copy.deepcopy(whole)
+    at = changed
+    for step in path[:-1]:
+        at = at[step]
+    if value is MISSING:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return changed
+
+
+def paths(whole, before=()):
+    steps = whole.keys() if isinstance(whole, dict) else range(len(whole))
+    for step in steps:
+        yield (*before, step)
+        if isinstance(whole[step], (dict, list)):
+            yield from paths(whole[step], (*before, step))
+
+
+def variants(whole):
+    """Each key gone, or with each wrong value. Yields the path, and the reply."""
+    for path in paths(whole):
+        for value in [MISSING, *WRONG_VALUES]:
+            yield path, value, bulk(with_value(whole, path, value))
+    for reply in WRONG_REPLIES:
+        yield (), reply, reply
+
+
+def ask(binary, port, words):
+    done = subprocess.run([binary, *words, "--servers", f"127.0.0.1:{port}", *SHORT], capture_output=True, timeout=20,
+                          check=False)
+    said = (done.stdout + done.stderr).decode(errors="replace")
+    check(done.returncode in STATUSES, f"{words}: status {done.returncode}: {said}")
+    check("terminate called" not in said and "Sanitizer" not in said, f"{words}: {said}")
+    if done.returncode != 0:
+        check(said.strip(), f"{words}: status {done.returncode}, and no word why")
+    return done.returncode, said
+
+
+def run(options):
+    server = WrongServer()
+    good = {"LEASEHOLD STATUS": bulk(STATUS), "LEASEHOLD SETTINGS": bulk(SETTINGS)}
+    server.replies = dict(good)
+    status, said = ask(options.binary, server.port, ["settings", "show"])
+    check(status == 0 and "808181818ns" in said, f"a right answer is not understood: {said}")
+    status, said = ask(options.binary, server.port, ["member", "list"])
+    check(status == 0 and "127.0.0.1:8" in said, f"a right answer is not understood: {said}")
+    number = 0
+    refused = 0
+    for words in COMMANDS:
+        about = "SETTINGS" if words[0] == "settings" else "STATUS"
+        whole = SETTINGS if about == "SETTINGS" else STATUS
+        for path, value, reply in variants(whole):
+            number += 1
+            if number % options.every != 0:
+                continue
+            server.replies = {**good, f"LEASEHOLD {about}": reply}
+            status, said = ask(options.binary, server.port, words)
+            refused += status != 0
+            needed = path and path[0] in NEEDED and about == "SETTINGS" and words[1] in ("show", "check")
+            if needed and "--json" not in words and (value is MISSING or not isinstance(value, str)):
+                check(status != 0, f"{words} without a right {path}: {said}")
+    for words in COMMANDS:
+        for reply in WRONG_REPLIES:
+            server.replies = {f"{first} {second}": reply for first, second in
+                              [("LEASEHOLD", "MEMBER"), ("LEASEHOLD", "SETTINGS"), ("LEASEHOLD", "TRANSFER"),
+                               ("LEASEHOLD", "SNAPSHOT"), ("LEASEHOLD", "BACKUP"), ("LEASE", "LIST"), ("GET", "K"),
+                               ("SET", "K")]} | {"LEASEHOLD STATUS": bulk(STATUS)}
+            number += 1
+            if number % options.every == 0:
+                refused += ask(options.binary, server.port, words)[0] != 0
+    print(f"{number // options.every} wrong answers, {refused} of them refused, none without a word")
+
+
+if __name__ == "__main__":
+    main(__doc__, run, arguments)
