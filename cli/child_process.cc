@@ -93,7 +93,8 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& words,
   std::vector<std::string> variables = merged(environment);
   const std::vector<char*> arguments = pointers(texts);
   const std::vector<char*> values = pointers(variables);
-  // Whoever of the group loses its parent becomes a child of this process: end_all() waits for it.
+  // A process of the group that loses its parent becomes a child of this one: end_all() waits for
+  // it.
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   int told[2];
   if (pipe2(told, O_CLOEXEC) != 0) return system_error("cannot make a pipe", errno);

@@ -19,8 +19,8 @@ namespace leasehold::replica {
 ///
 /// - The leader refused it: it is not in its log, and the leader will never take that sequence.
 /// - It was sent in term T, and this node has applied an entry of a higher term without having met
-///   the command. Whoever took it appended it in term T exactly, and terms never fall along the
-///   committed log, so no further entry of term T will ever be committed.
+///   the command. The leader that took it appended it in term T exactly, and terms never fall along
+///   the committed log, so no further entry of term T will ever be committed.
 ///
 /// A snapshot that takes the place of entries hides what was in them: of a command that may be
 /// among them nobody can tell any more, and it ends as unknown. A repeatable one is sent anew all

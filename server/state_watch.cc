@@ -91,7 +91,7 @@ void StateWatch::stand_down(const std::string& why) {
       "backup), leasehold rebuild --data-dir {} --from that file, and start it",
       why, options_.data_dir);
   node_.drain(options_.timeout, [](const node::DrainResult&) {});
-  // Whoever watches would see the changes of a state that is not the group's.
+  // A client that watches would see the changes of a state that is not the group's.
   if (state_.clients_known != nullptr) state_.clients_known->kill({}, 0, [](std::size_t) {});
 }
 

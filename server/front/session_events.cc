@@ -197,8 +197,8 @@ void Session::tell_position(std::string_view word, std::uint64_t revision) {
   listening_->told = revision;
 }
 
-/// Whoever watches reads the keys again. Redis's clients know no such word: for them the connection
-/// breaks, as there.
+/// A client that watches reads the keys again. Redis's clients know no such word: for them the
+/// connection breaks, as there.
 void Session::tell_of_loss() {
   context_.counters->watch_resyncs.add();
   if (subscribed()) {

@@ -14,7 +14,7 @@ std::uint64_t AgreedNumbers::asked(const raft::SettingsEdit& edit) {
   return number;
 }
 
-// Whoever led in a term has a quorum's votes in it, and each of those is durable.
+// The leader of a term has a quorum's votes in it, and each of those is durable.
 void AgreedNumbers::lost(std::uint64_t request) {
   const auto found = requests_.find(request);
   if (found == requests_.end()) return;

@@ -1,3 +1,4 @@
+#include <leasehold/base/scaled.h>
 #include <leasehold/sim/judge/leader_lease_oracle.h>
 #include <leasehold/sim/judge/words.h>
 
@@ -8,7 +9,6 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 /// Clocks are read in whole nanoseconds, and at a change of their rates once more.
 constexpr Duration kRounding{1'000};
 

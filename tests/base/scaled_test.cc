@@ -7,7 +7,6 @@
 namespace leasehold {
 namespace {
 
-constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kDay = 86'400'000'000'000;
 
 TEST(Scaled, RoundsTowardZero) {

@@ -208,7 +208,7 @@ TEST_F(LeaseKeeperTest, TheLeaseOfAKeyIsNotRenewedWithoutTheLog) {
   EXPECT_EQ(left(lease_of("k")), "1 of 1");
 }
 
-// Whoever asked for it began to count before any node had it.
+// The client that asked for it began to count before any node had it.
 TEST_F(LeaseKeeperTest, EveryNodeKnowsHowMuchIsLeftOfAKeysTime) {
   set_for("k", 10);
   grant(7);

@@ -1,6 +1,6 @@
 """What happens in a chaos run, and when: a pure function of the seed, the round, the classes of
-faults and the number of nodes. Nothing here looks at a cluster or a clock. Whoever is the leader is
-decided when a fault strikes; the plan only says that it is to be the leader."""
+faults and the number of nodes. Nothing here looks at a cluster or a clock. Which node leads is
+seen when a fault strikes; the plan only says that the leader is meant."""
 
 import dataclasses
 import random

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The terms of a lease other than its time to live, at real nodes: in its grace period it stays, and a renewal
-gives it back; behind a soft limit whoever asks has it soon; a lock delay keeps the name of an expired
+gives it back; behind a soft limit a client that asks has it soon; a lock delay keeps the name of an expired
 lease, also behind the death of the leader. And `leasehold elect --grace`, stopped for longer than its
 time to live: it stops to lead, and leads again."""
 

@@ -126,7 +126,7 @@ def stopped_in_time(locks):
     finally:
         for node in locks.cluster.nodes:
             node.resume()
-    # Whoever waits to tell what happened waits for a reader.
+    # A client that waits to say what happened waits for a reader.
     os.read(reader, 65536)
     os.close(writer)
     for held in locked.values():
