@@ -58,8 +58,8 @@ TEST(FrameHeader, BytesArePinned) {
   const FrameHeader header{0x0003, FrameKind::message, 0x01020304, 0x05060708, 0x090a0b0c};
   std::string bytes = "<";
   append_header(header, bytes);
-  const std::string_view pinned(
-      "<LHP1\3\0\3\0\4\3\2\1\10\7\6\5\x0c\x0b\x0a\x09\x95\xba\xc9\xe6", 25);
+  const std::string_view pinned("<LHP1\3\0\3\0\4\3\2\1\10\7\6\5\x0c\x0b\x0a\x09\x95\xba\xc9\xe6",
+                                25);
   EXPECT_EQ(bytes, pinned);
 }
 
