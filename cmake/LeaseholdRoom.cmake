@@ -62,31 +62,15 @@ endif()
 find_package(Threads REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 
-# What most sources include, compiled once. No source may rely on it: the other presets and the static analysis do without.
-set(LEASEHOLD_PRECOMPILED <algorithm> <array> <atomic> <charconv> <chrono> <cstddef> <cstdint> <cstdio> <cstring> <deque>
-  <functional> <limits> <map> <memory> <mutex> <optional> <set> <string> <string_view> <system_error> <thread> <utility>
-  <variant> <vector>)
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "// Owns a precompiled header.\nint main() {}\n")
-
-# leasehold_precompile(TARGET OWNER): what OWNER has compiled serves TARGET.
-function(leasehold_precompile target owner)
-  if(LEASEHOLD_PCH)
-    target_precompile_headers(${target} REUSE_FROM ${owner})
-    # What ccache needs, to know the header by what is in it.
-    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  endif()
-endfunction()
-
-# leasehold_precompiled_owner(TARGET <header> ...): it compiles the headers of all, and these.
-function(leasehold_precompiled_owner target)
-  target_precompile_headers(${target} PRIVATE ${LEASEHOLD_PRECOMPILED} ${ARGN})
-  target_link_libraries(${target} PRIVATE leasehold_flags)
-  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-endfunction()
-
+# What most sources include of the standard library, compiled once. No source may rely on it: only the preset release has it.
 if(LEASEHOLD_PCH)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "// Owns the precompiled header of all rooms.\n")
   add_library(leasehold_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
-  leasehold_precompiled_owner(leasehold_precompiled)
+  target_link_libraries(leasehold_precompiled PRIVATE leasehold_flags)
+  target_compile_options(leasehold_precompiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(leasehold_precompiled PRIVATE <algorithm> <array> <atomic> <charconv> <chrono> <cstddef>
+    <cstdint> <cstdio> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional> <set> <string>
+    <string_view> <system_error> <thread> <utility> <variant> <vector>)
 endif()
 
 # leasehold_room(NAME [PLAIN] SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
@@ -101,7 +85,10 @@ function(leasehold_room name)
     endif()
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
-    leasehold_precompile(leasehold_${name} leasehold_precompiled)
+    if(LEASEHOLD_PCH)
+      target_precompile_headers(leasehold_${name} REUSE_FROM leasehold_precompiled)
+      target_compile_options(leasehold_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+    endif()
   else()
     add_library(leasehold_${name} INTERFACE)
     target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
@@ -130,7 +117,6 @@ function(leasehold_test name)
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  leasehold_precompile(${name} leasehold_precompiled_test)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
