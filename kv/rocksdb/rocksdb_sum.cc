@@ -98,7 +98,7 @@ Result<std::optional<Scanned>> scan(rocksdb::DB& db, rocksdb::ReadOptions option
     const std::string_view key = view(at->key());
     ++out.records;
     out.bytes += key.size() + at->value().size();
-    out.keys += key.front() == kDataSpace ? 1 : 0;
+    out.keys += key.starts_with(kDataSpace) ? 1 : 0;
     if (is_summed(key)) out.sum += record_sum(key, view(at->value()));
     if (!step(out.bytes)) return std::optional<Scanned>();
   }
