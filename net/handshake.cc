@@ -1,3 +1,4 @@
+#include <leasehold/base/fnv.h>
 #include <leasehold/net/handshake.h>
 
 #include <fmt/format.h>
@@ -8,20 +9,6 @@
 namespace leasehold::net {
 
 namespace {
-
-/// FNV-1a, 64 bits.
-class Fnv {
- public:
-  void add(std::string_view bytes) {
-    for (const char c : bytes) {
-      hash_ = (hash_ ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    }
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_ = 0xcbf29ce484222325U;
-};
 
 wire::Refusal refuse(wire::RefusalCode code, std::string reason) {
   return wire::Refusal{code, std::move(reason), wire::VersionRange{}};

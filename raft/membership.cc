@@ -17,6 +17,7 @@
 //   u64 election timeout   (durations in nanoseconds)   u8 flags: bit 0, reads by the lease are on
 
 #include <leasehold/base/coding.h>
+#include <leasehold/base/fnv.h>
 #include <leasehold/raft/membership.h>
 #include <leasehold/raft/settings_form.h>
 
@@ -71,14 +72,10 @@ const Member* Membership::find(NodeId id) const {
 // FNV-1a over the entry, and a last step that mixes the bits. Pinned: people compare ids of
 // different builds.
 MembershipId id_of(const Membership& membership) {
-  constexpr std::uint64_t kOffset = 0xcbf29ce484222325U;
-  constexpr std::uint64_t kPrime = 0x100000001b3U;
-  const Bytes entry = encode_membership(membership);
-  std::uint64_t hash = kOffset;
-  for (const char byte : entry.view()) {
-    hash = (hash ^ static_cast<unsigned char>(byte)) * kPrime;
-  }
-  hash = (hash ^ (hash >> 32U)) * kPrime;
+  constexpr std::uint64_t kOdd = 0x100000001b3U;
+  Fnv entry;
+  entry.add(encode_membership(membership).view());
+  const std::uint64_t hash = (entry.value() ^ (entry.value() >> 32U)) * kOdd;
   return MembershipId(hash ^ (hash >> 29U));
 }
 

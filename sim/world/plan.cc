@@ -1,3 +1,4 @@
+#include <leasehold/base/fnv.h>
 #include <leasehold/sim/world/plan.h>
 
 #include <algorithm>
@@ -5,10 +6,9 @@
 namespace leasehold::sim {
 
 Random stream(std::uint64_t seed, std::string_view subject) {
-  // FNV-1a.
-  std::uint64_t name = 0xcbf29ce484222325U;
-  for (const char c : subject) name = (name ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return Random(seed * 0x2545f4914f6cdd1dU + name);
+  Fnv name;
+  name.add(subject);
+  return Random(seed * 0x2545f4914f6cdd1dU + name.value());
 }
 
 Random random_for(std::uint64_t seed, std::uint64_t part) {
