@@ -155,6 +155,22 @@ TEST_F(SnapshotTest, ARefusalIsNotAnsweredByAFlood) {
   EXPECT_TRUE(catches_up(follower));
 }
 
+TEST_F(SnapshotTest, TheGroupsHeartbeatSaysHowLongTheLeaderWaits) {
+  Rig& leads = leader();
+  raft::SettingsEdit edit;
+  edit.heartbeat = leads.driver().core().options().timing.heartbeat / 4;
+  Answer<SettingsResult> changed;
+  leads.handle(cluster.now(), ChangeSettings{edit, cluster.in(seconds(5)), changed.completion()});
+  ASSERT_TRUE(cluster.advance_until([&] { return changed.calls > 0; }));
+  ASSERT_EQ(changed.value.status, GroupCallStatus::done);
+  Rig& follower = strand_one();
+  follower.snapshots().refuses = true;
+  cluster.heal();
+  cluster.advance(seconds(10));
+  EXPECT_GE(leads.driver().counters().chunks_sent, 20U) << "four times as many as by its own";
+  EXPECT_LE(leads.driver().counters().chunks_sent, 48U);
+}
+
 TEST_F(SnapshotTest, AFullFollowerTakesNoSnapshotUntilItHasSpace) {
   Rig& follower = strand_one();
   follower.handle(cluster.now(), StorageSpace{true});
