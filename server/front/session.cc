@@ -191,6 +191,7 @@ void Session::dispatch(const CommandSpec* spec, const Arguments& args, std::stri
     return refuse(out, fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
   }
   if (std::exchange(user_.unlearned, false)) {
+    if (refuse_when_draining(out)) return;
     return refuse(out,
                   "NOLEADER this node cannot learn the newest users of its group at present; the "
                   "command was not executed, try again");

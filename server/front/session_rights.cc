@@ -64,6 +64,8 @@ bool Session::must_learn_users(const CommandSpec& spec, const Arguments& args) {
   if ((has & category::write) == 0 && spec.effect != CommandEffect::write && !changes_group) {
     return false;
   }
+  // It is refused whatever the users are, and this node may never learn them.
+  if (!changes_group && state.health.refuses.load(std::memory_order_relaxed)) return false;
   user_.checking = true;
   context_.node.read(
       raft::ReadMode::quorum, state.options.command_timeout,

@@ -1,6 +1,7 @@
 #include <leasehold/base/scaled.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/settings_words.h>
+#include <leasehold/server/front/words.h>
 
 #include <fmt/format.h>
 
@@ -8,10 +9,6 @@
 
 namespace leasehold::server {
 namespace {
-
-Error invalid(std::string message) {
-  return Error{ErrorCode::invalid_argument, std::move(message)};
-}
 
 struct Length {
   const char* name;

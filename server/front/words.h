@@ -1,6 +1,8 @@
 // Small helpers for the words of commands.
 #pragma once
 
+#include <leasehold/base/result.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace leasehold::server {
 
@@ -30,6 +33,11 @@ inline std::string lowered(std::string_view text) {
 /// In single quotes, cut to kQuotedBytesMax.
 inline std::string quoted(std::string_view text) {
   return fmt::format("'{}'", text.substr(0, kQuotedBytesMax));
+}
+
+/// The error of a word, a flag or a setting that is not possible.
+inline Error invalid(std::string message) {
+  return {ErrorCode::invalid_argument, std::move(message)};
 }
 
 /// Case is ignored; `lower_text` is in lower case.

@@ -388,6 +388,22 @@ TEST_F(SessionUsersTest, AWriteAfterTheStartWaitsForTheNewestUsers) {
   EXPECT_EQ(write({"DEL", "k"}), ":0\r\n");
 }
 
+TEST_F(SessionUsersTest, AWriteToAStateThatIsNotServedWaitsForNobody) {
+  open();
+  state_.users_known = false;
+  state_.health.set_refused("its disk lies");
+  EXPECT_THAT(send({"SET", "k", "v"}), StartsWith("-TRYAGAIN this node's state is not served"));
+  EXPECT_EQ(node_.reads(), 0U);
+  state_.health.set_refused("");
+  EXPECT_EQ(send({"SET", "k", "v"}), "");
+  ASSERT_EQ(node_.reads(), 1U);
+  state_.health.set_refused("its disk lies");
+  node_.end_read({});
+  EXPECT_THAT(pump(), StartsWith("-TRYAGAIN this node's state is not served"))
+      << "it was found while the command waited";
+  state_.health.set_refused("");
+}
+
 TEST_F(SessionUsersTest, DryRunAsksForAnotherUser) {
   acl({"SETUSER", "ann", "+get", "~a"});
   EXPECT_EQ(send({"ACL", "DRYRUN", "ann", "GET", "a"}), "+OK\r\n");
