@@ -9,8 +9,10 @@ JOBS ?= $(shell nproc)
 # Shows progress where there is no terminal, and a sign of life at least every five seconds.
 FLOW := cmake/flow
 
-# $(call configure,PRESET): the arguments of the first configure stay in the cache.
-configure = cmake --preset $(1) | $(FLOW) --steps-only
+# $(call configure,PRESET,OPTIONS): the arguments of the first configure stay in the cache.
+configure = cmake --preset $(1) $(2) | $(FLOW) --steps-only
+# What builds everything once compiles in batches; who changes one file after another does not.
+BATCHES := $(if $(CI),-DLEASEHOLD_BATCHES=ON)
 # $(call build,FOLDER,TARGETS): on a terminal ninja rewrites one line.
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(FLOW); fi
@@ -95,7 +97,7 @@ check: deps-develop
 
 .PHONY: test
 test: deps-develop
-	@$(call configure,dev)
+	@$(call configure,dev,$(BATCHES))
 	@$(call build,dev)
 	@$(call ctest,dev)
 

@@ -71,8 +71,8 @@ void roff_flag(std::ostream& out, const FlagHelp& flag) {
 
 // ---- the shells ----
 
-/// Between single quotes in bash and zsh.
-std::string quoted(std::string_view text) {
+/// Between single quotes in bash and zsh. (Not `quoted`: std::quoted could be taken in its place.)
+std::string shell_word(std::string_view text) {
   return fmt::format(
       "'{}'", replaced(text, [](char c) { return c == '\'' ? "'\\''" : std::string(1, c); }));
 }
@@ -88,14 +88,14 @@ std::string bash_script(const std::vector<CommandHelp>& commands) {
       if (!flag.positional()) {
         words.push_back(flag.name);
         if (flag.choices.empty()) continue;
-        values << "    " << command.name << flag.name << ") words=" << quoted(joined(flag.choices))
-               << " ;;\n";
+        values << "    " << command.name << flag.name
+               << ") words=" << shell_word(joined(flag.choices)) << " ;;\n";
       } else {
         words.insert(words.end(), flag.choices.begin(), flag.choices.end());
       }
     }
     words.emplace_back("--help");
-    cases << "    " << command.name << ") words=" << quoted(joined(words)) << " ;;\n";
+    cases << "    " << command.name << ") words=" << shell_word(joined(words)) << " ;;\n";
   }
   std::ostringstream out;
   out << "# bash completion for leasehold; where it offers nothing, bash offers files.\n"
@@ -105,7 +105,7 @@ std::string bash_script(const std::vector<CommandHelp>& commands) {
       << cases.str() << "  esac\n"
       << "  case ${COMP_WORDS[1]}${COMP_WORDS[COMP_CWORD - 1]} in\n"
       << values.str() << "  esac\n"
-      << "  [ \"$COMP_CWORD\" -eq 1 ] && words=" << quoted(joined(names) + " --help --version")
+      << "  [ \"$COMP_CWORD\" -eq 1 ] && words=" << shell_word(joined(names) + " --help --version")
       << "\n"
       << "  COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
       << "}\n"
@@ -126,7 +126,7 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
       << "  local -a commands\n"
       << "  commands=(\n";
   for (const CommandHelp& command : commands) {
-    out << "    " << quoted(fmt::format("{}:{}", command.name, plain(command.about))) << "\n";
+    out << "    " << shell_word(fmt::format("{}:{}", command.name, plain(command.about))) << "\n";
   }
   out << "  )\n"
       << "  if (( CURRENT == 2 )); then\n"
@@ -144,11 +144,11 @@ std::string zsh_script(const std::vector<CommandHelp>& commands) {
       if (!flag.choices.empty()) action = fmt::format("({})", joined(flag.choices));
       if (takes_file(flag)) action = "_files";
       if (flag.positional()) {
-        out << " \\\n        " << quoted(fmt::format(":{}:{}", plain(flag.help), action));
+        out << " \\\n        " << shell_word(fmt::format(":{}:{}", plain(flag.help), action));
       } else {
         std::string spec = fmt::format("{}[{}]", flag.name, plain(flag.help));
         if (!flag.value.empty()) spec += fmt::format(":{}:{}", plain(flag.value), action);
-        out << " \\\n        " << quoted(spec);
+        out << " \\\n        " << shell_word(spec);
       }
     }
     out << " \\\n        '--help[Print the help of this command]'\n      ;;\n";

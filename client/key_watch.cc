@@ -28,10 +28,6 @@ constexpr std::chrono::seconds kSilence{2};
 constexpr std::array<const char*, 6> kNames = {"set",     "deleted", "expired",
                                                "revoked", "resync",  "is"};
 
-Error unexpected() {
-  return {ErrorCode::malformed, "an answer of an unexpected kind"};
-}
-
 bool failed_for_good(const Error& error) {
   return error.code == ErrorCode::unsupported;
 }
@@ -55,7 +51,7 @@ std::optional<Event> event_of(const RespValue& item, std::uint64_t revision) {
 }
 
 /// [key, mod revision, create revision, version, lease, value?]
-std::optional<Event> row_of(const RespValue& row) {
+std::optional<Event> event_of(const RespValue& row) {
   if (row.items.size() < 5) return std::nullopt;
   Event event;
   event.kind = Event::Kind::is;
@@ -146,7 +142,7 @@ Result<void> KeyWatch::begin() {
   const RespValue& value = reply.value();
   if (value.not_executed()) return Error{ErrorCode::unavailable, value.text};
   if (value.kind == Kind::error) return Error{ErrorCode::unsupported, value.text};
-  if (value.kind != Kind::array || value.items.size() != 2) return unexpected();
+  if (value.kind != Kind::array || value.items.size() != 2) return unexpected(value);
   next_ = value.items[1].number();
   if (value.items[0].text == "resync") reread_ = true;
   return reread_ ? read_again() : Result<void>();
@@ -196,7 +192,7 @@ Result<RespValue> KeyWatch::ask(const std::vector<std::string>& words) {
 }
 
 Result<void> KeyWatch::take(const RespValue& message) {
-  if (message.kind != Kind::push || message.items.size() < 2) return unexpected();
+  if (message.kind != Kind::push || message.items.size() < 2) return unexpected(message);
   const std::uint64_t revision = message.items[1].number();
   const std::string& word = message.items[0].text;
   if (word == "resync") {
@@ -208,7 +204,7 @@ Result<void> KeyWatch::take(const RespValue& message) {
   if (revision >= next_ && word == "events" && message.items.size() == 3) {
     for (const RespValue& item : message.items[2].items) {
       auto event = event_of(item, revision);
-      if (!event) return unexpected();
+      if (!event) return unexpected(message);
       const auto ahead = ahead_.find(event->key);
       if (ahead == ahead_.end() || ahead->second < revision) told_.push_back(std::move(*event));
     }
@@ -234,11 +230,11 @@ Result<void> KeyWatch::read_again() {
       if (!reply) return reply.error();
       const RespValue& part = reply.value();
       if (part.kind == Kind::error) return Error{ErrorCode::unavailable, part.text};
-      if (part.kind != Kind::array || part.items.size() != 3) return unexpected();
+      if (part.kind != Kind::array || part.items.size() != 3) return unexpected(part);
       if (!first) first = part.items[0].number();
       for (const RespValue& item : part.items[2].items) {
-        auto row = row_of(item);
-        if (!row) return unexpected();
+        auto row = event_of(item);
+        if (!row) return unexpected(item);
         // What begins with a key comes behind it.
         if (whole && row->key != prefix) continue;
         if (row->revision > *first) ahead[row->key] = row->revision;

@@ -22,10 +22,6 @@ constexpr lease::Duration kPause = std::chrono::milliseconds(50);
 /// For the end of a watch.
 constexpr Timeout kCloseTimeout{1000};
 
-Error unexpected(const RespValue& reply) {
-  return {ErrorCode::malformed, "an answer of an unexpected kind: " + reply.text};
-}
-
 /// [key, mod revision, create revision, version, lease, value]
 std::optional<client::KeyService::Row> row_of(const RespValue& value) {
   if (value.kind != Kind::array || value.items.size() < 6) return std::nullopt;

@@ -14,10 +14,6 @@ namespace {
 using Kind = RespValue::Kind;
 using Repeat = ServerGroup::Repeat;
 
-Error unexpected(const RespValue& reply) {
-  return {ErrorCode::malformed, "an answer of an unexpected kind: " + reply.text};
-}
-
 /// An array that begins with values of these kinds.
 bool begins_with(const RespValue& reply, std::initializer_list<Kind> kinds) {
   return reply.kind == Kind::array && reply.items.size() >= kinds.size() &&

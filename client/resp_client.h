@@ -38,6 +38,11 @@ struct RespValue {
   }
 };
 
+/// A reply that this request cannot have.
+inline Error unexpected(const RespValue& reply) {
+  return {ErrorCode::malformed, "an answer of an unexpected kind: " + reply.text};
+}
+
 /// The limits of a reply: no node may send more.
 inline constexpr std::size_t kReplyBytesMax = 64U << 20U;
 inline constexpr int kReplyDepthMax = 8;

@@ -73,17 +73,29 @@ if(LEASEHOLD_PCH)
     <string_view> <system_error> <thread> <utility> <variant> <vector>)
 endif()
 
-# leasehold_room(NAME [PLAIN] SOURCES a.cc b.cc DEPENDS base lease LINK RocksDB::rocksdb)
+# Batches of sources in one translation unit, for who compiles everything once: half the time. A name in an anonymous namespace
+# then has to be the only one in its target, or its source stands under APART; APART ALL: none of them is in a batch.
+function(leasehold_batches target)
+  if(LEASEHOLD_BATCHES AND NOT "${ARGN}" STREQUAL "ALL")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    if(ARGN)
+      set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    endif()
+  endif()
+endfunction()
+
+# leasehold_room(NAME [PLAIN] SOURCES a.cc b.cc APART b.cc DEPENDS base lease LINK RocksDB::rocksdb)
 # Makes the library leasehold_NAME. DEPENDS are rooms, LINK are other targets, linked privately. A room writes its text with fmt;
 # a PLAIN one has nothing but the standard library.
 function(leasehold_room name)
-  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PLAIN" "" "SOURCES;APART;DEPENDS;LINK" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   if(ARG_SOURCES)
     if(NOT ARG_PLAIN)
       list(APPEND ARG_LINK fmt::fmt)
     endif()
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
+    leasehold_batches(leasehold_${name} ${ARG_APART})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
     if(LEASEHOLD_PCH)
       target_precompile_headers(leasehold_${name} REUSE_FROM leasehold_precompiled)
@@ -109,13 +121,14 @@ endif()
 # The programs of the tests that `make check` runs: those with the label quick.
 add_custom_target(quick_tests)
 
-# leasehold_test(NAME [ON_DISK] SOURCES a_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
+# leasehold_test(NAME [ON_DISK] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
 # Makes one GoogleTest program NAME and one CTest test of the same name. `make check` runs it, unless it has a TIMEOUT of its
 # own: that is for tests that take more than a few seconds.
 function(leasehold_test name)
-  cmake_parse_arguments(ARG "ON_DISK" "TIMEOUT" "SOURCES;DEPENDS;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DISK" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   add_executable(${name} ${ARG_SOURCES})
+  leasehold_batches(${name} ${ARG_APART})
   target_link_libraries(${name} PRIVATE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)

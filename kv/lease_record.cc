@@ -14,8 +14,8 @@ namespace leasehold::kv {
 namespace {
 
 /// 1 was that of a lease without its terms.
-constexpr std::uint8_t kFormat = 3;
-constexpr std::uint8_t kFormatOfKey = 2;
+constexpr std::uint8_t kLeaseFormat = 3;
+constexpr std::uint8_t kLeaseFormatOfKey = 2;
 constexpr std::uint8_t kSoftFlag = 1;
 constexpr std::uint8_t kDelayedFlag = 2;
 constexpr std::uint8_t kOwnerFlag = 4;
@@ -26,7 +26,7 @@ std::string encode_lease(const grant::LeaseTable::Lease& lease) {
   std::string out;
   BigWriter to(out);
   const bool of_key = grant::is_of_key(lease.id);
-  to.u8(of_key ? kFormatOfKey : kFormat);
+  to.u8(of_key ? kLeaseFormatOfKey : kLeaseFormat);
   to.u64(lease.token.value());
   to.u64(lease.stamp);
   to.u64(static_cast<std::uint64_t>(lease.ttl.count()));
@@ -47,9 +47,11 @@ Result<grant::LeaseTable::Lease> decode_lease(grant::LeaseId id, std::string_vie
   BigReader in(bytes);
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed("lease: it is empty");
-  if (format > kFormat || format < kFormatOfKey) return unsupported("lease", format, kFormat);
+  if (format > kLeaseFormat || format < kLeaseFormatOfKey)
+    return unsupported("lease", format, kLeaseFormat);
   const bool of_key = grant::is_of_key(id);
-  if (format != (of_key ? kFormatOfKey : kFormat)) return malformed("lease: not of this format");
+  if (format != (of_key ? kLeaseFormatOfKey : kLeaseFormat))
+    return malformed("lease: not of this format");
   grant::LeaseTable::Lease lease;
   lease.id = id;
   lease.token = grant::FencingToken(in.u64());

@@ -24,12 +24,12 @@ namespace {
 
 /// All of them are locked at once for a scan; the thread sanitizer follows fewer than 64 locks.
 constexpr std::size_t kShards = 32;
-constexpr std::string_view kMagic("LHMEMS\r\n", 8);
-constexpr std::uint8_t kFormat = 4;
+constexpr std::string_view kMemoryMagic("LHMEMS\r\n", 8);
+constexpr std::uint8_t kMemoryFormat = 4;
 /// Before there were users; still written when there are none.
-constexpr std::uint8_t kFormatWithoutUsers = 3;
+constexpr std::uint8_t kMemoryFormatWithoutUsers = 3;
 /// Before there were leases.
-constexpr std::uint8_t kFormatWithoutLeases = 2;
+constexpr std::uint8_t kMemoryFormatWithoutLeases = 2;
 
 struct Shard {
   mutable std::mutex mutex;
@@ -284,9 +284,9 @@ std::string MemoryStore::Impl::encode() const {
     for (const auto& [key, value] : shard.values) all.emplace_back(key, &value);
   }
   std::sort(all.begin(), all.end());
-  std::string out(kMagic);
+  std::string out(kMemoryMagic);
   BigWriter to(out);
-  to.u8(users_.size() == 0 ? kFormatWithoutUsers : kFormat);
+  to.u8(users_.size() == 0 ? kMemoryFormatWithoutUsers : kMemoryFormat);
   to.u64(applied_.load());
   to.u64(revision_.load());
   to.u64(all.size());
@@ -312,13 +312,13 @@ std::string MemoryStore::Impl::encode() const {
 Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last) {
   const Error damaged{ErrorCode::corrupted, "the snapshot of a store in memory is damaged"};
   BigReader in(bytes);
-  if (in.take(kMagic.size()) != kMagic) {
+  if (in.take(kMemoryMagic.size()) != kMemoryMagic) {
     return Error{ErrorCode::corrupted, "this is no snapshot of a store in memory"};
   }
   const unsigned format = in.u8();
-  const bool with_leases = format == kFormat || format == kFormatWithoutUsers;
-  if (in.ok() && !with_leases && format != kFormatWithoutLeases)
-    return kv::unsupported("the snapshot has", format, kFormat);
+  const bool with_leases = format == kMemoryFormat || format == kMemoryFormatWithoutUsers;
+  if (in.ok() && !with_leases && format != kMemoryFormatWithoutLeases)
+    return kv::unsupported("the snapshot has", format, kMemoryFormat);
   const std::uint64_t applied = in.u64();
   const std::uint64_t revision = in.u64();
   const std::uint64_t keys = in.u64();
@@ -350,7 +350,7 @@ Result<void> MemoryStore::Impl::install(std::string_view bytes, raft::Index last
     if (!taken) return damaged;
     leases = std::move(taken).value();
   }
-  auto users = format == kFormat ? take_users(in) : Result<UserMap>(UserMap());
+  auto users = format == kMemoryFormat ? take_users(in) : Result<UserMap>(UserMap());
   if (!users) return damaged;
   auto sessions = replica::SessionTable::decode_all(in.take_rest());
   if (!sessions) return damaged;

@@ -8,6 +8,7 @@
 // Only the existence of RESTORING matters, not its content.
 #include <leasehold/base/assert.h>
 #include <leasehold/node/node_restored.h>
+#include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/private_folder.h>
 #include <leasehold/wire/crc32c.h>
 
@@ -25,7 +26,7 @@
 namespace leasehold::node {
 namespace {
 
-constexpr unsigned kFormat = 1;
+constexpr unsigned kRestoredFormat = 1;
 constexpr std::string_view kHeading = "leasehold-restored ";
 constexpr const char* kName = "/RESTORED";
 constexpr const char* kBegunName = "/RESTORING";
@@ -47,17 +48,9 @@ Error system_error(const std::string& what, int code) {
   return {ErrorCode::io, fmt::format("{}: {}", what, std::generic_category().message(code))};
 }
 
-/// Closes the descriptor at the end of its scope.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
 Result<void> sync_folder(const std::string& path) {
-  const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.number < 0 || ::fsync(folder.number) != 0) {
+  const storage::Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
     return system_error(fmt::format("cannot make the folder {} durable", path), errno);
   }
   return {};
@@ -65,12 +58,12 @@ Result<void> sync_folder(const std::string& path) {
 
 /// Makes the content durable, not the name.
 Result<void> write_file(const std::string& path, std::string_view text) {
-  const Descriptor file{
+  const storage::Descriptor file{
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
   const bool written =
-      file.number >= 0 &&
-      ::write(file.number, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-      ::fsync(file.number) == 0;
+      file.get() >= 0 &&
+      ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::fsync(file.get()) == 0;
   if (!written) return system_error("cannot write " + path, errno);
   return {};
 }
@@ -78,18 +71,18 @@ Result<void> write_file(const std::string& path, std::string_view text) {
 }  // namespace
 
 std::string encode_restored(const Restored& restored) {
-  const std::string body = fmt::format("{}{}\ngeneration {:016x}\nindex {}\n", kHeading, kFormat,
-                                       restored.generation, restored.base.value());
+  const std::string body = fmt::format("{}{}\ngeneration {:016x}\nindex {}\n", kHeading,
+                                       kRestoredFormat, restored.generation, restored.base.value());
   return fmt::format("{}check {:08x}\n", body, wire::crc32c(body));
 }
 
 Result<Restored> decode_restored(const std::string& text) {
   const std::uint64_t format = number_behind(text, kHeading, 10);
   const bool plain = text.find(fmt::format("{}{}\n", kHeading, format)) == 0;
-  if (plain && format != kFormat) {
-    return Error{
-        ErrorCode::unsupported_format,
-        fmt::format("it has format {}, this build knows {}: use a newer build", format, kFormat)};
+  if (plain && format != kRestoredFormat) {
+    return Error{ErrorCode::unsupported_format,
+                 fmt::format("it has format {}, this build knows {}: use a newer build", format,
+                             kRestoredFormat)};
   }
   Restored restored;
   restored.generation = number_behind(text, "\ngeneration ", 16);
@@ -112,13 +105,13 @@ Result<std::optional<Restored>> load_restored(const std::string& data_dir) {
                              data_dir)};
   }
   const std::string path = data_dir + kName;
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.number < 0) {
+  const storage::Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.get() < 0) {
     if (errno == ENOENT || errno == ENOTDIR) return std::optional<Restored>();
     return system_error("cannot open " + path, errno);
   }
   std::string text(kBytesMax, '\0');
-  const ssize_t length = ::read(file.number, text.data(), text.size());
+  const ssize_t length = ::read(file.get(), text.data(), text.size());
   if (length < 0) return system_error("cannot read " + path, errno);
   text.resize(static_cast<std::size_t>(length));
   const auto restored = decode_restored(text);

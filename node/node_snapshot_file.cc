@@ -19,8 +19,8 @@
 namespace leasehold::node {
 namespace {
 
-constexpr std::string_view kMagic = "LHSN";
-constexpr std::uint8_t kFormat = 1;
+constexpr std::string_view kSnapshotMagic = "LHSN";
+constexpr std::uint8_t kSnapshotFormat = 1;
 constexpr std::string_view kReserved("\0\0\0", 3);
 constexpr std::size_t kFixedBytes = 52;
 constexpr std::uint64_t kDataAt = 65536;
@@ -34,7 +34,7 @@ constexpr std::uint64_t kWritebackBehind = 8U << 20U;
 /// Left free for everything else on the disk.
 constexpr std::uint64_t kSpareBytes = 16U << 20U;
 
-Error system_error(const std::string& what, int number) {
+Error file_error(const std::string& what, int number) {
   const bool space = number == ENOSPC || number == EDQUOT;
   return {space ? ErrorCode::overloaded : ErrorCode::io,
           fmt::format("{}: {}{}", what, std::generic_category().message(number),
@@ -53,9 +53,9 @@ std::uint64_t check_at(const SnapshotHead& head, std::uint64_t block) {
 
 std::string encode_snapshot_head(const SnapshotHead& head) {
   const Bytes membership = raft::encode_membership(head.membership);
-  std::string bytes(kMagic);
+  std::string bytes(kSnapshotMagic);
   LittleWriter to(bytes);
-  to.u8(kFormat);
+  to.u8(kSnapshotFormat);
   to.bytes(kReserved);
   to.u64(head.cluster_id);
   to.u64(head.id.last.term.value());
@@ -70,14 +70,14 @@ std::string encode_snapshot_head(const SnapshotHead& head) {
 
 Result<SnapshotHead> decode_snapshot_head(std::string_view bytes) {
   LittleReader in(bytes);
-  if (bytes.size() < kFixedBytes + 4 || in.take(kMagic.size()) != kMagic) {
+  if (bytes.size() < kFixedBytes + 4 || in.take(kSnapshotMagic.size()) != kSnapshotMagic) {
     return damaged("it is too short, or not a snapshot");
   }
   const std::uint8_t format = in.u8();
-  if (format != kFormat) {
-    return Error{
-        ErrorCode::unsupported_format,
-        fmt::format("the snapshot has format {}, this build knows format {}", format, kFormat)};
+  if (format != kSnapshotFormat) {
+    return Error{ErrorCode::unsupported_format,
+                 fmt::format("the snapshot has format {}, this build knows format {}", format,
+                             kSnapshotFormat)};
   }
   const std::string_view reserved = in.take(kReserved.size());
   SnapshotHead head;
@@ -105,13 +105,13 @@ Result<std::unique_ptr<SnapshotFile>> SnapshotFile::create(const std::string& pa
   if (::statvfs(folder.c_str(), &space) == 0) {
     const std::uint64_t free = std::uint64_t{space.f_bavail} * space.f_frsize;
     if (free < kSpareBytes || free - kSpareBytes < head.size) {
-      return system_error(
-          fmt::format("no room in {} for a snapshot of {} bytes", folder, head.size), ENOSPC);
+      return file_error(fmt::format("no room in {} for a snapshot of {} bytes", folder, head.size),
+                        ENOSPC);
     }
   }
   const int opened =
       ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode);
-  if (opened < 0) return system_error("cannot make " + path, errno);
+  if (opened < 0) return file_error("cannot make " + path, errno);
   std::unique_ptr<SnapshotFile> file(new SnapshotFile(path, opened, head));
   const Result<void> written = file->write(0, encode_snapshot_head(head));
   if (!written.ok()) return written.error();
@@ -122,11 +122,11 @@ Result<std::unique_ptr<SnapshotFile>> SnapshotFile::open(const std::string& path
   const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) {
     if (errno == ENOENT) return Error{ErrorCode::not_found, "there is no " + path};
-    return system_error("cannot open " + path, errno);
+    return file_error("cannot open " + path, errno);
   }
   std::unique_ptr<SnapshotFile> file(new SnapshotFile(path, opened, {}));
   struct stat status {};
-  if (::fstat(opened, &status) != 0) return system_error("cannot read " + path, errno);
+  if (::fstat(opened, &status) != 0) return file_error("cannot read " + path, errno);
   std::string bytes(std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), kDataAt),
                     '\0');
   if (const auto read = file->read_at(0, bytes.data(), bytes.size()); !read.ok()) {
@@ -147,7 +147,7 @@ SnapshotFile::~SnapshotFile() {
 
 Result<void> SnapshotFile::verify() {
   struct stat status {};
-  if (::fstat(file_, &status) != 0) return system_error("cannot read " + path_, errno);
+  if (::fstat(file_, &status) != 0) return file_error("cannot read " + path_, errno);
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
   std::string block;
   for (std::uint64_t at = 0; at < head_.size; at += kBlockBytes) {
@@ -208,14 +208,14 @@ void SnapshotFile::start_writeback() {
 
 Result<void> SnapshotFile::sync() {
   if (::fdatasync(file_) == 0) return {};
-  return system_error("cannot sync " + path_, errno);
+  return file_error("cannot sync " + path_, errno);
 }
 
 Result<void> SnapshotFile::write(std::uint64_t at, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error("cannot write " + path_, errno);
+    if (count < 0) return file_error("cannot write " + path_, errno);
     bytes.remove_prefix(static_cast<std::size_t>(count));
     at += static_cast<std::uint64_t>(count);
   }
@@ -230,7 +230,7 @@ Result<void> SnapshotFile::read_at(std::uint64_t at, char* to, std::size_t bytes
   while (bytes > 0) {
     const ssize_t count = ::pread(file_, to, bytes, static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return system_error("cannot read " + path_, errno);
+    if (count < 0) return file_error("cannot read " + path_, errno);
     if (count == 0) {
       return Error{ErrorCode::io, fmt::format("{} is shorter than it has to be", path_)};
     }

@@ -1,6 +1,7 @@
 #include <leasehold/server/backup.h>
 #include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/server/front/people_time.h>
+#include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
@@ -33,7 +34,7 @@ constexpr std::uint64_t kSpareBytes = std::uint64_t{128} << 20U;
 constexpr std::size_t kNameBytesMax = 128;
 constexpr std::string_view kPartSuffix = ".part";
 /// Niceness of the thread, from 0 (as the others) to 19: clients come first.
-constexpr int kNiceness = 10;
+constexpr int kBackupNiceness = 10;
 
 Error system_error(const std::string& what, int code) {
   const std::string advice =
@@ -41,14 +42,6 @@ Error system_error(const std::string& what, int code) {
   return {ErrorCode::io,
           fmt::format("{}: {}{}", what, std::generic_category().message(code), advice)};
 }
-
-/// Closes it at the end.
-struct Descriptor {
-  int number;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
 
 Result<void> write_all(int file, const std::string& path, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -61,8 +54,8 @@ Result<void> write_all(int file, const std::string& path, std::string_view bytes
 }
 
 Result<void> sync_folder(const std::string& path) {
-  const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder.number < 0 || ::fsync(folder.number) != 0) {
+  const storage::Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
     return system_error(fmt::format("cannot make the folder {} durable", path), errno);
   }
   return {};
@@ -135,7 +128,7 @@ void Backups::start(std::string_view name, bool stale, const Done& done) {
       thread_ = std::thread([this, path = std::move(path).value(), stale, done]() mutable {
         pthread_setname_np(pthread_self(), "lh-backup");
         // On Linux this affects only this thread. A hint: the backup also works without it.
-        static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
+        static_cast<void>(::setpriority(PRIO_PROCESS, 0, kBackupNiceness));
         Result<BackupDone> written = write(path, stale);
         if (options_.notice) {
           options_.notice(
@@ -263,10 +256,10 @@ Result<BackupDone> Backups::write(const std::string& path, bool stale) {
 
 Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::Snapshot& snapshot,
                                     const std::string& fresh, const std::string& path) {
-  const Descriptor file{
+  const storage::Descriptor file{
       ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, storage::kPrivateFileMode)};
-  if (file.number < 0) return system_error("cannot make " + fresh, errno);
-  if (auto written = write_all(file.number, fresh, manifest); !written) return written.error();
+  if (file.get() < 0) return system_error("cannot make " + fresh, errno);
+  if (auto written = write_all(file.get(), fresh, manifest); !written) return written.error();
   const std::uint64_t size = snapshot.size();
   size_ = size;
   std::string chunk;
@@ -275,17 +268,17 @@ Result<std::uint64_t> Backups::copy(const std::string& manifest, const replica::
     if (stopping_) return Error{ErrorCode::stopped, "the node is stopping"};
     chunk.resize(std::min<std::uint64_t>(kChunkBytes, size - at));
     if (auto read = snapshot.read(at, chunk.data(), chunk.size()); !read) return read.error();
-    if (auto written = write_all(file.number, fresh, chunk); !written) return written.error();
+    if (auto written = write_all(file.get(), fresh, chunk); !written) return written.error();
     written_ = at + chunk.size();
     if (at - flushed >= kWritebackBytes) {
       // A hint: an error is found by the sync.
-      static_cast<void>(::sync_file_range(file.number, static_cast<off64_t>(flushed),
+      static_cast<void>(::sync_file_range(file.get(), static_cast<off64_t>(flushed),
                                           static_cast<off64_t>(at - flushed),
                                           SYNC_FILE_RANGE_WRITE));
       flushed = at;
     }
   }
-  if (::fsync(file.number) != 0)
+  if (::fsync(file.get()) != 0)
     return system_error(fmt::format("cannot make {} durable", fresh), errno);
   std::error_code error;
   if (fs::exists(fs::symlink_status(path, error))) {

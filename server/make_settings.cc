@@ -1,4 +1,5 @@
 // What the settings have to be together, and what CONFIG GET shows of them.
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/settings.h>
 
 #include <fmt/format.h>
@@ -9,10 +10,6 @@
 
 namespace leasehold::server {
 namespace {
-
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
-}
 
 /// Such a folder knows its group.
 bool has_log(const std::string& data_dir) {

@@ -1,3 +1,4 @@
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/security_settings.h>
 
 #include <fmt/format.h>
@@ -8,14 +9,6 @@
 namespace leasehold::server {
 
 namespace {
-
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
-}
-
-std::string quoted(std::string_view text) {
-  return fmt::format("'{}'", text);
-}
 
 Result<net::Protection> parse_protection(std::string_view text) {
   if (text == "plain") return net::Protection::plain;

@@ -1,3 +1,4 @@
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/security_settings.h>
 #include <leasehold/server/settings.h>
 
@@ -12,16 +13,8 @@
 namespace leasehold::server {
 namespace {
 
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
-}
-
 constexpr std::uint64_t kWatchHistoryMin = 64U << 10U;
 constexpr std::uint64_t kClientMemoryMin = 64U << 20U;  // a few requests of the largest size
-
-std::string quoted(std::string_view text) {
-  return fmt::format("'{}'", text);
-}
 
 bool all_digits(std::string_view text) {
   return !text.empty() &&

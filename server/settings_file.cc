@@ -1,4 +1,5 @@
 // Reads the settings file. Apart from settings.cc because toml++ takes seconds to compile.
+#include <leasehold/server/front/words.h>
 #include <leasehold/server/settings.h>
 
 // Errors are results here, not exceptions.
@@ -17,10 +18,6 @@
 
 namespace leasehold::server {
 namespace {
-
-Error invalid(std::string message) {
-  return {ErrorCode::invalid_argument, std::move(message)};
-}
 
 /// A value of the file as the text that the flag would have.
 Result<std::string> text_of(const std::string& key, const toml::node& value) {

@@ -27,7 +27,7 @@ constexpr lease::Duration kScrubLook = std::chrono::milliseconds(100);
 /// How often a report of damage is proposed until it has come through the log.
 constexpr lease::Duration kReportPause = std::chrono::seconds(5);
 /// Niceness of the thread, from 0 (as the others) to 19: clients come first.
-constexpr int kNiceness = 15;
+constexpr int kScrubNiceness = 15;
 
 std::string list_of(const std::vector<raft::NodeId>& nodes) {
   std::string out = nodes.size() == 1 ? "node" : "nodes";
@@ -200,7 +200,7 @@ std::uint64_t StateWatch::pace() const {
 
 void StateWatch::run_scrubs() {
   // On Linux this affects this thread alone. A hint: everything works without it.
-  static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness));
+  static_cast<void>(::setpriority(PRIO_PROCESS, 0, kScrubNiceness));
   for (;;) {
     const auto begun = coarse_now();
     if (!state_.health.refuses.load()) scrub();

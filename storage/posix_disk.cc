@@ -1,4 +1,5 @@
 #include <leasehold/base/assert.h>
+#include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/private_folder.h>
 
@@ -32,20 +33,6 @@ Error system_error(const std::string& what, int number) {
   return {full ? kNoSpace : ErrorCode::io,
           fmt::format("{}: {}{}", what, std::generic_category().message(number), hint)};
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 class PosixFile final : public DiskFile {
  public:

@@ -1,3 +1,4 @@
+#include <leasehold/storage/descriptor.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
@@ -28,17 +29,6 @@ Error cannot(const char* do_what, const std::string& path, int number) {
           fmt::format("cannot {} {}: {}", do_what, path, std::generic_category().message(number))};
 }
 
-/// Closes the descriptor at the end of its scope.
-struct Descriptor {
-  explicit Descriptor(int fd) : number(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-  const int number;
-};
-
 Error of_another(const std::string& path, uid_t owner) {
   return {ErrorCode::invalid_argument,
           fmt::format("{} belongs to the user with the number {}, and this process runs as {}: run "
@@ -60,16 +50,16 @@ Result<bool> tighten_entry(const std::string& path) {
   // Not blocking: it may have become a pipe.
   const Descriptor file(
       ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-  if (file.number < 0 && (errno == ENOENT || errno == ELOOP)) return false;
+  if (file.get() < 0 && (errno == ENOENT || errno == ELOOP)) return false;
   struct stat status {};
-  if (file.number < 0 || ::fstat(file.number, &status) != 0) return cannot("open", path, errno);
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return cannot("open", path, errno);
   if (status.st_uid != ::geteuid()) return of_another(path, status.st_uid);
-  return tighten(file.number, status, path);
+  return tighten(file.get(), status, path);
 }
 
 Result<void> sync_folder(const std::string& path) {
   const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.number < 0 || ::fsync(folder.number) != 0) {
+  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
     return cannot("sync the folder", path, errno);
   }
   return {};
@@ -102,11 +92,11 @@ Result<bool> make_private_folder(const std::string& path) {
   if (auto made = make_folders(path); !made) return made.error();
   const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
-  if (folder.number < 0 || ::fstat(folder.number, &status) != 0) {
+  if (folder.get() < 0 || ::fstat(folder.get(), &status) != 0) {
     return cannot("open the folder", path, errno);
   }
   if (status.st_uid != ::geteuid()) return of_another(path, status.st_uid);
-  return tighten(folder.number, status, path);
+  return tighten(folder.get(), status, path);
 }
 
 Result<std::size_t> tighten_content(const std::string& path) {

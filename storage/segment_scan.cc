@@ -8,7 +8,7 @@
 namespace leasehold::storage {
 namespace {
 
-Tail damaged(std::string why) {
+Tail damaged_tail(std::string why) {
   return {TailKind::damaged, std::move(why)};
 }
 
@@ -54,12 +54,12 @@ bool was_durable(std::string_view segment, std::uint64_t salt, std::uint64_t at,
 /// A frame with a good header whose body does not fit its checksum.
 Tail judge_body(std::string_view segment, std::uint64_t salt, std::uint64_t at,
                 std::uint64_t sequence, const FrameHeader& header) {
-  if (header.sequence != sequence) return damaged("another frame stands there");
+  if (header.sequence != sequence) return damaged_tail("another frame stands there");
   if (header.body_bytes > segment.size() - at - kFrameHeaderBytes) {
-    return damaged("the frame would reach past the end of the file");
+    return damaged_tail("the frame would reach past the end of the file");
   }
   if (!all_zero(part(segment, at + header.frame_bytes(), segment.size()))) {
-    return damaged("the frame's content is damaged, and something stands behind it");
+    return damaged_tail("the frame's content is damaged, and something stands behind it");
   }
   const std::uint64_t end = at + kFrameHeaderBytes + header.body_bytes;
   for (std::uint64_t sector = align_up(at + 1, kSectorBytes); sector < end;
@@ -68,7 +68,7 @@ Tail judge_body(std::string_view segment, std::uint64_t salt, std::uint64_t at,
       return {TailKind::torn, {}};
     }
   }
-  return damaged("all of the frame was written, but its content is damaged");
+  return damaged_tail("all of the frame was written, but its content is damaged");
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ Tail judge_tail(std::string_view segment, std::uint64_t salt, std::uint64_t at,
                 std::uint64_t sequence) {
   if (all_zero(part(segment, at, segment.size()))) return {};
   if (was_durable(segment, salt, at, sequence)) {
-    return damaged(
+    return damaged_tail(
         "a frame that had been durable is damaged: what follows it shows that it was durable");
   }
   const std::uint64_t sector_end = align_up(at + 1, kSectorBytes);
@@ -92,7 +92,7 @@ Tail judge_tail(std::string_view segment, std::uint64_t salt, std::uint64_t at,
   }
   // The rest of the header's sector arrives with it: if the header did not arrive, nothing did.
   if (!untouched(segment, salt, at, sector_end)) {
-    return damaged("the header of a frame is damaged");
+    return damaged_tail("the header of a frame is damaged");
   }
   const std::uint64_t behind =
       is_mark(segment, salt, sector_end) ? sector_end + kFrameHeaderBytes : sector_end;

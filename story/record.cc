@@ -387,6 +387,10 @@ Record record_of(Duration at, Kind kind, NodeId node, NodeId peer, const raft::M
   return record;
 }
 
+std::string node_name(NodeId node) {
+  return fmt::format("node {}", node.value());
+}
+
 std::string format_time(Duration time) {
   const std::int64_t ns = time.count();
   const std::int64_t microseconds = (ns < 0 ? -ns : ns) / 1000;

@@ -99,6 +99,9 @@ std::string message_name(const raft::Message& message);
 std::string message_text(const raft::Message& message);
 const char* role_name(raft::Role role);
 
+/// "node 3".
+std::string node_name(NodeId node);
+
 /// "12.5ms": milliseconds with at most three digits behind the point, rounded down.
 std::string format_time(Duration time);
 

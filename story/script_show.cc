@@ -9,11 +9,7 @@
 namespace leasehold::story {
 namespace {
 
-std::string name(NodeId id) {
-  return fmt::format("node {}", id.value());
-}
-
-std::string join(const Script::Words& words, std::size_t from) {
+std::string join_from(const Script::Words& words, std::size_t from) {
   std::string text;
   for (std::size_t i = from; i < words.size(); ++i) text += (i == from ? "" : " ") + words[i];
   return text;
@@ -64,7 +60,7 @@ std::string Script::promise_of(const StoryNode& node) const {
       node.up ? node.core->hard_state().promise : node.disk_hard_state.promise;
   if (promise.holder == raft::kNobody) return "none";
   const std::string text =
-      fmt::format("to {}, term {}", name(promise.holder), promise.term.value());
+      fmt::format("to {}, term {}", node_name(promise.holder), promise.term.value());
   if (!node.up) return fmt::format("{}, {} on disk", text, format_time(promise.duration));
   const bool live = node.core->promise().live(node.clock.at(cluster_->now()).promise);
   return fmt::format("{}, {} {}, remembers {}", text, live ? "until" : "ended at",
@@ -104,7 +100,7 @@ Result<void> Script::show(const Words& words) {
   const auto all = node_or_all(words, 2);
   if (!all) return all.error();
   for (const NodeId id : all.value()) {
-    print(fmt::format("{}: {}", name(id), (this->*view->second)(cluster_->node(id))));
+    print(fmt::format("{}: {}", node_name(id), (this->*view->second)(cluster_->node(id))));
   }
   return {};
 }
@@ -163,7 +159,7 @@ Result<std::string> Script::fact(const Words& words) const {
 Result<void> Script::expect(const Words& words) {
   const auto is = fact(words);
   if (!is) return is.error();
-  const std::string wanted = join(words, 1);
+  const std::string wanted = join_from(words, 1);
   if (is.value() != wanted) {
     return wrong(fmt::format("expected `{}`, but it is `{}`", wanted, is.value()));
   }

@@ -8,10 +8,6 @@
 namespace leasehold::story {
 namespace {
 
-std::string name(NodeId node) {
-  return fmt::format("node {}", node.value());
-}
-
 std::string percent(std::int64_t ppm) {
   if (ppm == 0) return "the true rate";
   const std::int64_t size = ppm < 0 ? -ppm : ppm;
@@ -26,7 +22,7 @@ std::string percent(std::int64_t ppm) {
 
 std::string role(const Record& r) {
   const std::uint64_t term = r.term.value();
-  const std::string node = name(r.node);
+  const std::string node = node_name(r.node);
   if (r.what == "leader") return fmt::format("{} leads term {}: a quorum voted for it", node, term);
   if (r.what == "candidate") {
     return fmt::format("{} campaigns in term {}{}", node, term,
@@ -49,41 +45,44 @@ std::string role(const Record& r) {
 
 std::string promise(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
-  const std::string holder = fmt::format("{} (term {})", name(r.peer), r.term.value());
+  const std::string holder = fmt::format("{} (term {})", node_name(r.peer), r.term.value());
   if (r.why == "given") {
-    return fmt::format("{} promises {} to elect nobody else until {}", name(r.node), holder, until);
+    return fmt::format("{} promises {} to elect nobody else until {}", node_name(r.node), holder,
+                       until);
   }
   if (r.why == "restarted") {
     return fmt::format(
         "{} no longer knows since when it is bound to {} and honours the promise "
         "in full, until {}",
-        name(r.node), holder, until);
+        node_name(r.node), holder, until);
   }
   if (r.why == "clock") {
-    return fmt::format("{}'s promise to {} ends at {} at this rate", name(r.node), holder, until);
+    return fmt::format("{}'s promise to {} ends at {} at this rate", node_name(r.node), holder,
+                       until);
   }
-  return fmt::format("{} renews its promise to {} until {}", name(r.node), name(r.peer), until);
+  return fmt::format("{} renews its promise to {} until {}", node_name(r.node), node_name(r.peer),
+                     until);
 }
 
 std::string lease(const Record& r) {
   const std::string until = r.until ? format_time(*r.until) : "?";
   if (r.why == "clock") {
-    return fmt::format("{}'s lease ends at {} at this rate", name(r.node), until);
+    return fmt::format("{}'s lease ends at {} at this rate", node_name(r.node), until);
   }
   std::string text = r.why == "gained"
-                         ? fmt::format("{} holds a lease until {}", name(r.node), until)
-                         : fmt::format("{}'s lease is {} to {}", name(r.node), r.why, until);
+                         ? fmt::format("{} holds a lease until {}", node_name(r.node), until)
+                         : fmt::format("{}'s lease is {} to {}", node_name(r.node), r.why, until);
   if (r.peer == raft::kNobody) return text;
-  text += fmt::format(": {} acknowledged round {}", name(r.peer), r.round.value());
+  text += fmt::format(": {} acknowledged round {}", node_name(r.peer), r.round.value());
   if (r.from) text += ", which began at " + format_time(*r.from);
   return text;
 }
 
 std::string read(const Record& r) {
   const std::string which = r.number != 0 ? fmt::format(" read {}", r.number) : " a read";
-  if (r.why == "refused") return fmt::format("{} refuses{}", name(r.node), which);
-  if (r.why == "unknown") return fmt::format("{} has not answered{}", name(r.node), which);
-  std::string text = fmt::format("{} answers{}", name(r.node), which);
+  if (r.why == "refused") return fmt::format("{} refuses{}", node_name(r.node), which);
+  if (r.why == "unknown") return fmt::format("{} has not answered{}", node_name(r.node), which);
+  std::string text = fmt::format("{} answers{}", node_name(r.node), which);
   if (r.what == "lease") text += " by its lease";
   if (r.what == "off_thread") text += " by its lease, off the ordering thread";
   if (r.what == "quorum") text += " after a quorum's confirmation";
@@ -95,24 +94,24 @@ std::string read(const Record& r) {
 
 std::string write(const Record& r) {
   const std::string what = r.text.empty() ? "a value" : r.text;
-  if (r.what == "asked") return fmt::format("{} is asked to write {}", name(r.node), what);
-  if (r.what == "done") return fmt::format("{} has written {}", name(r.node), what);
-  if (r.what == "refused") return fmt::format("{} refuses to write {}", name(r.node), what);
-  return fmt::format("whether {} writes {} is not known", name(r.node), what);
+  if (r.what == "asked") return fmt::format("{} is asked to write {}", node_name(r.node), what);
+  if (r.what == "done") return fmt::format("{} has written {}", node_name(r.node), what);
+  if (r.what == "refused") return fmt::format("{} refuses to write {}", node_name(r.node), what);
+  return fmt::format("whether {} writes {} is not known", node_name(r.node), what);
 }
 
 std::string clocks(const Record& r) {
-  std::string text = fmt::format("{}'s clocks run at {}", name(r.node), percent(r.holder_ppm));
+  std::string text = fmt::format("{}'s clocks run at {}", node_name(r.node), percent(r.holder_ppm));
   if (r.holder_ppm != r.promise_ppm) {
-    text = fmt::format("{}'s holder clock runs at {}, its promise clock at {}", name(r.node),
+    text = fmt::format("{}'s holder clock runs at {}, its promise clock at {}", node_name(r.node),
                        percent(r.holder_ppm), percent(r.promise_ppm));
   }
   return text;
 }
 
 std::string transfer(const Record& r) {
-  const std::string node = name(r.node);
-  const std::string peer = name(r.peer);
+  const std::string node = node_name(r.node);
+  const std::string peer = node_name(r.peer);
   if (r.what == "started") {
     return fmt::format("{} begins to transfer the leadership to {}", node, peer);
   }
@@ -136,27 +135,28 @@ std::optional<std::string> from_outside(const Record& r) {
   switch (r.kind) {
     case Kind::run: return fmt::format("{}, {} nodes", r.text, r.number);
     case Kind::start:
-      return fmt::format("{} starts{}", name(r.node),
+      return fmt::format("{} starts{}", node_name(r.node),
                          r.number > 1 ? fmt::format(" again, incarnation {}", r.number) : "");
-    case Kind::crash: return name(r.node) + " crashes";
-    case Kind::fail: return name(r.node) + " stops: its storage failed";
+    case Kind::crash: return node_name(r.node) + " crashes";
+    case Kind::fail: return node_name(r.node) + " stops: its storage failed";
     case Kind::pause:
-      return name(r.node) +
+      return node_name(r.node) +
              (r.what == "ordering_thread" ? "'s ordering thread stands still" : " stands still") +
              until;
     case Kind::suspend:
       return fmt::format(
           "{}'s machine sleeps{}: its promise clock stands still, its holder clock runs",
-          name(r.node), until);
-    case Kind::resume: return name(r.node) + " continues";
+          node_name(r.node), until);
+    case Kind::resume: return node_name(r.node) + " continues";
     case Kind::clock: return clocks(r);
-    case Kind::cut: return fmt::format("{} cannot reach {}", name(r.node), name(r.peer));
-    case Kind::join: return fmt::format("{} can reach {} again", name(r.node), name(r.peer));
+    case Kind::cut: return fmt::format("{} cannot reach {}", node_name(r.node), node_name(r.peer));
+    case Kind::join:
+      return fmt::format("{} can reach {} again", node_name(r.node), node_name(r.peer));
     case Kind::heal: return "all faults end";
     case Kind::disk:
-      if (r.what == "full") return name(r.node) + "'s disk is full";
-      if (r.what == "has_space") return name(r.node) + "'s disk has space again";
-      return name(r.node) + (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
+      if (r.what == "full") return node_name(r.node) + "'s disk is full";
+      if (r.what == "has_space") return node_name(r.node) + "'s disk has space again";
+      return node_name(r.node) + (r.what == "stalls" ? "'s disk stalls" : "'s disk has caught up");
     case Kind::mark: return fmt::format("---- {} ----", r.text);
     default: return std::nullopt;
   }
@@ -177,7 +177,7 @@ void Teller::say(Duration at, const std::string& text) {
 
 std::string Teller::refusal(const Record& r) const {
   const char* what = r.what == "pre_vote" ? " a pre-vote" : " its vote";
-  std::string text = fmt::format("{} refuses {}{}: ", name(r.node), name(r.peer), what);
+  std::string text = fmt::format("{} refuses {}{}: ", node_name(r.node), node_name(r.peer), what);
   const auto lease = leases_.find(r.node);
   const auto promise = promises_.find(r.node);
   if (r.why == "own_lease_valid") {
@@ -186,7 +186,7 @@ std::string Teller::refusal(const Record& r) const {
   } else if (r.why == "promised") {
     text += "it is bound";
     if (promise != promises_.end()) {
-      text += fmt::format(" to {} until {}", name(promise->second.peer),
+      text += fmt::format(" to {} until {}", node_name(promise->second.peer),
                           format_time(promise->second.until));
     }
   } else if (r.why == "old_term") {
@@ -201,20 +201,21 @@ std::string Teller::refusal(const Record& r) const {
 
 std::string Teller::sentence(const Record& r) const {
   if (const auto text = from_outside(r)) return *text;
-  const std::string node = name(r.node);
+  const std::string node = node_name(r.node);
   switch (r.kind) {
     case Kind::role: return role(r);
     case Kind::leader:
-      return fmt::format("{} hears from {}, the leader of term {}", node, name(r.peer),
+      return fmt::format("{} hears from {}, the leader of term {}", node, node_name(r.peer),
                          r.term.value());
     case Kind::vote:
-      return r.what == "pre_vote"
-                 ? fmt::format("{} would vote for {}", node, name(r.peer))
-                 : fmt::format("{} votes for {} in term {}", node, name(r.peer), r.term.value());
+      return r.what == "pre_vote" ? fmt::format("{} would vote for {}", node, node_name(r.peer))
+                                  : fmt::format("{} votes for {} in term {}", node,
+                                                node_name(r.peer), r.term.value());
     case Kind::refusal: return refusal(r);
     case Kind::promise: return promise(r);
     case Kind::unpromised:
-      return fmt::format("{}'s promise to {} is void: it was elected itself", node, name(r.peer));
+      return fmt::format("{}'s promise to {} is void: it was elected itself", node,
+                         node_name(r.peer));
     case Kind::lease: return lease(r);
     case Kind::lease_lost: return node + " gives its lease up";
     case Kind::settings:
@@ -223,13 +224,13 @@ std::string Teller::sentence(const Record& r) const {
                            r.text);
       }
       return fmt::format("{} is set to another lease than {}, which asks for {}", node,
-                         name(r.peer), r.text);
+                         node_name(r.peer), r.text);
     case Kind::log_cut:
       return fmt::format("{} cuts its log: it begins behind entry {}", node, r.index.value());
     case Kind::snapshot:
       return r.what == "sending"
                  ? fmt::format("{} sends a snapshot to {}, which needs entries that are cut off",
-                               node, name(r.peer))
+                               node, node_name(r.peer))
                  : fmt::format("{} takes a snapshot up to entry {} in place of its log", node,
                                r.index.value());
     case Kind::members:
@@ -329,8 +330,9 @@ void Teller::flush() {
   std::string renewed;
   for (const auto& entry : renewed_) {
     const Record& last = entry.second.last;
-    renewed += fmt::format("{}{} to {} until {}", renewed.empty() ? "" : "; ", name(entry.first),
-                           name(last.peer), format_time(last.until.value_or(Duration{0})));
+    renewed +=
+        fmt::format("{}{} to {} until {}", renewed.empty() ? "" : "; ", node_name(entry.first),
+                    node_name(last.peer), format_time(last.until.value_or(Duration{0})));
   }
   if (!renewed.empty()) say(last_, "promises are renewed: " + renewed);
   if (committed_ > told_committed_) {
@@ -367,9 +369,10 @@ void Teller::pass(Duration now) {
     window.open = false;
     last_ = std::max(last_, first);
     if (kind == &leases_) {
-      say(first, name(node) + "'s lease has ended");
+      say(first, node_name(node) + "'s lease has ended");
     } else {
-      say(first, fmt::format("{}'s promise to {} has ended", name(node), name(window.peer)));
+      say(first,
+          fmt::format("{}'s promise to {} has ended", node_name(node), node_name(window.peer)));
     }
   }
 }

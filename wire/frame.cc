@@ -17,7 +17,7 @@ constexpr std::string_view kMagic = "LHP1";
 /// Spare room left in a new buffer of copied bytes, so that a few heartbeats share one allocation.
 constexpr std::size_t kFirstBlockBytes = 1024;
 
-Error malformed(std::string what) {
+Error malformed_frame(std::string what) {
   return Error{ErrorCode::malformed, "malformed frame: " + std::move(what)};
 }
 
@@ -48,7 +48,8 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
   LEASEHOLD_ASSERT(bytes.size() >= kFrameHeaderBytes);
   LittleReader in(bytes.substr(0, kFrameHeaderBytes));
   if (in.take(kMagic.size()) != kMagic) {
-    return malformed("it does not begin with LHP1; is something else talking to the peer port?");
+    return malformed_frame(
+        "it does not begin with LHP1; is something else talking to the peer port?");
   }
   FrameHeader header;
   header.version = in.u16();
@@ -65,13 +66,13 @@ Result<FrameHeader> decode_header(std::string_view bytes) {
   header.payload_bytes = in.u32();
   header.body_crc = in.u32();
   if (in.u32() != crc32c(bytes.substr(0, kFrameHeaderBytes - 4))) {
-    return malformed("the header's checksum is wrong");
+    return malformed_frame("the header's checksum is wrong");
   }
   if (!kind_belongs(header.version, kind)) {
-    return malformed(fmt::format("kind {} is not one of version {}", kind, header.version));
+    return malformed_frame(fmt::format("kind {} is not one of version {}", kind, header.version));
   }
   header.kind = static_cast<FrameKind>(kind);
-  if (reserved != 0) return malformed("the reserved byte is not zero");
+  if (reserved != 0) return malformed_frame("the reserved byte is not zero");
   return header;
 }
 
@@ -168,7 +169,7 @@ Result<std::optional<Frame>> FrameReader::next() {
       const std::string_view whole = chunk_.substr(0, frame.header.frame_bytes());
       chunk_.remove_prefix(whole.size());
       const std::string_view body = whole.substr(kFrameHeaderBytes);
-      if (crc32c(body) != frame.header.body_crc) return malformed("the checksum is wrong");
+      if (crc32c(body) != frame.header.body_crc) return malformed_frame("the checksum is wrong");
       frame.protobuf = body.substr(0, frame.header.protobuf_bytes);
       frame.payload = Bytes(body.substr(frame.header.protobuf_bytes));
       return std::optional<Frame>(std::move(frame));
@@ -190,7 +191,7 @@ Result<std::optional<Frame>> FrameReader::next() {
   current_ = Bytes(std::move(partial_));
   partial_ = std::string();
   const std::string_view body = current_.view().substr(kFrameHeaderBytes);
-  if (crc32c(body) != frame.header.body_crc) return malformed("the checksum is wrong");
+  if (crc32c(body) != frame.header.body_crc) return malformed_frame("the checksum is wrong");
   frame.protobuf = body.substr(0, frame.header.protobuf_bytes);
   frame.payload = current_.slice(kFrameHeaderBytes + frame.header.protobuf_bytes);
   return std::optional<Frame>(std::move(frame));

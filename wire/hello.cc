@@ -25,7 +25,7 @@ void append_frame(FrameKind kind, const std::string& body, SendBuffer& out) {
   out.grow(header.frame_bytes());
 }
 
-Error malformed(std::string what) {
+Error malformed_hello(std::string what) {
   return Error{ErrorCode::malformed, "malformed handshake: " + std::move(what)};
 }
 
@@ -91,27 +91,28 @@ void encode_refusal(const Refusal& refusal, SendBuffer& out) {
 Result<Hello> decode_hello(const Frame& frame) {
   LEASEHOLD_ASSERT(frame.header.kind == FrameKind::hello);
   pb::Hello form;
-  if (!parse(frame, form)) return malformed("the hello does not parse");
+  if (!parse(frame, form)) return malformed_hello("the hello does not parse");
   if (form.version_min() == 0 || form.version_min() > form.version_max()) {
-    return malformed("the range of versions is empty");
+    return malformed_hello("the range of versions is empty");
   }
   if (form.purpose() > static_cast<std::uint32_t>(Purpose::introduction)) {
-    return malformed("the purpose of the connection is not known");
+    return malformed_hello("the purpose of the connection is not known");
   }
   const bool known = form.purpose() != static_cast<std::uint32_t>(Purpose::introduction);
   if (form.from() == 0 || (known && (form.cluster_id() == 0 || form.to() == 0))) {
-    return malformed("the cluster id or a node id is zero");
+    return malformed_hello("the cluster id or a node id is zero");
   }
-  if (known && form.uuid_high() == 0 && form.uuid_low() == 0) return malformed("the uuid is zero");
+  if (known && form.uuid_high() == 0 && form.uuid_low() == 0)
+    return malformed_hello("the uuid is zero");
   if ((known && form.incarnation() == 0) || form.incarnation() > kPositionMax) {
-    return malformed("the incarnation is zero or out of range");
+    return malformed_hello("the incarnation is zero or out of range");
   }
   if (form.membership_term() > kPositionMax || form.membership_index() > kPositionMax) {
-    return malformed("the place of the membership is out of range");
+    return malformed_hello("the place of the membership is out of range");
   }
   if (form.cluster().size() > kClusterNameBytesMax ||
       form.address().size() > kHelloAddressBytesMax || !is_printable(form.address())) {
-    return malformed("the name of the cluster or the address is too long or not printable");
+    return malformed_hello("the name of the cluster or the address is too long or not printable");
   }
   Hello hello;
   hello.versions = VersionRange{form.version_min(), form.version_max()};
@@ -132,7 +133,7 @@ Result<Hello> decode_hello(const Frame& frame) {
 Result<Refusal> decode_refusal(const Frame& frame) {
   LEASEHOLD_ASSERT(frame.header.kind == FrameKind::refusal);
   pb::Refusal form;
-  if (!parse(frame, form)) return malformed("the refusal does not parse");
+  if (!parse(frame, form)) return malformed_hello("the refusal does not parse");
   return Refusal{
       known_code(form.code()), printable(form.reason()),
       VersionRange{form.version_min(), form.version_max()},

@@ -13,8 +13,8 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr std::string_view kMagic("LHSNAP\r\n", 8);
-constexpr std::uint8_t kFormat = 1;
+constexpr std::string_view kArchiveMagic("LHSNAP\r\n", 8);
+constexpr std::uint8_t kArchiveFormat = 1;
 constexpr std::string_view kManifest = "MANIFEST-";
 constexpr std::string_view kTable = ".sst";
 constexpr std::size_t kNumberDigitsMax = 20;
@@ -79,9 +79,9 @@ std::string encode_head(const ArchiveHead& head) {
     fields.sized(file.name);
     fields.u64(file.size);
   }
-  std::string out(kMagic);
+  std::string out(kArchiveMagic);
   BigWriter to(out);
-  to.u8(kFormat);
+  to.u8(kArchiveFormat);
   to.u32(static_cast<std::uint32_t>(kArchiveStartBytes + rest.size() + kArchiveCheckBytes));
   to.bytes(rest);
   to.u32(wire::crc32c(out));
@@ -90,9 +90,10 @@ std::string encode_head(const ArchiveHead& head) {
 
 Result<std::size_t> head_bytes(std::string_view start) {
   BigReader in(start);
-  if (in.take(kMagic.size()) != kMagic) return corrupted("does not begin like one");
+  if (in.take(kArchiveMagic.size()) != kArchiveMagic) return corrupted("does not begin like one");
   const unsigned format = in.u8();
-  if (in.ok() && format != kFormat) return unsupported("the snapshot has", format, kFormat);
+  if (in.ok() && format != kArchiveFormat)
+    return unsupported("the snapshot has", format, kArchiveFormat);
   const std::size_t length = in.u32();
   if (!in.ok()) return corrupted("ends in its head");
   if (length < kArchiveStartBytes + kArchiveCheckBytes || length > kArchiveHeadBytesMax) {

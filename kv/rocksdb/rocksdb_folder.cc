@@ -20,7 +20,7 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr unsigned kFormat = 1;
+constexpr unsigned kFolderFormat = 1;
 constexpr std::string_view kHeading = "leasehold-state ";
 constexpr std::string_view kLiveName = "LIVE";
 constexpr std::string_view kNewLiveName = "LIVE.new";
@@ -47,7 +47,7 @@ bool check_holds(std::string_view text) {
 
 /// 0: making.
 std::string encode_live(std::uint64_t live) {
-  std::string out = fmt::format("{}{}\n", kHeading, kFormat);
+  std::string out = fmt::format("{}{}\n", kHeading, kFolderFormat);
   out += live == 0 ? std::string("making\n") : fmt::format("live {}\n", live);
   return out + check_line(out);
 }
@@ -63,10 +63,10 @@ Result<std::uint64_t> decode_live(std::string_view text) {
   // The format number counts only if the check is right: otherwise the file is damaged.
   if (!begins(text, kHeading) || !check_holds(text)) return damaged;
   const std::uint64_t format = number_at(text.substr(kHeading.size()));
-  if (format != kFormat) {
+  if (format != kFolderFormat) {
     return Error{ErrorCode::unsupported_format,
                  fmt::format("the folder has format {}, this build knows {}: use a newer build",
-                             format, kFormat)};
+                             format, kFolderFormat)};
   }
   const std::size_t line = text.find('\n');
   std::uint64_t live = 0;
@@ -147,7 +147,7 @@ Result<void> Folder::load() {
           ErrorCode::unsupported_format,
           fmt::format("the folder has format 0, this build knows {}: remove it; the store is made "
                       "again from the log",
-                      kFormat)};
+                      kFolderFormat)};
     }
     for (const std::string& name : names) {
       if (name == "." || name == ".." || name == "LOCK" || name == kNewLiveName) continue;

@@ -9,7 +9,7 @@
 namespace leasehold::kv {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kRecordFormat = 1;
 /// The format of a value that is attached to a lease: builds without leases refuse it.
 constexpr std::uint8_t kLeasedFormat = 2;
 
@@ -18,7 +18,7 @@ constexpr std::uint8_t kLeasedFormat = 2;
 std::string encode_record(std::initializer_list<std::uint64_t> numbers) {
   std::string out;
   BigWriter to(out);
-  to.u8(kFormat);
+  to.u8(kRecordFormat);
   for (const std::uint64_t number : numbers) to.u64(number);
   return out;
 }
@@ -46,7 +46,7 @@ Result<Record> decode_record(std::string_view what, std::uint8_t expected, std::
 }  // namespace
 
 Result<Record> decode_record(std::string_view what, std::string_view& bytes, std::size_t count) {
-  return decode_record(what, kFormat, bytes, count);
+  return decode_record(what, kRecordFormat, bytes, count);
 }
 
 std::string encode_value_head(const Value& value) {
@@ -63,7 +63,7 @@ Result<Value> decode_value(std::string_view bytes) {
   const bool leased = !bytes.empty() && bytes[0] == static_cast<char>(kLeasedFormat);
   std::string_view rest = bytes;
   const auto numbers =
-      decode_record("value", leased ? kLeasedFormat : kFormat, rest, leased ? 4 : 3);
+      decode_record("value", leased ? kLeasedFormat : kRecordFormat, rest, leased ? 4 : 3);
   if (!numbers) return numbers.error();
   const Record& n = numbers.value();
   return Value{Bytes(rest), n[0], n[1], n[2], grant::LeaseId(leased ? n[3] : 0)};

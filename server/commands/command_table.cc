@@ -345,18 +345,18 @@ constexpr std::uint32_t hash_of(std::string_view lower_name) {
 }
 
 /// Open addressing, made by the compiler: a slot holds a position in kCommands, plus 1.
-constexpr std::size_t kSlots = 1024;
-static_assert(std::size(kCommands) < kSlots / 4);
-constexpr std::array<std::uint8_t, kSlots> make_slots() {
-  std::array<std::uint8_t, kSlots> slots{};
+constexpr std::size_t kNameSlots = 1024;
+static_assert(std::size(kCommands) < kNameSlots / 4);
+constexpr std::array<std::uint8_t, kNameSlots> make_slots() {
+  std::array<std::uint8_t, kNameSlots> slots{};
   for (std::size_t i = 0; i < std::size(kCommands); ++i) {
-    std::size_t at = hash_of(kCommands[i].name) % kSlots;
-    while (slots[at] != 0) at = (at + 1) % kSlots;
+    std::size_t at = hash_of(kCommands[i].name) % kNameSlots;
+    while (slots[at] != 0) at = (at + 1) % kNameSlots;
     slots[at] = static_cast<std::uint8_t>(i + 1);
   }
   return slots;
 }
-constexpr std::array<std::uint8_t, kSlots> kSlotTable = make_slots();
+constexpr std::array<std::uint8_t, kNameSlots> kSlotTable = make_slots();
 
 constexpr bool ascending() {
   for (std::size_t i = 1; i < std::size(kCommands); ++i) {
@@ -367,7 +367,8 @@ constexpr bool ascending() {
 static_assert(ascending());
 
 const CommandSpec* find_lower(std::string_view name) {
-  for (std::size_t at = hash_of(name) % kSlots; kSlotTable[at] != 0; at = (at + 1) % kSlots) {
+  for (std::size_t at = hash_of(name) % kNameSlots; kSlotTable[at] != 0;
+       at = (at + 1) % kNameSlots) {
     const CommandSpec& spec = kCommands[kSlotTable[at] - 1];
     if (spec.name == name) return &spec;
   }

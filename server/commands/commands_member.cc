@@ -11,7 +11,7 @@ namespace {
 
 using What = node::MemberEdit::What;
 
-constexpr const char* kForms =
+constexpr const char* kMemberForms =
     "ERR expected LEASEHOLD MEMBER LIST, ADD [WITNESS] id=host:port ..., PROMOTE id ..., DEMOTE id "
     "..., REMOVE id ..., MOVE id=host:port ..., or REPLACE old new ...; EXPECT with the id of a "
     "membership may stand before a change";
@@ -97,11 +97,11 @@ void run_leasehold_member(Session& session, const Arguments& args, std::string& 
   Arguments words(args.begin(), args.end());
   if (args.size() > 4 && equals_ignoring_case(args[2], "expect")) {
     options.expected_membership = raft::membership_id_of(args[3]);
-    if (!options.expected_membership) return session.refuse(out, kForms);
+    if (!options.expected_membership) return session.refuse(out, kMemberForms);
     words.erase(words.begin() + 2, words.begin() + 4);
   }
   node::MemberEdits edits = parse_edits(words);
-  if (edits.empty()) return session.refuse(out, kForms);
+  if (edits.empty()) return session.refuse(out, kMemberForms);
   // It knows no users, so it cannot know who may do this.
   if (state.options.witness) return session.refuse(out, witness_refusal(state));
   session.context().node.change_members(

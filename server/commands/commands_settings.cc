@@ -12,7 +12,7 @@
 namespace leasehold::server {
 namespace {
 
-constexpr const char* kForms =
+constexpr const char* kSettingsForms =
     "ERR expected LEASEHOLD SETTINGS, or LEASEHOLD SETTINGS SET name value ..., as in SET lease 2s "
     "heartbeat 200ms";
 
@@ -46,7 +46,7 @@ void run_leasehold_settings(Session& session, const Arguments& args, std::string
     });
   }
   const bool pairs = args.size() % 2 == 1 && args.size() > 3;
-  if (!pairs || !equals_ignoring_case(args[2], "set")) return session.refuse(out, kForms);
+  if (!pairs || !equals_ignoring_case(args[2], "set")) return session.refuse(out, kSettingsForms);
   std::vector<SettingWord> words;
   for (std::size_t i = 3; i + 1 < args.size(); i += 2) {
     words.push_back({std::string(args[i]), std::string(args[i + 1])});

@@ -10,7 +10,7 @@ namespace leasehold::server {
 namespace {
 
 /// Where processors are few, the threads of connections come first.
-constexpr int kNiceness = 10;
+constexpr int kHashNiceness = 10;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ bool PasswordQueue::post(std::function<void()> task) {
 
 void PasswordQueue::run() {
   const auto self = static_cast<id_t>(::syscall(SYS_gettid));
-  static_cast<void>(::setpriority(PRIO_PROCESS, self, kNiceness));
+  static_cast<void>(::setpriority(PRIO_PROCESS, self, kHashNiceness));
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });

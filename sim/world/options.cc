@@ -4,9 +4,9 @@
 namespace leasehold::sim {
 namespace {
 
-constexpr PartitionShape kShapes[] = {PartitionShape::one_way, PartitionShape::bridge,
-                                      PartitionShape::ring, PartitionShape::chain,
-                                      PartitionShape::majority};
+constexpr PartitionShape kPartitionShapes[] = {PartitionShape::one_way, PartitionShape::bridge,
+                                               PartitionShape::ring, PartitionShape::chain,
+                                               PartitionShape::majority};
 
 }  // namespace
 
@@ -22,7 +22,7 @@ const char* partition_shape_name(PartitionShape shape) {
 }
 
 std::optional<PartitionShape> partition_shape_of(const std::string& name) {
-  for (const PartitionShape shape : kShapes) {
+  for (const PartitionShape shape : kPartitionShapes) {
     if (name == partition_shape_name(shape)) return shape;
   }
   return std::nullopt;
