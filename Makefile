@@ -17,7 +17,8 @@ BATCHES := $(if $(CI),-DLEASEHOLD_BATCHES=ON)
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(FLOW); fi
 # $(call ctest,PRESET,ARGUMENTS): ends with ctest's own summary.
-ctest = ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j$(JOBS) $(2) $(CTEST_ARGS)
+# Two slots for each core: tests of processes mostly wait, and the others take two.
+ctest = ctest --test-dir build/$(1) --output-on-failure --no-tests=error -j$$((2 * $(JOBS))) $(2) $(CTEST_ARGS)
 
 SOURCES = git ls-files '*.h' '*.cc'
 
@@ -126,9 +127,9 @@ format:
 .PHONY: verify verify-quick
 verify verify-quick: deps-develop
 	@$(SOURCES) | xargs clang-format --dry-run -Werror
-	@$(call configure,clang)
-	@$(call build,clang,leasehold_wire_generated $(if $(filter verify,$@),headers_alone))
-	@tests/tidy/analyse.py . build/clang --jobs $(JOBS) $(if $(filter verify-quick,$@),--quick) | $(FLOW)
+	@$(call configure,clang,$(if $(filter verify-quick,$@),-B build/$@ -DLEASEHOLD_BATCHES=ON))
+	@$(call build,$(if $(filter verify,$@),clang,$@),leasehold_wire_generated $(if $(filter verify,$@),headers_alone))
+	@tests/tidy/analyse.py . build/$(if $(filter verify,$@),clang,$@) --jobs $(JOBS) $(if $(filter verify-quick,$@),--quick) | $(FLOW)
 
 .PHONY: docs
 docs: deps-develop

@@ -140,6 +140,7 @@ function(leasehold_test name)
   if(ARG_ON_DISK)
     set(environment "")
   endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}"
+  # One of the two slots of a core: `make test` runs twice as many tests as there are cores, since those of processes mostly wait.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 LABELS "${ARG_LABELS}"
     ENVIRONMENT "${environment}TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()

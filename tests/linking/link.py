@@ -152,7 +152,8 @@ def pkg_config(options):
     order = [word for word in everything if word.startswith("-lleasehold")]
     if order != ["-lleasehold_kv", "-lleasehold_node", "-lleasehold_tls", "-lleasehold_core"]:
         sys.exit(f"the archives stand in the wrong order: {order}")
-    for example, component in COMPONENT.items():
+    # One example of each component: a .pc file says no more about the others.
+    for component, example in {component: example for example, component in COMPONENT.items()}.items():
         source, _ = copy_of(options, "pkg_config", example)
         words = run(["pkg-config", "--cflags", "--libs", f"leasehold-{component}"],
                     env=environment).split()

@@ -34,7 +34,6 @@ import resp
 BREAKING_SHARE = 0.1
 PIPELINE = 50
 RESIDENT_MAX = 400 << 20
-ROUNDS = 5
 INTERVAL_US = 500
 RATIO_MAX = 2
 # Measurements of a round without an attack, and as many while another node is attacked.
@@ -43,6 +42,7 @@ CALM = 3
 
 def arguments(parser):
     parser.add_argument("--frames", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5, help="of measurements with and without an attack")
     parser.add_argument("--idle", type=int, default=10_000, help="idle connections")
     parser.add_argument("--client", required=True, help="the steady_client program")
     parser.add_argument("--requests", type=int, default=4000, help="of one measurement")
@@ -179,7 +179,7 @@ def crowd(options, port):
 def handshakes(options, leader, other):
     """TLS connections at a fixed rate, which are nothing bad."""
     calm, control, crowded, seen = [], [], [], []
-    for _ in range(ROUNDS):
+    for _ in range(options.rounds):
         calm += [measure(options, leader.port) for _ in range(CALM)]
         for node, into in ((other, control), (leader, crowded)):
             # They last for a little longer than the measurements, each of which warms up first.
@@ -202,13 +202,13 @@ def handshakes(options, leader, other):
 def storm(options, leader, other):
     """The goals while the node is attacked. Returns what it took at most, in bytes."""
     calm, control, hostile, largest, connections = [], [], [], 0, 0
-    for number in range(ROUNDS):
+    for number in range(options.rounds):
         seed = options.seed + number
         calm += [measure(options, leader.port) for _ in range(CALM)]
         with attacker(options, other, 0, seed) as process:
             control += [measure(options, leader.port) for _ in range(CALM)]
             check(process.poll() is None, "the attacker of the other node failed")
-        with attacker(options, leader, ROUNDS, seed) as process:
+        with attacker(options, leader, options.rounds, seed) as process:
             while process.poll() is None:
                 hostile.append(measure(options, leader.port))
                 largest = max(largest, leader.status()["rss_bytes"])
@@ -216,7 +216,7 @@ def storm(options, leader, other):
             if options.tls:
                 connections += int(process.stdout.read().split()[1])
     status = leader.status()
-    print(f"{options.frames // ROUNDS * ROUNDS} hostile frames"
+    print(f"{options.frames // options.rounds * options.rounds} hostile frames"
           + (f" over {connections} connections" if connections else "")
           + f", {status['clients']['protocol_errors']} of which ended their connection; {len(hostile)} "
           f"measurements meanwhile, {len(control)} during an attack on another node, {len(calm)} without")

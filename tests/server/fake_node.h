@@ -5,6 +5,8 @@
 #include <leasehold/kv/memory_store.h>
 #include <leasehold/node/node.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -37,48 +39,38 @@ class FakeNode final : public node::Node {
  public:
   FakeNode() { view_.fresh_since().set_drift_ppm(0); }
   void propose(Bytes command, node::CallOptions, replica::ProposeCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    proposals_.push_back({std::move(command), std::move(done)});
+    queue(proposals_, Proposal{std::move(command), std::move(done)});
   }
   void read(raft::ReadMode mode, node::CallOptions, replica::ReadCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    reads_.push_back({mode, std::move(done)});
+    queue(reads_, ReadCall{mode, std::move(done)});
   }
   void wait_applied(raft::Index index, node::CallOptions, replica::ReadCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    waits_.push_back({index, std::move(done)});
+    queue(waits_, WaitCall{index, std::move(done)});
   }
   void propose_batch(std::vector<node::Proposal> batch, node::CallOptions options) override {
     for (node::Proposal& one : batch) propose(std::move(one.command), options, std::move(one.done));
   }
   void transfer_leadership(raft::NodeId to, node::CallOptions,
                            replica::TransferCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    transfers_.push_back({to, std::move(done)});
+    queue(transfers_, TransferCall{to, std::move(done)});
   }
   void drain(node::CallOptions, node::DrainCompletion done) override { done({}); }
   void cancel(replica::CallGroup) override {}
   void change_members(node::MemberEdits edits, node::CallOptions options,
                       node::MembersCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    changes_.push_back({std::move(edits), options.expected_membership, std::move(done)});
+    queue(changes_, ChangeCall{std::move(edits), options.expected_membership, std::move(done)});
   }
   void change_settings(const raft::SettingsEdit& edit, node::CallOptions,
                        replica::SettingsCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    settings_changes_.push_back({edit, std::move(done)});
+    queue(settings_changes_, SettingsCall{edit, std::move(done)});
   }
   Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
-  void cut_log(replica::LogCutCompletion done) override {
-    const std::lock_guard lock(mutex_);
-    cuts_.push_back(std::move(done));
-  }
+  void cut_log(replica::LogCutCompletion done) override { queue(cuts_, std::move(done)); }
   const replica::LeaseView& lease_view() const override { return view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(node::NodeStatus)> done) override {
-    const std::lock_guard lock(mutex_);
-    statuses_.push_back(std::move(done));
+    queue(statuses_, std::move(done));
   }
   void on_failure(std::function<void(Error)>) override {}
   void stop() override {}
@@ -142,15 +134,19 @@ class FakeNode final : public node::Node {
     result.basis = basis;
     return result;
   }
-  /// Completes all waiting calls; for tests with real io threads. False: nothing waited.
+  /// For tests with real io threads: waits until there is a call to complete, for a moment at most.
+  void wait_for_calls() {
+    std::unique_lock lock(mutex_);
+    queued_.wait_for(lock, std::chrono::milliseconds(5), [this] { return has_calls(); });
+  }
+  /// Completes all waiting calls. False: nothing waited.
   bool complete_some() {
     std::deque<std::function<void(node::NodeStatus)>> statuses;
     bool some = false;
     {
       const std::lock_guard lock(mutex_);
+      some = has_calls();
       statuses.swap(statuses_);
-      some = !statuses.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
-             !transfers_.empty() || !changes_.empty() || !settings_changes_.empty();
     }
     for (auto& done : statuses) done(node::NodeStatus{});
     while (has(reads_)) end_read(granted(raft::ReadBasis::quorum));
@@ -190,22 +186,36 @@ class FakeNode final : public node::Node {
     node::MembersCompletion done;
   };
 
+  /// The mutex is locked.
+  bool has_calls() const {
+    return !statuses_.empty() || !reads_.empty() || !proposals_.empty() || !cuts_.empty() ||
+           !transfers_.empty() || !changes_.empty() || !settings_changes_.empty();
+  }
   template <class T>
-  T take(std::deque<T>& queue) {
+  void queue(std::deque<T>& calls, T call) {
+    {
+      const std::lock_guard lock(mutex_);
+      calls.push_back(std::move(call));
+    }
+    queued_.notify_one();
+  }
+  template <class T>
+  T take(std::deque<T>& calls) {
     const std::lock_guard lock(mutex_);
-    LEASEHOLD_ASSERT(!queue.empty());
-    T front = std::move(queue.front());
-    queue.pop_front();
+    LEASEHOLD_ASSERT(!calls.empty());
+    T front = std::move(calls.front());
+    calls.pop_front();
     return front;
   }
   template <class T>
-  bool has(const std::deque<T>& queue) {
+  bool has(const std::deque<T>& calls) {
     const std::lock_guard lock(mutex_);
-    return !queue.empty();
+    return !calls.empty();
   }
   void publish() { view_.publish({raft::Term(1), lease_, commit_}); }
 
   std::mutex mutex_;
+  std::condition_variable queued_;
   ManualClock clock_;
   kv::MemoryStore store_;
   replica::LeaseView view_;

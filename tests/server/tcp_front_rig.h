@@ -64,7 +64,8 @@ class TcpFrontTest : public ::testing::TestWithParam<Kind> {
     front_ = std::move(front).value();
     worker_ = std::thread([this] {
       while (!stopping_) {
-        if (!node_.complete_some()) std::this_thread::yield();
+        node_.wait_for_calls();
+        node_.complete_some();
       }
     });
   }

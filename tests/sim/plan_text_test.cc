@@ -99,7 +99,7 @@ TEST(PlanText, WhatIsWrongIsRefusedAndSaysWhere) {
 // Each value by itself at both ends of what is taken. Nothing of a plan may reach an assertion.
 TEST(PlanText, WhatIsTakenCanRun) {
   SimOptions options;
-  options.chaos = std::chrono::seconds(2);
+  options.chaos = std::chrono::milliseconds(400);
   options.calm = std::chrono::milliseconds(100);
   std::istringstream lines(text_of(draw_plan(1, options)));
   int taken = 0;

@@ -212,7 +212,7 @@ TEST(Simulator, SettingsChangeUnderAllFaults) {
 TEST(Simulator, NothingFiresAtADriftOfExactlyTheBound) {
   SimOptions options;
   options.drift_ppm = 100'000;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     const SeedReport report = run_seed(seed, options);
     ASSERT_FALSE(report.violation.has_value())
         << "seed " << seed << ": " << report.violation->oracle << ": " << report.violation->story;
