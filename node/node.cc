@@ -222,6 +222,7 @@ NodeStatus NodeShell::make_status() const {
     return status;
   }
   describe(*driver_, clock_.holder_now(), failure_.has_value(), status);
+  status.level = view_.level();
   members_->describe(driver_->core(), status);
   status.last_leader = status.leader != raft::kNobody ? status.leader : changes_.last_leader();
   return status;

@@ -114,9 +114,10 @@ struct NodeStatus {
   /// The group's, as of the newest membership; none: the node follows `timing`, what it was started
   /// with.
   std::optional<raft::GroupSettings> settings;
-  lease::Timing timing;               ///< what the node follows
-  bool membership_joint = false;      ///< a change is half made
-  bool membership_committed = false;  ///< false: it may still be taken back
+  lease::Timing timing;                           ///< what the node follows
+  raft::FeatureLevel level = raft::kOldestLevel;  ///< what may be proposed, as this node knows
+  bool membership_joint = false;                  ///< a change is half made
+  bool membership_committed = false;              ///< false: it may still be taken back
   replica::DriverCounters counters;
   std::uint64_t frames_rejected = 0;  ///< malformed or refused on the peer port
   std::uint64_t syncs = 0;            ///< of the log

@@ -43,8 +43,17 @@ void Driver::Impl::drain(lease::Now now) {
     }
     if (stopped_) return;
   } while (sender_.turn(now) || keeper_.turn(now, sender_.holds()));
+  publish_level();
   apply_.pump();
   cache_.trim(context_.core.durable_index(), apply_.handed());
+}
+
+/// Not of a membership that could still be lost: a leader without it may get the commands.
+void Driver::Impl::publish_level() {
+  const raft::Core& core = context_.core;
+  if (context_.ports.view.level() >= raft::kNewestLevel) return;
+  if (core.log().membership_index() > core.commit_index()) return;
+  context_.ports.view.publish_level(raft::level_of(core.membership()));
 }
 
 /// What raft::carry_out() asks of a host.

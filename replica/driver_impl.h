@@ -133,6 +133,7 @@ class Driver::Impl {
     context_.ports.view.fresh_since().set_drift_ppm(std::max(own, agreed));
   }
   void drain(lease::Now now);
+  void publish_level();
   void act(lease::Now now);
   void write(lease::Now now, raft::PersistBatch& batch,
              const std::vector<raft::AppendIntent>& intents);

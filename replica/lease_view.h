@@ -3,6 +3,7 @@
 #pragma once
 
 #include <leasehold/lease/clock.h>
+#include <leasehold/raft/feature_level.h>
 #include <leasehold/raft/ready.h>
 #include <leasehold/raft/types.h>
 #include <leasehold/replica/fresh_since.h>
@@ -56,6 +57,12 @@ class LeaseView {
   void publish(const raft::LeaseState& state) {
     publish(state, [] {});
   }
+  /// Node's thread: that of the newest committed membership.
+  void publish_level(raft::FeatureLevel level) {
+    if (level > level_.load(std::memory_order_relaxed)) {
+      level_.store(level, std::memory_order_release);
+    }
+  }
   /// Apply thread, after the state machine shows the effects of everything up to `index`.
   void publish_applied(raft::Index index) {
     applied_.store(index.value(), std::memory_order_release);
@@ -66,6 +73,8 @@ class LeaseView {
     return load([] {});
   }
   raft::Index applied() const { return raft::Index(applied_.load(std::memory_order_acquire)); }
+  /// What may be proposed: the group's level as this node knows it, or less.
+  raft::FeatureLevel level() const { return level_.load(std::memory_order_acquire); }
 
   /// Copies the view first and reads the clock after: a pause between the two only makes the check
   /// stricter. Call it when the read has *already arrived*.
@@ -132,6 +141,7 @@ class LeaseView {
   alignas(64) std::atomic<std::uint64_t> latest_{0};  ///< 0: the slots show no lease
   std::array<Slot, 2> slots_;
   alignas(64) std::atomic<std::uint64_t> applied_{0};
+  std::atomic<raft::FeatureLevel> level_{raft::kOldestLevel};  ///< only rises
   alignas(64) mutable FreshSince fresh_since_;
 };
 

@@ -106,8 +106,9 @@ Result<void> StateWatch::propose(const kv::Command& command,
   return {};
 }
 
-/// The leader appends the entry at which all compare.
+/// The leader appends the entry at which all compare; not where a member could not read it.
 void StateWatch::compare(raft::PromiseInstant now) {
+  if (node_.lease_view().level() < raft::kSettingsLevel) return;
   const auto newest = store_.comparison().newest();
   if (newest && newest->index != compared_) {
     compared_ = newest->index;

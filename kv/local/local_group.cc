@@ -1,3 +1,4 @@
+#include <leasehold/kv/command_level.h>
 #include <leasehold/kv/local/local_group.h>
 
 #include <fmt/format.h>
@@ -29,6 +30,10 @@ std::string leader_hint(raft::NodeId leader) {
 Result<kv::Reply> LocalGroup::execute(const kv::Command& command, lease::Duration timeout) const {
   auto encoded = kv::encode_command(command);
   if (!encoded) return encoded.error();
+  if (std::string problem = kv::refusal_below(encoded.value().view(), node.lease_view().level());
+      !problem.empty()) {
+    return Error{ErrorCode::invalid_argument, std::move(problem)};
+  }
   const replica::ProposeResult done = node.propose_and_wait(std::move(encoded).value(), timeout);
   switch (done.status) {
     case replica::ProposeStatus::committed: break;

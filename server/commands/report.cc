@@ -193,6 +193,7 @@ void replication_section(Lines& lines, const node::NodeStatus& status) {
   lines.add("store_durable_index", status.machine_durable.value());
   lines.add("disk_full", status.disk_full ? "yes" : "no");
   lines.add("members", status.members.size());
+  lines.add("feature_level", std::uint64_t{status.level});
   lines.add("log_syncs", status.syncs);
   lines.add("peer_connections_plain", peer_connections(status, "plain"));
   lines.add("peer_connections_key", peer_connections(status, "key"));
@@ -440,6 +441,7 @@ std::string status_json(const node::NodeStatus& status, const ServerState& state
       {"first", status.first.value()},
       {"log_bytes", status.log_bytes},
       {"disk_full", status.disk_full},
+      {"feature_level", status.level},
       {"snapshots", snapshots_json(status)},
       {"store_durable", status.machine_durable.value()},
       {"backup", backup_json(state)},

@@ -1,3 +1,4 @@
+#include <leasehold/kv/command_level.h>
 #include <leasehold/server/commands/user_change.h>
 #include <leasehold/server/front/replies.h>
 #include <leasehold/server/users/password.h>
@@ -66,6 +67,11 @@ class UserChange : public std::enable_shared_from_this<UserChange> {
     command.rules = text;
     auto encoded = kv::encode_command(command);
     if (!encoded) return fail("ERR " + encoded.error().message);
+    if (const std::string problem =
+            kv::refusal_below(encoded.value().view(), node_.lease_view().level());
+        !problem.empty()) {
+      return fail("ERR " + problem);
+    }
     node_.propose(std::move(encoded).value(), node::CallOptions(state_.options.command_timeout),
                   [self = shared_from_this()](const replica::ProposeResult& result) {
                     self->finish(result);

@@ -1,5 +1,6 @@
 #include <leasehold/base/assert.h>
 #include <leasehold/grant/ttl_warning.h>
+#include <leasehold/kv/command_level.h>
 #include <leasehold/server/front/acting.h>
 #include <leasehold/server/front/duration.h>
 #include <leasehold/server/front/gate.h>
@@ -410,6 +411,14 @@ void Session::propose(Bytes command, ReplyForm form, TransactionParts parts, boo
       return fill(number, std::move(reply));
     }
     command = std::move(acting).value();
+  }
+  if (const std::string problem =
+          kv::refusal_below(command.view(), context_.node.lease_view().level());
+      !problem.empty()) {
+    count_refusal();
+    std::string reply;
+    append_error(reply, "ERR " + problem);
+    return fill(number, std::move(reply));
   }
   node::CallOptions options(context_.state.options.command_timeout);
   options.repeatable = repeatable;

@@ -45,6 +45,11 @@ class NodeSettingsTest : public NodeTest {
       ASSERT_TRUE(log->form().ok());
     }
   }
+  raft::FeatureLevel level(std::uint64_t at) {
+    const raft::FeatureLevel seen = replica(at).node->lease_view().level();
+    EXPECT_LE(seen, replica(at).status().level);
+    return seen;
+  }
   /// Of a node that follows what its group has agreed on; zero: the group has not.
   lease::Duration agreed_lease(std::uint64_t at) {
     const NodeStatus status = replica(at).status();
@@ -61,7 +66,10 @@ TEST_F(NodeSettingsTest, AGroupFormsWithThoseOfItsFirstMember) {
     start(id, own);
   }
   await_leader();
-  for (std::uint64_t id = 1; id <= 3; ++id) EXPECT_EQ(agreed_lease(id), 500ms) << id;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    EXPECT_EQ(agreed_lease(id), 500ms) << id;
+    EXPECT_TRUE(eventually([this, id] { return level(id) == raft::kSettingsLevel; })) << id;
+  }
 }
 
 TEST_F(NodeSettingsTest, AreChangedAndOutliveARestartWithOtherFlags) {
@@ -89,6 +97,7 @@ TEST_F(NodeSettingsTest, AnEarlierGroupGetsItsFirstOnesOnceAllMembersKnowThem) {
   start(2);
   std::uint64_t leader = await_leader();
   EXPECT_EQ(agreed_lease(leader), 0s);
+  EXPECT_EQ(level(leader), raft::kOldestLevel);
   raft::SettingsEdit edit;
   edit.lease = 600ms;
   const replica::SettingsResult refused = change(leader, edit);
@@ -102,6 +111,7 @@ TEST_F(NodeSettingsTest, AnEarlierGroupGetsItsFirstOnesOnceAllMembersKnowThem) {
   }));
   for (std::uint64_t id = 1; id <= 3; ++id) {
     EXPECT_TRUE(eventually([this, id] { return agreed_lease(id) == 600ms; })) << id;
+    EXPECT_TRUE(eventually([this, id] { return level(id) == raft::kSettingsLevel; })) << id;
   }
 }
 

@@ -198,6 +198,8 @@ TEST(GroupCalls, ANewSettingIsAnsweredWhenItIsCommitted) {
   raft::SettingsEdit edit;
   edit.lease = milliseconds(1500);
   leader.handle(cluster.now(), ChangeSettings{edit, cluster.in(kLong), changed.completion()});
+  EXPECT_TRUE(leader.driver().core().membership().settings.has_value()) << "in effect";
+  EXPECT_EQ(leader.view().level(), raft::kOldestLevel) << "but it may still be lost";
   EXPECT_EQ(changed.calls, 0) << "not committed yet";
   cluster.settle();
   ASSERT_EQ(changed.calls, 1);

@@ -37,7 +37,10 @@ class ManualClock final : public lease::Clock {
 /// threads may call while a test thread completes.
 class FakeNode final : public node::Node {
  public:
-  FakeNode() { view_.fresh_since().set_drift_ppm(0); }
+  FakeNode() {
+    view_.fresh_since().set_drift_ppm(0);
+    view_.publish_level(raft::kNewestLevel);
+  }
   void propose(Bytes command, node::CallOptions, replica::ProposeCompletion done) override {
     queue(proposals_, Proposal{std::move(command), std::move(done)});
   }
@@ -67,13 +70,16 @@ class FakeNode final : public node::Node {
   Result<void> set_peer_security(const net::PeerSecurity&) override { return {}; }
   void machine_space(bool /*full*/) override {}
   void cut_log(replica::LogCutCompletion done) override { queue(cuts_, std::move(done)); }
-  const replica::LeaseView& lease_view() const override { return view_; }
+  const replica::LeaseView& lease_view() const override { return old_ ? old_view_ : view_; }
   const lease::Clock& clock() const override { return clock_; }
   void status(std::function<void(node::NodeStatus)> done) override {
     queue(statuses_, std::move(done));
   }
   void on_failure(std::function<void(Error)>) override {}
   void stop() override {}
+
+  /// From here on the group has the oldest level, and no lease.
+  void be_of_the_oldest_level() { old_ = true; }
 
   kv::MemoryStore& store() { return store_; }
   ManualClock& manual_clock() { return clock_; }
@@ -219,6 +225,8 @@ class FakeNode final : public node::Node {
   ManualClock clock_;
   kv::MemoryStore store_;
   replica::LeaseView view_;
+  replica::LeaseView old_view_;
+  bool old_ = false;
   lease::HolderInstant lease_ = lease::HolderInstant::earliest();
   raft::Index commit_;
   std::deque<Proposal> proposals_;

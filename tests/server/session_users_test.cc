@@ -388,6 +388,18 @@ TEST_F(SessionUsersTest, AWriteAfterTheStartWaitsForTheNewestUsers) {
   EXPECT_EQ(write({"DEL", "k"}), ":0\r\n");
 }
 
+TEST_F(SessionUsersTest, WhatAMemberMayNotBeAbleToReadIsNotProposed) {
+  open();
+  node_.be_of_the_oldest_level();
+  const auto refused = StartsWith("-ERR this command needs the group's level 2");
+  EXPECT_THAT(send({"SET", "k", "v", "LEASE", "server1"}), refused);
+  EXPECT_EQ(node_.proposals(), 0U);
+  EXPECT_EQ(send({"SET", "k", "v"}), "");
+  EXPECT_EQ(node_.proposals(), 1U) << "every member reads it";
+  node_.commit_one();
+  EXPECT_EQ(pump(), "+OK\r\n");
+}
+
 TEST_F(SessionUsersTest, AWriteToAStateThatIsNotServedWaitsForNobody) {
   open();
   state_.users_known = false;

@@ -1,0 +1,53 @@
+#include <leasehold/kv/command.h>
+#include <leasehold/kv/command_level.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <variant>
+
+namespace leasehold::kv {
+namespace {
+
+template <class C, class... Others>
+constexpr bool is_one_of = (std::is_same_v<C, Others> || ...);
+
+/// A release that adds a command adds it here.
+struct LevelNeeded {
+  template <class C>
+  raft::FeatureLevel operator()(const C&) const {
+    return is_one_of<C, WithNamedLease, RenewNamed, SetUser, DelUsers, ActAs, CompareState,
+                     ReportState>
+               ? raft::kSettingsLevel
+               : raft::kOldestLevel;
+  }
+  raft::FeatureLevel operator()(const Once& once) const { return level_needed(once.command); }
+  raft::FeatureLevel operator()(const Transaction& transaction) const {
+    raft::FeatureLevel needed = raft::kOldestLevel;
+    for (const Operation& operation : transaction.operations) {
+      needed = std::max(needed, std::visit(*this, operation));
+    }
+    return needed;
+  }
+};
+
+}  // namespace
+
+raft::FeatureLevel level_needed(std::string_view command) {
+  const auto decoded = decode_command(command);
+  return decoded ? std::visit(LevelNeeded(), decoded.value()) : raft::kNewestLevel;
+}
+
+std::string refusal_below(std::string_view command, raft::FeatureLevel level) {
+  if (level >= raft::kNewestLevel) return {};
+  const raft::FeatureLevel needed = level_needed(command);
+  if (needed <= level) return {};
+  return fmt::format(
+      "this command needs the group's level {}, and the group has level {}: a member may run a "
+      "build that cannot read it. Run this version on every member, then give the group its "
+      "settings (leasehold settings set)",
+      needed, level);
+}
+
+}  // namespace leasehold::kv
