@@ -1,3 +1,4 @@
+#include <leasehold/kv/command_level.h>
 #include <leasehold/server/front/people_time.h>
 #include <leasehold/server/state_watch.h>
 #include <leasehold/storage/posix_disk.h>
@@ -99,6 +100,10 @@ Result<void> StateWatch::propose(const kv::Command& command,
                                  std::function<void(bool committed)> done) {
   auto encoded = kv::encode_command(command);
   if (!encoded) return encoded.error();
+  if (std::string problem = kv::refusal_below(encoded.value().view(), node_.lease_view().level());
+      !problem.empty()) {
+    return Error{ErrorCode::invalid_argument, std::move(problem)};
+  }
   node_.propose(std::move(encoded).value(), options_.timeout,
                 [done = std::move(done)](const replica::ProposeResult& result) {
                   done(result.status == replica::ProposeStatus::committed);
@@ -106,9 +111,8 @@ Result<void> StateWatch::propose(const kv::Command& command,
   return {};
 }
 
-/// The leader appends the entry at which all compare; not where a member could not read it.
+/// The leader appends the entry at which all compare.
 void StateWatch::compare(raft::PromiseInstant now) {
-  if (node_.lease_view().level() < raft::kSettingsLevel) return;
   const auto newest = store_.comparison().newest();
   if (newest && newest->index != compared_) {
     compared_ = newest->index;
@@ -242,7 +246,12 @@ void StateWatch::damaged(const kv::Scrubbed& found) {
   using Damage = kv::Comparison::Damage;
   Damage damage = Damage::unheard;
   while (damage == Damage::unheard) {
-    static_cast<void>(propose(kv::ReportState{own}));
+    if (const auto proposed = propose(kv::ReportState{own}); !proposed) {
+      state_.health.set_warning(fmt::format(
+          "the scrub found that its stored records are not those that were applied up to entry {}; "
+          "they are served until the replicas can compare: {}",
+          found.index.value(), proposed.error().message));
+    }
     for (lease::Duration waited{0}; waited < kReportPause && damage == Damage::unheard;
          waited += kScrubLook) {
       if (!pause(kScrubLook) || state_.health.refuses.load()) return;

@@ -78,7 +78,7 @@ class FakeNode final : public node::Node {
   void on_failure(std::function<void(Error)>) override {}
   void stop() override {}
 
-  /// From here on the group has the oldest level, and no lease.
+  /// From here on the group has the oldest level.
   void be_of_the_oldest_level() { old_ = true; }
 
   kv::MemoryStore& store() { return store_; }
@@ -218,7 +218,10 @@ class FakeNode final : public node::Node {
     const std::lock_guard lock(mutex_);
     return !calls.empty();
   }
-  void publish() { view_.publish({raft::Term(1), lease_, commit_}); }
+  void publish() {
+    view_.publish({raft::Term(1), lease_, commit_});
+    old_view_.publish({raft::Term(1), lease_, commit_});
+  }
 
   std::mutex mutex_;
   std::condition_variable queued_;
