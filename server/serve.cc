@@ -376,8 +376,8 @@ Result<void> make_data_dir(const ServeSettings& settings) {
 }
 
 void offer_backups(ServerState& state, Backups& backups) {
-  state.options.backup = [&backups](std::string_view name, bool stale, Backups::Done done) {
-    backups.start(name, stale, std::move(done));
+  state.options.backup = [&backups](std::string_view name, bool stale, const Backups::Done& done) {
+    backups.start(name, stale, done);
   };
   state.options.backup_progress = [&backups] { return backups.progress(); };
 }
