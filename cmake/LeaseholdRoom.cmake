@@ -62,15 +62,29 @@ endif()
 find_package(Threads REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 
-# What most sources include of the standard library, compiled once. No source may rely on it: only the preset release has it.
-if(LEASEHOLD_PCH)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled.cc CONTENT "// Owns the precompiled header of all rooms.\n")
-  add_library(leasehold_precompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cc)
-  target_link_libraries(leasehold_precompiled PRIVATE leasehold_flags)
-  target_compile_options(leasehold_precompiled PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  target_precompile_headers(leasehold_precompiled PRIVATE <algorithm> <array> <atomic> <charconv> <chrono> <cstddef>
+# Headers that most sources include, compiled once, and then read by `owner`'s followers. No source may rely on it: the presets
+# for daily work do without.
+function(leasehold_precompile owner)
+  cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${owner}.cc CONTENT "// Owns a precompiled header.\n")
+  add_library(${owner} OBJECT ${PROJECT_BINARY_DIR}/${owner}.cc)
+  target_link_libraries(${owner} PRIVATE leasehold_flags ${ARG_LINK})
+  target_compile_options(${owner} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(${owner} PRIVATE ${ARG_HEADERS} <algorithm> <array> <atomic> <charconv> <chrono> <cstddef>
     <cstdint> <cstdio> <cstring> <deque> <functional> <limits> <map> <memory> <mutex> <optional> <set> <string>
     <string_view> <system_error> <thread> <utility> <variant> <vector>)
+endfunction()
+
+# `target` reads what `owner` precompiled.
+function(leasehold_use_precompiled target owner)
+  if(TARGET ${owner})
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endif()
+endfunction()
+
+if(LEASEHOLD_PCH)
+  leasehold_precompile(leasehold_precompiled)
 endif()
 
 # Batches of sources in one translation unit, for who compiles everything once: half the time. A name in an anonymous namespace
@@ -97,10 +111,7 @@ function(leasehold_room name)
     add_library(leasehold_${name} STATIC ${ARG_SOURCES})
     leasehold_batches(leasehold_${name} ${ARG_APART})
     target_link_libraries(leasehold_${name} PUBLIC leasehold_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
-    if(LEASEHOLD_PCH)
-      target_precompile_headers(leasehold_${name} REUSE_FROM leasehold_precompiled)
-      target_compile_options(leasehold_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-    endif()
+    leasehold_use_precompiled(leasehold_${name} leasehold_precompiled)
   else()
     add_library(leasehold_${name} INTERFACE)
     target_link_libraries(leasehold_${name} INTERFACE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK})
@@ -130,6 +141,7 @@ function(leasehold_test name)
   add_executable(${name} ${ARG_SOURCES})
   leasehold_batches(${name} ${ARG_APART})
   target_link_libraries(${name} PRIVATE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK} GTest::gmock GTest::gtest_main)
+  leasehold_use_precompiled(${name} leasehold_precompiled_tests)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)

@@ -95,7 +95,8 @@ def explore(mutant, bounds, work, states):
     arguments = shlex.split(bounds)
     # The codec is no part of the portable tree.
     whole = "--codec" in arguments
-    tree, build = (os.path.join(work, part + ("-whole" if whole else "")) for part in ("tree", "build"))
+    tree = os.path.join(work, "explored-whole" if whole else "explored")
+    build = os.path.join(tree, "build")
     run.copy_tree(tree, whole=whole)
     run.apply(run.Mutant(mutant), tree)
     run.make(tree, build, "leasehold_explore_program", f"-DLEASEHOLD_PORTABLE_ONLY={'OFF' if whole else 'ON'}",

@@ -17,6 +17,8 @@ target of a test program, with a filter for GoogleTest behind it. The whole tree
 one target is built, and the program has to fail. Without the mutant it has to pass, which is
 seen before.
 
+Each worker (`--workers N`, by default one for each core) has its own copies and builds, and takes the next mutant.
+
 A rule whose schedule is rare may ask for more seeds: `Seeds: N`.
 
   run.py                      all mutants, then the control
@@ -38,12 +40,14 @@ raised nothing.
 
 import argparse
 import fnmatch
+import functools
 import math
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -62,6 +66,10 @@ FIELDS = ["Rule", "Hazard", "Oracle"]
 TEST_SECONDS = 900
 # A class that each finding had is needed only if it is unlikely that all had it by chance.
 CHANCE_MAX = 0.01
+
+
+class Broken(Exception):
+    """Says nothing about a rule: a build failed, or a program did not run."""
 
 
 class Mutant:
@@ -157,34 +165,36 @@ def apply(mutant, tree):
         sys.exit(f"{mutant.name}.mutant: {error}")
 
 
-def make(tree, folder, target, *settings):
+def make(tree, folder, target, *settings, jobs=os.cpu_count() or 1):
     """Builds one target; ninja itself notices when the folder has to be configured again."""
-    commands = [["ninja", "-C", folder, target]]
+    commands = [["ninja", "-C", folder, f"-j{jobs}", target]]
     if not os.path.exists(os.path.join(folder, "build.ninja")):
+        # Compiling costs more than running: most seeds and tests end at once.
         commands.insert(0, ["cmake", "-S", tree, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-                            "-DCMAKE_CXX_FLAGS=-w", *settings])
+                            "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -w", "-DLEASEHOLD_PCH=ON", *settings])
     for command in commands:
         done = subprocess.run(command, text=True, capture_output=True)
         if done.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
+            raise Broken(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}")
 
 
-def build(tree, folder):
-    make(tree, folder, "leasehold_sim_program", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF")
+def build(tree, folder, jobs):
+    make(tree, folder, "leasehold_sim_program", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF", jobs=jobs)
     return os.path.join(folder, "sim", "leasehold_sim")
 
 
-def build_test(tree, folder, target):
-    make(tree, folder, target)
+def build_test(tree, folder, target, jobs):
+    make(tree, folder, target, jobs=jobs)
     for place, _, files in os.walk(folder):
         if target in files:
             return os.path.join(place, target)
-    sys.exit(f"{target} was not built under {folder}")
+    raise Broken(f"{target} was not built under {folder}")
 
 
-def failed_test(test, work):
+def failed_test(test, work, jobs):
     """What the tree under `work` fails in: the name of a test, or None."""
-    program = build_test(os.path.join(work, "whole"), os.path.join(work, "build-whole"), test[0])
+    tree = os.path.join(work, "whole")
+    program = build_test(tree, os.path.join(tree, "build"), test[0], jobs)
     command = [program, "--gtest_fail_fast"]
     if len(test) > 1:
         command.append("--gtest_filter=" + test[1])
@@ -196,7 +206,7 @@ def failed_test(test, work):
         done = None
     begun = re.findall(r"^\[ RUN      \] (\S+)", output, flags=re.MULTILINE)
     if not begun:
-        sys.exit(f"{' '.join(command)} runs no test:\n{output[-2000:]}")
+        raise Broken(f"{' '.join(command)} runs no test:\n{output[-2000:]}")
     if done is None:
         return begun[-1] + " (does not end)"
     if done.returncode == 0:
@@ -213,19 +223,17 @@ def first_finding(program, seeds, jobs, extra):
     if found:
         return int(found.group(1)), found.group(2), done.stdout + done.stderr
     if done.returncode != 0:
-        sys.exit(f"{program} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
+        raise Broken(f"{program} ended with status {done.returncode}:\n{done.stdout}{done.stderr}")
     return None
 
 
-def run_test_mutant(mutant, work):
+def run_test_mutant(mutant, work, jobs):
     tree = os.path.join(work, "whole")
     copy_tree(tree, whole=True)
     apply(mutant, tree)
     begin = time.monotonic()
-    failed = failed_test(mutant.test, work)
+    failed = failed_test(mutant.test, work, jobs)
     seconds = time.monotonic() - begin
-    # The next one starts from the tree as it is.
-    copy_tree(tree, whole=True)
     if failed is None:
         print(f"SURVIVED  {mutant.name}: {' '.join(mutant.test)} passes ({seconds:.1f} s)", flush=True)
         return False
@@ -234,25 +242,22 @@ def run_test_mutant(mutant, work):
     return True
 
 
-def run_test_control(mutants, work):
-    """The tests that mutants name, without one."""
-    good = True
+def run_test_control(test, work, jobs):
+    """A test that mutants name, without one."""
     copy_tree(os.path.join(work, "whole"), whole=True)
-    for test in sorted({tuple(mutant.test) for mutant in mutants if mutant.test}):
-        failed = failed_test(test, work)
-        print(f"control   the tree itself passes {' '.join(test)}" if failed is None else
-              f"CONTROL   the tree itself fails {failed} in {' '.join(test)}", flush=True)
-        good = good and failed is None
-    return good
+    failed = failed_test(test, work, jobs)
+    print(f"control   the tree itself passes {' '.join(test)}" if failed is None else
+          f"CONTROL   the tree itself fails {failed} in {' '.join(test)}", flush=True)
+    return failed is None
 
 
 def run_mutant(mutant, work, seeds, jobs, ablation):
     if mutant.test:
-        return run_test_mutant(mutant, work)
+        return run_test_mutant(mutant, work, jobs)
     tree = os.path.join(work, "tree")
     copy_tree(tree)
     apply(mutant, tree)
-    program = build(tree, os.path.join(work, "build"))
+    program = build(tree, os.path.join(tree, "build"), jobs)
     begin = time.monotonic()
     extra = ["--lease-oracles"] if mutant.fields["Oracle"] == "lease" else []
     seeds = max(seeds, mutant.seeds)
@@ -279,7 +284,7 @@ def needed_faults(program, seeds, jobs, extra):
                            "--tail", "1"] + extra, text=True, errors="replace", capture_output=True)
     drawn = re.search(r"^seeds by fault: (.*)$", done.stdout, flags=re.MULTILINE)
     if not drawn:
-        sys.exit(f"{program} ended with status {done.returncode} and no summary:\n{done.stderr[-2000:]}")
+        raise Broken(f"{program} ended with status {done.returncode} and no summary:\n{done.stderr[-2000:]}")
     share = {name: int(count) / seeds for name, count in re.findall(r"(\w+) (\d+)", drawn.group(1))}
     findings = [set(found.split()) for found in re.findall(r"^  faults:(.*)$", done.stdout, flags=re.MULTILINE)]
     if not findings:
@@ -309,13 +314,42 @@ def write_results(path, mutants, begin):
 def run_control(work, seeds, jobs):
     tree = os.path.join(work, "tree")
     copy_tree(tree)
-    program = build(tree, os.path.join(work, "build"))
+    program = build(tree, os.path.join(tree, "build"), jobs)
     finding = first_finding(program, seeds, jobs, [])
     if finding is not None:
         print(f"CONTROL   the tree itself raises {finding[1]} at seed {finding[0]}\n{finding[2]}")
         return False
     print(f"control   the tree itself raises nothing in {seeds} seeds", flush=True)
     return True
+
+
+def in_turn(tasks, workers, work):
+    """Runs the tasks, each with the folder of the worker that took it; whether all of them were good."""
+    waiting = iter(tasks)
+    lock = threading.Lock()
+    bad = []
+
+    def take(folder):
+        os.makedirs(folder, exist_ok=True)
+        while True:
+            with lock:
+                task = next(waiting, None)
+            if task is None:
+                return
+            try:
+                good = task(folder)
+            except Broken as error:
+                print(f"BROKEN    {error}", flush=True)
+                good = False
+            if not good:
+                bad.append(task)
+
+    threads = [threading.Thread(target=take, args=(os.path.join(work, str(number)),)) for number in range(1, workers + 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return not bad
 
 
 def rewrite(names, how, old, new):
@@ -346,7 +380,8 @@ def main():
     parser.add_argument("--results", metavar="FILE")
     parser.add_argument("--ablation", type=int, default=0, metavar="N")
     parser.add_argument("--control", type=int, default=2000)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="of all workers together")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--work", default=os.path.join(TREE, "build", "mutants"))
     options = parser.parse_args()
     all_names = sorted(f[:-len(".mutant")] for f in os.listdir(HERE) if f.endswith(".mutant"))
@@ -362,7 +397,6 @@ def main():
         if name not in all_names:
             sys.exit(f"there is no mutant `{name}`; there are: {', '.join(all_names)}")
     mutants = [Mutant(name) for name in names]
-    good = True
     if options.apply:
         if not options.names or os.path.realpath(options.apply) == os.path.realpath(TREE):
             sys.exit("--apply takes a copy of this tree, and the mutants")
@@ -374,16 +408,27 @@ def main():
         faults += without_tests(mutants, TREE)
         print("\n".join(faults + [f"{len(mutants) - len(faults)} of {len(mutants)} mutants apply"]))
         return 1 if faults else 0
-    os.makedirs(options.work, exist_ok=True)
-    if options.control > 0 and any(mutant.test for mutant in mutants):
-        good = run_test_control(mutants, options.work)
     begin = time.monotonic()
-    for done, mutant in enumerate(mutants, 1):
-        good = run_mutant(mutant, options.work, options.seeds, options.jobs, options.ablation) and good
-        if options.results:
-            write_results(options.results, mutants[:done], begin)
+    workers = max(1, min(options.workers, len(mutants)))
+    jobs = max(1, options.jobs // workers)
+    lock = threading.Lock()
+    done = []
+
+    def kill(mutant, folder):
+        good = run_mutant(mutant, folder, options.seeds, jobs, options.ablation)
+        with lock:
+            done.append(mutant)
+            if options.results:
+                write_results(options.results, sorted(done, key=lambda one: one.name), begin)
+        return good
+
+    # One target after the other: what one mutant built, the next one needs.
+    mutants.sort(key=lambda mutant: (mutant.test or [], mutant.name))
+    tests = sorted({tuple(mutant.test) for mutant in mutants if mutant.test}) if options.control > 0 else []
+    good = in_turn([functools.partial(run_test_control, test, jobs=jobs) for test in tests], workers, options.work)
+    good = in_turn([functools.partial(kill, mutant) for mutant in mutants], workers, options.work) and good
     if options.control > 0 and any(not mutant.test for mutant in mutants):
-        good = run_control(options.work, options.control, options.jobs) and good
+        good = run_control(os.path.join(options.work, "1"), options.control, options.jobs) and good
     return 0 if good else 1
 
 
