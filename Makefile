@@ -12,7 +12,7 @@ FLOW := cmake/flow
 # $(call configure,PRESET,OPTIONS): the arguments of the first configure stay in the cache.
 configure = cmake --preset $(1) $(2) | $(FLOW) --steps-only
 # What builds everything once compiles in batches; who changes one file after another does not.
-BATCHES := $(if $(CI),-DLEASEHOLD_BATCHES=ON)
+BATCHES := $(if $(CI),-DLEASEHOLD_BATCHES=ON -DLEASEHOLD_PCH=ON)
 # $(call build,FOLDER,TARGETS): on a terminal ninja rewrites one line.
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(FLOW); fi

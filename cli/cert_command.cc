@@ -23,7 +23,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kCertText = R"(
 Makes what nodes and clients prove themselves by.
 
   leasehold cert key FILE             a key that all members of a group share
@@ -45,7 +45,7 @@ a new one.
 
 Exit status: 0 done, 1 not done, 2 a flag is wrong.)";
 
-struct Wanted {
+struct WantedCert {
   std::vector<std::string> words;
   std::string dir = ".";
   std::string out;  ///< empty: dir
@@ -60,13 +60,8 @@ struct Wanted {
   bool force = false;
 };
 
-int fail(const std::string& text, int status = kNo) {
-  std::cerr << "leasehold cert: " << text << "\n";
-  return status;
-}
-
 int report(const Result<tls::MadeFiles>& made) {
-  if (!made.ok()) return fail(made.error().message);
+  if (!made.ok()) return fail("cert", made.error().message, kNo);
   std::cout << "made " << made.value().certificate << " and " << made.value().key << "\n";
   return 0;
 }
@@ -95,7 +90,7 @@ Result<std::string> uuid_of(const std::string& data_dir, std::uint64_t id) {
   return net::uuid_text(mark.value().uuid);
 }
 
-int make_node(const Wanted& wanted) {
+int make_node(const WantedCert& wanted) {
   if (!wanted.id) return misused("cert", "node needs --id: the number of the node");
   if (wanted.hosts.empty()) {
     return misused("cert", "node needs --host: the names and addresses at which clients reach it");
@@ -104,19 +99,19 @@ int make_node(const Wanted& wanted) {
     return misused("cert", "--uuid and --data-dir: choose one");
   }
   const auto cluster = tls::authority_cluster(wanted.dir);
-  if (!cluster.ok()) return fail(cluster.error().message);
+  if (!cluster.ok()) return fail("cert", cluster.error().message, kNo);
   tls::NodeName name{cluster.value(), *wanted.id, std::string(tls::kAnyUuid)};
   if (!wanted.uuid.empty()) name.uuid = wanted.uuid;
   if (!wanted.data_dir.empty()) {
     const auto uuid = uuid_of(wanted.data_dir, *wanted.id);
-    if (!uuid.ok()) return fail(uuid.error().message);
+    if (!uuid.ok()) return fail("cert", uuid.error().message, kNo);
     name.uuid = uuid.value();
   }
   return report(tls::make_certificate(wanted.dir, name, wanted.hosts, wanted.days, wanted.out,
                                       fmt::format("node-{}", *wanted.id), wanted.force));
 }
 
-int make_authority(const Wanted& wanted) {
+int make_authority(const WantedCert& wanted) {
   if (wanted.cluster.empty())
     return misused("cert", "init needs --cluster: the name of the nodes' --cluster");
   int status = report(tls::make_authority(wanted.dir, wanted.cluster, wanted.force));
@@ -134,12 +129,12 @@ bool fits_a_file(const std::string& user) {
   return !user.empty() && user.front() != '.' && user.find('/') == std::string::npos;
 }
 
-int make_client(const Wanted& wanted) {
+int make_client(const WantedCert& wanted) {
   if (wanted.user.empty()) return misused("cert", "client needs --user: the name of the user");
   if (!fits_a_file(wanted.user))
     return misused("cert", "--user: a name of a file, too: no slash in it");
   const auto cluster = tls::authority_cluster(wanted.dir);
-  if (!cluster.ok()) return fail(cluster.error().message);
+  if (!cluster.ok()) return fail("cert", cluster.error().message, kNo);
   return report(tls::make_certificate(wanted.dir, tls::UserName{cluster.value(), wanted.user},
                                       wanted.hosts, wanted.days, wanted.out,
                                       "client-" + wanted.user, wanted.force));
@@ -147,7 +142,7 @@ int make_client(const Wanted& wanted) {
 
 int show(const std::string& path) {
   const auto facts = tls::read_certificate(path);
-  if (!facts.ok()) return fail(facts.error().message);
+  if (!facts.ok()) return fail("cert", facts.error().message, kNo);
   std::cout << fmt::format(
       "name     {}\nserial   {}\nfrom     {} UTC\nuntil    {} UTC ({} days left)\n",
       facts.value().name.empty() ? "none of Leasehold" : facts.value().name, facts.value().serial,
@@ -155,7 +150,7 @@ int show(const std::string& path) {
   return facts.value().days_left < 0 ? kNo : 0;
 }
 
-int run(Wanted& wanted) {
+int run(WantedCert& wanted) {
   if (wanted.words.empty())
     return misused("cert", "expected init, node, client, revoke, show or key");
   if (wanted.out.empty()) wanted.out = wanted.dir;
@@ -170,13 +165,13 @@ int run(Wanted& wanted) {
   if (what == "show") return show(wanted.words[1]);
   if (what == "revoke") {
     const auto revoked = tls::revoke_certificate(wanted.dir, wanted.words[1]);
-    if (!revoked.ok()) return fail(revoked.error().message);
+    if (!revoked.ok()) return fail("cert", revoked.error().message, kNo);
     std::cout << "revoked: give " << wanted.dir << "/crl.pem to every node\n";
     return 0;
   }
   if (what == "key") {
     const auto made = tls::make_group_key(wanted.words[1], wanted.force);
-    if (!made.ok()) return fail(made.error().message);
+    if (!made.ok()) return fail("cert", made.error().message, kNo);
     std::cout << "made " << wanted.words[1] << ": copy it to every node, and keep it secret\n";
     return 0;
   }
@@ -195,7 +190,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 }
 
 /// N=HOST,...
-Result<void> read_nodes(const std::string& text, Wanted& wanted) {
+Result<void> read_nodes(const std::string& text, WantedCert& wanted) {
   for (const std::string& part : split_at_commas(text)) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || equals + 1 == part.size()) {
@@ -216,7 +211,7 @@ Result<void> read_nodes(const std::string& text, Wanted& wanted) {
 }  // namespace
 
 Run add_cert(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedCert>();
   flags.add_words(wanted->words, "init|node|client|revoke|show|key [FILE] [OPTIONS]");
   flags.add({"--dir", "DIR", "Folder of the authority", "."}, wanted->dir);
   flags.add({"--out", "DIR", "Where the certificate and its key go, if not to --dir"}, wanted->out);
@@ -251,7 +246,7 @@ Run add_cert(Flags& flags) {
               return {};
             });
   flags.add({"--force", "", "Replace files that exist"}, wanted->force);
-  flags.set_footer(kText);
+  flags.set_footer(kCertText);
   return [wanted] { return run(*wanted); };
 }
 

@@ -21,7 +21,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kElectText = R"(
 Waits until nobody else leads NAME, prints `elected` with the fencing token, and leads until a
 signal comes: then another client may lead at once. If the leadership could not be renewed in
 time, it prints `over` and ends; the work of the leader has to stop within the margin. With
@@ -49,12 +49,7 @@ constexpr Duration kLook = std::chrono::milliseconds(50);
 /// Pause between two questions who leads.
 constexpr Duration kAskAgain = std::chrono::milliseconds(200);
 
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold elect: " << text << std::endl;
-  return status;
-}
-
-struct Wanted {
+struct WantedElect {
   HolderFlags holder;
   LeaseHolder::Options options;
   std::vector<std::string> words;
@@ -66,7 +61,7 @@ struct Wanted {
 using Transitions = std::optional<std::uint64_t>;
 
 /// One line for a person who watches: "elected  token 7  transitions 2".
-void say(const Wanted& wanted, const char* what, const std::string& holder,
+void say(const WantedElect& wanted, const char* what, const std::string& holder,
          grant::FencingToken token, Transitions transitions = {}) {
   if (wanted.json) {
     Json line = {{"event", what}};
@@ -84,7 +79,7 @@ void say(const Wanted& wanted, const char* what, const std::string& holder,
 }
 
 /// Leads until a signal comes or the lease is over.
-int until_over(const Wanted& wanted, const EndingSignals& signals, LeaseHolder& office) {
+int until_over(const WantedElect& wanted, const EndingSignals& signals, LeaseHolder& office) {
   const std::string& holder = wanted.options.holder;
   bool in_grace = false;
   for (;;) {
@@ -105,7 +100,7 @@ int until_over(const Wanted& wanted, const EndingSignals& signals, LeaseHolder& 
   return kLockLost;
 }
 
-int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock& clock) {
+int lead(const WantedElect& wanted, const EndingSignals& signals, const lease::Clock& clock) {
   client::RemoteLeases leases(wanted.holder.servers, access());
   LeaseHolder::Options options = wanted.options;
   bool ended = false;
@@ -115,7 +110,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
   };
   const auto held = LeaseHolder::acquire(leases, clock, options);
   if (!held && ended) return 0;
-  if (!held) return fail(held.error().message, status_of_refusal(held.error()));
+  if (!held) return fail("elect", held.error().message, status_of_refusal(held.error()));
   LeaseHolder& office = *held.value();
   // First the record, then the word: so no leader acts that is not counted, and the record never
   // names an older leader than the one that acts. In the other order the leader would act one write
@@ -125,7 +120,7 @@ int lead(const Wanted& wanted, const EndingSignals& signals, const lease::Clock&
     client::RemoteKeys keys(wanted.holder.servers, access());
     const auto record = client::record_holder(keys, clock, options, office, wanted.record);
     if (!record && ended) return 0;
-    if (!record) return fail(record.error().message, status_of_refusal(record.error()));
+    if (!record) return fail("elect", record.error().message, status_of_refusal(record.error()));
     transitions = record.value().transitions;
   }
   if (!grant::HeldLease::is_over(office.state())) {
@@ -146,7 +141,8 @@ struct Leader {
   }
 };
 
-Result<Leader> ask(const Wanted& wanted, client::RemoteLeases& leases, client::RemoteKeys& keys) {
+Result<Leader> ask(const WantedElect& wanted, client::RemoteLeases& leases,
+                   client::RemoteKeys& keys) {
   const Duration timeout = wanted.options.timing.max_round_trip;
   const auto found = leases.find(wanted.options.name, timeout);
   if (!found && found.error().code == ErrorCode::not_found) return Leader();
@@ -161,7 +157,7 @@ Result<Leader> ask(const Wanted& wanted, client::RemoteLeases& leases, client::R
   return leader;
 }
 
-int observe(const Wanted& wanted, const EndingSignals& signals) {
+int observe(const WantedElect& wanted, const EndingSignals& signals) {
   client::RemoteLeases leases(wanted.holder.servers, access());
   client::RemoteKeys keys(wanted.holder.servers, access());
   std::optional<Leader> told;
@@ -170,7 +166,7 @@ int observe(const Wanted& wanted, const EndingSignals& signals) {
     const auto leader = ask(wanted, leases, keys);
     if (!leader) {
       const Error& error = leader.error();
-      if (error.code == ErrorCode::invalid_argument) return fail(error.message, kUsage);
+      if (error.code == ErrorCode::invalid_argument) return fail("elect", error.message, kUsage);
       if (trouble.empty()) std::cerr << "leasehold elect: " << error.message << std::endl;
       trouble = error.message;
       continue;
@@ -185,7 +181,7 @@ int observe(const Wanted& wanted, const EndingSignals& signals) {
   return 0;
 }
 
-int run(Wanted& wanted) {
+int run(WantedElect& wanted) {
   if (wanted.words.size() != 1) {
     return misused("elect", "expected one name; to run a command there is leasehold lock");
   }
@@ -203,7 +199,7 @@ int run(Wanted& wanted) {
 }  // namespace
 
 Run add_elect(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedElect>();
   flags.add_words(wanted->words, "NAME --servers HOST:PORT,... [OPTIONS]");
   wanted->holder.add(flags);
   wanted->holder.add_wait(flags);
@@ -224,7 +220,7 @@ Run add_elect(Flags& flags) {
             wanted->record);
   flags.add({"--observe", "", "Print who leads, until a signal comes"}, wanted->observe);
   flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
-  flags.set_footer(kText);
+  flags.set_footer(kElectText);
   return [wanted] { return run(*wanted); };
 }
 

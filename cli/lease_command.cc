@@ -20,7 +20,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kLeaseText = R"(
 Actions:
   grant                     make a lease, and print its id and its fencing token
   renew LEASE ...           start the time to live of each lease again
@@ -42,11 +42,6 @@ using Words = std::vector<std::string>;
 constexpr std::size_t kPage = 4096;
 /// Items of a lease in an answer without its keys.
 constexpr std::size_t kListed = 10;
-
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold lease: " << text << std::endl;
-  return status;
-}
 
 /// Names, holders and keys are bytes of any kind.
 std::string text_of(const Json& json) {
@@ -110,7 +105,7 @@ std::string line_of(const Json& lease) {
   return line;
 }
 
-struct Wanted {
+struct WantedLease {
   std::vector<std::string> servers;
   client::RespClient::Timeout timeout{5000};
   Words words;
@@ -124,7 +119,7 @@ struct Wanted {
 
 class LeaseCommand {
  public:
-  explicit LeaseCommand(const Wanted& wanted) : wanted_(wanted), json_(wanted.json) {}
+  explicit LeaseCommand(const WantedLease& wanted) : wanted_(wanted), json_(wanted.json) {}
 
   int run() {
     if (wanted_.words.empty()) return misused("lease", "expected an action");
@@ -146,7 +141,9 @@ class LeaseCommand {
   }
 
  private:
-  static int unexpected() { return fail("a reply of an unexpected kind", kOutcomeUnknown); }
+  static int unexpected() {
+    return fail("lease", "a reply of an unexpected kind", kOutcomeUnknown);
+  }
 
   /// None: the failure is printed, and status_ is the exit status.
   std::optional<client::RespValue> ask(const Words& words, Repeat repeat) {
@@ -156,14 +153,14 @@ class LeaseCommand {
       status_ = code == ErrorCode::invalid_argument ? kUsage
                 : code == ErrorCode::unavailable    ? kOutcomeUnknown
                                                     : kNotExecuted;
-      fail(reply.error().message, status_);
+      fail("lease", reply.error().message, status_);
       return std::nullopt;
     }
     const client::RespValue& value = reply.value();
     if (value.kind != client::RespValue::Kind::error) return std::move(reply).value();
     const bool no = value.is_error("NOLEASE") || value.is_error("LEASETAKEN");
     status_ = no ? kNo : value.is_error("UNKNOWNOUTCOME") ? kOutcomeUnknown : kNotExecuted;
-    fail(value.text, status_);
+    fail("lease", value.text, status_);
     return std::nullopt;
   }
 
@@ -212,7 +209,7 @@ class LeaseCommand {
       all.push_back({{"id", ids[i]}, {"ttl_ms", gone ? Json() : Json(ttl.integer)}});
       if (json_) continue;
       if (gone) {
-        fail("there is no lease " + ids[i], kNo);
+        fail("lease", "there is no lease " + ids[i], kNo);
       } else {
         std::cout << ids[i] << "  ttl "
                   << server::format_duration(std::chrono::milliseconds(ttl.integer)) << std::endl;
@@ -227,7 +224,7 @@ class LeaseCommand {
     const auto reply = ask(words, Repeat::never);
     if (!reply) return status_;
     if (reply->kind == client::RespValue::Kind::integer && reply->integer == 0) {
-      return fail("there is no key " + words.back(), kNo);
+      return fail("lease", "there is no key " + words.back(), kNo);
     }
     if (json_) std::cout << "{}" << std::endl;
     return 0;
@@ -238,7 +235,8 @@ class LeaseCommand {
         words.empty() ? Words{"LEASE.INFO", "NAME", *wanted_.name} : Words{"LEASE.INFO", words[0]},
         Repeat::read);
     if (!reply) return status_;
-    if (reply->kind == client::RespValue::Kind::null) return fail("there is no such lease", kNo);
+    if (reply->kind == client::RespValue::Kind::null)
+      return fail("lease", "there is no such lease", kNo);
     if (!is_lease(*reply)) return unexpected();
     const Json lease = object_of(*reply);
     std::cout << (json_ ? text_of(lease) : line_of(lease)) << std::endl;
@@ -264,7 +262,7 @@ class LeaseCommand {
     return 0;
   }
 
-  const Wanted& wanted_;
+  const WantedLease& wanted_;
   const bool json_;
   int status_ = 0;
 };
@@ -279,7 +277,7 @@ void add_text(Flags& flags, const Flag& flag, std::optional<std::string>& text) 
 }  // namespace
 
 Run add_lease(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedLease>();
   flags.add_words(wanted->words, "ACTION ... --servers HOST:PORT,... [OPTIONS]");
   flags.add_servers(wanted->servers);
   flags.add({"--ttl", "DURATION", "grant: how long the lease lives after its last renewal", "10s"},
@@ -306,7 +304,7 @@ Run add_lease(Flags& flags) {
            grant::kLeaseDelayMax, wanted->terms.delay);
   flags.add({"--timeout", "DURATION", "How long to try", "5s"}, wanted->timeout);
   flags.add({"--json", "", "Objects instead of lines"}, wanted->json);
-  flags.set_footer(kText);
+  flags.set_footer(kLeaseText);
   return [wanted] { return LeaseCommand(*wanted).run(); };
 }
 

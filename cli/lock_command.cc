@@ -24,7 +24,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kLockText = R"(
 Takes the lock NAME, which has one holder at a time, and runs COMMAND while it holds the lock.
 Clients get the lock in the order in which they asked. COMMAND is stopped before the lock can
 end: by SIGTERM when the lock could not be renewed in time, and by SIGKILL when the margin is
@@ -57,12 +57,7 @@ constexpr Duration kKillReserve = milliseconds(100);
 constexpr Duration kShowTimeout = std::chrono::seconds(5);
 constexpr std::int64_t kPermitsMax = 10'000;
 
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold lock: " << text << std::endl;
-  return status;
-}
-
-struct Wanted {
+struct WantedLock {
   HolderFlags holder;
   QueueLock::Options options;
   std::vector<std::string> words;
@@ -73,7 +68,7 @@ struct Wanted {
 };
 
 /// What no single flag can say. The text of an error, or empty.
-std::string problem_of(const Wanted& wanted) {
+std::string problem_of(const WantedLock& wanted) {
   if (wanted.words.size() != 1) return "expected the name of one lock";
   if (wanted.show && !wanted.command.empty()) return "--show runs no command";
   if (!wanted.show && wanted.command.empty()) return "the command is missing: write it after --";
@@ -144,10 +139,10 @@ class Execution {
 };
 
 /// One line each: "holds  exclusive  host:4711:...  token 7".
-int show(const Wanted& wanted) {
+int show(const WantedLock& wanted) {
   client::RemoteKeys keys(wanted.holder.servers, access());
   const auto places = QueueLock::queue(keys, wanted.options.lease.name, kShowTimeout);
-  if (!places) return fail(places.error().message, status_of_refusal(places.error()));
+  if (!places) return fail("lock", places.error().message, status_of_refusal(places.error()));
   for (const QueueLock::Place& place : places.value()) {
     std::cout << (place.holds ? "holds" : "waits") << "  " << place.kind << "  " << place.holder
               << "  token " << place.token.value() << "\n";
@@ -155,7 +150,7 @@ int show(const Wanted& wanted) {
   return 0;
 }
 
-int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
+int lock_and_run(WantedLock& wanted, const lease::Clock& clock) {
   const EndingSignals signals;
   client::RemoteLeases leases(wanted.holder.servers, access());
   client::RemoteKeys keys(wanted.holder.servers, access());
@@ -166,8 +161,8 @@ int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
     return stopped_by > 0;
   };
   const auto lock = QueueLock::acquire(leases, keys, clock, wanted.options);
-  if (stopped_by > 0) return fail(lock.error().message, 128 + stopped_by);
-  if (!lock) return fail(lock.error().message, status_of_refusal(lock.error()));
+  if (stopped_by > 0) return fail("lock", lock.error().message, 128 + stopped_by);
+  if (!lock) return fail("lock", lock.error().message, status_of_refusal(lock.error()));
   LeaseHolder& held = lock.value()->lease();
   auto child = ChildProcess::start(
       wanted.command, {{"LEASEHOLD_LOCK", options.name},
@@ -175,7 +170,7 @@ int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
                        {"LEASEHOLD_TOKEN", std::to_string(lock.value()->token().value())}});
   if (!child) {
     const bool missing = child.error().code == ErrorCode::not_found;
-    return fail(child.error().message, missing ? kNoSuchProgram : kCannotExecute);
+    return fail("lock", child.error().message, missing ? kNoSuchProgram : kCannotExecute);
   }
   const int status = Execution(held, child.value(), clock, signals, options.timing.margin).run();
   if (const auto released = held.release(); !released) {
@@ -185,7 +180,7 @@ int lock_and_run(Wanted& wanted, const lease::Clock& clock) {
   return status;
 }
 
-int run(Wanted& wanted) {
+int run(WantedLock& wanted) {
   if (const std::string problem = problem_of(wanted); !problem.empty()) {
     return misused("lock", problem);
   }
@@ -205,7 +200,7 @@ int run(Wanted& wanted) {
 }  // namespace
 
 Run add_lock(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedLock>();
   flags.add_words(wanted->words,
                   "NAME --servers HOST:PORT,... [OPTIONS] -- COMMAND [ARGUMENT ...]");
   flags.add_rest(wanted->command);
@@ -228,7 +223,7 @@ Run add_lock(Flags& flags) {
   flags.add(
       {"--show", "", "Show the holders and the waiting clients in their order, and run no COMMAND"},
       wanted->show);
-  flags.set_footer(kText);
+  flags.set_footer(kLockText);
   return [wanted] { return run(*wanted); };
 }
 

@@ -24,7 +24,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kMemberText = R"(
 Actions:
   list                      show the members, and how far each is behind
   add ID=HOST:PORT ...      add nodes that wait (serve --join), by their peer addresses:
@@ -47,7 +47,7 @@ using Json = nlohmann::ordered_json;
 using Timeout = client::RespClient::Timeout;
 using Words = std::vector<std::string>;
 
-constexpr auto kRetryPause = std::chrono::milliseconds(100);
+constexpr auto kMemberPause = std::chrono::milliseconds(100);
 /// One question to one server.
 constexpr Timeout kAskTimeout{2000};
 /// Pause between two reports of how far a learner is.
@@ -170,7 +170,7 @@ class MemberCommand {
     const auto deadline = Clock::now() + options_.timeout;
     expect_ = options_.expect;
     may_be_made_ = false;
-    for (;; std::this_thread::sleep_for(kRetryPause)) {
+    for (;; std::this_thread::sleep_for(kMemberPause)) {
       switch (attempt(action, words, goal)) {
         case Step::done: return 0;
         case Step::refused: return fail(kNotExecuted, last_);
@@ -266,7 +266,7 @@ class MemberCommand {
     auto tell_at = Clock::now() + kTellPause;
     std::string progress;
     may_be_made_ = false;
-    for (;; std::this_thread::sleep_for(kRetryPause)) {
+    for (;; std::this_thread::sleep_for(kMemberPause)) {
       if (const std::optional<View> view = look()) {
         const auto lags = [&](const std::string& id) { return view->behind(id) > kNearlyThere; };
         if (std::none_of(ids.begin(), ids.end(), lags)) {
@@ -317,7 +317,7 @@ class MemberCommand {
     const auto deadline = Clock::now() + options_.timeout;
     std::optional<View> view = look();
     while (!view && Clock::now() < deadline) {
-      std::this_thread::sleep_for(kRetryPause);
+      std::this_thread::sleep_for(kMemberPause);
       view = look();
     }
     if (!view) return fail(kNotExecuted, why_);
@@ -445,7 +445,7 @@ Run add_member(Flags& flags) {
   flags.add({"--catch-up", "DURATION", "How long new members may take to catch up", "10m"},
             options->catch_up);
   flags.add({"--json", "", "list: print a JSON object instead of a table"}, options->json);
-  flags.set_footer(kText);
+  flags.set_footer(kMemberText);
   return [words, options] { return run(*words, *options); };
 }
 

@@ -19,7 +19,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kRegisterText = R"(
 Keeps KEY with VALUE while this command runs, so that others see that a service is alive, and
 where: leasehold watch shows when the key comes and goes. If a signal ends the command, the
 key is revoked at once; if the command dies, or the nodes hear nothing from it for the time to
@@ -38,7 +38,7 @@ using Json = nlohmann::ordered_json;
 /// How often a signal is looked for.
 constexpr Duration kLook = std::chrono::milliseconds(50);
 
-struct Wanted {
+struct WantedRegister {
   HolderFlags holder;
   std::vector<std::string> words;
   bool json = false;
@@ -55,7 +55,7 @@ void say(bool json, Registration::State state, const std::string& why) {
   }
 }
 
-int run(const Wanted& wanted) {
+int run(const WantedRegister& wanted) {
   if (wanted.words.size() != 2) return misused("register", "expected a key and a value");
   const node::SystemClock clock;
   auto held = wanted.holder.options(clock);
@@ -83,11 +83,11 @@ int run(const Wanted& wanted) {
 }  // namespace
 
 Run add_register(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedRegister>();
   flags.add_words(wanted->words, "KEY VALUE --servers HOST:PORT,... [OPTIONS]");
   wanted->holder.add(flags);
   flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
-  flags.set_footer(kText);
+  flags.set_footer(kRegisterText);
   return [wanted] { return run(*wanted); };
 }
 

@@ -279,13 +279,13 @@ int run_rebuild(const std::string& data_dir, const std::string& from) {
   return 0;
 }
 
-struct Wanted {
+struct WantedRestore {
   server::SettingTexts texts;
   std::string from;
   bool check = false;
 };
 
-int run(const Wanted& wanted) {
+int run(const WantedRestore& wanted) {
   if (wanted.check) return run_verify(wanted.from);
   const auto settings = server::make_settings(wanted.texts);
   if (!settings) return misused("restore", settings.error().message);
@@ -299,7 +299,7 @@ int run(const Wanted& wanted) {
 }  // namespace
 
 Run add_restore(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedRestore>();
   Flag from{"--from", "FILE", "The backup"};
   from.required = true;
   flags.add(from, wanted->from);

@@ -9,7 +9,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kExamples = R"(Examples:
+constexpr const char* kServeExamples = R"(Examples:
   leasehold serve --id 1 --data-dir /var/lib/leasehold --listen 10.0.0.1:7201 \
       --peers 1=10.0.0.1:7101,2=10.0.0.2:7101,3=10.0.0.3:7101
   leasehold serve --config /etc/leasehold.toml --id 2
@@ -24,12 +24,12 @@ The settings file has the same names without the dashes:
   lease = "1s"
 A flag beats the file. Any Redis client speaks to --listen: redis-cli -p 7201 set k v)";
 
-struct Wanted {
+struct WantedServe {
   std::string config;
   server::SettingTexts texts;
 };
 
-Result<server::ServeSettings> read_settings(const Wanted& wanted) {
+Result<server::ServeSettings> read_settings(const WantedServe& wanted) {
   server::SettingTexts texts;
   if (!wanted.config.empty()) {
     auto file = server::read_settings_file(wanted.config);
@@ -40,7 +40,7 @@ Result<server::ServeSettings> read_settings(const Wanted& wanted) {
   return server::make_settings(texts);
 }
 
-int serve(const Wanted& wanted) {
+int serve(const WantedServe& wanted) {
   auto settings = read_settings(wanted);
   if (!settings) return misused("serve", settings.error().message);
   settings.value().read_again = [wanted] { return read_settings(wanted); };
@@ -59,12 +59,12 @@ void add_setting(Flags& flags, const server::SettingSpec& spec, server::SettingT
 }
 
 Run add_serve(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedServe>();
   flags.add({"--config", "FILE", "Settings file in TOML"}, wanted->config);
   for (const server::SettingSpec& spec : server::setting_specs()) {
     add_setting(flags, spec, wanted->texts);
   }
-  flags.set_footer(kExamples);
+  flags.set_footer(kServeExamples);
   return [wanted] { return serve(*wanted); };
 }
 

@@ -23,7 +23,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kSettingsText = R"(
 The numbers on which all nodes of a group have to agree. They stand in the group's log; the flags
 of serve with these names are what a node proposes when a group is formed, and --max-clock-drift
 says besides what the clocks of its machine are worth.
@@ -44,7 +44,7 @@ using Json = nlohmann::ordered_json;
 using Timeout = client::RespClient::Timeout;
 using Words = std::vector<std::string>;
 
-constexpr auto kRetryPause = std::chrono::milliseconds(100);
+constexpr auto kSettingsPause = std::chrono::milliseconds(100);
 /// One question to one server.
 constexpr Timeout kAskTimeout{2000};
 
@@ -55,11 +55,6 @@ struct Options {
   Timeout timeout{10'000};
   bool json = false;
 };
-
-int fail(int status, const std::string& text) {
-  std::cerr << "leasehold settings: " << text << "\n";
-  return status;
-}
 
 /// What one attempt came to.
 struct Attempt {
@@ -90,7 +85,7 @@ Attempt ask_leader(const Options& options, const Words& command) {
 /// attempt may have been executed without an answer.
 Attempt ask(const Options& options, const Words& command, bool& unknown) {
   const auto deadline = Clock::now() + options.timeout;
-  for (;; std::this_thread::sleep_for(kRetryPause)) {
+  for (;; std::this_thread::sleep_for(kSettingsPause)) {
     Attempt attempt = ask_leader(options, command);
     const auto& reply = attempt.reply;
     const bool lost = attempt.sent && (!reply || reply->is_error("UNKNOWNOUTCOME"));
@@ -137,13 +132,13 @@ Result<raft::GroupSettings> settings_of(const Json& answer) {
 int show(const Options& options) {
   std::string why;
   const auto answer = read_settings(options, why);
-  if (!answer) return fail(kNotExecuted, why);
+  if (!answer) return fail("settings", why, kNotExecuted);
   if (options.json) {
     std::cout << answer->dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return 0;
   }
   const auto settings = settings_of(*answer);
-  if (!settings) return fail(kNotExecuted, settings.error().message);
+  if (!settings) return fail("settings", settings.error().message, kNotExecuted);
   for (const server::SettingWord& word : server::settings_words(settings.value())) {
     std::printf("%-18s %s\n", word.name.c_str(), word.value.c_str());
   }
@@ -168,9 +163,9 @@ int set(const Options& options) {
     std::cout << "changed: it is in effect\n";
     return 0;
   }
-  if (!unknown) return fail(kNotExecuted, attempt.text);
-  return fail(kOutcomeUnknown,
-              attempt.text + "; it may still be done: leasehold settings show tells");
+  if (!unknown) return fail("settings", attempt.text, kNotExecuted);
+  return fail("settings", attempt.text + "; it may still be done: leasehold settings show tells",
+              kOutcomeUnknown);
 }
 
 int check(const Options& options) {
@@ -178,20 +173,20 @@ int check(const Options& options) {
   if (!options.servers.empty()) {
     std::string why;
     const auto answer = read_settings(options, why);
-    if (!answer) return fail(kNotExecuted, why);
+    if (!answer) return fail("settings", why, kNotExecuted);
     const auto now = settings_of(*answer);
-    if (!now) return fail(kNotExecuted, now.error().message);
+    if (!now) return fail("settings", now.error().message, kNotExecuted);
     settings = now.value();
   }
   const raft::GroupSettings wanted =
       server::parse_settings(options.words).value().applied_to(settings);
   if (const auto valid = wanted.timing.validate(); !valid) {
-    return fail(kNotExecuted, valid.error().message);
+    return fail("settings", valid.error().message, kNotExecuted);
   }
   if (!options.servers.empty() &&
       wanted.timing.lease > settings.timing.lease * raft::kLeaseStepMax) {
-    return fail(kNotExecuted,
-                text_of(raft::SettingsRefused{raft::SettingsObstacle::step_too_long}));
+    return fail("settings", text_of(raft::SettingsRefused{raft::SettingsObstacle::step_too_long}),
+                kNotExecuted);
   }
   std::cout << "allowed: " << server::usable_text(wanted.timing) << "\n";
   return 0;
@@ -248,7 +243,7 @@ Run add_settings(Flags& flags) {
       {"--timeout", "DURATION", "How long to look for a leader that accepts the command", "10s"},
       options->timeout);
   flags.add({"--json", "", "show: print a JSON object instead of a table"}, options->json);
-  flags.set_footer(kText);
+  flags.set_footer(kSettingsText);
   return [words, options] { return run(*words, *options); };
 }
 

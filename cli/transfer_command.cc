@@ -21,7 +21,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kTransferText = R"(
 Transfers the leadership in a few round trips, without waiting for the lease to end: commands
 wait during that time, and none is lost. It finds the leader among the servers, and prints who
 leads afterwards. A leader that gets SIGTERM transfers the leadership by itself.)";
@@ -31,25 +31,20 @@ using Json = nlohmann::ordered_json;
 using Timeout = client::RespClient::Timeout;
 
 /// Between two looks for a leader.
-constexpr auto kRetryPause = std::chrono::milliseconds(20);
+constexpr auto kTransferPause = std::chrono::milliseconds(20);
 /// The time that one server may take to answer with its status.
 constexpr Timeout kStatusTimeout{1000};
 /// For the answer of a leader that has begun: above its --command-timeout, as a rule.
 constexpr Timeout kAnswerTimeout{60000};
 
-struct Wanted {
+struct WantedTransfer {
   std::vector<std::string> servers;
   std::string to;  ///< empty: any
   Timeout timeout{5000};
   bool json = false;
 };
 
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold transfer: " << text << "\n";
-  return status;
-}
-
-int tell(const Wanted& wanted, std::uint64_t before, const Json& answer) {
+int tell(const WantedTransfer& wanted, std::uint64_t before, const Json& answer) {
   const auto leader = answer.value("leader", std::uint64_t{0});
   const double ms = static_cast<double>(answer.value("took_us", std::uint64_t{0})) / 1000;
   if (wanted.json) {
@@ -71,7 +66,7 @@ int tell(const Wanted& wanted, std::uint64_t before, const Json& answer) {
   return 0;
 }
 
-int transfer(const Wanted& wanted) {
+int transfer(const WantedTransfer& wanted) {
   std::vector<std::string> words = {"LEASEHOLD", "TRANSFER"};
   if (!wanted.to.empty()) words.push_back(wanted.to);
   const auto deadline = Clock::now() + wanted.timeout;
@@ -86,34 +81,36 @@ int transfer(const Wanted& wanted) {
         const auto reply = client.value().call(words, kAnswerTimeout);
         if (!reply) {
           return fail(
+              "transfer",
               fmt::format("{}: {}; the transfer may still happen: look with leasehold status",
                           leader->server, reply.error().message),
               kOutcomeUnknown);
         }
         const std::string text = fmt::format("{}: {}", leader->server, reply.value().text);
-        if (reply.value().is_error("UNKNOWNOUTCOME")) return fail(text, kOutcomeUnknown);
+        if (reply.value().is_error("UNKNOWNOUTCOME"))
+          return fail("transfer", text, kOutcomeUnknown);
         if (reply.value().kind == client::RespValue::Kind::bulk) {
           const Json answer = Json::parse(reply.value().text, nullptr, false);
-          if (!answer.is_object()) return fail(text, kOutcomeUnknown);
+          if (!answer.is_object()) return fail("transfer", text, kOutcomeUnknown);
           return tell(wanted, leader->status.at("id").get<std::uint64_t>(), answer);
         }
         // Only if another node leads by now: a transfer that failed is not tried over and over,
         // since commands wait while it lasts.
-        if (!reply.value().is_error("NOLEADER")) return fail(text, kNotExecuted);
+        if (!reply.value().is_error("NOLEADER")) return fail("transfer", text, kNotExecuted);
         trouble = text;
       } else {
         trouble = fmt::format("{}: {}", leader->server, client.error().message);
       }
     }
-    if (Clock::now() + kRetryPause >= deadline) return fail(trouble, kNotExecuted);
-    std::this_thread::sleep_for(kRetryPause);
+    if (Clock::now() + kTransferPause >= deadline) return fail("transfer", trouble, kNotExecuted);
+    std::this_thread::sleep_for(kTransferPause);
   }
 }
 
 }  // namespace
 
 Run add_transfer(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedTransfer>();
   flags.add_servers(wanted->servers);
   flags.add(
       {"--to", "ID", "The node that is to lead; without it the voter that has most of the log"},
@@ -126,7 +123,7 @@ Run add_transfer(Flags& flags) {
       {"--timeout", "DURATION", "How long to look for a leader that accepts the command", "5s"},
       wanted->timeout);
   flags.add({"--json", "", "Print a JSON object instead of a sentence"}, wanted->json);
-  flags.set_footer(kText);
+  flags.set_footer(kTransferText);
   return [wanted] { return transfer(*wanted); };
 }
 

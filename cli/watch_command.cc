@@ -19,7 +19,7 @@
 namespace leasehold::cli {
 namespace {
 
-constexpr const char* kText = R"(
+constexpr const char* kWatchText = R"(
 Prints each change of keys until a signal comes, one line each: the revision, what happened
 (set, deleted, expired, revoked) and the key. Without --key and --prefix it watches every key.
 If a node ends, it goes on at another one, without a gap and without repeating a change.
@@ -37,12 +37,7 @@ using Json = nlohmann::ordered_json;
 /// How often a signal is looked for.
 constexpr lease::Duration kLook = std::chrono::milliseconds(50);
 
-int fail(const std::string& text, int status) {
-  std::cerr << "leasehold watch: " << text << std::endl;
-  return status;
-}
-
-struct Wanted {
+struct WantedWatch {
   KeyWatch::Options options;
   std::vector<std::string> words;
   bool json = false;
@@ -76,7 +71,7 @@ void say_object(const KeyWatch::Event& event) {
 }
 
 /// Until a signal comes. Errors: what does not pass.
-Result<void> run(Wanted wanted, const EndingSignals& signals) {
+Result<void> run(WantedWatch wanted, const EndingSignals& signals) {
   // Each trouble is said once, until there was none for a while.
   std::set<std::string> said;
   wanted.options.trouble = [&said](const std::string& text) {
@@ -97,7 +92,7 @@ Result<void> run(Wanted wanted, const EndingSignals& signals) {
   return {};
 }
 
-int watch(Wanted& wanted) {
+int watch(WantedWatch& wanted) {
   if (!wanted.words.empty()) {
     return misused("watch", "expected flags only: write a key after --key");
   }
@@ -107,7 +102,7 @@ int watch(Wanted& wanted) {
   const EndingSignals signals;
   const auto done = run(std::move(wanted), signals);
   if (done) return 0;
-  return fail(done.error().message,
+  return fail("watch", done.error().message,
               done.error().code == ErrorCode::invalid_argument ? kUsage : kNotExecuted);
 }
 
@@ -123,7 +118,7 @@ void add_texts(Flags& flags, Flag flag, std::vector<std::string>& texts) {
 }  // namespace
 
 Run add_watch(Flags& flags) {
-  const auto wanted = std::make_shared<Wanted>();
+  const auto wanted = std::make_shared<WantedWatch>();
   KeyWatch::Options& options = wanted->options;
   flags.add_words(wanted->words,
                   "--servers HOST:PORT,... [--key KEY]... [--prefix PREFIX]... [OPTIONS]");
@@ -144,7 +139,7 @@ Run add_watch(Flags& flags) {
   flags.add({"--existing", "", "Print the existing keys first"}, options.existing);
   flags.add({"--values", "", "Print the values too"}, options.values);
   flags.add({"--json", "", "Print each line as a JSON object"}, wanted->json);
-  flags.set_footer(kText);
+  flags.set_footer(kWatchText);
   return [wanted] { return watch(*wanted); };
 }
 

@@ -1,5 +1,6 @@
 // The bytes that are in every log. They never change for format 1.
 #include <leasehold/kv/command.h>
+#include <leasehold/tests/kv/command_text.h>
 
 #include <gtest/gtest.h>
 
@@ -9,35 +10,22 @@
 namespace leasehold::kv {
 namespace {
 
-std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto value = static_cast<unsigned char>(c);
-    out.push_back("0123456789abcdef"[value >> 4U]);
-    out.push_back("0123456789abcdef"[value & 15U]);
-  }
-  return out;
-}
-
-std::string encoded(const Command& command) {
-  const auto bytes = encode_command(command);
-  EXPECT_TRUE(bytes) << bytes.error().message;
-  return std::string(bytes.value().view());
-}
+using testing::encoded_text;
+using testing::hex;
 
 TEST(CommandFormat, SetIsPinned) {
-  EXPECT_EQ(hex(encoded(Set{"key", "value"})),
+  EXPECT_EQ(hex(encoded_text(Set{"key", "value"})),
             "0101"
             "00"
             "00000003"
             "6b6579"
             "76616c7565");
-  EXPECT_EQ(hex(encoded(Set{"k", "", SetCondition::nx, true})),
+  EXPECT_EQ(hex(encoded_text(Set{"k", "", SetCondition::nx, true})),
             "0101"
             "05"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded(Set{"", "v", SetCondition::xx, false})),
+  EXPECT_EQ(hex(encoded_text(Set{"", "v", SetCondition::xx, false})),
             "0101"
             "02"
             "00000000"
@@ -45,7 +33,7 @@ TEST(CommandFormat, SetIsPinned) {
 }
 
 TEST(CommandFormat, DelIsPinned) {
-  EXPECT_EQ(hex(encoded(Del{{"a", "", "bc"}})),
+  EXPECT_EQ(hex(encoded_text(Del{{"a", "", "bc"}})),
             "0102"
             "00000003"
             "00000001"
@@ -56,28 +44,28 @@ TEST(CommandFormat, DelIsPinned) {
 }
 
 TEST(CommandFormat, IncrByIsPinned) {
-  EXPECT_EQ(hex(encoded(IncrBy{"n", -2})),
+  EXPECT_EQ(hex(encoded_text(IncrBy{"n", -2})),
             "0103"
             "fffffffffffffffe"
             "6e");
 }
 
 TEST(CommandFormat, TheOthersArePinned) {
-  EXPECT_EQ(hex(encoded(Append{"k", "v"})),
+  EXPECT_EQ(hex(encoded_text(Append{"k", "v"})),
             "0104"
             "00000001"
             "6b"
             "76");
-  EXPECT_EQ(hex(encoded(SetRange{258, "k", "v"})),
+  EXPECT_EQ(hex(encoded_text(SetRange{258, "k", "v"})),
             "0105"
             "00000102"
             "00000001"
             "6b"
             "76");
-  EXPECT_EQ(hex(encoded(GetDel{"k"})),
+  EXPECT_EQ(hex(encoded_text(GetDel{"k"})),
             "0106"
             "6b");
-  EXPECT_EQ(hex(encoded(MSet{MSetCondition::none_exists, {{"k", "v"}}})),
+  EXPECT_EQ(hex(encoded_text(MSet{MSetCondition::none_exists, {{"k", "v"}}})),
             "0107"
             "01"
             "00000001"
@@ -85,35 +73,35 @@ TEST(CommandFormat, TheOthersArePinned) {
             "6b"
             "00000001"
             "76");
-  EXPECT_EQ(hex(encoded(Rename{false, "k", "l"})),
+  EXPECT_EQ(hex(encoded_text(Rename{false, "k", "l"})),
             "0108"
             "00"
             "00000001"
             "6b"
             "6c");
-  EXPECT_EQ(hex(encoded(Get{"k"})),
+  EXPECT_EQ(hex(encoded_text(Get{"k"})),
             "0120"
             "6b");
-  EXPECT_EQ(hex(encoded(Exists{{"k"}})),
+  EXPECT_EQ(hex(encoded_text(Exists{{"k"}})),
             "0121"
             "00000001"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded(MGet{{"k"}})),
+  EXPECT_EQ(hex(encoded_text(MGet{{"k"}})),
             "0122"
             "00000001"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded(StrLen{"k"})),
+  EXPECT_EQ(hex(encoded_text(StrLen{"k"})),
             "0123"
             "6b");
-  EXPECT_EQ(hex(encoded(GetRange{1, -1, "k"})),
+  EXPECT_EQ(hex(encoded_text(GetRange{1, -1, "k"})),
             "0124"
             "0000000000000001"
             "ffffffffffffffff"
             "6b");
-  EXPECT_EQ(hex(encoded(Size{})), "0125");
-  EXPECT_EQ(hex(encoded(Transaction{{{"w", 7}}, {Get{"k"}}})),
+  EXPECT_EQ(hex(encoded_text(Size{})), "0125");
+  EXPECT_EQ(hex(encoded_text(Transaction{{{"w", 7}}, {Get{"k"}}})),
             "0140"
             "00000001"
             "00000001"
@@ -125,19 +113,19 @@ TEST(CommandFormat, TheOthersArePinned) {
 }
 
 TEST(CommandFormat, ThoseOfSessionsArePinned) {
-  EXPECT_EQ(hex(encoded(OpenSession{})), "0141");
-  EXPECT_EQ(hex(encoded(CloseSession{replica::SessionId(258)})),
+  EXPECT_EQ(hex(encoded_text(OpenSession{})), "0141");
+  EXPECT_EQ(hex(encoded_text(CloseSession{replica::SessionId(258)})),
             "0142"
             "0000000000000102");
-  EXPECT_EQ(hex(encoded(TouchSession{replica::SessionId(1)})),
+  EXPECT_EQ(hex(encoded_text(TouchSession{replica::SessionId(1)})),
             "0143"
             "0000000000000001");
-  EXPECT_EQ(hex(encoded(ExpireSession{replica::SessionId(1), 2})),
+  EXPECT_EQ(hex(encoded_text(ExpireSession{replica::SessionId(1), 2})),
             "0144"
             "0000000000000001"
             "0000000000000002");
-  const std::string get_del = encoded(GetDel{"k"});
-  EXPECT_EQ(hex(encoded(Once{replica::SessionId(1), 3, 2, get_del})),
+  const std::string get_del = encoded_text(GetDel{"k"});
+  EXPECT_EQ(hex(encoded_text(Once{replica::SessionId(1), 3, 2, get_del})),
             "0145"
             "0000000000000001"
             "0000000000000003"
@@ -146,14 +134,14 @@ TEST(CommandFormat, ThoseOfSessionsArePinned) {
 }
 
 TEST(CommandFormat, ThoseOfNamedLeasesArePinned) {
-  EXPECT_EQ(hex(encoded(WithNamedLease{"n", AttachKey{grant::LeaseId(0), "k"}})),
+  EXPECT_EQ(hex(encoded_text(WithNamedLease{"n", AttachKey{grant::LeaseId(0), "k"}})),
             "0111"
             "00000001"
             "6e"
             "010c"
             "0000000000000000"
             "6b");
-  EXPECT_EQ(hex(encoded(RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(258), ""}}})),
+  EXPECT_EQ(hex(encoded_text(RenewNamed{{{grant::LeaseId(0), "n"}, {grant::LeaseId(258), ""}}})),
             "0112"
             "00000002"
             "0000000000000000"
@@ -167,7 +155,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
   Set set{"k", "v"};
   set.lease = grant::LeaseId(7);
   set.token = grant::FencingToken(258);
-  EXPECT_EQ(hex(encoded(set)),
+  EXPECT_EQ(hex(encoded_text(set)),
             "0101"
             "18"
             "0000000000000007"
@@ -177,13 +165,13 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "76");
   Set kept{"k", "v"};
   kept.keep_lease = true;
-  EXPECT_EQ(hex(encoded(kept)),
+  EXPECT_EQ(hex(encoded_text(kept)),
             "0101"
             "20"
             "00000001"
             "6b"
             "76");
-  EXPECT_EQ(hex(encoded(GrantLease{grant::LeaseId(1), lease::Duration(258), "n", "h"})),
+  EXPECT_EQ(hex(encoded_text(GrantLease{grant::LeaseId(1), lease::Duration(258), "n", "h"})),
             "0110"
             "0000000000000001"
             "0000000000000102"
@@ -197,7 +185,7 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
   GrantLease terms{grant::LeaseId(1), lease::Duration(258), "", ""};
   terms.terms = {std::chrono::milliseconds(3), std::chrono::milliseconds(4), true};
   terms.asked_at_ms = 5;
-  EXPECT_EQ(hex(encoded(terms)),
+  EXPECT_EQ(hex(encoded_text(terms)),
             "0110"
             "0000000000000001"
             "0000000000000102"
@@ -206,27 +194,27 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
             "00000003"
             "00000004"
             "00000000");
-  EXPECT_EQ(hex(encoded(RenewLeases{{grant::LeaseId(1), grant::LeaseId(2)}})),
+  EXPECT_EQ(hex(encoded_text(RenewLeases{{grant::LeaseId(1), grant::LeaseId(2)}})),
             "010a"
             "00000002"
             "0000000000000001"
             "0000000000000002");
-  EXPECT_EQ(hex(encoded(RevokeLease{grant::LeaseId(1)})),
+  EXPECT_EQ(hex(encoded_text(RevokeLease{grant::LeaseId(1)})),
             "010b"
             "0000000000000001");
-  EXPECT_EQ(hex(encoded(AttachKey{grant::LeaseId(1), "k"})),
+  EXPECT_EQ(hex(encoded_text(AttachKey{grant::LeaseId(1), "k"})),
             "010c"
             "0000000000000001"
             "6b");
-  EXPECT_EQ(hex(encoded(LeaseInfo{grant::LeaseId(0), "n"})),
+  EXPECT_EQ(hex(encoded_text(LeaseInfo{grant::LeaseId(0), "n"})),
             "0126"
             "0000000000000000"
             "6e");
-  EXPECT_EQ(hex(encoded(LeaseList{grant::LeaseId(1), 258})),
+  EXPECT_EQ(hex(encoded_text(LeaseList{grant::LeaseId(1), 258})),
             "0127"
             "0000000000000001"
             "00000102");
-  EXPECT_EQ(hex(encoded(ExpireLeases{raft::Term(3), {{grant::LeaseId(1), 2}}})),
+  EXPECT_EQ(hex(encoded_text(ExpireLeases{raft::Term(3), {{grant::LeaseId(1), 2}}})),
             "0146"
             "0000000000000003"
             "00000001"
@@ -235,27 +223,27 @@ TEST(CommandFormat, ThoseOfLeasesArePinned) {
 }
 
 TEST(CommandFormat, ThoseOfUsersArePinned) {
-  EXPECT_EQ(hex(encoded(SetUser{"ann", 258, "on ~a*"})),
+  EXPECT_EQ(hex(encoded_text(SetUser{"ann", 258, "on ~a*"})),
             "0147"
             "00000003"
             "616e6e"
             "0000000000000102"
             "6f6e207e612a");
-  EXPECT_EQ(hex(encoded(DelUsers{{"ann", "b"}})),
+  EXPECT_EQ(hex(encoded_text(DelUsers{{"ann", "b"}})),
             "0148"
             "00000002"
             "00000003"
             "616e6e"
             "00000001"
             "62");
-  EXPECT_EQ(hex(encoded(CompareState{})), "014a");
-  EXPECT_EQ(hex(encoded(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}})),
+  EXPECT_EQ(hex(encoded_text(CompareState{})), "014a");
+  EXPECT_EQ(hex(encoded_text(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}})),
             "014b"
             "000000000000000100000000000000020000000000000003"
             "00000000000000040000000000000005"
             "00000000000000060000000000000007");
-  const std::string size = encoded(Size{});
-  EXPECT_EQ(hex(encoded(ActAs{"ann", true, size})),
+  const std::string size = encoded_text(Size{});
+  EXPECT_EQ(hex(encoded_text(ActAs{"ann", true, size})),
             "0149"
             "01"
             "00000003"
@@ -266,7 +254,7 @@ TEST(CommandFormat, ThoseOfUsersArePinned) {
 TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
   Set set{"k", "v"};
   set.ttl = std::chrono::milliseconds(1);
-  EXPECT_EQ(hex(encoded(set)),
+  EXPECT_EQ(hex(encoded_text(set)),
             "0101"
             "40"
             "00000000000f4240"
@@ -274,7 +262,7 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
             "6b"
             "76");
   MSet mset{MSetCondition::all_equal, {{"k", "v"}}, std::chrono::milliseconds(1)};
-  EXPECT_EQ(hex(encoded(mset)),
+  EXPECT_EQ(hex(encoded_text(mset)),
             "0107"
             "06"
             "00000000000f4240"
@@ -284,7 +272,7 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
             "00000001"
             "76");
   ExpireKey expire{"k", TimeChange::set, std::chrono::milliseconds(1)};
-  EXPECT_EQ(hex(encoded(expire)),
+  EXPECT_EQ(hex(encoded_text(expire)),
             "010d"
             "00"
             "00000000000f4240"
@@ -293,7 +281,7 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
   expire.get = true;
   expire.value = "v";
   expire.seen = {258, lease::Duration(3)};
-  EXPECT_EQ(hex(encoded(expire)),
+  EXPECT_EQ(hex(encoded_text(expire)),
             "010d"
             "63"
             "00000000000f4240"
@@ -303,30 +291,30 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
             "76"
             "6b");
   ExpireKey more{"k", TimeChange::add, std::chrono::milliseconds(1)};
-  EXPECT_EQ(hex(encoded(more)),
+  EXPECT_EQ(hex(encoded_text(more)),
             "010d"
             "08"
             "00000000000f4240"
             "0000000000000000"
             "0000000000000000"
             "6b");
-  EXPECT_EQ(hex(encoded(ExpireKey{"k", TimeChange::remove})),
+  EXPECT_EQ(hex(encoded_text(ExpireKey{"k", TimeChange::remove})),
             "010d"
             "10"
             "0000000000000000"
             "6b");
-  EXPECT_EQ(hex(encoded(DelEqual{"v", {"k"}})),
+  EXPECT_EQ(hex(encoded_text(DelEqual{"v", {"k"}})),
             "010e"
             "00000001"
             "76"
             "00000001"
             "00000001"
             "6b");
-  EXPECT_EQ(hex(encoded(KeyLease{"k"})),
+  EXPECT_EQ(hex(encoded_text(KeyLease{"k"})),
             "0128"
             "00"
             "6b");
-  EXPECT_EQ(hex(encoded(KeyLease{"k", "v"})),
+  EXPECT_EQ(hex(encoded_text(KeyLease{"k", "v"})),
             "0128"
             "01"
             "00000001"
@@ -335,13 +323,13 @@ TEST(CommandFormat, ThoseOfTheTimeOfKeysArePinned) {
 }
 
 TEST(CommandFormat, ThatOfSequentialKeysIsPinned) {
-  EXPECT_EQ(hex(encoded(SetSequential{"p", "v", grant::LeaseId(258)})),
+  EXPECT_EQ(hex(encoded_text(SetSequential{"p", "v", grant::LeaseId(258)})),
             "010f"
             "0000000000000102"
             "00000001"
             "70"
             "76");
-  EXPECT_EQ(hex(encoded(SetSequential{"", ""})),
+  EXPECT_EQ(hex(encoded_text(SetSequential{"", ""})),
             "010f"
             "0000000000000000"
             "00000000");

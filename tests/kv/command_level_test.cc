@@ -13,27 +13,27 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Bytes encoded(const Command& command) {
+Bytes bytes_of(const Command& command) {
   auto made = encode_command(command);
   EXPECT_TRUE(made.ok());
   return std::move(made).value();
 }
 raft::FeatureLevel needed(const Command& command) {
-  return level_needed(encoded(command).view());
+  return level_needed(bytes_of(command).view());
 }
-Once once(const Bytes& command) {
+Once once_with(const Bytes& command) {
   return {replica::SessionId(1), 1, 1, command.view()};
 }
 
 TEST(CommandLevel, WhatRelease01KnewNeedsItsLevel) {
-  const Bytes set = encoded(Set{"k", "v"});
+  const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(level_needed(set.view()), raft::kOldestLevel);
   EXPECT_EQ(needed(Get{"k"}), raft::kOldestLevel);
   EXPECT_EQ(needed(GrantLease{grant::LeaseId(7), std::chrono::seconds(10), "name", "me"}),
             raft::kOldestLevel);
   EXPECT_EQ(needed(ExpireLeases{raft::Term(1), {{grant::LeaseId(7), 1}}}), raft::kOldestLevel);
   EXPECT_EQ(needed(OpenSession{}), raft::kOldestLevel);
-  EXPECT_EQ(needed(once(set)), raft::kOldestLevel);
+  EXPECT_EQ(needed(once_with(set)), raft::kOldestLevel);
   EXPECT_EQ(needed(Transaction{{}, {Set{"k", "v"}, Del{{"l"}}}}), raft::kOldestLevel);
 }
 
@@ -45,21 +45,21 @@ TEST(CommandLevel, WhatCameLaterNeedsTheLevelOfSettings) {
   EXPECT_EQ(needed(DelUsers{{"ann"}}), raft::kSettingsLevel);
   EXPECT_EQ(needed(CompareState{}), raft::kSettingsLevel);
   EXPECT_EQ(needed(ReportState{}), raft::kSettingsLevel);
-  const Bytes set = encoded(Set{"k", "v"});
+  const Bytes set = bytes_of(Set{"k", "v"});
   EXPECT_EQ(needed(ActAs{"ann", false, set.view()}), raft::kSettingsLevel);
   // Inside another command, too.
-  const Bytes renewal = encoded(named);
-  EXPECT_EQ(needed(once(renewal)), raft::kSettingsLevel);
+  const Bytes renewal = bytes_of(named);
+  EXPECT_EQ(needed(once_with(renewal)), raft::kSettingsLevel);
   EXPECT_EQ(needed(Transaction{{}, {Set{"k", "v"}, named}}), raft::kSettingsLevel);
 }
 
 TEST(CommandLevel, ARefusalSaysWhatToDo) {
-  const Bytes compare = encoded(CompareState{});
+  const Bytes compare = bytes_of(CompareState{});
   EXPECT_EQ(refusal_below(compare.view(), raft::kSettingsLevel), "");
   const std::string refusal = refusal_below(compare.view(), raft::kOldestLevel);
   EXPECT_THAT(refusal, HasSubstr("needs the group's level 2, and the group has level 1"));
   EXPECT_THAT(refusal, HasSubstr("leasehold settings set"));
-  EXPECT_EQ(refusal_below(encoded(Set{"k", "v"}).view(), raft::kOldestLevel), "");
+  EXPECT_EQ(refusal_below(bytes_of(Set{"k", "v"}).view(), raft::kOldestLevel), "");
   EXPECT_NE(refusal_below("what no build writes", raft::kOldestLevel), "");
 }
 

@@ -1,5 +1,6 @@
 #include <leasehold/base/random.h>
 #include <leasehold/kv/command.h>
+#include <leasehold/tests/kv/command_text.h>
 
 #include <gtest/gtest.h>
 
@@ -11,21 +12,8 @@
 namespace leasehold::kv {
 namespace {
 
-std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto value = static_cast<unsigned char>(c);
-    out.push_back("0123456789abcdef"[value >> 4U]);
-    out.push_back("0123456789abcdef"[value & 15U]);
-  }
-  return out;
-}
-
-std::string encoded(const Command& command) {
-  const auto bytes = encode_command(command);
-  EXPECT_TRUE(bytes) << bytes.error().message;
-  return std::string(bytes.value().view());
-}
+using testing::encoded_text;
+using testing::hex;
 
 ErrorCode encode_error(const Command& command) {
   const auto bytes = encode_command(command);
@@ -64,10 +52,10 @@ TEST(CommandCodec, ASetHasOneEncodingWithALease) {
   EXPECT_EQ(encode_error(both), ErrorCode::invalid_argument);
   Set leased{"k", "v"};
   leased.lease = grant::LeaseId(1);
-  std::string bytes = encoded(leased);
+  std::string bytes = encoded_text(leased);
   bytes[10] = 0;
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
-  bytes = encoded(Set{"k", "v"});
+  bytes = encoded_text(Set{"k", "v"});
   bytes[2] = 64;
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
   EXPECT_EQ(encode_error(RenewLeases{}), ErrorCode::invalid_argument);
@@ -93,10 +81,10 @@ TEST(CommandCodec, ACommandByNameNamesOneLease) {
   for (const WithNamedLease& named : wrong) {
     EXPECT_EQ(encode_error(named), ErrorCode::invalid_argument);
   }
-  std::string bytes = encoded(WithNamedLease{"n", RevokeLease{}});
+  std::string bytes = encoded_text(WithNamedLease{"n", RevokeLease{}});
   bytes.back() = 1;
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::invalid_argument);
-  bytes = encoded(WithNamedLease{"n", Set{"k", "v"}});
+  bytes = encoded_text(WithNamedLease{"n", Set{"k", "v"}});
   bytes[8] = 6;  // get_del, which is about no lease
   EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
   bytes[8] = 17;
@@ -110,8 +98,8 @@ TEST(CommandCodec, ACommandByNameNamesOneLease) {
 
 TEST(CommandCodec, DecodesWhatWasEncoded) {
   const std::string big(1000, 'x');
-  const std::string set = encoded(Set{"k", "v"});
-  const std::string transaction = encoded(Transaction{{{"a", 1}}, {Size{}}});
+  const std::string set = encoded_text(Set{"k", "v"});
+  const std::string transaction = encoded_text(Transaction{{{"a", 1}}, {Size{}}});
   const std::vector<Command> commands = {
       OpenSession{},
       CloseSession{replica::SessionId(7)},
@@ -167,16 +155,16 @@ TEST(CommandCodec, DecodesWhatWasEncoded) {
       Transaction{{{"a", 1}, {"", 0}}, {Set{"a", "b"}, Size{}, MGet{{"x"}}}},
   };
   for (const Command& command : commands) {
-    const std::string bytes = encoded(command);
+    const std::string bytes = encoded_text(command);
     const auto decoded = decode_command(bytes);
     ASSERT_TRUE(decoded) << decoded.error().message;
     EXPECT_EQ(decoded.value().index(), command.index());
-    EXPECT_EQ(encoded(decoded.value()), bytes);
+    EXPECT_EQ(encoded_text(decoded.value()), bytes);
   }
 }
 
 TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
-  const std::string bytes = encoded(Set{"key", "value", SetCondition::xx, true});
+  const std::string bytes = encoded_text(Set{"key", "value", SetCondition::xx, true});
   const auto decoded = decode_command(bytes);
   ASSERT_TRUE(decoded);
   const Set& set = std::get<Set>(decoded.value());
@@ -184,9 +172,9 @@ TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
   EXPECT_EQ(set.value, "value");
   EXPECT_EQ(set.condition, SetCondition::xx);
   EXPECT_TRUE(set.get_old);
-  const std::string incr = encoded(IncrBy{"n", -7});
+  const std::string incr = encoded_text(IncrBy{"n", -7});
   EXPECT_EQ(std::get<IncrBy>(decode_command(incr).value()).delta, -7);
-  const std::string made = encoded(SetSequential{"p", "value", grant::LeaseId(7)});
+  const std::string made = encoded_text(SetSequential{"p", "value", grant::LeaseId(7)});
   const auto sequential = std::get<SetSequential>(decode_command(made).value());
   EXPECT_EQ(sequential.prefix, "p");
   EXPECT_EQ(sequential.value, "value");
@@ -195,12 +183,13 @@ TEST(CommandCodec, DecodedPartsAreTheRightOnes) {
 
 TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
   for (const std::string& bytes :
-       {encoded(Set{"key", "value"}), encoded(Del{{"a", "bc"}}), encoded(IncrBy{"counter", 5})}) {
+       {encoded_text(Set{"key", "value"}), encoded_text(Del{{"a", "bc"}}),
+        encoded_text(IncrBy{"counter", 5})}) {
     for (std::size_t length = 0; length < bytes.size(); ++length) {
       const std::string prefix = bytes.substr(0, length);
       const auto decoded = decode_command(prefix);
       if (decoded) {
-        EXPECT_EQ(encoded(decoded.value()), prefix);
+        EXPECT_EQ(encoded_text(decoded.value()), prefix);
       } else {
         EXPECT_EQ(decoded.error().code, ErrorCode::malformed);
       }
@@ -211,29 +200,30 @@ TEST(CommandCodec, EveryPrefixOfACommandIsRefusedOrAnotherCommand) {
 TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
   Random random(5);
   const std::vector<std::string> seeds = {
-      encoded(Set{"key", "value", SetCondition::nx, true}),
-      encoded(Del{{"a", "bc", "def"}}),
-      encoded(IncrBy{"counter", 5}),
-      encoded(MSet{MSetCondition::none_exists, {{"a", "b"}, {"c", ""}}}),
-      encoded(Rename{true, "from", "to"}),
-      encoded(SetRange{3, "key", "value"}),
-      encoded(GetRange{0, 3, "key"}),
-      encoded(ExpireSession{replica::SessionId(3), 4}),
-      encoded(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
-      encoded(RenewLeases{{grant::LeaseId(7), grant::LeaseId(8)}}),
-      encoded(ExpireLeases{raft::Term(2), {{grant::LeaseId(7), 8}}}),
-      encoded(SetUser{"ann", 7, "on ~a*"}),
-      encoded(DelUsers{{"ann", "b"}}),
-      encoded(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}}),
-      encoded(ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
-      encoded(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
-      encoded(DelEqual{"v", {"a", "b"}}),
-      encoded(SetSequential{"prefix", "value", grant::LeaseId(7)}),
-      encoded(WithNamedLease{"name", Set{"key", "value", SetCondition::nx, true}}),
-      encoded(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
-      encoded(RenewNamed{{{grant::LeaseId(7), ""}, {grant::LeaseId(0), "name"}}}),
-      encoded(Once{replica::SessionId(3), 4, 4, encoded(IncrBy{"counter", 5})}),
-      encoded(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
+      encoded_text(Set{"key", "value", SetCondition::nx, true}),
+      encoded_text(Del{{"a", "bc", "def"}}),
+      encoded_text(IncrBy{"counter", 5}),
+      encoded_text(MSet{MSetCondition::none_exists, {{"a", "b"}, {"c", ""}}}),
+      encoded_text(Rename{true, "from", "to"}),
+      encoded_text(SetRange{3, "key", "value"}),
+      encoded_text(GetRange{0, 3, "key"}),
+      encoded_text(ExpireSession{replica::SessionId(3), 4}),
+      encoded_text(GrantLease{grant::LeaseId(7), std::chrono::seconds(1), "name", "holder"}),
+      encoded_text(RenewLeases{{grant::LeaseId(7), grant::LeaseId(8)}}),
+      encoded_text(ExpireLeases{raft::Term(2), {{grant::LeaseId(7), 8}}}),
+      encoded_text(SetUser{"ann", 7, "on ~a*"}),
+      encoded_text(DelUsers{{"ann", "b"}}),
+      encoded_text(ReportState{{raft::NodeId(1), raft::Index(2), 3, {4, 5}, {6, 7}}}),
+      encoded_text(
+          ExpireKey{"key", TimeChange::set, grant::kLeaseTtlMin, TimeCondition::lt, true, "v"}),
+      encoded_text(MSet{MSetCondition::all_equal, {{"a", "b"}}, grant::kLeaseTtlMin}),
+      encoded_text(DelEqual{"v", {"a", "b"}}),
+      encoded_text(SetSequential{"prefix", "value", grant::LeaseId(7)}),
+      encoded_text(WithNamedLease{"name", Set{"key", "value", SetCondition::nx, true}}),
+      encoded_text(WithNamedLease{"name", AttachKey{grant::LeaseId(0), "key"}}),
+      encoded_text(RenewNamed{{{grant::LeaseId(7), ""}, {grant::LeaseId(0), "name"}}}),
+      encoded_text(Once{replica::SessionId(3), 4, 4, encoded_text(IncrBy{"counter", 5})}),
+      encoded_text(Transaction{{{"key", 2}}, {Set{"k", "v"}, Size{}, Del{{"a", "b"}}}})};
   std::size_t accepted = 0;
   for (int round = 0; round < 200000; ++round) {
     std::string bytes = seeds[random.below(seeds.size())];
@@ -249,17 +239,17 @@ TEST(CommandCodec, HostileBytesAreRefusedOrCanonical) {
     const auto decoded = decode_command(bytes);
     if (!decoded) continue;
     ++accepted;
-    ASSERT_EQ(encoded(decoded.value()), bytes);
+    ASSERT_EQ(encoded_text(decoded.value()), bytes);
   }
   EXPECT_GT(accepted, 100U);
 }
 
 TEST(CommandCodec, OnceCarriesNoCommandOfSessionsAndNoneOfANewerFormat) {
-  const std::string carried = encoded(Set{"k", "v"});
-  const std::string good = encoded(Once{replica::SessionId(1), 1, 1, carried});
+  const std::string carried = encoded_text(Set{"k", "v"});
+  const std::string good = encoded_text(Once{replica::SessionId(1), 1, 1, carried});
   for (const Command& bad : std::vector<Command>{OpenSession{}, TouchSession{replica::SessionId(1)},
                                                  Once{replica::SessionId(1), 1, 1, carried}}) {
-    const std::string inner = encoded(bad);
+    const std::string inner = encoded_text(bad);
     EXPECT_EQ(encode_error(Once{replica::SessionId(1), 1, 1, inner}), ErrorCode::malformed);
     const std::string bytes = good.substr(0, good.size() - carried.size()) + inner;
     EXPECT_EQ(decode_command(bytes).error().code, ErrorCode::malformed);
@@ -274,7 +264,7 @@ TEST(CommandCodec, ACountBeyondTheBytesAllocatesNothing) {
 }
 
 TEST(CommandCodec, ANewerFormatNamesBothNumbers) {
-  std::string bytes = encoded(Set{"k", "v"});
+  std::string bytes = encoded_text(Set{"k", "v"});
   bytes[0] = 2;
   const auto decoded = decode_command(bytes);
   ASSERT_FALSE(decoded);
@@ -290,8 +280,8 @@ TEST(CommandLimits, HoldWhenEncoding) {
   const std::string value(kValueBytesMax, 'v');
   EXPECT_TRUE(encode_command(Set{key, value}));
   // The largest write fits into a session too.
-  const std::string largest = encoded(Set{key, value});
-  EXPECT_TRUE(decode_command(encoded(Once{replica::SessionId(1), 1, 1, largest})));
+  const std::string largest = encoded_text(Set{key, value});
+  EXPECT_TRUE(decode_command(encoded_text(Once{replica::SessionId(1), 1, 1, largest})));
   EXPECT_EQ(encode_error(Set{key + "k", ""}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(Set{"", value + "v"}), ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(IncrBy{key + "k", 1}), ErrorCode::invalid_argument);
@@ -308,9 +298,9 @@ TEST(CommandLimits, APrefixLeavesRoomForTheNumber) {
   const std::string key(kKeyBytesMax, 'k');
   const std::string_view longest = std::string_view(key).substr(kSequenceDigits);
   const std::string value(kValueBytesMax, 'v');
-  std::string bytes = encoded(SetSequential{longest, value});
+  std::string bytes = encoded_text(SetSequential{longest, value});
   EXPECT_TRUE(decode_command(bytes));
-  EXPECT_TRUE(decode_command(encoded(Once{replica::SessionId(1), 1, 1, bytes})));
+  EXPECT_TRUE(decode_command(encoded_text(Once{replica::SessionId(1), 1, 1, bytes})));
   EXPECT_EQ(encode_error(SetSequential{std::string_view(key).substr(kSequenceDigits - 1), ""}),
             ErrorCode::invalid_argument);
   EXPECT_EQ(encode_error(SetSequential{"", value + "v"}), ErrorCode::invalid_argument);
@@ -323,11 +313,11 @@ TEST(CommandLimits, APrefixLeavesRoomForTheNumber) {
 TEST(CommandLimits, HoldWhenDecoding) {
   // A valid command whose last field, the key or the value, is stretched by hand.
   const std::string key(kKeyBytesMax, 'k');
-  std::string incr = encoded(IncrBy{key, 1});
+  std::string incr = encoded_text(IncrBy{key, 1});
   EXPECT_TRUE(decode_command(incr));
   incr.push_back('k');
   EXPECT_EQ(decode_command(incr).error().code, ErrorCode::invalid_argument);
-  std::string set = encoded(Set{"k", std::string(kValueBytesMax, 'v')});
+  std::string set = encoded_text(Set{"k", std::string(kValueBytesMax, 'v')});
   EXPECT_TRUE(decode_command(set));
   set.push_back('v');
   EXPECT_EQ(decode_command(set).error().code, ErrorCode::invalid_argument);

@@ -20,7 +20,7 @@ std::string run(Store& store, const Command& command) {
 }
 
 /// "ann 1/1 on ~a*, b ..."
-std::string list(const Store& store) {
+std::string listed(const Store& store) {
   std::string out;
   for (const auto& [name, user] : *store.users().list()) {
     if (!out.empty()) out += ", ";
@@ -39,10 +39,10 @@ TEST_P(UsersContract, AUserIsWrittenAgainstItsVersion) {
   EXPECT_EQ(run(SetUser{"ann", 0, "on ~a*"}), "1");
   EXPECT_EQ(run(SetUser{"ann", 0, "off"}), "nil");
   EXPECT_EQ(run(SetUser{"ann", 2, "off"}), "nil");
-  EXPECT_EQ(list(*store_), "ann 1/1 on ~a*");
+  EXPECT_EQ(listed(*store_), "ann 1/1 on ~a*");
   EXPECT_EQ(run(Set{"k", "v"}), "OK");
   EXPECT_EQ(run(SetUser{"ann", 1, "on ~b*"}), "3");
-  EXPECT_EQ(list(*store_), "ann 3/1 on ~b*");
+  EXPECT_EQ(listed(*store_), "ann 3/1 on ~b*");
   EXPECT_EQ(store_->revision(), 3U);
 }
 
@@ -54,7 +54,7 @@ TEST_P(UsersContract, ARemovedUserIsAnotherOneWhenItIsMadeAgain) {
   EXPECT_EQ(store_->revision(), 3U) << "a removal of nobody has no revision";
   EXPECT_EQ(run(SetUser{"ann", 1, "on"}), "nil") << "version 1 has gone";
   EXPECT_EQ(run(SetUser{"ann", 0, "on"}), "4");
-  EXPECT_EQ(list(*store_), "ann 4/4 on, bob 2/2 on");
+  EXPECT_EQ(listed(*store_), "ann 4/4 on, bob 2/2 on");
 }
 
 TEST_P(UsersContract, EveryChangeIsNoticed) {
@@ -95,7 +95,7 @@ TEST_P(UsersContract, ASnapshotHasThem) {
   run(SetUser{"later", 0, "on"});
   ASSERT_TRUE(other->install_snapshot(
       BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
-  EXPECT_EQ(list(*other), "ann 3/1 on ~b*");
+  EXPECT_EQ(listed(*other), "ann 3/1 on ~b*");
   EXPECT_EQ(testing::run(*other, SetUser{"ann", 3, "off"}), "5");
 }
 
@@ -109,7 +109,7 @@ TEST_P(UsersContract, ASnapshotReplacesThoseThatThereAre) {
   const std::uint64_t before = other->users().changes();
   ASSERT_TRUE(other->install_snapshot(
       BytesSnapshot(bytes_of(*snapshot.value()), snapshot.value()->last())));
-  EXPECT_EQ(list(*other), "");
+  EXPECT_EQ(listed(*other), "");
   EXPECT_GT(other->users().changes(), before);
 }
 
@@ -305,9 +305,9 @@ TEST(UsersOnDisk, OutliveTheProcessAndACrash) {
     ASSERT_TRUE(store->make_durable());
     run(*store, DelUsers{{"bob"}});
     const auto old = crashed(folder, "kv");
-    EXPECT_EQ(list(*old), "ann 1/1 on ~a*, bob 2/2 on") << "the log has the rest";
+    EXPECT_EQ(listed(*old), "ann 1/1 on ~a*, bob 2/2 on") << "the log has the rest";
   }
-  EXPECT_EQ(list(*open_store(folder.path("kv"))), "ann 1/1 on ~a*");
+  EXPECT_EQ(listed(*open_store(folder.path("kv"))), "ann 1/1 on ~a*");
 }
 
 TEST(UsersOnDisk, ADamagedRecordIsRefused) {

@@ -10,6 +10,7 @@ be found has to be there once: in the file, or in the functions of that name tog
 text as it was.
 """
 
+import functools
 import os
 import re
 import sys
@@ -115,9 +116,15 @@ class Source:
         return places[0], places[0] + len(wanted)
 
 
+@functools.lru_cache(maxsize=None)
+def searched(path, text):
+    """Many mutants change one file."""
+    return Source(path, text)
+
+
 def replaced(path, text, edits):
     """The text of a file after its edits."""
-    source = Source(path, text)
+    source = searched(path, text)
     spans = sorted((*source.place(edit), edit) for edit in edits)
     for one, other in zip(spans, spans[1:]):
         if one[1] > other[0]:

@@ -179,7 +179,8 @@ def make(tree, folder, target, *settings, jobs=os.cpu_count() or 1):
 
 
 def build(tree, folder, jobs):
-    make(tree, folder, "leasehold_sim_program", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF", jobs=jobs)
+    make(tree, folder, "leasehold_sim_program", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BUILD_TESTS=OFF",
+         jobs=jobs)
     return os.path.join(folder, "sim", "leasehold_sim")
 
 
@@ -344,7 +345,8 @@ def in_turn(tasks, workers, work):
             if not good:
                 bad.append(task)
 
-    threads = [threading.Thread(target=take, args=(os.path.join(work, str(number)),)) for number in range(1, workers + 1)]
+    threads = [threading.Thread(target=take, args=(os.path.join(work, str(number)),))
+               for number in range(1, workers + 1)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -15,7 +15,6 @@ namespace leasehold::replica::testing {
 namespace {
 
 constexpr lease::Duration kShort = milliseconds(20);
-constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 Event propose(Cluster& cluster, Answer<ProposeResult>& answer, lease::Duration timeout = kLong) {
   return Propose{Bytes(std::string("x")), cluster.in(timeout), answer.completion()};

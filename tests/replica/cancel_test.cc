@@ -6,9 +6,8 @@
 namespace leasehold::replica::testing {
 namespace {
 
-constexpr CallGroup kSession{7};
+constexpr CallGroup kMine{7};
 constexpr CallGroup kOther{8};
-constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 Event propose(Cluster& cluster, Answer<ProposeResult>& answer, CallGroup group) {
   return Propose{Bytes(std::string("x")), cluster.in(kLong), answer.completion(), group};
@@ -23,10 +22,10 @@ TEST(Cancel, AProposalWithoutALeaderIsDropped) {
   cluster.cut(1);
   Rig& node = cluster.node(1);
   Answer<ProposeResult> mine, other, alone;
-  node.handle(cluster.now(), propose(cluster, mine, kSession));
+  node.handle(cluster.now(), propose(cluster, mine, kMine));
   node.handle(cluster.now(), propose(cluster, other, kOther));
   node.handle(cluster.now(), propose(cluster, alone, CallGroup(0)));
-  node.handle(cluster.now(), Cancel{kSession});
+  node.handle(cluster.now(), Cancel{kMine});
   ASSERT_EQ(mine.calls, 1);
   EXPECT_EQ(mine.value.status, ProposeStatus::dropped);
   EXPECT_EQ(other.calls + alone.calls, 0);
@@ -39,8 +38,8 @@ TEST(Cancel, AnAppendedProposalIsUnknownAndMayYetBeExecuted) {
   Rig& leader = cluster.await_leader();
   cluster.settle();
   Answer<ProposeResult> answer;
-  leader.handle(cluster.now(), propose(cluster, answer, kSession));
-  leader.handle(cluster.now(), Cancel{kSession});
+  leader.handle(cluster.now(), propose(cluster, answer, kMine));
+  leader.handle(cluster.now(), Cancel{kMine});
   ASSERT_EQ(answer.calls, 1);
   EXPECT_EQ(answer.value.status, ProposeStatus::unknown);
   cluster.settle();
@@ -54,8 +53,8 @@ TEST(Cancel, AForwardedProposalIsUnknown) {
   cluster.advance(std::chrono::milliseconds(200));
   Rig& follower = cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);
   Answer<ProposeResult> answer;
-  follower.handle(cluster.now(), propose(cluster, answer, kSession));
-  follower.handle(cluster.now(), Cancel{kSession});
+  follower.handle(cluster.now(), propose(cluster, answer, kMine));
+  follower.handle(cluster.now(), Cancel{kMine});
   ASSERT_EQ(answer.calls, 1);
   EXPECT_EQ(answer.value.status, ProposeStatus::unknown);
 }
@@ -65,12 +64,12 @@ TEST(Cancel, ReadsOfEveryKindEndWithoutAnIndex) {
   Rig& leader = cluster.await_leader();
   cluster.settle();
   Answer<ReadResult> quorum, log, other, wait;
-  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, quorum, kSession));
-  leader.handle(cluster.now(), read(cluster, raft::ReadMode::log, log, kSession));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, quorum, kMine));
+  leader.handle(cluster.now(), read(cluster, raft::ReadMode::log, log, kMine));
   leader.handle(cluster.now(), read(cluster, raft::ReadMode::quorum, other, kOther));
   leader.handle(cluster.now(), WaitApplied{leader.driver().applied() + 100, cluster.in(kLong),
-                                           wait.completion(), kSession});
-  leader.handle(cluster.now(), Cancel{kSession});
+                                           wait.completion(), kMine});
+  leader.handle(cluster.now(), Cancel{kMine});
   for (const Answer<ReadResult>* answer : {&quorum, &log, &wait}) {
     ASSERT_EQ(answer->calls, 1);
     EXPECT_FALSE(answer->value.index.has_value());
@@ -86,8 +85,8 @@ TEST(Cancel, WhatCameAfterItIsNotMeant) {
   Rig& leader = cluster.await_leader();
   cluster.settle();
   Answer<ProposeResult> answer;
-  leader.handle(cluster.now(), Cancel{kSession});
-  leader.handle(cluster.now(), propose(cluster, answer, kSession));
+  leader.handle(cluster.now(), Cancel{kMine});
+  leader.handle(cluster.now(), propose(cluster, answer, kMine));
   cluster.settle();
   EXPECT_EQ(answer.value.status, ProposeStatus::committed);
 }

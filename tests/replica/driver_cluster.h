@@ -163,4 +163,17 @@ struct Answer {
   }
 };
 
+/// Longer than what any call should take.
+inline constexpr lease::Duration kLong = std::chrono::seconds(30);
+
+inline Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& answer,
+                       lease::Duration timeout = kLong) {
+  return {Bytes(std::move(command)), cluster.in(timeout), answer.completion()};
+}
+
+inline Read read(Cluster& cluster, raft::ReadMode mode, Answer<ReadResult>& answer,
+                 lease::Duration timeout = kLong) {
+  return {mode, cluster.in(timeout), answer.completion()};
+}
+
 }  // namespace leasehold::replica::testing

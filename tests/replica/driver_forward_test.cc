@@ -15,14 +15,9 @@ using testing::Answer;
 using testing::Cluster;
 using testing::milliseconds;
 using testing::peer_of;
+using testing::propose;
 using testing::Rig;
 
-constexpr lease::Duration kLong = std::chrono::seconds(30);
-
-Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& answer,
-                lease::Duration timeout = kLong) {
-  return {Bytes(std::move(command)), cluster.in(timeout), answer.completion()};
-}
 TEST(Driver, FollowerForwardsAndAnswersFromItsOwnApply) {
   Cluster cluster(3);
   Rig& leader = cluster.await_leader();

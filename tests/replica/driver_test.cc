@@ -10,20 +10,12 @@ namespace {
 
 using testing::Answer;
 using testing::Cluster;
+using testing::kLong;
 using testing::milliseconds;
 using testing::peer_of;
+using testing::propose;
+using testing::read;
 using testing::Rig;
-
-constexpr lease::Duration kLong = std::chrono::seconds(30);
-
-Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& answer,
-                lease::Duration timeout = kLong) {
-  return {Bytes(std::move(command)), cluster.in(timeout), answer.completion()};
-}
-Read read(Cluster& cluster, raft::ReadMode mode, Answer<ReadResult>& answer,
-          lease::Duration timeout = kLong) {
-  return {mode, cluster.in(timeout), answer.completion()};
-}
 
 TEST(Driver, SingleNodeCommitsItsOwnCommands) {
   Cluster cluster(1);

@@ -12,11 +12,11 @@ namespace {
 
 using testing::Answer;
 using testing::Cluster;
+using testing::kLong;
 using testing::milliseconds;
 using testing::Rig;
 using testing::SnapshotTest;
 
-constexpr lease::Duration kLong = std::chrono::seconds(30);
 using Commands = std::vector<std::string>;
 
 class ExpectedLeaderTest : public ::testing::Test {

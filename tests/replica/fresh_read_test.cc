@@ -10,10 +10,9 @@ namespace {
 
 using testing::Answer;
 using testing::Cluster;
+using testing::kLong;
 using testing::milliseconds;
 using testing::Rig;
-
-constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 DriverOptions trusting() {
   DriverOptions options;

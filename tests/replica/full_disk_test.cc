@@ -11,11 +11,8 @@ namespace {
 using testing::Answer;
 using testing::Cluster;
 using testing::milliseconds;
+using testing::propose;
 using testing::Rig;
-
-Propose propose(Cluster& cluster, std::string command, Answer<ProposeResult>& answer) {
-  return {Bytes(std::move(command)), cluster.in(std::chrono::seconds(30)), answer.completion()};
-}
 
 Rig& follower_of(Cluster& cluster, const Rig& leader) {
   return cluster.node(leader.id() == raft::NodeId(1) ? 2 : 1);

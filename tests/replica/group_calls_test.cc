@@ -12,10 +12,9 @@ namespace {
 
 using testing::Answer;
 using testing::Cluster;
+using testing::kLong;
 using testing::milliseconds;
 using testing::Rig;
-
-constexpr lease::Duration kLong = std::chrono::seconds(30);
 
 raft::WantedMember wanted(std::uint64_t id, raft::Suffrage suffrage = raft::Suffrage::voter) {
   return {raft::NodeId(id), raft::Uuid{id, id}, "127.0.0.1:" + std::to_string(7000 + id), suffrage};
