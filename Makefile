@@ -11,8 +11,8 @@ FLOW := cmake/flow
 
 # $(call configure,PRESET,OPTIONS): the arguments of the first configure stay in the cache.
 configure = cmake --preset $(1) $(2) | $(FLOW) --steps-only
-# What builds everything once compiles in batches; who changes one file after another does not.
-BATCHES := $(if $(CI),-DLEASEHOLD_BATCHES=ON -DLEASEHOLD_PCH=ON)
+# What builds everything once compiles in batches and without line tables; who changes one file after another does not.
+ONCE := $(if $(CI),-DLEASEHOLD_BATCHES=ON -DLEASEHOLD_PCH=ON -DCMAKE_CXX_FLAGS_DEBUG=-O1)
 # $(call build,FOLDER,TARGETS): on a terminal ninja rewrites one line.
 build = if [ -t 1 ]; then ninja -C build/$(1) -j$(JOBS) $(2); \
 	else ninja -C build/$(1) -j$(JOBS) $(2) | $(FLOW); fi
@@ -98,7 +98,7 @@ check: deps-develop
 
 .PHONY: test
 test: deps-develop
-	@$(call configure,dev,$(BATCHES))
+	@$(call configure,dev,$(ONCE))
 	@$(call build,dev)
 	@$(call ctest,dev)
 

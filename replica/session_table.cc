@@ -30,7 +30,7 @@
 namespace leasehold::replica {
 namespace {
 
-constexpr std::uint8_t kFormat = 1;
+constexpr std::uint8_t kTableFormat = 1;
 constexpr std::uint8_t kFormatWithOwner = 2;
 
 void put_piece(LittleWriter& to, std::string_view piece) {
@@ -42,11 +42,11 @@ Error malformed(const char* what, const char* how) {
   return {ErrorCode::malformed, std::string(what) + ": " + how};
 }
 
-/// Takes the format byte from the front: one of those from kFormat to `newest`.
+/// Takes the format byte from the front: one of those from kTableFormat to `newest`.
 Result<std::uint8_t> take_format(const char* what, LittleReader& in, std::uint8_t newest) {
   const std::uint8_t format = in.u8();
   if (!in.ok()) return malformed(what, "empty; expected at least its format");
-  if (format >= kFormat && format <= newest) return format;
+  if (format >= kTableFormat && format <= newest) return format;
   return Error{ErrorCode::unsupported_format,
                std::string(what) + ": format " + std::to_string(format) +
                    ", this build knows format " + std::to_string(newest)};
@@ -151,7 +151,7 @@ std::optional<Bytes> SessionTable::encode(SessionId id) const {
   const Entry& entry = found->second;
   std::string out;
   LittleWriter to(out);
-  to.u8(entry.owner.empty() ? kFormat : kFormatWithOwner);
+  to.u8(entry.owner.empty() ? kTableFormat : kFormatWithOwner);
   if (!entry.owner.empty()) put_piece(to, entry.owner);
   to.u64(entry.activity);
   to.u64(entry.answered_below);
@@ -205,7 +205,7 @@ Result<void> SessionTable::restore(SessionId id, std::string_view bytes) {
 Bytes SessionTable::encode_all() const {
   std::string out;
   LittleWriter to(out);
-  to.u8(kFormat);
+  to.u8(kTableFormat);
   to.u64(newest_.value());
   to.u32(static_cast<std::uint32_t>(sessions_.size()));
   for (const auto& [id, entry] : sessions_) {
@@ -218,7 +218,7 @@ Bytes SessionTable::encode_all() const {
 Result<SessionTable> SessionTable::decode_all(std::string_view bytes) {
   constexpr const char* kWhat = "session table";
   LittleReader in(bytes);
-  if (auto known = take_format(kWhat, in, kFormat); !known) return known.error();
+  if (auto known = take_format(kWhat, in, kTableFormat); !known) return known.error();
   SessionTable table;
   table.newest_ = SessionId(in.u64());
   const std::uint32_t count = in.u32();

@@ -212,7 +212,7 @@ TEST(Simulator, SettingsChangeUnderAllFaults) {
 TEST(Simulator, NothingFiresAtADriftOfExactlyTheBound) {
   SimOptions options;
   options.drift_ppm = 100'000;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const SeedReport report = run_seed(seed, options);
     ASSERT_FALSE(report.violation.has_value())
         << "seed " << seed << ": " << report.violation->oracle << ": " << report.violation->story;
@@ -225,7 +225,7 @@ TEST(Simulator, DriftBeyondTheBoundIsNoticed) {
     SimOptions options;
     options.drift_ppm = ppm;
     int noticed = 0;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const SeedReport report = run_seed(seed, options);
       if (!report.violation) continue;
       EXPECT_TRUE(is_lease_oracle(report.violation->oracle)) << report.violation->oracle;
@@ -239,7 +239,7 @@ TEST(Simulator, AViolationTellsItsStory) {
   SimOptions options;
   options.drift_ppm = 300'000;
   options.trace_tail = 25;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const SeedReport report = run_seed(seed, options);
     if (!report.violation) continue;
     EXPECT_GT(report.violation->at, TrueInstant());

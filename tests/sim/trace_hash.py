@@ -31,7 +31,7 @@ def run(command):
 def build(tree, work, compiler, kind, flags=""):
     run(["cmake", "-S", tree, "-B", work, "-G", "Ninja", f"-DCMAKE_BUILD_TYPE={kind}",
          f"-DCMAKE_CXX_COMPILER={compiler}", "-DLEASEHOLD_PORTABLE_ONLY=ON", "-DLEASEHOLD_BATCHES=ON",
-         "-DLEASEHOLD_PCH=ON", "-DLEASEHOLD_HARDENED=OFF", "-DLEASEHOLD_BUILD_TESTS=OFF",
+         "-DLEASEHOLD_BATCH=64", "-DLEASEHOLD_PCH=ON", "-DLEASEHOLD_HARDENED=OFF", "-DLEASEHOLD_BUILD_TESTS=OFF",
          f"-DCMAKE_CXX_FLAGS=-w {flags}"])
     run(["ninja", "-C", work, "leasehold_sim_program"])
     return os.path.join(work, "sim", "leasehold_sim")
