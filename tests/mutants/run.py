@@ -417,7 +417,10 @@ def main():
     done = []
 
     def kill(mutant, folder):
-        good = run_mutant(mutant, folder, options.seeds, jobs, options.ablation)
+        try:
+            good = run_mutant(mutant, folder, options.seeds, jobs, options.ablation)
+        except Broken as error:
+            raise Broken(f"{mutant.name}: {error}") from error
         with lock:
             done.append(mutant)
             if options.results:
