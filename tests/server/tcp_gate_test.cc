@@ -41,8 +41,15 @@ class RawClient {
   /// What comes until the connection is closed, or until `size` bytes have come.
   std::string read(std::size_t size = 1U << 20U) {
     std::string bytes;
-    asio::error_code error;
-    asio::read(socket_, asio::dynamic_buffer(bytes, size), error);
+    asio::async_read(socket_, asio::dynamic_buffer(bytes, size),
+                     [](const asio::error_code&, std::size_t) {});
+    io_.restart();
+    io_.run_for(std::chrono::seconds(20));
+    if (!io_.stopped()) {
+      ADD_FAILURE() << "the connection stays open";
+      socket_.cancel();
+      io_.run();
+    }
     return bytes;
   }
 
