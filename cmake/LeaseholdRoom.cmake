@@ -132,19 +132,21 @@ endif()
 # The programs of the tests that `make check` runs: those with the label quick.
 add_custom_target(quick_tests)
 
-# leasehold_test(NAME [ON_DISK] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
-# Makes one GoogleTest program NAME and one CTest test of the same name. `make check` runs it, unless it has a TIMEOUT of its
+# leasehold_test(NAME [ON_DISK] [COMPUTES] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
+# Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: its own code takes most of its time. `make check` runs it, unless it has a TIMEOUT of its
 # own: that is for tests that take more than a few seconds.
 function(leasehold_test name)
-  cmake_parse_arguments(ARG "ON_DISK" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DISK;COMPUTES" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   add_executable(${name} ${ARG_SOURCES})
   leasehold_batches(${name} ${ARG_APART})
   target_link_libraries(${name} PRIVATE leasehold_flags ${ARG_DEPENDS} ${ARG_LINK} GTest::gmock GTest::gtest_main)
-  leasehold_use_precompiled(${name} leasehold_precompiled_tests)
-  # The code of a test runs once: the optimiser costs a quarter of its compilation. It is the rooms that are tested.
-  if(LEASEHOLD_BATCHES)
+  # The code of most tests runs once: the optimiser costs a quarter of its compilation, and it is the rooms that are tested.
+  if(LEASEHOLD_BATCHES AND NOT ARG_COMPUTES)
     target_compile_options(${name} PRIVATE -O0 -Wno-cpp)
+    leasehold_use_precompiled(${name} leasehold_precompiled_tests_plain)
+  else()
+    leasehold_use_precompiled(${name} leasehold_precompiled_tests)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
