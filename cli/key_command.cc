@@ -29,7 +29,7 @@ using Timeout = client::RespClient::Timeout;
 using Json = nlohmann::ordered_json;
 
 /// Pause after every server has been tried once.
-constexpr auto kRegisterPause = std::chrono::milliseconds(20);
+constexpr auto kKeyPause = std::chrono::milliseconds(20);
 /// The part of the whole time limit that one server may take.
 constexpr Timeout kConnectTimeout{1000};
 /// How long one server is waited for if the command may be sent to another one too.
@@ -122,7 +122,7 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
       if (repeat == Repeat::never) return unknown(last);
       may_be_executed = numbered;
     }
-    if (Clock::now() + kRegisterPause >= deadline) {
+    if (Clock::now() + kKeyPause >= deadline) {
       if (may_be_executed) return unknown("no answer in time; the last one: " + last);
       return Error{ErrorCode::timed_out, "no node took the command; the last answer: " + last};
     }
@@ -130,7 +130,7 @@ Result<client::RespValue> run_anywhere(const std::vector<std::string>& servers,
       told = true;
       std::cerr << "leasehold: still trying; the last answer: " << last << std::endl;
     }
-    std::this_thread::sleep_for(kRegisterPause);
+    std::this_thread::sleep_for(kKeyPause);
   }
 }
 

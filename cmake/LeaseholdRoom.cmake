@@ -62,8 +62,8 @@ endif()
 find_package(Threads REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 
-# Headers that most sources include, compiled once, and then read by `owner`'s followers. No source may rely on it: the presets
-# for daily work do without.
+# leasehold_precompile(OWNER LINK x HEADERS <y.h>): compiles headers once, those of the standard library and HEADERS, for
+# leasehold_use_precompiled(). No source may rely on it: the preset dev does without.
 function(leasehold_precompile owner)
   cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${owner}.cc CONTENT "// Owns a precompiled header.\n")
@@ -133,8 +133,9 @@ endif()
 add_custom_target(quick_tests)
 
 # leasehold_test(NAME [ON_DISK] [COMPUTES] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
-# Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: its own code takes most of its time. `make check` runs it, unless it has a TIMEOUT of its
-# own: that is for tests that take more than a few seconds.
+# Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: how fast its own code is
+# decides how long it takes. `make check` runs it, unless it has a TIMEOUT of its own: that is for tests that take more than a
+# few seconds.
 function(leasehold_test name)
   cmake_parse_arguments(ARG "ON_DISK;COMPUTES" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)

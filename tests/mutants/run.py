@@ -300,7 +300,7 @@ def write_results(path, mutants, begin):
     rows = []
     for mutant in mutants:
         row = {"mutant": mutant.name, "the rule that it breaks": " ".join(mutant.fields["Rule"].split()),
-               **(mutant.seen or {"killed by": "survived"})}
+               **(mutant.seen or {"killed by": "nothing"})}
         if mutant.needs:
             row["needs"] = mutant.needs
         rows.append(row)
@@ -421,10 +421,11 @@ def main():
             good = run_mutant(mutant, folder, options.seeds, jobs, options.ablation)
         except Broken as error:
             raise Broken(f"{mutant.name}: {error}") from error
-        with lock:
-            done.append(mutant)
-            if options.results:
-                write_results(options.results, sorted(done, key=lambda one: one.name), begin)
+        finally:
+            with lock:
+                done.append(mutant)
+                if options.results:
+                    write_results(options.results, sorted(done, key=lambda one: one.name), begin)
         return good
 
     # One target after the other: what one mutant built, the next one needs.

@@ -8,6 +8,7 @@ Shows what each printed, one after the other. Status 1: one failed.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,15 +20,22 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0], allow_abbrev=False)
     parser.add_argument("--tests", required=True, type=lambda names: names.split(","))
     options, others = parser.parse_known_args()
+    # A time limit of CTest ends this process.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     begin = time.monotonic()
     running = [(name, subprocess.Popen([sys.executable, "-B", os.path.join(HERE, name + ".py"), *others], text=True,
                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)) for name in options.tests]
     failed = []
-    for name, process in running:
-        output = process.communicate()[0]
-        print(f"== {name}: status {process.returncode} within {time.monotonic() - begin:.1f} s\n{output}", flush=True)
-        if process.returncode != 0:
-            failed.append(name)
+    try:
+        for name, process in running:
+            output = process.communicate()[0]
+            seconds = time.monotonic() - begin
+            print(f"== {name}: status {process.returncode} within {seconds:.1f} s\n{output}", flush=True)
+            if process.returncode != 0:
+                failed.append(name)
+    finally:
+        for _, process in running:
+            process.terminate()  # those that still run end their nodes
     if failed:
         sys.exit(f"failed: {' '.join(failed)}")
 
