@@ -2,23 +2,15 @@
 #pragma once
 
 #include <leasehold/kv/command.h>
+#include <leasehold/tests/base/hex.h>
 
 #include <gtest/gtest.h>
 
 #include <string>
-#include <string_view>
 
 namespace leasehold::kv::testing {
 
-inline std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto value = static_cast<unsigned char>(c);
-    out.push_back("0123456789abcdef"[value >> 4U]);
-    out.push_back("0123456789abcdef"[value & 15U]);
-  }
-  return out;
-}
+using leasehold::testing::hex;
 
 inline std::string encoded_text(const Command& command) {
   const auto bytes = encode_command(command);

@@ -1,6 +1,7 @@
 #include <leasehold/storage/folder.h>
 #include <leasehold/storage/posix_disk.h>
 #include <leasehold/storage/segment_record.h>
+#include <leasehold/tests/base/hex.h>
 #include <leasehold/tests/storage/log_support.h>
 
 #include <fstream>
@@ -8,15 +9,7 @@
 namespace leasehold::storage::testing {
 namespace {
 
-std::string hex(std::string_view bytes) {
-  std::string out;
-  for (const char c : bytes) {
-    const auto value = static_cast<unsigned char>(c);
-    out.push_back("0123456789abcdef"[value >> 4U]);
-    out.push_back("0123456789abcdef"[value & 15U]);
-  }
-  return out;
-}
+using leasehold::testing::hex;
 
 StateRecord some_state() {
   StateRecord state;

@@ -1,6 +1,7 @@
 #include <leasehold/wire/codec.h>
 
 #include <leasehold/base/random.h>
+#include <leasehold/tests/base/hex.h>
 #include <leasehold/tests/wire/random_message.h>
 #include <leasehold/wire/check.h>
 #include <leasehold/wire/crc32c.h>
@@ -16,6 +17,7 @@
 namespace leasehold::wire {
 namespace {
 
+using leasehold::testing::hex;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kLimit = 1U << 20U;
@@ -54,16 +56,6 @@ std::string sealed(std::string_view protobuf, std::string_view payload,
   std::string bytes;
   append_header(header, bytes);
   return bytes.append(protobuf).append(payload);
-}
-
-std::string hex(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text.push_back("0123456789abcdef"[byte >> 4U]);
-    text.push_back("0123456789abcdef"[byte & 15U]);
-  }
-  return text;
 }
 
 TEST(Codec, EveryKindRoundTrips) {
