@@ -132,12 +132,12 @@ endif()
 # The programs of the tests that `make check` runs: those with the label quick.
 add_custom_target(quick_tests)
 
-# leasehold_test(NAME [ON_DISK] [COMPUTES] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
+# leasehold_test(NAME [ON_DISK] [COMPUTES] [WAITS] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
 # Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: how fast its own code is
-# decides how long it takes. `make check` runs it, unless it has a TIMEOUT of its own: that is for tests that take more than a
+# decides how long it takes. WAITS: it is idle most of its time. `make check` runs it, unless it has a TIMEOUT of its own: that is for tests that take more than a
 # few seconds.
 function(leasehold_test name)
-  cmake_parse_arguments(ARG "ON_DISK;COMPUTES" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_DISK;COMPUTES;WAITS" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)
   add_executable(${name} ${ARG_SOURCES})
   leasehold_batches(${name} ${ARG_APART})
@@ -159,7 +159,7 @@ function(leasehold_test name)
   if(ARG_ON_DISK)
     set(environment "")
   endif()
-  # One of the two slots of a core: `make test` runs twice as many tests as there are cores, since those of processes mostly wait.
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS 2 LABELS "${ARG_LABELS}"
+  # `make test` has more than two slots for each core, since the tests of processes mostly wait.
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} PROCESSORS $<IF:$<BOOL:${ARG_WAITS}>,1,2> LABELS "${ARG_LABELS}"
     ENVIRONMENT "${environment}TSAN_OPTIONS=ignore_noninstrumented_modules=1 halt_on_error=1;UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
