@@ -18,6 +18,7 @@ void draw_workload(Plan& plan) {
   const bool quiet = random.chance(1, 2);
   const Duration quiet_period = milliseconds(random.between(2000, 12'000));
   if (quiet) plan.workload.quiet_period = quiet_period;
+  plan.workload.all_quiet = stream(plan.seed, "all quiet").chance(1, 2);
   plan.workload.think_max = milliseconds(random.between(30, 300));
   const std::uint64_t quorum_percent[] = {20, 20, 50};
   plan.workload.quorum_percent = quorum_percent[random.below(3)];

@@ -90,6 +90,7 @@ void each_client_field(See& see, OnePlan& plan) {
   see("workload.keys", plan.workload.keys, kNames);
   see("workload.read_percent", plan.workload.read_percent, kPercent);
   see("workload.quiet_period", plan.workload.quiet_period, kTime);
+  see("workload.all_quiet", plan.workload.all_quiet, kFlag);
   see("workload.think_max", plan.workload.think_max, kTime);
   see("workload.patience", plan.workload.patience, kPositiveTime);
   see("workload.quorum_percent", plan.workload.quorum_percent, kPercent);

@@ -24,7 +24,7 @@ void SettingsChanges::schedule_next() {
   const Duration mean = world_.plan.settings.change_interval;
   world_.queue.after(draw_duration(random_, mean / 4, mean * 7 / 4), [this] {
     if (world_.healed) return;
-    if (world_.fault_happens()) change();
+    if (world_.fault_happens() && world_.all_quiet_left() == Duration{0}) change();
     world_.begin_sequence(random_, FaultMoment::after);
     schedule_next();
   });

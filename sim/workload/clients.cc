@@ -35,8 +35,7 @@ void Clients::start() {
 
 void Clients::next_operation(std::uint64_t client) {
   SimNode& node = *nodes_[static_cast<std::size_t>(random_.below(nodes_.size()))];
-  const Duration period = world_.plan.workload.quiet_period;
-  const bool quiet = period.count() > 0 && world_.queue.now().since_origin() % period > period / 3;
+  const bool quiet = world_.quiet_left() > Duration{0};
   const bool read = quiet || random_.below(100) < world_.plan.workload.read_percent;
   const std::uint64_t key = draw_key();
   run(client, node, read ? OperationKind::read : OperationKind::write, key,

@@ -58,6 +58,8 @@ void KeyLockClients::think(std::size_t client) {
 
 void KeyLockClients::turn(std::size_t client) {
   if (world_.healed) return;
+  const Duration quiet = world_.all_quiet_left();
+  if (quiet > Duration{0}) return turn_later(client, quiet);
   Client& of = clients_[client];
   if (of.value.empty()) return acquire(client);
   const std::uint64_t drawn = of.random.below(100);

@@ -46,6 +46,8 @@ void LeaseClients::turn_later(std::size_t client, Duration pause) {
 
 void LeaseClients::turn(std::size_t client) {
   if (world_.healed) return;
+  const Duration quiet = world_.all_quiet_left();
+  if (quiet > Duration{0}) return turn_later(client, quiet);
   Client& of = clients_[client];
   if (of.lease == grant::LeaseId(0)) return acquire(client);
   const std::uint64_t drawn = of.random.below(100);

@@ -55,6 +55,10 @@ void SessionClients::turn(std::size_t client) {
   Client& of = clients_[client];
   of.turn_waits = false;
   if (world_.healed || of.opening) return;
+  if (const Duration quiet = world_.all_quiet_left(); quiet > Duration{0}) {
+    of.turn_waits = true;
+    return world_.queue.after(quiet, [this, client] { turn(client); });
+  }
   if (of.session == replica::SessionId(0)) {
     open(client);
     return;

@@ -85,6 +85,8 @@ struct WorkloadPlan {
   /// If above zero: writes come in the first third of each such period only. While nothing is
   /// written, all logs are up to date, so every node may win an election.
   Duration quiet_period{0};
+  /// The same for every client, and for changes of members and settings.
+  bool all_quiet = false;
   Duration think_max{0};
   /// A client without an answer for this time gives up; what it asked for may still happen.
   Duration patience = std::chrono::seconds(6);

@@ -33,6 +33,13 @@ void World::begin_sequence(Random& random, FaultMoment moment) const {
   random = this->random(kFirst + 2 * triggered + (moment == FaultMoment::after ? 1 : 0));
 }
 
+Duration World::quiet_left() const {
+  const Duration period = plan.workload.quiet_period;
+  if (period <= Duration{0}) return Duration{0};
+  const Duration since = queue.now().since_origin() % period;
+  return since > period / 3 ? period - since : Duration{0};
+}
+
 void World::fail(const char* oracle, std::string story) {
   if (violation) return;
   if (options.lease_oracles_only && !is_lease_oracle(oracle)) return;

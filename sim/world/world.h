@@ -41,6 +41,10 @@ struct World {
   void begin_sequence(Random& random, FaultMoment moment) const;
   /// An independent random sequence for one part of the simulation that triggers faults.
   Random random(std::uint64_t part) const;
+  /// How long the plan keeps the plain clients from writing, from now on; 0: they may write.
+  Duration quiet_left() const;
+  /// The same for all that write.
+  Duration all_quiet_left() const { return plan.workload.all_quiet ? quiet_left() : Duration{0}; }
   /// A fault took effect.
   void used(FaultClass fault) { faults_used.add(fault); }
 

@@ -116,12 +116,13 @@ def check_file(table, tree, path):
             wrong = check_include(table, tree, path, found.group(1), found.group(2))
             if wrong:
                 yield number, wrong
+    never = [(pattern, reason) for pattern, files, but, reason in table.never
+             if matches(path, files) and not matches(path, but)]
     for number, line in enumerate(without_comments(text).splitlines(), 1):
-        for pattern, files, but, reason in table.never:
-            if matches(path, files) and not matches(path, but):
-                found = pattern.search(line)
-                if found:
-                    yield number, f"`{found.group(0).strip()}`: {reason}"
+        for pattern, reason in never:
+            found = pattern.search(line)
+            if found:
+                yield number, f"`{found.group(0).strip()}`: {reason}"
 
 
 def check(table, tree):
