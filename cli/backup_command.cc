@@ -1,35 +1,32 @@
 #include <leasehold/cli/access.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
-#include <leasehold/cli/key_command.h>
 #include <leasehold/cli/progress.h>
+#include <leasehold/cli/remote_backup.h>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <future>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 namespace leasehold::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using Json = nlohmann::ordered_json;
 using Timeout = client::RespClient::Timeout;
 
 constexpr const char* kBackupExamples = R"(Examples:
   leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 monday
+  leasehold backup --servers 10.0.0.1:7201,10.0.0.2:7201 --to monday
 writes a snapshot to backups/monday in the data directory of the node that makes it, while reads and
 writes go on, and prints the path. It contains everything that was acknowledged before. Copy the
-file to another machine; leasehold restore makes a new group of it.)";
+file to another machine, or let --to do it; leasehold restore makes a new group of it.)";
 
 constexpr const char* kSnapshotExamples = R"(Examples:
   leasehold snapshot --servers 10.0.0.1:7201,10.0.0.2:7201,10.0.0.3:7201
@@ -37,11 +34,8 @@ Each node makes its store durable as it is now, and cuts its log down to --log-t
 by itself when the log is larger by --log-cut.)";
 
 struct BackupOptions {
-  std::vector<std::string> servers;
-  /// How long to look for a node that takes the backup; the backup itself may take any time.
-  Timeout timeout{5000};
-  std::string name;    ///< empty: made from the time
-  bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
+  BackupRequest request;
+  std::string to;  ///< a file on this machine; empty: none
   bool json = false;
 };
 
@@ -51,91 +45,8 @@ struct SnapshotOptions {
   bool json = false;
 };
 
-constexpr auto kRetryPause = std::chrono::milliseconds(100);
-constexpr Timeout kConnectTimeout{1000};
 /// For the answer of a node that has taken the command: the work takes what it takes.
 constexpr Timeout kAnswerTimeout = std::chrono::hours(24);
-constexpr Timeout kStatusTimeout{1000};
-
-/// "backup-20260131-235959", in UTC.
-std::string timely_name() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[64];
-  std::strftime(text, sizeof(text), "backup-%Y%m%d-%H%M%S", &parts);
-  return text;
-}
-
-/// How far the node says it is.
-void show_progress(const std::string& server, Progress& progress) {
-  const auto status = fetch_status(server, kStatusTimeout);
-  if (!status) return progress.going_on();
-  const Json backup = status.value().value("backup", Json());
-  if (!backup.is_object()) return progress.going_on();
-  progress.at(backup.value("bytes", std::uint64_t{0}), backup.value("size", std::uint64_t{0}));
-}
-
-Result<client::RespValue> call_and_watch(client::RespClient& client,
-                                         const std::vector<std::string>& words,
-                                         const std::string& server, Progress& progress) {
-  auto answer = std::async(std::launch::async,
-                           [&client, &words] { return client.call(words, kAnswerTimeout); });
-  while (answer.wait_for(std::chrono::seconds(1)) != std::future_status::ready) {
-    show_progress(server, progress);
-  }
-  return answer.get();
-}
-
-struct Taken {
-  std::string server;
-  Json reply;
-};
-
-/// Errors: invalid_argument (an address), unavailable (outcome unknown), others: not executed.
-Result<Taken> backup_anywhere(const BackupOptions& options, const std::string& name) {
-  std::vector<std::string> words = {"LEASEHOLD", "BACKUP", name};
-  if (options.stale) words.emplace_back("STALE");
-  const auto deadline = Clock::now() + options.timeout;
-  std::string last;
-  for (;;) {
-    for (const std::string& server : options.servers) {
-      auto client =
-          client::RespClient::connect(server, std::min(options.timeout, kConnectTimeout), access());
-      if (!client) {
-        if (client.error().code == ErrorCode::invalid_argument) return client.error();
-        last = fmt::format("{}: {}", server, client.error().message);
-        continue;
-      }
-      Progress progress(fmt::format("backup {} at {}", name, server));
-      const auto reply = call_and_watch(client.value(), words, server, progress);
-      if (!reply) {
-        return Error{
-            ErrorCode::unavailable,
-            fmt::format(
-                "{}: {}; a backup that has begun there may still be completed: look for {} in "
-                "its folder backups",
-                server, reply.error().message, name)};
-      }
-      if (reply.value().kind == client::RespValue::Kind::bulk) {
-        Json made = Json::parse(reply.value().text, nullptr, false);
-        if (made.is_object()) return Taken{server, std::move(made)};
-      }
-      last = fmt::format("{}: {}", server, reply.value().text);
-      if (!reply.value().not_executed()) return Error{ErrorCode::io, last};
-    }
-    if (Clock::now() + kRetryPause >= deadline) {
-      return Error{ErrorCode::timed_out, "no node made the backup; the last answer: " + last};
-    }
-    std::this_thread::sleep_for(kRetryPause);
-  }
-}
-
-/// A number of a reply; 0 if it lacks it.
-std::uint64_t number(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
 
 /// Asks one node; an object with its answer or with "error".
 Json ask_for_snapshot(const std::string& server, Timeout timeout) {
@@ -160,42 +71,59 @@ std::string line_of(const Json& node) {
   const std::string server = node.at("server").get<std::string>();
   if (node.contains("error"))
     return fmt::format("{}  {}", server, node.at("error").get<std::string>());
-  const std::uint64_t before = number(node, "first_before");
-  const std::uint64_t first = number(node, "first");
-  const std::string left = bytes_text(number(node, "log_bytes"));
+  const std::uint64_t before = number_in(node, "first_before");
+  const std::uint64_t first = number_in(node, "first");
+  const std::string left = bytes_text(number_in(node, "log_bytes"));
   std::string out =
-      fmt::format("{}  the store is durable up to index {}", server, number(node, "index"));
+      fmt::format("{}  the store is durable up to index {}", server, number_in(node, "index"));
   if (first == before)
     return fmt::format("{}; nothing to cut: the log has {} (see --log-tail)", out, left);
-  const std::uint64_t gone = number(node, "log_bytes_before") - number(node, "log_bytes");
+  const std::uint64_t gone = number_in(node, "log_bytes_before") - number_in(node, "log_bytes");
   return fmt::format("{}; cut entries {} to {} of the log, {}; {} left", out, before, first - 1,
                      bytes_text(gone), left);
 }
 
-/// Asks one node after another to write a backup, until one takes it, and waits until it is
-/// written.
-int run_backup(const BackupOptions& options) {
-  const std::string name = options.name.empty() ? timely_name() : options.name;
-  const auto taken = backup_anywhere(options, name);
-  if (!taken) {
-    std::cerr << "leasehold backup: " << taken.error().message << "\n";
-    switch (taken.error().code) {
-      case ErrorCode::invalid_argument: return kUsage;
-      case ErrorCode::unavailable: return kOutcomeUnknown;
-      default: return kNotExecuted;
-    }
-  }
-  Json made = taken.value().reply;
-  made["server"] = taken.value().server;
+/// What `leasehold backup` prints.
+void say(const BackupOptions& options, const RemoteBackup& backup) {
+  Json made = backup.reply;
+  made["server"] = backup.server;
+  if (!options.to.empty()) made["copy"] = options.to;
   if (options.json) {
     std::cout << made.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
-    return 0;
+    return;
   }
   std::cout << "backup complete: " << made.value("path", std::string("?")) << " on node "
-            << number(made, "node") << " (" << taken.value().server << ")\n"
-            << number(made, "keys") << " keys at index " << number(made, "index") << ", "
-            << bytes_text(number(made, "bytes")) << ". Copy the file to another machine."
+            << number_in(made, "node") << " (" << backup.server << ")\n"
+            << number_in(made, "keys") << " keys at index " << number_in(made, "index") << ", "
+            << bytes_text(number_in(made, "bytes"))
+            << (options.to.empty() ? ". Copy the file to another machine."
+                                   : fmt::format(". A copy is in {}.", options.to))
             << std::endl;
+}
+
+int run_backup(const BackupOptions& options) {
+  if (!options.to.empty()) {
+    if (const auto free = check_target(options.to); !free) {
+      return fail("backup", free.error().message, kNotExecuted);
+    }
+  }
+  const auto written = write_backup(options.request);
+  if (!written) {
+    switch (written.error().code) {
+      case ErrorCode::invalid_argument: return fail("backup", written.error().message, kUsage);
+      case ErrorCode::unavailable: return fail("backup", written.error().message, kOutcomeUnknown);
+      default: return fail("backup", written.error().message, kNotExecuted);
+    }
+  }
+  if (!options.to.empty()) {
+    if (const auto copied = copy_backup(written.value(), options.to); !copied) {
+      return fail("backup",
+                  fmt::format("the backup {} is complete on {}, and was not copied: {}",
+                              written.value().name, written.value().server, copied.error().message),
+                  kNo);
+    }
+  }
+  say(options, written.value());
   return 0;
 }
 
@@ -227,12 +155,13 @@ int run_snapshot(const SnapshotOptions& options) {
 
 Run add_backup(Flags& flags) {
   const auto options = std::make_shared<BackupOptions>();
-  flags.add_servers(options->servers);
-  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->timeout);
-  flags.add({"name", "NAME", "Name of the file; default: the time"}, options->name);
+  flags.add_servers(options->request.servers);
+  flags.add({"--timeout", "DURATION", "How long to try", "5s"}, options->request.timeout);
+  flags.add({"name", "NAME", "Name of the file; default: the time"}, options->request.name);
+  flags.add({"--to", "FILE", "Copy it to this file on this machine, too"}, options->to);
   flags.add({"--stale", "",
              "Back up the state of this node, which may lack the latest writes; needs no leader"},
-            options->stale);
+            options->request.stale);
   flags.add({"--json", "", "Print a JSON object instead of a sentence"}, options->json);
   flags.set_footer(kBackupExamples);
   return [options] { return run_backup(*options); };

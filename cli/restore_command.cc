@@ -1,10 +1,9 @@
+#include <leasehold/cli/backup_file.h>
 #include <leasehold/cli/commands.h>
-#include <leasehold/cli/progress.h>
 #include <leasehold/cli/setting_flags.h>
 #include <leasehold/kv/rocksdb/rocksdb_store.h>
 #include <leasehold/net/handshake.h>
 #include <leasehold/node/node_restored.h>
-#include <leasehold/server/front/backup_manifest.h>
 #include <leasehold/storage/private_folder.h>
 
 #include <fmt/format.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -45,28 +43,6 @@ constexpr std::string_view kState = "state";
 constexpr std::string_view kMarks[] = {"RESTORED", "RESTORED.new"};
 constexpr std::string_view kBegun = "RESTORING";
 
-struct Backup {
-  server::BackupManifest manifest;
-  std::shared_ptr<const replica::Snapshot> archive;
-};
-
-/// An archive that shows how far it was read.
-class ShownArchive final : public replica::Snapshot {
- public:
-  ShownArchive(const replica::Snapshot& archive, const std::string& what)
-      : archive_(archive), progress_(what) {}
-  raft::Index last() const override { return archive_.last(); }
-  std::uint64_t size() const override { return archive_.size(); }
-  Result<void> read(std::uint64_t offset, char* to, std::size_t bytes) const override {
-    progress_.at(offset, archive_.size());
-    return archive_.read(offset, to, bytes);
-  }
-
- private:
-  const replica::Snapshot& archive_;
-  mutable Progress progress_;
-};
-
 /// Holds the lock of a restoration while it lives: two at once would remove each other's files.
 class Lock {
  public:
@@ -88,61 +64,6 @@ class Lock {
  private:
   int file_;
 };
-
-Error in_file(const std::string& path, const Error& error) {
-  return {error.code, fmt::format("{}: {}", path, error.message)};
-}
-
-Result<Backup> open_backup(const std::string& from) {
-  std::ifstream file(from, std::ios::binary);
-  std::string bytes(server::kManifestBytes, '\0');
-  std::error_code error;
-  if (!file || fs::is_directory(from, error)) {
-    return Error{ErrorCode::io, fmt::format("cannot read {}: {}", from,
-                                            error  ? error.message()
-                                            : file ? std::string("it is a folder")
-                                                   : std::generic_category().message(errno))};
-  }
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
-  auto manifest = server::decode_manifest(bytes);
-  if (!manifest) return in_file(from, manifest.error());
-  const std::uint64_t size = fs::file_size(from, error);
-  const std::uint64_t expected = server::kManifestBytes + manifest.value().archive_bytes;
-  if (error || size != expected) {
-    return Error{
-        ErrorCode::corrupted,
-        fmt::format("{} has {} bytes instead of {}: copy the backup again from where it was "
-                    "written, or take another one",
-                    from, size, expected)};
-  }
-  auto archive = kv::RocksdbStore::open_archive(from, server::kManifestBytes);
-  if (!archive) return archive.error();
-  return Backup{std::move(manifest).value(), std::move(archive).value()};
-}
-
-/// Everything that the backup says of itself.
-Result<Backup> verified_backup(const std::string& from) {
-  auto backup = open_backup(from);
-  if (!backup) return backup;
-  const ShownArchive shown(*backup.value().archive, "checking " + from);
-  const auto info = kv::RocksdbStore::verify(shown);
-  if (!info) {
-    const bool damaged = info.error().code == ErrorCode::corrupted;
-    return Error{
-        info.error().code,
-        fmt::format(
-            "{} is damaged: {}{}", from, info.error().message,
-            damaged ? ". Copy it again from where it was written, or use another backup" : "")};
-  }
-  const server::BackupManifest& manifest = backup.value().manifest;
-  if (info.value() !=
-      kv::ArchiveInfo{manifest.cluster_id, manifest.index, manifest.revision, manifest.keys}) {
-    return Error{ErrorCode::corrupted,
-                 from + " is damaged: its manifest and its archive are of two backups"};
-  }
-  return backup;
-}
 
 /// True: the directory is what an interrupted restoration has left; false: it is empty, or is not
 /// there. Errors: invalid_argument (it holds something else), io.
@@ -213,11 +134,6 @@ Result<server::BackupManifest> restore(const server::ServeSettings& settings,
   return manifest;
 }
 
-std::string summary(const server::BackupManifest& manifest) {
-  return fmt::format("{} keys at index {}, revision {}", manifest.keys, manifest.index.value(),
-                     manifest.revision);
-}
-
 /// Makes settings.data_dir from the backup in the file `from`, and prints what it did. The
 /// directory must not exist, or be empty, or be the remains of an interrupted restoration. The
 /// whole backup is checked before anything is changed.
@@ -247,35 +163,6 @@ int run_verify(const std::string& from) {
   std::string line;
   while (std::getline(file, line) && !line.empty()) std::cout << line << "\n";
   std::cout << "The backup is whole: every checksum is right.\n";
-  return 0;
-}
-
-constexpr const char* kRebuildExamples = R"(Examples:
-  leasehold backup --servers 10.0.0.2:7201 healthy
-  leasehold rebuild --data-dir /var/lib/leasehold --from healthy
-
-For a node whose status says that its state is not served. Stop it, write a backup on another node,
-copy the file here, give this command, and start the node again with the flags that it always has.
-Only the state is replaced, when the log has come as far as the backup: what the node has voted and
-promised, and its log, stay.)";
-
-/// Leaves the state of `from` in a stopped node's directory, for its next start.
-int run_rebuild(const std::string& data_dir, const std::string& from) {
-  ::umask(storage::kPrivateUmask);
-  const auto backup = verified_backup(from);
-  Result<raft::Index> staged(raft::Index(0));
-  if (!backup) {
-    staged = backup.error();
-  } else {
-    const ShownArchive shown(*backup.value().archive, "copying " + from);
-    staged = kv::RocksdbStore::stage_successor(fmt::format("{}/{}", data_dir, kState), shown);
-  }
-  if (!staged) {
-    std::cerr << "leasehold rebuild: " << staged.error().message << "\n";
-    return 1;
-  }
-  std::cout << "The state of " << summary(backup.value().manifest) << " waits in " << data_dir
-            << ".\nStart the node: it takes it over when its log has reached that index.\n";
   return 0;
 }
 
@@ -313,19 +200,6 @@ Run add_restore(Flags& flags) {
   }
   flags.set_footer(kExamples);
   return [wanted] { return run(*wanted); };
-}
-
-Run add_rebuild(Flags& flags) {
-  const auto from = std::make_shared<std::string>();
-  const auto data_dir = std::make_shared<std::string>();
-  Flag file{"--from", "FILE", "A backup of another member of the group"};
-  file.required = true;
-  flags.add(file, *from);
-  Flag folder{"--data-dir", "DIR", "The folder of the node's data"};
-  folder.required = true;
-  flags.add(folder, *data_dir);
-  flags.set_footer(kRebuildExamples);
-  return [from, data_dir] { return run_rebuild(*data_dir, *from); };
 }
 
 }  // namespace leasehold::cli

@@ -110,7 +110,7 @@ std::optional<BackupProgress> Backups::progress() const {
 }
 
 void Backups::start(std::string_view name, bool stale, const Done& done) {
-  auto path = path_of(name);
+  auto path = new_path_of(name);
   if (!path) return done(path.error());
   const char* refusal = nullptr;
   {
@@ -162,12 +162,38 @@ Result<std::string> Backups::path_of(std::string_view name) const {
                  "a backup's name has 1 to 128 letters, digits, dots, dashes and underscores, "
                  "begins with no dot and does not end in .part"};
   }
-  std::string path = fmt::format("{}/{}", folder_, name);
+  return fmt::format("{}/{}", folder_, name);
+}
+
+Result<std::string> Backups::new_path_of(std::string_view name) const {
+  auto path = path_of(name);
   std::error_code error;
-  if (fs::exists(fs::symlink_status(path, error))) {
-    return Error{ErrorCode::in_use, path + " exists: choose another name"};
+  if (path && fs::exists(fs::symlink_status(path.value(), error))) {
+    return Error{ErrorCode::in_use, path.value() + " exists: choose another name"};
   }
   return path;
+}
+
+Result<std::string> Backups::read(std::string_view name, std::uint64_t offset) const {
+  const auto path = path_of(name);
+  if (!path) return path.error();
+  const storage::Descriptor file{::open(path.value().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
+  if (file.get() < 0 && errno == ENOENT) {
+    return Error{ErrorCode::not_found, "there is no " + path.value()};
+  }
+  if (file.get() < 0) return system_error("cannot open " + path.value(), errno);
+  std::string bytes(kBackupReadBytesMax, '\0');
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t read = ::pread(file.get(), bytes.data() + filled, bytes.size() - filled,
+                                 static_cast<off_t>(offset + filled));
+    if (read < 0 && errno == EINTR) continue;
+    if (read < 0) return system_error("cannot read " + path.value(), errno);
+    if (read == 0) break;
+    filled += static_cast<std::size_t>(read);
+  }
+  bytes.resize(filled);
+  return bytes;
 }
 
 Result<void> Backups::make_folder() const {

@@ -7,6 +7,7 @@
 #include <leasehold/server/front/server_state.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -16,6 +17,9 @@
 #include <thread>
 
 namespace leasehold::server {
+
+/// What one Backups::read() returns at most: little beside the memory of a client's replies.
+inline constexpr std::size_t kBackupReadBytesMax = std::size_t{256} << 10U;
 
 /// Writes backups (docs/formats/backup.md) to the folder `backups` of a data directory, one at a
 /// time, on a thread of its own, while the store goes on. Any thread.
@@ -50,6 +54,9 @@ class Backups {
   /// written, or the leader changed), unavailable (no leader), stopped, io (a full disk among
   /// others: then nothing is left behind), and those of taking a snapshot.
   void start(std::string_view name, bool stale, const Done& done);
+  /// The bytes of the whole backup `name` from `offset` on, at most kBackupReadBytesMax; none: its
+  /// end. Errors: invalid_argument (the name), not_found, io.
+  Result<std::string> read(std::string_view name, std::uint64_t offset) const;
   /// The backup that is being written.
   std::optional<BackupProgress> progress() const;
   /// Ends a backup that is being written, and refuses others. Idempotent. A node that has stopped
@@ -58,6 +65,7 @@ class Backups {
 
  private:
   Result<std::string> path_of(std::string_view name) const;
+  Result<std::string> new_path_of(std::string_view name) const;
   Result<BackupDone> write(const std::string& path, bool stale);
   Result<void> make_folder() const;
   Result<void> wait_for_all_acknowledged();

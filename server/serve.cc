@@ -379,6 +379,9 @@ void offer_backups(ServerState& state, Backups& backups) {
   state.options.backup = [&backups](std::string_view name, bool stale, const Backups::Done& done) {
     backups.start(name, stale, done);
   };
+  state.options.read_backup = [&backups](std::string_view name, std::uint64_t offset) {
+    return backups.read(name, offset);
+  };
   state.options.backup_progress = [&backups] { return backups.progress(); };
 }
 

@@ -319,6 +319,15 @@ bool RocksdbStore::rebuilding() const {
 std::uint64_t RocksdbStore::stored_bytes() const {
   return impl_->stored_bytes();
 }
+Result<void> RocksdbStore::check_rebuildable(const std::string& dir) {
+  Options options;
+  options.dir = dir;
+  Impl impl(std::move(options));
+  auto able = impl.open_folder_of_stopped();
+  if (!able) return in_folder(dir, able.error());
+  return able;
+}
+
 Result<raft::Index> RocksdbStore::stage_successor(const std::string& dir,
                                                   const replica::Snapshot& archive) {
   Options options;

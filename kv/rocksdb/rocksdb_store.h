@@ -131,6 +131,9 @@ class RocksdbStore final : public Store {
   bool rebuilding() const;
   /// Bytes of the records that a scrub reads, about.
   std::uint64_t stored_bytes() const;
+  /// Whether stage_successor() may be called. Errors: in_use (a process has it open),
+  /// invalid_argument (there is no store), io.
+  static Result<void> check_rebuildable(const std::string& dir);
   /// For a store that no process has open: leaves the state of another member, which takes the
   /// place of this one in the next process, when all commands up to its index have come again. What
   /// is there now is kept until then. Returns that index. Errors: as open() and describe(),

@@ -50,6 +50,7 @@ class RocksdbStore::Impl final : private Backend {
   std::string distrusted() const;
   bool rebuilding() const { return waits_.load(); }
   std::uint64_t stored_bytes() const;
+  Result<void> open_folder_of_stopped();
   Result<raft::Index> stage_successor(const replica::Snapshot& archive);
   const Comparison& comparison() const { return comparison_; }
 

@@ -126,13 +126,18 @@ std::optional<Error> RocksdbStore::Impl::refusal() const {
 
 // ---- The state of another member ----
 
-Result<raft::Index> RocksdbStore::Impl::stage_successor(const replica::Snapshot& archive) {
+Result<void> RocksdbStore::Impl::open_folder_of_stopped() {
+  const Error nothing{ErrorCode::invalid_argument, "there is no store to rebuild"};
+  if (!options_.env->FileExists(options_.dir).ok()) return nothing;
   auto folder = Folder::open(options_.dir, options_.env);
   if (!folder) return folder.error();
   folder_ = std::move(folder).value();
-  if (!folder_->has_live()) {
-    return Error{ErrorCode::invalid_argument, "there is no store to rebuild"};
-  }
+  if (!folder_->has_live()) return nothing;
+  return {};
+}
+
+Result<raft::Index> RocksdbStore::Impl::stage_successor(const replica::Snapshot& archive) {
+  if (auto opened = open_folder_of_stopped(); !opened) return opened.error();
   const auto head = read_head(archive);
   if (!head) return head.error();
   const auto database = Database::open(folder_->live(), false, options_.env);

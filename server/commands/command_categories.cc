@@ -61,6 +61,7 @@ constexpr std::array kAboutTheNode = {
     Listed{"leasehold|member", kOperators | c::leasehold},
     Listed{"leasehold|once", c::slow | c::leasehold | c::write},
     Listed{"leasehold|read", c::slow | c::leasehold | c::read},
+    Listed{"leasehold|readbackup", kOperators | c::leasehold},
     Listed{"leasehold|readmode", c::fast | c::leasehold | c::connection},
     Listed{"leasehold|session", c::slow | c::leasehold | c::write},
     Listed{"leasehold|settings", kOperators | c::leasehold},

@@ -231,6 +231,8 @@ constexpr CommandSpec kCommands[] = {
          "Keys with one prefix, at one revision: prefix [AFTER key] [COUNT n] [VALUES]"),
     other("leasehold|read", -4, Effect::after_writes, Group::leasehold, run_leasehold_read,
           "One read in another mode: lease | quorum | log | stale BOUND, then the command"),
+    other("leasehold|readbackup", 4, kNone, Group::leasehold, run_leasehold_readbackup,
+          "A part of a backup of this node: name, and the byte at which the part begins"),
     other("leasehold|readmode", -2, kNone, Group::leasehold, run_leasehold_readmode,
           "How this connection's reads are justified: [lease | quorum | log | stale BOUND]"),
     other("leasehold|reload", 2, kNone, Group::leasehold, run_leasehold_reload,

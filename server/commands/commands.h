@@ -130,6 +130,7 @@ void run_leasehold_backup(Session& session, const Arguments& args, std::string& 
 void run_leasehold_explain(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_member(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_read(Session& session, const Arguments& args, std::string& out);
+void run_leasehold_readbackup(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_readmode(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_reload(Session& session, const Arguments& args, std::string& out);
 void run_leasehold_snapshot(Session& session, const Arguments& args, std::string& out);

@@ -109,6 +109,26 @@ void run_leasehold_backup(Session& session, const Arguments& args, std::string& 
   });
 }
 
+void run_leasehold_readbackup(Session& session, const Arguments& args, std::string& out) {
+  const auto& read = session.context().state.options.read_backup;
+  if (!read) return session.refuse(out, "ERR this server writes no backups");
+  const auto offset = parse_integer(args[3]);
+  if (!offset || *offset < 0) {
+    return session.refuse(out, "ERR the offset is a number of bytes, 0 or more");
+  }
+  session.context().background->post([&read, name = std::string(args[2]),
+                                      from = static_cast<std::uint64_t>(*offset),
+                                      answer = session.answer_later()] {
+    std::string reply;
+    if (const auto bytes = read(name, from); bytes) {
+      append_bulk(reply, bytes.value());
+    } else {
+      append_error(reply, error_word(bytes.error()) + bytes.error().message);
+    }
+    answer(std::move(reply));
+  });
+}
+
 void run_leasehold_snapshot(Session& session, const Arguments&, std::string&) {
   session.context().node.cut_log([answer = session.answer_later()](Result<replica::LogCut> done) {
     std::string reply;

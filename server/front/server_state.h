@@ -80,6 +80,9 @@ struct ServerOptions {
   std::function<void(std::string_view name, bool stale,
                      std::function<void(Result<BackupDone>)> done)>
       backup;
+  /// A part of a backup (Backups::read()). Any thread, which it may hold up for as long as the disk
+  /// takes. Empty: not offered.
+  std::function<Result<std::string>(std::string_view name, std::uint64_t offset)> read_backup;
   /// How far it is (Backups::progress()). Any thread. Empty: not offered.
   std::function<std::optional<BackupProgress>()> backup_progress;
   /// Name of the group: users in certificates are of it.

@@ -154,6 +154,16 @@ def backup_refusals(options, cluster):
     program(options, NOT_EXECUTED, "backup", "--servers", "127.0.0.1:1", "--timeout", "300ms")
     program(options, USAGE, "backup", "--servers", "nowhere", "x")
     check(set(os.listdir(folder)) == names, f"{os.listdir(folder)} instead of {names}")
+    # A copy on this machine, which only its owner may read.
+    copy = os.path.join(cluster.folder, "copy")
+    out = program(options, DONE, "backup", "--servers", servers, "--to", copy, "copied")
+    check(f"A copy is in {copy}." in out and os.stat(copy).st_mode & 0o777 == 0o600, out)
+    with open(copy, "rb") as here, open(os.path.join(folder, "copied"), "rb") as there:
+        check(here.read() == there.read(), "the copy is another one")
+    out = program(options, NOT_EXECUTED, "backup", "--servers", servers, "--to", copy, "again")
+    check(f"{copy} exists: nothing is overwritten" in out, out)
+    out = program(options, NOT_EXECUTED, "backup", "--servers", servers, "--to", "/nowhere/copy", "again")
+    check("there is no folder /nowhere" in out and not os.path.exists(os.path.join(folder, "again")), out)
     # Without a majority no node knows what a backup has to hold; --stale does not ask.
     for other in cluster.others(node):
         other.kill()

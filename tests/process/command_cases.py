@@ -974,6 +974,9 @@ ours("leasehold leasehold|help", "LEASEHOLD HELP", r"\*\d+\r\n\+LEASEHOLD <subco
 ours("leasehold|status", "LEASEHOLD STATUS", r'\$\d+\r\n\{"id":')
 ours("leasehold|backup", "LEASEHOLD BACKUP ../x", r"-ERR a backup's name has 1 to 128 letters")
 ours("leasehold|backup", "LEASEHOLD BACKUP x FRESH", r"-ERR expected LEASEHOLD BACKUP name \[STALE\]")
+ours("leasehold|readbackup", "LEASEHOLD READBACKUP ../x 0", r"-ERR a backup's name has 1 to 128 letters")
+ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing 0", r"-ERR there is no \S+/backups/nothing")
+ours("leasehold|readbackup", "LEASEHOLD READBACKUP nothing -1", r"-ERR the offset is a number of bytes")
 ours("leasehold|member", "LEASEHOLD MEMBER LIST", r'\$\d+\r\n\{"node":\d,"leader":\d,"term":')
 ours("leasehold|member", "LEASEHOLD MEMBER ADD 4", r"-ERR expected LEASEHOLD MEMBER LIST, ADD \[WITNESS\] id=")
 ours("leasehold|member", "LEASEHOLD MEMBER EXPECT 1 DEMOTE 2",

@@ -112,7 +112,8 @@ def _refused(node):
 
 
 def rebuild(options, cluster, node, name, expected):
-    """By a backup that another node writes; then the value is what the group agreed on."""
+    """From the others; then the value is what the group agreed on. Without `name` in one command, else by a copied
+    backup of this name."""
     # Refused again after a restart without the rebuild.
     node.terminate()
     node.flags = list(cluster.flags)
@@ -120,10 +121,15 @@ def rebuild(options, cluster, node, name, expected):
     wait_for(f"{node} to remember that it differs", 20, lambda: _refused(node))
     hard_state = node.status()
     node.terminate()
-    source = cluster.others(node)[0]
-    program(options, "backup", "--servers", f"127.0.0.1:{source.port}", name)
-    said = program(options, "rebuild", "--data-dir", node.data_dir, "--from",
-                   os.path.join(source.data_dir, "backups", name))
+    if name:
+        source, copy = cluster.others(node)[0], os.path.join(cluster.folder, name)
+        program(options, "backup", "--servers", f"127.0.0.1:{source.port}", "--to", copy, name)
+        said = program(options, "rebuild", "--data-dir", node.data_dir, "--from", copy)
+    else:
+        # Its own address is among them: it is passed over.
+        said = program(options, "rebuild", "--data-dir", node.data_dir, "--servers",
+                       ",".join(f"127.0.0.1:{one.port}" for one in [node, *cluster.others(node)]))
+        check(not os.listdir(os.path.join(node.data_dir, "backups")), "the copy is still there")
     check("Start the node" in said, said)
     node.start()
     wait_for(f"{node} to serve again", 30, lambda: (node.try_status() or {"state": {}})["state"].get("served"))
@@ -154,7 +160,7 @@ def by_scrub(options, cluster, number, under):
     took = found(options, cluster, node, begun, SCRUB_SECONDS + 5, "not those that were applied")
     check(took <= SCRUB_SECONDS + 1, f"found after {took:.1f} s")
     print(f"{under}: a flipped bit was found by the scrub after {took:.1f} s of {SCRUB_SECONDS}", flush=True)
-    rebuild(options, cluster, node, f"scrub-{under}-{number}", {key: f"value {number}".encode()})
+    rebuild(options, cluster, node, None, {key: f"value {number}".encode()})
 
 
 def by_comparison(options, cluster, number, under):

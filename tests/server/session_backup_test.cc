@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,6 +55,23 @@ TEST_F(SessionBackupTest, ABackupIsWrittenBehindTheWritesBeforeIt) {
   EXPECT_THAT(reply, HasSubstr(R"("path":"/data/monday","node":0,"term":0,"index":7,)"));
   EXPECT_THAT(reply, HasSubstr(R"("bytes":5000,"generation":"0000000000000001"})"));
   EXPECT_THAT(reply, HasSubstr("-NOLEADER no leader is known\r\n+PONG\r\n"));
+}
+
+TEST_F(SessionBackupTest, ABackupIsReadInParts) {
+  EXPECT_EQ(feed("LEASEHOLD READBACKUP x 0\r\n"), "-ERR this server writes no backups\r\n");
+  state_.options.read_backup = [](std::string_view name,
+                                  std::uint64_t offset) -> Result<std::string> {
+    if (name != "monday") return Error{ErrorCode::not_found, "there is no such backup"};
+    return std::string("archive").substr(std::min<std::size_t>(offset, 7));
+  };
+  for (const char* wrong : {"-1", "x", "", "9223372036854775808"}) {
+    EXPECT_EQ(send({"LEASEHOLD", "READBACKUP", "monday", wrong}),
+              "-ERR the offset is a number of bytes, 0 or more\r\n");
+  }
+  EXPECT_EQ(feed("LEASEHOLD READBACKUP monday 0\r\n"), "$7\r\narchive\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READBACKUP monday 3\r\n"), "$4\r\nhive\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READBACKUP monday 9223372036854775807\r\n"), "$0\r\n\r\n");
+  EXPECT_EQ(feed("LEASEHOLD READBACKUP tuesday 0\r\n"), "-ERR there is no such backup\r\n");
 }
 
 TEST_F(SessionBackupTest, StatusTellsOfTheBackupThatIsBeingWritten) {

@@ -1,0 +1,103 @@
+#include <leasehold/cli/backup_file.h>
+#include <leasehold/cli/commands.h>
+#include <leasehold/cli/exit_status.h>
+#include <leasehold/cli/remote_backup.h>
+#include <leasehold/kv/rocksdb/rocksdb_store.h>
+#include <leasehold/storage/private_folder.h>
+
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace leasehold::cli {
+namespace {
+
+constexpr const char* kRebuildExamples = R"(Examples:
+  leasehold rebuild --data-dir /var/lib/leasehold --servers 10.0.0.2:7201,10.0.0.3:7201
+  leasehold rebuild --data-dir /var/lib/leasehold --from healthy
+
+For a node whose status says that its state is not served. Stop it, give this command on its
+machine, and start the node again with the flags that it always has. With --servers another node
+writes a backup, which is copied from there; with --from it is a file that leasehold backup wrote on
+another node after this one was stopped. Only the state is replaced, when the log has come as far as
+the backup: what the node has voted and promised, and its log, stay.)";
+
+struct RebuildOptions {
+  BackupRequest request;
+  std::string data_dir;
+  std::string from;  ///< a file; empty: a backup that one of the servers writes
+
+  std::string state() const { return data_dir + "/state"; }
+};
+
+/// Leaves the state of the backup in the file `from` for the node's next start.
+int stage(const RebuildOptions& options, const std::string& from) {
+  const auto backup = verified_backup(from);
+  Result<raft::Index> staged(raft::Index(0));
+  if (!backup) {
+    staged = backup.error();
+  } else {
+    const ShownArchive shown(*backup.value().archive, "copying " + from);
+    staged = kv::RocksdbStore::stage_successor(options.state(), shown);
+  }
+  if (!staged) return fail("rebuild", staged.error().message, kNo);
+  std::cout << "The state of " << summary(backup.value().manifest) << " waits in "
+            << options.data_dir
+            << ".\nStart the node: it takes it over when its log has reached that index.\n";
+  return 0;
+}
+
+/// By a backup that one of the servers writes now, so that it is not older than the node's state.
+int rebuild_from_servers(const RebuildOptions& options) {
+  const std::string folder = options.data_dir + "/backups";
+  if (const auto made = storage::make_private_folder(folder); !made) {
+    return fail("rebuild", made.error().message, kNotExecuted);
+  }
+  const auto written = write_backup(options.request);
+  if (!written) return fail("rebuild", written.error().message, kNotExecuted);
+  const std::string copy = fmt::format("{}/{}", folder, written.value().name);
+  if (const auto copied = copy_backup(written.value(), copy); !copied) {
+    return fail("rebuild", copied.error().message, kNo);
+  }
+  const int status = stage(options, copy);
+  std::error_code ignored;
+  std::filesystem::remove(copy, ignored);
+  return status;
+}
+
+int run(const RebuildOptions& options) {
+  ::umask(storage::kPrivateUmask);
+  if (options.from.empty() == options.request.servers.empty()) {
+    return misused("rebuild", "name either --from or --servers");
+  }
+  // Before anything is copied.
+  if (const auto able = kv::RocksdbStore::check_rebuildable(options.state()); !able) {
+    return fail("rebuild", able.error().message, kNo);
+  }
+  if (options.from.empty()) return rebuild_from_servers(options);
+  return stage(options, options.from);
+}
+
+}  // namespace
+
+Run add_rebuild(Flags& flags) {
+  const auto options = std::make_shared<RebuildOptions>();
+  Flag folder{"--data-dir", "DIR", "The folder of the node's data"};
+  folder.required = true;
+  flags.add(folder, options->data_dir);
+  flags.add({"--from", "FILE", "A backup of another member of the group"}, options->from);
+  flags.add_servers(options->request.servers, false);
+  flags.add({"--timeout", "DURATION", "How long to look for a node that writes a backup", "5s"},
+            options->request.timeout);
+  flags.set_footer(kRebuildExamples);
+  return [options] { return run(*options); };
+}
+
+}  // namespace leasehold::cli

@@ -1,0 +1,46 @@
+// Backups that nodes write, and how they come to this machine.
+#pragma once
+
+#include <leasehold/base/result.h>
+#include <leasehold/client/resp_client.h>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace leasehold::cli {
+
+struct BackupRequest {
+  std::vector<std::string> servers;
+  /// How long to look for a node that takes the backup; the backup itself may take any time.
+  client::RespClient::Timeout timeout{5000};
+  std::string name;    ///< empty: made from the time
+  bool stale = false;  ///< what the node has, whether or not it is all that was acknowledged
+};
+
+/// A backup that is complete, in the folder of the node that wrote it.
+struct RemoteBackup {
+  std::string server;
+  std::string name;
+  nlohmann::ordered_json reply;  ///< of LEASEHOLD BACKUP; an object
+};
+
+/// A number of a reply; 0 if it lacks it.
+std::uint64_t number_in(const nlohmann::ordered_json& object, const char* key);
+
+/// Asks one node after another to write a backup, until one takes it, and waits until it is
+/// written. Errors: invalid_argument (an address), unavailable (outcome unknown), others: none was
+/// written.
+Result<RemoteBackup> write_backup(const BackupRequest& request);
+
+/// Copies it to the file `to` of this machine, which must not exist, and has its name when it is
+/// whole and durable; only its owner may read it. Errors: in_use (it exists), io, unavailable,
+/// timed_out, malformed (the node sent something else).
+Result<void> copy_backup(const RemoteBackup& backup, const std::string& to);
+
+/// Whether copy_backup() could make the file `to`, as far as can be seen before. Errors: as there.
+Result<void> check_target(const std::string& to);
+
+}  // namespace leasehold::cli
