@@ -9,17 +9,13 @@ import socket
 import subprocess
 import time
 
+from ports import free_port
+
 START_DEADLINE_S = 30.0
 
 
 class MeasureError(Exception):
     """Something that makes the run worthless, in a sentence for a person."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Resp:

@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -19,9 +18,10 @@ import time
 
 import resp
 
-# Ports are chosen below the range from which Linux takes the ports of outgoing connections: a
-# killed node must find its ports free when it returns.
-PORTS = range(20000, 32000)
+# Behind this folder: both have a cluster.py.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench"))
+from ports import free_port  # noqa: E402
+
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
 LOG_LINES_SHOWN = 30
@@ -60,33 +60,11 @@ def wait_for(what, seconds, probe, pause=0.01):
         time.sleep(pause)
 
 
-# Ports that this process has given, each with what keeps other tests from it: a name that ends with the process.
-_ports_given = {}
-
-
 def built(path):
     """The type of a flag that names a program or a library of the build."""
     if not os.path.isfile(path):
         raise argparse.ArgumentTypeError(f"{path} does not exist: build it first (README.md)")
     return os.path.abspath(path)
-
-
-def free_port():
-    for _ in range(1000):
-        port = random.SystemRandom().choice(PORTS)
-        if port in _ports_given:
-            continue
-        claim = socket.socket(socket.AF_UNIX)
-        with socket.socket() as probe:
-            try:
-                claim.bind(f"\0leasehold-port-{port}")
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                claim.close()
-                continue
-        _ports_given[port] = claim
-        return port
-    raise Failed("no free port")
 
 
 def _die_with_parent():
