@@ -6,7 +6,7 @@ writes, and the longest waits while the leadership is transferred by plan.
 
 Each has three nodes on loopback with its defaults and its data on this disk. Blocks alternate A B B A. A ratio is
 new / old, of medians, with the 95 % interval of a bootstrap that draws whole pairs of blocks. Status 0: no interval
-lies above 1 as a whole (a wait: above the old one). 1: one does. 2: the run was worthless.
+lies above 1 as a whole. 1: one does, and the last line names it. 2: the run was worthless.
 """
 
 import argparse
@@ -59,7 +59,7 @@ def sweep(options, report, title, clusters, leaders, operation, operations, core
 
 
 def waits(options, report, clusters):
-    """The longest waits of clients around each transfer, in ns."""
+    """The longest waits of clients around each transfer, in ms."""
     systems = [Named(name, clusters[name]) for name in clusters]
     found = {}
     order = [system for _ in range((options.blocks + 1) // 2) for system in systems + systems[::-1]]

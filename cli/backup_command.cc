@@ -92,8 +92,10 @@ void say(const BackupOptions& options, const RemoteBackup& backup) {
     std::cout << made.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
     return;
   }
-  std::cout << "backup complete: " << made.value("path", std::string("?")) << " on node "
-            << number_in(made, "node") << " (" << backup.server << ")\n"
+  const auto path = made.find("path");
+  std::cout << "backup complete: "
+            << (path != made.end() && path->is_string() ? path->get<std::string>() : "?")
+            << " on node " << number_in(made, "node") << " (" << backup.server << ")\n"
             << number_in(made, "keys") << " keys at index " << number_in(made, "index") << ", "
             << bytes_text(number_in(made, "bytes"))
             << (options.to.empty() ? ". Copy the file to another machine."

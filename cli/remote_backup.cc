@@ -53,7 +53,7 @@ void show_progress(const std::string& server, Progress& progress) {
   if (!status) return progress.going_on();
   const Json backup = status.value().value("backup", Json());
   if (!backup.is_object()) return progress.going_on();
-  progress.at(backup.value("bytes", std::uint64_t{0}), backup.value("size", std::uint64_t{0}));
+  progress.at(number_in(backup, "bytes"), number_in(backup, "size"));
 }
 
 Result<client::RespValue> call_and_watch(client::RespClient& client,

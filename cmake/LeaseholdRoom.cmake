@@ -133,9 +133,9 @@ endif()
 add_custom_target(quick_tests)
 
 # leasehold_test(NAME [ON_DISK] [COMPUTES] [WAITS] SOURCES a_test.cc APART b_test.cc DEPENDS raft LINK x TIMEOUT 300 LABELS sim)
-# Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: how fast its own code is
-# decides how long it takes. WAITS: it is idle most of its time. `make check` runs it, unless it has a TIMEOUT of its own: that is for tests that take more than a
-# few seconds.
+# Makes one GoogleTest program NAME and one CTest test of the same name. COMPUTES: the speed of the test's own code decides how
+# long it takes. WAITS: it is idle most of its time. `make check` runs it, unless it has a TIMEOUT of its own: that is for tests
+# that take more than a few seconds.
 function(leasehold_test name)
   cmake_parse_arguments(ARG "ON_DISK;COMPUTES;WAITS" "TIMEOUT" "SOURCES;APART;DEPENDS;LINK;LABELS" ${ARGN})
   list(TRANSFORM ARG_DEPENDS PREPEND leasehold_)

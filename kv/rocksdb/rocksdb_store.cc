@@ -319,6 +319,7 @@ bool RocksdbStore::rebuilding() const {
 std::uint64_t RocksdbStore::stored_bytes() const {
   return impl_->stored_bytes();
 }
+
 Result<void> RocksdbStore::check_rebuildable(const std::string& dir) {
   Options options;
   options.dir = dir;

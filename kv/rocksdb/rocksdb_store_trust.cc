@@ -126,6 +126,7 @@ std::optional<Error> RocksdbStore::Impl::refusal() const {
 
 // ---- The state of another member ----
 
+/// Takes the folder of a store that no process has open, and that has a state.
 Result<void> RocksdbStore::Impl::open_folder_of_stopped() {
   const Error nothing{ErrorCode::invalid_argument, "there is no store to rebuild"};
   if (!options_.env->FileExists(options_.dir).ok()) return nothing;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A bit flips in a stored value of one replica, and every checksum fits. The replica finds it within the
 stated time, at rest and under load, by reading its disk back or by comparing itself with the others. It
-stops serving and leading, is rebuilt from a backup of another node, and the history is linearizable."""
+stops serving and leading, is rebuilt from the others, and the history is linearizable."""
 
 import contextlib
 import os
