@@ -12,6 +12,8 @@ void RoundStart::limit(const Timing& timing) {
 
 Round RoundRing::begin(HolderInstant now, const Timing& timing) {
   LEASEHOLD_ASSERT(timing.lease.count() > 0);
+  // A later round began no earlier: quorum values rest on it.
+  LEASEHOLD_ASSERT(newest_ == Round(0) || now >= find(newest_)->began);
   newest_ = newest_.next();
   starts_[newest_.value() % kCapacity] = {newest_, now, timing.lease, timing.max_clock_drift_ppm,
                                           timing.usable(timing.lease)};
@@ -26,12 +28,12 @@ void RoundRing::limit(const Timing& timing) {
   }
 }
 
-std::optional<RoundStart> RoundRing::find(Round round) const {
-  if (round.value() == 0 || round > newest_) return std::nullopt;
+const RoundStart* RoundRing::find(Round round) const {
+  if (round.value() == 0 || round > newest_) return nullptr;
   const RoundStart& start = starts_[round.value() % kCapacity];
-  if (start.round != round) return std::nullopt;
+  if (start.round != round) return nullptr;
   LEASEHOLD_ASSERT(start.duration.count() > 0);
-  return start;
+  return &start;
 }
 
 }  // namespace leasehold::lease

@@ -12,7 +12,6 @@
 
 #include <array>
 #include <cstddef>
-#include <optional>
 
 namespace leasehold::lease {
 
@@ -52,8 +51,8 @@ class RoundRing {
   /// No round is worth more than by the numbers of `timing`: they allow the clocks a larger drift,
   /// or leave a larger margin, than those of earlier rounds.
   void limit(const Timing& timing);
-  /// What is known of `round`, unless it never began or is forgotten.
-  std::optional<RoundStart> find(Round round) const;
+  /// What is known of `round`, until another round begins; null if it never began or is forgotten.
+  const RoundStart* find(Round round) const;
 
  private:
   Round newest_{0};

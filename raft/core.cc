@@ -75,8 +75,8 @@ Role Core::Impl::role() const {
   return Role::follower;
 }
 
-const std::map<NodeId, Progress>& Core::Impl::progress() const {
-  static const std::map<NodeId, Progress> kNone;
+const Peers& Core::Impl::progress() const {
+  static const Peers kNone;
   const Leader* leader = as_leader();
   return leader != nullptr ? leader->progress : kNone;
 }

@@ -13,7 +13,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -197,7 +196,7 @@ class Core {
   /// other role.
   HolderInstant lease_end() const;
   /// A leader's view of its peers; empty for any other role.
-  const std::map<NodeId, Progress>& progress() const;
+  const Peers& progress() const;
   std::size_t pending_reads() const;  ///< not answered yet
 
  private:

@@ -54,7 +54,7 @@ class Core::Impl {
   const HardState& hard_state() const { return hard_state_; }
   const lease::VoterPromise& promise() const { return promise_; }
   HolderInstant lease_end() const;
-  const std::map<NodeId, Progress>& progress() const;
+  const Peers& progress() const;
   std::size_t pending_reads() const;
 
  private:

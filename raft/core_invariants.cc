@@ -38,7 +38,7 @@ void Core::Impl::check_transfer(const Leader& leader) const {
     LEASEHOLD_ASSERT(leader.token_index < log_.last_index());
     return;
   }
-  LEASEHOLD_ASSERT(leader.progress.count(leader.transfer->target) == 1);
+  LEASEHOLD_ASSERT(leader.progress.contains(leader.transfer->target));
   const std::optional<TransferToken>& token = leader.transfer->token;
   if (!token) return;
   LEASEHOLD_ASSERT(token->term == hard_state_.term);

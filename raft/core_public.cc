@@ -174,7 +174,7 @@ HolderInstant Core::lease_end() const {
   return impl_->lease_end();
 }
 
-const std::map<NodeId, Progress>& Core::progress() const {
+const Peers& Core::progress() const {
   return impl_->progress();
 }
 

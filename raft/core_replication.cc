@@ -176,7 +176,8 @@ void Core::Impl::handle(NodeId from, const AppendReply& m) {
       // Test: Replication.ALateCopyOfAnAnswerDoesNotEndAProbe.
       progress.become_replicate();
     }
-    if (news) leader->due.matches = true;
+    // One that is committed commits nothing.
+    if (news && m.index > commit_) leader->due.matches = true;
   } else if (m.rejected_prev > progress.match_index) {
     // Else the peer has acknowledged the refused index since: an old answer.
     handle_refusal(progress, m);

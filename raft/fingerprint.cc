@@ -270,7 +270,7 @@ class CoreReader {
     f_.add(newest);
     const std::uint64_t kept = std::min<std::uint64_t>(newest, lease::RoundRing::kCapacity);
     for (std::uint64_t i = newest - kept + 1; i <= newest; ++i) {
-      if (const auto start = leader.rounds.find(Round(i))) add_round(*start);
+      if (const auto* start = leader.rounds.find(Round(i))) add_round(*start);
     }
     add_future(leader.next_round, now_.promise, f_);
     add_future(leader.lease.end(), now_.holder, f_);

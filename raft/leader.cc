@@ -7,6 +7,18 @@
 
 namespace leasehold::raft {
 
+namespace {
+
+/// A round, and when it began: a later round began no earlier.
+struct Beginning {
+  Round round;
+  HolderInstant began;
+
+  friend bool operator<(const Beginning& a, const Beginning& b) { return a.round < b.round; }
+};
+
+}  // namespace
+
 Leader::Leader(NodeId own_id, Now now, Index first, const Membership& membership)
     : self(own_id), elected_at(now), first_index(first) {
   LEASEHOLD_ASSERT(self != kNobody);
@@ -33,7 +45,7 @@ const Progress* Leader::find(NodeId peer) const {
 void Leader::add_peer(NodeId peer, bool witness, Index next_index) {
   LEASEHOLD_ASSERT(peer != kNobody);
   LEASEHOLD_ASSERT(peer != self);
-  const auto [at, added] = progress.try_emplace(peer);
+  const auto [at, added] = progress.add(peer);
   if (!added) return;
   at->second.witness = witness;
   at->second.next_index = next_index;
@@ -75,18 +87,18 @@ void Leader::limit_rounds(const lease::Timing& timing) {
   due.rounds = true;
 }
 
-lease::RoundStart Leader::newest_round() const {
-  const std::optional<lease::RoundStart> newest = rounds.find(rounds.newest());
-  LEASEHOLD_ASSERT(newest.has_value());
+const lease::RoundStart& Leader::newest_round() const {
+  const lease::RoundStart* newest = rounds.find(rounds.newest());
+  LEASEHOLD_ASSERT(newest != nullptr);
   return *newest;
 }
 
 void Leader::acknowledge(Progress& peer, Round round) {
-  const std::optional<lease::RoundStart> start = rounds.find(round);
-  if (!start) return;
+  const lease::RoundStart* start = rounds.find(round);
+  if (start == nullptr) return;
   // The newest one counts, not the last to arrive.
   if (peer.acked_round && peer.acked_round->round >= start->round) return;
-  peer.acked_round = start;
+  peer.acked_round = *start;
   due.rounds = true;
   LEASEHOLD_ASSERT(peer.acked_round->round <= rounds.newest());
 }
@@ -101,20 +113,20 @@ std::optional<Index> Leader::matched(const Membership& membership,
 }
 
 QuorumAcknowledged Leader::acknowledged(const Membership& membership, bool votes) const {
-  using Values =
-      std::tuple<std::optional<HolderInstant>, std::optional<HolderInstant>, std::optional<Round>>;
-  const lease::RoundStart newest = newest_round();
+  using Values = std::tuple<std::optional<HolderInstant>, std::optional<Beginning>>;
+  const lease::RoundStart& newest = newest_round();
   const auto values = [](const lease::RoundStart& ack) -> Values {
-    return {ack.end(), ack.began, ack.round};
+    return {ack.end(), Beginning{ack.round, ack.began}};
   };
   const auto values_of = [&](NodeId id) -> Values {
     if (id == self && votes) return values(newest);
     const Progress* peer = find(id);
     return peer != nullptr && peer->acked_round ? values(*peer->acked_round) : Values();
   };
-  const auto [lease_end, began, round] =
-      quorum_values<HolderInstant, HolderInstant, Round>(membership, values_of);
-  return {lease_end, began, round};
+  const auto [lease_end, beginning] =
+      quorum_values<HolderInstant, Beginning>(membership, values_of);
+  if (!beginning) return {};
+  return {lease_end, beginning->began, beginning->round};
 }
 
 HolderInstant Leader::quorum_deadline() const {
@@ -122,13 +134,9 @@ HolderInstant Leader::quorum_deadline() const {
   // When D has become shorter, what a quorum has acknowledged may be older than the new D: its own
   // D counts until a quorum has acknowledged a round of the new one.
   // Test: Settings.AShorterLeaseIsNoReasonToStepDown.
-  const auto acknowledged = confirmed ? rounds.find(*confirmed) : std::nullopt;
-  const Duration own = acknowledged ? acknowledged->duration : Duration(0);
+  const auto* acknowledged = confirmed ? rounds.find(*confirmed) : nullptr;
+  const Duration own = acknowledged != nullptr ? acknowledged->duration : Duration(0);
   return since + std::max(newest_round().duration, own);
-}
-
-bool Leader::token_alive(Index commit) const {
-  return token_index.value() != 0 && commit <= token_index;
 }
 
 // ---- Reads ----

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 
 namespace leasehold::raft {
@@ -68,7 +67,7 @@ struct Leader {
   /// The numbers of the group have become more careful: no round, acknowledged or not, is worth
   /// more than by these, and there is no lease until it is derived again.
   void limit_rounds(const lease::Timing& timing);
-  lease::RoundStart newest_round() const;
+  const lease::RoundStart& newest_round() const;
   /// The peer has promised with `round`. A round that is forgotten, or older than one it has
   /// acknowledged, changes nothing.
   void acknowledge(Progress& peer, Round round);
@@ -82,7 +81,7 @@ struct Leader {
   /// minority's promises forever.
   HolderInstant quorum_deadline() const;
   /// A voter may still let the newest token pass its promise.
-  bool token_alive(Index commit) const;
+  bool token_alive(Index commit) const { return token_index.value() != 0 && commit <= token_index; }
 
   // ---- Reads ----
 
@@ -117,7 +116,7 @@ struct Leader {
   std::optional<Round> confirmed;
   /// All nodes that receive the log, except this one: the members of the newest membership, and
   /// those that it removes until it is committed.
-  std::map<NodeId, Progress> progress;
+  Peers progress;
   std::optional<Transfer> transfer;
   /// The last index of the newest token of this term; 0: none. There is no lease before an entry
   /// beyond it is committed.

@@ -22,10 +22,6 @@ Log::Log(LogId base, Membership base_membership, std::vector<TermRun> runs, Inde
   }
 }
 
-Term Log::last_term() const {
-  return runs_.empty() ? base_.term : runs_.back().term;
-}
-
 std::optional<Term> Log::term_at(Index index) const {
   if (index == base_.index) return base_.term;
   if (index < base_.index || index > last_) return std::nullopt;
@@ -96,14 +92,6 @@ void Log::reset(LogId base, Membership membership) {
   runs_.clear();
   memberships_.clear();
   memberships_.push_back({base.index, std::move(membership)});
-}
-
-const Membership& Log::membership() const {
-  return memberships_.back().membership;
-}
-
-Index Log::membership_index() const {
-  return memberships_.back().index;
 }
 
 std::size_t Log::memberships_above(Index index) const {

@@ -58,7 +58,7 @@ class Log {
   LogId base() const { return base_; }
   Index last_index() const { return last_; }
   LogId last() const { return {last_term(), last_}; }
-  Term last_term() const;
+  Term last_term() const { return runs_.empty() ? base_.term : runs_.back().term; }
   /// The term of the entry at `index`; none: below the base, or above the last entry.
   std::optional<Term> term_at(Index index) const;
   /// Whether the entry is in this log. Log Matching (section 5.3): then everything before it is
@@ -78,8 +78,8 @@ class Log {
   void reset(LogId base, Membership membership);
 
   /// The newest membership, committed or not: the one in effect (section 6).
-  const Membership& membership() const;
-  Index membership_index() const;
+  const Membership& membership() const { return memberships_.back().membership; }
+  Index membership_index() const { return memberships_.back().index; }
   /// Whether any membership of this log names the directory `uuid` under `id`. True also when the
   /// log begins with any members: only the log of a node that has joined begins without.
   bool ever_names(NodeId id, const Uuid& uuid) const;

@@ -2,6 +2,7 @@
 #include <leasehold/raft/progress.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::raft {
 namespace {
@@ -48,6 +49,30 @@ bool Progress::acknowledged(Index index) {
   LEASEHOLD_ASSERT(!inflights.empty() || inflight_bytes == 0);
   LEASEHOLD_ASSERT(match_index < next_index);
   return true;
+}
+
+Peers::iterator Peers::find(NodeId id) {
+  return entries_.begin() + (std::as_const(*this).find(id) - entries_.cbegin());
+}
+
+// There are few: to look at each is quicker than to halve.
+Peers::const_iterator Peers::find(NodeId id) const {
+  auto entry = entries_.begin();
+  while (entry != entries_.end() && entry->first != id) ++entry;
+  return entry;
+}
+
+const Progress& Peers::at(NodeId id) const {
+  const auto entry = find(id);
+  LEASEHOLD_ASSERT(entry != end());
+  return entry->second;
+}
+
+std::pair<Peers::iterator, bool> Peers::add(NodeId id) {
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [id](const Entry& e) { return e.first >= id; });
+  if (entry != entries_.end() && entry->first == id) return {entry, false};
+  return {entries_.emplace(entry, id, Progress()), true};
 }
 
 }  // namespace leasehold::raft

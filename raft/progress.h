@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace leasehold::raft {
 
@@ -67,6 +69,35 @@ struct Progress {
   void become_snapshot(Index base);
   /// The peer holds everything up to `index` durably. True if that is new.
   bool acknowledged(Index index);
+};
+
+/// What a leader knows of each node that receives its log, in the order of their ids. It is as a
+/// std::map is, in one piece of memory: every acknowledgement looks at all of them several times.
+class Peers {
+ public:
+  using Entry = std::pair<NodeId, Progress>;
+  using iterator = std::vector<Entry>::iterator;
+  using const_iterator = std::vector<Entry>::const_iterator;
+
+  iterator begin() { return entries_.begin(); }
+  iterator end() { return entries_.end(); }
+  const_iterator begin() const { return entries_.begin(); }
+  const_iterator end() const { return entries_.end(); }
+  std::size_t size() const { return entries_.size(); }
+
+  iterator find(NodeId id);
+  const_iterator find(NodeId id) const;
+  bool contains(NodeId id) const { return find(id) != end(); }
+  /// Of a node that is in it, which is asserted.
+  const Progress& at(NodeId id) const;
+  /// Its entry, and whether it is a new one. A new one ends all iterators and references.
+  std::pair<iterator, bool> add(NodeId id);
+  /// Returns what follows it. Ends the iterators and references of all that follow.
+  iterator erase(iterator entry) { return entries_.erase(entry); }
+
+ private:
+  /// Invariant: ids rise.
+  std::vector<Entry> entries_;
 };
 
 }  // namespace leasehold::raft

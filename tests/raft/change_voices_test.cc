@@ -22,7 +22,7 @@ TEST(Change, ARemovedFollowerLearnsItAndStaysQuiet) {
   const Core& core = group.core(static_cast<int>(removed));
   EXPECT_EQ(core.membership().find(NodeId(removed)), nullptr);
   EXPECT_TRUE(settled(core));
-  EXPECT_EQ(group.core(leader).progress().count(NodeId(removed)), 0U);
+  EXPECT_FALSE(group.core(leader).progress().contains(NodeId(removed)));
   group.run(ms(10000));
   EXPECT_EQ(core.role(), Role::follower);
   EXPECT_EQ(group.core(leader).role(), Role::leader);
