@@ -87,8 +87,10 @@ install: deps
 	@echo "Installed Leasehold in $(PREFIX)"
 
 .PHONY: demo
-demo: build
-	@build/release/server/leasehold demo
+demo: deps
+	@$(call configure,demo)
+	@$(call build,demo,leasehold)
+	@build/demo/server/leasehold demo
 
 .PHONY: check
 check: deps-develop

@@ -1,15 +1,10 @@
 // The `leasehold` program: the table of its commands. What each takes and does is in its own file.
-#include <leasehold/check/check_command.h>
 #include <leasehold/cli/commands.h>
 #include <leasehold/cli/exit_status.h>
 #include <leasehold/cli/manual.h>
 #include <leasehold/cli/parser.h>
-#include <leasehold/explore/explore_command.h>
+#include <leasehold/cli/tools.h>
 #include <leasehold/server/commands/report.h>
-#include <leasehold/sim/sim_command.h>
-#include <leasehold/story/scenario_command.h>
-#include <leasehold/story/telling.h>
-#include <leasehold/story/timeline_command.h>
 
 #include <nlohmann/json.hpp>
 
@@ -93,22 +88,6 @@ void add_commands(Parser& parser) {
       {"watch", "Print the changes of keys in their order", add_watch},
   };
   for (const Command& command : commands) parser.add(command);
-}
-
-void add_tools(Parser& parser) {
-  const Tool tools[] = {
-      {"sim", "Run simulated clusters with faults, by seed, and check them",
-       std::string(sim::kSimUsage) + story::kTellingUsage, sim::run_sim_command},
-      {"check", "Judge a recorded history: is it linearizable?", check::kCheckUsage,
-       check::run_check_command},
-      {"explore", "Try every schedule of a few cores, within bounds", explore::kExploreUsage,
-       explore::run_explore_command},
-      {"scenario", "Run scenarios on real cores, and compare the output",
-       std::string(story::kScenarioUsage) + story::kTellingUsage, story::run_scenario_command},
-      {"timeline", "Draw a scenario or a trace as an SVG", story::kTimelineUsage,
-       story::run_timeline_command},
-  };
-  for (const Tool& tool : tools) parser.add(tool);
 }
 
 int run(int argc, char** argv) {
