@@ -6,14 +6,17 @@
 namespace leasehold::lease {
 
 void RoundStart::limit(const Timing& timing) {
-  usable = std::min(usable, timing.usable(duration));
+  // A voter that heard of a larger drift has not promised longer for its own clock.
+  // Test: RoundRing.ALargerMarginDoesNotTakeASmallerDriftForGranted.
+  drift_ppm = std::max(drift_ppm, timing.max_clock_drift_ppm);
+  Timing numbers = timing;
+  numbers.max_clock_drift_ppm = drift_ppm;
+  usable = std::min(usable, numbers.usable(duration));
   LEASEHOLD_ASSERT(usable <= duration);
 }
 
 Round RoundRing::begin(HolderInstant now, const Timing& timing) {
   LEASEHOLD_ASSERT(timing.lease.count() > 0);
-  // A later round began no earlier: quorum values rest on it.
-  LEASEHOLD_ASSERT(newest_ == Round(0) || now >= find(newest_)->began);
   newest_ = newest_.next();
   starts_[newest_.value() % kCapacity] = {newest_, now, timing.lease, timing.max_clock_drift_ppm,
                                           timing.usable(timing.lease)};

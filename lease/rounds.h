@@ -25,7 +25,8 @@ struct RoundStart {
   HolderInstant began;
   /// The D that the round's messages carry.
   Duration duration{0};
-  /// The drift that they carry, in parts per million: how much the lease allows a voter's clock.
+  /// How much the lease allows a voter's clock, in parts per million: the drift that they carry, or
+  /// a larger one that the numbers of limit() have allowed since.
   std::int64_t drift_ppm = 0;
   /// How long the holder may use a promise of this round, by the numbers that it followed then.
   Duration usable{0};

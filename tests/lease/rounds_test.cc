@@ -39,6 +39,32 @@ TEST(RoundRing, LimitsWhatEarlierRoundsAreWorthAndNeverRaisesIt) {
   EXPECT_EQ(ring.find(Round(1))->end(), at(10) + careful.usable(milliseconds(1000)));
 }
 
+// Its voters may have clocks that are as wrong as the round allowed, whatever the group allows now.
+TEST(RoundRing, ALargerMarginDoesNotTakeASmallerDriftForGranted) {
+  Timing wide = timing(1000);
+  wide.max_clock_drift_ppm = 75'000;
+  wide.margin = milliseconds(5);
+  Timing narrow = timing(1000);
+  narrow.max_clock_drift_ppm = 5'000;
+  narrow.margin = milliseconds(50);
+  Timing careful = wide;
+  careful.margin = narrow.margin;
+
+  RoundRing carried;
+  carried.begin(at(10), wide);
+  carried.limit(narrow);
+  EXPECT_EQ(carried.find(Round(1))->usable, careful.usable(milliseconds(1000)));
+
+  // The round began under a small drift, and has lived under a larger one.
+  RoundRing lived;
+  Timing first = narrow;
+  first.margin = wide.margin;
+  lived.begin(at(10), first);
+  lived.limit(wide);
+  lived.limit(narrow);
+  EXPECT_EQ(lived.find(Round(1))->usable, careful.usable(milliseconds(1000)));
+}
+
 TEST(RoundRing, KnowsNothingOfRoundsThatNeverBegan) {
   RoundRing ring;
   EXPECT_EQ(ring.find(Round(0)), nullptr);

@@ -228,6 +228,21 @@ TEST(Settings, ALargerMarginShortensTheLeaseAtOnce) {
   EXPECT_EQ(group.core(leader).lease_end(), began + careful.usable(ms(1000)));
 }
 
+// A voter whose clock may drift more has not stretched what it promised to the earlier rounds.
+TEST(Settings, ALargerMarginBesideASmallerDriftLeavesEarlierRoundsTheirDrift) {
+  Group group(3, numbers(1000, 10'000));
+  const int leader = group.elect();
+  agree(group, leader, settings(numbers(1000, 100'000)));
+  const HolderInstant began = newest_round(group, leader);
+  group.isolate(leader);
+  lease::Timing wanted = numbers(1000, 10'000);
+  wanted.margin = ms(100);
+  group.change_settings(leader, settings(wanted));
+  lease::Timing careful = wanted;
+  careful.max_clock_drift_ppm = 100'000;
+  EXPECT_EQ(group.core(leader).lease_end(), began + careful.usable(ms(1000)));
+}
+
 // A smaller drift is worth nothing for rounds whose messages did not carry it.
 TEST(Settings, ASmallerDriftCountsFromTheNextRoundOn) {
   Group group(3, numbers(1000, 10'000));
